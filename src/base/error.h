@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one error rule: an expected failure is a return value. What a *candidate* did wrong is an
+// Outcome (core/evaluation.h), never an Error; an Error is about the user's input, the machine or
+// the run directory. `Fatal` is the one exception type; it ends a run and is caught in cli/main.cc.
+// Assertions (KP_ASSERT) are for our own bugs only.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+namespace kernelpro {
+
+// Each kind has one exit code, so that scripts can tell them apart (docs/run-store.md lists them).
+enum class ErrorKind {
+  kBadInput = 2,     // the user's file or argument is wrong
+  kEnvironment = 3,  // this machine lacks something
+  kBusy = 4,         // another process holds the run
+  kStore = 5,        // the run directory or its store cannot be used
+  kTask = 6,         // the task is refused: its reference is wrong or it is degenerate
+  kInternal = 70,    // our own bug
+};
+
+struct Error {
+  ErrorKind kind = ErrorKind::kInternal;
+  std::string message;  // what is wrong, one sentence
+  std::string next;     // what the user can do about it, one sentence
+
+  // "message\n  next: ..." as shown on a terminal.
+  std::string text() const { return next.empty() ? message : message + "\n  next: " + next; }
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+inline tl::unexpected<Error> fail(ErrorKind kind, std::string message, std::string next) {
+  return tl::unexpected<Error>(Error{kind, std::move(message), std::move(next)});
+}
+
+class Fatal : public std::runtime_error {
+ public:
+  explicit Fatal(Error error) : std::runtime_error(error.text()), error_(std::move(error)) {}
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_;
+};
+
+[[noreturn]] void assertion_failed(const char* what, const char* file, int line);
+
+}  // namespace kernelpro
+
+#define KP_ASSERT(cond)                                                        \
+  ((cond) ? static_cast<void>(0)                                               \
+          : ::kernelpro::assertion_failed(#cond, __FILE__, __LINE__))
+
+// Returns the error of `expr` from the enclosing function, or goes on.
+#define KP_TRY(expr)                                                           \
+  do {                                                                         \
+    if (auto kp_try_result = (expr); !kp_try_result)                           \
+      return tl::unexpected<::kernelpro::Error>(std::move(kp_try_result.error())); \
+  } while (0)

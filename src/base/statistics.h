@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statistics of repeated measurements. Pure functions; inputs are copied where they are sorted.
+#pragma once
+
+#include <vector>
+
+namespace kernelpro {
+
+struct Interval {
+  double low = 0;
+  double mid = 0;
+  double high = 0;
+};
+
+// 0 for an empty input.
+double median(std::vector<double> values);
+// Linear interpolation between order statistics; q in [0,1].
+double quantile(std::vector<double> values, double q);
+double geometric_mean(const std::vector<double>& values);
+
+// Median with a distribution-free 95 % confidence interval from order statistics (binomial;
+// Conover, Practical Nonparametric Statistics, 3.2). With fewer than 6 values the interval is the
+// range. REQUIRES: not empty.
+Interval median_interval(std::vector<double> values);
+
+// Median of the pairwise ratios a[i]/b[i] with the same interval. For measurements taken turn by
+// turn, so that drift hits both sides of a pair. REQUIRES: same size, not empty, b > 0.
+Interval paired_ratio(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace kernelpro

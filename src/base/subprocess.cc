@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+extern char** environ;
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kWatchStep = 0.02;  // seconds between looks at a child's memory
+
+std::vector<std::string> child_environment(const Command& command) {
+  std::vector<std::string> result;
+  const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
+  for (char** e = environ; *e != nullptr; ++e) {
+    const std::string entry = *e;
+    const std::string name = name_of(entry);
+    const bool replaced =
+        std::any_of(command.env.begin(), command.env.end(),
+                    [&](const std::string& own) { return name_of(own) == name; }) ||
+        std::find(command.unset.begin(), command.unset.end(), name) != command.unset.end();
+    if (!replaced) result.push_back(entry);
+  }
+  result.insert(result.end(), command.env.begin(), command.env.end());
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+struct Started {
+  pid_t pid = -1;
+  Fd output;
+};
+
+// `channel_end`: what the child gets at descriptor 3, or -1.
+Result<Started> spawn(const Command& command, int channel_end) {
+  KP_ASSERT(!command.argv.empty());
+  const std::string program = find_program(command.argv[0]);
+  if (program.empty()) {
+    return fail(ErrorKind::kEnvironment, "the program " + command.argv[0] + " was not found",
+                "install it or put it on PATH; `kernelpro doctor` lists what is missing");
+  }
+  int output_pipe[2];
+  int error_pipe[2];
+  if (::pipe2(output_pipe, O_CLOEXEC) != 0) {
+    return fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(errno),
+                "raise the limit on open files (ulimit -n)");
+  }
+  Fd output_read(output_pipe[0]), output_write(output_pipe[1]);
+  if (::pipe2(error_pipe, O_CLOEXEC) != 0) {
+    return fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(errno),
+                "raise the limit on open files (ulimit -n)");
+  }
+  Fd error_read(error_pipe[0]), error_write(error_pipe[1]);
+
+  std::vector<std::string> argv_text = command.argv;
+  std::vector<std::string> env_text = child_environment(command);
+  std::vector<char*> argv = pointers(argv_text);
+  std::vector<char*> envp = pointers(env_text);
+  const pid_t parent = ::getpid();
+
+  const pid_t pid = ::fork();
+  if (pid < 0) {
+    return fail(ErrorKind::kEnvironment, std::string("cannot start a process: ") + std::strerror(errno),
+                "free memory or raise the limit on processes (ulimit -u)");
+  }
+  if (pid == 0) {
+    // Only async-signal-safe calls from here on.
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);
+    const int null = ::open("/dev/null", O_RDONLY);
+    if (null >= 0) ::dup2(null, 0);
+    ::dup2(output_write.get(), 1);
+    ::dup2(output_write.get(), 2);
+    // The error pipe may sit on descriptor 3; move it out of the way first.
+    const int error_fd = ::fcntl(error_write.get(), F_DUPFD_CLOEXEC, 10);
+    if (channel_end >= 0) {
+      const int moved = ::fcntl(channel_end, F_DUPFD_CLOEXEC, 10);
+      ::dup2(moved, Child::kChannelFd);
+    } else {
+      ::close(Child::kChannelFd);
+    }
+    struct sigaction plain {};
+    plain.sa_handler = SIG_DFL;
+    for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) ::sigaction(s, &plain, nullptr);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (command.cwd.empty() || ::chdir(command.cwd.c_str()) == 0) {
+      ::execve(program.c_str(), argv.data(), envp.data());
+    }
+    const int error = errno;
+    [[maybe_unused]] const ssize_t n = ::write(error_fd, &error, sizeof error);
+    ::_exit(127);
+  }
+  ::setpgid(pid, pid);
+  error_write.reset();
+  output_write.reset();
+  int error = 0;
+  ssize_t n;
+  do n = ::read(error_read.get(), &error, sizeof error);
+  while (n < 0 && errno == EINTR);
+  if (n == static_cast<ssize_t>(sizeof error)) {
+    ::waitpid(pid, nullptr, 0);
+    return fail(ErrorKind::kEnvironment, "cannot run " + program + ": " + std::strerror(error),
+                "check that the program is installed for this machine");
+  }
+  ::fcntl(output_read.get(), F_SETFL, O_NONBLOCK);
+  return Started{pid, std::move(output_read)};
+}
+
+std::int64_t resident_bytes(pid_t pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/statm", static_cast<int>(pid));
+  FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return 0;
+  long long size = 0, resident = 0;
+  const int n = std::fscanf(file, "%lld %lld", &size, &resident);
+  std::fclose(file);
+  return n == 2 ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
+}  // namespace
+
+std::string signal_name(int signal) {
+  const char* name = ::strsignal(signal);
+  return name != nullptr ? name : "signal " + std::to_string(signal);
+}
+
+std::string Exit::describe(const Limits& limits) const {
+  switch (kind) {
+    case Kind::kExited:
+      return "ended with exit status " + std::to_string(code);
+    case Kind::kSignalled:
+      return "was ended by signal " + std::to_string(code) + " (" + signal_name(code) + ")";
+    case Kind::kTimedOut:
+      return "ran longer than " + human_seconds(limits.wall_seconds) + " and was ended";
+    case Kind::kFlooded:
+      return "printed more than " + human_bytes(static_cast<double>(limits.output_killed)) +
+             " and was ended";
+    case Kind::kOutOfMemory:
+      return "used more than " + human_bytes(static_cast<double>(limits.memory_bytes)) +
+             " of memory and was ended";
+  }
+  return "";
+}
+
+Result<Child> Child::start(const Command& command) { return start(command, true); }
+
+Result<Child> Child::start(const Command& command, bool with_channel) {
+  std::pair<Channel, Fd> ends;
+  if (with_channel) ends = Channel::pair();
+  Result<Started> started = spawn(command, ends.second.get());
+  if (!started) return tl::unexpected<Error>(started.error());
+  Child child;
+  child.pid_ = started->pid;
+  child.channel_ = std::move(ends.first);
+  child.output_ = std::move(started->output);
+  child.limits_ = command.limits;
+  child.started_ = real_clock().now_s();
+  return child;
+}
+
+Child::Child(Child&& other) noexcept { *this = std::move(other); }
+
+Child& Child::operator=(Child&& other) noexcept {
+  if (this == &other) return *this;
+  if (running()) finish();
+  pid_ = std::exchange(other.pid_, -1);
+  channel_ = std::move(other.channel_);
+  output_ = std::move(other.output_);
+  limits_ = other.limits_;
+  output_seen_ = other.output_seen_;
+  started_ = other.started_;
+  reaped_ = other.reaped_;
+  verdict_ = other.verdict_;
+  exit_ = std::move(other.exit_);
+  return *this;
+}
+
+Child::~Child() {
+  if (running()) finish();
+}
+
+void Child::kill_group() {
+  if (reaped_ || pid_ <= 0) return;
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+}
+
+void Child::drain() {
+  char buffer[16384];
+  while (output_.valid()) {
+    const ssize_t n = ::read(output_.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return;  // nothing more for now
+    if (n == 0) {
+      output_.reset();
+      return;
+    }
+    output_seen_ += n;
+    const std::int64_t room = limits_.output_kept - static_cast<std::int64_t>(exit_.output.size());
+    if (room > 0) {
+      exit_.output += printable(
+          std::string_view(buffer, static_cast<std::size_t>(std::min<std::int64_t>(n, room))));
+    }
+    if (output_seen_ > limits_.output_killed) {
+      if (!verdict_) verdict_ = Exit::Kind::kFlooded;
+      kill_group();
+      return;
+    }
+  }
+}
+
+bool Child::reap(bool block) {
+  if (reaped_) return true;
+  int status = 0;
+  rusage usage{};
+  pid_t r;
+  do r = ::wait4(pid_, &status, block ? 0 : WNOHANG, &usage);
+  while (r < 0 && errno == EINTR);
+  if (r == 0) return false;
+  reaped_ = true;
+  ::kill(-pid_, SIGKILL);  // whatever it left behind in its group
+  exit_.wall_seconds = real_clock().now_s() - started_;
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  exit_.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  exit_.max_rss_bytes = usage.ru_maxrss * 1024LL;
+  if (verdict_) {
+    exit_.kind = *verdict_;
+    exit_.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  } else if (WIFSIGNALED(status)) {
+    exit_.kind = Exit::Kind::kSignalled;
+    exit_.code = WTERMSIG(status);
+  } else {
+    exit_.kind = Exit::Kind::kExited;
+    exit_.code = WEXITSTATUS(status);
+  }
+  return true;
+}
+
+bool Child::send(std::string_view bytes, const std::vector<int>& fds) {
+  return running() && channel_.send(bytes, fds) == ChannelState::kOk;
+}
+
+std::optional<Frame> Child::receive(double timeout_s) {
+  const double end = real_clock().now_s() + timeout_s;
+  while (running()) {
+    const double left = end - real_clock().now_s();
+    if (left <= 0) {
+      verdict_ = Exit::Kind::kTimedOut;
+      limits_.wall_seconds = timeout_s;
+      kill_group();
+      return std::nullopt;
+    }
+    pollfd polled[2] = {{channel_.fd(), POLLIN, 0}, {output_.get(), POLLIN, 0}};
+    const int step = static_cast<int>(
+        1 + 1e3 * std::min(left, limits_.memory_bytes > 0 ? kWatchStep : 1.0));
+    ::poll(polled, output_.valid() ? 2 : 1, step);
+    if (output_.valid() && polled[1].revents != 0) drain();
+    if (verdict_) return std::nullopt;
+    if (polled[0].revents != 0) {
+      Frame frame;
+      if (channel_.receive(&frame, std::max(left, 0.1)) == ChannelState::kOk) return frame;
+      return std::nullopt;
+    }
+    if (over_memory()) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool Child::over_memory() {
+  if (limits_.memory_bytes <= 0 || resident_bytes(pid_) <= limits_.memory_bytes) return false;
+  verdict_ = Exit::Kind::kOutOfMemory;
+  kill_group();
+  return true;
+}
+
+const Exit& Child::finish() {
+  if (pid_ <= 0) return exit_;
+  // Give a child that has just closed its channel a moment to leave by itself.
+  const double end = real_clock().now_s() + (verdict_ ? 0.0 : 0.05);
+  while (!reap(false)) {
+    drain();
+    if (real_clock().now_s() >= end) {
+      kill_group();
+      reap(true);
+      break;
+    }
+    ::usleep(500);
+  }
+  drain();
+  channel_.close();
+  output_.reset();
+  pid_ = -1;
+  return exit_;
+}
+
+const Exit& Child::wait(double timeout_s) {
+  if (pid_ <= 0) return exit_;
+  channel_.close();
+  const double end = real_clock().now_s() + timeout_s;
+  while (!verdict_ && !reap(false)) {
+    const double left = end - real_clock().now_s();
+    if (left <= 0) {
+      verdict_ = Exit::Kind::kTimedOut;
+      limits_.wall_seconds = timeout_s;
+      kill_group();
+      break;
+    }
+    pollfd polled{output_.get(), POLLIN, 0};
+    if (output_.valid()) {
+      ::poll(&polled, 1, 5);
+      drain();
+    } else {
+      ::usleep(1000);
+    }
+    if (over_memory()) break;
+  }
+  return finish();
+}
+
+Result<Exit> run(const Command& command) {
+  Result<Child> child = Child::start(command, false);
+  if (!child) return tl::unexpected<Error>(child.error());
+  return child->wait(command.limits.wall_seconds);
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+
+namespace kernelpro {
+
+std::string_view trim(std::string_view text) {
+  const char* const white = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(white);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(white) - begin + 1);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t end = text.find(separator, begin);
+    parts.emplace_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < text.size();) {
+    while (i < text.size() && std::isspace(static_cast<unsigned char>(text[i]))) ++i;
+    const std::size_t begin = i;
+    while (i < text.size() && !std::isspace(static_cast<unsigned char>(text[i]))) ++i;
+    if (i > begin) result.emplace_back(text.substr(begin, i - begin));
+  }
+  return result;
+}
+
+std::vector<std::string> lines(std::string_view text) {
+  std::vector<std::string> result;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    std::size_t end = text.find('\n', begin);
+    if (end == std::string_view::npos) end = text.size();
+    std::string_view line = text.substr(begin, end - begin);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    result.emplace_back(line);
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::string join_text(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string result;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) result += separator;
+    result += parts[i];
+  }
+  return result;
+}
+
+std::string replace_all(std::string text, std::string_view from, std::string_view to) {
+  if (from.empty()) return text;
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_identifier(std::string_view text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
+  for (const char c : text) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
+  }
+  return true;
+}
+
+std::string clip(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  std::string_view head = text.substr(0, max_bytes);
+  const std::size_t line_end = head.rfind('\n');
+  if (line_end != std::string_view::npos && line_end > max_bytes / 2) head = head.substr(0, line_end);
+  return std::string(head) + "\n... (" + std::to_string(text.size() - head.size()) +
+         " more bytes)";
+}
+
+namespace {
+// Length of the valid UTF-8 sequence at the start of `text`, or 0.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t n = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3
+                        : lead < 0xf5 ? 4 : 0;
+  if (n == 0 || n > text.size()) return 0;
+  for (std::size_t i = 1; i < n; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  if (n == 3 && ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) >= 0xa0))) return 0;
+  if (n == 4 && ((lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90))) return 0;
+  return n;
+}
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t n = utf8_length(text.substr(i));
+    const char c = text[i];
+    const bool control = n == 1 && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f);
+    if (n == 0 || (control && c != '\n' && c != '\t')) {
+      result += '?';
+      i += 1;
+    } else {
+      result += text.substr(i, n);
+      i += n;
+    }
+  }
+  return result;
+}
+
+std::string number(double value, int significant_digits) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "%.*g", significant_digits, value);
+  return buffer;
+}
+
+namespace {
+std::string scaled(double value, const char* const* units, int count, double step) {
+  int i = 0;
+  while (i + 1 < count && std::fabs(value) >= step) {
+    value /= step;
+    ++i;
+  }
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "%.*f %s", std::fabs(value) < 10 ? 2 : std::fabs(value) < 100 ? 1 : 0,
+                value, units[i]);
+  return buffer;
+}
+}  // namespace
+
+std::string human_us(double microseconds) {
+  static const char* const units[] = {"us", "ms", "s"};
+  return scaled(microseconds, units, 3, 1000.0);
+}
+
+std::string human_bytes(double bytes) {
+  static const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
+  return scaled(bytes, units, 5, 1000.0);
+}
+
+std::string human_seconds(double seconds) {
+  char buffer[64];
+  if (seconds < 60) {
+    std::snprintf(buffer, sizeof buffer, "%.1f s", seconds);
+  } else if (seconds < 3600) {
+    std::snprintf(buffer, sizeof buffer, "%d min %02d s", static_cast<int>(seconds) / 60,
+                  static_cast<int>(seconds) % 60);
+  } else {
+    std::snprintf(buffer, sizeof buffer, "%d h %02d min", static_cast<int>(seconds) / 3600,
+                  static_cast<int>(seconds) / 60 % 60);
+  }
+  return buffer;
+}
+
+}  // namespace kernelpro

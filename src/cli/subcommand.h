@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A subcommand is data plus a function; help, docs and parsing derive from the row. Adding one: its
+// file and one row in subcommands.cc.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelpro {
+
+struct OptionSpec {
+  std::string_view name;         // "--evaluations", or "TASK" for a positional
+  std::string_view value;        // "N", "DIR"; "" for a flag
+  std::string_view initial;      // default, "" = none
+  std::string_view help;         // one sentence
+  bool required = false;         // positionals only
+  std::string_view choices = ""; // "a|b|c", "" = any
+};
+
+// Parsed values by option name.
+class Options {
+ public:
+  std::map<std::string, std::string, std::less<>> values;
+  bool has(std::string_view name) const;   // given, or has a default
+  std::string text(std::string_view name) const;
+  // Exit with a usage error (status 2) through Fatal when it is no number.
+  double real(std::string_view name) const;
+  long long integer(std::string_view name) const;
+  bool flag(std::string_view name) const;
+};
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view summary;                // one line
+  std::span<const OptionSpec> options;
+  int (*run)(const Options& options);      // exit status
+};
+
+std::span<const Subcommand* const> subcommands();
+
+}  // namespace kernelpro

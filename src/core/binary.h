@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compiler made of a candidate for one case of its task, and what it said about resources.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/launch_plan.h"
+
+namespace kernelpro {
+
+// ptxas -v, per kernel.
+struct KernelResources {
+  int registers = 0;
+  int stack_bytes = 0;
+  int spill_store_bytes = 0;
+  int spill_load_bytes = 0;
+  int shared_bytes = 0;  // static
+};
+
+struct Binary {
+  enum class Form { kSharedObject, kHostForm, kPlanForm };
+  Form form = Form::kSharedObject;
+  std::string case_name;
+  std::string hash;             // of compiler, flags and input: its address in the cache
+  std::string shared_object;    // path; cpu target, and host form's code for the capture process
+  std::string cubin;            // path; cuda target
+  LaunchPlan plan;              // plan form only; the host form's plan comes from its capture
+  std::map<std::string, KernelResources> resources;  // by mangled kernel name; cuda
+  double compile_ms = 0;        // 0 when it came from the cache
+  std::string warnings;
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One source text, its language, its knob values and its origin. Content-addressed: two candidates
+// with the same language, source and knob values are the same candidate.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace kernelpro {
+
+enum class Language { kCpp, kCuda };  // cpp runs on the cpu target, cuda on the cuda target
+
+using KnobValues = std::map<std::string, std::string>;
+
+struct Origin {
+  std::string proposer;           // "start", "tuner", "exchange", "replay", "given"
+  std::int64_t parent = 0;        // candidate id in the run; 0 = none
+  std::string idea;               // one sentence: what was changed and why
+  std::string answers;            // "tool: prescription" of the finding that it answers, or ""
+};
+
+struct Candidate {
+  Language language = Language::kCpp;
+  std::string source;
+  KnobValues knobs;
+  Origin origin;
+
+  std::string content_hash() const;  // of language, source and knobs; not of the origin
+};
+
+std::string knobs_to_text(const KnobValues& knobs);  // "TILE=32 VEC=4"
+
+}  // namespace kernelpro

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened to a candidate: a variant, never a flag.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace kernelpro {
+
+struct CompileError {
+  std::string log;      // trimmed to the first causes
+};
+struct Crashed {
+  std::string reason;   // one sentence: what and where
+  std::string output;   // what the candidate printed, clipped
+};
+struct TimedOut {
+  double seconds = 0;
+  std::string phase;    // "checking case small", "timing"
+};
+struct WrongResult {
+  std::string case_name;
+  std::string tensor;
+  std::string reason;   // one sentence: where, how much, the pattern
+  double error = 0;     // output-scaled
+  double tolerance = 0;
+};
+struct Rejected {
+  std::string rule;     // name of the rule that was broken
+  std::string reason;   // one sentence
+};
+
+// Time of one call in one case, in microseconds, with a 95 % confidence interval.
+struct Timing {
+  std::string case_name;
+  double median_us = 0;
+  double low_us = 0;
+  double high_us = 0;
+  int samples = 0;
+  std::string method;   // "graph replay, L2 cold", "calls in turn"
+};
+struct Correct {
+  std::vector<Timing> timings;          // one per timed case
+  double max_error = 0;                 // largest output-scaled error seen, over its tolerance
+  // Time of the incumbent over time of this candidate, measured turn by turn on the same buffers
+  // (geometric mean over timed cases): > 1 is faster. Absent when there was no incumbent.
+  struct Versus {
+    std::string incumbent;              // content hash
+    double ratio = 1, low = 1, high = 1;
+  };
+  std::optional<Versus> versus;
+  // What the worker saw while timing: names of the metric registry ("cpu.threads_busy").
+  std::map<std::string, double> observed;
+};
+
+using Outcome = std::variant<CompileError, Crashed, TimedOut, WrongResult, Rejected, Correct>;
+
+struct Evaluation {
+  Outcome outcome;
+  double compile_ms = 0;
+  double run_ms = 0;                    // in workers, waiting included
+  std::string trust;                    // "plan" (launch plan), "in-process" (cpu target)
+  const Correct* correct() const { return std::get_if<Correct>(&outcome); }
+};
+
+std::string outcome_name(const Outcome& outcome);     // "correct", "compile-error", ...
+std::string outcome_summary(const Outcome& outcome);  // one line for people
+// Time that counts: geometric mean over the timed cases, microseconds; 0 when not correct.
+double score_us(const Evaluation& evaluation);
+
+std::string evaluation_to_json(const Evaluation& evaluation);
+std::optional<Evaluation> evaluation_from_json(const std::string& json);
+
+}  // namespace kernelpro

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was observed about a candidate, under the metric registry's names, each item with where it
+// came from. What could not be observed is listed with the reason; it is never a silent zero.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kernelpro {
+
+// From best to least: a finding states the weakest level that it rests on.
+enum class Level { kCounters, kStatic, kTiming };
+std::string_view level_name(Level level);
+
+struct Observation {
+  double value = 0;
+  Level level = Level::kTiming;
+  std::string source;  // "ptxas", "nvdisasm", "objdump", "timing", "task", "ceilings"
+};
+
+struct Missing {
+  std::string what;    // "SASS instruction mix"
+  std::string reason;  // "nvdisasm was not found"
+  std::string next;    // "install the CUDA toolkit's nvdisasm"
+};
+
+class Evidence {
+ public:
+  // REQUIRES: `name` is registered and `value` is finite.
+  void set(const std::string& name, double value, Level level, std::string source);
+  std::optional<double> get(const std::string& name) const;
+  const Observation* find(const std::string& name) const;
+  void note_missing(Missing missing) { missing_.push_back(std::move(missing)); }
+
+  // Texts that tools may quote: hot-loop disassembly by kernel, for instance.
+  std::map<std::string, std::string> texts;
+
+  const std::map<std::string, Observation>& items() const { return items_; }
+  const std::vector<Missing>& missing() const { return missing_; }
+
+ private:
+  std::map<std::string, Observation> items_;
+  std::vector<Missing> missing_;
+};
+
+std::string evidence_to_json(const Evidence& evidence);
+std::optional<Evidence> evidence_from_json(const std::string& json);
+
+}  // namespace kernelpro

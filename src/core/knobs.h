@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tunable constants that a source declares in comments:
+//     // @knob TILE 16 32 64 : tile-size
+// The first value is the default. Tags after the colon tie a knob to prescriptions
+// (core/finding.h). A knob is set as text, `#define TILE 32`, after the header block of the source.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "core/candidate.h"
+
+namespace kernelpro {
+
+struct Knob {
+  std::string name;
+  std::vector<std::string> values;  // at least one; each a single token, none twice
+  std::vector<std::string> tags;
+  int line = 0;                     // 1-based, in the source
+};
+
+// All knobs of a source, in order. Fails with kBadInput (naming the line) on a knob without
+// values, a name or value used twice, a name that is no identifier or that task.h, C++ or the CUDA
+// headers already use (`reserved`: the case's dimension names).
+Result<std::vector<Knob>> parse_knobs(std::string_view source,
+                                      const std::vector<std::string>& reserved = {});
+
+// The first value of each knob.
+KnobValues default_values(const std::vector<Knob>& knobs);
+
+// The source with one #define per knob after its header block (the leading comments, blank lines
+// and preprocessor lines up to the last leading #include), then a #line, so that compiler messages
+// keep the user's line numbers. `separator` (such as "#pragma nv_hdrstop") goes before the defines.
+std::string apply_knobs(std::string_view source, const KnobValues& values,
+                        std::string_view separator = "");
+
+}  // namespace kernelpro

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vocabulary that ties knobs to prescriptions. A source may use tags that are not listed (they
+// are explored, not prescribed); tools may only prescribe listed ones.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace kernelpro {
+
+struct Tag {
+  std::string_view name;
+  std::string_view meaning;
+};
+
+std::span<const Tag> tags();
+const Tag* find_tag(std::string_view name);
+
+}  // namespace kernelpro

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to compute: named tensors, a reference, a precision contract and one or more cases.
+// Plain values; loaders live in task/.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace kernelpro {
+
+enum class TargetKind { kCpu, kCuda };
+std::string_view target_name(TargetKind target);  // "cpu", "cuda"
+std::optional<TargetKind> target_from_name(std::string_view name);
+
+enum class Role { kInput, kParameter, kOutput };  // a parameter is an input that is a weight
+std::string_view role_name(Role role);
+std::optional<Role> role_from_name(std::string_view name);
+
+// How an input is drawn; core/device/inputs.h defines each draw exactly, bit-equal on CPU and GPU.
+struct Init {
+  enum class Kind { kUniform, kNormal, kIntegers, kBernoulli, kConstant };
+  Kind kind = Kind::kNormal;
+  // uniform: [a, b); normal: mean a, standard deviation b; integers: a..b inclusive;
+  // bernoulli: probability a of one; constant: a.
+  double a = 0;
+  double b = 1;
+};
+std::string_view init_name(Init::Kind kind);
+std::optional<Init::Kind> init_from_name(std::string_view name);
+
+struct Tensor {
+  std::string name;  // a C identifier
+  Role role = Role::kInput;
+  DType dtype = DType::kFp32;
+  std::vector<std::string> shape;  // expressions over the case's dimensions (core/expression.h)
+  Init init;                       // inputs and parameters only
+  double tolerance = 0;            // outputs only; see Task
+};
+
+struct Case {
+  std::string name;
+  std::map<std::string, std::int64_t> dims;
+  bool timed = false;                // counts for speed; every case counts for correctness
+  std::vector<TargetKind> targets;   // empty: all
+};
+
+struct Task {
+  std::string name;
+  std::string summary;
+  std::string folder;  // where it was loaded from, absolute
+  std::vector<Tensor> tensors;  // in the order of Args
+  std::vector<Case> cases;      // checked in this order: small ones first
+  std::string flops;            // expression: floating-point operations of one call; "" = 0
+  std::string matmul_flops;     // expression: how many of them are matrix products; "" = 0
+  std::string workspace;        // expression: bytes of scratch memory for candidates; "" = 0
+  // Texts; "" where the task has none.
+  std::string reference_cpp;
+  std::string reference_cu;
+  std::string kernel_cpp;
+  std::string kernel_cu;
+
+  // Everything above as canonical JSON, hashed: two tasks with equal content are the same task.
+  std::string content_hash() const;
+};
+
+// A tensor with its shape worked out for one case.
+struct Shaped {
+  const Tensor* tensor = nullptr;
+  std::vector<std::int64_t> shape;
+  std::int64_t elements = 0;
+  std::int64_t bytes = 0;
+};
+
+// REQUIRES: the task passed its loader, so every expression evaluates.
+std::vector<Shaped> shaped_tensors(const Task& task, const Case& c);
+std::int64_t workspace_bytes(const Task& task, const Case& c);
+// Every input read once and every output written once.
+double compulsory_bytes(const Task& task, const Case& c);
+double task_flops(const Task& task, const Case& c);
+double task_matmul_flops(const Task& task, const Case& c);
+// The cases that hold for a target, in order.
+std::vector<const Case*> cases_for(const Task& task, TargetKind target);
+
+// The tolerance in force for an output: its own, else the default of its type. The contract: with
+// r = the higher-precision reference and s = root mean square of r over the tensor, every element
+// must satisfy |out - r| <= tolerance * max(|r|, s); integers and bools must be equal.
+double tolerance_of(const Tensor& tensor);
+
+std::string task_to_json(const Task& task);
+// Reads what task_to_json wrote (the store's copy). nullopt when it is damaged.
+std::optional<Task> task_from_json(const std::string& json);
+
+}  // namespace kernelpro

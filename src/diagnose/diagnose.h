@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evidence in, diagnosis out. Pure and deterministic: the same evidence gives the same bytes.
+#pragma once
+
+#include "core/evidence.h"
+#include "core/finding.h"
+
+namespace kernelpro {
+
+// Classifies by the roofline, then runs every tool of tools.cc whose trigger holds for the class.
+Diagnosis diagnose(const Evidence& evidence);
+
+}  // namespace kernelpro

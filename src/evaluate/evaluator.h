@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict on a candidate: checks it against the reference, times it against the incumbent, in
+// processes of its own. One evaluator serves one task on one target; one thread at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "compile/compiler.h"
+#include "core/binary.h"
+#include "core/evaluation.h"
+#include "core/machine.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+// A compiled candidate: one binary per case of cases_for(task, target), in that order.
+struct Subject {
+  std::string hash;  // Candidate::content_hash
+  std::vector<Binary> binaries;
+};
+
+struct EvaluateSettings {
+  double timeout_s = 30;        // for one call in one case, at most; a hang is ended after it
+  int samples = 40;             // timed pairs per timed case, at most
+  double min_effect = 0.005;    // differences below this are ties
+  std::uint64_t seed = 0;       // inputs are drawn from it; varied from check to check
+};
+
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  // Builds and runs the references. Fails with kTask when they do not compile, crash, disagree
+  // with themselves or each other, or the task is degenerate (an output that is constant or
+  // independent of the inputs); with kEnvironment or kBadInput when a case does not fit.
+  virtual Result<void> prepare() = 0;
+  // Never throws for what a candidate does; an Error here is the machine's fault.
+  // `incumbent` may be null: then the candidate is timed alone.
+  virtual Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) = 0;
+  // The same in fresh processes, with more samples, for the final winner.
+  virtual Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) = 0;
+};
+
+// `task`, `compiler` and `machine` must outlive the evaluator.
+Result<std::unique_ptr<Evaluator>> make_cpu_evaluator(const Task& task, Compiler& compiler,
+                                                      const Machine& machine,
+                                                      const EvaluateSettings& settings);
+Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, Compiler& compiler,
+                                                       const Machine& machine,
+                                                       const EvaluateSettings& settings);
+
+// What this machine is and can do, with ceilings measured in a child process and cached for the
+// day. Fails with kEnvironment when the target cannot be used here; the message says why.
+Result<Machine> describe_cpu_machine();
+Result<Machine> describe_cuda_machine();
+
+}  // namespace kernelpro

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers what is known about an evaluated candidate into Evidence: the task's theory (bytes,
+// FLOPs), the machine's ceilings, timing, and static facts from the binary (ptxas, SASS, objdump).
+#pragma once
+
+#include "core/binary.h"
+#include "core/evaluation.h"
+#include "core/evidence.h"
+#include "core/machine.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+// `binary`: of the timed case that took longest. Blocks while disassemblers run (results are
+// cached beside the binary). What could not be read is noted as missing.
+Evidence collect_evidence(const Task& task, const Case& c, const Machine& machine,
+                          const Binary& binary, const Evaluation& evaluation);
+
+}  // namespace kernelpro

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who writes the next candidate. Every proposer is behind this one interface.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/proposal.h"
+
+namespace kernelpro {
+
+class Proposer {
+ public:
+  virtual ~Proposer() = default;
+  virtual std::string name() const = 0;
+  // One sentence for the report about who wrote what ("the structure was in the source; the
+  // embedded tuner chose the numbers").
+  virtual std::string credit() const = 0;
+  // Up to `request.wanted` proposals, never one whose content hash the history has. Empty: nothing
+  // to add for this parent. Deterministic proposers depend on the request alone, so that a resumed
+  // run goes on as the first would have. May block (a person or a model writes).
+  virtual Result<std::vector<Proposal>> propose(const ProposalRequest& request) = 0;
+};
+
+// Moves the knobs that the source declares: first those whose tags answer the parent's findings,
+// then unexplored neighbours, then far corners.
+std::unique_ptr<Proposer> make_tuner();
+
+struct ExchangeSettings {
+  std::string folder;         // run/exchange: one folder per request
+  double wait_s = 3600;       // how long a reply is waited for; 0: only what lies there
+  double poll_s = 0.2;
+};
+// Writes request folders and picks up replies; any writer that reads and writes files can serve it.
+std::unique_ptr<Proposer> make_exchange(const ExchangeSettings& settings);
+
+// Hands out recorded candidates in order, whatever the parent.
+std::unique_ptr<Proposer> make_replay(std::vector<Candidate> recorded);
+
+}  // namespace kernelpro

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// One search on one task: measure, diagnose, change, verify, measure again, keep the best. The only
+// room that knows all mechanisms.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "core/proposal.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+struct RunSettings {
+  std::string directory;             // of the run
+  TargetKind target = TargetKind::kCpu;
+  std::string proposer = "tuner";    // tuner | exchange | replay
+  std::string replay_from;           // run directory, for replay
+  std::uint64_t seed = 1;
+  // Stoppers; whichever comes first.
+  int max_evaluations = 60;
+  double max_seconds = 600;
+  double near_ceiling = 0.95;        // stop when the best is this close to the measured ceiling
+  int plateau = 0;                   // evaluations without a better one; 0: off
+  double timeout_s = 30;             // for one call of a candidate
+  double exchange_wait_s = 3600;
+};
+
+// What has happened, for displays; each is emitted after its commit to the store.
+struct Progress {
+  std::string event;                 // "prepared", "evaluated", "best", "stopped", "confirmed"
+  std::int64_t candidate = 0;
+  std::string outcome;               // outcome_name
+  std::string detail;                // one line
+  std::string knobs;
+  int evaluations = 0;
+  int failures = 0;
+  std::string failures_by_kind;      // "2 compile-error, 1 wrong-result"
+  double time_us = 0;                // of this candidate
+  double best_us = 0;
+  double best_speedup = 1;           // over the start
+  double fraction_of_ceiling = 0;    // of the best
+  double elapsed_s = 0;
+  double left_s = 0;                 // by the time budget
+  int max_evaluations = 0;
+};
+using Observer = std::function<void(const Progress&)>;
+
+struct RunResult {
+  std::int64_t best = 0;
+  double speedup = 1, speedup_low = 1, speedup_high = 1;  // over the start, confirmed in fresh processes
+  double best_us = 0;
+  double fraction_of_ceiling = 0;
+  int evaluations = 0;
+  std::string stopped_by;            // which stopper ended it
+  double own_ms_per_evaluation = 0;  // the loop's own cost: all but compiling, running, waiting
+};
+
+// Creates the run directory and runs to a stopper. Fails with kStore if it exists and is not empty.
+Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer);
+// Goes on with a run of this machine's target where it was left; nothing evaluated is repeated.
+// Settings of the first call hold, but for the budgets when `budgets` is given.
+Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,
+                         const Observer& observer);
+
+}  // namespace kernelpro

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run's SQLite store, the only truth about a run. One writer (a lock file held by the process),
+// rollback journal, every evaluation one transaction: SIGKILL at any moment loses at most the
+// evaluation in flight. Readers open it read-only at any time. docs/run-store.md has the schema.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/machine.h"
+#include "core/proposal.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+struct RunHeader {
+  Task task;
+  TargetKind target = TargetKind::kCpu;
+  Machine machine;
+  std::string settings_json;   // RunSettings
+  std::string created;         // UTC
+  std::string version;         // of KernelPro
+};
+
+// A row as stored. `known.evaluation` is only meaningful when `evaluated`.
+struct StoredCandidate {
+  Known known;
+  Evidence evidence;
+  bool evaluated = false;
+  std::int64_t order = 0;      // of evaluation: 1, 2, ...
+  double at_s = 0;             // seconds of run time (over all sittings) when it was stored
+};
+
+struct StoredConfirmation {
+  std::int64_t best = 0;
+  Evaluation evaluation;       // versus the start
+  std::string stopped_by;
+  double own_ms_per_evaluation = 0;
+};
+
+class Store {
+ public:
+  static constexpr int kSchemaVersion = 1;
+  enum class Mode { kCreate, kWrite, kRead };
+
+  // kCreate needs `header`. Fails with kBusy (another process holds the run, its pid is named),
+  // kStore (missing, damaged, read-only, full disk, newer version).
+  static Result<std::unique_ptr<Store>> open(const std::string& directory, Mode mode,
+                                             const RunHeader* header = nullptr);
+  ~Store();
+
+  Result<RunHeader> header() const;
+  // All candidates by id.
+  Result<std::vector<StoredCandidate>> candidates() const;
+  Result<std::optional<StoredConfirmation>> confirmation() const;
+  double run_seconds() const;  // over all sittings
+
+  // Proposals of one expansion, one transaction; gives their ids. Content hashes are unique: a
+  // known one is left out (id 0).
+  Result<std::vector<std::int64_t>> add(const std::vector<Candidate>& candidates);
+  // The result of one candidate, one transaction. REQUIRES: not yet evaluated.
+  Result<void> finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,
+                      const Diagnosis& diagnosis, double at_s);
+  Result<void> confirm(const StoredConfirmation& confirmation);
+  Result<void> save_settings(const std::string& settings_json);
+
+ private:
+  Store();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// store.db inside a run directory.
+std::string store_path(const std::string& directory);
+
+}  // namespace kernelpro

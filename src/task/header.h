@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generates task.h, the one header that a candidate and a reference include: the case's dimensions
+// as constants, `Args`, `ReferenceArgs`, and for CUDA the plan-form vocabulary (KP_LAUNCH).
+#pragma once
+
+#include <string>
+
+#include "core/task.h"
+
+namespace kernelpro {
+
+// Args: `const T* name` for inputs and parameters, `T* name` for outputs, in order, then
+// `void* workspace`. ReferenceArgs: the same inputs; floating outputs are `double*`, integer and
+// bool outputs keep their type; no workspace.
+//   cpu:  extern "C" void launch(const Args& args);
+//         extern "C" void reference(const ReferenceArgs& args);
+//   cuda: extern "C" void launch(const Args& args, cudaStream_t stream);
+//         extern "C" void reference(const ReferenceArgs& args, cudaStream_t stream);
+std::string task_header(const Task& task, const Case& c, TargetKind target);
+
+}  // namespace kernelpro
