@@ -14,6 +14,10 @@
 
 namespace kernelpro {
 
+// Why a knob, dimension or tensor may not have this name ("C++, the CUDA headers or task.h already
+// use it"), or "".
+std::string name_problem(std::string_view name);
+
 struct Knob {
   std::string name;
   std::vector<std::string> values;  // at least one; each a single token, none twice

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The counter-based input generator, shared by host code (core/inputs.cc) and the judge's kernels
+// (compiled by NVRTC). Element i of tensor t under a seed depends on (seed, t, i) alone and is
+// bit-equal on CPU and GPU: integer arithmetic, and single float operations that IEEE 754 rounds
+// one way. The mixer is splitmix64's finalizer (Steele, Lea, Flood: "Fast splittable pseudorandom
+// number generators", 2014).
+//
+// Includes nothing: the includer has int64-sized `long long` and `fmaf`.
+#pragma once
+
+#ifdef __CUDACC__
+#define KP_DRAW __host__ __device__ inline
+#else
+#define KP_DRAW inline
+#endif
+
+namespace kp {
+
+struct DrawSpec {
+  int kind;   // as kernelpro::Init::Kind: uniform, normal, integers, bernoulli, constant
+  int dtype;  // as kernelpro::DType: fp32, fp16, bf16, int32, int64, bool
+  float a;    // offset, mean, constant, probability
+  float b;    // width, standard deviation
+  long long low;             // integers: smallest; constants of integer tensors
+  unsigned long long range;  // integers: how many values, at most 2^32
+};
+
+KP_DRAW unsigned long long mix64(unsigned long long z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+KP_DRAW unsigned long long draw_key(unsigned long long seed, unsigned tensor) {
+  return mix64(seed + 0x9e3779b97f4a7c15ull * (tensor + 1ull));
+}
+
+// Word `lane` (0..3) of element i.
+KP_DRAW unsigned long long draw_word(unsigned long long key, unsigned long long i, unsigned lane) {
+  return mix64(key + 0x9e3779b97f4a7c15ull * (4 * i + lane + 1));
+}
+
+KP_DRAW unsigned float_bits(float value) {
+  unsigned bits;
+  __builtin_memcpy(&bits, &value, 4);
+  return bits;
+}
+KP_DRAW float bits_float(unsigned bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, 4);
+  return value;
+}
+
+// IEEE 754 binary32 to binary16, round to nearest even.
+KP_DRAW unsigned short to_half(float value) {
+  const unsigned bits = float_bits(value);
+  const unsigned sign = (bits >> 16) & 0x8000u;
+  const unsigned magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<unsigned short>(sign | 0x7e00u);
+  if (magnitude >= 0x477ff000u) return static_cast<unsigned short>(sign | 0x7c00u);
+  if (magnitude < 0x33000001u) return static_cast<unsigned short>(sign);
+  const int exponent = static_cast<int>(magnitude >> 23);
+  const unsigned mantissa = (magnitude & 0x7fffffu) | 0x800000u;
+  const int shift = exponent < 113 ? 126 - exponent : 13;  // subnormal results keep fewer bits
+  const unsigned kept = mantissa >> shift;
+  const unsigned rest = mantissa & ((1u << shift) - 1);
+  const unsigned half = 1u << (shift - 1);
+  unsigned result = exponent < 113 ? kept : kept + (static_cast<unsigned>(exponent - 113) << 10);
+  if (rest > half || (rest == half && (kept & 1u))) ++result;
+  return static_cast<unsigned short>(sign | result);
+}
+
+KP_DRAW float from_half(unsigned short h) {
+  const unsigned sign = (h & 0x8000u) << 16;
+  const unsigned exponent = (h >> 10) & 31u;
+  unsigned mantissa = h & 0x3ffu;
+  if (exponent == 31) return bits_float(sign | 0x7f800000u | (mantissa << 13));
+  if (exponent != 0) return bits_float(sign | ((exponent + 112) << 23) | (mantissa << 13));
+  const float value = static_cast<float>(mantissa) * 5.9604644775390625e-8f;  // 2^-24
+  return bits_float(sign | float_bits(value));
+}
+
+// binary32 to bfloat16, round to nearest even.
+KP_DRAW unsigned short to_bfloat16(float value) {
+  const unsigned bits = float_bits(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<unsigned short>((bits >> 16) | 0x40u);
+  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+KP_DRAW float from_bfloat16(unsigned short b) { return bits_float(static_cast<unsigned>(b) << 16); }
+
+// A draw before conversion to the tensor's type: floats for the floating types.
+KP_DRAW float draw_float(const DrawSpec& spec, unsigned long long key, unsigned long long i) {
+  const unsigned long long w = draw_word(key, i, 0);
+  switch (spec.kind) {
+    case 0:  // uniform: 24 bits, exact
+      return fmaf(static_cast<float>(w >> 40) * 5.9604644775390625e-8f, spec.b, spec.a);
+    case 1: {  // normal: the sum of twelve 16-bit uniforms (Irwin-Hall), within +-6 deviations
+      long long sum = 0;
+      for (unsigned lane = 0; lane < 3; ++lane) {
+        const unsigned long long v = lane == 0 ? w : draw_word(key, i, lane);
+        sum += static_cast<long long>((v & 0xffff) + ((v >> 16) & 0xffff) + ((v >> 32) & 0xffff) +
+                                      (v >> 48));
+      }
+      const float z = static_cast<float>(2 * sum - 12 * 65535) * 7.62939453125e-6f;  // 2^-17
+      return fmaf(z, spec.b, spec.a);
+    }
+    case 2:
+      return static_cast<float>(spec.low + static_cast<long long>(((w >> 32) * spec.range) >> 32));
+    case 3:
+      return static_cast<float>(w >> 40) < spec.a * 16777216.0f ? 1.0f : 0.0f;
+    default:
+      return spec.a;
+  }
+}
+
+KP_DRAW long long draw_integer(const DrawSpec& spec, unsigned long long key, unsigned long long i) {
+  if (spec.kind == 2) {
+    const unsigned long long w = draw_word(key, i, 0);
+    return spec.low + static_cast<long long>(((w >> 32) * spec.range) >> 32);
+  }
+  if (spec.kind == 4) return spec.low;
+  return static_cast<long long>(draw_float(spec, key, i));
+}
+
+// The element's bits in its own type, in the low bytes.
+KP_DRAW unsigned long long draw_bits(const DrawSpec& spec, unsigned long long key,
+                                     unsigned long long i) {
+  switch (spec.dtype) {
+    case 0:
+      return float_bits(draw_float(spec, key, i));
+    case 1:
+      return to_half(draw_float(spec, key, i));
+    case 2:
+      return to_bfloat16(draw_float(spec, key, i));
+    case 3:
+      return static_cast<unsigned>(draw_integer(spec, key, i));
+    case 4:
+      return static_cast<unsigned long long>(draw_integer(spec, key, i));
+    default:
+      return draw_integer(spec, key, i) != 0 ? 1u : 0u;
+  }
+}
+
+}  // namespace kp

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/evaluation.h"
+
+#include "base/statistics.h"
+#include "base/text.h"
+#include "core/json.h"
+
+namespace kernelpro {
+
+namespace {
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+std::string first_line(const std::string& text) {
+  const std::vector<std::string> all = lines(text);
+  return all.empty() ? "" : all[0];
+}
+}  // namespace
+
+std::string outcome_name(const Outcome& outcome) {
+  return std::visit(Overloaded{[](const CompileError&) { return "compile-error"; },
+                               [](const Crashed&) { return "crashed"; },
+                               [](const TimedOut&) { return "timed-out"; },
+                               [](const WrongResult&) { return "wrong-result"; },
+                               [](const Rejected&) { return "rejected"; },
+                               [](const Correct&) { return "correct"; }},
+                    outcome);
+}
+
+std::string outcome_summary(const Outcome& outcome) {
+  return std::visit(
+      Overloaded{
+          [](const CompileError& o) { return "does not compile: " + first_line(o.log); },
+          [](const Crashed& o) { return "crashed: " + o.reason; },
+          [](const TimedOut& o) {
+            return "ran longer than " + human_seconds(o.seconds) + " while " + o.phase;
+          },
+          [](const WrongResult& o) {
+            return "wrong result in " + o.tensor + " (case " + o.case_name + "): " + o.reason;
+          },
+          [](const Rejected& o) { return "rejected (" + o.rule + "): " + o.reason; },
+          [](const Correct& o) {
+            std::string text = "correct";
+            for (const Timing& t : o.timings) text += ", " + t.case_name + " " + human_us(t.median_us);
+            return text;
+          }},
+      outcome);
+}
+
+double score_us(const Evaluation& evaluation) {
+  const Correct* correct = evaluation.correct();
+  if (correct == nullptr || correct->timings.empty()) return 0;
+  std::vector<double> times;
+  for (const Timing& t : correct->timings) times.push_back(t.median_us);
+  return geometric_mean(times);
+}
+
+std::string evaluation_to_json(const Evaluation& evaluation) {
+  Json o = {{"kind", outcome_name(evaluation.outcome)}};
+  std::visit(
+      Overloaded{[&](const CompileError& v) { o["log"] = v.log; },
+                 [&](const Crashed& v) {
+                   o["reason"] = v.reason;
+                   o["output"] = v.output;
+                 },
+                 [&](const TimedOut& v) {
+                   o["seconds"] = v.seconds;
+                   o["phase"] = v.phase;
+                 },
+                 [&](const WrongResult& v) {
+                   o["case"] = v.case_name;
+                   o["tensor"] = v.tensor;
+                   o["reason"] = v.reason;
+                   o["error"] = std::isfinite(v.error) ? Json(v.error) : Json(nullptr);
+                   o["tolerance"] = v.tolerance;
+                 },
+                 [&](const Rejected& v) {
+                   o["rule"] = v.rule;
+                   o["reason"] = v.reason;
+                 },
+                 [&](const Correct& v) {
+                   Json timings = Json::array();
+                   for (const Timing& t : v.timings) {
+                     timings.push_back({{"case", t.case_name},
+                                        {"median_us", t.median_us},
+                                        {"low_us", t.low_us},
+                                        {"high_us", t.high_us},
+                                        {"samples", t.samples},
+                                        {"method", t.method}});
+                   }
+                   o["timings"] = timings;
+                   o["max_error"] = v.max_error;
+                   if (v.versus) {
+                     o["versus"] = {{"incumbent", v.versus->incumbent},
+                                    {"ratio", v.versus->ratio},
+                                    {"low", v.versus->low},
+                                    {"high", v.versus->high}};
+                   }
+                   o["observed"] = v.observed;
+                 }},
+      evaluation.outcome);
+  return dump_json({{"outcome", o},
+                    {"compile_ms", evaluation.compile_ms},
+                    {"run_ms", evaluation.run_ms},
+                    {"trust", evaluation.trust}});
+}
+
+namespace {
+Correct read_correct(const JsonReader& o) {
+  Correct v;
+  for (const Json& t : o.array("timings")) {
+    const JsonReader r(t);
+    v.timings.push_back({r.text("case"), r.real("median_us"), r.real("low_us"), r.real("high_us"),
+                         static_cast<int>(r.integer("samples")), r.text("method")});
+  }
+  v.max_error = o.real("max_error");
+  if (o.member("versus") != nullptr) {
+    const JsonReader r(o.object("versus"));
+    v.versus = {r.text("incumbent"), r.real("ratio", 1), r.real("low", 1), r.real("high", 1)};
+  }
+  for (const auto& [name, value] : o.object("observed").items()) {
+    if (value.is_number()) v.observed[name] = value.get<double>();
+  }
+  return v;
+}
+
+std::optional<Outcome> read_outcome(const JsonReader& o) {
+  const std::string kind = o.text("kind");
+  if (kind == "compile-error") return CompileError{o.text("log")};
+  if (kind == "crashed") return Crashed{o.text("reason"), o.text("output")};
+  if (kind == "timed-out") return TimedOut{o.real("seconds"), o.text("phase")};
+  if (kind == "wrong-result") {
+    return WrongResult{o.text("case"), o.text("tensor"), o.text("reason"),
+                       o.real("error", INFINITY), o.real("tolerance")};
+  }
+  if (kind == "rejected") return Rejected{o.text("rule"), o.text("reason")};
+  if (kind == "correct") return read_correct(o);
+  return std::nullopt;
+}
+}  // namespace
+
+std::optional<Evaluation> evaluation_from_json(const std::string& json) {
+  const std::optional<Json> root = parse_json(json);
+  if (!root) return std::nullopt;
+  const JsonReader r(*root);
+  const std::optional<Outcome> outcome = read_outcome(JsonReader(r.object("outcome")));
+  if (!outcome) return std::nullopt;
+  return Evaluation{*outcome, r.real("compile_ms"), r.real("run_ms"), r.text("trust")};
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/finding.h"
+
+#include "core/json.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr std::string_view kSeverities[] = {"info", "warning", "critical"};
+constexpr std::string_view kBounds[] = {"memory", "compute", "latency", "launch", "mixed", "unknown"};
+constexpr std::string_view kStates[] = {"fired", "silent", "not-evaluable", "filtered-out"};
+
+template <class Enum, std::size_t N>
+Enum named(const std::string_view (&names)[N], const std::string& name, Enum otherwise) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return otherwise;
+}
+
+std::vector<std::string> strings(const Json& array) {
+  std::vector<std::string> result;
+  for (const Json& item : array) {
+    if (item.is_string()) result.push_back(item.get<std::string>());
+  }
+  return result;
+}
+
+Finding read_finding(const Json& json) {
+  const JsonReader r(json);
+  Finding f;
+  f.tool = r.text("tool");
+  f.severity = named(kSeverities, r.text("severity"), Severity::kInfo);
+  f.cause = r.text("cause");
+  f.metrics = strings(r.array("metrics"));
+  for (const Json& p : r.array("prescriptions")) {
+    const JsonReader pr(p);
+    f.prescriptions.push_back({pr.text("tag"), pr.text("text"), pr.text("not_when")});
+  }
+  f.likely_speedup = r.real("likely_speedup", 1);
+  f.upper_speedup = r.real("upper_speedup", 1);
+  for (const Level level : {Level::kCounters, Level::kStatic, Level::kTiming}) {
+    if (level_name(level) == r.text("level")) f.level = level;
+  }
+  f.stop = r.flag("stop");
+  return f;
+}
+}  // namespace
+
+std::string_view severity_name(Severity severity) { return kSeverities[static_cast<int>(severity)]; }
+std::string_view bound_name(Bound bound) { return kBounds[static_cast<int>(bound)]; }
+
+std::string diagnosis_to_json(const Diagnosis& diagnosis) {
+  Json findings = Json::array();
+  for (const Finding& f : diagnosis.findings) {
+    Json prescriptions = Json::array();
+    for (const Prescription& p : f.prescriptions) {
+      prescriptions.push_back({{"tag", p.tag}, {"text", p.text}, {"not_when", p.not_when}});
+    }
+    findings.push_back({{"tool", f.tool},
+                        {"severity", severity_name(f.severity)},
+                        {"cause", f.cause},
+                        {"metrics", f.metrics},
+                        {"prescriptions", prescriptions},
+                        {"likely_speedup", f.likely_speedup},
+                        {"upper_speedup", f.upper_speedup},
+                        {"level", level_name(f.level)},
+                        {"stop", f.stop}});
+  }
+  Json tools = Json::array();
+  for (const ToolRun& t : diagnosis.tools) {
+    tools.push_back({{"tool", t.tool}, {"state", kStates[static_cast<int>(t.state)]}, {"reason", t.reason}});
+  }
+  return dump_json({{"bound", bound_name(diagnosis.bound)},
+                    {"floor_us", diagnosis.floor_us},
+                    {"fraction_of_ceiling", diagnosis.fraction_of_ceiling},
+                    {"summary", diagnosis.summary},
+                    {"findings", findings},
+                    {"tools", tools}});
+}
+
+std::optional<Diagnosis> diagnosis_from_json(const std::string& json) {
+  const std::optional<Json> root = parse_json(json);
+  if (!root || !root->is_object()) return std::nullopt;
+  const JsonReader r(*root);
+  Diagnosis d;
+  d.bound = named(kBounds, r.text("bound"), Bound::kUnknown);
+  d.floor_us = r.real("floor_us");
+  d.fraction_of_ceiling = r.real("fraction_of_ceiling");
+  d.summary = r.text("summary");
+  for (const Json& f : r.array("findings")) d.findings.push_back(read_finding(f));
+  for (const Json& t : r.array("tools")) {
+    const JsonReader tr(t);
+    d.tools.push_back({tr.text("tool"), named(kStates, tr.text("state"), ToolRun::State::kSilent),
+                       tr.text("reason")});
+  }
+  return d;
+}
+
+}  // namespace kernelpro

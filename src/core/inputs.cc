@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/inputs.h"
+
+#include <cstring>
+
+namespace kernelpro {
+
+kp::DrawSpec draw_spec(const Tensor& tensor) {
+  const Init& init = tensor.init;
+  kp::DrawSpec spec{};
+  spec.kind = static_cast<int>(init.kind);
+  spec.dtype = static_cast<int>(tensor.dtype);
+  spec.a = static_cast<float>(init.a);
+  spec.b = static_cast<float>(init.kind == Init::Kind::kUniform ? init.b - init.a : init.b);
+  spec.low = static_cast<long long>(init.a);
+  spec.range = init.kind == Init::Kind::kIntegers
+                   ? static_cast<unsigned long long>(init.b - init.a) + 1
+                   : 1;
+  return spec;
+}
+
+void draw_inputs(const Tensor& tensor, int index, std::uint64_t seed, std::int64_t first,
+                 std::int64_t count, void* out) {
+  const kp::DrawSpec spec = draw_spec(tensor);
+  const unsigned long long key = kp::draw_key(seed, static_cast<unsigned>(index));
+  const std::size_t bytes = static_cast<std::size_t>(dtype_bytes(tensor.dtype));
+  char* to = static_cast<char*>(out);
+  for (std::int64_t i = 0; i < count; ++i, to += bytes) {
+    const unsigned long long bits =
+        kp::draw_bits(spec, key, static_cast<unsigned long long>(first + i));
+    std::memcpy(to, &bits, bytes);
+  }
+}
+
+double element_as_double(DType dtype, const void* data, std::int64_t i) {
+  const char* at = static_cast<const char*>(data) + i * dtype_bytes(dtype);
+  const auto load = [at](auto value) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (dtype) {
+    case DType::kFp32:
+      return static_cast<double>(load(float{}));
+    case DType::kFp16:
+      return static_cast<double>(kp::from_half(load(static_cast<unsigned short>(0))));
+    case DType::kBf16:
+      return static_cast<double>(kp::from_bfloat16(load(static_cast<unsigned short>(0))));
+    case DType::kInt32:
+      return load(std::int32_t{});
+    case DType::kInt64:
+      return static_cast<double>(load(std::int64_t{}));
+    case DType::kBool:
+      return load(static_cast<unsigned char>(0)) != 0 ? 1 : 0;
+  }
+  return 0;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host side of the input generator (core/device/draw.h defines every draw). Pure; threads may draw
+// disjoint ranges side by side.
+#pragma once
+
+#include <cstdint>
+
+#include <cmath>
+
+using std::fmaf;  // draw.h includes nothing
+#include "core/device/draw.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+kp::DrawSpec draw_spec(const Tensor& tensor);
+
+// Elements [first, first + count) of a tensor under `seed`, written to `out` in its own type.
+// `index`: the tensor's position in Args.
+void draw_inputs(const Tensor& tensor, int index, std::uint64_t seed, std::int64_t first,
+                 std::int64_t count, void* out);
+
+// Element i of a buffer of this type, as a double (integers and bools too; int64 rounds).
+double element_as_double(DType dtype, const void* data, std::int64_t i);
+
+}  // namespace kernelpro

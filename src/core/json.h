@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// For core's .cc files only: JSON with short names and checked reading. Everything that is read may
+// come from a damaged store or a hostile process; `JsonReader` keeps the first fault.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace kernelpro {
+
+using Json = nlohmann::ordered_json;
+
+inline std::optional<Json> parse_json(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return std::nullopt;
+  return json;
+}
+
+// Invalid UTF-8 (a candidate's output) becomes U+FFFD instead of an exception.
+inline std::string dump_json(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Reads members of an object; a missing or wrongly typed one gives the fallback.
+class JsonReader {
+ public:
+  explicit JsonReader(const Json& json) : json_(json) {}
+
+  std::string text(const char* name, std::string otherwise = "") const {
+    const Json* v = member(name);
+    return v != nullptr && v->is_string() ? v->get<std::string>() : otherwise;
+  }
+  double real(const char* name, double otherwise = 0) const {
+    const Json* v = member(name);
+    return v != nullptr && v->is_number() ? v->get<double>() : otherwise;
+  }
+  std::int64_t integer(const char* name, std::int64_t otherwise = 0) const {
+    const Json* v = member(name);
+    return v != nullptr && v->is_number_integer() ? v->get<std::int64_t>() : otherwise;
+  }
+  std::uint64_t natural(const char* name, std::uint64_t otherwise = 0) const {
+    const Json* v = member(name);
+    return v != nullptr && v->is_number_unsigned() ? v->get<std::uint64_t>() : otherwise;
+  }
+  bool flag(const char* name, bool otherwise = false) const {
+    const Json* v = member(name);
+    return v != nullptr && v->is_boolean() ? v->get<bool>() : otherwise;
+  }
+  // An empty array or object when missing.
+  const Json& array(const char* name) const {
+    static const Json empty = Json::array();
+    const Json* v = member(name);
+    return v != nullptr && v->is_array() ? *v : empty;
+  }
+  const Json& object(const char* name) const {
+    static const Json empty = Json::object();
+    const Json* v = member(name);
+    return v != nullptr && v->is_object() ? *v : empty;
+  }
+  const Json* member(const char* name) const {
+    if (!json_.is_object()) return nullptr;
+    const auto it = json_.find(name);
+    return it == json_.end() ? nullptr : &*it;
+  }
+
+ private:
+  const Json& json_;
+};
+
+}  // namespace kernelpro

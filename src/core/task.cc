@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/task.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "core/expression.h"
+#include "core/json.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::string_view kTargets[] = {"cpu", "cuda"};
+constexpr std::string_view kRoles[] = {"input", "parameter", "output"};
+constexpr std::string_view kInits[] = {"uniform", "normal", "integers", "bernoulli", "constant"};
+
+template <class Enum, std::size_t N>
+std::optional<Enum> from_name(const std::string_view (&names)[N], std::string_view name) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+// A task that passed its loader evaluates; a hand-made one that does not counts as 0.
+std::int64_t value_of(const std::string& expression, const Case& c) {
+  if (expression.empty()) return 0;
+  return evaluate_expression(expression, c.dims).value_or(0);
+}
+
+}  // namespace
+
+std::string_view target_name(TargetKind target) { return kTargets[static_cast<int>(target)]; }
+std::optional<TargetKind> target_from_name(std::string_view name) {
+  return from_name<TargetKind>(kTargets, name);
+}
+std::string_view role_name(Role role) { return kRoles[static_cast<int>(role)]; }
+std::optional<Role> role_from_name(std::string_view name) { return from_name<Role>(kRoles, name); }
+std::string_view init_name(Init::Kind kind) { return kInits[static_cast<int>(kind)]; }
+std::optional<Init::Kind> init_from_name(std::string_view name) {
+  return from_name<Init::Kind>(kInits, name);
+}
+
+std::vector<Shaped> shaped_tensors(const Task& task, const Case& c) {
+  std::vector<Shaped> result;
+  for (const Tensor& tensor : task.tensors) {
+    Shaped shaped;
+    shaped.tensor = &tensor;
+    shaped.elements = 1;
+    for (const std::string& dim : tensor.shape) {
+      shaped.shape.push_back(value_of(dim, c));
+      shaped.elements *= shaped.shape.back();
+    }
+    shaped.bytes = shaped.elements * dtype_bytes(tensor.dtype);
+    result.push_back(std::move(shaped));
+  }
+  return result;
+}
+
+std::int64_t workspace_bytes(const Task& task, const Case& c) { return value_of(task.workspace, c); }
+
+double compulsory_bytes(const Task& task, const Case& c) {
+  double bytes = 0;
+  for (const Shaped& shaped : shaped_tensors(task, c)) bytes += static_cast<double>(shaped.bytes);
+  return bytes;
+}
+
+double task_flops(const Task& task, const Case& c) {
+  return static_cast<double>(value_of(task.flops, c));
+}
+
+double task_matmul_flops(const Task& task, const Case& c) {
+  return static_cast<double>(value_of(task.matmul_flops, c));
+}
+
+std::vector<const Case*> cases_for(const Task& task, TargetKind target) {
+  std::vector<const Case*> result;
+  for (const Case& c : task.cases) {
+    if (c.targets.empty() ||
+        std::find(c.targets.begin(), c.targets.end(), target) != c.targets.end()) {
+      result.push_back(&c);
+    }
+  }
+  return result;
+}
+
+double tolerance_of(const Tensor& tensor) {
+  if (tensor.tolerance > 0) return tensor.tolerance;
+  switch (tensor.dtype) {
+    case DType::kFp32:
+      return 1e-4;  // room for a long fp32 sum, none for TF32 (3e-4 typical, more at worst)
+    case DType::kFp16:
+      return 1e-2;
+    case DType::kBf16:
+      return 3e-2;
+    default:
+      return 0;
+  }
+}
+
+std::string task_to_json(const Task& task) {
+  Json tensors = Json::array();
+  for (const Tensor& t : task.tensors) {
+    tensors.push_back({{"name", t.name},
+                       {"role", role_name(t.role)},
+                       {"dtype", dtype_name(t.dtype)},
+                       {"shape", t.shape},
+                       {"init", {{"kind", init_name(t.init.kind)}, {"a", t.init.a}, {"b", t.init.b}}},
+                       {"tolerance", t.tolerance}});
+  }
+  Json cases = Json::array();
+  for (const Case& c : task.cases) {
+    Json targets = Json::array();
+    for (const TargetKind target : c.targets) targets.push_back(target_name(target));
+    cases.push_back({{"name", c.name}, {"dims", c.dims}, {"timed", c.timed}, {"targets", targets}});
+  }
+  return dump_json({{"name", task.name},
+                    {"summary", task.summary},
+                    {"folder", task.folder},
+                    {"tensors", tensors},
+                    {"cases", cases},
+                    {"flops", task.flops},
+                    {"matmul_flops", task.matmul_flops},
+                    {"workspace", task.workspace},
+                    {"reference_cpp", task.reference_cpp},
+                    {"reference_cu", task.reference_cu},
+                    {"kernel_cpp", task.kernel_cpp},
+                    {"kernel_cu", task.kernel_cu}});
+}
+
+std::optional<Task> task_from_json(const std::string& json) {
+  const std::optional<Json> root = parse_json(json);
+  if (!root || !root->is_object()) return std::nullopt;
+  const JsonReader r(*root);
+  Task task;
+  task.name = r.text("name");
+  task.summary = r.text("summary");
+  task.folder = r.text("folder");
+  for (const Json& t : r.array("tensors")) {
+    const JsonReader tr(t);
+    Tensor tensor;
+    tensor.name = tr.text("name");
+    const auto role = role_from_name(tr.text("role"));
+    const auto dtype = dtype_from_name(tr.text("dtype"));
+    const JsonReader init(tr.object("init"));
+    const auto kind = init_from_name(init.text("kind"));
+    if (!role || !dtype || !kind) return std::nullopt;
+    tensor.role = *role;
+    tensor.dtype = *dtype;
+    for (const Json& dim : tr.array("shape")) {
+      if (!dim.is_string()) return std::nullopt;
+      tensor.shape.push_back(dim.get<std::string>());
+    }
+    tensor.init = {*kind, init.real("a"), init.real("b")};
+    tensor.tolerance = tr.real("tolerance");
+    task.tensors.push_back(std::move(tensor));
+  }
+  for (const Json& c : r.array("cases")) {
+    const JsonReader cr(c);
+    Case out;
+    out.name = cr.text("name");
+    for (const auto& [name, value] : cr.object("dims").items()) {
+      if (!value.is_number_integer()) return std::nullopt;
+      out.dims[name] = value.get<std::int64_t>();
+    }
+    out.timed = cr.flag("timed");
+    for (const Json& target : cr.array("targets")) {
+      const auto kind =
+          target.is_string() ? target_from_name(target.get<std::string>()) : std::nullopt;
+      if (!kind) return std::nullopt;
+      out.targets.push_back(*kind);
+    }
+    task.cases.push_back(std::move(out));
+  }
+  task.flops = r.text("flops");
+  task.matmul_flops = r.text("matmul_flops");
+  task.workspace = r.text("workspace");
+  task.reference_cpp = r.text("reference_cpp");
+  task.reference_cu = r.text("reference_cu");
+  task.kernel_cpp = r.text("kernel_cpp");
+  task.kernel_cu = r.text("kernel_cu");
+  if (task.tensors.empty() || task.cases.empty()) return std::nullopt;
+  return task;
+}
+
+std::string Task::content_hash() const {
+  Task copy = *this;
+  copy.folder.clear();  // where it lies is not what it is
+  return hash_hex(task_to_json(copy));
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/roofline.h"
+
+#include <algorithm>
+
+namespace kernelpro {
+
+namespace {
+
+double memory_floor(const Evidence& evidence) {
+  const auto bytes = evidence.get("task.compulsory_bytes");
+  const auto bandwidth = evidence.get("ceiling.copy_bandwidth");
+  return bytes && bandwidth && *bandwidth > 0 ? *bytes / *bandwidth * 1e6 : 0;
+}
+
+double compute_floor(const Evidence& evidence) {
+  const double flops = evidence.get("task.flops").value_or(0);
+  const double matmul = std::min(flops, evidence.get("task.matmul_flops").value_or(0));
+  const auto fma = evidence.get("ceiling.fma_rate");
+  if (flops <= 0 || !fma || *fma <= 0) return 0;
+  const bool half = evidence.get("task.half_inputs").value_or(0) > 0;
+  const double tensor = evidence.get("ceiling.tensor_rate").value_or(0);
+  const double matmul_rate = half && tensor > 0 ? tensor : *fma;
+  return ((flops - matmul) / *fma + matmul / matmul_rate) * 1e6;
+}
+
+Bound theory_of(double memory_us, double compute_us) {
+  if (memory_us <= 0 && compute_us <= 0) return Bound::kUnknown;
+  if (memory_us > kMixedRatio * compute_us) return Bound::kMemory;
+  if (compute_us > kMixedRatio * memory_us) return Bound::kCompute;
+  return Bound::kMixed;
+}
+
+bool launches_dominate(const Evidence& evidence, double time_us) {
+  const auto kernels = evidence.get("plan.kernels");
+  return kernels && *kernels >= 3 && time_us / *kernels < kShortKernelUs;
+}
+
+}  // namespace
+
+Roofline roofline(const Evidence& evidence) {
+  Roofline result;
+  result.memory_floor_us = memory_floor(evidence);
+  result.compute_floor_us = compute_floor(evidence);
+  result.floor_us = std::max(result.memory_floor_us, result.compute_floor_us);
+  result.theory = theory_of(result.memory_floor_us, result.compute_floor_us);
+  result.bound = result.theory;
+  result.time_us = evidence.get("timing.median").value_or(0);
+  if (result.time_us <= 0 || result.floor_us <= 0) return result;
+  result.fraction = result.floor_us / result.time_us;
+  if (launches_dominate(evidence, result.time_us)) {
+    result.bound = Bound::kLaunch;
+  } else if (result.fraction < kLatencyFraction) {
+    result.bound = Bound::kLatency;
+  }
+  return result;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage one of the diagnosis: what limits this task in theory, and how close the candidate is.
+//
+// memory floor  = task.compulsory_bytes / ceiling.copy_bandwidth
+// compute floor = (flops - matmul) / ceiling.fma_rate + matmul / (the rate that matrix products may
+//                 use: ceiling.tensor_rate when every input is half precision, else fma_rate)
+// The roofline model: Williams, Waterman, Patterson, CACM 52(4), 2009. Ceilings are measured ones.
+#pragma once
+
+#include "core/evidence.h"
+#include "core/finding.h"
+
+namespace kernelpro {
+
+struct Roofline {
+  Bound theory = Bound::kUnknown;  // kMemory, kCompute, or kMixed when the floors are close
+  Bound bound = Bound::kUnknown;   // theory, or kLaunch / kLatency when the timing says so
+  double memory_floor_us = 0;
+  double compute_floor_us = 0;
+  double floor_us = 0;
+  double time_us = 0;
+  double fraction = 0;             // floor over time; 0 = unknown
+
+  bool known() const { return fraction > 0; }
+  // The most that can be won: measured time over floor, at least 1.
+  double headroom() const { return fraction > 0 && fraction < 1 ? 1 / fraction : 1; }
+};
+
+// The larger floor must exceed the other by this factor to be the only bound.
+inline constexpr double kMixedRatio = 1.25;
+// Below this fraction neither ceiling explains the time.
+inline constexpr double kLatencyFraction = 0.25;
+// Kernels shorter than this, three or more in a call, are bound by their launches.
+inline constexpr double kShortKernelUs = 10;
+
+Roofline roofline(const Evidence& evidence);
+
+}  // namespace kernelpro

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store's tables, version 1 (Store::kSchemaVersion). docs/run-store.md explains each column. A
+// change here needs a new version and a step that brings old stores up to it.
+#pragma once
+
+namespace kernelpro {
+
+inline constexpr int kApplicationId = 0x4b50524f;  // "KPRO", in the file's header
+
+inline constexpr const char* kSchema = R"sql(
+CREATE TABLE meta(
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sources(
+  hash TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE candidates(
+  id           INTEGER PRIMARY KEY,
+  content_hash TEXT NOT NULL UNIQUE,
+  language     TEXT NOT NULL CHECK (language IN ('cpp', 'cuda')),
+  source       TEXT NOT NULL REFERENCES sources(hash),
+  knobs        TEXT NOT NULL,
+  proposer     TEXT NOT NULL,
+  parent       INTEGER REFERENCES candidates(id),
+  idea         TEXT NOT NULL,
+  answers      TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE evaluations(
+  candidate INTEGER PRIMARY KEY REFERENCES candidates(id),
+  position  INTEGER NOT NULL UNIQUE,
+  outcome   TEXT NOT NULL,
+  score_us  REAL,
+  at_s      REAL NOT NULL,
+  json      TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE evidence(
+  candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
+  json      TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE diagnosis(
+  candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
+  json      TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE confirmation(
+  only       INTEGER PRIMARY KEY CHECK (only = 1),
+  best       INTEGER NOT NULL REFERENCES evaluations(candidate),
+  stopped_by TEXT NOT NULL,
+  own_ms     REAL NOT NULL,
+  json       TEXT NOT NULL
+) STRICT;
+)sql";
+
+}  // namespace kernelpro
