@@ -12,19 +12,19 @@
 namespace kernelpro {
 
 struct OptionSpec {
-  std::string_view name;         // "--evaluations", or "TASK" for a positional
-  std::string_view value;        // "N", "DIR"; "" for a flag
-  std::string_view initial;      // default, "" = none
-  std::string_view help;         // one sentence
-  bool required = false;         // positionals only
-  std::string_view choices = ""; // "a|b|c", "" = any
+  std::string_view name;          // "--evaluations", or "TASK" for a positional
+  std::string_view value;         // "N", "DIR"; "" for a flag
+  std::string_view initial;       // default, "" = none
+  std::string_view help;          // one sentence
+  bool required = false;          // positionals only
+  std::string_view choices = "";  // "a|b|c", "" = any
 };
 
 // Parsed values by option name.
 class Options {
  public:
   std::map<std::string, std::string, std::less<>> values;
-  bool has(std::string_view name) const;   // given, or has a default
+  bool has(std::string_view name) const;  // given, or has a default
   std::string text(std::string_view name) const;
   // Exit with a usage error (status 2) through Fatal when it is no number.
   double real(std::string_view name) const;
@@ -34,9 +34,9 @@ class Options {
 
 struct Subcommand {
   std::string_view name;
-  std::string_view summary;                // one line
+  std::string_view summary;  // one line
   std::span<const OptionSpec> options;
-  int (*run)(const Options& options);      // exit status
+  int (*run)(const Options& options);  // exit status
 };
 
 std::span<const Subcommand* const> subcommands();

@@ -151,8 +151,8 @@ Result<void> write_build(const std::string& folder, const Build& build) {
     add("cubin", binary.cubin);
     json resources = json::object();
     for (const auto& [name, r] : binary.resources) {
-      resources[name] = {r.registers,       r.stack_bytes, r.spill_store_bytes,
-                         r.spill_load_bytes, r.shared_bytes};
+      resources[name] = {r.registers, r.stack_bytes, r.spill_store_bytes, r.spill_load_bytes,
+                         r.shared_bytes};
     }
     j["binary"] = {{"form", static_cast<int>(binary.form)},
                    {"case", binary.case_name},

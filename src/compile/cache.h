@@ -3,7 +3,8 @@
 // rename) and never changes; several threads and processes may share a cache.
 //
 //   <dir>/builds/<key>/       entries; the folder's modification time is its last use
-//   <dir>/staging/XXXXXX/     entries in the making; what a killed process left is swept after a day
+//   <dir>/staging/XXXXXX/     entries in the making; what a killed process left is swept after a
+//   day
 #pragma once
 
 #include <cstdint>

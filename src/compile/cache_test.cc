@@ -87,7 +87,9 @@ TEST(BuildCache, PrunesWhatWasNotUsedForLongest) {
   for (const char* key : {"old", "older", "fresh"}) {
     const std::string folder =
         cache.publish(stage_with(cache, std::string(200 << 10, 'x')), key).value();
-    const std::time_t age = key == std::string("old") ? 7200 : key == std::string("older") ? 9000 : 0;
+    const std::time_t age = key == std::string("old")     ? 7200
+                            : key == std::string("older") ? 9000
+                                                          : 0;
     const timespec times[2] = {{std::time(nullptr) - age, 0}, {std::time(nullptr) - age, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, folder.c_str(), times, 0), 0);
   }

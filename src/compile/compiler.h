@@ -3,6 +3,7 @@
 // from several threads at once, and several processes may share the cache.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -33,6 +34,9 @@ struct CompileSettings {
   std::string cache_dir;        // base/files.h cache_dir() when empty
   double timeout_s = 60;
   std::string cuda_arch;        // "sm_90a"; cuda only
+  // Text of task.h; run/ passes kernelpro::task_header (task/header.h), which compile/ may not
+  // include. Required.
+  std::function<std::string(const Task&, const Case&, TargetKind)> task_header;
 };
 
 // Fails with kEnvironment when no host compiler is found. $CXX is honoured, then c++, g++, clang++.

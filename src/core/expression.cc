@@ -36,9 +36,9 @@ class Parser {
     ++at_;
     return true;
   }
-  std::int64_t checked(bool overflow, std::int64_t value) {
-    if (overflow) set("a value does not fit 64 bits");
-    return overflow ? 0 : value;
+  std::int64_t too_big() {
+    set("a value does not fit 64 bits");
+    return 0;
   }
 
   std::int64_t sum() {
@@ -47,10 +47,10 @@ class Parser {
       std::int64_t result = 0;
       if (take('+')) {
         const std::int64_t right = product();
-        value = checked(__builtin_add_overflow(value, right, &result), result);
+        value = __builtin_add_overflow(value, right, &result) ? too_big() : result;
       } else if (take('-')) {
         const std::int64_t right = product();
-        value = checked(__builtin_sub_overflow(value, right, &result), result);
+        value = __builtin_sub_overflow(value, right, &result) ? too_big() : result;
       } else {
         break;
       }
@@ -64,7 +64,7 @@ class Parser {
       if (take('*')) {
         std::int64_t result = 0;
         const std::int64_t right = atom();
-        value = checked(__builtin_mul_overflow(value, right, &result), result);
+        value = __builtin_mul_overflow(value, right, &result) ? too_big() : result;
       } else if (take('/') || take('%')) {
         const bool divide = text_[at_ - 1] == '/';
         const std::int64_t right = atom();
@@ -72,7 +72,7 @@ class Parser {
           set("division by zero");
           return 0;
         }
-        if (right == -1) return checked(value == INT64_MIN, divide ? -value : 0);
+        if (right == -1 && value == INT64_MIN) return too_big();
         value = divide ? value / right : value % right;
       } else {
         break;
@@ -90,7 +90,7 @@ class Parser {
       if (!take(')')) set("a ')' is missing");
     } else if (take('-')) {
       const std::int64_t inner = atom();
-      value = checked(inner == INT64_MIN, -inner);
+      value = inner == INT64_MIN ? too_big() : -inner;
     } else {
       value = leaf();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For core's .cc files only: JSON with short names and checked reading. Everything that is read may
+// For .cc files only: JSON with short names and checked reading. Everything that is read may
 // come from a damaged store or a hostile process; `JsonReader` keeps the first fault.
 #pragma once
 

@@ -35,8 +35,9 @@ constexpr std::string_view kReservedNames =
 // Beginnings of names that the headers define in numbers: our own, the limits of <climits>,
 // <cfloat>, <cstdint> and <cmath>, and CUDA's.
 constexpr std::string_view kReservedPrefixes[] = {
-    "KP_",  "kp_",   "kp",    "FLT_",  "DBL_",  "LDBL_",    "INT8_",  "INT16_", "INT32_", "INT64_",
-    "UINT8_", "UINT16_", "UINT32_", "UINT64_", "FP_", "CUDA_", "CUDART_", "cuda", "NVRTC_"};
+    "KP_",    "kp_",    "kp",      "FLT_",   "DBL_",    "LDBL_",   "INT8_",
+    "INT16_", "INT32_", "INT64_",  "UINT8_", "UINT16_", "UINT32_", "UINT64_",
+    "FP_",    "CUDA_",  "CUDART_", "cuda",   "NVRTC_"};
 
 const std::set<std::string, std::less<>>& reserved_names() {
   static const std::set<std::string, std::less<>> names = [] {
@@ -49,7 +50,8 @@ const std::set<std::string, std::less<>>& reserved_names() {
 }  // namespace
 
 std::string name_problem(std::string_view name) {
-  if (!is_identifier(name)) return "it is no C identifier (letters, digits and _, no leading digit)";
+  if (!is_identifier(name))
+    return "it is no C identifier (letters, digits and _, no leading digit)";
   if (contains(name, "__") ||
       (name.size() > 1 && name[0] == '_' && std::isupper(static_cast<unsigned char>(name[1])))) {
     return "names with a double underscore or with _ and a capital belong to the compiler";
@@ -180,8 +182,9 @@ Result<Knob> parse_knob(std::string_view declaration, int line) {
     return wrong_knob(line, who + " cannot have this name: " + problem, "choose another name");
   }
   if (knob.values.empty()) {
-    return wrong_knob(line, who + " has no values",
-                      "list at least one value, the default first: // @knob " + knob.name + " 16 32");
+    return wrong_knob(
+        line, who + " has no values",
+        "list at least one value, the default first: // @knob " + knob.name + " 16 32");
   }
   std::set<std::string> seen;
   for (const std::string& value : knob.values) {

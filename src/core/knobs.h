@@ -22,7 +22,7 @@ struct Knob {
   std::string name;
   std::vector<std::string> values;  // at least one; each a single token, none twice
   std::vector<std::string> tags;
-  int line = 0;                     // 1-based, in the source
+  int line = 0;  // 1-based, in the source
 };
 
 // All knobs of a source, in order. Fails with kBadInput (naming the line) on a knob without

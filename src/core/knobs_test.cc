@@ -30,7 +30,8 @@ TEST(Knobs, AreReadInOrderWithTheirTags) {
   EXPECT_EQ((*knobs)[1].tags, (std::vector<std::string>{"vectorize", "unroll"}));
   EXPECT_EQ((*knobs)[2].values, std::vector<std::string>{"1"});
   EXPECT_TRUE((*knobs)[2].tags.empty());
-  EXPECT_EQ(default_values(*knobs), (KnobValues{{"PLAIN", "1"}, {"TILE", "16"}, {"TYPE", "float4"}}));
+  EXPECT_EQ(default_values(*knobs),
+            (KnobValues{{"PLAIN", "1"}, {"TILE", "16"}, {"TYPE", "float4"}}));
 }
 
 TEST(Knobs, OnlyCommentsOnTheirOwnLineDeclareThem) {
@@ -91,8 +92,7 @@ TEST(ApplyKnobs, DefinesFollowTheLastLeadingInclude) {
 
 TEST(ApplyKnobs, AConditionAroundIncludesIsLeftWhole) {
   const std::string head = "#ifdef __linux__\n#include <a.h>\n#else\n#include <b.h>\n#endif\n";
-  EXPECT_EQ(apply_knobs(head + "int x;\n", {{"A", "1"}}),
-            head + "#define A 1\n#line 6\nint x;\n");
+  EXPECT_EQ(apply_knobs(head + "int x;\n", {{"A", "1"}}), head + "#define A 1\n#line 6\nint x;\n");
   const std::string guard = "#ifndef G\n#define G\n#include <a.h>\n";
   EXPECT_EQ(apply_knobs(guard + "int x;\n#endif\n", {{"A", "1"}}),
             guard + "#define A 1\n#line 4\nint x;\n#endif\n");

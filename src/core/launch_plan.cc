@@ -91,7 +91,6 @@ Json kernel_to_json(const PlanNode& n) {
           {"shared_carveout", n.shared_carveout},
           {"non_portable_cluster", n.non_portable_cluster},
           {"cooperative", n.cooperative},
-          {"programmatic_serialization", n.programmatic_serialization},
           {"cluster_policy", n.cluster_policy},
           {"priority", n.priority},
           {"parameters", parameters}};
@@ -108,7 +107,6 @@ bool read_kernel(const JsonReader& r, PlanNode* n) {
   n->shared_carveout = static_cast<std::int32_t>(r.integer("shared_carveout", -1));
   n->non_portable_cluster = r.flag("non_portable_cluster");
   n->cooperative = r.flag("cooperative");
-  n->programmatic_serialization = r.flag("programmatic_serialization");
   n->cluster_policy = static_cast<std::int32_t>(r.integer("cluster_policy", -1));
   n->priority = static_cast<std::int32_t>(r.integer("priority"));
   for (const Json& p : r.array("parameters")) {

@@ -42,7 +42,6 @@ struct PlanNode {
   std::int32_t shared_carveout = -1;    // CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
   bool non_portable_cluster = false;
   bool cooperative = false;
-  bool programmatic_serialization = false;
   std::int32_t cluster_policy = -1;     // CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
   std::int32_t priority = 0;
   std::vector<PlanParameter> parameters;

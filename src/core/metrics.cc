@@ -7,6 +7,7 @@ namespace {
 constexpr Metric kMetrics[] = {
     // Theory of the task, for the case that was timed.
     {"task.compulsory_bytes", "byte", "every input read once and every output written once"},
+    {"task.output_bytes", "byte", "every output written once"},
     {"task.flops", "flop", "floating-point operations that the task declares"},
     {"task.matmul_flops", "flop", "how many of them are matrix products"},
     {"task.half_inputs", "1", "1 when every floating-point input is fp16 or bf16"},
@@ -29,7 +30,7 @@ constexpr Metric kMetrics[] = {
     {"cpu.asm.hot.packed_fp", "1", "packed floating-point arithmetic in the hot loops"},
     {"cpu.asm.hot.scalar_fp", "1", "scalar floating-point arithmetic in the hot loops"},
     {"cpu.asm.hot.vector_bits", "bit", "widest vector register in the hot loops' arithmetic"},
-    {"cpu.asm.hot.streaming_stores", "1", "non-temporal stores in the hot loops"},
+    {"cpu.asm.hot.streaming_stores", "1", "non-temporal stores in the code that launch reaches"},
     {"cpu.asm.hot.calls", "1", "calls in the hot loops"},
     {"cpu.perf.ipc", "1", "instructions per cycle, from perf events"},
     {"cpu.perf.cache_misses", "1", "last-level cache misses per call, from perf events"},

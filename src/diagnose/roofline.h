@@ -19,7 +19,7 @@ struct Roofline {
   double compute_floor_us = 0;
   double floor_us = 0;
   double time_us = 0;
-  double fraction = 0;             // floor over time; 0 = unknown
+  double fraction = 0;  // floor over time; 0 = unknown
 
   bool known() const { return fraction > 0; }
   // The most that can be won: measured time over floor, at least 1.

@@ -14,12 +14,12 @@ constexpr const char* kMix[] = {"cpu.asm.hot.packed_fp", "cpu.asm.hot.scalar_fp"
 constexpr const char* kThreads[] = {"cpu.threads_busy", "machine.parallel_units", "timing.median"};
 constexpr const char* kStores[] = {"cpu.asm.hot.streaming_stores", "task.compulsory_bytes",
                                    "timing.median", "ceiling.copy_bandwidth"};
-constexpr const char* kSpill[] = {"ptxas.stack_bytes",    "ptxas.spill_store_bytes",
+constexpr const char* kSpill[] = {"ptxas.stack_bytes",      "ptxas.spill_store_bytes",
                                   "ptxas.spill_load_bytes", "sass.hot.local_loads",
-                                  "sass.hot.local_stores", "sass.hot.instructions"};
+                                  "sass.hot.local_stores",  "sass.hot.instructions"};
 constexpr const char* kLoads[] = {"sass.hot.global_loads", "sass.hot.global_loads_32",
                                   "sass.hot.global_loads_narrow", "sass.hot.instructions"};
-constexpr const char* kTensor[] = {"task.flops",         "task.matmul_flops", "task.half_inputs",
+constexpr const char* kTensor[] = {"task.flops",          "task.matmul_flops", "task.half_inputs",
                                    "ceiling.tensor_rate", "sass.hmma",         "sass.hgmma",
                                    "timing.median"};
 constexpr const char* kGrid[] = {"launch__grid_size", "launch__waves_per_multiprocessor",

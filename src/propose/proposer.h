@@ -2,7 +2,9 @@
 // Who writes the next candidate. Every proposer is behind this one interface.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,10 @@ class Proposer {
   // to add for this parent. Deterministic proposers depend on the request alone, so that a resumed
   // run goes on as the first would have. May block (a person or a model writes).
   virtual Result<std::vector<Proposal>> propose(const ProposalRequest& request) = 0;
+  // Seconds spent waiting for a writer so far: no cost of the loop.
+  virtual double waited_s() const { return 0; }
+  // Why nothing more will come, whatever the parent; nullopt while something may.
+  virtual std::optional<std::string> finished() const { return std::nullopt; }
 };
 
 // Moves the knobs that the source declares: first those whose tags answer the parent's findings,
@@ -29,9 +35,11 @@ class Proposer {
 std::unique_ptr<Proposer> make_tuner();
 
 struct ExchangeSettings {
-  std::string folder;         // run/exchange: one folder per request
-  double wait_s = 3600;       // how long a reply is waited for; 0: only what lies there
+  std::string folder;    // run/exchange: one folder per request
+  double wait_s = 3600;  // how long a reply is waited for; 0: only what lies there
   double poll_s = 0.2;
+  std::function<bool()> cancelled;               // asked while waiting; may be empty
+  std::function<void(const std::string&)> note;  // told how to reply, once a request; may be empty
 };
 // Writes request folders and picks up replies; any writer that reads and writes files can serve it.
 std::unique_ptr<Proposer> make_exchange(const ExchangeSettings& settings);

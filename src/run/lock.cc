@@ -36,10 +36,9 @@ Result<RunLock> RunLock::take(const std::string& directory) {
       return fail(ErrorKind::kStore, "cannot lock " + path + ": " + std::strerror(errno),
                   "keep runs on a file system that supports flock");
     }
-    return fail(ErrorKind::kBusy, "the run in " + directory + " is held by " +
-                                      holder(lock.fd_.get()),
-                "wait for it to finish or end it, or read the run with: kernelpro show " +
-                    directory);
+    return fail(
+        ErrorKind::kBusy, "the run in " + directory + " is held by " + holder(lock.fd_.get()),
+        "wait for it to finish or end it, or read the run with: kernelpro show " + directory);
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
   // The id is for people only; a full disk must not keep anyone from the run.

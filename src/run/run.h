@@ -13,43 +13,46 @@
 namespace kernelpro {
 
 struct RunSettings {
-  std::string directory;             // of the run
+  std::string directory;  // of the run
   TargetKind target = TargetKind::kCpu;
-  std::string proposer = "tuner";    // tuner | exchange | replay
-  std::string replay_from;           // run directory, for replay
+  std::string proposer = "tuner";  // tuner | exchange | replay
+  std::string replay_from;         // run directory, for replay
   std::uint64_t seed = 1;
   // Stoppers; whichever comes first.
   int max_evaluations = 60;
   double max_seconds = 600;
-  double near_ceiling = 0.95;        // stop when the best is this close to the measured ceiling
-  int plateau = 0;                   // evaluations without a better one; 0: off
-  double timeout_s = 30;             // for one call of a candidate
+  double near_ceiling = 0.95;  // stop when the best is this close to the measured ceiling
+  int plateau = 0;             // evaluations without a better one; 0: off
+  double timeout_s = 30;       // for one call of a candidate
   double exchange_wait_s = 3600;
 };
 
 // What has happened, for displays; each is emitted after its commit to the store.
 struct Progress {
-  std::string event;                 // "prepared", "evaluated", "best", "stopped", "confirmed"
+  // "prepared", "evaluated", "best", "waiting" (for a writer), "stopped", "confirmed",
+  // "unconfirmed" (a winner that did not hold in fresh processes; the one before it is tried)
+  std::string event;
   std::int64_t candidate = 0;
-  std::string outcome;               // outcome_name
-  std::string detail;                // one line
+  std::string outcome;  // outcome_name
+  std::string detail;   // one line
   std::string knobs;
   int evaluations = 0;
   int failures = 0;
-  std::string failures_by_kind;      // "2 compile-error, 1 wrong-result"
-  double time_us = 0;                // of this candidate
+  std::string failures_by_kind;  // "2 compile-error, 1 wrong-result"
+  double time_us = 0;            // of this candidate
   double best_us = 0;
-  double best_speedup = 1;           // over the start
-  double fraction_of_ceiling = 0;    // of the best
+  double best_speedup = 1;         // over the start
+  double fraction_of_ceiling = 0;  // of the best
   double elapsed_s = 0;
-  double left_s = 0;                 // by the time budget
+  double left_s = 0;  // by the time budget
   int max_evaluations = 0;
 };
 using Observer = std::function<void(const Progress&)>;
 
 struct RunResult {
   std::int64_t best = 0;
-  double speedup = 1, speedup_low = 1, speedup_high = 1;  // over the start, confirmed in fresh processes
+  double speedup = 1, speedup_low = 1,
+         speedup_high = 1;  // over the start, confirmed in fresh processes
   double best_us = 0;
   double fraction_of_ceiling = 0;
   int evaluations = 0;
@@ -63,5 +66,11 @@ Result<RunResult> optimize(const Task& task, const RunSettings& settings, const 
 // Settings of the first call hold, but for the budgets when `budgets` is given.
 Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,
                          const Observer& observer);
+
+// Asks the run in this process to end after what it is doing now; safe in a signal handler. The run
+// then returns with `stopped_by` = "interrupted" and can be resumed. Stays set until cleared.
+void request_stop();
+bool stop_requested();
+void clear_stop();
 
 }  // namespace kernelpro

@@ -111,8 +111,8 @@ int Database::query_text(const char* sql, std::string* value) {
   int code = sqlite3_prepare_v2(handle_, sql, -1, &statement, nullptr);
   if (code == SQLITE_OK) {
     code = sqlite3_step(statement);
-    const auto* text =
-        code == SQLITE_ROW ? reinterpret_cast<const char*>(sqlite3_column_text(statement, 0))
+    const auto* text = code == SQLITE_ROW
+                           ? reinterpret_cast<const char*>(sqlite3_column_text(statement, 0))
                            : nullptr;
     *value = text == nullptr ? "" : text;
   }
@@ -122,8 +122,7 @@ int Database::query_text(const char* sql, std::string* value) {
 
 Error Database::explain(int code, const std::string& doing) const {
   const std::string cannot = "cannot " + doing + " (" + path_ + "): ";
-  const std::string detail =
-      handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+  const std::string detail = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
   const std::string folder = dirname(path_);
   switch (code & 0xff) {
     case SQLITE_FULL:
@@ -140,7 +139,8 @@ Error Database::explain(int code, const std::string& doing) const {
     case SQLITE_NOTADB:
       return {ErrorKind::kStore, cannot + "the store is damaged (" + detail + ")",
               "restore the folder from a copy, or start a new run; what is readable can be saved "
-              "with: sqlite3 " + path_ + " .recover"};
+              "with: sqlite3 " +
+                  path_ + " .recover"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorKind::kBusy, cannot + "another process has kept the store locked",

@@ -22,9 +22,7 @@ namespace {
 
 constexpr const char* kNewName = "store.db.new";
 
-std::string language_name(Language language) {
-  return language == Language::kCpp ? "cpp" : "cuda";
-}
+std::string language_name(Language language) { return language == Language::kCpp ? "cpp" : "cuda"; }
 
 std::string knobs_json(const KnobValues& knobs) { return json(knobs).dump(); }
 
@@ -36,6 +34,22 @@ tl::unexpected<Error> damaged(const std::string& path, const std::string& what) 
 }  // namespace
 
 std::string store_path(const std::string& directory) { return join(directory, "store.db"); }
+
+Result<void> Store::check_new(const std::string& directory) {
+  if (exists(directory) && !is_dir(directory)) {
+    return fail(ErrorKind::kStore, directory + " is not a folder",
+                "name another folder for the run");
+  }
+  for (const std::string& name : list_dir(directory)) {
+    if (name == "lock" || name.starts_with(kNewName)) continue;  // left by a start that was killed
+    return fail(ErrorKind::kStore,
+                "the folder " + directory + " is not empty (it has " + name + ")",
+                exists(store_path(directory))
+                    ? "go on with: kernelpro resume " + directory + ", or name another folder"
+                    : "name another folder for the run");
+  }
+  return {};
+}
 
 struct Store::Impl {
   std::string directory;
@@ -62,12 +76,7 @@ Store::~Store() = default;
 // Built under another name and renamed into place when complete: a run directory either has a whole
 // store or none.
 Result<void> Store::Impl::create(const RunHeader& header) {
-  for (const std::string& name : list_dir(directory)) {
-    if (name == "lock" || name.starts_with(kNewName)) continue;  // left by a start that was killed
-    return fail(ErrorKind::kStore, "the folder " + directory + " is not empty (it has " + name + ")",
-                exists(path) ? "go on with: kernelpro resume " + directory + ", or name another folder"
-                             : "name another folder for the run");
-  }
+  KP_TRY(check_new(directory));
   const std::string fresh = join(directory, kNewName);
   ::unlink(fresh.c_str());
   ::unlink((fresh + "-journal").c_str());
@@ -108,8 +117,9 @@ Result<void> Store::Impl::open(Mode mode) {
     int code = db.open(path, Database::Mode::kWrite);
     // Rolls back what a killed writer left, and finds out whether the folder can be written to.
     if (code == SQLITE_OK) {
-      code = db.execute("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"
-                        "BEGIN IMMEDIATE; COMMIT");
+      code = db.execute(
+          "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = NORMAL;"
+          "BEGIN IMMEDIATE; COMMIT");
     }
     if (code != SQLITE_OK) return failed(code, "open the run for writing");
   }
@@ -153,8 +163,8 @@ Result<void> Store::Impl::check(Mode mode) {
   if (version > kSchemaVersion) {
     return fail(ErrorKind::kStore,
                 path + " was written by a newer KernelPro (store version " +
-                    std::to_string(version) + ", this one knows " +
-                    std::to_string(kSchemaVersion) + ")",
+                    std::to_string(version) + ", this one knows " + std::to_string(kSchemaVersion) +
+                    ")",
                 "upgrade KernelPro, or use the version that made the run");
   }
   if (version < 1) return damaged(path, "it has no version");
@@ -197,8 +207,7 @@ Result<RunHeader> Store::header() const {
   const auto target = target_from_name(meta["target"]);
   const auto machine = machine_from_json(meta["machine"]);
   if (!task || !target || !machine) return damaged(impl_->path, "its header cannot be read");
-  return RunHeader{*task,           *target, *machine, meta["settings"], meta["created"],
-                   meta["version"]};
+  return RunHeader{*task, *target, *machine, meta["settings"], meta["created"], meta["version"]};
 }
 
 namespace {
@@ -246,8 +255,8 @@ Result<std::vector<StoredCandidate>> Store::candidates() const {
   for (; code == SQLITE_ROW; code = rows.step()) {
     StoredCandidate stored;
     if (!read_row(rows, &stored)) {
-      return damaged(impl_->path, "candidate " + std::to_string(rows.integer(0)) +
-                                      " cannot be read");
+      return damaged(impl_->path,
+                     "candidate " + std::to_string(rows.integer(0)) + " cannot be read");
     }
     all.push_back(std::move(stored));
   }
@@ -333,7 +342,8 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
     code = row.step();
   }
   if (code == SQLITE_DONE) {
-    code = db.prepare("INSERT INTO evidence VALUES(?, ?)").bind(0, id).bind(1, evidence_text).step();
+    code =
+        db.prepare("INSERT INTO evidence VALUES(?, ?)").bind(0, id).bind(1, evidence_text).step();
   }
   if (code == SQLITE_DONE) {
     code =

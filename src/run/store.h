@@ -21,9 +21,9 @@ struct RunHeader {
   Task task;
   TargetKind target = TargetKind::kCpu;
   Machine machine;
-  std::string settings_json;   // RunSettings
-  std::string created;         // UTC
-  std::string version;         // of KernelPro
+  std::string settings_json;  // RunSettings
+  std::string created;        // UTC
+  std::string version;        // of KernelPro
 };
 
 // A row as stored. `known.evaluation` is only meaningful when `evaluated`.
@@ -31,13 +31,13 @@ struct StoredCandidate {
   Known known;
   Evidence evidence;
   bool evaluated = false;
-  std::int64_t order = 0;      // of evaluation: 1, 2, ...
-  double at_s = 0;             // seconds of run time (over all sittings) when it was stored
+  std::int64_t order = 0;  // of evaluation: 1, 2, ...
+  double at_s = 0;         // seconds of run time (over all sittings) when it was stored
 };
 
 struct StoredConfirmation {
   std::int64_t best = 0;
-  Evaluation evaluation;       // versus the start
+  Evaluation evaluation;  // versus the start
   std::string stopped_by;
   double own_ms_per_evaluation = 0;
 };
@@ -52,6 +52,8 @@ class Store {
   static Result<std::unique_ptr<Store>> open(const std::string& directory, Mode mode,
                                              const RunHeader* header = nullptr);
   ~Store();
+  // Fails with kStore when `directory` has anything in it that a new run would have to overwrite.
+  static Result<void> check_new(const std::string& directory);
 
   Result<RunHeader> header() const;
   // All candidates by id.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "core/task.h"
@@ -16,6 +17,10 @@ namespace kernelpro {
 // evaluates for every case, no tensor is empty, at least one output and one timed case for each
 // target that a case names, references present.
 Result<Task> load_task(const std::string& folder);
+
+// The text of a task.toml alone, with all checks that need no other file; the texts of references
+// and kernels stay empty. `path` is for messages and gives Task::folder. Any bytes are safe.
+Result<Task> parse_task(std::string_view text, const std::string& path);
 
 // Fails with kBadInput when the case's tensors (inputs, outputs, references, workspace, and two
 // spare copies) need more than `available_bytes`.

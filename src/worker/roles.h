@@ -6,7 +6,7 @@
 
 namespace kernelpro {
 
-struct Role {
+struct WorkerRole {
   const char* name;
   const char* summary;
   int (*run)(int argc, char** argv);  // exit status
@@ -14,6 +14,7 @@ struct Role {
 
 int cpu_worker(int argc, char** argv);        // loads a cpu candidate, checks and times calls
 int cpu_ceilings(int argc, char** argv);      // measures copy bandwidth and FMA rate
+int cuda_compile(int argc, char** argv);      // NVRTC: plan form -> cubin
 int cuda_capture(int argc, char** argv);      // host form -> LaunchPlan, with no real data mapped
 int cuda_judge(int argc, char** argv);        // owns buffers, draws inputs, reference, compares
 int cuda_worker(int argc, char** argv);       // rebuilds graphs from plans, runs and times them

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -21,10 +22,16 @@ std::string Facts::text(const std::string& name) const {
 }
 
 std::string percent(double fraction) {
-  return number(fraction * 100, fraction < 0.0995 ? 2 : 3) + " %";
+  const double value = fraction * 100;
+  return (value < 100 ? number(value, value < 9.95 ? 2 : 3) : std::to_string(std::lround(value))) +
+         " %";
 }
 
-std::string times(double factor) { return number(factor, factor < 10 ? 2 : 3) + "x"; }
+std::string times(double factor) {
+  return (factor < 100 ? number(factor, factor < 9.95 ? 2 : 3)
+                       : std::to_string(std::lround(factor))) +
+         "x";
+}
 
 std::string per_second(double rate, std::string_view unit) {
   constexpr std::array<const char*, 5> prefixes{"", "k", "M", "G", "T"};

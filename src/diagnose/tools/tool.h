@@ -42,8 +42,8 @@ struct Tool {
   std::string_view name;     // its folder
   std::string_view summary;  // one sentence, for help and docs
   ToolTarget target = ToolTarget::kAny;
-  unsigned bounds = kAnyBound;             // runs when theory's or the timing's class is among them
-  std::span<const char* const> needs;      // metrics without which it cannot be evaluated
+  unsigned bounds = kAnyBound;         // runs when theory's or the timing's class is among them
+  std::span<const char* const> needs;  // metrics without which it cannot be evaluated
   // nullopt: nothing to say. Fills cause, metrics, prescriptions, severity, likely and upper gain;
   // the runner fills tool and level, and clamps gains to what the roofline leaves.
   std::optional<Finding> (*analyse)(const Facts& facts);

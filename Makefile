@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# The few commands that a newcomer needs. `make` builds, `make demo` shows the loop at work, `make
+# test` builds and runs the tests, `make check` runs the small checks, `make bench` measures.
+BUILD ?= build/release
+JOBS ?= $(shell nproc)
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
+COMPILE = cmake --build $(BUILD) --parallel $(JOBS)
+# Evaluations of the demo: enough to show the tuner at work, a few minutes at most.
+DEMO_EVALUATIONS ?= 24
+DEMO_RUN ?= build/demo
+
+.PHONY: all demo test check bench clean
+
+all:
+	scripts/setup
+	$(CONFIGURE) -DKERNELPRO_TESTS=OFF -DKERNELPRO_BENCH=OFF
+	$(COMPILE)
+
+demo: all
+	rm -rf $(DEMO_RUN)
+	$(BUILD)/bin/kernelpro optimize examples/softmax --evaluations $(DEMO_EVALUATIONS) --run $(DEMO_RUN)
+
+# One test program at a time: several of them time kernels.
+test:
+	scripts/setup test
+	$(CONFIGURE) -DKERNELPRO_TESTS=ON -DKERNELPRO_BENCH=OFF
+	$(COMPILE)
+	ctest --test-dir $(BUILD) --output-on-failure -j1
+
+check:
+	scripts/setup check
+	scripts/check
+
+# Builds every measurement; each prints its own table (bench/ and results/ say how to read them).
+bench:
+	scripts/setup bench
+	$(CONFIGURE) -DKERNELPRO_TESTS=OFF -DKERNELPRO_BENCH=ON
+	$(COMPILE)
+	@set -e; for program in $(BUILD)/bin/bench_*; do echo "== $$program"; $$program; done
+
+clean:
+	rm -rf $(BUILD)

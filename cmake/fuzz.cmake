@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every src/ROOM/**/NAME_fuzz.cc becomes a program fuzz_NAME of clang's libFuzzer, linked with its
+# room. Included after the rooms; the preset `fuzz` sets the compiler and the sanitizers.
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "KERNELPRO_FUZZ needs clang; configure with: cmake --preset fuzz")
+endif()
+file(GLOB_RECURSE fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_fuzz.cc)
+foreach(source ${fuzz_sources})
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "_fuzz$" "" name ${name})
+  file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR}/src ${source})
+  string(REGEX REPLACE "/.*" "" room ${room})
+  add_executable(fuzz_${name} ${source})
+  target_link_libraries(fuzz_${name} PRIVATE kernelpro_${room})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(fuzz_${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  list(APPEND fuzz_targets fuzz_${name})
+endforeach()
+add_custom_target(fuzzers DEPENDS ${fuzz_targets})

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace kernelpro {
+namespace {
+
+TEST(Statistics, KnownValues) {
+  EXPECT_EQ(median({}), 0);
+  EXPECT_EQ(median({3}), 3);
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(quantile({1, 2, 3, 4, 5}, 0), 1);
+  EXPECT_EQ(quantile({1, 2, 3, 4, 5}, 1), 5);
+  EXPECT_DOUBLE_EQ(quantile({10, 20}, 0.25), 12.5);
+  EXPECT_DOUBLE_EQ(geometric_mean({1, 4, 16}), 4);
+  EXPECT_EQ(geometric_mean({}), 0);
+}
+
+TEST(Statistics, IntervalOfFewValuesIsTheRange) {
+  const Interval i = median_interval({5, 1, 3});
+  EXPECT_EQ(i.low, 1);
+  EXPECT_EQ(i.mid, 3);
+  EXPECT_EQ(i.high, 5);
+}
+
+// Table of the binomial distribution: for n = 20 the 6th and the 15th value, for 10 the 2nd and
+// the 9th.
+TEST(Statistics, IntervalTakesTheTabledRanks) {
+  std::vector<double> values;
+  for (int i = 1; i <= 20; ++i) values.push_back(i);
+  EXPECT_EQ(median_interval(values).low, 6);
+  EXPECT_EQ(median_interval(values).high, 15);
+  values.resize(10);
+  EXPECT_EQ(median_interval(values).low, 2);
+  EXPECT_EQ(median_interval(values).high, 9);
+}
+
+class Coverage : public testing::TestWithParam<int> {};
+
+TEST_P(Coverage, IsAtLeast95Percent) {
+  const int n = GetParam();
+  const int trials = n > 500 ? 1000 : 4000;
+  std::mt19937_64 random(12345);
+  std::lognormal_distribution<double> skewed(0, 1);  // median 1
+  int covered = 0;
+  for (int t = 0; t < trials; ++t) {
+    std::vector<double> values(static_cast<std::size_t>(n));
+    for (double& v : values) v = skewed(random);
+    const Interval i = median_interval(values);
+    EXPECT_LE(i.low, i.mid);
+    EXPECT_LE(i.mid, i.high);
+    covered += i.low <= 1 && 1 <= i.high;
+  }
+  const double share = static_cast<double>(covered) / trials;
+  EXPECT_GT(share, 0.95 - 3 * std::sqrt(0.95 * 0.05 / trials));
+  // And it is not uselessly wide: order statistics of a discrete distribution overshoot a little.
+  if (n >= 20) {
+    EXPECT_LT(share, 0.985);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Statistics, Coverage, testing::Values(6, 9, 20, 50, 101, 1500));
+
+TEST(Statistics, PairedRatioIgnoresDrift) {
+  std::vector<double> a, b;
+  for (int i = 0; i < 40; ++i) {
+    const double drift = 1 + 0.05 * i;
+    a.push_back(2 * drift);
+    b.push_back(1 * drift);
+  }
+  const Interval ratio = paired_ratio(a, b);
+  EXPECT_NEAR(ratio.mid, 2, 1e-12);
+  EXPECT_NEAR(ratio.low, 2, 1e-12);
+  EXPECT_NEAR(ratio.high, 2, 1e-12);
+}
+
+}  // namespace
+}  // namespace kernelpro

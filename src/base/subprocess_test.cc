@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real processes.
+#include "base/subprocess.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/text.h"
+
+namespace kernelpro {
+namespace {
+
+Command shell(const std::string& script) {
+  Command command;
+  command.argv = {"/bin/sh", "-c", script};
+  command.limits.wall_seconds = 20;
+  return command;
+}
+
+TEST(Subprocess, TellsStatusAndOutput) {
+  const Result<Exit> exit = run(shell("echo out; echo err >&2; exit 7"));
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->kind, Exit::Kind::kExited);
+  EXPECT_EQ(exit->code, 7);
+  EXPECT_FALSE(exit->ok());
+  EXPECT_EQ(exit->output, "out\nerr\n");
+  EXPECT_TRUE(contains(exit->describe({}), "status 7"));
+  EXPECT_TRUE(run(shell("true"))->ok());
+}
+
+TEST(Subprocess, AMissingProgramIsAnErrorThatNamesIt) {
+  TempDir dir;
+  const std::string plain = join(dir.path(), "plain");
+  ASSERT_TRUE(write_file(plain, "not executable"));
+  for (const std::string& name :
+       {std::string("no-such-program"), std::string("/no/such/program"), plain}) {
+    Command command;
+    command.argv = {name};
+    const Result<Exit> exit = run(command);
+    ASSERT_FALSE(exit) << name;
+    EXPECT_EQ(exit.error().kind, ErrorKind::kEnvironment);
+    EXPECT_TRUE(contains(exit.error().message, name)) << exit.error().message;
+  }
+}
+
+TEST(Subprocess, ASignalIsNamed) {
+  const Result<Exit> exit = run(shell("kill -SEGV $$"));
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->kind, Exit::Kind::kSignalled);
+  EXPECT_EQ(exit->code, SIGSEGV);
+  EXPECT_TRUE(contains(exit->describe({}), "Segmentation fault"));
+}
+
+TEST(Subprocess, EndsWhatRunsTooLong) {
+  Command command = shell("trap '' TERM INT; sleep 60");
+  command.limits.wall_seconds = 0.3;
+  const Result<Exit> exit = run(command);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->kind, Exit::Kind::kTimedOut);
+  EXPECT_LT(exit->wall_seconds, 10);
+  EXPECT_TRUE(contains(exit->describe(command.limits), "0.3 s"));
+}
+
+TEST(Subprocess, EndsWhatFloodsAndKeepsTheBeginning) {
+  Command command = shell("while :; do echo 0123456789abcdef; done");
+  command.limits.output_kept = 1000;
+  command.limits.output_killed = 1 << 20;
+  const Result<Exit> exit = run(command);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->kind, Exit::Kind::kFlooded);
+  EXPECT_LE(exit->output.size(), 1000u);
+  EXPECT_EQ(exit->output.substr(0, 17), "0123456789abcdef\n");
+}
+
+TEST(Subprocess, EndsWhatGrowsTooLarge) {
+  // A shell that doubles a string needs no other program.
+  Command command = shell("x=0123456789abcdef; while :; do x=$x$x; done");
+  command.limits.memory_bytes = 64 << 20;
+  const Result<Exit> exit = run(command);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->kind, Exit::Kind::kOutOfMemory) << exit->describe(command.limits);
+  EXPECT_TRUE(contains(exit->describe(command.limits), "memory"));
+}
+
+TEST(Subprocess, WhatAChildLeavesBehindIsEndedToo) {
+  TempDir dir;
+  const std::string file = join(dir.path(), "pid");
+  const Result<Exit> exit = run(shell("sleep 60 & echo $! > " + file));
+  ASSERT_TRUE(exit && exit->ok());
+  const pid_t left = static_cast<pid_t>(std::stol(*read_file(file)));
+  for (int i = 0; i < 200 && ::kill(left, 0) == 0; ++i) {
+    // An orphan that nobody reaps stays as a zombie: that is ended as well.
+    const Result<std::string> stat = [&]() -> Result<std::string> {
+      return run(shell("cat /proc/" + std::to_string(left) + "/stat"))->output;
+    }();
+    if (contains(*stat, ") Z ") || contains(*stat, "No such file")) break;
+    ::usleep(20'000);
+    ASSERT_LT(i, 199) << "the grandchild still runs: " << *stat;
+  }
+}
+
+TEST(Subprocess, EnvironmentFolderAndInput) {
+  TempDir dir;
+  ::setenv("KP_TEST_GONE", "1", 1);
+  Command command = shell("pwd; echo $KP_TEST_SET; echo [$KP_TEST_GONE]; wc -c");
+  command.cwd = dir.path();
+  command.env = {"KP_TEST_SET=yes"};
+  command.unset = {"KP_TEST_GONE"};
+  const Result<Exit> exit = run(command);
+  ASSERT_TRUE(exit && exit->ok());
+  const std::vector<std::string> got = lines(exit->output);
+  ASSERT_EQ(got.size(), 4u) << exit->output;
+  EXPECT_EQ(got[0], dir.path());
+  EXPECT_EQ(got[1], "yes");
+  EXPECT_EQ(got[2], "[]");
+  EXPECT_EQ(std::string(trim(got[3])), "0");  // no standard input
+  command.cwd = "/no/such/folder";
+  EXPECT_FALSE(run(command));
+}
+
+TEST(Subprocess, OutputIsMadePrintable) {
+  const Result<Exit> exit = run(shell("printf 'a\\033[1mb\\377c'"));
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->output, "a?[1mb?c");
+}
+
+TEST(Subprocess, CountsTimeAndMemory) {
+  const Result<Exit> exit = run(shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"));
+  ASSERT_TRUE(exit && exit->ok());
+  EXPECT_GT(exit->cpu_seconds, 0.005);
+  EXPECT_GE(exit->wall_seconds + 0.05, exit->cpu_seconds);
+  EXPECT_GT(exit->max_rss_bytes, 100'000);
+}
+
+// A child that answers one frame on descriptor 3: the length, then the same bytes.
+TEST(Child, TalksOverItsChannel) {
+  Result<Child> child = Child::start(shell("head -c 9 <&3 >&3; exit 3"));
+  ASSERT_TRUE(child) << child.error().text();
+  ASSERT_TRUE(child->send("hello"));
+  const std::optional<Frame> frame = child->receive(10);
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->bytes, "hello");
+  EXPECT_FALSE(child->receive(10));  // it has left
+  EXPECT_EQ(child->finish().code, 3);
+  EXPECT_FALSE(child->running());
+  EXPECT_FALSE(child->send("too late"));
+}
+
+TEST(Child, SilenceIsEnded) {
+  Result<Child> child = Child::start(shell("echo waiting; sleep 60"));
+  ASSERT_TRUE(child);
+  const double begin = real_clock().now_s();
+  EXPECT_FALSE(child->receive(0.3));
+  const Exit& exit = child->finish();
+  EXPECT_EQ(exit.kind, Exit::Kind::kTimedOut);
+  EXPECT_EQ(exit.output, "waiting\n");
+  EXPECT_LT(real_clock().now_s() - begin, 10);
+}
+
+TEST(Child, ADestroyedChildIsGone) {
+  pid_t pid = 0;
+  {
+    Result<Child> child = Child::start(shell("sleep 60"));
+    ASSERT_TRUE(child);
+    pid = child->pid();
+    EXPECT_EQ(::kill(pid, 0), 0);
+  }
+  EXPECT_NE(::kill(pid, 0), 0);
+}
+
+TEST(Child, MovesWithoutLosingItsProcess) {
+  Result<Child> child = Child::start(shell("exit 5"));
+  ASSERT_TRUE(child);
+  Child moved = std::move(*child);
+  EXPECT_FALSE(child->running());
+  EXPECT_EQ(moved.wait(10).code, 5);
+  EXPECT_EQ(moved.wait(10).code, 5);  // idempotent
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelpro {
+namespace {
+
+using Parts = std::vector<std::string>;
+
+TEST(Text, SplitsAndJoins) {
+  EXPECT_EQ(trim(" \t a b \r\n"), "a b");
+  EXPECT_EQ(trim(" \n"), "");
+  EXPECT_EQ(split("a,,b,", ','), (Parts{"a", "", "b", ""}));
+  EXPECT_EQ(split("", ','), (Parts{""}));
+  EXPECT_EQ(words("  a\tbc \n d"), (Parts{"a", "bc", "d"}));
+  EXPECT_EQ(lines("a\r\n\nb"), (Parts{"a", "", "b"}));
+  EXPECT_EQ(lines("a\n"), (Parts{"a"}));
+  EXPECT_EQ(join_text({"a", "b", "c"}, ", "), "a, b, c");
+  EXPECT_EQ(join_text({}, ", "), "");
+  EXPECT_EQ(replace_all("aaa", "a", "aa"), "aaaaaa");
+  EXPECT_EQ(replace_all("abc", "", "x"), "abc");
+}
+
+TEST(Text, Identifiers) {
+  for (const char* good : {"a", "_", "A9_z"}) EXPECT_TRUE(is_identifier(good)) << good;
+  for (const char* bad : {"", "9a", "a b", "a-b", "\xc3\xa4", "a\n"}) {
+    EXPECT_FALSE(is_identifier(bad)) << bad;
+  }
+}
+
+TEST(Text, ClipsAtALineEndAndSaysHowMuchIsGone) {
+  EXPECT_EQ(clip("short", 10), "short");
+  EXPECT_EQ(clip("first\nsecond\nthird", 14), "first\nsecond\n... (6 more bytes)");
+  EXPECT_EQ(clip(std::string(100, 'x'), 10), "xxxxxxxxxx\n... (90 more bytes)");
+}
+
+TEST(Text, PrintableKeepsUtf8AndDropsTheRest) {
+  const std::string good = "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80\n\t";
+  EXPECT_EQ(printable(good), good);
+  EXPECT_EQ(printable("a\x1b[31mb\x7f\r"), "a?[31mb??");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "?");
+  EXPECT_EQ(printable("\xff\xfe"), "??");
+  EXPECT_EQ(printable("\xc3"), "?");                 // cut short
+  EXPECT_EQ(printable("\xc0\xaf"), "??");            // overlong
+  EXPECT_EQ(printable("\xe0\x80\x80"), "???");       // overlong
+  EXPECT_EQ(printable("\xed\xa0\x80"), "???");       // a surrogate
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "????");  // beyond U+10FFFF
+  EXPECT_EQ(printable("\xe2\x82"
+                      "a"),
+            "??a");
+}
+
+TEST(Text, NumbersForPeople) {
+  EXPECT_EQ(human_us(1.234), "1.23 us");
+  EXPECT_EQ(human_us(45600), "45.6 ms");
+  EXPECT_EQ(human_us(2.5e6), "2.50 s");
+  EXPECT_EQ(human_bytes(1.5e9), "1.50 GB");
+  EXPECT_EQ(human_bytes(999), "999 B");
+  EXPECT_EQ(human_seconds(5), "5.0 s");
+  EXPECT_EQ(human_seconds(65), "1 min 05 s");
+  EXPECT_EQ(human_seconds(3660), "1 h 01 min");
+  EXPECT_EQ(number(0.12345, 3), "0.123");
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parsing and help in process; usage errors and exit codes through the real binary.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "cli/display.h"
+#include "cli/parse.h"
+
+namespace kernelpro {
+namespace {
+
+Exit kernelpro(std::vector<std::string> arguments) {
+  Command command;
+  command.argv = {join(executable_dir(), "kernelpro")};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+  command.limits.wall_seconds = 30;
+  const auto exit = run(command);
+  EXPECT_TRUE(exit.has_value());
+  return exit ? *exit : Exit();
+}
+
+Result<Options> parse(const char* command, std::vector<std::string> arguments) {
+  return parse_options(*find_subcommand(command), arguments);
+}
+
+TEST(Parse, DefaultsAndValues) {
+  const auto options = parse("optimize", {"examples/softmax", "--evaluations", "12", "--json"});
+  ASSERT_TRUE(options) << options.error().text();
+  EXPECT_EQ(options->text("TASK"), "examples/softmax");
+  EXPECT_EQ(options->integer("--evaluations"), 12);
+  EXPECT_EQ(options->real("--near-ceiling"), 0.95);
+  EXPECT_TRUE(options->flag("--json"));
+  EXPECT_FALSE(options->has("--run"));
+}
+
+TEST(Parse, RepeatedKnobsDoNotSwallowPositionals) {
+  const auto options = parse("evaluate", {"--knob", "A=1", "--knob", "B=2", "task", "kernel.cpp"});
+  ASSERT_TRUE(options) << options.error().text();
+  EXPECT_EQ(options->text("--knob"), "A=1\nB=2");
+  EXPECT_EQ(options->text("TASK"), "task");
+  EXPECT_EQ(options->text("KERNEL"), "kernel.cpp");
+}
+
+TEST(Parse, Faults) {
+  EXPECT_FALSE(parse("optimize", {}));
+  EXPECT_FALSE(parse("optimize", {"t", "--no-such"}));
+  EXPECT_FALSE(parse("optimize", {"t", "--target", "tpu"}));
+  EXPECT_FALSE(parse("optimize", {"t", "extra"}));
+  EXPECT_FALSE(parse("optimize", {"t", "--seed"}));
+  EXPECT_FALSE(parse("optimize", {"t", "--seed", "1", "--seed", "2"}));
+  const auto options = parse("optimize", {"t", "--seed", "one", "--seconds", "nan"});
+  ASSERT_TRUE(options);
+  EXPECT_THROW(options->integer("--seed"), Fatal);
+  EXPECT_THROW(options->real("--seconds"), Fatal);
+}
+
+TEST(Help, DocsAreDerivedFromTheRows) {
+  const auto page = read_file(std::string(KERNELPRO_SOURCE_DIR) + "/docs/commands.md");
+  ASSERT_TRUE(page) << "write it: kernelpro help --markdown > docs/commands.md";
+  EXPECT_EQ(*page, help_markdown()) << "refresh: kernelpro help --markdown > docs/commands.md";
+}
+
+TEST(Binary, VersionAndHelp) {
+  EXPECT_EQ(kernelpro({"--version"}).output, std::string("kernelpro ") + KERNELPRO_VERSION + "\n");
+  EXPECT_EQ(kernelpro({"--help"}).output, help_text());
+  EXPECT_EQ(kernelpro({"help", "--markdown"}).output, help_markdown());
+  for (const Subcommand* subcommand : subcommands()) {
+    const Exit exit = kernelpro({std::string(subcommand->name), "--help"});
+    EXPECT_TRUE(exit.ok());
+    EXPECT_NE(exit.output.find("usage: kernelpro"), std::string::npos) << subcommand->name;
+  }
+}
+
+struct Fault {
+  std::vector<std::string> arguments;
+  int code;
+  const char* says;
+};
+
+TEST(Binary, FaultsHaveOneMessageAndTheirCode) {
+  const TempDir folder;
+  const std::string empty = folder.path();
+  const Fault faults[] = {
+      {{}, 2, "usage:"},
+      {{"frobnicate"}, 2, "no command \"frobnicate\""},
+      {{"optimize"}, 2, "usage: kernelpro optimize TASK"},
+      {{"optimize", empty + "/none"}, 2, "none"},
+      {{"optimize", "x", "--target", "tpu"}, 2, "choose one of auto, cpu, cuda"},
+      {{"optimize", empty, "--evaluations", "many"}, 2, ""},
+      {{"evaluate", empty + "/none", "k.cpp"}, 2, "none"},
+      {{"help", "frobnicate"}, 2, "no command"},
+      {{"list", empty + "/none"}, 2, "there is no folder"},
+      {{"show", empty + "/none"}, 5, "none"},
+      {{"report", empty}, 5, ""},
+      {{"resume", empty + "/none"}, 5, "none"},
+  };
+  for (const Fault& fault : faults) {
+    const Exit exit = kernelpro(fault.arguments);
+    SCOPED_TRACE(join_text(fault.arguments, " ") + "\n" + exit.output);
+    EXPECT_EQ(exit.kind, Exit::Kind::kExited);
+    EXPECT_EQ(exit.code, fault.code);
+    EXPECT_NE(exit.output.find(fault.says), std::string::npos);
+    EXPECT_LT(lines(exit.output).size(), 20u);
+  }
+}
+
+TEST(Binary, ListOfAnEmptyFolder) {
+  const TempDir folder;
+  const Exit exit = kernelpro({"list", folder.path()});
+  EXPECT_TRUE(exit.ok());
+  EXPECT_NE(exit.output.find("no runs in"), std::string::npos);
+}
+
+TEST(Binary, DoctorAlwaysAnswers) {
+  const Exit exit = kernelpro({"doctor", "--quick"});
+  EXPECT_TRUE(exit.ok()) << exit.output;
+  EXPECT_NE(exit.output.find("host compiler"), std::string::npos);
+  EXPECT_NE(exit.output.find("cuda target"), std::string::npos);
+}
+
+Progress sample() {
+  Progress p;
+  p.event = "best";
+  p.candidate = 7;
+  p.outcome = "correct";
+  p.detail = "with\nline ends and \x1b[31m";
+  p.knobs = "TILE=32";
+  p.evaluations = 9;
+  p.max_evaluations = 60;
+  p.failures = 2;
+  p.failures_by_kind = "1 compile-error, 1 timed-out";
+  p.time_us = 1500;
+  p.best_us = 1500;
+  p.best_speedup = 4.2;
+  p.fraction_of_ceiling = 0.61;
+  p.left_s = 125;
+  return p;
+}
+
+TEST(Display, StatusFitsTheTerminal) {
+  const std::string wide = status_line(sample(), 200);
+  EXPECT_EQ(wide,
+            "[9/60] best 4.20x 1.50 ms, 61 % of ceiling, 2 min 05 s left, failed: 1 "
+            "compile-error, 1 timed-out");
+  EXPECT_EQ(status_line(sample(), 30).size(), 30u);
+}
+
+TEST(Display, LinesAreSingleAndClean) {
+  const std::string line = event_line(sample());
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(line.find('\x1b'), std::string::npos);
+  const std::string json = progress_json(sample());
+  EXPECT_EQ(json.find('\n'), std::string::npos);
+  EXPECT_NE(json.find("\"best_speedup\":4.2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kernelpro

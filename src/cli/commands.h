@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of subcommands.cc, each defined in its own file, and what several of them share.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "cli/subcommand.h"
+#include "core/task.h"
+#include "run/run.h"
+
+namespace kernelpro {
+
+extern const Subcommand kOptimize;
+extern const Subcommand kResume;
+extern const Subcommand kEvaluate;
+extern const Subcommand kShow;
+extern const Subcommand kList;
+extern const Subcommand kReport;
+extern const Subcommand kReplay;
+extern const Subcommand kDoctor;
+extern const Subcommand kHelp;
+
+// The value, or Fatal with its error.
+template <class T>
+T require(Result<T> result) {
+  if (!result) throw Fatal(std::move(result.error()));
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+// "auto" is cuda when this machine can use it and the task has a kernel for it, else cpu.
+TargetKind choose_target(const Task& task, const std::string& name);
+// runs/<task>-<target>-<UTC time>, with a counter when that exists.
+std::string new_run_directory(const Task& task, TargetKind target);
+// Budgets from --evaluations, --seconds, --near-ceiling, --plateau.
+void read_budgets(const Options& options, RunSettings* settings);
+// What optimize, resume and replay do after the loop: report.html and the last lines.
+int finish_run(const std::string& directory, const Result<RunResult>& result, bool json);
+// SIGINT and SIGTERM ask the run to end after what it is doing; a second one ends the process.
+void stop_on_signals();
+
+}  // namespace kernelpro

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the subcommand, parses by its rows, runs it, turns errors into exit codes.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/parse.h"
+
+namespace kernelpro {
+
+namespace {
+
+int report(const Error& error) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "kernelpro: %s\n", error.text().c_str());
+  return static_cast<int>(error.kind);
+}
+
+int dispatch(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    std::fputs(help_text().c_str(), stderr);
+    return static_cast<int>(ErrorKind::kBadInput);
+  }
+  std::string name = arguments[0];
+  std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (name == "--version" || name == "-V") {
+    std::printf("kernelpro %s\n", KERNELPRO_VERSION);
+    return 0;
+  }
+  if (name == "--help" || name == "-h") name = "help";
+  const Subcommand* subcommand = find_subcommand(name);
+  if (subcommand == nullptr) {
+    return report({ErrorKind::kBadInput, "there is no command \"" + name + "\"",
+                   "kernelpro help lists the commands"});
+  }
+  for (const std::string& argument : rest) {
+    if (argument == "--") break;
+    if (argument == "--help" || argument == "-h") {
+      std::fputs(help_text(*subcommand).c_str(), stdout);
+      return 0;
+    }
+  }
+  const Result<Options> options = parse_options(*subcommand, rest);
+  if (!options) return report(options.error());
+  return subcommand->run(*options);
+}
+
+}  // namespace
+
+int run_kernelpro(int argc, char** argv) {
+  try {
+    return dispatch(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const Fatal& fatal) {
+    return report(fatal.error());
+  } catch (const std::exception& error) {
+    return report({ErrorKind::kInternal, std::string("a fault in KernelPro: ") + error.what(),
+                   "please report it with the command that led to it"});
+  }
+}
+
+}  // namespace kernelpro

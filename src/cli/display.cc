@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/display.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "report/view.h"
+
+namespace kernelpro {
+
+namespace {
+
+int terminal_width(std::FILE* out) {
+  winsize size{};
+  if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
+  return 80;
+}
+
+std::string one_line(const std::string& text) {
+  return replace_all(replace_all(printable(text), "\n", " "), "\t", " ");
+}
+
+// Cut to `width` bytes, on a character's edge.
+std::string fit(std::string text, int width) {
+  if (static_cast<int>(text.size()) <= width) return text;
+  std::size_t at = static_cast<std::size_t>(width);
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+  return text.substr(0, at);
+}
+
+bool is_news(const Progress& progress) { return progress.event != "evaluated"; }
+
+// A line for each piece of news above one status that is redrawn.
+struct Terminal {
+  std::FILE* out;
+  int width;
+
+  void show(const Progress& progress) const {
+    const int columns = width > 0 ? width : terminal_width(out);
+    std::string text = "\r\x1b[K";
+    if (is_news(progress)) text += fit(event_line(progress), columns - 1) + "\n";
+    const bool over = progress.event == "stopped" || progress.event == "confirmed";
+    if (!over && progress.evaluations > 0) text += status_line(progress, columns - 1);
+    std::fputs(text.c_str(), out);
+    std::fflush(out);
+  }
+};
+
+}  // namespace
+
+DisplayKind display_kind(bool json, std::FILE* out) {
+  if (json) return DisplayKind::kJson;
+  const char* term = std::getenv("TERM");
+  const bool dumb = term == nullptr || std::string(term) == "dumb";
+  return isatty(fileno(out)) != 0 && !dumb ? DisplayKind::kTerminal : DisplayKind::kLines;
+}
+
+std::string status_line(const Progress& progress, int width) {
+  std::string text = "[" + std::to_string(progress.evaluations) + "/" +
+                     std::to_string(progress.max_evaluations) + "] best " +
+                     speedup_text(progress.best_speedup);
+  if (progress.best_us > 0) text += " " + human_us(progress.best_us);
+  if (progress.fraction_of_ceiling > 0) {
+    text += ", " + percent_text(progress.fraction_of_ceiling) + " of ceiling";
+  }
+  text += ", " + human_seconds(progress.left_s) + " left";
+  if (progress.failures > 0) text += ", failed: " + progress.failures_by_kind;
+  return fit(text, width);
+}
+
+std::string event_line(const Progress& progress) {
+  std::string text = progress.event;
+  if (progress.candidate > 0) text += " #" + std::to_string(progress.candidate);
+  if (!progress.outcome.empty()) text += " " + progress.outcome;
+  if (progress.time_us > 0) text += " " + human_us(progress.time_us);
+  if (progress.event == "best") {
+    text += ", " + speedup_text(progress.best_speedup) + " over the start";
+    if (progress.fraction_of_ceiling > 0) {
+      text += ", " + percent_text(progress.fraction_of_ceiling) + " of ceiling";
+    }
+  }
+  if (!progress.knobs.empty()) text += "  " + one_line(progress.knobs);
+  if (!progress.detail.empty()) text += "  " + one_line(progress.detail);
+  return text;
+}
+
+std::string progress_json(const Progress& progress) {
+  const nlohmann::ordered_json json = {{"event", progress.event},
+                                       {"candidate", progress.candidate},
+                                       {"outcome", progress.outcome},
+                                       {"detail", progress.detail},
+                                       {"knobs", progress.knobs},
+                                       {"evaluations", progress.evaluations},
+                                       {"max_evaluations", progress.max_evaluations},
+                                       {"failures", progress.failures},
+                                       {"failures_by_kind", progress.failures_by_kind},
+                                       {"time_us", progress.time_us},
+                                       {"best_us", progress.best_us},
+                                       {"best_speedup", progress.best_speedup},
+                                       {"fraction_of_ceiling", progress.fraction_of_ceiling},
+                                       {"elapsed_s", progress.elapsed_s},
+                                       {"left_s", progress.left_s}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Observer make_display(DisplayKind kind, std::FILE* out, int width) {
+  if (kind == DisplayKind::kTerminal) {
+    const auto terminal = std::make_shared<Terminal>(Terminal{out, width});
+    return [terminal](const Progress& progress) { terminal->show(progress); };
+  }
+  return [kind, out](const Progress& progress) {
+    std::string line = progress_json(progress);
+    if (kind == DisplayKind::kLines) {
+      line = progress.evaluations > 0 && progress.max_evaluations > 0
+                 ? "[" + std::to_string(progress.evaluations) + "/" +
+                       std::to_string(progress.max_evaluations) + "] " + event_line(progress)
+                 : event_line(progress);
+    }
+    std::fputs((line + "\n").c_str(), out);
+    std::fflush(out);
+  };
+}
+
+}  // namespace kernelpro

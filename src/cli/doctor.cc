@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "device/probes.h"
+#include "evaluate/evaluator.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {"--quick", "", "", "Do not measure the machine's ceilings."},
+    {"--json", "", "", "Print as JSON."},
+};
+
+std::string ceilings_text(const Machine& machine) {
+  const Ceilings& c = machine.ceilings;
+  std::string text = "copy " + human_bytes(c.copy_bytes_per_s) + "/s, fp32 " +
+                     number(c.fma_flops_per_s * 1e-9, 4) + " GFLOP/s";
+  if (c.tensor_flops_per_s > 0) {
+    text += ", matrix units " + number(c.tensor_flops_per_s * 1e-12, 4) + " TFLOP/s";
+  }
+  return text;
+}
+
+Probe ceilings_probe(const char* group, const Result<Machine>& machine) {
+  if (machine) {
+    return {group, "measured ceilings", ProbeState::kOk, ceilings_text(*machine), ""};
+  }
+  return {group, "measured ceilings", ProbeState::kMissing, machine.error().message,
+          machine.error().next};
+}
+
+// Ceilings go at the end of their target's group.
+void add_ceilings(std::vector<Probe>* probes) {
+  std::vector<Probe> result;
+  for (std::size_t i = 0; i < probes->size(); ++i) {
+    const std::string group = (*probes)[i].group;
+    result.push_back((*probes)[i]);
+    if (i + 1 < probes->size() && (*probes)[i + 1].group == group) continue;
+    if (group == "cpu target") {
+      result.push_back(ceilings_probe("cpu target", describe_cpu_machine()));
+    } else if (group == "cuda target") {
+      result.push_back(ceilings_probe("cuda target", describe_cuda_machine()));
+    }
+  }
+  *probes = std::move(result);
+}
+
+void print_text(const std::vector<Probe>& probes) {
+  std::string group;
+  for (const Probe& probe : probes) {
+    if (probe.group != group) std::printf("%s%s\n", group.empty() ? "" : "\n", probe.group.c_str());
+    group = probe.group;
+    std::printf("  %-8s %-22s %s\n", probe_state_name(probe.state).c_str(), probe.name.c_str(),
+                probe.found.c_str());
+    if (probe.state != ProbeState::kOk && !probe.next.empty()) {
+      std::printf("  %-8s %-22s -> %s\n", "", "", probe.next.c_str());
+    }
+  }
+}
+
+int run_doctor(const Options& options) {
+  std::vector<Probe> probes = probe_machine();
+  if (!options.flag("--quick")) add_ceilings(&probes);
+  if (!options.flag("--json")) {
+    print_text(probes);
+    return 0;
+  }
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Probe& probe : probes) {
+    json.push_back({{"group", probe.group},
+                    {"name", probe.name},
+                    {"state", probe_state_name(probe.state)},
+                    {"found", probe.found},
+                    {"next", probe.next}});
+  }
+  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  return 0;
+}
+
+}  // namespace
+
+const Subcommand kDoctor{"doctor", "Tell what this machine allows, what is missing, how to get it.",
+                         kOptions, run_doctor};
+
+}  // namespace kernelpro

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "report/view.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {"DIR", "", "runs", "Folder that holds run folders.", false},
+    {"--json", "", "", "Print one JSON object a line."},
+};
+
+void print_text(const std::string& directory, const RunView& view, const Story& story) {
+  std::printf("%-44s %s  %s, %4d evaluations", directory.c_str(), view.header.created.c_str(),
+              std::string(target_name(view.header.target)).c_str(), story.evaluated);
+  if (story.best != nullptr) {
+    std::printf(", %s %s", speedup_text(story.speedup).c_str(), human_us(story.best_us).c_str());
+    if (story.fraction > 0) std::printf(", %s of ceiling", percent_text(story.fraction).c_str());
+  }
+  std::printf("%s\n", view.confirmation ? "" : "  (open)");
+}
+
+void print_json(const std::string& directory, const RunView& view, const Story& story) {
+  const nlohmann::ordered_json json = {{"run", directory},
+                                       {"task", view.header.task.name},
+                                       {"target", target_name(view.header.target)},
+                                       {"created", view.header.created},
+                                       {"evaluations", story.evaluated},
+                                       {"speedup", story.speedup},
+                                       {"best_us", story.best_us},
+                                       {"fraction_of_ceiling", story.fraction},
+                                       {"finished", view.confirmation.has_value()}};
+  std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+int run_list(const Options& options) {
+  const std::string folder = options.text("DIR");
+  if (!is_dir(folder)) {
+    throw Fatal({ErrorKind::kBadInput, "there is no folder " + folder,
+                 "name the folder that holds the runs, or start one with kernelpro optimize"});
+  }
+  int shown = 0;
+  for (const std::string& name : list_dir(folder)) {
+    const std::string directory = join(folder, name);
+    if (!exists(store_path(directory))) continue;
+    ++shown;
+    const auto view = load_run_view(directory);
+    if (!view) {
+      std::fprintf(stderr, "%s: %s\n", directory.c_str(), view.error().message.c_str());
+    } else if (options.flag("--json")) {
+      print_json(directory, *view, tell(*view));
+    } else {
+      print_text(directory, *view, tell(*view));
+    }
+  }
+  if (shown == 0 && !options.flag("--json")) std::printf("no runs in %s\n", folder.c_str());
+  return 0;
+}
+
+}  // namespace
+
+const Subcommand kList{"list", "List the runs in a folder.", kOptions, run_list};
+
+}  // namespace kernelpro

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "cli/subcommand.h"
+
+namespace kernelpro {
+
+namespace {
+
+[[noreturn]] void not_a_number(std::string_view name, const std::string& text, const char* what) {
+  throw Fatal({ErrorKind::kBadInput,
+               std::string(name) + " is " + what + ", and \"" + text + "\" is none",
+               "give it as in " + std::string(name) + " 10"});
+}
+
+}  // namespace
+
+bool Options::has(std::string_view name) const { return values.find(name) != values.end(); }
+
+std::string Options::text(std::string_view name) const {
+  const auto found = values.find(name);
+  return found == values.end() ? "" : found->second;
+}
+
+double Options::real(std::string_view name) const {
+  const std::string value = text(name);
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end != '\0' || !std::isfinite(number) || number < 0) {
+    not_a_number(name, value, "a number, zero or more");
+  }
+  return number;
+}
+
+long long Options::integer(std::string_view name) const {
+  const std::string value = text(name);
+  long long number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < 0) {
+    not_a_number(name, value, "a whole number, zero or more");
+  }
+  return number;
+}
+
+bool Options::flag(std::string_view name) const { return text(name) == "1"; }
+
+}  // namespace kernelpro

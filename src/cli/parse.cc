@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/parse.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+bool is_positional(const OptionSpec& spec) { return spec.name.rfind("--", 0) != 0; }
+bool is_flag(const OptionSpec& spec) { return !is_positional(spec) && spec.value.empty(); }
+bool repeats(const OptionSpec& spec) {
+  return spec.value.size() > 3 && spec.value.substr(spec.value.size() - 3) == "...";
+}
+
+struct Slot {
+  const OptionSpec* spec = nullptr;
+  bool flag = false;
+  std::string text;  // of an option that may be given once
+  CLI::Option* option = nullptr;
+  std::vector<std::string> texts;  // all that were given
+};
+
+void add(CLI::App* app, Slot* slot) {
+  const OptionSpec& spec = *slot->spec;
+  const std::string name(spec.name);
+  if (is_flag(spec)) {
+    slot->option = app->add_flag(name, slot->flag);
+  } else if (repeats(spec)) {
+    // One value each time, so that it does not swallow positionals.
+    slot->option = app->add_option(name, slot->texts)->allow_extra_args(false);
+  } else {
+    slot->option = app->add_option(name, slot->text);
+  }
+  if (spec.required) slot->option->required();
+}
+
+Result<void> check(const Slot& slot) {
+  const OptionSpec& spec = *slot.spec;
+  if (spec.choices.empty() || slot.texts.empty()) return {};
+  for (const std::string& choice : split(spec.choices, '|')) {
+    if (slot.texts.front() == choice) return {};
+  }
+  return fail(ErrorKind::kBadInput,
+              std::string(spec.name) + " cannot be \"" + slot.texts.front() + "\"",
+              "choose one of " + replace_all(std::string(spec.choices), "|", ", "));
+}
+
+}  // namespace
+
+Result<Options> parse_options(const Subcommand& subcommand,
+                              const std::vector<std::string>& arguments) {
+  CLI::App app;
+  app.set_help_flag();
+  std::vector<std::unique_ptr<Slot>> slots;
+  for (const OptionSpec& spec : subcommand.options) {
+    slots.push_back(std::make_unique<Slot>());
+    slots.back()->spec = &spec;
+    add(&app, slots.back().get());
+  }
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorKind::kBadInput, std::string(subcommand.name) + ": " + error.what(),
+                "usage: " + usage_line(subcommand));
+  }
+  Options options;
+  for (const auto& slot : slots) {
+    if (slot->option->count() > 0 && slot->texts.empty() && !slot->flag) {
+      slot->texts = {slot->text};
+    }
+    KP_TRY(check(*slot));
+    const std::string name(slot->spec->name);
+    if (slot->flag) options.values[name] = "1";
+    if (!slot->texts.empty()) {
+      options.values[name] = join_text(slot->texts, "\n");
+    } else if (!slot->spec->initial.empty()) {
+      options.values[name] = std::string(slot->spec->initial);
+    }
+  }
+  return options;
+}
+
+std::string usage_line(const Subcommand& subcommand) {
+  std::string text = "kernelpro " + std::string(subcommand.name);
+  bool has_options = false;
+  for (const OptionSpec& spec : subcommand.options) {
+    if (!is_positional(spec)) {
+      has_options = true;
+    } else {
+      text += spec.required ? " " + std::string(spec.name) : " [" + std::string(spec.name) + "]";
+    }
+  }
+  return has_options ? text + " [options]" : text;
+}
+
+namespace {
+
+std::string left_column(const OptionSpec& spec) {
+  std::string text(spec.name);
+  if (!is_positional(spec) && !spec.value.empty()) text += " " + std::string(spec.value);
+  return text;
+}
+
+std::string note(const OptionSpec& spec) {
+  std::string text(spec.help);
+  if (!spec.choices.empty())
+    text += " One of " + replace_all(std::string(spec.choices), "|", ", ") + ".";
+  if (!spec.initial.empty()) text += " Default: " + std::string(spec.initial) + ".";
+  return text;
+}
+
+std::string pad(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+}  // namespace
+
+std::string help_text() {
+  std::string text =
+      "KernelPro makes GPU and CPU kernels fast: it measures, diagnoses, changes, verifies and "
+      "measures again.\n\nusage: kernelpro COMMAND ...\n\n";
+  for (const Subcommand* subcommand : subcommands()) {
+    text += "  " + pad(std::string(subcommand->name), 10) + std::string(subcommand->summary) + "\n";
+  }
+  return text +
+         "\nkernelpro help COMMAND tells more; kernelpro --version tells the version.\n"
+         "A first try: kernelpro optimize examples/softmax\n";
+}
+
+std::string help_text(const Subcommand& subcommand) {
+  std::string text =
+      std::string(subcommand.summary) + "\n\nusage: " + usage_line(subcommand) + "\n";
+  if (!subcommand.options.empty()) text += "\n";
+  for (const OptionSpec& spec : subcommand.options) {
+    text += "  " + pad(left_column(spec), 24) + " " + note(spec) + "\n";
+  }
+  return text;
+}
+
+std::string help_markdown() {
+  std::string text =
+      "# Commands\n\nPrinted by `kernelpro help --markdown`; a test compares this page with it.\n\n"
+      "Exit codes: 0 done; 1 the candidate that was evaluated is not correct; 2 wrong input or "
+      "usage; 3 this machine lacks something; 4 another process holds the run; 5 the run folder "
+      "cannot be used; 6 the task is refused; 70 a fault in KernelPro.\n";
+  for (const Subcommand* subcommand : subcommands()) {
+    text += "\n## kernelpro " + std::string(subcommand->name) + "\n\n" +
+            std::string(subcommand->summary) + "\n\n    " + usage_line(*subcommand) + "\n";
+    if (subcommand->options.empty()) continue;
+    text += "\n| option | meaning |\n|---|---|\n";
+    for (const OptionSpec& spec : subcommand->options) {
+      text += "| `" + left_column(spec) + "` | " + replace_all(note(spec), "|", "\\|") + " |\n";
+    }
+  }
+  return text;
+}
+
+const Subcommand* find_subcommand(std::string_view name) {
+  for (const Subcommand* subcommand : subcommands()) {
+    if (subcommand->name == name) return subcommand;
+  }
+  return nullptr;
+}
+
+}  // namespace kernelpro

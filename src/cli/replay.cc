@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/files.h"
+#include "cli/commands.h"
+#include "cli/display.h"
+#include "run/store.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {"RUN", "", "", "Folder of the run whose candidates are tried again.", true},
+    {"--run", "DIR", "", "Folder of the new run; by default a new one under runs/."},
+    {"--evaluations", "N", "100000", "Stop after so many evaluated candidates."},
+    {"--seconds", "S", "3600", "Stop after so much run time."},
+    {"--timeout", "S", "30", "Longest time for one call of a candidate."},
+    {"--seed", "N", "1", "Inputs are drawn from it."},
+    {"--json", "", "", "Print one JSON object a line."},
+};
+
+// The task as the recorded run kept it, on the target that it ran on.
+int run_replay(const Options& options) {
+  const std::string from = options.text("RUN");
+  const auto store = require(Store::open(from, Store::Mode::kRead));
+  const RunHeader header = require(store->header());
+  RunSettings settings;
+  settings.proposer = "replay";
+  settings.replay_from = from;
+  settings.target = header.target;
+  settings.max_evaluations = static_cast<int>(options.integer("--evaluations"));
+  settings.max_seconds = options.real("--seconds");
+  settings.near_ceiling = 1e9;  // all of them are tried
+  settings.timeout_s = options.real("--timeout");
+  settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
+  settings.directory =
+      options.has("--run") ? options.text("--run") : new_run_directory(header.task, header.target);
+  const bool json = options.flag("--json");
+  stop_on_signals();
+  const auto result =
+      optimize(header.task, settings, make_display(display_kind(json, stdout), stdout));
+  return finish_run(settings.directory, result, json);
+}
+
+}  // namespace
+
+const Subcommand kReplay{"replay", "Evaluate a recorded run's candidates again, in a new run.",
+                         kOptions, run_replay};
+
+}  // namespace kernelpro

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/report.h"
+
+#include <cstdio>
+
+#include "base/files.h"
+#include "cli/commands.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {"RUN", "", "", "Folder of the run; it may be going on.", true},
+    {"--output", "FILE", "", "Where to write; report.html in the run folder by default."},
+};
+
+int run_report(const Options& options) {
+  const std::string directory = options.text("RUN");
+  const std::string path =
+      options.has("--output") ? options.text("--output") : join(directory, "report.html");
+  require(write_file(path, require(html_report(directory))));
+  std::printf("%s\n", path.c_str());
+  return 0;
+}
+
+}  // namespace
+
+const Subcommand kReport{"report", "Write a run's HTML report.", kOptions, run_report};
+
+}  // namespace kernelpro

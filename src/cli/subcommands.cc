@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr const Subcommand* kSubcommands[] = {
+    &kOptimize, &kResume, &kEvaluate, &kShow, &kList, &kReport, &kReplay, &kDoctor, &kHelp,
+};
+}  // namespace
+
+std::span<const Subcommand* const> subcommands() { return kSubcommands; }
+
+}  // namespace kernelpro

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cuda target's compilers: nvcc for the host form (a shared object for the capture process and
+// the cubin that the worker loads), NVRTC in a child process for the plan form (a cubin and the
+// plan that it holds).
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/worker_path.h"
+#include "compile/cached.h"
+#include "compile/diagnostics.h"
+#include "compile/plan_form.h"
+#include "compile/ptxas.h"
+#include "core/json.h"
+#include "core/knobs.h"
+
+namespace kernelpro {
+
+#if KERNELPRO_HAVE_CUDA
+
+namespace {
+
+// What a candidate's last CUDA error was, for the capture process to ask.
+constexpr const char* kHostFormTail =
+    "\nextern \"C\" const char* kp_last_cuda_error() {\n"
+    "  const cudaError_t kp_error = cudaGetLastError();\n"
+    "  return kp_error == cudaSuccess ? \"\" : cudaGetErrorString(kp_error);\n"
+    "}\n";
+
+std::string find_nvcc() {
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* home = std::getenv(name);
+    if (home == nullptr || *home == '\0') continue;
+    const std::string nvcc = find_program(join(home, "bin/nvcc"));
+    if (!nvcc.empty()) return nvcc;
+  }
+  const std::string nvcc = find_program("nvcc");
+  return nvcc.empty() ? find_program("/usr/local/cuda/bin/nvcc") : nvcc;
+}
+
+// "sm_90a" -> "-gencode=arch=compute_90a,code=sm_90a"; the shorthand -arch=sm_90a also makes a
+// plain sm_90 pass, which refuses wgmma.
+std::string gencode(const std::string& arch) {
+  return "-gencode=arch=compute_" + arch.substr(3) + ",code=" + arch;
+}
+
+// NVRTC behind a child process that lives until it hangs or crashes. Thread-safe.
+class NvrtcClient {
+ public:
+  explicit NvrtcClient(double timeout_s) : timeout_s_(timeout_s) {}
+
+  // The answer to one message; a text when the child was lost over it.
+  tl::expected<Json, std::string> ask(const Json& message) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!child_.running()) {
+      const Result<std::string> worker = worker_path();
+      if (!worker) return tl::unexpected<std::string>(worker.error().text());
+      Command command;
+      command.argv = {*worker, "cuda-compile"};
+      command.limits.memory_bytes = 8LL << 30;
+      Result<Child> started = Child::start(command);
+      if (!started) return tl::unexpected<std::string>(started.error().text());
+      child_ = std::move(*started);
+    }
+    if (child_.send(dump_json(message))) {
+      const std::optional<Frame> frame = child_.receive(timeout_s_);
+      std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
+      if (json && json->is_object()) return std::move(*json);
+    }
+    Limits limits;
+    limits.wall_seconds = timeout_s_;
+    limits.memory_bytes = 8LL << 30;
+    std::string how = "the compiler " + child_.finish().describe(limits);
+    child_ = Child();
+    return tl::unexpected<std::string>(how);
+  }
+
+ private:
+  double timeout_s_;
+  std::mutex mutex_;
+  Child child_;
+};
+
+class CudaCompiler : public Compiler {
+ public:
+  CudaCompiler(CompileSettings settings, std::string nvcc, std::string nvcc_version)
+      : settings_(std::move(settings)),
+        cache_(settings_.cache_dir),
+        nvcc_(std::move(nvcc)),
+        nvcc_version_(std::move(nvcc_version)),
+        nvrtc_(settings_.timeout_s) {}
+
+  // Asks NVRTC for its version. Without nvcc and NVRTC there is nothing to compile with.
+  Result<void> find_nvrtc() {
+    const auto answer = nvrtc_.ask({{"do", "version"}});
+    const std::string version = answer ? JsonReader(*answer).text("version") : "";
+    nvrtc_version_ = version;
+    if (!version.empty() || !nvcc_.empty()) return {};
+    return fail(ErrorKind::kEnvironment,
+                "neither nvcc nor NVRTC was found" + (answer ? "" : ": " + answer.error()),
+                "install the CUDA toolkit and set CUDA_HOME, or use --target cpu");
+  }
+
+  CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override {
+    const std::string source = apply_knobs(candidate.source, candidate.knobs);
+    if (is_plan_form(candidate.source)) return plan_form(task, c, source);
+    return host_form(task, c, source, "kernel.cu", "launch");
+  }
+
+  CompileResult compile_reference(const Task& task, const Case& c) override {
+    return host_form(task, c, task.reference_cu, "reference.cu", "reference");
+  }
+
+  std::string describe() const override {
+    return (nvcc_.empty() ? "no nvcc" : nvcc_version_) + ", " +
+           (nvrtc_version_.empty() ? "no NVRTC" : "NVRTC " + nvrtc_version_) + ", " +
+           settings_.cuda_arch;
+  }
+
+ private:
+  CompileResult host_form(const Task& task, const Case& c, const std::string& source,
+                          const std::string& file, const std::string& entry) {
+    if (nvcc_.empty()) {
+      return fail(ErrorKind::kEnvironment, "nvcc was not found, and " + file + " needs it",
+                  "install the CUDA toolkit and set CUDA_HOME, or write the kernel in plan form");
+    }
+    const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
+    const std::string key =
+        hash_hex({"cuda-host-2", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry});
+    return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
+      KP_TRY(write_file(join(folder, "task.h"), header));
+      KP_TRY(write_file(join(folder, file), source + kHostFormTail));
+      return run_nvcc(folder, file, entry);
+    });
+  }
+
+  Result<Made> run_nvcc(const std::string& folder, const std::string& file,
+                        const std::string& entry) {
+    const std::string stem = file.substr(0, file.rfind('.'));
+    Command command;
+    command.cwd = folder;
+    command.env = {"LC_ALL=C", "TMPDIR=" + folder};
+    command.limits.wall_seconds = settings_.timeout_s;
+    command.argv = {nvcc_,     "-std=c++20",          "-O3",        "-lineinfo",
+                    gencode(settings_.cuda_arch),     "-Xptxas",    "-v",
+                    "-shared", "-Xcompiler",          "-fPIC",      "-Xcompiler",
+                    "-fdiagnostics-color=never",      "-Xlinker",   "--no-undefined",
+                    "--keep",  "--keep-dir",          ".",          "-I.",
+                    "-o",      "kernel.so",           file};
+    const Result<Exit> exit = run(command);
+    if (!exit) return tl::unexpected<Error>(exit.error());
+    const std::string cubin = join(folder, stem + ".cubin");
+    const std::string object = join(folder, "kernel.so");
+    const bool made = exit->ok() && exists(object) && exists(cubin);
+    sweep(folder, {basename(object), basename(cubin), file, "task.h"});
+    std::string log = trim_diagnostics(without_ptxas_info(exit->output), {folder});
+    if (!made) {
+      if (exit->kind != Exit::Kind::kExited) log = "nvcc " + exit->describe(command.limits) + "\n" + log;
+      return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited};
+    }
+    Binary binary;
+    binary.form = Binary::Form::kHostForm;
+    binary.shared_object = object;
+    binary.cubin = cubin;
+    binary.resources = parse_ptxas(exit->output);
+    binary.warnings = log;
+    if (binary.resources.empty()) {
+      return Made{CompileError{file + " defines `" + entry + "` but no __global__ function"}, true};
+    }
+    return Made{std::move(binary), true};
+  }
+
+  // nvcc leaves its intermediate files behind.
+  static void sweep(const std::string& folder, const std::vector<std::string>& keep) {
+    for (const std::string& name : list_dir(folder)) {
+      if (std::find(keep.begin(), keep.end(), name) == keep.end()) {
+        (void)std::remove(join(folder, name).c_str());
+      }
+    }
+  }
+
+  CompileResult plan_form(const Task& task, const Case& c, const std::string& source) {
+    if (nvrtc_version_.empty()) {
+      return fail(ErrorKind::kEnvironment, "NVRTC was not found, and the plan form needs it",
+                  "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
+    }
+    const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
+    const std::string key =
+        hash_hex({"cuda-plan-2", nvrtc_version_, settings_.cuda_arch, header, source});
+    return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
+      KP_TRY(write_file(join(folder, "task.h"), header));
+      KP_TRY(write_file(join(folder, "kernel.cu"), source));
+      return run_nvrtc(task, c, folder, source, header);
+    });
+  }
+
+  Result<Made> run_nvrtc(const Task& task, const Case& c, const std::string& folder,
+                         const std::string& source, const std::string& header) {
+    const std::string cubin = join(folder, "kernel.cubin");
+    const auto answer = nvrtc_.ask({{"do", "compile"},
+                                    {"source", source},
+                                    {"header", header},
+                                    {"file", "kernel.cu"},
+                                    {"output", cubin},
+                                    {"options",
+                                     {"-arch=" + settings_.cuda_arch, "-std=c++20", "-lineinfo",
+                                      "-default-device", "--ptxas-options=-v"}}});
+    if (!answer) return Made{CompileError{answer.error()}, false};
+    const JsonReader r(*answer);
+    if (r.member("error") != nullptr) {
+      return fail(ErrorKind::kEnvironment, r.text("error"), "check `kernelpro doctor`");
+    }
+    const std::string log = trim_diagnostics(without_ptxas_info(r.text("log")), {folder});
+    if (!r.flag("compiled")) return Made{CompileError{std::string(trim(log))}, true};
+    const Result<std::string> bytes = read_file(cubin);
+    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    auto plan = plan_from_cubin(*bytes, static_cast<int>(task.tensors.size()),
+                                workspace_bytes(task, c) > 0);
+    if (!plan) return Made{CompileError{"kernel.cu: " + plan.error()}, true};
+    Binary binary;
+    binary.form = Binary::Form::kPlanForm;
+    binary.cubin = cubin;
+    binary.plan = std::move(*plan);
+    binary.resources = parse_ptxas(r.text("log"));
+    binary.warnings = log;
+    return Made{std::move(binary), true};
+  }
+
+  CompileSettings settings_;
+  BuildCache cache_;
+  std::string nvcc_;
+  std::string nvcc_version_;
+  std::string nvrtc_version_;
+  NvrtcClient nvrtc_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Compiler>> make_cuda_compiler(const CompileSettings& settings) {
+  const std::string nvcc = find_nvcc();
+  std::string version;
+  if (!nvcc.empty()) {
+    Command command;
+    command.argv = {nvcc, "--version"};
+    const Result<Exit> exit = run(command);
+    if (exit && exit->ok()) {
+      for (const std::string& line : lines(exit->output)) {
+        if (contains(line, "release")) version = "nvcc " + std::string(trim(line));
+      }
+    }
+  }
+  auto compiler = std::make_unique<CudaCompiler>(settings, version.empty() ? "" : nvcc, version);
+  KP_TRY(compiler->find_nvrtc());
+  return std::unique_ptr<Compiler>(std::move(compiler));
+}
+
+#else
+
+Result<std::unique_ptr<Compiler>> make_cuda_compiler(const CompileSettings&) {
+  return fail(ErrorKind::kEnvironment, "this KernelPro was built without the cuda target",
+              "install the CUDA toolkit's headers, set CUDA_HOME and build again, or use "
+              "--target cpu");
+}
+
+#endif
+
+}  // namespace kernelpro

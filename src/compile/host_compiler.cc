@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/host_compiler.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "compile/diagnostics.h"
+#include "core/cpu_protocol.h"
+#include "core/knobs.h"
+
+namespace kernelpro {
+
+namespace {
+
+// A compiler never needs this much for one kernel; template bombs want it all.
+constexpr const char* kMaxAddressSpaceKb = "6291456";
+constexpr const char* kMaxFileBlocks = "524288";  // of 512 bytes
+
+// Precise floating point: no -ffast-math, since the precision contract is the candidate's to keep.
+// Only what cannot change a result's value is relaxed (errno, traps), and contraction to FMA.
+const std::vector<std::string> kFlags = {"-std=c++20",
+                                         "-O3",
+                                         "-fPIC",
+                                         "-shared",
+                                         "-pthread",
+                                         "-g1",
+                                         "-fno-math-errno",
+                                         "-fno-trapping-math",
+                                         "-ffp-contract=fast",
+                                         "-fdiagnostics-color=never"};
+
+// Limits that only the compiler's own processes feel, set by the shell that becomes it.
+std::vector<std::string> limited(std::vector<std::string> argv) {
+  std::vector<std::string> all = {
+      "/bin/sh",
+      "-c",
+      "ulimit -c 0; ulimit -v \"$1\" 2>/dev/null; ulimit -f \"$2\"; shift 2; exec \"$@\"",
+      "sh",
+      kMaxAddressSpaceKb,
+      kMaxFileBlocks};
+  all.insert(all.end(), argv.begin(), argv.end());
+  return all;
+}
+
+Result<Exit> run_limited(std::vector<std::string> argv, const std::string& cwd, double seconds) {
+  Command command;
+  command.argv = limited(std::move(argv));
+  command.cwd = cwd;
+  command.env = {"LC_ALL=C"};
+  command.limits.wall_seconds = seconds;
+  command.limits.output_killed = 8 << 20;
+  return run(command);
+}
+
+std::string first_line(const std::string& text) {
+  const std::vector<std::string> all = lines(text);
+  return all.empty() ? "" : all.front();
+}
+
+// The way in for the worker (core/cpu_protocol.h). Through a volatile pointer, so that the kernel's
+// code is not copied into it.
+std::string call_text(const std::string& entry) {
+  const std::string args = entry == "launch" ? "Args" : "ReferenceArgs";
+  return "\n#line 1 \"kernelpro_call\"\n"
+         "extern \"C\" void " +
+         std::string(kCpuEntry) + "(const " + args +
+         "& args) noexcept {\n"
+         "  void (*volatile entry)(const " +
+         args + "&) = " + entry + ";\n  entry(args);\n}\n";
+}
+
+// What -march=native means on this machine: a cache may be shared by several.
+std::string cpu_features() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string features;
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    if (line.starts_with("model") || line.starts_with("flags") || line.starts_with("Features")) {
+      features += line + "\n";
+    }
+  }
+  return hash_hex(features);
+}
+
+std::vector<std::string> compiler_names() {
+  std::vector<std::string> names;
+  if (const char* cxx = std::getenv("CXX"); cxx != nullptr && *cxx != '\0') names.push_back(cxx);
+  for (const char* name : {"c++", "g++", "clang++"}) names.emplace_back(name);
+  return names;
+}
+
+}  // namespace
+
+HostCompiler::HostCompiler(CompileSettings settings, std::string program, std::string version)
+    : settings_(std::move(settings)),
+      cache_(settings_.cache_dir),
+      program_(std::move(program)),
+      version_(std::move(version)),
+      native_(cpu_features()),
+      flags_(kFlags) {}
+
+Result<std::unique_ptr<HostCompiler>> HostCompiler::make(const CompileSettings& settings) {
+  KP_ASSERT(settings.task_header);
+  std::string tried;
+  for (const std::string& name : compiler_names()) {
+    tried += (tried.empty() ? "" : ", ") + name;
+    const std::string program = find_program(name);
+    if (program.empty()) continue;
+    const Result<Exit> version = run_limited({program, "--version"}, "", 20);
+    if (!version || !version->ok()) continue;
+    std::unique_ptr<HostCompiler> compiler(
+        new HostCompiler(settings, program, first_line(version->output)));
+    // Which flags work is asked of the compiler, not of its name.
+    for (const char* flag : {"-march=native", "-fopenmp", "-fno-semantic-interposition",
+                             "-fmax-errors=8", "-ferror-limit=8"}) {
+      const Result<bool> works = compiler->supports({flag});
+      if (!works) return tl::unexpected<Error>(works.error());
+      if (*works) compiler->flags_.emplace_back(flag);
+    }
+    const Result<bool> works = compiler->supports({});
+    if (!works) return tl::unexpected<Error>(works.error());
+    if (*works) return compiler;
+  }
+  return fail(ErrorKind::kEnvironment, "no working C++ compiler was found (tried " + tried + ")",
+              "install g++ (apt install g++) or set CXX to a C++20 compiler");
+}
+
+// Compiles an empty launch with our flags and these; the answer is kept in the cache.
+Result<bool> HostCompiler::supports(const std::vector<std::string>& flags) const {
+  const std::string text =
+      "struct Args {};\nextern \"C\" void launch(const Args&);\n"
+      "extern \"C\" void launch(const Args&) {}\n";
+  const std::string key =
+      "probe-" + hash_hex({"2", program_, version_, join_text(flags_, " "), join_text(flags, " ")});
+  if (const auto folder = cache_.lookup(key)) {
+    if (const auto build = read_build(*folder)) return std::holds_alternative<Binary>(*build);
+  }
+  const Result<std::string> folder = cache_.stage();
+  if (!folder) return tl::unexpected<Error>(folder.error());
+  const Source source{text, "probe.cpp", "launch", "", flags};
+  Result<Made> made = run_compiler(source, *folder);
+  if (!made) return tl::unexpected<Error>(made.error());
+  KP_TRY(write_build(*folder, made->build));
+  KP_TRY(cache_.publish(*folder, key));
+  return std::holds_alternative<Binary>(made->build);
+}
+
+std::string HostCompiler::describe() const { return version_ + " " + join_text(flags_, " "); }
+
+CompileResult HostCompiler::compile(const Task& task, const Case& c, const Candidate& candidate) {
+  return build(task, c,
+               {apply_knobs(candidate.source, candidate.knobs),
+                "kernel.cpp",
+                "launch",
+                "extern \"C\" void launch(const Args& args)",
+                {}});
+}
+
+CompileResult HostCompiler::compile_reference(const Task& task, const Case& c) {
+  return build(task, c,
+               {task.reference_cpp,
+                "reference.cpp",
+                "reference",
+                "extern \"C\" void reference(const ReferenceArgs& args)",
+                {"-ffp-contract=off"}});
+}
+
+CompileResult HostCompiler::build(const Task& task, const Case& c, const Source& source) {
+  const std::string header = settings_.task_header(task, c, TargetKind::kCpu);
+  const std::string key =
+      hash_hex({"cpu-2", program_, version_, native_, join_text(flags_, " "),
+                join_text(source.flags, " "), source.entry, header, source.text});
+  const auto finished = [&](Build build, double ms) -> CompileResult {
+    if (auto* error = std::get_if<CompileError>(&build)) return *error;
+    Binary binary = std::get<Binary>(std::move(build));
+    binary.case_name = c.name;  // equal cases of different names share an entry
+    binary.compile_ms = ms;
+    return binary;
+  };
+  if (const auto folder = cache_.lookup(key)) {
+    if (auto build = read_build(*folder)) return finished(std::move(*build), 0);
+  }
+  const double start = real_clock().now_s();
+  const Result<std::string> folder = cache_.stage();
+  if (!folder) return tl::unexpected<Error>(folder.error());
+  const auto give_up = [&](const Error& error) {
+    cache_.discard(*folder);
+    return tl::unexpected<Error>(error);
+  };
+  if (auto r = write_file(join(*folder, "task.h"), header); !r) return give_up(r.error());
+  Result<Made> made = run_compiler(source, *folder);
+  if (!made) return give_up(made.error());
+  const double ms = (real_clock().now_s() - start) * 1e3;
+  if (!made->certain) {
+    cache_.discard(*folder);
+    return finished(std::move(made->build), ms);
+  }
+  if (auto* binary = std::get_if<Binary>(&made->build)) {
+    binary->hash = key;
+    binary->case_name = c.name;
+  }
+  if (auto r = write_build(*folder, made->build); !r) return give_up(r.error());
+  const Result<std::string> entry = cache_.publish(*folder, key);
+  if (!entry) return tl::unexpected<Error>(entry.error());
+  std::optional<Build> kept = read_build(*entry);
+  if (!kept) {
+    return fail(ErrorKind::kStore, "the cache entry " + *entry + " cannot be read back",
+                "check that its disk has space left");
+  }
+  return finished(std::move(*kept), ms);
+}
+
+// Writes the source into `folder` and compiles it there. An Error when the machine is at fault.
+Result<HostCompiler::Made> HostCompiler::run_compiler(const Source& source,
+                                                      const std::string& folder) const {
+  KP_TRY(write_file(join(folder, source.file), source.text + call_text(source.entry)));
+  std::vector<std::string> argv = {program_};
+  argv.insert(argv.end(), flags_.begin(), flags_.end());
+  argv.insert(argv.end(), source.flags.begin(), source.flags.end());
+  for (const std::string& flag :
+       {std::string("-I."), "-ffile-prefix-map=" + folder + "=.", std::string("-Wl,--no-undefined"),
+        std::string("-Wl,--require-defined=") + source.entry, std::string("-o"),
+        std::string("kernel.so"), std::string(source.file)}) {
+    argv.push_back(flag);
+  }
+  const Result<Exit> exit = run_limited(argv, folder, settings_.timeout_s);
+  if (!exit) return tl::unexpected<Error>(exit.error());
+  std::string log = trim_diagnostics(exit->output, {folder});
+  const std::string object = join(folder, "kernel.so");
+  if (exit->ok() && exists(object)) {
+    Binary binary;
+    binary.shared_object = object;
+    binary.warnings = log;
+    return Made{std::move(binary), true};
+  }
+  if (contains(exit->output, "No space left on device")) {
+    return fail(ErrorKind::kStore, "the compiler found no space left on the disk of " + folder,
+                "free some space there, or point KERNELPRO_CACHE at another folder");
+  }
+  if (contains(exit->output, "required symbol")) {
+    log = std::string(source.file) + " does not define `" + source.signature + "`\n" + log;
+  }
+  if (exit->kind != Exit::Kind::kExited) {
+    Limits limits;
+    limits.wall_seconds = settings_.timeout_s;
+    limits.output_killed = 8 << 20;
+    log = "the compiler " + exit->describe(limits) + "\n" + log;
+  } else if (log.empty()) {
+    log = "the compiler " + exit->describe({}) + " and said nothing";
+  }
+  return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited};
+}
+
+Result<std::unique_ptr<Compiler>> make_cpu_compiler(const CompileSettings& settings) {
+  Result<std::unique_ptr<HostCompiler>> compiler = HostCompiler::make(settings);
+  if (!compiler) return tl::unexpected<Error>(compiler.error());
+  return std::unique_ptr<Compiler>(std::move(*compiler));
+}
+
+}  // namespace kernelpro

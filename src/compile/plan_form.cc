@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/plan_form.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x4b505354;
+constexpr int kMaxParameters = 4096;
+
+// As in core/device/plan.h.
+struct RawParameter {
+  std::int32_t kind;
+  std::int32_t size;
+  std::int64_t index_or_bits;
+  std::int64_t offset;
+};
+struct RawHeader {
+  std::uint32_t magic;
+  std::int32_t kind;
+  std::int32_t order;
+  std::int32_t parameter_count;
+  std::uint32_t grid[3], block[3], cluster[3];
+  std::uint32_t dynamic_shared;
+  std::uint32_t value;
+  std::int32_t reserved;
+  std::int64_t bytes;
+};
+static_assert(sizeof(RawParameter) == 24 && sizeof(RawHeader) == 72);
+
+class Elf {
+ public:
+  explicit Elf(std::string_view bytes) : bytes_(bytes) {}
+
+  template <class T>
+  std::optional<T> at(std::uint64_t offset) const {
+    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) return std::nullopt;
+    T value;
+    std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+
+  bool read_sections() {
+    const auto header = at<Elf64_Ehdr>(0);
+    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr)) {
+      return false;
+    }
+    for (unsigned i = 0; i < header->e_shnum; ++i) {
+      const auto section = at<Elf64_Shdr>(header->e_shoff + i * sizeof(Elf64_Shdr));
+      if (!section) return false;
+      sections_.push_back(*section);
+    }
+    if (header->e_shstrndx >= sections_.size()) return false;
+    names_ = header->e_shstrndx;
+    return true;
+  }
+
+  // Index of a section, or -1.
+  int find(std::string_view name) const {
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+      if (text(names_, sections_[i].sh_name) == name) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  const Elf64_Shdr& section(std::size_t i) const { return sections_[i]; }
+  std::size_t section_count() const { return sections_.size(); }
+
+  std::string_view content(std::size_t i) const {
+    const Elf64_Shdr& s = sections_[i];
+    if (s.sh_type == SHT_NOBITS || s.sh_offset > bytes_.size() ||
+        bytes_.size() - s.sh_offset < s.sh_size) {
+      return {};
+    }
+    return bytes_.substr(s.sh_offset, s.sh_size);
+  }
+
+  // A zero-ended string in a string table.
+  std::string_view text(std::size_t table, std::uint64_t offset) const {
+    if (table >= sections_.size()) return {};
+    const std::string_view all = content(table);
+    if (offset >= all.size()) return {};
+    const std::size_t end = all.find('\0', offset);
+    return end == std::string_view::npos ? std::string_view{} : all.substr(offset, end - offset);
+  }
+
+ private:
+  std::string_view bytes_;
+  std::vector<Elf64_Shdr> sections_;
+  std::size_t names_ = 0;
+};
+
+template <class T>
+std::optional<T> record_at(std::string_view table, std::uint64_t offset) {
+  if (offset > table.size() || table.size() - offset < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, table.data() + offset, sizeof value);
+  return value;
+}
+
+struct Step {
+  int order = 0;
+  PlanNode node;
+};
+
+using Refused = tl::unexpected<std::string>;
+
+class PlanReader {
+ public:
+  PlanReader(const Elf& elf, int tensors, bool has_workspace)
+      : elf_(elf), tensors_(tensors), has_workspace_(has_workspace) {}
+
+  tl::expected<LaunchPlan, std::string> read() {
+    const int symbols = elf_.find(".symtab");
+    const int data = elf_.find(".nv.global.init");
+    if (symbols < 0 || data < 0) return Refused("the cubin has no launch steps");
+    symbol_table_ = elf_.content(static_cast<std::size_t>(symbols));
+    strings_ = elf_.section(static_cast<std::size_t>(symbols)).sh_link;
+    data_ = elf_.content(static_cast<std::size_t>(data));
+    const int relocations = elf_.find(".rela.nv.global.init");
+    if (relocations >= 0) relocations_ = elf_.content(static_cast<std::size_t>(relocations));
+
+    std::vector<Step> steps;
+    for (std::uint64_t at = 0;; at += sizeof(Elf64_Sym)) {
+      const auto symbol = record_at<Elf64_Sym>(symbol_table_, at);
+      if (!symbol) break;
+      const std::string_view name = elf_.text(strings_, symbol->st_name);
+      if (!name.starts_with("kp_step_") || symbol->st_shndx != data) continue;
+      auto step = read_step(*symbol);
+      if (!step) return Refused(step.error());
+      steps.push_back(std::move(*step));
+    }
+    std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.order < b.order; });
+    LaunchPlan plan;
+    for (Step& step : steps) plan.nodes.push_back(std::move(step.node));
+    for (int i = 1; i < static_cast<int>(plan.nodes.size()); ++i) plan.edges.push_back({i - 1, i, 0, 0, 0});
+    const std::string problem = plan.problem();
+    if (!problem.empty()) return Refused("the launch steps are not a plan: " + problem);
+    return plan;
+  }
+
+ private:
+  std::string function_at(std::uint64_t offset) const {
+    for (std::uint64_t at = 0;; at += sizeof(Elf64_Rela)) {
+      const auto relocation = record_at<Elf64_Rela>(relocations_, at);
+      if (!relocation) return "";
+      if (relocation->r_offset != offset) continue;
+      const auto symbol = record_at<Elf64_Sym>(
+          symbol_table_, ELF64_R_SYM(relocation->r_info) * sizeof(Elf64_Sym));
+      return symbol ? std::string(elf_.text(strings_, symbol->st_name)) : "";
+    }
+  }
+
+  tl::expected<PlanParameter, std::string> parameter(const RawParameter& raw) const {
+    PlanParameter p;
+    if (raw.kind == 0) {
+      if (raw.size < 1 || raw.size > 8) return Refused("a parameter of an impossible size");
+      p.bytes.assign(reinterpret_cast<const char*>(&raw.index_or_bits),
+                     static_cast<std::size_t>(raw.size));
+      return p;
+    }
+    p.offset = raw.offset;
+    if (raw.kind == 1) {
+      p.kind = PlanParameter::Kind::kTensor;
+      p.index = static_cast<int>(raw.index_or_bits);
+      if (raw.index_or_bits < 0 || raw.index_or_bits >= tensors_) {
+        return Refused("a step names a tensor that Args does not have");
+      }
+      return p;
+    }
+    p.kind = PlanParameter::Kind::kWorkspace;
+    if (raw.kind != 2 || !has_workspace_) {
+      return Refused("a step uses the workspace, but the task declares none");
+    }
+    return p;
+  }
+
+  tl::expected<Step, std::string> read_step(const Elf64_Sym& symbol) const {
+    const auto raw = record_at<RawHeader>(data_, symbol.st_value + 8);
+    if (!raw || raw->magic != kMagic) return Refused("a launch step that cannot be read");
+    if (raw->parameter_count < 0 || raw->parameter_count > kMaxParameters) {
+      return Refused("a launch step with an impossible number of parameters");
+    }
+    Step step;
+    step.order = raw->order;
+    PlanNode& n = step.node;
+    std::vector<PlanParameter> parameters;
+    for (int i = 0; i < raw->parameter_count; ++i) {
+      const auto p = record_at<RawParameter>(
+          data_, symbol.st_value + 8 + sizeof(RawHeader) + static_cast<std::uint64_t>(i) * sizeof(RawParameter));
+      if (!p) return Refused("a launch step that ends too early");
+      auto made = parameter(*p);
+      if (!made) return Refused(made.error());
+      parameters.push_back(std::move(*made));
+    }
+    if (raw->kind == 1) {
+      if (parameters.size() != 1 || raw->bytes < 0) return Refused("a memset that cannot be read");
+      n.kind = PlanNode::Kind::kMemset;
+      n.destination = parameters[0];
+      n.value = raw->value & 0xff;
+      n.width = static_cast<std::uint64_t>(raw->bytes);
+      return step;
+    }
+    n.kind = PlanNode::Kind::kKernel;
+    n.function = function_at(symbol.st_value);
+    if (n.function.empty()) return Refused("a launch step whose kernel is not in the cubin");
+    std::copy(raw->grid, raw->grid + 3, n.grid.begin());
+    std::copy(raw->block, raw->block + 3, n.block.begin());
+    std::copy(raw->cluster, raw->cluster + 3, n.cluster.begin());
+    n.dynamic_shared = raw->dynamic_shared;
+    n.parameters = std::move(parameters);
+    return step;
+  }
+
+  const Elf& elf_;
+  int tensors_;
+  bool has_workspace_;
+  std::string_view symbol_table_, data_, relocations_;
+  std::size_t strings_ = 0;
+};
+
+}  // namespace
+
+bool is_plan_form(std::string_view source) {
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const std::string_view rest = source.substr(i);
+    if (rest.starts_with("//")) {
+      i = std::min(source.find('\n', i), source.size());
+    } else if (rest.starts_with("/*")) {
+      const std::size_t end = source.find("*/", i + 2);
+      i = end == std::string_view::npos ? source.size() : end + 1;
+    } else if (rest.starts_with("KP_LAUNCH(") || rest.starts_with("KP_LAUNCH_CLUSTER(")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+tl::expected<LaunchPlan, std::string> plan_from_cubin(std::string_view cubin, int tensors,
+                                                      bool has_workspace) {
+  Elf elf(cubin);
+  if (!elf.read_sections()) return Refused("the compiler's output is not a cubin");
+  return PlanReader(elf, tensors, has_workspace).read();
+}
+
+}  // namespace kernelpro

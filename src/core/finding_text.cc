@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "core/finding.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Findings beyond these are in the store; a writer acts on one at a time.
+constexpr std::size_t kShown = 4;
+constexpr std::size_t kPrescriptionsShown = 5;
+
+std::string gain(const Finding& finding) {
+  if (finding.stop) return "nothing left to win";
+  if (finding.upper_speedup <= 1) return "no gain is estimated";
+  return "likely " + number(finding.likely_speedup, 3) + "x, at most " +
+         number(finding.upper_speedup, 3) + "x";
+}
+
+std::string finding_text(const Finding& finding, std::size_t position) {
+  std::string text = std::to_string(position) + ". **" + finding.tool + "** (" +
+                     std::string(severity_name(finding.severity)) + "; " + gain(finding) +
+                     "; from " + std::string(level_name(finding.level)) + " evidence)\n   " +
+                     finding.cause + "\n";
+  const std::size_t count = std::min(finding.prescriptions.size(), kPrescriptionsShown);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Prescription& prescription = finding.prescriptions[i];
+    text += "   - [" + prescription.tag + "] " + prescription.text;
+    if (!prescription.not_when.empty()) text += " Not when " + prescription.not_when + ".";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string diagnosis_to_text(const Diagnosis& diagnosis) {
+  std::string text = "## Diagnosis\n" + diagnosis.summary + "\n";
+  const std::size_t count = std::min(diagnosis.findings.size(), kShown);
+  if (count > 0) text += "\n";
+  for (std::size_t i = 0; i < count; ++i) text += finding_text(diagnosis.findings[i], i + 1);
+  if (count == 0) text += "\nNo tool found anything to change.\n";
+
+  std::string blind;
+  for (const ToolRun& run : diagnosis.tools) {
+    if (run.state != ToolRun::State::kNotEvaluable) continue;
+    blind += (blind.empty() ? "" : ", ") + run.tool;
+  }
+  if (!blind.empty()) text += "\nNot looked at, for lack of evidence: " + blind + ".\n";
+  return text;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/inputs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace kernelpro {
+namespace {
+
+std::vector<double> draw(DType dtype, Init init, std::uint64_t seed, int count) {
+  Tensor t{"x", Role::kInput, dtype, {"N"}, init, 0};
+  std::vector<char> bytes(static_cast<std::size_t>(count) * 8);
+  draw_inputs(t, 0, seed, 0, count, bytes.data());
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(element_as_double(dtype, bytes.data(), i));
+  return values;
+}
+
+struct Moments {
+  double mean = 0, deviation = 0, low = 1e300, high = -1e300;
+};
+Moments moments(const std::vector<double>& v) {
+  Moments m;
+  for (const double x : v) {
+    m.mean += x / static_cast<double>(v.size());
+    m.low = std::min(m.low, x);
+    m.high = std::max(m.high, x);
+  }
+  for (const double x : v) m.deviation += (x - m.mean) * (x - m.mean) / static_cast<double>(v.size());
+  m.deviation = std::sqrt(m.deviation);
+  return m;
+}
+
+TEST(Inputs, NormalHasItsMoments) {
+  const Moments m = moments(draw(DType::kFp32, {Init::Kind::kNormal, 3, 2}, 7, 200'000));
+  EXPECT_NEAR(m.mean, 3, 0.02);
+  EXPECT_NEAR(m.deviation, 2, 0.02);
+  EXPECT_LT(m.high, 3 + 12);
+}
+
+TEST(Inputs, UniformStaysInRange) {
+  const Moments m = moments(draw(DType::kFp32, {Init::Kind::kUniform, -1, 3}, 7, 200'000));
+  EXPECT_NEAR(m.mean, 1, 0.02);
+  EXPECT_NEAR(m.deviation, 4 / std::sqrt(12.0), 0.02);
+  EXPECT_GE(m.low, -1);
+  EXPECT_LE(m.high, 3);
+}
+
+TEST(Inputs, IntegersCoverTheirRangeAndNoMore) {
+  for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFp32}) {
+    std::vector<int> seen(7, 0);
+    for (const double v : draw(dtype, {Init::Kind::kIntegers, -3, 3}, 9, 7000)) {
+      ASSERT_GE(v, -3);
+      ASSERT_LE(v, 3);
+      ASSERT_EQ(v, std::floor(v));
+      ++seen[static_cast<std::size_t>(v + 3)];
+    }
+    for (const int n : seen) EXPECT_NEAR(n, 1000, 150);
+  }
+}
+
+TEST(Inputs, BernoulliAndConstant) {
+  EXPECT_NEAR(moments(draw(DType::kBool, {Init::Kind::kBernoulli, 0.25, 0}, 1, 40'000)).mean, 0.25, 0.01);
+  for (const double v : draw(DType::kInt32, {Init::Kind::kConstant, 5, 0}, 1, 10)) EXPECT_EQ(v, 5);
+}
+
+TEST(Inputs, AnyRangeGivesTheSameElements) {
+  const Tensor t{"x", Role::kInput, DType::kFp32, {"N"}, {Init::Kind::kNormal, 0, 1}, 0};
+  std::vector<float> all(100), part(10);
+  draw_inputs(t, 2, 5, 0, 100, all.data());
+  draw_inputs(t, 2, 5, 37, 10, part.data());
+  EXPECT_EQ(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0);
+  draw_inputs(t, 2, 6, 37, 10, part.data());
+  EXPECT_NE(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0) << "seeds must matter";
+  draw_inputs(t, 3, 5, 37, 10, part.data());
+  EXPECT_NE(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0) << "tensors must differ";
+}
+
+// Known values pin the generator: a stored seed must mean the same inputs for ever.
+TEST(Inputs, GoldenWords) {
+  EXPECT_EQ(kp::mix64(1), 0x5692161d100b05e5ull);
+  EXPECT_EQ(kp::draw_word(kp::draw_key(42, 0), 0, 0), kp::mix64(kp::draw_key(42, 0) + 0x9e3779b97f4a7c15ull));
+}
+
+TEST(Half, AgreesWithTheCompilersConversion) {
+  std::uint32_t state = 12345;
+  for (int i = 0; i < 2'000'000; ++i) {
+    state = state * 1664525u + 1013904223u;
+    const std::uint32_t bits = i < 100'000 ? 0x33000000u + static_cast<std::uint32_t>(i) * 1350u : state;
+    const float value = kp::bits_float(bits);
+    const _Float16 hardware = static_cast<_Float16>(value);
+    std::uint16_t expected;
+    std::memcpy(&expected, &hardware, 2);
+    const std::uint16_t got = kp::to_half(value);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(kp::from_half(got)));
+      continue;
+    }
+    ASSERT_EQ(got, expected) << std::hexfloat << value;
+    ASSERT_EQ(kp::from_half(got), static_cast<float>(hardware));
+  }
+}
+
+TEST(BFloat16, RoundsToNearestEven) {
+  EXPECT_EQ(kp::to_bfloat16(1.0f), 0x3f80);
+  EXPECT_EQ(kp::to_bfloat16(kp::bits_float(0x3f808000u)), 0x3f80);  // a tie goes to even
+  EXPECT_EQ(kp::to_bfloat16(kp::bits_float(0x3f818000u)), 0x3f82);
+  EXPECT_EQ(kp::to_bfloat16(kp::bits_float(0x3f808001u)), 0x3f81);
+  EXPECT_EQ(kp::to_bfloat16(INFINITY), 0x7f80);
+  EXPECT_TRUE(std::isnan(kp::from_bfloat16(kp::to_bfloat16(NAN))));
+}
+
+}  // namespace
+}  // namespace kernelpro

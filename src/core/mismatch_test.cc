@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/mismatch.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/text.h"
+#include "core/inputs.h"
+
+namespace kernelpro {
+namespace {
+
+struct Fixture {
+  explicit Fixture(std::int64_t rows = 8, std::int64_t columns = 16) {
+    tensor.name = "y";
+    tensor.role = Role::kOutput;
+    tensor.tolerance = 1e-3;
+    shaped = {&tensor, {rows, columns}, rows * columns, rows * columns * 4};
+    std::vector<double> reference;
+    for (std::int64_t i = 0; i < shaped.elements; ++i)
+      reference.push_back(std::sin(0.1 * static_cast<double>(i)) + 2);
+    expected = make_expected(shaped, reference.data());
+    for (const double v : reference) out.push_back(static_cast<float>(v));
+  }
+  Comparison compare() const { return compare_output(shaped, out.data(), expected); }
+  std::string text(const Poison& poison = {}) const {
+    const Comparison comparison = compare();
+    EXPECT_FALSE(comparison.ok());
+    return describe_mismatch(shaped, out.data(), expected, comparison, poison);
+  }
+  Tensor tensor;
+  Shaped shaped;
+  Expected expected;
+  std::vector<float> out;
+};
+
+TEST(Mismatch, HoldsTheContract) {
+  Fixture f;
+  EXPECT_TRUE(f.compare().ok());
+  EXPECT_GT(f.expected.rms, 1.9);
+  f.out[5] += static_cast<float>(0.9e-3 * f.expected.rms);
+  EXPECT_TRUE(f.compare().ok());
+  EXPECT_NEAR(f.compare().worst, 0.9e-3, 1.5e-4);
+  f.out[5] += static_cast<float>(1.5e-3 * f.expected.rms);
+  EXPECT_EQ(f.compare().wrong, 1);
+  EXPECT_EQ(f.compare().first, 5);
+}
+
+TEST(Mismatch, SmallValuesAreJudgedByTheTensorsScale) {
+  Fixture f;
+  f.expected.values[3] = 1e-9;
+  f.out[3] = 1e-4f;
+  EXPECT_TRUE(f.compare().ok());
+}
+
+TEST(Mismatch, NanAndInfinity) {
+  Fixture f;
+  f.out[20] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(contains(f.text(), "first at [1, 4]: got nan")) << f.text();
+  EXPECT_TRUE(contains(f.text(), "all of them are NaN"));
+  f.expected.values[20] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(f.compare().ok());
+  f.out[20] = 1;
+  EXPECT_EQ(f.compare().wrong, 1);
+  f.expected.values[21] = std::numeric_limits<double>::infinity();
+  f.out[21] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(f.compare().wrong, 1);
+  f.out[21] = -f.out[21];
+  EXPECT_EQ(f.compare().wrong, 2);
+}
+
+TEST(Mismatch, Patterns) {
+  {
+    Fixture f;
+    for (float& v : f.out) v += 1;
+    EXPECT_TRUE(contains(f.text(), "every element is wrong"));
+  }
+  {
+    Fixture f;
+    for (std::size_t r = 0; r < 8; ++r) f.out[r * 16 + 15] = f.out[r * 16 + 14] = 0;
+    EXPECT_TRUE(contains(f.text(), "only in the tail of rows, from column 14 of 16")) << f.text();
+  }
+  {
+    Fixture f;
+    for (std::size_t i = 120; i < 128; ++i) f.out[i] = 0;
+    EXPECT_TRUE(contains(f.text(), "only the last 8 elements of the tensor")) << f.text();
+  }
+  {
+    Fixture f;
+    for (std::size_t i = 1; i < 128; i += 3) f.out[i] = 0;
+    EXPECT_TRUE(contains(f.text(), "every 3th element") || contains(f.text(), "every third"))
+        << f.text();
+  }
+  {
+    Fixture f;
+    for (std::size_t i = 48; i < 64; i += 2) f.out[i] = 0;
+    EXPECT_TRUE(contains(f.text(), "only in row 3 of 8")) << f.text();
+  }
+}
+
+TEST(Mismatch, WhatWasNeverWritten) {
+  for (std::uint64_t round = 0; round < 8; ++round) {
+    Fixture f;
+    const std::vector<float> right = f.out;
+    const Poison poison = make_poison(DType::kFp32, round);
+    fill_poison(poison, f.out.data(), f.shaped.bytes);
+    EXPECT_EQ(f.compare().wrong, f.shaped.elements) << round;
+    std::copy(right.begin() + 4, right.end(), f.out.begin() + 4);
+    EXPECT_TRUE(contains(f.text(poison), "never written")) << f.text(poison);
+    EXPECT_TRUE(contains(f.text(poison), "4 of 128 elements are wrong, first at [0, 0]"));
+  }
+}
+
+TEST(Mismatch, PoisonsDiffer) {
+  for (const DType dtype :
+       {DType::kFp32, DType::kFp16, DType::kBf16, DType::kInt32, DType::kBool}) {
+    EXPECT_NE(make_poison(dtype, 0).pattern, make_poison(dtype, 1).pattern);
+    EXPECT_EQ(make_poison(dtype, 5).pattern, make_poison(dtype, 5).pattern);
+  }
+}
+
+TEST(Mismatch, IntegersMustBeEqual) {
+  Tensor tensor;
+  tensor.dtype = DType::kInt64;
+  const Shaped shaped{&tensor, {4}, 4, 32};
+  const std::int64_t reference[4] = {1, 2, 3, 4};
+  std::int64_t out[4] = {1, 2, 3, 4};
+  const Expected expected = make_expected(shaped, reference);
+  EXPECT_TRUE(compare_output(shaped, out, expected).ok());
+  out[2] = 4;
+  const Comparison comparison = compare_output(shaped, out, expected);
+  EXPECT_EQ(comparison.wrong, 1);
+  EXPECT_TRUE(contains(describe_mismatch(shaped, out, expected, comparison, {}),
+                       "first at [2]: got 4, expected 3"));
+}
+
+TEST(Mismatch, HalvesAndLargeTensors) {
+  Tensor tensor;
+  tensor.dtype = DType::kFp16;
+  const std::int64_t n = 3 << 20;
+  const Shaped shaped{&tensor, {n}, n, 2 * n};
+  std::vector<double> reference(static_cast<std::size_t>(n), 0.5);
+  std::vector<unsigned short> out(static_cast<std::size_t>(n), kp::to_half(0.5f));
+  const Expected expected = make_expected(shaped, reference.data());
+  EXPECT_NEAR(expected.rms, 0.5, 1e-12);
+  EXPECT_TRUE(compare_output(shaped, out.data(), expected).ok());
+  out[2900000] = kp::to_half(0.75f);
+  out[7] = kp::to_half(0.75f);
+  const Comparison comparison = compare_output(shaped, out.data(), expected);
+  EXPECT_EQ(comparison.wrong, 2);
+  EXPECT_EQ(comparison.first, 7);
+  EXPECT_DOUBLE_EQ(comparison.worst, 0.5);
+}
+
+TEST(Mismatch, Coordinates) {
+  EXPECT_EQ(coordinates({8, 128}, 145), "[1, 17]");
+  EXPECT_EQ(coordinates({}, 0), "[0]");
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/runner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "core/metrics.h"
+#include "core/tags.h"
+#include "diagnose/diagnose.h"
+
+namespace kernelpro {
+
+namespace {
+
+using State = ToolRun::State;
+
+ToolTarget target_of(const Evidence& evidence) {
+  for (const auto& [name, observation] : evidence.items()) {
+    if (name.rfind("cpu.", 0) == 0) return ToolTarget::kCpu;
+    for (const char* prefix : {"sass.", "ptxas.", "launch__", "plan."}) {
+      if (name.rfind(prefix, 0) == 0) return ToolTarget::kCuda;
+    }
+  }
+  const auto text = evidence.texts.find("target");
+  if (text == evidence.texts.end()) return ToolTarget::kAny;
+  return text->second == "cuda" ? ToolTarget::kCuda : ToolTarget::kCpu;
+}
+
+// The collector's reason for a metric's absence where it gave one for its family.
+std::string missing_reason(const Evidence& evidence, const std::vector<std::string>& names) {
+  std::string reason = "not observed: " + join_text(names, ", ");
+  for (const Missing& missing : evidence.missing()) {
+    for (const std::string& name : names) {
+      if (!contains(missing.what, name) && !contains(name, missing.what)) continue;
+      return reason + " (" + missing.reason + ")";
+    }
+  }
+  return reason;
+}
+
+Level weakest_level(const Evidence& evidence, const Finding& finding) {
+  Level weakest = Level::kCounters;
+  bool seen = false;
+  for (const std::string& metric : finding.metrics) {
+    const Observation* observation = evidence.find(metric);
+    if (observation == nullptr) continue;
+    seen = true;
+    weakest = std::max(weakest, observation->level);
+  }
+  return seen ? weakest : Level::kTiming;
+}
+
+// Gains never exceed what the roofline leaves, and likely never exceeds upper.
+void clamp_gains(const Roofline& roof, Finding* finding) {
+  const double most = finding->stop ? 1.0 : roof.known() ? roof.headroom() : finding->upper_speedup;
+  finding->upper_speedup = std::clamp(finding->upper_speedup, 1.0, std::max(1.0, most));
+  finding->likely_speedup = std::clamp(finding->likely_speedup, 1.0, finding->upper_speedup);
+}
+
+struct Pass {
+  const Evidence& evidence;
+  const Roofline& roof;
+  const RunnerSettings& settings;
+  ToolTarget target;
+};
+
+ToolRun run_one(const Tool& tool, const Pass& pass, std::vector<Finding>* findings) {
+  const std::string name(tool.name);
+  if (pass.settings.disabled.contains(name)) return {name, State::kFilteredOut, "disabled"};
+  if (tool.target != ToolTarget::kAny && pass.target != ToolTarget::kAny &&
+      tool.target != pass.target) {
+    return {name, State::kFilteredOut,
+            tool.target == ToolTarget::kCpu ? "for the cpu target" : "for the cuda target"};
+  }
+  std::vector<std::string> absent;
+  for (const char* metric : tool.needs) {
+    if (!pass.evidence.get(metric)) absent.push_back(metric);
+  }
+  if (!absent.empty()) {
+    return {name, State::kNotEvaluable, missing_reason(pass.evidence, absent)};
+  }
+  const unsigned classes = bit(pass.roof.theory) | bit(pass.roof.bound);
+  if ((tool.bounds & classes) == 0) {
+    return {name, State::kFilteredOut,
+            "not for a " + std::string(bound_name(pass.roof.bound)) + "-bound call"};
+  }
+  std::optional<Finding> finding = tool.analyse(Facts(pass.evidence, pass.roof));
+  if (!finding) return {name, State::kSilent, ""};
+  finding->tool = name;
+  if (const std::string problem = finding_problem(*finding); !problem.empty()) {
+    return {name, State::kNotEvaluable, "a fault in the tool: " + problem};
+  }
+  finding->level = weakest_level(pass.evidence, *finding);
+  clamp_gains(pass.roof, &*finding);
+  findings->push_back(std::move(*finding));
+  return {name, State::kFired, ""};
+}
+
+void withhold(Diagnosis* diagnosis, std::string_view tool, std::string reason) {
+  std::erase_if(diagnosis->findings, [&](const Finding& f) { return f.tool == tool; });
+  for (ToolRun& run : diagnosis->tools) {
+    if (run.tool == tool) run = {run.tool, State::kFilteredOut, "withheld: " + std::move(reason)};
+  }
+}
+
+bool fired(const Diagnosis& diagnosis, std::string_view tool) {
+  return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                     [&](const Finding& f) { return f.tool == tool; });
+}
+
+// Opposed or doubled advice is given once.
+void resolve(Diagnosis* diagnosis) {
+  for (const Precedence& rule : precedences()) {
+    if (!fired(*diagnosis, rule.winner) || !fired(*diagnosis, rule.loser)) continue;
+    if (rule.tag.empty()) {
+      withhold(diagnosis, rule.loser, std::string(rule.reason));
+      continue;
+    }
+    for (Finding& finding : diagnosis->findings) {
+      if (finding.tool != rule.loser) continue;
+      std::erase_if(finding.prescriptions,
+                    [&](const Prescription& p) { return p.tag == rule.tag; });
+      if (finding.prescriptions.empty()) {
+        withhold(diagnosis, rule.loser, std::string(rule.reason));
+        break;
+      }
+    }
+  }
+}
+
+// At a ceiling nothing else matters: what is left is within the threshold of "at the ceiling".
+void apply_stop(Diagnosis* diagnosis) {
+  const auto stop = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(),
+                                 [](const Finding& f) { return f.stop; });
+  if (stop == diagnosis->findings.end()) return;
+  const std::string by = stop->tool;
+  std::vector<std::string> others;
+  for (const Finding& finding : diagnosis->findings) {
+    if (!finding.stop) others.push_back(finding.tool);
+  }
+  for (const std::string& tool : others) withhold(diagnosis, tool, by + " says stop");
+}
+
+// Findings that promise less than this are noise next to a measurement.
+constexpr double kLeastGain = 1.02;
+
+void rank(Diagnosis* diagnosis) {
+  std::vector<std::string> pointless;
+  for (const Finding& finding : diagnosis->findings) {
+    if (!finding.stop && finding.upper_speedup < kLeastGain) pointless.push_back(finding.tool);
+  }
+  for (const std::string& tool : pointless) {
+    withhold(diagnosis, tool, "the roofline leaves less than 2 % to win");
+  }
+  std::stable_sort(diagnosis->findings.begin(), diagnosis->findings.end(),
+                   [](const Finding& a, const Finding& b) {
+                     if (a.likely_speedup != b.likely_speedup) {
+                       return a.likely_speedup > b.likely_speedup;
+                     }
+                     return a.tool < b.tool;
+                   });
+  while (diagnosis->findings.size() > kMostFindings) {
+    withhold(diagnosis, diagnosis->findings.back().tool, "others promise more");
+  }
+}
+
+std::string summarize(const Roofline& roof) {
+  if (!roof.known()) {
+    return "The roofline cannot be drawn: a time, a ceiling or the task's bytes are missing.";
+  }
+  const std::string theory = roof.theory == Bound::kMixed
+                                 ? "memory and arithmetic bound this task about equally"
+                                 : std::string(bound_name(roof.theory)) + " bounds this task";
+  std::string text = "In theory " + theory + "; the call takes " + human_us(roof.time_us) +
+                     ", the measured ceilings allow " + human_us(roof.floor_us) + " (" +
+                     percent(roof.fraction) + " of the ceiling).";
+  if (roof.bound == Bound::kLaunch) text += " Its many short kernels make it launch-bound.";
+  if (roof.bound == Bound::kLatency) text += " It is far from any ceiling: latency-bound.";
+  return text;
+}
+
+}  // namespace
+
+std::string finding_problem(const Finding& finding) {
+  if (finding.cause.empty()) return "no cause";
+  if (!std::isfinite(finding.likely_speedup) || !std::isfinite(finding.upper_speedup)) {
+    return "a gain that is no number";
+  }
+  for (const std::string& metric : finding.metrics) {
+    if (find_metric(metric) == nullptr) return "unknown metric " + metric;
+  }
+  if (finding.prescriptions.empty()) return "no prescription";
+  for (const Prescription& prescription : finding.prescriptions) {
+    if (find_tag(prescription.tag) == nullptr) return "unknown tag " + prescription.tag;
+    if (prescription.text.empty()) return "an empty prescription";
+  }
+  return "";
+}
+
+Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
+                    const RunnerSettings& settings) {
+  const Roofline roof = roofline(evidence);
+  Diagnosis diagnosis;
+  diagnosis.bound = roof.bound;
+  diagnosis.floor_us = roof.floor_us;
+  diagnosis.fraction_of_ceiling = roof.fraction;
+  diagnosis.summary = summarize(roof);
+  const Pass pass{evidence, roof, settings, target_of(evidence)};
+  for (const Tool& tool : table) {
+    diagnosis.tools.push_back(run_one(tool, pass, &diagnosis.findings));
+  }
+  apply_stop(&diagnosis);
+  resolve(&diagnosis);
+  rank(&diagnosis);
+  return diagnosis;
+}
+
+Diagnosis diagnose(const Evidence& evidence) { return run_tools(evidence, tools(), {}); }
+
+}  // namespace kernelpro

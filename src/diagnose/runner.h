@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one choke point through which every tool runs: enabling, trigger, validation, ranking. Pure.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "diagnose/tools.h"
+
+namespace kernelpro {
+
+// Findings worth a writer's attention; further ones are withheld, with the reason.
+inline constexpr int kMostFindings = 4;
+
+struct RunnerSettings {
+  std::set<std::string, std::less<>> disabled;  // tool names
+};
+
+Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
+                    const RunnerSettings& settings);
+
+// Why a finding must not leave the house (a gain that is no number, a tag that is not listed, a
+// metric that is not registered, no cause), or "". A tool whose finding has a problem is a bug of
+// ours: the runner reports the tool as not evaluable, and tests fail on it.
+std::string finding_problem(const Finding& finding);
+
+}  // namespace kernelpro

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/tags.h"
+#include "diagnose/diagnose.h"
+
+namespace kernelpro {
+namespace {
+
+Evidence cpu_matmul(double time_us) {
+  Evidence e;
+  e.set("task.compulsory_bytes", 3.0 * 1024 * 1024 * 4, Level::kTiming, "task");
+  e.set("task.flops", 2.0 * 1024 * 1024 * 1024, Level::kTiming, "task");
+  e.set("ceiling.copy_bandwidth", 2e10, Level::kTiming, "ceilings");
+  e.set("ceiling.fma_rate", 1.6e11, Level::kTiming, "ceilings");
+  e.set("machine.parallel_units", 2, Level::kTiming, "ceilings");
+  e.set("timing.median", time_us, Level::kTiming, "timing");
+  e.set("cpu.threads_busy", 1.0, Level::kTiming, "timing");
+  e.set("cpu.asm.hot.packed_fp", 0, Level::kStatic, "objdump");
+  e.set("cpu.asm.hot.scalar_fp", 10, Level::kStatic, "objdump");
+  return e;
+}
+
+const ToolRun* tool_run(const Diagnosis& diagnosis, std::string_view name) {
+  for (const ToolRun& run : diagnosis.tools) {
+    if (run.tool == name) return &run;
+  }
+  return nullptr;
+}
+
+TEST(Roofline, TheoryAndTiming) {
+  const Roofline near = roofline(cpu_matmul(20000));
+  EXPECT_EQ(near.theory, Bound::kCompute);
+  EXPECT_EQ(near.bound, Bound::kCompute);
+  EXPECT_NEAR(near.floor_us, 2.0 * 1024 * 1024 * 1024 / 1.6e11 * 1e6, 1e-6);
+  EXPECT_NEAR(near.fraction, near.floor_us / 20000, 1e-12);
+  EXPECT_EQ(roofline(cpu_matmul(900000)).bound, Bound::kLatency);
+}
+
+TEST(Roofline, TensorRateOnlyForHalfInputs) {
+  Evidence e = cpu_matmul(20000);
+  e.set("task.matmul_flops", 2.0 * 1024 * 1024 * 1024, Level::kTiming, "task");
+  e.set("ceiling.tensor_rate", 1.6e13, Level::kTiming, "ceilings");
+  const double fp32 = roofline(e).compute_floor_us;
+  e.set("task.half_inputs", 1, Level::kTiming, "task");
+  EXPECT_NEAR(roofline(e).compute_floor_us, fp32 / 100, fp32 * 1e-9);
+}
+
+TEST(Roofline, NothingKnown) {
+  const Diagnosis diagnosis = diagnose(Evidence());
+  EXPECT_EQ(diagnosis.bound, Bound::kUnknown);
+  EXPECT_TRUE(diagnosis.findings.empty());
+  for (const ToolRun& run : diagnosis.tools) {
+    EXPECT_EQ(run.state, ToolRun::State::kNotEvaluable) << run.tool;
+    EXPECT_NE(run.reason.find("not observed"), std::string::npos) << run.tool;
+  }
+}
+
+TEST(Runner, RanksByLikelyGainAndClampsToTheRoofline) {
+  const Diagnosis diagnosis = diagnose(cpu_matmul(100000));
+  ASSERT_GE(diagnosis.findings.size(), 2u);
+  const double headroom = 1 / diagnosis.fraction_of_ceiling;
+  double last = 1e30;
+  for (const Finding& finding : diagnosis.findings) {
+    EXPECT_LE(finding.likely_speedup, last);
+    EXPECT_LE(finding.likely_speedup, finding.upper_speedup);
+    EXPECT_LE(finding.upper_speedup, headroom * (1 + 1e-12));
+    last = finding.likely_speedup;
+  }
+  EXPECT_EQ(tool_run(diagnosis, "register-spill")->state, ToolRun::State::kFilteredOut);
+}
+
+TEST(Runner, FindingsStateTheirWeakestLevel) {
+  for (const Finding& finding : diagnose(cpu_matmul(100000)).findings) {
+    if (finding.tool == "scalar-code") {
+      EXPECT_EQ(finding.level, Level::kStatic);
+    } else if (finding.tool == "one-thread-busy") {
+      EXPECT_EQ(finding.level, Level::kTiming);
+    }
+  }
+}
+
+TEST(Runner, StopSilencesTheRest) {
+  const Diagnosis diagnosis = diagnose(cpu_matmul(14000));
+  ASSERT_EQ(diagnosis.findings.size(), 1u);
+  EXPECT_EQ(diagnosis.findings[0].tool, "at-compute-ceiling");
+  EXPECT_TRUE(diagnosis.findings[0].stop);
+  EXPECT_EQ(diagnosis.findings[0].upper_speedup, 1);
+  EXPECT_EQ(tool_run(diagnosis, "scalar-code")->state, ToolRun::State::kFilteredOut);
+}
+
+TEST(Runner, SharedAdviceIsGivenOnce) {
+  const Diagnosis diagnosis = diagnose(cpu_matmul(900000));
+  int vectorize = 0;
+  for (const Finding& finding : diagnosis.findings) {
+    for (const Prescription& prescription : finding.prescriptions) {
+      vectorize += prescription.tag == "vectorize" ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(vectorize, 1);
+}
+
+TEST(Runner, DisabledToolsDoNotRun) {
+  const Diagnosis diagnosis = run_tools(cpu_matmul(900000), tools(), {{"scalar-code"}});
+  EXPECT_EQ(tool_run(diagnosis, "scalar-code")->reason, "disabled");
+}
+
+TEST(Runner, SameEvidenceSameBytes) {
+  EXPECT_EQ(diagnosis_to_json(diagnose(cpu_matmul(900000))),
+            diagnosis_to_json(diagnose(cpu_matmul(900000))));
+}
+
+std::optional<Finding> faulty(const Facts&) {
+  Finding finding;
+  finding.cause = "something";
+  finding.prescriptions = {{"no-such-tag", "do it", ""}};
+  return finding;
+}
+
+TEST(Runner, AFaultyToolCannotPrescribe) {
+  const Tool tool{"faulty", "", ToolTarget::kAny, kAnyBound, {}, faulty};
+  const Diagnosis diagnosis = run_tools(cpu_matmul(900000), std::span<const Tool>(&tool, 1), {});
+  EXPECT_TRUE(diagnosis.findings.empty());
+  EXPECT_NE(diagnosis.tools.at(0).reason.find("no-such-tag"), std::string::npos);
+  Finding infinite;
+  infinite.cause = "x";
+  infinite.upper_speedup = INFINITY;
+  EXPECT_NE(finding_problem(infinite), "");
+}
+
+TEST(Runner, PrecedencesNameToolsAndTags) {
+  const auto is_tool = [](std::string_view name) {
+    for (const Tool& tool : tools()) {
+      if (tool.name == name) return true;
+    }
+    return false;
+  };
+  for (const Precedence& rule : precedences()) {
+    EXPECT_TRUE(is_tool(rule.winner)) << rule.winner;
+    EXPECT_TRUE(is_tool(rule.loser)) << rule.loser;
+    EXPECT_TRUE(rule.tag.empty() || find_tag(rule.tag) != nullptr) << rule.tag;
+  }
+}
+
+TEST(Text, IsShortAndHasNoCounters) {
+  const std::string text = diagnosis_to_text(diagnose(cpu_matmul(900000)));
+  EXPECT_NE(text.find("[vectorize]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("cpu.asm."), std::string::npos) << text;
+  EXPECT_LT(text.size(), 4000u);
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+std::optional<Finding> at_compute_ceiling(const Facts& facts) {
+  const Roofline& roof = facts.roofline();
+  if (roof.time_us <= 0 || roof.compute_floor_us <= 0) return std::nullopt;
+  const double fraction = roof.compute_floor_us / roof.time_us;
+  if (fraction < 0.9) return std::nullopt;
+
+  Finding finding;
+  finding.stop = true;
+  finding.metrics = {"task.flops", "ceiling.fma_rate", "timing.median"};
+  finding.cause = "The task's " + number(facts("task.flops") * 1e-9, 3) + " GFLOP take at least " +
+                  human_us(roof.compute_floor_us) +
+                  " at the measured arithmetic rate; the call takes " + human_us(roof.time_us) +
+                  ", which is " + percent(fraction) + " of that ceiling.";
+  finding.prescriptions = {
+      {"algorithm",
+       "Stop tuning this kernel: only doing less arithmetic, or doing it on a faster unit, can "
+       "help.",
+       "the task's contract fixes the algorithm or the precision"}};
+  return finding;
+}
+
+}  // namespace kernelpro

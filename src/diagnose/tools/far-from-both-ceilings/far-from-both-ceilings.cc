@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "base/text.h"
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+namespace {
+
+using Prescriptions = std::vector<Prescription>;
+
+Prescriptions memory_advice(bool gpu) {
+  Prescriptions advice = {
+      {"passes",
+       "Read the input once: fuse the passes (online softmax, one-pass mean and variance), or keep "
+       "a row in registers or cache between passes.",
+       "the row is too long to be kept and a one-pass form loses too much precision"},
+      {"unroll",
+       "Keep more independent loads in flight: handle several elements per iteration and load all "
+       "of them before the first use.",
+       "registers would spill"},
+      {"vectorize",
+       gpu ? "Load and store 128 bits at a time (float4)."
+           : "Make the innermost loop contiguous and vectorised.",
+       "addresses are not aligned or rows are not a multiple of the vector"}};
+  if (gpu) {
+    advice.push_back({"block-size", "Change the threads per block so that more warps are resident.",
+                      "the block already covers exactly one row"});
+    advice.push_back(
+        {"grid-size", "Give each block more or fewer rows so that all SMs stay busy.", ""});
+  } else {
+    advice.push_back({"threads", "Share the rows among all hardware threads.",
+                      "the call is shorter than starting the threads"});
+  }
+  return advice;
+}
+
+Prescriptions compute_advice(bool gpu) {
+  Prescriptions advice = {
+      {"tile-size",
+       "Compute a larger tile of the output per thread or loop nest, so that each loaded operand "
+       "is used for many multiply-adds.",
+       "the tile no longer fits in registers or cache"},
+      {"unroll",
+       "Keep several independent accumulators: a dependent chain of multiply-adds waits for the "
+       "latency of each.",
+       "registers would spill, or the order of the sum must stay fixed"}};
+  if (gpu) {
+    advice.push_back({"shared-memory",
+                      "Stage tiles of the operands in shared memory and reuse them block-wide.",
+                      "each operand is used only once"});
+    advice.push_back({"pipeline", "Copy the next tile asynchronously while this one is used.",
+                      "shared memory would limit the resident blocks"});
+  } else {
+    advice.push_back({"packing",
+                      "Copy the operands' tiles to contiguous buffers first, so that the innermost "
+                      "loop streams through cache and TLB.",
+                      "the operands already fit in the first-level cache"});
+    advice.push_back(
+        {"vectorize", "Make the innermost loop contiguous and vectorised.", "it already is"});
+  }
+  return advice;
+}
+
+}  // namespace
+
+std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
+  const Roofline& roof = facts.roofline();
+  if (!roof.known() || roof.fraction >= 0.5) return std::nullopt;
+
+  const double memory = roof.memory_floor_us / roof.time_us;
+  const double compute = roof.compute_floor_us / roof.time_us;
+  const bool gpu = facts.maybe("plan.kernels").has_value();
+  Finding finding;
+  finding.severity = roof.fraction < 0.1 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"timing.median", "task.compulsory_bytes", "task.flops"};
+  finding.cause = "The call takes " + human_us(roof.time_us) + " where " + human_us(roof.floor_us) +
+                  " would do: it reaches " + percent(memory) + " of the measured bandwidth" +
+                  (compute > 0 ? " and " + percent(compute) + " of the measured arithmetic rate"
+                               : std::string()) +
+                  ", so waiting or repeated work takes the time.";
+  finding.prescriptions = roof.theory == Bound::kCompute ? compute_advice(gpu) : memory_advice(gpu);
+  if (roof.theory == Bound::kMixed) {
+    for (Prescription& more : compute_advice(gpu)) {
+      if (more.tag == "tile-size") finding.prescriptions.push_back(std::move(more));
+    }
+  }
+  finding.upper_speedup = roof.headroom();
+  finding.likely_speedup = std::sqrt(roof.headroom());
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+namespace {
+
+// What mma.sync reaches of the wgmma rate on Hopper (secondary sources give 50 to 63 %).
+constexpr double kHmmaOnHopper = 0.62;
+
+bool is_hopper(const Facts& facts) { return facts.text("arch").rfind("sm_90", 0) == 0; }
+
+std::optional<Finding> warpgroup_form(const Facts& facts) {
+  const Roofline& roof = facts.roofline();
+  // Below the rate that HMMA can reach, something else limits it.
+  if (!is_hopper(facts) || roof.theory == Bound::kMemory || roof.fraction < 0.25 ||
+      roof.fraction > 0.8) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.severity = Severity::kInfo;
+  finding.metrics = {"sass.hmma", "sass.hgmma", "task.matmul_flops", "ceiling.tensor_rate"};
+  finding.cause = "The matrix work issues as " + number(facts("sass.hmma")) +
+                  " HMMA and no HGMMA instructions, at " + percent(roof.fraction) +
+                  " of the ceiling; mma.sync reaches about " + percent(kHmmaOnHopper) +
+                  " of what wgmma does on this architecture.";
+  finding.prescriptions = {
+      {"tensor-cores",
+       "Use warpgroup matrix instructions (`wgmma.mma_async`, for sm_90a) with operands in "
+       "swizzled shared memory.",
+       "the product has fewer than a wave of 128 x 128 tiles, or is bound by memory"},
+      {"pipeline", "Feed them by asynchronous copies, three or four stages deep.", ""}};
+  finding.upper_speedup = 1 / kHmmaOnHopper;
+  finding.likely_speedup = 1 + (finding.upper_speedup - 1) / 2;
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> missing_tensor_cores(const Facts& facts) {
+  const double flops = facts("task.flops");
+  const double matmul = facts("task.matmul_flops");
+  if (matmul <= 0 || matmul < 0.5 * flops || facts("task.half_inputs") <= 0) return std::nullopt;
+  if (facts("ceiling.tensor_rate") <= 0 || facts("sass.hgmma") > 0) return std::nullopt;
+  if (facts("sass.hmma") > 0) return warpgroup_form(facts);
+
+  const Roofline& roof = facts.roofline();
+  const double matrix_us = matmul / facts("ceiling.tensor_rate") * 1e6;
+  const double possible = std::max(roof.memory_floor_us, matrix_us);
+  // Bound by memory, matrix units gain nothing (a matrix times a vector).
+  if (possible <= 0 || roof.time_us < 1.25 * possible) return std::nullopt;
+  Finding finding;
+  finding.severity = Severity::kCritical;
+  finding.metrics = {"task.matmul_flops", "sass.hmma", "sass.hgmma", "ceiling.tensor_rate",
+                     "timing.median"};
+  finding.cause = number(matmul * 1e-9, 3) +
+                  " GFLOP of half-precision matrix products run without a single matrix "
+                  "instruction in " +
+                  human_us(roof.time_us) +
+                  "; at the measured rate of the "
+                  "matrix units (" +
+                  per_second(facts("ceiling.tensor_rate"), "FLOP") + ") and bandwidth they need " +
+                  human_us(possible) + ".";
+  finding.prescriptions = {
+      {"tensor-cores",
+       is_hopper(facts) ? "Multiply with matrix instructions: `nvcuda::wmma` or "
+                          "`mma.sync.m16n8k16` first, `wgmma` (sm_90a) after that."
+                        : "Multiply with matrix instructions: `nvcuda::wmma` or "
+                          "`mma.sync.m16n8k16`.",
+       "a dimension of the product is below 16, or the contract needs more than fp32 sums of "
+       "half-precision products"},
+      {"shared-memory", "Stage the operand tiles in shared memory and load them with `ldmatrix`.",
+       ""}};
+  finding.upper_speedup = roof.time_us / possible;
+  // mma.sync at the rate above, as a first step.
+  finding.likely_speedup =
+      std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / kHmmaOnHopper));
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Static estimate: the share of issue slots and of memory instructions that go to local memory.
+void estimate(const Facts& facts, double local, Finding* finding) {
+  const double instructions = std::max(facts("sass.hot.instructions"), local);
+  double share = local / instructions;
+  const auto loads = facts.maybe("sass.hot.global_loads");
+  const auto stores = facts.maybe("sass.hot.global_stores");
+  if (loads && stores) share = std::max(share, 0.5 * local / (local + *loads + *stores));
+  finding->upper_speedup = speedup_without(std::min(2 * share, 0.8));
+  finding->likely_speedup = speedup_without(std::min(share, 0.5));
+}
+
+}  // namespace
+
+std::optional<Finding> register_spill(const Facts& facts) {
+  const double spills = facts("ptxas.spill_store_bytes") + facts("ptxas.spill_load_bytes");
+  const double stack = facts("ptxas.stack_bytes");
+  const double local = facts("sass.hot.local_loads") + facts("sass.hot.local_stores");
+  // Spills outside the hot loop (prologue, slow path) cost nothing that matters.
+  if (local <= 0 || (spills <= 0 && stack <= 0)) return std::nullopt;
+
+  Finding finding;
+  finding.severity = Severity::kCritical;
+  finding.metrics = {"ptxas.spill_store_bytes", "ptxas.spill_load_bytes", "ptxas.stack_bytes",
+                     "sass.hot.local_loads", "sass.hot.local_stores"};
+  const std::string run = number(local) + " of the hot loop's " +
+                          number(facts("sass.hot.instructions")) + " instructions are LDL or STL.";
+  if (spills > 0) {
+    const auto registers = facts.maybe("launch__registers_per_thread");
+    finding.cause = number(spills) + " B of registers are spilled per thread" +
+                    (registers ? " at " + number(*registers) + " registers" : std::string()) +
+                    "; " + run;
+    finding.prescriptions = {
+        {"registers",
+         "Let a thread have more registers: fewer minimum blocks in `__launch_bounds__`, no "
+         "`--maxrregcount`.",
+         "the kernel is already at 255 registers"},
+        {"tile-size", "Compute a smaller tile per thread, so that fewer values live at once.",
+         "the tile is what feeds the matrix units; then split it among more warps"},
+        {"unroll", "Unroll less (`#pragma unroll 4`), or recompute values instead of keeping them.",
+         ""}};
+  } else {
+    finding.cause = "A local array of " + number(stack) +
+                    " B is indexed at run time, so it lives in local memory (nothing spills); " +
+                    run;
+    finding.prescriptions = {
+        {"unroll",
+         "Make its indices compile-time constants: unroll the loops over it fully, or select with "
+         "a `switch`.",
+         "the trip count is not known at compile time"},
+        {"shared-memory", "Put a table that is really indexed at run time into shared memory.",
+         "shared memory would limit the resident blocks"}};
+  }
+  estimate(facts, local, &finding);
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+namespace {
+
+Finding base_finding(const std::string& cause, double upper) {
+  Finding finding;
+  finding.metrics = {"launch__grid_size", "launch__waves_per_multiprocessor",
+                     "machine.parallel_units"};
+  finding.cause = cause;
+  finding.upper_speedup = upper;
+  finding.likely_speedup = std::sqrt(upper);
+  return finding;
+}
+
+Finding idle_multiprocessors(double grid, double units, double loss) {
+  const std::string cause =
+      grid < units ? number(grid) + " blocks for " + number(units) +
+                         " multiprocessors: " + percent(loss) + " of them get no work."
+                   : number(grid) + " blocks do not divide evenly among " + number(units) +
+                         " multiprocessors, all resident at once: about " + percent(loss) +
+                         " of their time is idle.";
+  Finding finding = base_finding(cause, speedup_without(loss));
+  finding.severity = loss >= 0.5 ? Severity::kCritical : Severity::kWarning;
+  finding.prescriptions = {
+      {"grid-size",
+       "Make more, smaller blocks of work: several blocks per row with a second reduction stage, "
+       "or split the summed dimension.",
+       "the whole call takes only a few microseconds"},
+      {"tile-size", "Compute a smaller tile per block.",
+       "the tile is what feeds the matrix units"}};
+  return finding;
+}
+
+Finding tail_wave(double grid, double waves, double loss) {
+  Finding finding =
+      base_finding(number(grid) + " blocks make " + number(waves, 3) + " waves; the last one is " +
+                       percent(waves - std::floor(waves)) + " full, about " + percent(loss) +
+                       " of the time is lost to it.",
+                   speedup_without(loss));
+  finding.prescriptions = {
+      {"grid-size",
+       "Start as many blocks as fit at once and let each loop over the work (persistent grid), or "
+       "choose the work per block so that the waves come out even.",
+       "blocks take very different times"},
+      {"block-size", "Another block size changes how many blocks a wave holds.", ""}};
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> small_grid(const Facts& facts) {
+  const double grid = facts("launch__grid_size");
+  const double waves = facts("launch__waves_per_multiprocessor");
+  const double units = facts("machine.parallel_units");
+  if (grid <= 0 || waves <= 0 || units < 2 || facts("timing.median") < 5) return std::nullopt;
+  if (waves <= 1) {
+    // All blocks are resident at once: multiprocessors differ in how many they hold.
+    const double per_unit = grid / units;
+    const double loss = 1 - per_unit / std::ceil(per_unit);
+    if (loss < 0.1) return std::nullopt;
+    return idle_multiprocessors(grid, units, loss);
+  }
+  const double loss = 1 - waves / std::ceil(waves);
+  if (waves > 10 || loss < 0.1) return std::nullopt;
+  return tail_wave(grid, waves, loss);
+}
+
+}  // namespace kernelpro

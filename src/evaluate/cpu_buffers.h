@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers of one case on the cpu target, in memory that is shared with workers: inputs in one
+// file that workers can only read, outputs and workspace in another.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "core/cpu_protocol.h"
+
+namespace kernelpro {
+
+struct BufferSpec {
+  std::int64_t bytes = 0;
+  bool writable = false;
+};
+
+// One thread at a time. Workers keep their mappings when this goes.
+class CpuBuffers {
+ public:
+  // Fails with kEnvironment when the memory cannot be had.
+  static Result<CpuBuffers> make(const std::vector<BufferSpec>& specs);
+  CpuBuffers() = default;
+  CpuBuffers(CpuBuffers&& other) noexcept;
+  CpuBuffers& operator=(CpuBuffers&& other) noexcept;
+  ~CpuBuffers();
+
+  // First byte of buffer `i` in this process.
+  char* data(std::size_t i) const;
+  const std::vector<CpuSlot>& slots() const { return slots_; }
+  std::int64_t total_bytes() const { return inputs_.bytes + outputs_.bytes; }
+  int inputs_fd() const { return inputs_read_only_.get(); }
+  int outputs_fd() const { return outputs_.fd.get(); }
+
+  // Fills what surrounds the tensors in the writable slots; `broken` finds out whether it still is
+  // as it was.
+  void set_canaries();
+  struct Broken {
+    std::size_t slot = 0;
+    std::int64_t at = 0;  // byte relative to the tensor's first: negative, or >= its bytes
+  };
+  std::optional<Broken> broken_canary() const;
+
+ private:
+  struct File {
+    Fd fd;
+    char* base = nullptr;
+    std::int64_t bytes = 0;
+  };
+  static Result<File> make_file(std::int64_t bytes);
+  void release();
+
+  File inputs_, outputs_;
+  Fd inputs_read_only_;
+  std::vector<CpuSlot> slots_;
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluate/cpu_session.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "device/cpu.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::int64_t kPage = 4096;
+constexpr std::int64_t kOwnMemory = 4LL << 30;    // what a candidate may allocate itself
+constexpr std::int64_t kPerThread = 160LL << 20;  // stack and malloc arena, mostly untouched
+constexpr std::int64_t kWorkerItself = 512LL << 20;
+
+template <class T>
+std::string bytes_of(const T& value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+struct RefusedCall {
+  int number;
+  const char* rule;
+  const char* what;
+};
+constexpr RefusedCall kRefused[] = {
+    {SYS_clone, "no-new-processes", "tried to start a process (clone)"},
+#ifdef SYS_fork
+    {SYS_fork, "no-new-processes", "tried to start a process (fork)"},
+    {SYS_vfork, "no-new-processes", "tried to start a process (vfork)"},
+    {SYS_open, "no-file-writes", "tried to open a file for writing (open)"},
+    {SYS_creat, "no-file-writes", "tried to create a file (creat)"},
+#endif
+    {SYS_execve, "no-programs", "tried to run a program (execve)"},
+    {SYS_execveat, "no-programs", "tried to run a program (execveat)"},
+    {SYS_socket, "no-network", "tried to open a socket (socket)"},
+    {SYS_socketpair, "no-network", "tried to open a socket (socketpair)"},
+    {SYS_connect, "no-network", "tried to connect (connect)"},
+    {SYS_openat, "no-file-writes", "tried to open a file for writing (openat)"},
+    {SYS_unlinkat, "no-file-writes", "tried to remove a file (unlinkat)"},
+    {SYS_renameat2, "no-file-writes", "tried to rename a file (renameat2)"},
+    {SYS_mkdirat, "no-file-writes", "tried to create a folder (mkdirat)"},
+    {SYS_memfd_create, "no-file-writes", "tried to create a file in memory (memfd_create)"},
+    {SYS_ptrace, "no-other-processes", "tried to trace a process (ptrace)"},
+    {SYS_process_vm_readv, "no-other-processes", "tried to read another process's memory"},
+    {SYS_process_vm_writev, "no-other-processes", "tried to write another process's memory"},
+    {SYS_kill, "no-other-processes", "tried to signal another process (kill)"},
+    {SYS_tgkill, "no-other-processes", "tried to signal another process (tgkill)"},
+};
+
+Outcome explain_refused(int number) {
+  for (const RefusedCall& call : kRefused) {
+    if (call.number == number) {
+      return Rejected{call.rule,
+                      std::string("the kernel ") + call.what + "; candidates may only compute"};
+    }
+  }
+  return Rejected{"system-calls", "the kernel made system call number " + std::to_string(number) +
+                                      ", which candidates may not make"};
+}
+
+}  // namespace
+
+CpuSession::StatusPage::~StatusPage() {
+  if (at != nullptr) ::munmap(at, kPage);
+}
+
+Result<void> CpuSession::map_status() {
+  status_.fd = Fd(::memfd_create("kernelpro-status", MFD_CLOEXEC));
+  void* page = MAP_FAILED;
+  if (status_.fd.valid() && ::ftruncate(status_.fd.get(), kPage) == 0) {
+    page = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, status_.fd.get(), 0);
+  }
+  if (page == MAP_FAILED) {
+    return fail(ErrorKind::kEnvironment,
+                std::string("cannot create shared memory: ") + std::strerror(errno),
+                "free some memory or raise the limit on open files (ulimit -n)");
+  }
+  status_.at = new (page) CpuStatus;
+  return {};
+}
+
+std::string CpuSession::setup_frame(const std::string& object) {
+  const std::size_t count = buffers_.slots().size();
+  CpuSetup setup;
+  setup.tensors = static_cast<std::int32_t>(tensors_.size());
+  setup.has_workspace = count > tensors_.size() ? 1 : 0;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  setup.address_space = address_space_;
+#endif
+  std::string frame = bytes_of(setup);
+  for (const CpuSlot& slot : buffers_.slots()) frame += bytes_of(slot);
+  return frame + object;
+}
+
+Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, const Binary& binary,
+                                              const std::vector<Shaped>& tensors,
+                                              const CpuBuffers& buffers, const std::string& phase) {
+  std::unique_ptr<CpuSession> session(new CpuSession(tensors, buffers));
+  KP_TRY(session->map_status());
+  const int threads = read_cpu_info().threads;
+  const std::int64_t spare = std::max<std::int64_t>(available_memory_bytes() / 2, 256 << 20);
+  const std::int64_t own = std::min(kOwnMemory, spare);
+  session->address_space_ = 2 * buffers.total_bytes() + own + kWorkerItself + threads * kPerThread +
+                            static_cast<std::int64_t>(buffers.slots().size()) * (3 << 20);
+  Command command;
+  command.argv = {settings.worker, "cpu"};
+  command.cwd = "/";
+  command.env = {"OMP_NUM_THREADS=" + std::to_string(threads),
+                 "OMP_DYNAMIC=false",
+                 "GOMP_SPINCOUNT=20000",
+                 "KMP_BLOCKTIME=1",
+                 "OMP_PROC_BIND=false",
+                 "MALLOC_ARENA_MAX=8",
+                 "LC_ALL=C"};
+  command.unset = {"LD_PRELOAD",     "LD_LIBRARY_PATH",  "LD_AUDIT",          "OMP_THREAD_LIMIT",
+                   "OMP_SCHEDULE",   "OMP_WAIT_POLICY",  "GOMP_CPU_AFFINITY", "KERNELPRO_API_KEY",
+                   "OPENAI_API_KEY", "ANTHROPIC_API_KEY"};
+  command.limits.output_kept = 16 << 10;
+  command.limits.output_killed = 4 << 20;
+  command.limits.memory_bytes = buffers.total_bytes() + own + (256 << 20);
+  session->limits_ = command.limits;
+  Result<Child> child = Child::start(command);
+  if (!child) return tl::unexpected<Error>(child.error());
+  session->child_ = std::move(*child);
+  const bool sent =
+      session->child_.send(session->setup_frame(binary.shared_object),
+                           {session->status_.fd.get(), buffers.inputs_fd(), buffers.outputs_fd()});
+  std::optional<Frame> frame;
+  if (sent) frame = session->child_.receive(settings.load_timeout_s);
+  if (!frame) return Started(session->explain(settings.load_timeout_s, phase));
+  CpuReady ready;
+  const std::size_t expected = sizeof ready + (tensors.size() + 1) * sizeof(std::uint64_t);
+  if (frame->bytes.size() >= sizeof ready) std::memcpy(&ready, frame->bytes.data(), sizeof ready);
+  ready.problem[sizeof ready.problem - 1] = '\0';
+  if (ready.ok == 0) {
+    const std::string problem = ready.problem[0] != '\0' ? ready.problem : "an unknown reason";
+    if (problem.starts_with("the shared object")) return Started(Crashed{problem, ""});
+    return fail(ErrorKind::kEnvironment, "the worker process could not start: " + problem,
+                "run `kernelpro doctor` to see what this machine allows");
+  }
+  if (frame->bytes.size() != expected) return Started(Crashed{"sent a message of its own", ""});
+  session->addresses_.resize(tensors.size() + 1);
+  std::memcpy(session->addresses_.data(), frame->bytes.data() + sizeof ready,
+              expected - sizeof ready);
+  return Started(std::move(session));
+}
+
+void CpuSession::pause() { ::kill(child_.pid(), SIGSTOP); }
+void CpuSession::go_on() { ::kill(child_.pid(), SIGCONT); }
+
+std::variant<Called, Outcome> CpuSession::call(const CpuCall& order, double timeout_s,
+                                               const std::string& phase) {
+  Called called;
+  const std::int64_t start = real_clock().now_ns();
+  std::optional<Frame> frame;
+  if (child_.send(bytes_of(order))) frame = child_.receive(timeout_s);
+  if (!frame) return explain(timeout_s, phase);
+  called.wall_ns = static_cast<double>(real_clock().now_ns() - start);
+  if (frame->bytes.size() != sizeof called.done) {
+    return Rejected{"own-messages", "the kernel wrote to the worker's channel"};
+  }
+  std::memcpy(&called.done, frame->bytes.data(), sizeof called.done);
+  const double claimed = static_cast<double>(called.done.elapsed_ns);
+  if (order.calls > 0 && (claimed <= 0 || claimed > called.wall_ns)) {
+    return Rejected{"forged-timing", "the worker's clock disagrees with the supervisor's: " +
+                                         human_us(claimed * 1e-3) + " against " +
+                                         human_us(called.wall_ns * 1e-3)};
+  }
+  return called;
+}
+
+bool CpuSession::near_memory_limit(const Exit& exit) const {
+  const std::int64_t mapped = status_.at->mapped_pages * kPage;
+  return contains(exit.output, "bad_alloc") || mapped > address_space_ - (1LL << 30) ||
+         mapped > address_space_ / 10 * 9;
+}
+
+Outcome CpuSession::explain(double timeout_s, const std::string& phase) {
+  if (child_.pid() > 0) go_on();
+  const Exit exit = child_.finish();
+  const int refused = status_.at->system_call;
+  if (refused >= 0) return explain_refused(refused);
+  switch (exit.kind) {
+    case Exit::Kind::kTimedOut:
+      return TimedOut{timeout_s, phase};
+    case Exit::Kind::kFlooded:
+      return Crashed{"the kernel " + exit.describe(limits_) + " while " + phase,
+                     clip(exit.output, 1024)};
+    case Exit::Kind::kOutOfMemory:
+      return Crashed{"the kernel used more than the memory limit of " +
+                         human_bytes(static_cast<double>(limits_.memory_bytes)) + " while " + phase,
+                     clip(exit.output, 2048)};
+    case Exit::Kind::kSignalled:
+      return explain_signal(exit, phase);
+    case Exit::Kind::kExited:
+      return Crashed{"the kernel ended its process with exit status " + std::to_string(exit.code) +
+                         " instead of returning, while " + phase,
+                     clip(exit.output, 2048)};
+  }
+  return Crashed{"the worker ended", exit.output};
+}
+
+Outcome CpuSession::explain_signal(const Exit& exit, const std::string& phase) const {
+  if (exit.code == SIGXFSZ) {
+    return Rejected{"no-file-writes", "the kernel tried to write to a file"};
+  }
+  if (exit.code == SIGSYS) {  // the report itself was blocked
+    return Rejected{"system-calls",
+                    "the kernel made a system call that candidates may not make, with signals "
+                    "blocked, as system and posix_spawn do to start a process"};
+  }
+  const std::string output = clip(exit.output, 2048);
+  std::string reason = "the kernel was ended by signal " + std::to_string(exit.code) + " (" +
+                       signal_name(exit.code) + ")";
+  if (exit.code == SIGABRT && contains(output, "terminate called")) {
+    reason = "the kernel threw an exception out of launch";
+    const std::size_t type = output.find("instance of '");
+    if (type != std::string::npos) {
+      const std::size_t from = type + 13;
+      reason += " (" + output.substr(from, output.find('\'', from) - from) + ")";
+    }
+  }
+  if (near_memory_limit(exit)) {
+    return Crashed{reason + " at the memory limit of " +
+                       human_bytes(static_cast<double>(address_space_)) +
+                       " of address space, while " + phase,
+                   output};
+  }
+  if ((exit.code == SIGSEGV || exit.code == SIGBUS) && status_.at->signal == exit.code) {
+    reason += ": it " + explain_address(status_.at->address, status_.at->is_write != 0);
+  }
+  return Crashed{reason + ", while " + phase, output};
+}
+
+std::string CpuSession::buffer_name(std::size_t slot) const {
+  return slot < tensors_.size() ? "tensor " + tensors_[slot].tensor->name : "the workspace";
+}
+
+std::string CpuSession::explain_address(std::uint64_t address, bool is_write) const {
+  constexpr std::int64_t kNear = 16 << 20;  // a stray access this far off is still attributed
+  const char* verb = is_write ? "wrote" : "read";
+  if (address < 65536) {
+    return std::string(verb) + (is_write ? " to" : " from") + " a null pointer";
+  }
+  std::size_t best = addresses_.size();
+  std::int64_t best_distance = kNear;
+  for (std::size_t i = 0; i < addresses_.size(); ++i) {
+    if (addresses_[i] == 0 || i >= buffers_.slots().size()) continue;
+    const std::int64_t at = static_cast<std::int64_t>(address - addresses_[i]);
+    const std::int64_t bytes = buffers_.slots()[i].bytes;
+    if (at >= 0 && at < bytes) {
+      return std::string(verb) + " " + (is_write ? "to input " : "") + buffer_name(i) +
+             (is_write ? ", which is read-only" : "");
+    }
+    const std::int64_t distance = at < 0 ? -at : at - bytes;
+    if (distance >= best_distance) continue;
+    best_distance = distance;
+    best = i;
+  }
+  if (best == addresses_.size()) {
+    return std::string(verb) + " at an address that belongs to no tensor";
+  }
+  const std::int64_t element =
+      best < tensors_.size()
+          ? tensors_[best].bytes / std::max<std::int64_t>(1, tensors_[best].elements)
+          : 1;
+  return describe_stray(buffer_name(best), buffers_.slots()[best].bytes, element,
+                        static_cast<std::int64_t>(address - addresses_[best]), is_write);
+}
+
+std::string describe_stray(const std::string& name, std::int64_t bytes, std::int64_t element_bytes,
+                           std::int64_t at, bool is_write) {
+  const std::string verb = is_write ? "wrote" : "read";
+  if (at < 0) {
+    const std::int64_t index = (at - element_bytes + 1) / element_bytes;
+    return verb + " before the start of " + name + " (element " + std::to_string(index) + ")";
+  }
+  const std::int64_t index = at / element_bytes;
+  return verb + " past the end of " + name + " (element " + std::to_string(index) + "; it has " +
+         std::to_string(bytes / element_bytes) + ")";
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker process of the cpu target with one shared object loaded, seen from the supervisor.
+// Whatever happens to it becomes an Outcome that says what, where and in which phase.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "base/subprocess.h"
+#include "core/binary.h"
+#include "core/cpu_protocol.h"
+#include "core/evaluation.h"
+#include "core/task.h"
+#include "evaluate/cpu_buffers.h"
+
+namespace kernelpro {
+
+// Environment of workers: all hardware threads, and OpenMP threads that soon sleep between calls,
+// so that a process that is not being timed disturbs the other as little as possible.
+struct SessionSettings {
+  std::string worker;  // path of kernelpro-worker
+  double load_timeout_s = 30;
+};
+
+struct Called {
+  CpuDone done;
+  double wall_ns = 0;  // by the supervisor's clock, messages included
+};
+
+// Used by one thread at a time. `tensors` and `buffers` must outlive it.
+class CpuSession {
+ public:
+  using Started = std::variant<std::unique_ptr<CpuSession>, Outcome>;
+  // Loads the candidate. An Error is the machine's fault.
+  static Result<Started> start(const SessionSettings& settings, const Binary& binary,
+                               const std::vector<Shaped>& tensors, const CpuBuffers& buffers,
+                               const std::string& phase);
+
+  // `phase`: for the outcome, "checking case small".
+  std::variant<Called, Outcome> call(const CpuCall& order, double timeout_s,
+                                     const std::string& phase);
+  // Stops all its threads where they are, and lets them go on.
+  void pause();
+  void go_on();
+  pid_t pid() const { return child_.pid(); }
+
+ private:
+  CpuSession(const std::vector<Shaped>& tensors, const CpuBuffers& buffers)
+      : tensors_(tensors), buffers_(buffers) {}
+  Result<void> map_status();
+  std::string setup_frame(const std::string& object);
+  Outcome explain(double timeout_s, const std::string& phase);
+  Outcome explain_signal(const Exit& exit, const std::string& phase) const;
+  std::string explain_address(std::uint64_t address, bool is_write) const;
+  bool near_memory_limit(const Exit& exit) const;
+  std::string buffer_name(std::size_t slot) const;
+
+  struct StatusPage {
+    Fd fd;
+    CpuStatus* at = nullptr;
+    StatusPage() = default;
+    StatusPage(const StatusPage&) = delete;
+    StatusPage& operator=(const StatusPage&) = delete;
+    ~StatusPage();
+  };
+
+  const std::vector<Shaped>& tensors_;
+  const CpuBuffers& buffers_;
+  StatusPage status_;
+  Child child_;
+  Limits limits_;
+  std::int64_t address_space_ = 0;
+  std::vector<std::uint64_t> addresses_;  // of the slots, in the worker
+};
+
+// What a canary that was overwritten means: "wrote past the end of tensor y (element 128; it has
+// 128)".
+std::string describe_stray(const std::string& name, std::int64_t bytes, std::int64_t element_bytes,
+                           std::int64_t at, bool is_write);
+
+}  // namespace kernelpro

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/disassemble.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/subprocess.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::int64_t kMaxText = 64 << 20;
+
+bool older(const std::string& path, const std::string& than) {
+  std::error_code error;
+  const auto a = std::filesystem::last_write_time(path, error);
+  const auto b = std::filesystem::last_write_time(than, error);
+  return !error && a < b;
+}
+
+// The first line of a kept text names the tool; nothing else is added.
+Result<Disassembly> from_cache(const std::string& path, const std::string& binary) {
+  if (older(path, binary)) return fail(ErrorKind::kEnvironment, path + " is outdated", "delete it");
+  Result<std::string> kept = read_file(path, kMaxText);
+  if (!kept) return tl::unexpected<Error>(kept.error());
+  const std::size_t end = kept->find('\n');
+  if (end == std::string::npos || kept->rfind("tool: ", 0) != 0) {
+    return fail(ErrorKind::kEnvironment, path + " is damaged", "delete it");
+  }
+  return Disassembly{kept->substr(end + 1), kept->substr(6, end - 6)};
+}
+
+Result<Disassembly> run_tool(const std::string& tool, std::vector<std::string> argv,
+                             const std::string& binary, const std::string& cache) {
+  if (Result<Disassembly> kept = from_cache(cache, binary)) return kept;
+  Command command;
+  command.argv = std::move(argv);
+  command.env = {"LC_ALL=C"};
+  command.limits.output_kept = kMaxText;
+  command.limits.output_killed = kMaxText;
+  Result<Exit> exit = run(command);
+  if (!exit) return tl::unexpected<Error>(exit.error());
+  if (!exit->ok()) {
+    return fail(
+        ErrorKind::kEnvironment,
+        tool + " could not read " + basename(binary) + ": it " + exit->describe(command.limits),
+        "run " + tool + " on the file by hand to see why");
+  }
+  // A folder that cannot be written to only costs the time of asking again.
+  if (::access(dirname(cache).c_str(), W_OK) == 0) {
+    static_cast<void>(write_file(cache, "tool: " + tool + "\n" + exit->output));
+  }
+  return Disassembly{std::move(exit->output), tool};
+}
+
+}  // namespace
+
+std::string find_cuda_program(const std::string& name) {
+  const std::string on_path = find_program(name);
+  if (!on_path.empty()) return on_path;
+  const char* home = std::getenv("CUDA_HOME");
+  if (home != nullptr && *home != '\0') {
+    const std::string own = find_program(join(join(absolute(home), "bin"), name));
+    if (!own.empty()) return own;
+  }
+  return find_program("/usr/local/cuda/bin/" + name);
+}
+
+Result<Disassembly> disassemble_host(const std::string& shared_object) {
+  const std::string objdump = find_program("objdump");
+  if (objdump.empty()) {
+    return fail(ErrorKind::kEnvironment, "objdump was not found", "install the package binutils");
+  }
+  const std::string file = absolute(shared_object);
+  return run_tool("objdump",
+                  {objdump, "-d", "--no-show-raw-insn", "-M", "intel", "-j", ".text", file}, file,
+                  file + ".objdump.txt");
+}
+
+Result<Disassembly> disassemble_cubin(const std::string& cubin) {
+  const std::string file = absolute(cubin);
+  const std::string nvdisasm = find_cuda_program("nvdisasm");
+  if (!nvdisasm.empty()) {
+    return run_tool("nvdisasm", {nvdisasm, "-c", file}, file, file + ".sass.txt");
+  }
+  const std::string cuobjdump = find_cuda_program("cuobjdump");
+  if (!cuobjdump.empty()) {
+    return run_tool("cuobjdump", {cuobjdump, "-sass", file}, file, file + ".sass.txt");
+  }
+  return fail(ErrorKind::kEnvironment, "neither nvdisasm nor cuobjdump was found",
+              "install NVIDIA's nvdisasm (the toolkit's package cuda-nvdisasm, or the wheel "
+              "nvidia-cuda-nvdisasm) and put it on PATH");
+}
+
+}  // namespace kernelpro

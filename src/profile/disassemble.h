@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the disassemblers and keeps their text beside the binary ("X.objdump.txt", "X.sass.txt"),
+// so that asking again costs nothing. Blocks for up to a minute. Fails with kEnvironment when no
+// disassembler is installed or it cannot read the file.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace kernelpro {
+
+struct Disassembly {
+  std::string text;
+  std::string tool;  // "objdump", "nvdisasm", "cuobjdump"
+};
+
+Result<Disassembly> disassemble_host(const std::string& shared_object);
+Result<Disassembly> disassemble_cubin(const std::string& cubin);
+
+// A tool of the CUDA toolkit: on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin; "" when missing.
+std::string find_cuda_program(const std::string& name);
+
+}  // namespace kernelpro

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Natural loops of one function's machine code, for CPU and GPU disassembly alike.
+//
+// Basic blocks; dominators (Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm", 2001);
+// back edges whose target dominates their source; bodies by a walk against the edges. Out-of-line
+// blocks that jump back into a loop are therefore part of it and make no loop of their own.
+// Pure functions. Any input is safe and the work is bounded: code that is too tangled gives fewer
+// loops, never a hang.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace kernelpro {
+
+// Where control goes after one instruction; -1: to no other instruction of this function.
+struct Flow {
+  int target = -1;            // index of the instruction that it may jump to
+  bool falls_through = true;  // whether the next instruction may follow
+};
+
+struct Loop {
+  std::vector<int> body;  // indices of its instructions, inner loops included, ascending
+  int header = 0;         // index of the instruction that it is entered at
+  int depth = 1;          // 1 = in no other loop
+  int parent = -1;        // index of the loop around it in the result; -1 = none
+  bool innermost = true;
+};
+
+// Loops that are reachable from instruction 0, ordered by header. Loops with one header are one.
+std::vector<Loop> find_loops(const std::vector<Flow>& code);
+
+// Instructions that are reachable from instruction 0, ascending.
+std::vector<int> reachable(const std::vector<Flow>& code);
+
+}  // namespace kernelpro

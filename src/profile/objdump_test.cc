@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real kernels, compiled by the machine's own g++ and disassembled by its own objdump.
+#include "profile/objdump.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "profile/disassemble.h"
+
+namespace kernelpro {
+namespace {
+
+AsmMix mix_of(const std::string& source, const std::vector<std::string>& flags) {
+  TempDir dir;
+  const std::string so = join(dir.path(), "k.so");
+  EXPECT_TRUE(write_file(join(dir.path(), "k.cpp"), source));
+  Command compile;
+  compile.argv = {"g++", "-std=c++20", "-shared", "-fPIC", join(dir.path(), "k.cpp"), "-o", so};
+  compile.argv.insert(compile.argv.end(), flags.begin(), flags.end());
+  const Result<Exit> exit = run(compile);
+  EXPECT_TRUE(exit && exit->ok()) << (exit ? exit->output : exit.error().text());
+  const Result<Disassembly> text = disassemble_host(so);
+  EXPECT_TRUE(text) << (text ? "" : text.error().text());
+  return text ? hot_mix(parse_objdump(text->text)) : AsmMix{};
+}
+
+const std::vector<std::string> kScalar = {"-O2", "-fno-tree-vectorize"};
+const std::vector<std::string> kVector = {"-O3", "-march=x86-64-v3", "-ffast-math"};
+
+constexpr const char* kScale = R"(
+extern "C" void launch(const float* x, float* y, long n) {
+  for (long i = 0; i < n; ++i) y[i] = x[i] * 3.0f + y[i];
+})";
+
+TEST(Objdump, ScalarLoopReadsAsScalar) {
+  const AsmMix mix = mix_of(kScale, kScalar);
+  EXPECT_EQ(mix.packed_fp, 0);
+  EXPECT_GE(mix.scalar_fp, 2);
+  EXPECT_EQ(mix.vector_bits, 0);
+  EXPECT_EQ(mix.loops, 1);
+}
+
+TEST(Objdump, VectorisedLoopReadsAsPackedDespiteItsRemainder) {
+  const AsmMix mix = mix_of(kScale, kVector);
+  EXPECT_GE(mix.packed_fp, 1);
+  EXPECT_EQ(mix.scalar_fp, 0) << mix.text;
+  EXPECT_EQ(mix.vector_bits, 256);
+  EXPECT_TRUE(contains(mix.text, "launch")) << mix.text;
+}
+
+TEST(Objdump, HandWrittenVectorLoopWithScalarTail) {
+  const AsmMix mix = mix_of(R"(
+typedef float V __attribute__((vector_size(32)));
+extern "C" void launch(const float* x, float* y, long n) {
+  long i = 0;
+  for (; i + 8 <= n; i += 8) {
+    V v; __builtin_memcpy(&v, x + i, 32);
+    v = v * v + 1.0f;
+    __builtin_memcpy(y + i, &v, 32);
+  }
+  for (; i < n; ++i) y[i] = x[i] * x[i] + 1.0f;
+})",
+                            {"-O2", "-fno-tree-vectorize", "-march=x86-64-v3"});
+  EXPECT_GE(mix.packed_fp, 1);
+  EXPECT_EQ(mix.scalar_fp, 0) << mix.text;
+}
+
+TEST(Objdump, AVectorisedPrologueDoesNotHideAScalarMainLoop) {
+  const AsmMix mix = mix_of(R"(
+extern "C" void launch(const float* a, const float* b, float* c, long n) {
+  for (long i = 0; i < n * n; ++i) c[i] = c[i] * 0.5f;
+  for (long i = 0; i < n; ++i)
+    for (long j = 0; j < n; ++j) {
+      float s = 0;
+      for (long k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j];
+      c[i * n + j] += s;
+    }
+})",
+                            {"-O3", "-march=x86-64-v3"});  // strict order: the sum stays scalar
+  EXPECT_GT(mix.scalar_fp, 0);
+  EXPECT_GT(mix.scalar_fp, mix.packed_fp) << mix.text;
+}
+
+TEST(Objdump, DeepScalarEdgesDoNotHideAPackedMainLoop) {
+  const AsmMix mix = mix_of(R"(
+typedef float V __attribute__((vector_size(32)));
+static void tile(const float* a, const float* b, float* c, long n) {
+  V s[4][2] = {};
+  for (long k = 0; k < n; ++k)
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 2; ++j) {
+        V v; __builtin_memcpy(&v, b + k * n + 8 * j, 32);
+        s[i][j] += v * a[i * n + k];
+      }
+  for (int i = 0; i < 4; ++i) __builtin_memcpy(c + i * n, s[i], 64);
+}
+static __attribute__((noinline)) void edge(const float* a, const float* b, float* c, long n,
+                                           long rows, long columns) {
+  for (long i = 0; i < rows; ++i)
+    for (long j = 0; j < columns; ++j)
+      for (long k = 0; k < n; ++k) c[i * n + j] += a[i * n + k] * b[k * n + j];
+}
+extern "C" void launch(const float* a, const float* b, float* c, long n) {
+  for (long i = 0; i < n; i += 4)
+    for (long j = 0; j < n; j += 16)
+      if (i + 4 <= n && j + 16 <= n) tile(a + i * n, b + j, c + i * n + j, n);
+      else edge(a + i * n, b + j, c + i * n + j, n, n - i < 4 ? n - i : 4, n - j < 16 ? n - j : 16);
+})",
+                            {"-O3", "-march=x86-64-v3", "-fno-tree-vectorize"});
+  EXPECT_GE(mix.packed_fp, 8) << mix.text;
+  EXPECT_LT(mix.scalar_fp, mix.packed_fp) << mix.text;
+}
+
+TEST(Objdump, LooksIntoOpenMpFunctionsAndSeesCalls) {
+  const AsmMix mix = mix_of(R"(
+#include <cmath>
+extern "C" void launch(const float* x, float* y, long rows, long n) {
+#pragma omp parallel for
+  for (long r = 0; r < rows; ++r) {
+    float s = 0;
+    for (long i = 0; i < n; ++i) s += y[r * n + i] = std::exp(x[r * n + i]);
+    for (long i = 0; i < n; ++i) y[r * n + i] /= s;
+  }
+})",
+                            {"-O3", "-fopenmp", "-fno-tree-vectorize"});
+  EXPECT_TRUE(contains(mix.text, "launch._omp_fn")) << mix.text;
+  EXPECT_GE(mix.calls, 1);
+  EXPECT_GE(mix.scalar_fp, 1);
+  EXPECT_EQ(mix.packed_fp, 0);
+}
+
+TEST(Objdump, LooksIntoGlobalFunctionsBehindThePlt) {
+  const AsmMix mix = mix_of(R"(
+__attribute__((noinline)) void row(const float* x, float* y, long n) {
+  for (long i = 0; i < n; ++i) y[i] = x[i] * 3.0f + 1.0f;
+}
+extern "C" void launch(const float* x, float* y, long rows, long n) {
+  for (long r = 0; r < rows; ++r) row(x + r * n, y + r * n, n);
+})",
+                            kScalar);
+  EXPECT_GE(mix.scalar_fp, 2) << mix.text;
+}
+
+TEST(Objdump, LooksIntoFunctionsOfThreads) {
+  const AsmMix mix = mix_of(R"(
+#include <thread>
+extern "C" void launch(const float* x, float* y, long n) {
+  std::thread t([=] { for (long i = 0; i < n; ++i) y[i] = x[i] * 2.0f + 1.0f; });
+  t.join();
+})",
+                            {"-O3", "-march=x86-64-v3", "-pthread"});
+  EXPECT_GE(mix.packed_fp, 1) << mix.text;
+}
+
+TEST(Objdump, SeesStreamingStores) {
+  const AsmMix mix = mix_of(R"(
+#include <immintrin.h>
+extern "C" void launch(const float* x, float* y, long n) {
+  for (long i = 0; i < n; i += 8)
+    _mm256_stream_ps(y + i, _mm256_mul_ps(_mm256_loadu_ps(x + i), _mm256_set1_ps(2)));
+})",
+                            {"-O2", "-march=x86-64-v3"});
+  EXPECT_GE(mix.streaming_stores, 1);
+  EXPECT_GE(mix.packed_fp, 1);
+}
+
+TEST(Objdump, CodeWithoutLoopsIsCountedWhole) {
+  const AsmMix mix = mix_of(
+      "extern \"C\" void launch(const float* x, float* y) { y[0] = x[0] * x[1] + x[2]; }", kScalar);
+  EXPECT_EQ(mix.loops, 0);
+  EXPECT_EQ(mix.scalar_fp, 2);
+}
+
+TEST(Objdump, NonsenseGivesNothing) {
+  EXPECT_EQ(hot_mix(parse_objdump("")).instructions, 0);
+  EXPECT_EQ(hot_mix(parse_objdump("0000 <:\n <>:\n1:\n  :\tadd\n zz:\tadd eax\n")).instructions, 0);
+}
+
+}  // namespace
+}  // namespace kernelpro

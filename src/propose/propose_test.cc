@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuner, exchange and replay through their interface. How they serve a run: run/loop_test.cc.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "core/knobs.h"
+#include "propose/prompt.h"
+#include "propose/proposer.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr const char* kSource =
+    "// @knob VEC 1 2 4 : vectorize\n// @knob THREADS 1 2 4 : threads\n// @knob TILE 8 16 32\n"
+    "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {}\n";
+
+Task task() {
+  Task t;
+  t.name = "scale";
+  t.summary = "Multiplies each element by two: y = 2 x. No {{field}} is meant here.";
+  Tensor x{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0};
+  Tensor y{"y", Role::kOutput, DType::kFp32, {"N"}, {}, 1e-5};
+  t.tensors = {x, y};
+  t.cases = {Case{"small", {{"N", 100}}, false, {}}, Case{"large", {{"N", 65536}}, true, {}}};
+  return t;
+}
+
+Known known(std::int64_t id, const KnobValues& values, double us) {
+  Known k;
+  k.id = id;
+  k.candidate.source = kSource;
+  k.candidate.knobs = default_values(*parse_knobs(kSource));
+  for (const auto& [name, value] : values) k.candidate.knobs[name] = value;
+  k.candidate.origin = {id == 1 ? "start" : "tuner", id == 1 ? 0 : 1, "an idea", ""};
+  if (us > 0) {
+    Correct correct;
+    correct.timings.push_back({"large", us, us, us, 20, "calls in turn"});
+    k.evaluation.outcome = correct;
+  } else {
+    k.evaluation.outcome = CompileError{"kernel.cpp:7:3: error: no such register"};
+  }
+  return k;
+}
+
+Finding finding(const std::string& tool, const std::vector<std::string>& tags) {
+  Finding f;
+  f.tool = tool;
+  f.cause = "12 of 12 operations in the hot loop are scalar.";
+  f.likely_speedup = 2;
+  f.upper_speedup = 4;
+  for (const std::string& tag : tags) f.prescriptions.push_back({tag, "do it", ""});
+  return f;
+}
+
+struct Asked {
+  std::vector<Known> all;
+  Task t = task();
+  std::vector<Candidate> ask(Proposer& proposer, std::size_t parent, int wanted) {
+    ProposalRequest request;
+    request.task = &t;
+    request.parent = &all[parent];
+    for (const Known& k : all) request.history.push_back(&k);
+    request.task_header = "// task.h\n";
+    request.seed = 5;
+    request.wanted = wanted;
+    const auto proposals = proposer.propose(request);
+    EXPECT_TRUE(proposals) << proposals.error().text();
+    std::vector<Candidate> candidates;
+    for (const Proposal& p : *proposals) candidates.push_back(p.candidate);
+    return candidates;
+  }
+};
+
+TEST(Tuner, AnswersFindingsFirstAndInOrder) {
+  Asked asked;
+  asked.all = {known(1, {}, 100)};
+  asked.all[0].diagnosis.findings = {finding("one-thread-busy", {"threads"}),
+                                     finding("scalar-code", {"algorithm", "vectorize"})};
+  const auto tuner = make_tuner();
+  const auto moves = asked.ask(*tuner, 0, 6);
+  ASSERT_EQ(moves.size(), 6u);
+  EXPECT_EQ(moves[0].knobs.at("THREADS"), "2");
+  EXPECT_EQ(moves[0].origin.answers, "one-thread-busy: threads");
+  EXPECT_EQ(moves[0].origin.idea, "THREADS 1 -> 2, because one-thread-busy asks for threads.");
+  EXPECT_EQ(moves[0].origin.parent, 1);
+  EXPECT_EQ(moves[1].knobs.at("THREADS"), "4");
+  EXPECT_EQ(moves[2].knobs.at("VEC"), "2");
+  EXPECT_EQ(moves[2].origin.answers, "scalar-code: vectorize");
+  EXPECT_EQ(moves[3].knobs.at("VEC"), "4");
+  EXPECT_EQ(moves[4].knobs.at("TILE"), "16");
+  EXPECT_EQ(moves[4].origin.answers, "");
+}
+
+TEST(Tuner, CoversTheWholeSpaceWithoutRepeating) {
+  Asked asked;
+  asked.all = {known(1, {}, 100), known(2, {{"VEC", "4"}}, 50)};
+  const auto tuner = make_tuner();
+  const auto moves = asked.ask(*tuner, 0, 1000);
+  std::set<std::string> distinct;
+  for (const Candidate& c : moves) distinct.insert(c.content_hash());
+  EXPECT_EQ(distinct.size(), moves.size());
+  EXPECT_EQ(moves.size(), 25u) << "27 settings less the two that are known";
+  EXPECT_EQ(distinct.count(asked.all[1].candidate.content_hash()), 0u);
+}
+
+TEST(Tuner, RepeatsElsewhereWhatHelpedAndPutsOffWhatFailed) {
+  Asked asked;
+  asked.all = {known(1, {}, 100), known(2, {{"TILE", "32"}}, 50),  // twice as fast
+               known(3, {{"VEC", "4"}}, 0),                        // VEC 4 never compiles
+               known(4, {{"VEC", "4"}, {"TILE", "32"}}, 0), known(5, {{"THREADS", "2"}}, 120)};
+  const auto tuner = make_tuner();
+  const auto moves = asked.ask(*tuner, 4, 1000);
+  EXPECT_EQ(moves[0].knobs.at("TILE"), "32")
+      << "and THREADS back to 1 is known to be better: " << moves[0].origin.idea;
+  ASSERT_EQ(moves.size(), 22u);
+  // All with VEC 4 come last.
+  bool last = false;
+  for (const Candidate& c : moves) {
+    if (c.knobs.at("VEC") == "4") last = true;
+    EXPECT_EQ(c.knobs.at("VEC") == "4", last) << knobs_to_text(c.knobs);
+  }
+}
+
+TEST(Tuner, IsAFunctionOfTheRequest) {
+  Asked asked;
+  asked.all = {known(1, {}, 100), known(2, {{"TILE", "32"}}, 50)};
+  const auto a = asked.ask(*make_tuner(), 1, 30);
+  const auto b = asked.ask(*make_tuner(), 1, 30);
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].knobs, b[i].knobs);
+}
+
+TEST(Tuner, HasNothingForASourceWithoutKnobs) {
+  Asked asked;
+  asked.all = {known(1, {}, 100)};
+  asked.all[0].candidate.source = "int x;\n";
+  asked.all[0].candidate.knobs.clear();
+  EXPECT_TRUE(asked.ask(*make_tuner(), 0, 5).empty());
+}
+
+TEST(Tuner, AHugeSpaceIsNoTrap) {
+  Asked asked;
+  std::string source;
+  for (int k = 0; k < 20; ++k) {
+    source += "// @knob K" + std::to_string(k);
+    for (int v = 0; v < 100; ++v) source += " " + std::to_string(v);
+    source += "\n";
+  }
+  asked.all = {known(1, {}, 100)};
+  asked.all[0].candidate.source = source;
+  asked.all[0].candidate.knobs = default_values(*parse_knobs(source));
+  EXPECT_EQ(asked.ask(*make_tuner(), 0, 50).size(), 50u);
+}
+
+TEST(Replay, HandsOutInOrderAndPassesOverWhatIsKnown) {
+  Asked asked;
+  asked.all = {known(1, {}, 100), known(2, {{"VEC", "2"}}, 90)};
+  std::vector<Candidate> recorded = {
+      known(1, {}, 1).candidate, known(2, {{"VEC", "4"}}, 1).candidate,
+      known(3, {{"VEC", "2"}}, 1).candidate, known(4, {{"TILE", "16"}}, 1).candidate};
+  const auto replay = make_replay(recorded);
+  const auto given = asked.ask(*replay, 1, 1);
+  ASSERT_EQ(given.size(), 1u);
+  EXPECT_EQ(given[0].knobs.at("VEC"), "4");
+  EXPECT_EQ(given[0].origin.proposer, "replay");
+  EXPECT_EQ(given[0].origin.parent, 2);
+  EXPECT_FALSE(replay->finished());
+  asked.all.push_back(known(3, {{"VEC", "4"}}, 80));
+  asked.all.push_back(known(4, {{"TILE", "16"}}, 80));
+  EXPECT_TRUE(asked.ask(*replay, 1, 1).empty());
+  EXPECT_TRUE(replay->finished());
+}
+
+TEST(Exchange, TheRenderedPromptIsGolden) {
+  Asked asked;
+  asked.all = {known(1, {}, 100), known(2, {{"VEC", "4"}}, 40), known(3, {{"TILE", "32"}}, 0)};
+  asked.all[1].diagnosis.bound = Bound::kMemory;
+  asked.all[1].diagnosis.fraction_of_ceiling = 0.4;
+  asked.all[1].diagnosis.floor_us = 16;
+  asked.all[1].diagnosis.summary = "The kernel runs at 40 % of the measured copy bandwidth.";
+  asked.all[1].diagnosis.findings = {finding("one-thread-busy", {"threads"})};
+  ProposalRequest request;
+  request.task = &asked.t;
+  request.parent = &asked.all[1];
+  for (const Known& k : asked.all) request.history.push_back(&k);
+  const std::string prompt = exchange_prompt(request, "0001");
+  const std::string path = KERNELPRO_SOURCE_DIR "/src/propose/testdata/exchange_prompt.golden.md";
+  if (std::getenv("KERNELPRO_UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(write_file(path, prompt));
+  }
+  const auto expected = read_file(path);
+  ASSERT_TRUE(expected) << "make it with KERNELPRO_UPDATE_GOLDEN=1";
+  EXPECT_EQ(prompt, *expected) << "refresh with KERNELPRO_UPDATE_GOLDEN=1 if this is meant";
+}
+
+TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
+  TempDir dir;
+  Asked asked;
+  asked.all = {known(1, {}, 100)};
+  ExchangeSettings settings;
+  settings.folder = join(dir.path(), "exchange");
+  settings.wait_s = 0;
+  const auto first = make_exchange(settings);
+  EXPECT_TRUE(asked.ask(*first, 0, 1).empty());
+  EXPECT_TRUE(first->finished());
+  const std::string folder = join(settings.folder, "0001");
+  for (const char* file : {"prompt.md", "task.h", "parent.cpp", "reply"}) {
+    EXPECT_TRUE(exists(join(folder, file))) << file;
+  }
+  ASSERT_TRUE(
+      write_file(join(folder, "reply/a.cpp"), "// idea: wider\n// @knob W 4 8\nint w = W;\n"));
+  ASSERT_TRUE(write_file(join(folder, "reply/b.txt"), "not a kernel"));
+  ASSERT_TRUE(write_file(join(folder, "reply/.c.cpp"), "hidden"));
+  ASSERT_TRUE(write_file(join(folder, "reply/d.cpp"), std::string("bin\0ary", 7)));
+  // The process is killed before the store has it: a new one finds the reply again.
+  for (int round = 0; round < 2; ++round) {
+    const auto exchange = make_exchange(settings);
+    const auto given = asked.ask(*exchange, 0, 5);
+    ASSERT_EQ(given.size(), 1u);
+    EXPECT_EQ(given[0].origin.idea, "wider");
+    EXPECT_EQ(given[0].knobs, (KnobValues{{"W", "4"}}));
+    EXPECT_EQ(given[0].origin.parent, 1);
+    EXPECT_TRUE(exists(join(folder, "reply/a.cpp")));
+  }
+  EXPECT_TRUE(exists(join(folder, "refused/d.cpp.error.md")));
+  Known mine = known(2, {}, 50);
+  mine.candidate.source = *read_file(join(folder, "reply/a.cpp"));
+  mine.candidate.knobs = {{"W", "4"}};
+  asked.all.push_back(mine);
+  const auto exchange = make_exchange(settings);
+  EXPECT_TRUE(asked.ask(*exchange, 0, 5).empty());
+  EXPECT_TRUE(exists(join(folder, "taken/a.cpp")));
+  EXPECT_TRUE(contains(*read_file(join(folder, "taken/a.cpp.result.md")), "2x the start"));
+  EXPECT_TRUE(exists(join(settings.folder, "0002/prompt.md"))) << "an answered request is over";
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small pieces of HTML and SVG. Every text that comes from outside goes through `escape`.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "report/view.h"
+
+namespace kernelpro {
+
+// Safe inside elements and double-quoted attributes; bytes that are not printable become '?'.
+std::string escape(std::string_view text);
+// Fixed decimals, for coordinates.
+std::string coordinate(double value);
+// "correct", "best", "start", or the failure's name: the CSS class that colours it.
+std::string outcome_class(const StoredCandidate& candidate, const Story& story);
+
+// Best-so-far over time.
+std::string progress_chart(const RunView& view, const Story& story);
+// Who came from whom, left to right.
+std::string search_tree(const RunView& view, const Story& story);
+// Where start and winner stand under the measured ceiling.
+std::string ceiling_bar(const Story& story);
+// The winner against the start.
+std::string changes(const Story& story);
+// All candidates, sortable, with their findings.
+std::string candidate_table(const RunView& view, const Story& story);
+// The findings of one diagnosis in full.
+std::string findings_list(const Diagnosis& diagnosis);
+
+}  // namespace kernelpro

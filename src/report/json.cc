@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "report/view.h"
+
+namespace kernelpro {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json parsed(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_discarded() ? Json() : json;
+}
+
+Json candidate_json(const StoredCandidate& candidate) {
+  const Known& known = candidate.known;
+  Json json = {{"id", known.id},
+               {"parent", known.candidate.origin.parent},
+               {"proposer", known.candidate.origin.proposer},
+               {"idea", known.candidate.origin.idea},
+               {"answers", known.candidate.origin.answers},
+               {"hash", known.candidate.content_hash()},
+               {"knobs", known.candidate.knobs},
+               {"evaluated", candidate.evaluated}};
+  if (!candidate.evaluated) return json;
+  json["order"] = candidate.order;
+  json["at_s"] = candidate.at_s;
+  json["outcome"] = outcome_name(known.evaluation.outcome);
+  json["time_us"] = score_us(known.evaluation);
+  json["evaluation"] = parsed(evaluation_to_json(known.evaluation));
+  json["diagnosis"] = parsed(diagnosis_to_json(known.diagnosis));
+  return json;
+}
+
+}  // namespace
+
+std::string render_json(const RunView& view) {
+  const Story story = tell(view);
+  Json json = {{"directory", view.directory},
+               {"task", view.header.task.name},
+               {"target", target_name(view.header.target)},
+               {"created", view.header.created},
+               {"version", view.header.version},
+               {"machine", parsed(machine_to_json(view.header.machine))},
+               {"settings", parsed(view.header.settings_json)},
+               {"run_seconds", view.run_seconds},
+               {"evaluations", story.evaluated},
+               {"outcomes", story.outcomes},
+               {"verdict", verdict(view, story)},
+               {"credit", credit(story)},
+               {"confirmed", story.confirmed}};
+  if (story.best != nullptr) {
+    json["best"] = {{"id", story.best->known.id},
+                    {"time_us", story.best_us},
+                    {"speedup", story.speedup},
+                    {"speedup_low", story.low},
+                    {"speedup_high", story.high},
+                    {"fraction_of_ceiling", story.fraction},
+                    {"knobs", story.best->known.candidate.knobs},
+                    {"source", story.best->known.candidate.source}};
+  }
+  if (view.confirmation) {
+    json["stopped_by"] = view.confirmation->stopped_by;
+    json["own_ms_per_evaluation"] = view.confirmation->own_ms_per_evaluation;
+  }
+  json["candidates"] = Json::array();
+  for (const StoredCandidate& candidate : view.candidates) {
+    json["candidates"].push_back(candidate_json(candidate));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Renders a run built by hand and opens it in a real headless Chromium where there is one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "report/diff.h"
+#include "report/html.h"
+#include "report/view.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr const char* kHostile = "</script><img src=x onerror=\"document.title='owned'\">'&\"";
+
+Finding a_finding() {
+  Finding f;
+  f.tool = "scalar-code";
+  f.severity = Severity::kCritical;
+  f.cause = "12 of 12 floating-point instructions in the hot loop are scalar (100 %).";
+  f.prescriptions = {{"vectorize", "Give the compiler a contiguous innermost loop.",
+                      "the innermost dimension is strided"}};
+  f.likely_speedup = 2.9;
+  f.upper_speedup = 6.4;
+  f.level = Level::kStatic;
+  return f;
+}
+
+StoredCandidate candidate(std::int64_t id, std::int64_t parent, double us) {
+  StoredCandidate c;
+  c.known.id = id;
+  c.known.candidate.source = "// row softmax\nvoid launch(const Args& a) {\n  run(a, TILE);\n}\n";
+  c.known.candidate.knobs = {{"TILE", std::to_string(8 << (id % 5))}, {"UNROLL", "4"}};
+  c.known.candidate.origin = {id == 1 ? "start" : "tuner", parent,
+                              id == 1 ? "" : "TILE moves, so that more loads are in flight",
+                              id == 1 ? "" : "scalar-code: vectorize"};
+  c.evaluated = true;
+  c.order = id;
+  c.at_s = 0.8 * static_cast<double>(id);
+  c.known.diagnosis.bound = Bound::kMemory;
+  c.known.diagnosis.fraction_of_ceiling = us > 0 ? 900 / us : 0;
+  c.known.diagnosis.summary = "In theory memory bounds this task.";
+  c.known.diagnosis.findings = {a_finding()};
+  if (us > 0) {
+    Correct correct;
+    correct.timings = {{"large", us, us * 0.99, us * 1.01, 40, "calls in turn"}};
+    c.known.evaluation.outcome = correct;
+    return c;
+  }
+  if (id % 3 == 0)
+    c.known.evaluation.outcome = WrongResult{"small", "y", "off by 3 rows", 0.4, 1e-4};
+  if (id % 3 == 1) c.known.evaluation.outcome = CompileError{"line 3: expected ';'"};
+  if (id % 3 == 2) c.known.evaluation.outcome = TimedOut{10, "checking case small"};
+  return c;
+}
+
+RunView a_run(int count) {
+  RunView view;
+  view.directory = "runs/softmax-cpu-1";
+  view.header.task.name = "softmax";
+  view.header.task.summary = "Row softmax of a 4096 x 4096 fp32 matrix.";
+  view.header.machine.name = "AMD EPYC 9B14, 2 threads";
+  view.header.machine.versions = "g++ 12.2.0";
+  view.header.machine.ceilings = {2.1e10, 1.7e11, 0, "copy of 512 MB, 2 threads"};
+  view.header.created = "2026-11-21T09:30:00Z";
+  view.header.version = "0.1.0";
+  view.header.settings_json = "{}";
+  double us = 7000;
+  std::int64_t parent = 1;
+  for (int i = 1; i <= count; ++i) {
+    const bool fails = i > 1 && i % 7 == 0;
+    const double mine = fails ? 0 : i == 1 ? us : us * (0.9 + 0.35 * ((i * 37) % 11) / 11.0);
+    view.candidates.push_back(candidate(i, i == 1 ? 0 : parent, std::max(mine, fails ? 0 : 950.0)));
+    if (!fails && mine < us) us = mine, parent = i;
+    if (i % 5 == 0 && parent > 2) parent = 1 + (i * 13) % i;
+  }
+  view.run_seconds = 0.8 * count;
+  Correct won;
+  won.timings = {{"large", 1000, 990, 1010, 80, "calls in turn"}};
+  won.versus = {{"h", 6.91, 6.84, 6.99}};
+  StoredConfirmation confirmation;
+  confirmation.best = 1;
+  double best = 1e9;
+  for (const StoredCandidate& c : view.candidates) {
+    const double t = score_us(c.known.evaluation);
+    if (t > 0 && t < best) best = t, confirmation.best = c.known.id;
+  }
+  confirmation.evaluation.outcome = won;
+  confirmation.stopped_by = "evaluations";
+  confirmation.own_ms_per_evaluation = 0.61;
+  view.confirmation = confirmation;
+  return view;
+}
+
+std::string chromium() {
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+    if (const std::string path = find_program(name); !path.empty()) return path;
+  }
+  return "";
+}
+
+// The page as Chromium sees it after its scripts ran; errors of the console come along.
+std::string open_in_browser(const std::string& html) {
+  TempDir folder;
+  const std::string page = join(folder.path(), "report.html");
+  EXPECT_TRUE(write_file(page, html).has_value());
+  Command command;
+  command.argv = {chromium(),
+                  "--headless",
+                  "--no-sandbox",
+                  "--disable-gpu",
+                  "--enable-logging=stderr",
+                  "--v=0",
+                  "--user-data-dir=" + folder.path() + "/p",
+                  "--virtual-time-budget=2000",
+                  "--dump-dom",
+                  "file://" + page};
+  command.limits.output_kept = 64 << 20;
+  command.limits.output_killed = 128 << 20;
+  const auto exit = run(command);
+  EXPECT_TRUE(exit.has_value() && exit->ok());
+  return exit ? exit->output : "";
+}
+
+TEST(Html, OpensInChromium) {
+  if (chromium().empty()) GTEST_SKIP() << "no chromium on PATH: apt-get install chromium";
+  const std::string dom = open_in_browser(render_html(a_run(60)));
+  EXPECT_NE(dom.find("data-ready=\"60\""), std::string::npos);
+  EXPECT_NE(dom.find("class=\"picked filled\""), std::string::npos);  // the winner's panel
+  EXPECT_EQ(dom.find("CONSOLE"), std::string::npos) << dom.substr(dom.find("CONSOLE"), 400);
+}
+
+TEST(Html, HostileTextStaysText) {
+  RunView view = a_run(12);
+  view.header.task.name = kHostile;
+  view.header.task.summary = kHostile;
+  view.header.machine.name = kHostile;
+  view.directory = kHostile;
+  for (StoredCandidate& c : view.candidates) {
+    c.known.candidate.source += kHostile;
+    c.known.candidate.source += std::to_string(c.known.id);
+    c.known.candidate.origin.idea = kHostile;
+    c.known.candidate.origin.answers = kHostile;
+    c.known.candidate.origin.proposer = kHostile;
+    c.known.candidate.knobs[kHostile] = kHostile;
+    c.known.diagnosis.summary = kHostile;
+    c.known.diagnosis.findings[0].cause = kHostile;
+    c.known.diagnosis.findings[0].tool = kHostile;
+    c.known.diagnosis.findings[0].prescriptions[0] = {kHostile, kHostile, kHostile};
+    c.evidence.note_missing({kHostile, kHostile, kHostile});
+    if (c.known.evaluation.correct() == nullptr) {
+      c.known.evaluation.outcome = Crashed{kHostile, std::string("\x01\xff") + kHostile};
+    }
+  }
+  const std::string html = render_html(view);
+  EXPECT_EQ(html.find("<img"), std::string::npos);
+  EXPECT_EQ(html.find("</script>"), html.rfind("</script>"));
+  if (chromium().empty()) GTEST_SKIP() << "no chromium on PATH: apt-get install chromium";
+  const std::string dom = open_in_browser(html);
+  EXPECT_NE(dom.find("data-ready=\"12\""), std::string::npos);
+  EXPECT_EQ(dom.find("<img"), std::string::npos);
+  EXPECT_EQ(dom.find("<title>owned"), std::string::npos);
+}
+
+TEST(Html, NeedsNoNetwork) {
+  const std::string html = render_html(a_run(10));
+  EXPECT_EQ(html.find("http://"), std::string::npos);
+  EXPECT_EQ(html.find("https://"), std::string::npos);
+  EXPECT_EQ(html.find("url("), std::string::npos);
+}
+
+TEST(Html, ThousandCandidates) {
+  const std::string html = render_html(a_run(1000));
+  EXPECT_LT(html.size(), 3u << 20);
+  if (chromium().empty()) GTEST_SKIP() << "no chromium on PATH: apt-get install chromium";
+  EXPECT_NE(open_in_browser(html).find("data-ready=\"1000\""), std::string::npos);
+}
+
+TEST(Html, EmptyAndUnfinishedRuns) {
+  RunView view;
+  view.header.task.name = "nothing";
+  EXPECT_NE(render_html(view).find("Nothing has been evaluated yet."), std::string::npos);
+  view = a_run(9);
+  view.confirmation.reset();
+  view.candidates.back().evaluated = false;
+  EXPECT_NE(render_html(view).find("not yet confirmed"), std::string::npos);
+  view = a_run(1);
+  EXPECT_NE(render_html(view).find("No candidate beat the starting kernel"), std::string::npos);
+}
+
+TEST(Html, CirclesAndMissingParentsDoNotHang) {
+  RunView view = a_run(8);
+  view.candidates[3].known.candidate.origin.parent = 6;
+  view.candidates[5].known.candidate.origin.parent = 4;
+  view.candidates[6].known.candidate.origin.parent = 99;
+  EXPECT_NE(render_html(view).find("id=\"tree\""), std::string::npos);
+}
+
+TEST(Story, CreditSaysWhoWroteWhat) {
+  const RunView view = a_run(20);
+  EXPECT_EQ(credit(tell(view)),
+            "The structure was in the source; the embedded tuner chose the numbers.");
+  const std::string text = verdict(view, tell(view));
+  EXPECT_NE(text.find("6.91x faster"), std::string::npos) << text;
+  EXPECT_NE(text.find("confirmed in fresh processes"), std::string::npos) << text;
+}
+
+TEST(Text, IsShort) {
+  const std::string text = render_text(a_run(200));
+  EXPECT_NE(text.find("fastest:"), std::string::npos);
+  EXPECT_LT(lines(text).size(), 30u) << text;
+}
+
+TEST(JsonReport, HoldsAllCandidates) {
+  const std::string json = render_json(a_run(30));
+  EXPECT_NE(json.find("\"id\": 30"), std::string::npos);
+  EXPECT_NE(json.find("\"speedup\": 6.91"), std::string::npos);
+}
+
+TEST(Diff, ShowsChangesWithContext) {
+  std::string before, after;
+  for (int i = 0; i < 40; ++i) {
+    before += "line " + std::to_string(i) + "\n";
+    after += i == 20 ? "changed\nadded\n" : "line " + std::to_string(i) + "\n";
+  }
+  const auto diff = line_diff(before, after);
+  int added = 0, removed = 0, skipped = 0;
+  for (const DiffLine& line : diff) {
+    added += line.kind == DiffLine::Kind::kAdded ? 1 : 0;
+    removed += line.kind == DiffLine::Kind::kRemoved ? 1 : 0;
+    skipped += line.kind == DiffLine::Kind::kSkipped ? 1 : 0;
+  }
+  EXPECT_EQ(added, 2);
+  EXPECT_EQ(removed, 1);
+  EXPECT_EQ(skipped, 2);
+  EXPECT_EQ(diff.size(), 2u + 1 + 6 + 2);
+  EXPECT_TRUE(line_diff(before, before).empty());
+}
+
+// KERNELPRO_SAMPLE_REPORT=file writes the page that these tests look at, for people's eyes.
+TEST(Html, Sample) {
+  const char* path = std::getenv("KERNELPRO_SAMPLE_REPORT");
+  if (path == nullptr) GTEST_SKIP() << "set KERNELPRO_SAMPLE_REPORT=FILE to write one";
+  const char* count = std::getenv("KERNELPRO_SAMPLE_COUNT");
+  ASSERT_TRUE(write_file(path, render_html(a_run(count != nullptr ? std::atoi(count) : 60))));
+}
+
+}  // namespace
+}  // namespace kernelpro

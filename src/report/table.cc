@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the page that are tables and lists.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "report/diff.h"
+#include "report/html.h"
+
+namespace kernelpro {
+
+namespace {
+
+std::string knob_table(const KnobValues& before, const KnobValues& after) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : before) names.insert(name);
+  for (const auto& [name, value] : after) names.insert(name);
+  if (names.empty()) return "";
+  const auto value = [](const KnobValues& values, const std::string& name) {
+    const auto found = values.find(name);
+    return found == values.end() ? std::string("&ndash;") : escape(found->second);
+  };
+  std::string html =
+      "<table class=\"knobs\"><thead><tr><th>knob</th><th>start</th><th>winner</th></tr></thead>"
+      "<tbody>";
+  for (const std::string& name : names) {
+    const std::string a = value(before, name);
+    const std::string b = value(after, name);
+    html += "<tr" + std::string(a == b ? "" : " class=\"moved\"") + "><td><code>" + escape(name) +
+            "</code></td><td>" + a + "</td><td>" + b + "</td></tr>";
+  }
+  return html + "</tbody></table>";
+}
+
+std::string diff_html(const std::vector<DiffLine>& diff) {
+  std::string html = "<div class=\"scroll\"><table class=\"diff\"><tbody>";
+  for (const DiffLine& line : diff) {
+    if (line.kind == DiffLine::Kind::kSkipped) {
+      html += "<tr class=\"skip\"><td></td><td></td><td>" + escape(line.text) + "</td></tr>";
+      continue;
+    }
+    const bool added = line.kind == DiffLine::Kind::kAdded;
+    const bool removed = line.kind == DiffLine::Kind::kRemoved;
+    html += added ? "<tr class=\"add\"><td>" : removed ? "<tr class=\"del\"><td>" : "<tr><td>";
+    html += (line.before > 0 ? std::to_string(line.before) : "") + "</td><td>" +
+            (line.after > 0 ? std::to_string(line.after) : "") + "</td><td>" +
+            (added     ? "+ "
+             : removed ? "- "
+                       : "  ") +
+            escape(line.text) + "</td></tr>";
+  }
+  return html + "</tbody></table></div>";
+}
+
+std::string short_findings(const Diagnosis& diagnosis) {
+  if (diagnosis.findings.empty()) return "<span class=\"quiet\">&ndash;</span>";
+  std::string names;
+  std::string body;
+  for (const Finding& finding : diagnosis.findings) {
+    names += (names.empty() ? "" : ", ") + escape(finding.tool);
+    body += "<p><b>" + escape(finding.tool) + "</b>";
+    if (!finding.stop && finding.upper_speedup > 1) {
+      body += " &middot; likely " + speedup_text(finding.likely_speedup) + ", at most " +
+              speedup_text(finding.upper_speedup);
+    }
+    body += "<br>" + escape(finding.cause) + "<br>";
+    for (const Prescription& p : finding.prescriptions) {
+      body += "<span class=\"tag\">" + escape(p.tag) + "</span> ";
+    }
+    body += "</p>";
+  }
+  return "<details><summary>" + names + "</summary>" + body + "</details>";
+}
+
+// Escaped text in which `code` between back quotes is set as code.
+std::string prose(const std::string& text) {
+  std::string html;
+  const std::vector<std::string> parts = split(text, '`');
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool code = i % 2 == 1 && i + 1 < parts.size();
+    const bool lone = i % 2 == 1 && !code;
+    html += code ? "<code>" + escape(parts[i]) + "</code>" : (lone ? "`" : "") + escape(parts[i]);
+  }
+  return html;
+}
+
+std::string sortable(double value) {
+  return " data-sort=\"" + number(std::isfinite(value) ? value : 0, 10) + "\"";
+}
+
+std::string change_cell(const Candidate& candidate) {
+  const std::string knobs = knobs_to_text(candidate.knobs);
+  std::string html;
+  if (!candidate.origin.idea.empty()) {
+    html += "<div>" + escape(clip(candidate.origin.idea, 600)) + "</div>";
+  }
+  if (!candidate.origin.answers.empty()) {
+    html +=
+        "<div class=\"quiet\">answers " + escape(clip(candidate.origin.answers, 300)) + "</div>";
+  }
+  if (!knobs.empty()) html += "<code>" + escape(clip(knobs, 600)) + "</code>";
+  return html;
+}
+
+std::string row(const StoredCandidate& candidate, const Story& story) {
+  const Known& known = candidate.known;
+  const std::string css = outcome_class(candidate, story);
+  const double us = candidate.evaluated ? score_us(known.evaluation) : 0;
+  const double speedup = us > 0 && story.start_us > 0 ? story.start_us / us : 0;
+  const double fraction = known.diagnosis.fraction_of_ceiling;
+  const std::string outcome =
+      candidate.evaluated ? outcome_name(known.evaluation.outcome) : "waiting";
+  const std::string id = std::to_string(known.id);
+  const std::int64_t parent = known.candidate.origin.parent;
+
+  std::string html = "<tr id=\"c" + id + "\" data-id=\"" + id + "\" class=\"row\">";
+  html += "<td" + sortable(static_cast<double>(known.id)) + ">" + id + "</td>";
+  html += "<td" + sortable(static_cast<double>(parent)) + ">" +
+          (parent > 0 ? std::to_string(parent) : "&ndash;") + "</td>";
+  html += "<td data-sort=\"" + outcome + "\"><span class=\"dot " + css + "\"></span>" + outcome;
+  if (candidate.evaluated && us <= 0) {
+    html += "<details><summary>why</summary><pre>" +
+            escape(clip(outcome_summary(known.evaluation.outcome), 1500)) + "</pre></details>";
+  }
+  html += "</td><td class=\"num\"" + sortable(us > 0 ? us : 1e300) + ">" +
+          (us > 0 ? human_us(us) : "&ndash;") + "</td>";
+  html += "<td class=\"num\"" + sortable(speedup) + ">" +
+          (speedup > 0 ? speedup_text(speedup) : "&ndash;") + "</td>";
+  html += "<td class=\"num\"" + sortable(us > 0 ? fraction : 0) + ">" +
+          (us > 0 && fraction > 0 ? percent_text(fraction) : "&ndash;") + "</td>";
+  html += "<td>" + change_cell(known.candidate) + "</td>";
+  html += "<td>" + (us > 0 ? short_findings(known.diagnosis) : "") + "</td></tr>\n";
+  return html;
+}
+
+}  // namespace
+
+std::string escape(std::string_view text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+std::string outcome_class(const StoredCandidate& candidate, const Story& story) {
+  if (&candidate == story.best) return "best";
+  if (&candidate == story.start) return "start";
+  if (!candidate.evaluated) return "waiting";
+  return outcome_name(candidate.known.evaluation.outcome);
+}
+
+std::string findings_list(const Diagnosis& diagnosis) {
+  std::string html = "<p>" + escape(diagnosis.summary) + "</p>";
+  if (diagnosis.findings.empty()) {
+    return html + "<p class=\"quiet\">No tool found anything to change.</p>";
+  }
+  for (const Finding& finding : diagnosis.findings) {
+    html += "<div class=\"finding " + std::string(severity_name(finding.severity)) + "\"><h4>" +
+            escape(finding.tool) + "<span class=\"quiet\"> " +
+            (finding.stop ? "nothing left to win"
+                          : "likely " + speedup_text(finding.likely_speedup) + ", at most " +
+                                speedup_text(finding.upper_speedup)) +
+            " &middot; " + std::string(level_name(finding.level)) + " evidence</span></h4><p>" +
+            escape(finding.cause) + "</p><ul>";
+    for (const Prescription& p : finding.prescriptions) {
+      html += "<li><span class=\"tag\">" + escape(p.tag) + "</span> " + prose(p.text);
+      if (!p.not_when.empty()) {
+        html += " <span class=\"quiet\">Not when " + prose(p.not_when) + ".</span>";
+      }
+      html += "</li>";
+    }
+    html += "</ul></div>";
+  }
+  return html;
+}
+
+std::string changes(const Story& story) {
+  if (story.start == nullptr || story.best == nullptr) return "";
+  const Candidate& a = story.start->known.candidate;
+  const Candidate& b = story.best->known.candidate;
+  std::string html = knob_table(a.knobs, b.knobs);
+  const std::vector<DiffLine> diff = line_diff(a.source, b.source);
+  html += diff.empty()
+              ? "<p class=\"quiet\">The source text is the start's" +
+                    std::string(a.knobs == b.knobs ? "." : "; only knob values moved.") + "</p>"
+              : diff_html(diff);
+  return html + "<details class=\"source\"><summary>the winner's source</summary><pre>" +
+         escape(b.source) + "</pre></details>";
+}
+
+std::string candidate_table(const RunView& view, const Story& story) {
+  std::string html =
+      "<div class=\"scroll\"><table class=\"candidates\" id=\"candidates\"><thead><tr>";
+  for (const char* name :
+       {"#", "parent", "outcome", "time", "speed-up", "of ceiling", "change", "findings"}) {
+    html += "<th><button type=\"button\">" + std::string(name) + "</button></th>";
+  }
+  html += "</tr></thead><tbody>\n";
+  for (const StoredCandidate& candidate : view.candidates) html += row(candidate, story);
+  return html + "</tbody></table></div>";
+}
+
+}  // namespace kernelpro

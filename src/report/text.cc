@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <algorithm>
+
+#include "report/view.h"
+
+namespace kernelpro {
+
+namespace {
+
+std::string outcomes_line(const Story& story) {
+  std::string text;
+  for (const auto& [name, count] : story.outcomes) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
+  }
+  return text;
+}
+
+std::string pad(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+// The fastest few, by time.
+std::string leaders(const RunView& view, const Story& story) {
+  std::vector<const StoredCandidate*> correct;
+  for (const StoredCandidate& candidate : view.candidates) {
+    if (candidate.evaluated && score_us(candidate.known.evaluation) > 0) {
+      correct.push_back(&candidate);
+    }
+  }
+  std::sort(correct.begin(), correct.end(), [](const auto* a, const auto* b) {
+    const double x = score_us(a->known.evaluation);
+    const double y = score_us(b->known.evaluation);
+    return x != y ? x < y : a->known.id < b->known.id;
+  });
+  if (correct.size() > 5) correct.resize(5);
+  std::string text;
+  for (const StoredCandidate* candidate : correct) {
+    const Known& known = candidate->known;
+    const double us = score_us(known.evaluation);
+    text += "  " + pad("#" + std::to_string(known.id), 6) + pad(human_us(us), 11) +
+            pad(story.start_us > 0 ? speedup_text(story.start_us / us) : "", 8) +
+            clip(printable(knobs_to_text(known.candidate.knobs)), 120) + "\n";
+  }
+  return text.empty() ? "" : "fastest:\n" + text;
+}
+
+}  // namespace
+
+std::string render_text(const RunView& view) {
+  const Story story = tell(view);
+  std::string text = printable(view.header.task.name) + " on " + view.header.machine.name + " (" +
+                     std::string(target_name(view.header.target)) + ", " + view.header.created +
+                     ")\n" + verdict(view, story) + "\n";
+  if (!credit(story).empty()) text += credit(story) + "\n";
+  text += std::to_string(story.evaluated) + " evaluations in " + human_seconds(view.run_seconds);
+  if (story.evaluated > 0) text += " (" + outcomes_line(story) + ")";
+  if (view.confirmation && !view.confirmation->stopped_by.empty()) {
+    text += "; stopped: " + view.confirmation->stopped_by;
+  }
+  text += "\n" + leaders(view, story);
+  if (story.best != nullptr) text += "\n" + diagnosis_to_text(story.best->known.diagnosis);
+  return text;
+}
+
+}  // namespace kernelpro

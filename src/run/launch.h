@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// optimize and resume (run/run.h) with the target handed in: what tests and bench/ use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/run.h"
+#include "run/target.h"
+
+namespace kernelpro {
+
+// `own_ms`: as in LoopParts.
+Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
+                                const RunSettings& settings, const Observer& observer,
+                                std::vector<double>* own_ms = nullptr);
+Result<RunResult> resume_with(const TargetMaker& maker, const std::string& directory,
+                              const RunSettings* budgets, const Observer& observer,
+                              std::vector<double>* own_ms = nullptr);
+
+}  // namespace kernelpro

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/ledger.h"
+
+#include "base/error.h"
+
+namespace kernelpro {
+
+bool Ledger::record(Known known) {
+  KP_ASSERT(by_id_.find(known.id) == by_id_.end());
+  all_.push_back(std::move(known));
+  const Known& added = all_.back();
+  by_id_[added.id] = &added;
+  ++since_best_;
+  const Correct* correct = added.evaluation.correct();
+  if (correct == nullptr) {
+    ++failures_;
+    ++kinds_[outcome_name(added.evaluation.outcome)];
+    return false;
+  }
+  const std::string hash = added.candidate.content_hash();
+  double time = score_us(added.evaluation);
+  if (correct->versus && correct->versus->ratio > 0) {
+    const auto incumbent = comparable_by_hash_.find(correct->versus->incumbent);
+    if (incumbent != comparable_by_hash_.end()) time = incumbent->second / correct->versus->ratio;
+  }
+  comparable_[added.id] = time;
+  comparable_by_hash_[hash] = time;
+  if (baseline_ == nullptr) baseline_ = &added;
+  const bool beats = correct->versus && correct->versus->incumbent == best_hash_ &&
+                     correct->versus->low > 1 + min_effect_;
+  if (!champions_.empty() && !beats) return false;
+  champions_.push_back(&added);
+  best_hash_ = hash;
+  since_best_ = 0;
+  return true;
+}
+
+std::string Ledger::failures_by_kind() const {
+  std::string text;
+  for (const auto& [kind, count] : kinds_) {
+    if (!text.empty()) text += ", ";
+    text += std::to_string(count) + " " + kind;
+  }
+  return text;
+}
+
+const Known* Ledger::find(std::int64_t id) const {
+  const auto it = by_id_.find(id);
+  return it == by_id_.end() ? nullptr : it->second;
+}
+
+std::vector<const Known*> Ledger::history() const {
+  std::vector<const Known*> history;
+  for (const Known& known : all_) history.push_back(&known);
+  return history;
+}
+
+double Ledger::comparable_us(std::int64_t id) const {
+  const auto it = comparable_.find(id);
+  return it == comparable_.end() ? 0 : it->second;
+}
+
+double Ledger::best_speedup() const {
+  if (best() == nullptr || comparable_us(best()->id) <= 0) return 1;
+  return comparable_us(baseline_->id) / comparable_us(best()->id);
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run knows so far: every evaluation in order, who is best, how many failed and how. A pure
+// function of the sequence of evaluations, so that a resumed run has the same ledger.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/proposal.h"
+
+namespace kernelpro {
+
+class Ledger {
+ public:
+  // A newcomer replaces the best when it is faster than it by more than `min_effect` with 95 %
+  // confidence (the lower end of the interval measured turn by turn).
+  explicit Ledger(double min_effect) : min_effect_(min_effect) {}
+
+  // Takes the next evaluation; true when it is the new best.
+  bool record(Known known);
+
+  int evaluations() const { return static_cast<int>(all_.size()); }
+  int failures() const { return failures_; }
+  int since_best() const { return since_best_; }
+  std::string failures_by_kind() const;  // "2 compile-error, 1 wrong-result"
+
+  const Known* find(std::int64_t id) const;
+  std::vector<const Known*> history() const;  // in order of evaluation
+  // The first correct candidate (the start, unless that failed) and the best; nullptr: none yet.
+  const Known* baseline() const { return baseline_; }
+  const Known* best() const { return champions_.empty() ? nullptr : champions_.back(); }
+  // Everyone who was best, in order; the last is best now.
+  const std::vector<const Known*>& champions() const { return champions_; }
+
+  // Time of a candidate in the baseline's measure: its incumbent's divided by the ratio measured
+  // turn by turn, so that drift of the machine between evaluations cancels. 0 when not correct.
+  double comparable_us(std::int64_t id) const;
+  double best_speedup() const;  // over the baseline, by comparable times; 1 when there is none
+
+ private:
+  double min_effect_;
+  std::deque<Known> all_;  // addresses stay
+  std::map<std::int64_t, const Known*> by_id_;
+  std::map<std::string, double> comparable_by_hash_;
+  std::map<std::int64_t, double> comparable_;
+  std::map<std::string, int> kinds_;
+  std::vector<const Known*> champions_;
+  const Known* baseline_ = nullptr;
+  std::string best_hash_;
+  int failures_ = 0;
+  int since_best_ = 0;
+};
+
+}  // namespace kernelpro

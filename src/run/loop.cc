@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/loop.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "core/knobs.h"
+#include "diagnose/diagnose.h"
+#include "run/ledger.h"
+#include "search/stoppers.h"
+#include "task/header.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr const char* kInterrupted = "interrupted";
+
+std::unique_ptr<Stopper> make_stopper(const RunSettings& settings) {
+  std::vector<std::unique_ptr<Stopper>> all;
+  all.push_back(stop_near_ceiling(settings.near_ceiling));
+  all.push_back(stop_after_evaluations(settings.max_evaluations));
+  all.push_back(stop_after_seconds(settings.max_seconds));
+  all.push_back(stop_at_plateau(settings.plateau));
+  return first_of(std::move(all));
+}
+
+// task.h of the timed case that moves most bytes.
+std::string largest_header(const Task& task, TargetKind target) {
+  const Case* largest = nullptr;
+  for (const Case* c : cases_for(task, target)) {
+    if (!c->timed) continue;
+    if (largest == nullptr || compulsory_bytes(task, *c) > compulsory_bytes(task, *largest)) {
+      largest = c;
+    }
+  }
+  return largest == nullptr ? "" : task_header(task, *largest, target);
+}
+
+class Loop {
+ public:
+  explicit Loop(const LoopParts& parts)
+      : parts_(parts),
+        task_(*parts.task),
+        settings_(*parts.settings),
+        ledger_(EvaluateSettings().min_effect),
+        stopper_(make_stopper(settings_)) {}
+
+  Result<RunResult> run();
+
+ private:
+  Result<void> restore();
+  Result<void> first(const Candidate& start);
+  Result<std::string> search_until_stopped();
+  Result<void> expand(std::int64_t parent);
+  Result<std::optional<NodeResult>> evaluate(Known known);
+  Result<std::optional<Evaluation>> measure(const Candidate& candidate, Subject* subject);
+  Result<const Subject*> incumbent();
+  Result<void> confirm(RunResult* result);
+  Result<Evaluation> confirm_one(const Known& best);
+  RunResult result(const std::string& stopped_by) const;
+  NodeResult node_result(const Known& known) const;
+  std::optional<std::string> stop_reason() const;
+  ProposalRequest request(std::int64_t parent) const;
+  void tell(const std::string& event, const Known* known, const std::string& detail) const;
+  double elapsed_s() const { return before_s_ + real_clock().now_s() - started_; }
+  double own_s() const;
+
+  // Runs `work` without counting its time as the loop's own.
+  template <class Work>
+  auto outside(Work work) {
+    const double from = real_clock().now_s();
+    auto value = work();
+    outside_s_ += real_clock().now_s() - from;
+    return value;
+  }
+
+  const LoopParts& parts_;
+  const Task& task_;
+  const RunSettings& settings_;
+  Ledger ledger_;
+  std::unique_ptr<Stopper> stopper_;
+  std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not evaluated
+  std::string header_;
+  std::optional<Subject> best_subject_;
+  double started_ = 0;    // of this sitting
+  double before_s_ = 0;   // run time of earlier sittings
+  double outside_s_ = 0;  // compiling, running, disassembling
+  double own_marked_ = 0;
+  int evaluated_now_ = 0;
+};
+
+double Loop::own_s() const {
+  return real_clock().now_s() - started_ - outside_s_ - parts_.proposer->waited_s();
+}
+
+NodeResult Loop::node_result(const Known& known) const {
+  NodeResult result;
+  result.correct = known.evaluation.correct() != nullptr;
+  result.time_us = ledger_.comparable_us(known.id);
+  for (const Finding& finding : known.diagnosis.findings) result.stop |= finding.stop;
+  return result;
+}
+
+std::optional<std::string> Loop::stop_reason() const {
+  if (stop_requested()) return kInterrupted;
+  Standing standing;
+  standing.evaluations = ledger_.evaluations();
+  standing.elapsed_s = elapsed_s();
+  standing.since_best = ledger_.since_best();
+  standing.has_correct = ledger_.best() != nullptr;
+  if (ledger_.best() != nullptr) {
+    standing.fraction_of_ceiling = ledger_.best()->diagnosis.fraction_of_ceiling;
+  }
+  return stopper_->reason(standing);
+}
+
+void Loop::tell(const std::string& event, const Known* known, const std::string& detail) const {
+  if (!parts_.observer) return;
+  Progress p;
+  p.event = event;
+  p.detail = detail;
+  if (known != nullptr) {
+    p.candidate = known->id;
+    p.outcome = outcome_name(known->evaluation.outcome);
+    p.knobs = knobs_to_text(known->candidate.knobs);
+    p.time_us = score_us(known->evaluation);
+  }
+  p.evaluations = ledger_.evaluations();
+  p.failures = ledger_.failures();
+  p.failures_by_kind = ledger_.failures_by_kind();
+  if (const Known* best = ledger_.best()) {
+    p.best_us = score_us(best->evaluation);
+    p.best_speedup = ledger_.best_speedup();
+    p.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
+  }
+  p.elapsed_s = elapsed_s();
+  p.left_s = std::max(0.0, settings_.max_seconds - p.elapsed_s);
+  p.max_evaluations = settings_.max_evaluations;
+  parts_.observer(p);
+}
+
+// Rebuilds ledger and search from the store, in the order of evaluation.
+Result<void> Loop::restore() {
+  auto stored = parts_.store->candidates();
+  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
+  before_s_ = parts_.store->run_seconds();
+  const auto waits = std::stable_partition(stored->begin(), stored->end(),
+                                           [](const StoredCandidate& c) { return c.evaluated; });
+  waiting_.assign(std::make_move_iterator(waits), std::make_move_iterator(stored->end()));
+  stored->erase(waits, stored->end());
+  std::sort(stored->begin(), stored->end(),
+            [](const StoredCandidate& a, const StoredCandidate& b) { return a.order < b.order; });
+  for (StoredCandidate& each : *stored) {
+    const std::int64_t id = each.known.id;
+    const std::int64_t parent = each.known.candidate.origin.parent;
+    ledger_.record(std::move(each.known));
+    const NodeResult node = node_result(*ledger_.find(id));
+    parent == 0 ? parts_.search->add_root(id, node) : parts_.search->restore(parent, id, node);
+  }
+  return {};
+}
+
+Result<void> Loop::first(const Candidate& start) {
+  auto ids = parts_.store->add({start});
+  if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
+  StoredCandidate root;
+  root.known.id = ids->front();
+  root.known.candidate = start;
+  waiting_.push_back(std::move(root));
+  return {};
+}
+
+// The best so far as something to measure against; built again after a resume.
+Result<const Subject*> Loop::incumbent() {
+  const Known* best = ledger_.best();
+  if (best == nullptr) return static_cast<const Subject*>(nullptr);
+  if (best_subject_) return &*best_subject_;
+  double compile_ms = 0;
+  auto built =
+      build(task_, settings_.target, *parts_.target->compiler, best->candidate, &compile_ms);
+  if (!built) return tl::unexpected<Error>(std::move(built.error()));
+  if (!std::holds_alternative<Subject>(*built)) {
+    return fail(
+        ErrorKind::kEnvironment,
+        "the best candidate of this run no longer compiles: " + std::get<CompileError>(*built).log,
+        "use the compiler that the run began with, or start a new run");
+  }
+  best_subject_ = std::get<Subject>(std::move(*built));
+  return &*best_subject_;
+}
+
+// Compiles and evaluates; nullopt when asked to stop in between.
+Result<std::optional<Evaluation>> Loop::measure(const Candidate& candidate, Subject* subject) {
+  double compile_ms = 0;
+  auto built = build(task_, settings_.target, *parts_.target->compiler, candidate, &compile_ms);
+  if (!built) return tl::unexpected<Error>(std::move(built.error()));
+  std::optional<Evaluation> evaluation;
+  if (auto* error = std::get_if<CompileError>(&*built)) {
+    evaluation.emplace();
+    evaluation->outcome = std::move(*error);
+    evaluation->compile_ms = compile_ms;
+    return evaluation;
+  }
+  *subject = std::get<Subject>(std::move(*built));
+  auto versus = incumbent();
+  if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
+  if (stop_requested()) return evaluation;
+  auto evaluated = parts_.target->evaluator->evaluate(*subject, *versus);
+  if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
+  evaluation = std::move(*evaluated);
+  evaluation->compile_ms = compile_ms;
+  return evaluation;
+}
+
+// Takes a stored candidate through to its committed evaluation; nullopt when asked to stop before
+// that (the candidate then waits for the next sitting).
+Result<std::optional<NodeResult>> Loop::evaluate(Known known) {
+  const std::int64_t id = known.id;
+  Subject subject;
+  auto measured = outside([&] { return measure(known.candidate, &subject); });
+  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
+  if (!*measured) return std::optional<NodeResult>();
+  known.evaluation = std::move(**measured);
+  const Evidence evidence = outside(
+      [&] { return observe(task_, settings_.target, *parts_.target, subject, known.evaluation); });
+  if (known.evaluation.correct() != nullptr) {
+    known.diagnosis = diagnose(evidence);
+  } else {
+    known.diagnosis.summary = outcome_summary(known.evaluation.outcome);
+  }
+  KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, elapsed_s()));
+  const std::string detail = outcome_summary(known.evaluation.outcome);
+  const bool better = ledger_.record(std::move(known));
+  if (better) best_subject_ = std::move(subject);
+  const Known& stored = *ledger_.find(id);
+  tell("evaluated", &stored, detail);
+  if (better) tell("best", &stored, detail);
+  ++evaluated_now_;
+  if (parts_.own_ms != nullptr) {
+    parts_.own_ms->push_back(1000 * (own_s() - own_marked_));
+    own_marked_ = own_s();
+  }
+  return std::optional<NodeResult>(node_result(stored));
+}
+
+ProposalRequest Loop::request(std::int64_t parent) const {
+  ProposalRequest request;
+  request.task = &task_;
+  request.target = settings_.target;
+  request.parent = ledger_.find(parent);
+  request.history = ledger_.history();
+  request.task_header = header_;
+  request.seed = settings_.seed;
+  return request;
+}
+
+// One turn: ask for a change of `parent`, store it, evaluate it, let the search learn.
+Result<void> Loop::expand(std::int64_t parent) {
+  auto proposals = parts_.proposer->propose(request(parent));
+  if (!proposals) return tl::unexpected<Error>(std::move(proposals.error()));
+  std::vector<Candidate> candidates;
+  for (Proposal& proposal : *proposals) candidates.push_back(std::move(proposal.candidate));
+  std::vector<std::int64_t> ids;
+  if (!candidates.empty()) {
+    auto added = parts_.store->add(candidates);
+    if (!added) return tl::unexpected<Error>(std::move(added.error()));
+    ids = std::move(*added);
+  }
+  bool started = true;
+  bool any = false;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == 0) continue;  // known already
+    any = true;
+    // A reply to an older request belongs below that request's parent.
+    const std::int64_t under = candidates[i].origin.parent;
+    Known known;
+    known.id = ids[i];
+    known.candidate = std::move(candidates[i]);
+    auto node = evaluate(std::move(known));
+    if (!node) return tl::unexpected<Error>(std::move(node.error()));
+    if (!*node) break;
+    if (started && under == parent) {
+      parts_.search->finalize(parent, ids[i], **node);
+      started = false;
+    } else {
+      parts_.search->restore(under, ids[i], **node);
+    }
+  }
+  if (started) parts_.search->cancel(parent);
+  if (!any && !stop_requested()) parts_.search->close(parent);
+  return {};
+}
+
+// Why the search ended.
+Result<std::string> Loop::search_until_stopped() {
+  for (StoredCandidate& each : waiting_) {
+    if (auto reason = stop_reason(); reason && ledger_.evaluations() > 0) return *reason;
+    const std::int64_t id = each.known.id;
+    const std::int64_t parent = each.known.candidate.origin.parent;
+    auto node = evaluate(std::move(each.known));
+    if (!node) return tl::unexpected<Error>(std::move(node.error()));
+    if (!*node) return std::string(kInterrupted);
+    parent == 0 ? parts_.search->add_root(id, **node) : parts_.search->restore(parent, id, **node);
+  }
+  for (;;) {
+    if (auto reason = stop_reason()) return *reason;
+    if (auto reason = parts_.proposer->finished()) return *reason;
+    const auto parent = parts_.search->start();
+    if (!parent) return std::string("nothing is left to try: every line of change is exhausted");
+    KP_TRY(expand(*parent));
+  }
+}
+
+RunResult Loop::result(const std::string& stopped_by) const {
+  RunResult result;
+  result.stopped_by = stopped_by;
+  result.evaluations = ledger_.evaluations();
+  result.own_ms_per_evaluation = evaluated_now_ == 0 ? 0 : 1000 * own_s() / evaluated_now_;
+  if (const Known* best = ledger_.best()) {
+    result.best = best->id;
+    result.best_us = score_us(best->evaluation);
+    result.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
+    result.speedup = result.speedup_low = result.speedup_high = ledger_.best_speedup();
+  }
+  return result;
+}
+
+// The winner against the start, in fresh processes.
+Result<Evaluation> Loop::confirm_one(const Known& best) {
+  const Known& start = *ledger_.baseline();
+  if (&best == &start) return start.evaluation;
+  double compile_ms = 0;
+  Compiler& compiler = *parts_.target->compiler;
+  auto winner = build(task_, settings_.target, compiler, best.candidate, &compile_ms);
+  if (!winner) return tl::unexpected<Error>(std::move(winner.error()));
+  auto first = build(task_, settings_.target, compiler, start.candidate, &compile_ms);
+  if (!first) return tl::unexpected<Error>(std::move(first.error()));
+  for (const auto* built : {&*winner, &*first}) {
+    const auto* error = std::get_if<CompileError>(built);
+    if (error == nullptr) continue;
+    Evaluation failed;
+    failed.outcome = *error;
+    return failed;
+  }
+  return parts_.target->evaluator->confirm(std::get<Subject>(*winner), std::get<Subject>(*first));
+}
+
+// Goes back through those who were best until one holds.
+Result<void> Loop::confirm(RunResult* result) {
+  const auto& champions = ledger_.champions();
+  for (auto it = champions.rbegin(); it != champions.rend(); ++it) {
+    const Known& best = **it;
+    if (stop_requested()) {
+      result->stopped_by = kInterrupted;
+      return {};
+    }
+    auto evaluation = confirm_one(best);
+    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
+    const Correct* correct = evaluation->correct();
+    if (correct == nullptr) {
+      tell("unconfirmed", &best, outcome_summary(evaluation->outcome));
+      continue;
+    }
+    result->best = best.id;
+    result->best_us = score_us(*evaluation);
+    result->fraction_of_ceiling = best.diagnosis.fraction_of_ceiling;
+    result->speedup = result->speedup_low = result->speedup_high = 1;
+    if (&best != ledger_.baseline() && correct->versus) {
+      result->speedup = correct->versus->ratio;
+      result->speedup_low = correct->versus->low;
+      result->speedup_high = correct->versus->high;
+    }
+    KP_TRY(parts_.store->confirm(
+        {best.id, *evaluation, result->stopped_by, result->own_ms_per_evaluation}));
+    tell("confirmed", &best, number(result->speedup, 3) + "x the start");
+    return {};
+  }
+  result->best = 0;
+  return {};
+}
+
+Result<RunResult> Loop::run() {
+  started_ = real_clock().now_s();
+  KP_TRY(restore());
+  header_ = largest_header(task_, settings_.target);
+  if (ledger_.evaluations() == 0 && waiting_.empty()) {
+    auto start = start_candidate(task_, settings_.target);
+    if (!start) return tl::unexpected<Error>(std::move(start.error()));
+    KP_TRY(first(*start));
+  }
+  tell("prepared", nullptr,
+       parts_.target->machine->name + "; " + parts_.target->compiler->describe());
+  // What was spent so far is the cost of starting, not of an evaluation.
+  outside_s_ += own_s();
+  own_marked_ = own_s();
+  auto stopped_by = search_until_stopped();
+  if (!stopped_by) return tl::unexpected<Error>(std::move(stopped_by.error()));
+  RunResult found = result(*stopped_by);
+  tell("stopped", ledger_.best(), *stopped_by);
+  if (ledger_.best() == nullptr || *stopped_by == kInterrupted) return found;
+  KP_TRY(confirm(&found));
+  return found;
+}
+
+}  // namespace
+
+Result<Candidate> start_candidate(const Task& task, TargetKind target) {
+  const bool cpu = target == TargetKind::kCpu;
+  Candidate candidate;
+  candidate.language = cpu ? Language::kCpp : Language::kCuda;
+  candidate.source = cpu ? task.kernel_cpp : task.kernel_cu;
+  if (candidate.source.empty()) {
+    return fail(ErrorKind::kBadInput,
+                "the task " + task.name + " has no starting kernel for the " +
+                    std::string(target_name(target)) + " target",
+                std::string("put one into its folder as ") + (cpu ? "kernel.cpp" : "kernel.cu"));
+  }
+  std::vector<std::string> reserved;
+  for (const Case& c : task.cases) {
+    for (const auto& [name, value] : c.dims) reserved.push_back(name);
+  }
+  auto knobs = parse_knobs(candidate.source, reserved);
+  if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
+  candidate.knobs = default_values(*knobs);
+  candidate.origin = {"start", 0, "The task's own kernel with the first value of each knob.", ""};
+  return candidate;
+}
+
+Result<RunResult> run_loop(const LoopParts& parts) { return Loop(parts).run(); }
+
+}  // namespace kernelpro

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop itself, with everything that it introduces to each other handed in.
+#pragma once
+
+#include <vector>
+
+#include "propose/proposer.h"
+#include "run/run.h"
+#include "run/store.h"
+#include "run/target.h"
+#include "search/search.h"
+
+namespace kernelpro {
+
+struct LoopParts {
+  const Task* task = nullptr;
+  const RunSettings* settings = nullptr;
+  Store* store = nullptr;    // open for writing; may hold a run to go on with
+  Target* target = nullptr;  // prepared
+  Proposer* proposer = nullptr;
+  Search* search = nullptr;  // empty
+  Observer observer;         // may be empty
+  // The loop's own milliseconds for each evaluation of this sitting; may be null.
+  std::vector<double>* own_ms = nullptr;
+};
+
+// The candidate that every search begins with: the task's kernel for the target, default knobs.
+// Fails with kBadInput when the task has none or its knobs are faulty.
+Result<Candidate> start_candidate(const Task& task, TargetKind target);
+
+// Runs to a stopper, an interruption or an error of the machine; whatever was evaluated is stored
+// by then.
+Result<RunResult> run_loop(const LoopParts& parts);
+
+}  // namespace kernelpro

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole loop with a real store, search and proposers; only compiling and running are faked.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <random>
+#include <thread>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "run/evaluate_one.h"
+#include "run/launch.h"
+#include "run/ledger.h"
+#include "run/settings.h"
+#include "run/store.h"
+#include "run/testing/fake_target.h"
+
+namespace kernelpro {
+namespace {
+
+using testing::fake_target;
+using testing::fake_task;
+using testing::FakeSettings;
+using testing::knob;
+using testing::smooth_landscape;
+
+RunSettings settings_for(const std::string& directory, int evaluations = 40) {
+  RunSettings settings;
+  settings.directory = directory;
+  settings.max_evaluations = evaluations;
+  settings.near_ceiling = 0;
+  return settings;
+}
+
+std::vector<StoredCandidate> stored_in(const std::string& directory) {
+  const auto store = Store::open(directory, Store::Mode::kRead);
+  EXPECT_TRUE(store) << store.error().text();
+  auto all = (*store)->candidates();
+  EXPECT_TRUE(all) << all.error().text();
+  return std::move(*all);
+}
+
+// What was evaluated, in order: a run's whole course.
+std::vector<std::string> course(const std::string& directory) {
+  std::map<std::int64_t, std::string> by_order;
+  for (const StoredCandidate& each : stored_in(directory)) {
+    if (each.evaluated) by_order[each.order] = knobs_to_text(each.known.candidate.knobs);
+  }
+  std::vector<std::string> all;
+  for (const auto& [order, text] : by_order) all.push_back(text);
+  return all;
+}
+
+struct LoopTest : ::testing::Test {
+  TempDir dir;
+  std::string run = join(dir.path(), "run");
+  FakeSettings fake;
+  std::vector<Progress> seen;
+  Observer observer = [this](const Progress& p) { seen.push_back(p); };
+  void SetUp() override {
+    clear_stop();
+    fake.landscape = smooth_landscape;
+    fake.log = join(dir.path(), "log");
+  }
+  int count(const std::string& event) const {
+    int n = 0;
+    for (const Progress& p : seen) n += p.event == event;
+    return n;
+  }
+};
+
+TEST_F(LoopTest, FindsConfirmsAndStoresAWinner) {
+  const auto result =
+      optimize_with(fake_target(fake), fake_task(), settings_for(run, 50), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 50);
+  EXPECT_GT(result->speedup, 9);  // the optimum is 100 us, the start about 1100
+  EXPECT_LT(result->best_us, 110);
+  EXPECT_LE(result->speedup_low, result->speedup);
+  EXPECT_TRUE(contains(result->stopped_by, "50 evaluations")) << result->stopped_by;
+  EXPECT_GT(result->own_ms_per_evaluation, 0);
+  EXPECT_EQ(count("prepared"), 1);
+  EXPECT_EQ(count("evaluated"), 50);
+  EXPECT_EQ(count("confirmed"), 1);
+  EXPECT_EQ(seen.back().event, "confirmed");
+  EXPECT_EQ(stored_in(run).size(), 50u);
+  const auto store = Store::open(run, Store::Mode::kRead);
+  const auto confirmation = (*store)->confirmation();
+  ASSERT_TRUE(confirmation && *confirmation);
+  EXPECT_EQ((*confirmation)->best, result->best);
+  // Asking again costs nothing and says the same.
+  const auto again = resume_with(fake_target(fake), run, nullptr, observer);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->best, result->best);
+  EXPECT_EQ(again->evaluations, 50);
+  EXPECT_DOUBLE_EQ(again->speedup, result->speedup);
+}
+
+TEST_F(LoopTest, FailedCandidatesCostOneEvaluationEach) {
+  fake.landscape = [](const KnobValues& k) {
+    if (knob(k, "V") == 16) return 0.0;
+    if (knob(k, "U") == 3) return -1.0;
+    return smooth_landscape(k);
+  };
+  const auto result =
+      optimize_with(fake_target(fake), fake_task(), settings_for(run, 60), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_GT(result->speedup, 9);
+  EXPECT_TRUE(contains(seen.back().failures_by_kind, "compile-error"));
+  EXPECT_TRUE(contains(seen.back().failures_by_kind, "wrong-result"));
+  EXPECT_LT(seen.back().failures, 20);
+}
+
+TEST_F(LoopTest, AWrongStartIsRecordedAndTheSearchGoesOn) {
+  fake.landscape = [](const KnobValues& k) {
+    return knob(k, "V") == 1 ? -1.0 : smooth_landscape(k);
+  };
+  const auto result = optimize_with(fake_target(fake), fake_task(), settings_for(run), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_GT(result->best, 1);
+  EXPECT_LT(result->best_us, 130);
+}
+
+TEST_F(LoopTest, NothingCorrectIsAnHonestResult) {
+  fake.landscape = [](const KnobValues&) { return -1.0; };
+  const auto result =
+      optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->best, 0);
+  EXPECT_EQ(result->evaluations, 10);
+  EXPECT_EQ(count("confirmed"), 0);
+}
+
+TEST_F(LoopTest, EndsWhenTheSpaceIsExhausted) {
+  fake.landscape = [](const KnobValues& k) { return 100 / knob(k, "V"); };
+  Task task = fake_task();
+  task.kernel_cpp = "// @knob V 1 2 4\n#include \"task.h\"\n";
+  const auto result = optimize_with(fake_target(fake), task, settings_for(run), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 3);
+  EXPECT_TRUE(contains(result->stopped_by, "exhausted")) << result->stopped_by;
+}
+
+TEST_F(LoopTest, PlateauStops) {
+  RunSettings settings = settings_for(run, 1000);
+  settings.plateau = 25;
+  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(contains(result->stopped_by, "nothing better")) << result->stopped_by;
+  EXPECT_GT(result->speedup, 9);
+}
+
+TEST_F(LoopTest, AWinnerThatDoesNotHoldGivesWayToTheOneBefore) {
+  int calls = 0;
+  fake.confirm_factor = [&calls] { return ++calls == 1 ? -1.0 : 1.0; };
+  const auto result = optimize_with(fake_target(fake), fake_task(), settings_for(run), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(count("unconfirmed"), 1);
+  EXPECT_EQ(count("confirmed"), 1);
+  std::vector<std::int64_t> champions;
+  for (const Progress& p : seen) {
+    if (p.event == "best") champions.push_back(p.candidate);
+  }
+  ASSERT_GE(champions.size(), 2u);
+  EXPECT_EQ(result->best, champions[champions.size() - 2]);
+}
+
+TEST_F(LoopTest, AskedToStopItStopsAndGoesOnLater) {
+  int evaluations = 0;
+  fake.before_evaluate = [&] {
+    if (++evaluations == 12) request_stop();
+  };
+  const auto first = optimize_with(fake_target(fake), fake_task(), settings_for(run), observer);
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ(first->stopped_by, "interrupted");
+  EXPECT_EQ(first->evaluations, 12);
+  EXPECT_EQ(count("confirmed"), 0);
+  clear_stop();
+  const auto second = resume_with(fake_target(fake), run, nullptr, observer);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(second->evaluations, 40);
+  FakeSettings whole;
+  whole.landscape = smooth_landscape;
+  const std::string other = join(dir.path(), "whole");
+  ASSERT_TRUE(optimize_with(fake_target(whole), fake_task(), settings_for(other), nullptr));
+  EXPECT_EQ(course(run), course(other))
+      << "a resumed run must go the way of one that never stopped";
+}
+
+TEST_F(LoopTest, MoreBudgetGoesOn) {
+  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer));
+  const RunSettings more = settings_for(run, 30);
+  const auto result = resume_with(fake_target(fake), run, &more, observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 30);
+  EXPECT_TRUE(contains(result->stopped_by, "30 evaluations")) << result->stopped_by;
+}
+
+TEST_F(LoopTest, AnotherMachineIsRefused) {
+  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer));
+  fake.machine = "another machine";
+  const RunSettings more = settings_for(run, 30);
+  const auto result = resume_with(fake_target(fake), run, &more, observer);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::kEnvironment);
+}
+
+TEST_F(LoopTest, RefusalsLeaveNoRunBehind) {
+  Task task = fake_task();
+  task.kernel_cpp.clear();
+  const auto result = optimize_with(fake_target(fake), task, settings_for(run), observer);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::kBadInput);
+  EXPECT_TRUE(contains(result.error().next, "kernel.cpp"));
+  EXPECT_FALSE(exists(run));
+}
+
+// A child runs or resumes; it is killed at a random moment, again and again, to the end.
+TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
+  fake.before_evaluate = [] { ::usleep(500); };
+  std::minstd_rand random(11);
+  bool done = false;
+  int kills = 0;
+  for (int round = 0; round < 200 && !done; ++round) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto result =
+          exists(store_path(run))
+              ? resume_with(fake_target(fake), run, nullptr, nullptr)
+              : optimize_with(fake_target(fake), fake_task(), settings_for(run, 60), nullptr);
+      ::_exit(result ? 0 : 1);
+    }
+    ::usleep(4000 + static_cast<useconds_t>(random() % 25000));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (WIFEXITED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0);
+      done = true;
+    }
+    kills += WIFSIGNALED(status);
+  }
+  ASSERT_TRUE(done);
+  EXPECT_GT(kills, 3);
+  const std::vector<StoredCandidate> all = stored_in(run);
+  EXPECT_EQ(all.size(), 60u);
+  // The evaluator's own log: only an evaluation that was in flight at a kill may be there twice.
+  std::map<std::string, int> started;
+  for (const std::string& hash : lines(*read_file(fake.log))) ++started[hash];
+  int extra = 0;
+  for (const auto& [hash, times] : started) extra += times - 1;
+  EXPECT_LE(extra, kills);
+  FakeSettings whole;
+  whole.landscape = smooth_landscape;
+  const std::string other = join(dir.path(), "whole");
+  ASSERT_TRUE(optimize_with(fake_target(whole), fake_task(), settings_for(other, 60), nullptr));
+  EXPECT_EQ(course(run), course(other));
+}
+
+TEST_F(LoopTest, ReplayMeasuresARecordedRunAgain) {
+  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 25), observer));
+  RunSettings settings = settings_for(join(dir.path(), "again"), 100);
+  settings.proposer = "replay";
+  settings.replay_from = run;
+  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 25);
+  EXPECT_EQ(course(settings.directory), course(run));
+  EXPECT_TRUE(contains(result->stopped_by, "recorded")) << result->stopped_by;
+}
+
+// A writer as a thread: answers three requests, one of them with rubbish.
+TEST_F(LoopTest, ExchangeWithAWriter) {
+  fake.landscape = [](const KnobValues& k) { return 1000 / (1 + knob(k, "V")); };
+  RunSettings settings = settings_for(run, 4);
+  settings.proposer = "exchange";
+  settings.exchange_wait_s = 20;
+  const std::string source = fake_task().kernel_cpp;
+  std::thread writer([&] {
+    for (int request = 1; request <= 2; ++request) {
+      const std::string folder = join(run, "exchange/000" + std::to_string(request));
+      while (!exists(join(folder, "parent"))) ::usleep(2000);
+      const std::string reply = join(folder, "reply");
+      const std::string value = std::to_string(4 * request);
+      const std::string text = "// idea: wider loads, answer " + value + "\n" +
+                               replace_all(source, "V 1 2 4 8 16", "V " + value + " 1");
+      EXPECT_TRUE(write_file(join(reply, "half.cpp.tmp"), "not complete"));
+      EXPECT_TRUE(write_file(join(reply, "bad.cpp"), "// @knob V\n"));
+      EXPECT_TRUE(write_file(join(reply, "kernel.cpp"), text));
+      if (request == 2) {
+        EXPECT_TRUE(write_file(join(reply, "second.cpp"), replace_all(text, "C 16", "C 32 16 //")));
+        EXPECT_TRUE(write_file(join(reply, "third.cpp"), replace_all(text, "S 0 1", "S 1 0")));
+      }
+    }
+  });
+  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  writer.join();
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 4);
+  EXPECT_GE(count("waiting"), 2);
+  EXPECT_LT(result->own_ms_per_evaluation, 100) << "waiting is no cost of the loop";
+  const std::vector<StoredCandidate> all = stored_in(run);
+  EXPECT_EQ(all[1].known.candidate.origin.idea, "wider loads, answer 4");
+  EXPECT_EQ(all[1].known.candidate.origin.proposer, "exchange");
+  const std::string first = join(run, "exchange/0001");
+  EXPECT_TRUE(exists(join(first, "taken/kernel.cpp")));
+  EXPECT_TRUE(contains(*read_file(join(first, "taken/kernel.cpp.result.md")), "Candidate 2"));
+  EXPECT_TRUE(exists(join(first, "refused/bad.cpp.error.md")));
+  EXPECT_TRUE(exists(join(first, "reply/half.cpp.tmp"))) << "an incomplete reply is left alone";
+}
+
+TEST_F(LoopTest, ExchangeWithoutAWriterEnds) {
+  RunSettings settings = settings_for(run);
+  settings.proposer = "exchange";
+  settings.exchange_wait_s = 0.05;
+  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(contains(result->stopped_by, "no reply")) << result->stopped_by;
+  EXPECT_EQ(result->evaluations, 1);
+}
+
+TEST_F(LoopTest, EvaluateOneKernel) {
+  const Task task = fake_task();
+  const auto one =
+      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"V", "8"}}, {}, fake_target(fake));
+  ASSERT_TRUE(one) << one.error().text();
+  ASSERT_NE(one->evaluation.correct(), nullptr);
+  EXPECT_NEAR(one->evaluation.correct()->versus->ratio, std::exp(1.5), 0.01) << "against the start";
+  EXPECT_EQ(one->candidate.knobs.at("T"), "1");
+  EXPECT_GT(one->evidence.items().size(), 0u);
+  const auto unknown =
+      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"W", "8"}}, {}, fake_target(fake));
+  ASSERT_FALSE(unknown);
+  EXPECT_TRUE(contains(unknown.error().next, "V T C S U")) << unknown.error().text();
+  const auto value =
+      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"V", "3"}}, {}, fake_target(fake));
+  ASSERT_FALSE(value);
+  EXPECT_TRUE(contains(value.error().next, "1 2 4 8 16")) << value.error().text();
+}
+
+TEST(Settings, RoundTrip) {
+  RunSettings s;
+  s.target = TargetKind::kCuda;
+  s.proposer = "replay";
+  s.replay_from = "x";
+  s.seed = 9;
+  s.max_evaluations = 3;
+  s.max_seconds = 4.5;
+  s.near_ceiling = 0.5;
+  s.plateau = 6;
+  s.timeout_s = 7;
+  s.exchange_wait_s = 8;
+  const auto back = settings_from_json(settings_to_json(s));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(settings_to_json(*back), settings_to_json(s));
+  EXPECT_EQ(back->target, TargetKind::kCuda);
+  EXPECT_FALSE(settings_from_json("{\"seed\":\"many\"}"));
+  EXPECT_FALSE(settings_from_json("rubbish"));
+}
+
+Known timed(std::int64_t id, double us, const std::string& incumbent, double ratio) {
+  Known known;
+  known.id = id;
+  known.candidate.source = std::to_string(id);
+  Correct correct;
+  correct.timings.push_back({"large", us, us, us, 20, "calls in turn"});
+  if (!incumbent.empty()) {
+    correct.versus = Correct::Versus{incumbent, ratio, ratio - 0.01, ratio + 0.01};
+  }
+  known.evaluation.outcome = correct;
+  return known;
+}
+
+// The machine slows down by half between evaluations; the ratios measured in turn stay right.
+TEST(Ledger, DriftDoesNotMakeABest) {
+  Ledger ledger(0.005);
+  const Known a = timed(1, 100, "", 1);
+  const std::string a_hash = a.candidate.content_hash();
+  EXPECT_TRUE(ledger.record(a));
+  EXPECT_FALSE(ledger.record(timed(2, 50, a_hash, 1.012))) << "the interval reaches into a tie";
+  EXPECT_EQ(ledger.since_best(), 1);
+  EXPECT_TRUE(ledger.record(timed(3, 160, a_hash, 1.25))) << "slower by the clock, faster in turn";
+  EXPECT_NEAR(ledger.comparable_us(3), 80, 1e-9);
+  EXPECT_NEAR(ledger.best_speedup(), 1.25, 1e-9);
+  EXPECT_EQ(ledger.best()->id, 3);
+  EXPECT_EQ(ledger.baseline()->id, 1);
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run.h"
+
+#include <csignal>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "propose/proposer.h"
+#include "run/launch.h"
+#include "run/loop.h"
+#include "run/settings.h"
+#include "run/store.h"
+#include "search/mcts.h"
+
+namespace kernelpro {
+
+namespace {
+
+volatile std::sig_atomic_t stop_flag = 0;
+
+// The candidates of another run, the start left out by its content hash when it is the same.
+Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind target) {
+  auto store = Store::open(directory, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(std::move(store.error()));
+  auto header = (*store)->header();
+  if (!header) return tl::unexpected<Error>(std::move(header.error()));
+  if (header->target != target) {
+    return fail(
+        ErrorKind::kBadInput,
+        directory + " is a run on the " + std::string(target_name(header->target)) + " target",
+        "replay it on the target that it was recorded on");
+  }
+  auto stored = (*store)->candidates();
+  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
+  std::vector<Candidate> candidates;
+  for (StoredCandidate& each : *stored) candidates.push_back(std::move(each.known.candidate));
+  return candidates;
+}
+
+Result<std::unique_ptr<Proposer>> make_proposer(const RunSettings& settings,
+                                                const Observer& observer) {
+  if (settings.proposer == "tuner") return make_tuner();
+  if (settings.proposer == "exchange") {
+    ExchangeSettings exchange;
+    exchange.folder = join(settings.directory, "exchange");
+    exchange.wait_s = settings.exchange_wait_s;
+    exchange.cancelled = stop_requested;
+    exchange.note = [observer](const std::string& text) {
+      Progress progress;
+      progress.event = "waiting";
+      progress.detail = text;
+      if (observer) observer(progress);
+    };
+    return make_exchange(exchange);
+  }
+  if (settings.proposer == "replay") {
+    auto candidates = recorded(settings.replay_from, settings.target);
+    if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
+    return make_replay(std::move(*candidates));
+  }
+  return fail(ErrorKind::kBadInput, "there is no proposer named " + settings.proposer,
+              "choose one of tuner, exchange, replay");
+}
+
+Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store, Target& target,
+                     const Observer& observer, std::vector<double>* own_ms) {
+  auto proposer = make_proposer(settings, observer);
+  if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
+  const std::unique_ptr<Search> search = make_mcts();
+  LoopParts parts;
+  parts.task = &task;
+  parts.settings = &settings;
+  parts.store = &store;
+  parts.target = &target;
+  parts.proposer = proposer->get();
+  parts.search = search.get();
+  parts.observer = observer;
+  parts.own_ms = own_ms;
+  return run_loop(parts);
+}
+
+Result<void> same_machine(const Machine& now, const Machine& then) {
+  if (now.name == then.name) return {};
+  return fail(ErrorKind::kEnvironment,
+              "this run was measured on " + then.name + "; this machine is " + now.name,
+              "resume it there, or start a new run here (--proposer replay takes its candidates)");
+}
+
+// What a finished run found, when nothing about its budgets has changed.
+Result<std::optional<RunResult>> finished(const Store& store) {
+  auto confirmation = store.confirmation();
+  if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
+  if (!*confirmation) return std::optional<RunResult>();
+  auto candidates = store.candidates();
+  if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
+  RunResult result;
+  result.best = (*confirmation)->best;
+  result.best_us = score_us((*confirmation)->evaluation);
+  result.stopped_by = (*confirmation)->stopped_by;
+  result.own_ms_per_evaluation = (*confirmation)->own_ms_per_evaluation;
+  std::int64_t baseline = 0;
+  std::int64_t earliest = 0;
+  for (const StoredCandidate& each : *candidates) {
+    if (!each.evaluated) continue;
+    ++result.evaluations;
+    if (each.known.id == result.best) {
+      result.fraction_of_ceiling = each.known.diagnosis.fraction_of_ceiling;
+    }
+    if (each.known.evaluation.correct() == nullptr) continue;
+    if (baseline != 0 && each.order > earliest) continue;
+    baseline = each.known.id;
+    earliest = each.order;
+  }
+  const Correct* correct = (*confirmation)->evaluation.correct();
+  if (correct != nullptr && correct->versus && result.best != baseline) {
+    result.speedup = correct->versus->ratio;
+    result.speedup_low = correct->versus->low;
+    result.speedup_high = correct->versus->high;
+  }
+  return std::optional<RunResult>(result);
+}
+
+bool same_budgets(const RunSettings& a, const RunSettings& b) {
+  return a.max_evaluations == b.max_evaluations && a.max_seconds == b.max_seconds &&
+         a.near_ceiling == b.near_ceiling && a.plateau == b.plateau;
+}
+
+}  // namespace
+
+void request_stop() { stop_flag = 1; }
+bool stop_requested() { return stop_flag != 0; }
+void clear_stop() { stop_flag = 0; }
+
+Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
+                                const RunSettings& settings, const Observer& observer,
+                                std::vector<double>* own_ms) {
+  // All that can be refused is refused before a run directory is made.
+  KP_TRY(Store::check_new(settings.directory));
+  KP_TRY(start_candidate(task, settings.target));
+  auto target = maker(task, settings);
+  if (!target) return tl::unexpected<Error>(std::move(target.error()));
+  KP_TRY(target->evaluator->prepare());
+  const RunHeader header{task,      settings.target,  *target->machine, settings_to_json(settings),
+                         utc_now(), KERNELPRO_VERSION};
+  auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
+  if (!store) return tl::unexpected<Error>(std::move(store.error()));
+  return go(task, settings, **store, *target, observer, own_ms);
+}
+
+Result<RunResult> resume_with(const TargetMaker& maker, const std::string& directory,
+                              const RunSettings* budgets, const Observer& observer,
+                              std::vector<double>* own_ms) {
+  auto store = Store::open(directory, Store::Mode::kWrite);
+  if (!store) return tl::unexpected<Error>(std::move(store.error()));
+  auto header = (*store)->header();
+  if (!header) return tl::unexpected<Error>(std::move(header.error()));
+  auto settings = settings_from_json(header->settings_json);
+  if (!settings) {
+    return fail(ErrorKind::kStore, "the settings in the store of " + directory + " are damaged",
+                "restore the folder from a copy, or start a new run");
+  }
+  settings->directory = directory;
+  settings->target = header->target;
+  if (budgets == nullptr || same_budgets(*budgets, *settings)) {
+    auto done = finished(**store);
+    if (!done) return tl::unexpected<Error>(std::move(done.error()));
+    if (*done) return **done;
+  } else {
+    settings->max_evaluations = budgets->max_evaluations;
+    settings->max_seconds = budgets->max_seconds;
+    settings->near_ceiling = budgets->near_ceiling;
+    settings->plateau = budgets->plateau;
+    KP_TRY((*store)->save_settings(settings_to_json(*settings)));
+  }
+  auto target = maker(header->task, *settings);
+  if (!target) return tl::unexpected<Error>(std::move(target.error()));
+  KP_TRY(same_machine(*target->machine, header->machine));
+  KP_TRY(target->evaluator->prepare());
+  return go(header->task, *settings, **store, *target, observer, own_ms);
+}
+
+Result<RunResult> optimize(const Task& task, const RunSettings& settings,
+                           const Observer& observer) {
+  return optimize_with(make_target, task, settings, observer);
+}
+
+Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,
+                         const Observer& observer) {
+  return resume_with(make_target, directory, budgets, observer);
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where candidates are built and run: machine, compiler, evaluator and collector put together. The
+// only place that knows which belong to which TargetKind; tests put fakes behind TargetMaker.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/error.h"
+#include "compile/compiler.h"
+#include "core/evidence.h"
+#include "core/machine.h"
+#include "core/task.h"
+#include "evaluate/evaluator.h"
+#include "run/run.h"
+
+namespace kernelpro {
+
+struct Target {
+  std::unique_ptr<Machine> machine;
+  std::unique_ptr<Compiler> compiler;
+  std::unique_ptr<Evaluator> evaluator;
+  // As collect_evidence (profile/collect.h).
+  std::function<Evidence(const Task&, const Case&, const Machine&, const Binary&,
+                         const Evaluation&)>
+      collect;
+};
+
+// `task` must outlive the target.
+using TargetMaker = std::function<Result<Target>(const Task& task, const RunSettings& settings)>;
+
+// The real one. Fails with kEnvironment when this machine or this build lacks the target.
+Result<Target> make_target(const Task& task, const RunSettings& settings);
+
+// Either a binary for each case of cases_for(task, target), or why there is none.
+using BuildResult = Result<std::variant<Subject, CompileError>>;
+BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,
+                  double* compile_ms);
+
+// Evidence about a correct evaluation, from the timed case that took longest; empty for others.
+Evidence observe(const Task& task, TargetKind kind, const Target& target, const Subject& subject,
+                 const Evaluation& evaluation);
+
+}  // namespace kernelpro

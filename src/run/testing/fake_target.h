@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// A target without compilers and workers, for tests and for measuring the loop alone: the "time" of
+// a candidate is a function of its knob values.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/candidate.h"
+#include "run/target.h"
+
+namespace kernelpro::testing {
+
+// Microseconds for these knob values; 0: does not compile; negative: a wrong result.
+using Landscape = std::function<double(const KnobValues&)>;
+
+struct FakeSettings {
+  Landscape landscape;
+  std::string log;                         // a file; one line with the candidate's hash a call
+  std::function<void()> before_evaluate;   // to stop or die at a chosen moment
+  std::function<double()> confirm_factor;  // multiplies the winner's time when it is confirmed
+  std::string machine = "fake machine";
+};
+
+class FakeCompiler : public Compiler {
+ public:
+  explicit FakeCompiler(Landscape landscape) : landscape_(std::move(landscape)) {}
+  CompileResult compile(const Task&, const Case& c, const Candidate& candidate) override {
+    const double time = landscape_(candidate.knobs);
+    if (time == 0) return CompileError{"kernel.cpp:3: static assertion failed"};
+    Binary binary;
+    binary.case_name = c.name;
+    binary.hash = candidate.content_hash();
+    binary.shared_object = std::to_string(time);
+    return binary;
+  }
+  CompileResult compile_reference(const Task&, const Case&) override { return Binary{}; }
+  std::string describe() const override { return "fake compiler"; }
+
+ private:
+  Landscape landscape_;
+};
+
+class FakeEvaluator : public Evaluator {
+ public:
+  explicit FakeEvaluator(const FakeSettings& settings) : settings_(settings) {}
+  Result<void> prepare() override { return {}; }
+
+  Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
+    if (settings_.before_evaluate) settings_.before_evaluate();
+    log(subject.hash);
+    return judge(subject, incumbent, 1);
+  }
+  Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
+    return judge(subject, &incumbent, settings_.confirm_factor ? settings_.confirm_factor() : 1);
+  }
+
+ private:
+  static double time_of(const Subject& subject) {
+    return std::strtod(subject.binaries.back().shared_object.c_str(), nullptr);
+  }
+  Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, double factor) const {
+    Evaluation evaluation;
+    evaluation.trust = "fake";
+    const double time = time_of(subject) * factor;
+    if (time < 0) {
+      evaluation.outcome = WrongResult{"small", "y", "element 3 is off", 0.5, 1e-5};
+      return evaluation;
+    }
+    Correct correct;
+    const std::string name = subject.binaries.back().case_name;
+    correct.timings.push_back({name, time, time * 0.999, time * 1.001, 20, "calls in turn"});
+    if (incumbent != nullptr) {
+      const double ratio = time_of(*incumbent) / time;
+      correct.versus = Correct::Versus{incumbent->hash, ratio, ratio * 0.999, ratio * 1.001};
+    }
+    evaluation.outcome = correct;
+    return evaluation;
+  }
+  void log(const std::string& hash) const {
+    if (settings_.log.empty()) return;
+    if (std::FILE* file = std::fopen(settings_.log.c_str(), "a")) {
+      std::fprintf(file, "%s\n", hash.c_str());
+      std::fclose(file);
+    }
+  }
+
+  FakeSettings settings_;
+};
+
+inline TargetMaker fake_target(const FakeSettings& settings) {
+  return [settings](const Task&, const RunSettings&) -> Result<Target> {
+    Target target;
+    target.machine = std::make_unique<Machine>();
+    target.machine->target = "cpu";
+    target.machine->name = settings.machine;
+    target.machine->ceilings.copy_bytes_per_s = 1e10;
+    target.machine->ceilings.fma_flops_per_s = 1e11;
+    target.compiler = std::make_unique<FakeCompiler>(settings.landscape);
+    target.evaluator = std::make_unique<FakeEvaluator>(settings);
+    target.collect = [](const Task& task, const Case& c, const Machine& machine, const Binary&,
+                        const Evaluation& evaluation) {
+      Evidence evidence;
+      evidence.set("timing.median", score_us(evaluation), Level::kTiming, "timing");
+      evidence.set("task.compulsory_bytes", compulsory_bytes(task, c), Level::kTiming, "task");
+      evidence.set("ceiling.copy_bandwidth", machine.ceilings.copy_bytes_per_s, Level::kTiming,
+                   "ceilings");
+      return evidence;
+    };
+    return target;
+  };
+}
+
+inline double knob(const KnobValues& knobs, const char* name) {
+  const auto it = knobs.find(name);
+  return it == knobs.end() ? 0 : std::strtod(it->second.c_str(), nullptr);
+}
+
+// Five knobs, 1280 settings, the best at V=8 T=4 C=64 S=1 U=2: 100 us against 1000 and more.
+inline double smooth_landscape(const KnobValues& knobs) {
+  const auto off = [&](const char* name, double best) {
+    return std::abs(std::log2(knob(knobs, name) / best));
+  };
+  return 100 * std::exp(0.5 * off("V", 8) + 0.5 * off("T", 4) + 0.2 * off("C", 64) +
+                        0.2 * off("U", 2) + (knob(knobs, "S") == 1 ? 0 : 0.15));
+}
+
+inline Task fake_task() {
+  Task task;
+  task.name = "scale";
+  task.summary = "y = 2 x";
+  Tensor x{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0};
+  Tensor y{"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0};
+  task.tensors = {x, y};
+  task.cases = {Case{"small", {{"N", 100}}, false, {}}, Case{"large", {{"N", 65536}}, true, {}}};
+  task.flops = "N";
+  task.reference_cpp = "#include \"task.h\"\n";
+  task.kernel_cpp =
+      "// @knob V 1 2 4 8 16 : vectorize\n// @knob T 1 2 4 8 : threads\n"
+      "// @knob C 16 32 64 128\n// @knob S 0 1 : streaming\n// @knob U 1 2 3 4 : unroll\n"
+      "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {}\n";
+  return task;
+}
+
+}  // namespace kernelpro::testing

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/mcts.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "search/stoppers.h"
+
+namespace kernelpro {
+namespace {
+
+// A candidate is a point of an 8 x 8 x 8 x 8 grid; a change moves one coordinate by one or two.
+using Point = std::array<int, 4>;
+
+double time_at(const Point& p) {
+  if (p[0] == 7 && p[1] < 3) return 0;  // does not compile
+  return 10 * std::exp(0.25 * (std::abs(p[0] - 5) + std::abs(p[1] - 6)) +
+                       0.15 * (std::abs(p[2] - 3) + std::abs(p[3] - 7)));
+}
+
+NodeResult result_at(const Point& p) { return {time_at(p) > 0, time_at(p), false}; }
+
+// A proposer without any wit: the first untried move in a fixed order that depends on the parent.
+class Grid {
+ public:
+  Grid() { points_[1] = {0, 0, 0, 0}, known_.insert(points_[1]); }
+  std::optional<std::int64_t> move(std::int64_t parent) {
+    const Point from = points_[parent];
+    for (int i = 0; i < 16; ++i) {
+      const int turn = static_cast<int>((parent * 7 + i) % 16);
+      Point to = from;
+      const int steps[] = {1, -1, 2, -2};
+      to[static_cast<std::size_t>(turn % 4)] += steps[turn / 4];
+      const int changed = to[static_cast<std::size_t>(turn % 4)];
+      if (changed < 0 || changed > 7 || !known_.insert(to).second) continue;
+      const auto id = static_cast<std::int64_t>(points_.size()) + 1;
+      points_[id] = to;
+      return id;
+    }
+    return std::nullopt;
+  }
+  const Point& at(std::int64_t id) { return points_[id]; }
+
+ private:
+  std::map<std::int64_t, Point> points_;
+  std::set<Point> known_;
+};
+
+struct Step {
+  std::int64_t parent, child;
+  NodeResult result;
+};
+
+std::vector<Step> search(Search& tree, Grid& grid, int evaluations) {
+  std::vector<Step> steps;
+  while (static_cast<int>(steps.size()) < evaluations) {
+    const auto parent = tree.start();
+    if (!parent) break;
+    const auto child = grid.move(*parent);
+    if (!child) {
+      tree.cancel(*parent);
+      tree.close(*parent);
+      continue;
+    }
+    steps.push_back({*parent, *child, result_at(grid.at(*child))});
+    tree.finalize(*parent, *child, steps.back().result);
+  }
+  return steps;
+}
+
+TEST(Mcts, FindsTheOptimumWithFarFewerEvaluationsThanThereArePoints) {
+  Grid grid;
+  const auto tree = make_mcts();
+  tree->add_root(1, result_at(grid.at(1)));
+  int needed = 0;
+  const auto steps = search(*tree, grid, 400);
+  for (std::size_t i = 0; i < steps.size() && needed == 0; ++i) {
+    if (steps[i].result.correct && steps[i].result.time_us < 10.001)
+      needed = static_cast<int>(i) + 1;
+  }
+  ASSERT_GT(needed, 0);
+  EXPECT_LE(needed, 400) << "of 4096 points, by a proposer that knows nothing";
+}
+
+// Every step of a search, as a golden text: "parent child outcome".
+TEST(Mcts, GoldenTrace) {
+  Grid grid;
+  const auto tree = make_mcts();
+  tree->add_root(1, result_at(grid.at(1)));
+  std::string trace;
+  for (const Step& step : search(*tree, grid, 60)) {
+    trace += std::to_string(step.parent) + " " + std::to_string(step.child) + " " +
+             (step.result.correct ? number(step.result.time_us, 6) : "failed") + "\n";
+  }
+  const std::string path = KERNELPRO_SOURCE_DIR "/src/search/testdata/trace.golden.txt";
+  if (std::getenv("KERNELPRO_UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(write_file(path, trace));
+  }
+  const auto expected = read_file(path);
+  ASSERT_TRUE(expected) << "make it with KERNELPRO_UPDATE_GOLDEN=1";
+  EXPECT_EQ(trace, *expected) << "refresh with KERNELPRO_UPDATE_GOLDEN=1 if this is meant";
+}
+
+TEST(Mcts, ARestoredSearchGoesOnAsTheLiveOneDid) {
+  Grid grid;
+  const auto live = make_mcts();
+  live->add_root(1, result_at(grid.at(1)));
+  const auto steps = search(*live, grid, 80);
+  for (const std::size_t cut : {0u, 1u, 17u, 50u, 79u}) {
+    Grid again;
+    const auto restored = make_mcts();
+    restored->add_root(1, result_at(again.at(1)));
+    for (std::size_t i = 0; i < cut; ++i) {
+      // The grid must hand out the same points, as a store would.
+      ASSERT_EQ(again.move(steps[i].parent), steps[i].child);
+      restored->restore(steps[i].parent, steps[i].child, steps[i].result);
+    }
+    const auto rest = search(*restored, again, 80 - static_cast<int>(cut));
+    ASSERT_EQ(rest.size(), 80 - cut);
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      ASSERT_EQ(rest[i].parent, steps[cut + i].parent) << "cut at " << cut << ", step " << i;
+      ASSERT_EQ(rest[i].child, steps[cut + i].child);
+    }
+  }
+}
+
+TEST(Mcts, StartsAreBalancedByCancelsAndFinalizes) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100, false});
+  ASSERT_EQ(tree->start(), 1);
+  EXPECT_EQ(tree->nodes()[0].in_flight, 1);
+  tree->cancel(1);
+  EXPECT_EQ(tree->nodes()[0].in_flight, 0);
+  ASSERT_EQ(tree->start(), 1);
+  tree->finalize(1, 2, {true, 50, false});
+  const auto nodes = tree->nodes();
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].in_flight, 0);
+  EXPECT_EQ(nodes[0].visits, 2);
+  EXPECT_EQ(nodes[1].parent, 1);
+  EXPECT_EQ(nodes[1].visits, 1);
+}
+
+TEST(Mcts, FailuresAreWallsAndCountAsVisits) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100, false});
+  std::int64_t next = 2;
+  for (int i = 0; i < 20; ++i) {
+    const auto parent = tree->start();
+    ASSERT_EQ(parent, 1) << "a failed candidate is never built on";
+    tree->finalize(1, next++, {false, 0, false});
+  }
+  EXPECT_EQ(tree->nodes()[0].visits, 21);
+  EXPECT_TRUE(tree->nodes()[5].closed);
+  tree->close(1);
+  EXPECT_EQ(tree->start(), std::nullopt);
+}
+
+TEST(Mcts, AFailedRootCanStillBeBuiltOn) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {false, 0, false});
+  ASSERT_EQ(tree->start(), 1);
+  tree->finalize(1, 2, {true, 10, false});
+  EXPECT_TRUE(tree->start().has_value());
+}
+
+TEST(Mcts, BetterNodesGetMoreChildren) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100, false});
+  tree->restore(1, 2, {true, 20, false});
+  tree->restore(1, 3, {true, 90, false});
+  std::map<std::int64_t, int> children;
+  for (std::int64_t next = 4; next < 44; ++next) {
+    const auto parent = tree->start();
+    ASSERT_TRUE(parent);
+    ++children[*parent];
+    tree->finalize(*parent, next, {true, *parent == 2 ? 25.0 : 95.0, false});
+  }
+  EXPECT_GT(children[2], 2 * children[3]);
+}
+
+TEST(Mcts, ExpansionsInFlightSpreadOut) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100, false});
+  tree->restore(1, 2, {true, 50, false});
+  tree->restore(1, 3, {true, 52, false});
+  std::set<std::int64_t> parents;
+  for (int i = 0; i < 6; ++i) {
+    const auto parent = tree->start();
+    ASSERT_TRUE(parent);
+    parents.insert(*parent);
+  }
+  EXPECT_GT(parents.size(), 1u);
+}
+
+TEST(Mcts, StopsBelowACeiling) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100, false});
+  tree->restore(1, 2, {true, 10, true});
+  tree->close(1);
+  EXPECT_EQ(tree->start(), std::nullopt) << "its diagnosis says that nothing is left to win";
+}
+
+TEST(Stoppers, EachHasItsReason) {
+  Standing s;
+  s.evaluations = 10;
+  s.elapsed_s = 60;
+  s.fraction_of_ceiling = 0.96;
+  s.since_best = 7;
+  s.has_correct = true;
+  EXPECT_TRUE(contains(*stop_after_evaluations(10)->reason(s), "10 evaluations"));
+  EXPECT_FALSE(stop_after_evaluations(11)->reason(s));
+  EXPECT_FALSE(stop_after_evaluations(0)->reason(s)) << "off";
+  EXPECT_TRUE(stop_after_seconds(60)->reason(s));
+  EXPECT_FALSE(stop_after_seconds(61)->reason(s));
+  EXPECT_TRUE(contains(*stop_near_ceiling(0.95)->reason(s), "96 %"));
+  EXPECT_FALSE(stop_near_ceiling(0.97)->reason(s));
+  EXPECT_TRUE(stop_at_plateau(7)->reason(s));
+  EXPECT_FALSE(stop_at_plateau(8)->reason(s));
+  s.has_correct = false;
+  EXPECT_FALSE(stop_near_ceiling(0.95)->reason(s));
+}
+
+TEST(Stoppers, TheFirstThatHoldsSpeaks) {
+  std::vector<std::unique_ptr<Stopper>> all;
+  all.push_back(stop_after_seconds(100));
+  all.push_back(stop_after_evaluations(5));
+  all.push_back(stop_at_plateau(1));
+  const auto stopper = first_of(std::move(all));
+  Standing s;
+  EXPECT_FALSE(stopper->reason(s));
+  s.evaluations = 5;
+  s.since_best = 5;
+  EXPECT_TRUE(contains(*stopper->reason(s), "5 evaluations are") ||
+              contains(*stopper->reason(s), "budget of 5"));
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a run ends. A stopper looks at where the run stands and gives its reason, one line for
+// people, or nothing. Stoppers are pure and compose with `first_of`.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kernelpro {
+
+struct Standing {
+  int evaluations = 0;             // finished, over all sittings
+  double elapsed_s = 0;            // of run time, over all sittings
+  double fraction_of_ceiling = 0;  // of the best; 0 unknown
+  int since_best = 0;              // evaluations since the best was found
+  bool has_correct = false;
+};
+
+class Stopper {
+ public:
+  virtual ~Stopper() = default;
+  virtual std::optional<std::string> reason(const Standing& standing) const = 0;
+};
+
+// Each is off (never stops) when its limit is 0 or less.
+std::unique_ptr<Stopper> stop_after_evaluations(int most);
+std::unique_ptr<Stopper> stop_after_seconds(double most);
+std::unique_ptr<Stopper> stop_near_ceiling(double fraction);
+std::unique_ptr<Stopper> stop_at_plateau(int evaluations_without_better);
+// The first, in order, that has a reason.
+std::unique_ptr<Stopper> first_of(std::vector<std::unique_ptr<Stopper>> stoppers);
+
+}  // namespace kernelpro

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Role cuda-capture: runs a candidate's `launch` once under stream capture, in a process where no
+// tensor has memory, and answers with the launch plan. One candidate per process.
+#if KERNELPRO_HAVE_CUDA
+
+#include "worker/cuda/capture.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include "core/protocol.h"
+#include "worker/cuda/capture_sandbox.h"
+#include "worker/cuda/memory.h"
+#include "worker/cuda/message.h"
+#include "worker/roles.h"
+
+namespace kernelpro {
+
+namespace {
+
+using Launch = void (*)(const void* args, CUstream stream);
+using LastError = const char* (*)();
+
+struct Captured {
+  CUgraph graph = nullptr;
+  std::string exception;
+  CUresult result = CUDA_SUCCESS;
+};
+
+Captured capture(const CudaDriver& cu, Launch launch, const std::vector<std::uint64_t>& args) {
+  Captured captured;
+  CUstream stream = nullptr;
+  captured.result = cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  if (captured.result != CUDA_SUCCESS) return captured;
+  captured.result = cu.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  if (captured.result != CUDA_SUCCESS) return captured;
+  try {
+    launch(args.data(), stream);
+  } catch (const std::exception& error) {
+    captured.exception = error.what();
+  } catch (...) {
+    captured.exception = "an exception of unknown type";
+  }
+  captured.result = cu.StreamEndCapture(stream, &captured.graph);
+  return captured;
+}
+
+void serve(WorkerChannel* channel, const CudaDriver& cu, const WorkerCommand& command) {
+  const std::optional<AddressLayout> layout = layout_from_json(dump_json(command.json["layout"]));
+  if (!layout) return channel->answer_error("the layout cannot be read");
+  Result<AddressRange> range = AddressRange::reserve(cu, layout->base, layout->reserve_bytes);
+  if (!range) return channel->answer_error(range.error());
+  if (!enter_capture_sandbox()) return channel->answer_error("seccomp is not to be had here");
+
+  void* library = ::dlopen(command.text("shared_object").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return channel->answer_error(std::string("cannot load: ") + ::dlerror());
+  const auto launch = reinterpret_cast<Launch>(::dlsym(library, command.text("entry").c_str()));
+  if (launch == nullptr) return channel->answer_error("there is no " + command.text("entry"), "entry");
+
+  // Args is a sequence of pointers: the tensors in order, then the workspace (null without one).
+  std::vector<std::uint64_t> args;
+  for (const AddressLayout::Slot& slot : layout->slots) args.push_back(slot.address);
+  if (!layout->has_workspace) args.push_back(0);
+
+  const Captured captured = capture(cu, launch, args);
+  const auto last_error = reinterpret_cast<LastError>(::dlsym(library, "kp_last_cuda_error"));
+  const std::string cuda_error = last_error != nullptr ? last_error() : "";
+  if (!captured.exception.empty()) {
+    return channel->answer_error("launch threw: " + captured.exception, "exception");
+  }
+  if (captured.result != CUDA_SUCCESS || captured.graph == nullptr) {
+    return channel->answer_error(
+        "launch cannot be captured: " + cuda_error_text(captured.result) +
+            (cuda_error.empty() ? "" : "; its last CUDA error: " + cuda_error) +
+            ". Work must go to the stream that launch is given; synchronising, allocating and "
+            "other streams that are not joined to it cannot be part of a launch plan",
+        "capture");
+  }
+  auto plan = export_graph(cu, captured.graph, *layout);
+  if (!plan) return channel->answer_error(plan.error().reason, plan.error().rule);
+  if (plan->kernel_count() == 0) {
+    return channel->answer_error("launch launches no kernel" +
+                                     (cuda_error.empty() ? std::string()
+                                                         : "; its last CUDA error: " + cuda_error),
+                                 "no-kernel");
+  }
+  channel->answer({{"plan", *parse_json(plan_to_json(*plan))}});
+}
+
+}  // namespace
+
+int cuda_capture(int, char**) {
+  WorkerChannel channel;
+  const Result<CudaContext> context = CudaContext::open();
+  while (std::optional<WorkerCommand> command = channel.next()) {
+    if (!context) {
+      channel.answer_error(context.error());
+    } else {
+      serve(&channel, **cuda_driver(), *command);
+    }
+  }
+  ::_exit(0);  // the candidate's destructors and exit handlers have no say
+}
+
+}  // namespace kernelpro
+
+#endif
