@@ -13,7 +13,7 @@
 #include "evaluate/cpu_session.h"
 #include "evaluate/cpu_timing.h"
 #include "evaluate/evaluator.h"
-#include "evaluate/worker_path.h"
+#include "base/worker_path.h"
 
 namespace kernelpro {
 

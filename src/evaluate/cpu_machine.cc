@@ -13,7 +13,7 @@
 #include "core/cpu_protocol.h"
 #include "device/cpu.h"
 #include "evaluate/evaluator.h"
-#include "evaluate/worker_path.h"
+#include "base/worker_path.h"
 
 namespace kernelpro {
 

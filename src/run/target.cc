@@ -27,6 +27,13 @@ Result<Target> make_target(const Task& task, const RunSettings& settings) {
   if (!compiler) return tl::unexpected<Error>(std::move(compiler.error()));
   target.compiler = std::move(*compiler);
   EvaluateSettings evaluate;
+  if (!cpu) {
+    // For the cross-check of reference.cu against reference.cpp.
+    auto host = make_compiler(TargetKind::kCpu, *target.machine);
+    if (!host) return tl::unexpected<Error>(std::move(host.error()));
+    target.host_compiler = std::move(*host);
+    evaluate.host_compiler = target.host_compiler.get();
+  }
   evaluate.timeout_s = settings.timeout_s;
   evaluate.seed = settings.seed;
   auto evaluator = cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)

@@ -19,6 +19,7 @@ namespace kernelpro {
 struct Target {
   std::unique_ptr<Machine> machine;
   std::unique_ptr<Compiler> compiler;
+  std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
   std::unique_ptr<Evaluator> evaluator;
   // As collect_evidence (profile/collect.h).
   std::function<Evidence(const Task&, const Case&, const Machine&, const Binary&,
