@@ -204,14 +204,16 @@ class CudaCompiler : public Compiler {
   Result<Made> run_nvrtc(const Task& task, const Case& c, const std::string& folder,
                          const std::string& source, const std::string& header) {
     const std::string cubin = join(folder, "kernel.cubin");
+    Json options = {"-arch=" + settings_.cuda_arch, "-std=c++20", "-lineinfo", "-default-device",
+                    "--ptxas-options=-v"};
+    // From 13.0 on NVRTC has a cache of its own, which gives a cubin without ptxas's report.
+    if (nvrtc_version_.size() >= 2 && nvrtc_version_ >= "13") options.push_back("-no-cache");
     const auto answer = nvrtc_.ask({{"do", "compile"},
                                     {"source", source},
                                     {"header", header},
                                     {"file", "kernel.cu"},
                                     {"output", cubin},
-                                    {"options",
-                                     {"-arch=" + settings_.cuda_arch, "-std=c++20", "-lineinfo",
-                                      "-default-device", "--ptxas-options=-v"}}});
+                                    {"options", options}});
     if (!answer) return Made{CompileError{answer.error()}, false};
     const JsonReader r(*answer);
     if (r.member("error") != nullptr) {

@@ -270,6 +270,8 @@ std::optional<LaunchPlan> plan_from_json(const std::string& json) {
 AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t workspace,
                           std::uint64_t granularity, std::uint64_t base) {
   constexpr std::uint64_t kAlignment = 256;
+  // Measured: the driver grants smaller reservations elsewhere than asked for.
+  constexpr std::uint64_t kReserveStep = 64ull << 20;
   const auto up = [](std::uint64_t value, std::uint64_t step) { return (value + step - 1) / step * step; };
   AddressLayout layout;
   layout.base = base;
@@ -286,7 +288,7 @@ AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t
     layout.slots.push_back(slot);
     at += slot.mapping_bytes + granularity;
   }
-  layout.reserve_bytes = at - base;
+  layout.reserve_bytes = up(at - base, kReserveStep);
   return layout;
 }
 

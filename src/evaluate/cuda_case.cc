@@ -126,10 +126,7 @@ Result<void> run_references(CudaLink& judge, CudaCase& state, const Binary& refe
   std::vector<Json> summaries;
   state.seed = seed;
   for (int set = 0; set < kCudaSets; ++set) {
-    Json draw = about(state, "draw", set);
-    draw["seed"] = kp::mix64(seed + static_cast<std::uint64_t>(set));
-    const Result<Reply> drawn = trusted(judge.ask(draw, kJudgeTimeout), "the judge");
-    if (!drawn) return tl::unexpected<Error>(drawn.error());
+    KP_TRY(draw_set(judge, state, set));
     Json run = about(state, "reference", set);
     run["cubin"] = reference.cubin;
     run["plan"] = plan;
@@ -153,6 +150,14 @@ Result<void> run_references(CudaLink& judge, CudaCase& state, const Binary& refe
     return fail(ErrorKind::kTask, "the task is degenerate: " + problem + " (case " + state.c->name + ")",
                 "correct the reference, or draw inputs that matter to the result");
   }
+  return {};
+}
+
+Result<void> draw_set(CudaLink& judge, const CudaCase& state, int set) {
+  Json message = about(state, "draw", set);
+  message["seed"] = kp::mix64(state.seed + static_cast<std::uint64_t>(set));
+  const Result<Reply> done = trusted(judge.ask(message, kJudgeTimeout), "the judge");
+  if (!done) return tl::unexpected<Error>(done.error());
   return {};
 }
 

@@ -41,6 +41,10 @@ Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c);
 Result<void> run_references(CudaLink& judge, CudaCase& state, const Binary& reference,
                             std::uint64_t seed, double timeout_s);
 
+// Draws a set's inputs (again): the same seed gives the same bits.
+Result<void> draw_set(CudaLink& judge, const CudaCase& state, int set);
+
+// Varied poison over outputs, workspace and the slack around every tensor.
 Result<void> poison(CudaLink& judge, const CudaCase& state, int set, std::uint64_t key);
 
 // What is wrong with a set's outputs, or nullopt. With `intrusions`, also whether inputs or memory

@@ -236,7 +236,8 @@ CudaEvaluator::Verdict CudaEvaluator::check(const CudaCase& state, double* max_e
   const std::uint64_t random = kp::mix64(settings_.seed + 31 * round_);
   const std::string phase = "checking case " + state.c->name;
   for (int k = 0; k <= kCudaSets; ++k) {
-    const int set = static_cast<int>((random >> 7) + static_cast<std::uint64_t>(k)) % kCudaSets;
+    const auto set = static_cast<int>(((random >> 7) + static_cast<std::uint64_t>(k)) % kCudaSets);
+    KP_TRY(draw_set(*judge_, state, set));  // whoever ran before may have written to the inputs
     const std::uint64_t key = kp::mix64(random + static_cast<std::uint64_t>(k));
     KP_TRY(poison(*judge_, state, set, key));
     for (const Json& message :

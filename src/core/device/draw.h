@@ -40,16 +40,8 @@ KP_DRAW unsigned long long draw_word(unsigned long long key, unsigned long long 
   return mix64(key + 0x9e3779b97f4a7c15ull * (4 * i + lane + 1));
 }
 
-KP_DRAW unsigned float_bits(float value) {
-  unsigned bits;
-  __builtin_memcpy(&bits, &value, 4);
-  return bits;
-}
-KP_DRAW float bits_float(unsigned bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, 4);
-  return value;
-}
+KP_DRAW unsigned float_bits(float value) { return __builtin_bit_cast(unsigned, value); }
+KP_DRAW float bits_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 
 // IEEE 754 binary32 to binary16, round to nearest even.
 KP_DRAW unsigned short to_half(float value) {

@@ -16,8 +16,8 @@
 namespace kernelpro {
 
 // Where candidates' and references' buffers lie, unless the address space there is taken.
-inline constexpr std::uint64_t kCandidateBase = 0x300000000000ull;
-inline constexpr std::uint64_t kReferenceBase = 0x380000000000ull;
+inline constexpr std::uint64_t kCandidateBase = 0x200000000000ull;
+inline constexpr std::uint64_t kReferenceBase = 0x400000000000ull;
 
 Result<std::uint64_t> allocation_granularity(const CudaDriver& cu, CUdevice device);
 
