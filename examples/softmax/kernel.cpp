@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row softmax for a CPU. The structure is fixed here: rows are shared out among threads, and each
-// row is swept three times while it sits in the cache (largest value, exponentials and their sum,
-// scaling). The knobs choose the numbers; the first value of each is the default, and a poor one.
+// Row softmax for a CPU. The structure is fixed here: threads share the rows, and a row goes
+// through three stages: its largest value, its exponentials and their sum, its results. Each stage
+// is a sweep over the row; with OVERLAP = 1 three neighbouring rows share one sweep. The knobs
+// choose the numbers; the first value of each is the default, and a poor one.
 #include <immintrin.h>
+#include <omp.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -15,11 +17,12 @@
 // @knob VEC 1 4 8 16 : vectorize
 // Threads that share the rows.
 // @knob THREADS 1 2 4 8 16 32 64 : threads
-// Vectors in flight in a sweep.
-// @knob UNROLL 1 2 4 : unroll
+// 1: a sweep finds the next row's largest value, computes this row's exponentials and stores the
+// results of the row before, so that memory and arithmetic are busy at the same time.
+// @knob OVERLAP 0 1 : pipeline
 // 1: the result bypasses the cache, so that its old contents are not read first.
 // @knob STREAM 0 1 : streaming
-// Rows that are fetched ahead while this one's exponentials are computed.
+// Rows that are fetched ahead while exponentials are computed.
 // @knob PREFETCH 0 1 2 : pipeline
 
 static_assert(STREAM == 0 || VEC >= 4, "STREAM = 1 stores 4 floats at a time: it needs VEC >= 4");
@@ -49,87 +52,123 @@ inline Vec load(const float* p, int count, float fill) {
   return v;
 }
 
-inline void store(float* p, int count, Vec v, bool stream) {
-  if (count < VEC) {
-    std::memcpy(p, &v, 4 * count);
-  } else if (stream) {
-    __m128 parts[(VEC + 3) / 4];
-    std::memcpy(parts, &v, sizeof v);
-    for (int i = 0; i < VEC / 4; ++i) _mm_stream_ps(p + 4 * i, parts[i]);
-  } else {
+inline void store(float* p, int count, Vec v) {
+  if (count >= VEC) {
     *reinterpret_cast<Vec*>(p) = v;
+  } else {
+    std::memcpy(p, &v, 4 * count);
   }
 }
 
+// Tensors are aligned to 64 bytes; so are whole vectors in a row, unless COLS forbids it.
+inline void store_result(float* p, int count, Vec v) {
+  if (!STREAM || COLS % VEC != 0) return store(p, count, v);
+#if VEC == 16 && defined(__AVX512F__)
+  _mm512_stream_ps(p, v);  // a whole cache line: the cheapest to write
+#elif VEC == 8 && defined(__AVX__)
+  _mm256_stream_ps(p, v);
+#elif VEC >= 4
+  __m128 parts[VEC / 4];
+  std::memcpy(parts, &v, sizeof v);
+  for (int i = 0; i < VEC / 4; ++i) _mm_stream_ps(p + 4 * i, parts[i]);
+#endif
+}
+
+// All elements of v combined, by halves.
 template <class Combine>
-float across(const Vec (&parts)[UNROLL], Combine combine) {
-  float lanes[UNROLL * VEC];
-  std::memcpy(lanes, parts, sizeof lanes);
-  for (int i = 1; i < UNROLL * VEC; ++i) lanes[0] = combine(lanes[0], lanes[i]);
+float across(Vec v, Combine combine) {
+  float lanes[VEC];
+  std::memcpy(lanes, &v, sizeof lanes);
+  for (int half = VEC / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] = combine(lanes[i], lanes[i + half]);
+  }
   return lanes[0];
 }
 
 inline Vec larger(Vec a, Vec b) { return a > b ? a : b; }
 
-// 2^t for t <= 0, to about 2e-7: 2^n times a polynomial for the fraction t - n in [-1/2, 1/2].
+// 2^t for t <= 0, to about 4e-6: 2^n times a polynomial for the fraction t - n in [-1/2, 1/2].
 // Results below 2^-126 are as good as zero.
 inline Vec power_of_two(Vec t) {
   t = larger(Vec{} - 126.0f, t);
   const Vec shifted = t + 12582912.0f;  // adding 1.5 * 2^23 rounds to an integer
   const Vec f = t - (shifted - 12582912.0f);
-  Vec p = 1.3400503e-3f * f + 9.6701057e-3f;
-  p = p * f + 5.5502813e-2f;
-  p = p * f + 2.4022107e-1f;
-  p = p * f + 6.9314718e-1f;
-  p = p * f + 1.0f;
+  Vec p = 9.66636852e-03f * f + 5.59219758e-02f;
+  p = p * f + 2.40223490e-01f;
+  p = p * f + 6.93121045e-01f;
+  p = p * f + 1.00000000e+00f;
   const IntVec bits = __builtin_bit_cast(IntVec, shifted) << 23;  // n, where the exponent is
   return __builtin_bit_cast(Vec, __builtin_bit_cast(IntVec, p) + bits);
 }
 
-// Calls body(first element, elements, u) for each vector of a row; u counts up to UNROLL.
-template <class Body>
-inline void sweep(Body body) {
-  constexpr int kStep = UNROLL * VEC;
-  int i = 0;
-  for (; i + kStep <= COLS; i += kStep) {
-#pragma GCC unroll 8
-    for (int u = 0; u < UNROLL; ++u) body(i + u * VEC, VEC, u);
+struct alignas(64) Line {
+  float at[16];
+};
+
+enum Stages { kLargest = 1, kExponentials = 2, kResults = 4 };
+
+// One thread's work.
+class Softmax {
+ public:
+  explicit Softmax(const Args& args) : args_(args), lines_(COLS / 16 + 1) {}
+
+  void rows(int first, int end) {
+    if (first == end) return;
+    if (OVERLAP == 0) {
+      for (int row = first; row < end; ++row) {
+        sweep<kLargest>(row);
+        sweep<kExponentials>(row);
+        sweep<kResults>(row);
+      }
+    } else {
+      sweep<kLargest>(first - 1);
+      sweep<kLargest | kExponentials>(first);
+      for (int row = first + 1; row < end; ++row) sweep<kLargest | kExponentials | kResults>(row);
+      sweep<kResults>(end);
+    }
   }
-  for (; i < COLS; i += VEC) body(i, COLS - i < VEC ? COLS - i : VEC, 0);
-}
 
-void softmax_row(const float* x, float* y, float* e, bool stream) {
-  Vec largest[UNROLL], sum[UNROLL];
-  for (int u = 0; u < UNROLL; ++u) {
-    largest[u] = Vec{} - INFINITY;
-    sum[u] = Vec{};
+ private:
+  // Exponentials are computed for `row`; the other stages are OVERLAP rows before and behind.
+  template <int stages>
+  void sweep(int row) {
+    const float* next = args_.x + 1ll * COLS * std::min(row + OVERLAP, ROWS - 1);
+    const float* x = args_.x + 1ll * COLS * row;
+    float* y = args_.y + 1ll * COLS * (row - OVERLAP);
+    float* e = lines_[0].at;
+    const float shift = largest_ * kLog2E, scale = scale_;
+    Vec largest = Vec{} - INFINITY, sum{};
+    const auto step = [&](int i, int count) {
+      // All loads come first: a load soon after a store whose address agrees in the last 12 bits,
+      // as those of neighbouring rows often do, has to wait for it.
+      const Vec old = stages & kResults ? load(e + i, count, 0) : Vec{};
+      if (stages & kLargest) largest = larger(largest, load(next + i, count, -INFINITY));
+      if (stages & kExponentials) {
+        if (PREFETCH) __builtin_prefetch(x + i + (OVERLAP + PREFETCH) * COLS, 0, 2);
+        const Vec v = power_of_two(load(x + i, count, -INFINITY) * kLog2E - shift);
+        sum += v;
+        store(e + i, count, v);
+      }
+      if (stages & kResults) store_result(y + i, count, old * scale);
+    };
+    int i = 0;
+    for (; i + VEC <= COLS; i += VEC) step(i, VEC);
+    if (i < COLS) step(i, COLS - i);
+    if (stages & kLargest) largest_ = across(largest, [](float a, float b) { return a > b ? a : b; });
+    if (stages & kExponentials) scale_ = 1 / across(sum, [](float a, float b) { return a + b; });
   }
-  sweep([&](int i, int count, int u) {
-    largest[u] = larger(largest[u], load(x + i, count, -INFINITY));
-  });
-  const float row_largest = across(largest, [](float a, float b) { return a > b ? a : b; });
 
-  sweep([&](int i, int count, int u) {
-    const Vec v = power_of_two(load(x + i, count, -INFINITY) * kLog2E - row_largest * kLog2E);
-    sum[u] += v;
-    if (PREFETCH) __builtin_prefetch(x + PREFETCH * COLS + i, 0, 2);
-    store(e + i, count, v, false);
-  });
-
-  const float scale = 1 / across(sum, [](float a, float b) { return a + b; });
-  sweep([&](int i, int count, int) { store(y + i, count, load(e + i, count, 0) * scale, stream); });
-}
+  const Args& args_;
+  std::vector<Line> lines_;  // exponentials of one row; they stay in the cache
+  float largest_ = 0;     // of the row whose exponentials come next
+  float scale_ = 0;       // 1 / the sum of e_
+};
 
 extern "C" void launch(const Args& args) {
 #pragma omp parallel num_threads(THREADS)
   {
-    std::vector<float> exponentials(COLS);  // of one row; stays in the cache
-#pragma omp for
-    for (int row = 0; row < ROWS; ++row) {
-      float* y = args.y + 1ll * row * COLS;
-      const bool aligned = reinterpret_cast<std::uintptr_t>(y) % 16 == 0;
-      softmax_row(args.x + 1ll * row * COLS, y, exponentials.data(), STREAM && aligned);
-    }
+    const long long thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    Softmax(args).rows(ROWS * thread / threads, ROWS * (thread + 1) / threads);
     if (STREAM) _mm_sfence();
   }
 }

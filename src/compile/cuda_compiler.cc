@@ -27,12 +27,36 @@ namespace kernelpro {
 
 namespace {
 
-// What a candidate's last CUDA error was, for the capture process to ask.
-constexpr const char* kHostFormTail =
-    "\nextern \"C\" const char* kp_last_cuda_error() {\n"
-    "  const cudaError_t kp_error = cudaGetLastError();\n"
-    "  return kp_error == cudaSuccess ? \"\" : cudaGetErrorString(kp_error);\n"
-    "}\n";
+// What the capture process calls: `entry` behind a guard, in the candidate's own object, where its
+// exceptions can be caught and its last CUDA error asked for. Leaves "" or a text in `message`;
+// returns 0, 1 for an exception, 2 for a CUDA error that has nothing to do with capturing.
+std::string guarded_entry(const std::string& entry, const std::string& args) {
+  return R"(
+#include <cstdio>
+#include <exception>
+extern "C" int kp_guarded(const void* args, cudaStream_t stream, char* message, size_t size) {
+  int status = 0;
+  message[0] = 0;
+  try {
+    )" + entry + "(*static_cast<const " + args + R"(*>(args), stream);
+  } catch (const std::exception& error) {
+    snprintf(message, size, "%s", error.what());
+    status = 1;
+  } catch (...) {
+    snprintf(message, size, "an exception of unknown type");
+    status = 1;
+  }
+  const cudaError_t error = cudaGetLastError();
+  if (status == 0 && error != cudaSuccess) {
+    snprintf(message, size, "%s: %s", cudaGetErrorName(error), cudaGetErrorString(error));
+    status = error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread
+                 ? 0
+                 : 2;
+  }
+  return status;
+}
+)";
+}
 
 std::string find_nvcc() {
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
@@ -111,11 +135,11 @@ class CudaCompiler : public Compiler {
   CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override {
     const std::string source = apply_knobs(candidate.source, candidate.knobs);
     if (is_plan_form(candidate.source)) return plan_form(task, c, source);
-    return host_form(task, c, source, "kernel.cu", "launch");
+    return host_form(task, c, source, "kernel.cu", "launch", "Args");
   }
 
   CompileResult compile_reference(const Task& task, const Case& c) override {
-    return host_form(task, c, task.reference_cu, "reference.cu", "reference");
+    return host_form(task, c, task.reference_cu, "reference.cu", "reference", "ReferenceArgs");
   }
 
   std::string describe() const override {
@@ -126,17 +150,18 @@ class CudaCompiler : public Compiler {
 
  private:
   CompileResult host_form(const Task& task, const Case& c, const std::string& source,
-                          const std::string& file, const std::string& entry) {
+                          const std::string& file, const std::string& entry,
+                          const std::string& args) {
     if (nvcc_.empty()) {
       return fail(ErrorKind::kEnvironment, "nvcc was not found, and " + file + " needs it",
                   "install the CUDA toolkit and set CUDA_HOME, or write the kernel in plan form");
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
     const std::string key =
-        hash_hex({"cuda-host-2", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry});
+        hash_hex({"cuda-host-3", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
       KP_TRY(write_file(join(folder, "task.h"), header));
-      KP_TRY(write_file(join(folder, file), source + kHostFormTail));
+      KP_TRY(write_file(join(folder, file), source + guarded_entry(entry, args)));
       return run_nvcc(folder, file, entry);
     });
   }

@@ -37,7 +37,6 @@ Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary, con
   if (!link) return tl::unexpected<Error>(link.error());
   Answer answer = link->ask({{"do", "capture"},
                              {"shared_object", binary.shared_object},
-                             {"entry", entry},
                              {"layout", *parse_json(layout_to_json(layout))}},
                             timeout_s + 5);
   if (const auto* lost = std::get_if<Lost>(&answer)) {
@@ -47,8 +46,8 @@ Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary, con
     if (refusal->rule.empty()) {
       return fail(ErrorKind::kEnvironment, refusal->text, "check `kernelpro doctor`");
     }
-    if (refusal->rule == "no-kernel" || refusal->rule == "exception") {
-      return Captured{Crashed{refusal->text, ""}};
+    for (const char* rule : {"no-kernel", "exception", "cuda-error"}) {
+      if (refusal->rule == rule) return Captured{Crashed{refusal->text, ""}};
     }
     return Captured{Rejected{refusal->rule, refusal->text}};
   }

@@ -194,6 +194,10 @@ CudaEvaluator::Verdict CudaEvaluator::open_worker(const CudaCase& state) {
     for (const Fd& fd : state.memory[static_cast<std::size_t>(set)]) fds.push_back(fd.get());
     answer = worker_->ask({{"do", "memory"}}, kWorkerTimeout, fds);
   }
+  // The driver wants memory behind the addresses of copies and memsets when it builds a graph.
+  if (std::holds_alternative<Reply>(answer)) {
+    answer = worker_->ask({{"do", "bind"}, {"set", 0}}, kWorkerTimeout);
+  }
   const Result<Reply> reply = trusted(std::move(answer), "the worker");
   if (!reply) return tl::unexpected<Error>(reply.error());
   return std::optional<Outcome>();
@@ -241,7 +245,7 @@ CudaEvaluator::Verdict CudaEvaluator::check(const CudaCase& state, double* max_e
     const std::uint64_t key = kp::mix64(random + static_cast<std::uint64_t>(k));
     KP_TRY(poison(*judge_, state, set, key));
     for (const Json& message :
-         {Json{{"do", "load"}, {"subject", "candidate"}}, Json{{"do", "bind"}, {"set", set}},
+         {Json{{"do", "bind"}, {"set", set}}, Json{{"do", "load"}, {"subject", "candidate"}},
           Json{{"do", "run"}, {"subject", "candidate"}, {"key", key}}}) {
       const Answer answer = worker_->ask(message, settings_.timeout_s);
       if (!std::holds_alternative<Reply>(answer)) {

@@ -298,8 +298,8 @@ TEST_F(CudaEvaluatorTest, MemoryThatIsNotTheirs) {
 }
 
 TEST_F(CudaEvaluatorTest, HostCodeHasNoSay) {
-  expect(host_form("", ""), "crashed", "no kernel");
-  expect(host_form(kGood, "k<<<(N + 255) / 256, 4096, 0, s>>>(a.x, a.y);"), "crashed", "invalid");
+  expect(host_form(kGood, ""), "crashed", "no kernel");
+  expect(host_form(kGood, "k<<<(N + 255) / 256, 4096, 0, s>>>(a.x, a.y);"), "crashed", "cudaErrorInvalid");
   expect(host_form(kGood, "throw 42;"), "crashed", "threw");
   expect(host_form(kGood, "for (;;) {}"), "timed-out", "");
   expect(host_form(kGood, "*(volatile int*)nullptr = 1;"), "crashed", "signal 11");

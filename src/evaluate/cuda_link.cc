@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluate/cuda_link.h"
 
+#include <csignal>
+
 #include "base/text.h"
 #include "base/worker_path.h"
 
@@ -11,6 +13,8 @@ constexpr std::int64_t kHostMemory = 16LL << 30;  // resident; a CUDA process ne
 constexpr int kRefusedStatus = 77;                // worker/cuda/capture_sandbox.h
 
 std::string refused_call(const Exit& exit) {
+  // Where the signal is blocked (posix_spawn does that) the kernel ends the process outright.
+  if (exit.kind == Exit::Kind::kSignalled && exit.code == SIGSYS) return "system-call";
   const std::string mark = "kernelpro: refused: ";
   const std::size_t at = exit.output.rfind(mark);
   if (exit.kind != Exit::Kind::kExited || exit.code != kRefusedStatus || at == std::string::npos) {

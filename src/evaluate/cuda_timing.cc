@@ -67,7 +67,9 @@ Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaLin
   bool warm = false;
   double spent_us = 0;
   for (std::uint64_t batch = 0;; ++batch) {
-    const int set = static_cast<int>(kp::mix64(plan.seed + batch) % kCudaSets);
+    // From a start that nobody can know through all sets: what a __device__ variable remembers of
+    // one is wrong for the next.
+    const auto set = static_cast<int>((kp::mix64(plan.seed) + batch) % kCudaSets);
     KP_TRY(poison(judge, state, set, kp::mix64(plan.seed ^ (batch * 2 + 1))));
     Answer bound = worker.ask({{"do", "bind"}, {"set", set}}, plan.timeout_s);
     if (!std::holds_alternative<Reply>(bound)) return TimedOrOutcome{worker_outcome(bound, phase)};

@@ -68,10 +68,20 @@ struct Store::Impl {
   Result<void> open_for_reading();
   Result<void> check(Mode mode);
   Result<std::int64_t> insert(const Candidate& candidate);
+  // A transaction that `add` may have begun already.
+  Result<void> commit(const std::string& doing) {
+    const int code = db.in_transaction() ? db.execute("COMMIT") : SQLITE_OK;
+    if (code != SQLITE_OK) return failed(code, doing);
+    return {};
+  }
+  int begin() { return db.in_transaction() ? SQLITE_OK : db.execute("BEGIN IMMEDIATE"); }
 };
 
 Store::Store() : impl_(std::make_unique<Impl>()) {}
-Store::~Store() = default;
+Store::~Store() {
+  // What was proposed and not evaluated is worth keeping; losing it would do no harm either.
+  if (impl_->db.in_transaction()) impl_->db.execute("COMMIT");
+}
 
 // Built under another name and renamed into place when complete: a run directory either has a whole
 // store or none.
@@ -309,16 +319,15 @@ Result<std::int64_t> Store::Impl::insert(const Candidate& candidate) {
 }
 
 Result<std::vector<std::int64_t>> Store::add(const std::vector<Candidate>& candidates) {
-  int code = impl_->db.execute("BEGIN IMMEDIATE");
-  if (code != SQLITE_OK) return impl_->failed(code, "write candidates");
+  if (const int code = impl_->begin(); code != SQLITE_OK) {
+    return impl_->failed(code, "write candidates");
+  }
   std::vector<std::int64_t> ids;
   for (const Candidate& candidate : candidates) {
     auto id = impl_->insert(candidate);
     if (!id) return tl::unexpected<Error>(std::move(id.error()));
     ids.push_back(*id);
   }
-  code = impl_->db.execute("COMMIT");
-  if (code != SQLITE_OK) return impl_->failed(code, "write candidates");
   return ids;
 }
 
@@ -330,7 +339,7 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
   const std::string evaluation_text = evaluation_to_json(evaluation);
   const std::string evidence_text = evidence_to_json(evidence);
   const std::string diagnosis_text = diagnosis_to_json(diagnosis);
-  int code = db.execute("BEGIN IMMEDIATE");
+  int code = impl_->begin();
   if (code != SQLITE_OK) return impl_->failed(code, doing);
   {
     Statement row = db.prepare(
@@ -350,9 +359,7 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
         db.prepare("INSERT INTO diagnosis VALUES(?, ?)").bind(0, id).bind(1, diagnosis_text).step();
   }
   if (code != SQLITE_DONE) return impl_->failed(code, doing);
-  code = db.execute("COMMIT");
-  if (code != SQLITE_OK) return impl_->failed(code, doing);
-  return {};
+  return impl_->commit(doing);
 }
 
 Result<void> Store::confirm(const StoredConfirmation& confirmation) {
@@ -364,7 +371,7 @@ Result<void> Store::confirm(const StoredConfirmation& confirmation) {
                        .bind(3, text)
                        .step();
   if (code != SQLITE_DONE) return impl_->failed(code, "write the confirmation");
-  return {};
+  return impl_->commit("write the confirmation");
 }
 
 Result<void> Store::save_settings(const std::string& settings_json) {
@@ -372,7 +379,7 @@ Result<void> Store::save_settings(const std::string& settings_json) {
                        .bind(0, settings_json)
                        .step();
   if (code != SQLITE_DONE) return impl_->failed(code, "write the settings");
-  return {};
+  return impl_->commit("write the settings");
 }
 
 }  // namespace kernelpro

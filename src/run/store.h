@@ -61,8 +61,9 @@ class Store {
   Result<std::optional<StoredConfirmation>> confirmation() const;
   double run_seconds() const;  // over all sittings
 
-  // Proposals of one expansion, one transaction; gives their ids. Content hashes are unique: a
-  // known one is left out (id 0).
+  // Proposals of one expansion; gives their ids. Content hashes are unique: a known one is left out
+  // (id 0). They become durable with the next `finish`, `confirm` or with the store's end, in one
+  // transaction: a proposal that a kill loses before anything came of it is made again.
   Result<std::vector<std::int64_t>> add(const std::vector<Candidate>& candidates);
   // The result of one candidate, one transaction. REQUIRES: not yet evaluated.
   Result<void> finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,

@@ -141,8 +141,11 @@ TEST(Store, OneWriterAndReadersBesideIt) {
   ASSERT_TRUE(store->add({candidate(1)}));
   const auto reader = Store::open(dir.path(), Store::Mode::kRead);
   ASSERT_TRUE(reader) << reader.error().text();
+  EXPECT_EQ((*reader)->candidates()->size(), 0u) << "a proposal is stored with its result";
+  ASSERT_TRUE(store->finish(1, correct(9), {}, {}, 0));
   EXPECT_EQ((*reader)->candidates()->size(), 1u);
   ASSERT_TRUE(store->add({candidate(2)})) << "an open reader must not block the writer";
+  ASSERT_TRUE(store->finish(2, correct(8), {}, {}, 0)) << "nor its commits";
   EXPECT_EQ((*reader)->candidates()->size(), 2u);
 }
 
@@ -250,13 +253,15 @@ TEST(Store, AFullDiskLeavesTheStoreWhole) {
       Candidate big = candidate(i);
       big.source += std::string(3000, 'x') + std::to_string(i);
       const auto ids = store->add({big});
-      if (ids) {
+      const auto finished = ids ? store->finish(ids->front(), correct(9), {}, {}, 0)
+                                : tl::unexpected<Error>(ids.error());
+      if (finished) {
         ++stored;
         continue;
       }
-      if (ids.error().kind != ErrorKind::kStore) return 2;
-      if (!contains(ids.error().message, "full") && !contains(ids.error().message, "disk"))
-        return 3;
+      const Error& error = finished.error();
+      if (error.kind != ErrorKind::kStore) return 2;
+      if (!contains(error.message, "full") && !contains(error.message, "disk")) return 3;
       const auto kept = store->candidates();
       if (!kept || kept->size() != stored) return 4;
       store.reset();

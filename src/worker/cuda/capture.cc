@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role cuda-capture: runs a candidate's `launch` once under stream capture, in a process where no
-// tensor has memory, and answers with the launch plan. One candidate per process.
+// tensor has data, and answers with the launch plan. One candidate per process.
 #if KERNELPRO_HAVE_CUDA
 
 #include "worker/cuda/capture.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
-
-#include <exception>
 
 #include "core/protocol.h"
 #include "worker/cuda/capture_sandbox.h"
@@ -20,44 +18,42 @@ namespace kernelpro {
 
 namespace {
 
-using Launch = void (*)(const void* args, CUstream stream);
-using LastError = const char* (*)();
+// kp_guarded of compile/cuda_compiler.cc.
+using Guarded = int (*)(const void* args, CUstream stream, char* message, std::size_t size);
 
 struct Captured {
   CUgraph graph = nullptr;
-  std::string exception;
+  int status = 0;       // 1: an exception; 2: a CUDA error of the candidate's
+  std::string message;  // of that, or its last CUDA error
   CUresult result = CUDA_SUCCESS;
 };
 
-Captured capture(const CudaDriver& cu, Launch launch, const std::vector<std::uint64_t>& args) {
+Captured capture(const CudaDriver& cu, Guarded launch, const std::vector<std::uint64_t>& args) {
   Captured captured;
   CUstream stream = nullptr;
   captured.result = cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   if (captured.result != CUDA_SUCCESS) return captured;
   captured.result = cu.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   if (captured.result != CUDA_SUCCESS) return captured;
-  try {
-    launch(args.data(), stream);
-  } catch (const std::exception& error) {
-    captured.exception = error.what();
-  } catch (...) {
-    captured.exception = "an exception of unknown type";
-  }
+  char message[1024] = "";
+  captured.status = launch(args.data(), stream, message, sizeof message);
+  captured.message = message;
   captured.result = cu.StreamEndCapture(stream, &captured.graph);
   return captured;
 }
 
-void serve(WorkerChannel* channel, const CudaDriver& cu, const WorkerCommand& command) {
+void serve(WorkerChannel* channel, const CudaDriver& cu, CUdevice device,
+           const WorkerCommand& command) {
   const std::optional<AddressLayout> layout = layout_from_json(dump_json(command.json["layout"]));
   if (!layout) return channel->answer_error("the layout cannot be read");
-  Result<AddressRange> range = AddressRange::reserve(cu, layout->base, layout->reserve_bytes);
-  if (!range) return channel->answer_error(range.error());
+  const Result<ScratchMapping> scratch = ScratchMapping::make(cu, device, *layout);
+  if (!scratch) return channel->answer_error(scratch.error());
   if (!enter_capture_sandbox()) return channel->answer_error("seccomp is not to be had here");
 
   void* library = ::dlopen(command.text("shared_object").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return channel->answer_error(std::string("cannot load: ") + ::dlerror());
-  const auto launch = reinterpret_cast<Launch>(::dlsym(library, command.text("entry").c_str()));
-  if (launch == nullptr) return channel->answer_error("there is no " + command.text("entry"), "entry");
+  const auto launch = reinterpret_cast<Guarded>(::dlsym(library, "kp_guarded"));
+  if (launch == nullptr) return channel->answer_error("the object has no entry point", "entry");
 
   // Args is a sequence of pointers: the tensors in order, then the workspace (null without one).
   std::vector<std::uint64_t> args;
@@ -65,15 +61,16 @@ void serve(WorkerChannel* channel, const CudaDriver& cu, const WorkerCommand& co
   if (!layout->has_workspace) args.push_back(0);
 
   const Captured captured = capture(cu, launch, args);
-  const auto last_error = reinterpret_cast<LastError>(::dlsym(library, "kp_last_cuda_error"));
-  const std::string cuda_error = last_error != nullptr ? last_error() : "";
-  if (!captured.exception.empty()) {
-    return channel->answer_error("launch threw: " + captured.exception, "exception");
+  if (captured.status == 1) {
+    return channel->answer_error("launch threw: " + captured.message, "exception");
+  }
+  if (captured.status == 2) {
+    return channel->answer_error("launch ended with " + captured.message, "cuda-error");
   }
   if (captured.result != CUDA_SUCCESS || captured.graph == nullptr) {
     return channel->answer_error(
         "launch cannot be captured: " + cuda_error_text(captured.result) +
-            (cuda_error.empty() ? "" : "; its last CUDA error: " + cuda_error) +
+            (captured.message.empty() ? "" : "; its last CUDA error: " + captured.message) +
             ". Work must go to the stream that launch is given; synchronising, allocating and "
             "other streams that are not joined to it cannot be part of a launch plan",
         "capture");
@@ -81,10 +78,7 @@ void serve(WorkerChannel* channel, const CudaDriver& cu, const WorkerCommand& co
   auto plan = export_graph(cu, captured.graph, *layout);
   if (!plan) return channel->answer_error(plan.error().reason, plan.error().rule);
   if (plan->kernel_count() == 0) {
-    return channel->answer_error("launch launches no kernel" +
-                                     (cuda_error.empty() ? std::string()
-                                                         : "; its last CUDA error: " + cuda_error),
-                                 "no-kernel");
+    return channel->answer_error("launch launches no kernel", "no-kernel");
   }
   channel->answer({{"plan", *parse_json(plan_to_json(*plan))}});
 }
@@ -98,7 +92,7 @@ int cuda_capture(int, char**) {
     if (!context) {
       channel.answer_error(context.error());
     } else {
-      serve(&channel, **cuda_driver(), *command);
+      serve(&channel, **cuda_driver(), context->device(), *command);
     }
   }
   ::_exit(0);  // the candidate's destructors and exit handlers have no say

@@ -119,6 +119,31 @@ Result<Fd> PhysicalMemory::share() const {
   return Fd(fd);
 }
 
+Result<ScratchMapping> ScratchMapping::make(const CudaDriver& cu, CUdevice device,
+                                            const AddressLayout& layout) {
+  ScratchMapping mapping;
+  Result<AddressRange> range = AddressRange::reserve(cu, layout.base, layout.reserve_bytes);
+  if (!range) return tl::unexpected<Error>(range.error());
+  mapping.range_ = std::move(*range);
+  const Result<std::uint64_t> granularity = allocation_granularity(cu, device);
+  if (!granularity) return tl::unexpected<Error>(granularity.error());
+  constexpr int kSizes = 6;  // granularity * 32, 16, ... 1
+  for (int k = kSizes - 1; k >= 0; --k) {
+    Result<PhysicalMemory> chunk = PhysicalMemory::create(cu, device, *granularity << k);
+    if (!chunk) return tl::unexpected<Error>(chunk.error());
+    mapping.chunks_.push_back(std::move(*chunk));
+  }
+  for (const AddressLayout::Slot& slot : layout.slots) {
+    std::uint64_t at = slot.mapping, left = slot.mapping_bytes;
+    for (const PhysicalMemory& chunk : mapping.chunks_) {
+      for (; left >= chunk.bytes(); left -= chunk.bytes(), at += chunk.bytes()) {
+        KP_TRY(mapping.range_.map(device, at, chunk.bytes(), chunk.handle()));
+      }
+    }
+  }
+  return mapping;
+}
+
 }  // namespace kernelpro
 
 #endif

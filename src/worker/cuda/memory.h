@@ -68,6 +68,18 @@ class PhysicalMemory {
   std::uint64_t bytes_ = 0;
 };
 
+// Memory behind every slot of a layout that holds no tensor's data: the runtime refuses to capture
+// copies and memsets of unmapped addresses. Large slots get the same few chunks over and over.
+class ScratchMapping {
+ public:
+  static Result<ScratchMapping> make(const CudaDriver& cu, CUdevice device,
+                                     const AddressLayout& layout);
+
+ private:
+  std::vector<PhysicalMemory> chunks_;  // by size, largest first
+  AddressRange range_;                  // unmapped before the chunks are released
+};
+
 }  // namespace kernelpro
 
 #endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far the loop gets on the examples, against what the machine can do, measured in one run:
+//   bench_figures cpu|cuda [EVALUATIONS] [EXAMPLE...]      from the project's folder
+// Each row: an example optimised from its default knobs, by the embedded tuner. The yardstick is
+// the measured copy bandwidth, or for matmul on the cpu OpenBLAS's sgemm on the same threads,
+// measured before and after. Ceilings are measured anew. Exit status 1 when a figure is missed.
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/statistics.h"
+#include "base/text.h"
+#include "run/run.h"
+#include "run/store.h"
+#include "task/loader.h"
+
+namespace {
+
+using namespace kernelpro;
+
+struct Figure {
+  const char* example;
+  TargetKind target;
+  bool blas;         // yardstick: OpenBLAS instead of copy bandwidth
+  double start_max;  // the start's share of the yardstick has to be below
+  double end_min;    // the end's has to reach
+};
+
+constexpr Figure kFigures[] = {
+    {"matmul", TargetKind::kCpu, true, 0.125, 0.50},
+    {"softmax", TargetKind::kCpu, false, 0.175, 0.70},
+    {"layernorm", TargetKind::kCpu, false, 0.175, 0.70},
+    {"softmax", TargetKind::kCuda, false, 0.425, 0.85},
+    {"layernorm", TargetKind::kCuda, false, 0.425, 0.85},
+};
+
+// Median microseconds of sgemm n^3, or 0 when there is no OpenBLAS.
+double openblas_us(int n, int threads) {
+  void* library = ::dlopen("libopenblas.so.0", RTLD_NOW);
+  if (library == nullptr) return 0;
+  using SetThreads = void (*)(int);
+  using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int,
+                         float, float*, int);
+  const auto set_threads = reinterpret_cast<SetThreads>(::dlsym(library, "openblas_set_num_threads"));
+  const auto sgemm = reinterpret_cast<Sgemm>(::dlsym(library, "cblas_sgemm"));
+  if (set_threads == nullptr || sgemm == nullptr) return 0;
+  set_threads(threads);
+  const auto count = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+  std::vector<float> a(count), b(count), c(count);
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (float& v : a) v = normal(random);
+  for (float& v : b) v = normal(random);
+  std::vector<double> times;
+  constexpr int kRowMajor = 101, kNoTranspose = 111;
+  for (int i = 0; i < 45; ++i) {
+    const std::int64_t start = real_clock().now_ns();
+    sgemm(kRowMajor, kNoTranspose, kNoTranspose, n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(), n);
+    if (i >= 5) times.push_back(static_cast<double>(real_clock().now_ns() - start) * 1e-3);
+  }
+  return median(times);
+}
+
+struct Row {
+  double start_us = 0, end_us = 0, yardstick_us = 0;
+  RunResult result;
+  std::string machine, versions, knobs;
+};
+
+Result<Row> measure(const Figure& figure, int evaluations, const std::string& folder) {
+  const Result<Task> task = load_task(join("examples", figure.example));
+  if (!task) return tl::unexpected<Error>(task.error());
+  RunSettings settings;
+  settings.directory = folder;
+  settings.target = figure.target;
+  settings.max_evaluations = evaluations;
+  settings.near_ceiling = 0;
+  Row row;
+  const double before = figure.blas ? openblas_us(1024, 2) : 0;
+  const Result<RunResult> result = optimize(*task, settings, nullptr);
+  if (!result) return tl::unexpected<Error>(result.error());
+  row.result = *result;
+  const auto store = Store::open(folder, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(store.error());
+  const auto header = (*store)->header();
+  const auto candidates = (*store)->candidates();
+  if (!header || !candidates) return tl::unexpected<Error>((header ? candidates.error() : header.error()));
+  row.machine = header->machine.name;
+  row.versions = header->machine.versions;
+  for (const StoredCandidate& c : *candidates) {
+    if (c.known.id == 1) row.start_us = score_us(c.known.evaluation);
+    if (c.known.id == result->best) row.knobs = knobs_to_text(c.known.candidate.knobs);
+  }
+  row.end_us = result->best_us;
+  row.yardstick_us = result->fraction_of_ceiling * result->best_us;
+  if (figure.blas) {
+    row.yardstick_us = before > 0 ? median({before, openblas_us(1024, 2)}) : 0;
+    if (row.yardstick_us == 0) {
+      return fail(ErrorKind::kEnvironment, "OpenBLAS was not found", "run `make bench`, or apt-get install libopenblas-dev");
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto target = target_from_name(argc > 1 ? argv[1] : "cpu");
+  if (!target) {
+    std::fprintf(stderr, "usage: bench_figures cpu|cuda [EVALUATIONS] [EXAMPLE...]\n");
+    return 2;
+  }
+  const int evaluations = argc > 2 ? std::atoi(argv[2]) : 60;
+  const TempDir runs;
+  const TempDir cache;  // ceilings are measured in this run
+  ::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1);
+  const char* keep = std::getenv("KERNELPRO_BENCH_RUNS");  // where to leave the runs' folders
+  int missed = 0;
+  std::string machine;
+  std::printf("| example | yardstick | start | of it | end | of it | wanted | speed-up (95 %%) | evaluations | own ms/evaluation | knobs |\n");
+  std::printf("|---|---|---|---|---|---|---|---|---|---|---|\n");
+  for (const Figure& figure : kFigures) {
+    bool wanted = figure.target == *target && argc <= 3;
+    for (int i = 3; i < argc; ++i) {
+      wanted = wanted || (figure.target == *target && std::string(argv[i]) == figure.example);
+    }
+    if (!wanted) continue;
+    const std::string folder = join(keep != nullptr ? keep : runs.path(), std::string(figure.example) + "-" + argv[1]);
+    const Result<Row> row = measure(figure, evaluations, folder);
+    if (!row) {
+      std::fprintf(stderr, "bench_figures: %s: %s\n", figure.example, row.error().text().c_str());
+      return static_cast<int>(row.error().kind);
+    }
+    const double start = row->yardstick_us / row->start_us, end = row->yardstick_us / row->end_us;
+    const bool ok = start < figure.start_max && end >= figure.end_min;
+    if (!ok) ++missed;
+    machine = row->machine + (row->versions.empty() ? "" : ", " + row->versions);
+    std::printf("| %s | %s %s | %s | %.1f %% | %s | %.1f %% | >= %.0f %% %s | %.2fx (%.2f-%.2f) | %d | %.2f | %s |\n",
+                figure.example, figure.blas ? "OpenBLAS sgemm" : "copy", human_us(row->yardstick_us).c_str(),
+                human_us(row->start_us).c_str(), 100 * start, human_us(row->end_us).c_str(), 100 * end,
+                100 * figure.end_min, ok ? "yes" : "NO", row->result.speedup, row->result.speedup_low,
+                row->result.speedup_high, row->result.evaluations, row->result.own_ms_per_evaluation,
+                row->knobs.c_str());
+    std::fflush(stdout);
+  }
+  std::printf("\nmachine: %s; %s\n", machine.c_str(), utc_now().c_str());
+  return missed == 0 ? 0 : 1;
+}
