@@ -48,7 +48,8 @@ double openblas_us(int n, int threads) {
   using SetThreads = void (*)(int);
   using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int,
                          float, float*, int);
-  const auto set_threads = reinterpret_cast<SetThreads>(::dlsym(library, "openblas_set_num_threads"));
+  const auto set_threads =
+      reinterpret_cast<SetThreads>(::dlsym(library, "openblas_set_num_threads"));
   const auto sgemm = reinterpret_cast<Sgemm>(::dlsym(library, "cblas_sgemm"));
   if (set_threads == nullptr || sgemm == nullptr) return 0;
   set_threads(threads);
@@ -62,7 +63,8 @@ double openblas_us(int n, int threads) {
   constexpr int kRowMajor = 101, kNoTranspose = 111;
   for (int i = 0; i < 45; ++i) {
     const std::int64_t start = real_clock().now_ns();
-    sgemm(kRowMajor, kNoTranspose, kNoTranspose, n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(), n);
+    sgemm(kRowMajor, kNoTranspose, kNoTranspose, n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(),
+          n);
     if (i >= 5) times.push_back(static_cast<double>(real_clock().now_ns() - start) * 1e-3);
   }
   return median(times);
@@ -91,7 +93,8 @@ Result<Row> measure(const Figure& figure, int evaluations, const std::string& fo
   if (!store) return tl::unexpected<Error>(store.error());
   const auto header = (*store)->header();
   const auto candidates = (*store)->candidates();
-  if (!header || !candidates) return tl::unexpected<Error>((header ? candidates.error() : header.error()));
+  if (!header || !candidates)
+    return tl::unexpected<Error>((header ? candidates.error() : header.error()));
   row.machine = header->machine.name;
   row.versions = header->machine.versions;
   for (const StoredCandidate& c : *candidates) {
@@ -103,7 +106,8 @@ Result<Row> measure(const Figure& figure, int evaluations, const std::string& fo
   if (figure.blas) {
     row.yardstick_us = before > 0 ? median({before, openblas_us(1024, 2)}) : 0;
     if (row.yardstick_us == 0) {
-      return fail(ErrorKind::kEnvironment, "OpenBLAS was not found", "run `make bench`, or apt-get install libopenblas-dev");
+      return fail(ErrorKind::kEnvironment, "OpenBLAS was not found",
+                  "run `make bench`, or apt-get install libopenblas-dev");
     }
   }
   return row;
@@ -124,7 +128,9 @@ int main(int argc, char** argv) {
   const char* keep = std::getenv("KERNELPRO_BENCH_RUNS");  // where to leave the runs' folders
   int missed = 0;
   std::string machine;
-  std::printf("| example | yardstick | start | of it | end | of it | wanted | speed-up (95 %%) | evaluations | own ms/evaluation | knobs |\n");
+  std::printf(
+      "| example | yardstick | start | of it | end | of it | wanted | speed-up (95 %%) | "
+      "evaluations | own ms/evaluation | knobs |\n");
   std::printf("|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const Figure& figure : kFigures) {
     bool wanted = figure.target == *target && argc <= 3;
@@ -132,7 +138,8 @@ int main(int argc, char** argv) {
       wanted = wanted || (figure.target == *target && std::string(argv[i]) == figure.example);
     }
     if (!wanted) continue;
-    const std::string folder = join(keep != nullptr ? keep : runs.path(), std::string(figure.example) + "-" + argv[1]);
+    const std::string folder =
+        join(keep != nullptr ? keep : runs.path(), std::string(figure.example) + "-" + argv[1]);
     const Result<Row> row = measure(figure, evaluations, folder);
     if (!row) {
       std::fprintf(stderr, "bench_figures: %s: %s\n", figure.example, row.error().text().c_str());
@@ -142,12 +149,14 @@ int main(int argc, char** argv) {
     const bool ok = start < figure.start_max && end >= figure.end_min;
     if (!ok) ++missed;
     machine = row->machine + (row->versions.empty() ? "" : ", " + row->versions);
-    std::printf("| %s | %s %s | %s | %.1f %% | %s | %.1f %% | >= %.0f %% %s | %.2fx (%.2f-%.2f) | %d | %.2f | %s |\n",
-                figure.example, figure.blas ? "OpenBLAS sgemm" : "copy", human_us(row->yardstick_us).c_str(),
-                human_us(row->start_us).c_str(), 100 * start, human_us(row->end_us).c_str(), 100 * end,
-                100 * figure.end_min, ok ? "yes" : "NO", row->result.speedup, row->result.speedup_low,
-                row->result.speedup_high, row->result.evaluations, row->result.own_ms_per_evaluation,
-                row->knobs.c_str());
+    std::printf(
+        "| %s | %s %s | %s | %.1f %% | %s | %.1f %% | >= %.0f %% %s | %.2fx (%.2f-%.2f) | %d | "
+        "%.2f | %s |\n",
+        figure.example, figure.blas ? "OpenBLAS sgemm" : "copy",
+        human_us(row->yardstick_us).c_str(), human_us(row->start_us).c_str(), 100 * start,
+        human_us(row->end_us).c_str(), 100 * end, 100 * figure.end_min, ok ? "yes" : "NO",
+        row->result.speedup, row->result.speedup_low, row->result.speedup_high,
+        row->result.evaluations, row->result.own_ms_per_evaluation, row->knobs.c_str());
     std::fflush(stdout);
   }
   std::printf("\nmachine: %s; %s\n", machine.c_str(), utc_now().c_str());

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer norm for a CPU. The structure is fixed here: rows are shared out among threads, and each
-// row is swept three times while it sits in the cache (mean, variance, result). The knobs choose
-// the numbers; the first value of each is the default, and a poor one.
+// Layer norm for a CPU. The structure is fixed here: threads share the rows, and a row goes through
+// two stages: its mean and variance, its results. Each stage is a sweep over the row; with
+// OVERLAP = 1 two neighbouring rows share one sweep. The knobs choose the numbers; the first value
+// of each is the default, and a poor one.
 #include <immintrin.h>
+#include <omp.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 
 #include "task.h"
@@ -14,12 +16,13 @@
 // @knob VEC 1 4 8 16 : vectorize
 // Threads that share the rows.
 // @knob THREADS 1 2 4 8 16 32 64 : threads
-// Vectors in flight in a sweep.
-// @knob UNROLL 1 2 4 : unroll
+// 1: a sweep takes the mean and variance of one row and stores the results of the row before, so
+// that memory and arithmetic are busy at the same time.
+// @knob OVERLAP 0 1 : pipeline
 // 1: the result bypasses the cache, so that its old contents are not read first.
 // @knob STREAM 0 1 : streaming
-// Rows that are fetched ahead while this one's variance is computed.
-// @knob PREFETCH 0 1 2 : pipeline
+// 1: another row is fetched ahead while a mean and variance are computed.
+// @knob PREFETCH 0 1 : pipeline
 
 static_assert(STREAM == 0 || VEC >= 4, "STREAM = 1 stores 4 floats at a time: it needs VEC >= 4");
 
@@ -45,64 +48,99 @@ inline Vec load(const float* p, int count, float fill = 0) {
   return v;
 }
 
-inline void store(float* p, int count, Vec v, bool stream) {
-  if (count < VEC) {
-    std::memcpy(p, &v, 4 * count);
-  } else if (stream) {
-    __m128 parts[(VEC + 3) / 4];
-    std::memcpy(parts, &v, sizeof v);
-    for (int i = 0; i < VEC / 4; ++i) _mm_stream_ps(p + 4 * i, parts[i]);
-  } else {
+inline void store(float* p, int count, Vec v) {
+  if (count >= VEC) {
     *reinterpret_cast<Vec*>(p) = v;
+  } else {
+    std::memcpy(p, &v, 4 * count);
   }
 }
 
-// Calls body(first element, elements, u) for each vector of a row; u counts up to UNROLL.
-template <class Body>
-inline void sweep(Body body) {
-  constexpr int kStep = UNROLL * VEC;
-  int i = 0;
-  for (; i + kStep <= COLS; i += kStep) {
-#pragma GCC unroll 8
-    for (int u = 0; u < UNROLL; ++u) body(i + u * VEC, VEC, u);
-  }
-  for (; i < COLS; i += VEC) body(i, COLS - i < VEC ? COLS - i : VEC, 0);
+// Tensors are aligned to 64 bytes; so are whole vectors in a row, unless COLS forbids it.
+inline void store_result(float* p, int count, Vec v) {
+  if (!STREAM || COLS % VEC != 0) return store(p, count, v);
+#if VEC == 16 && defined(__AVX512F__)
+  _mm512_stream_ps(p, v);  // a whole cache line: the cheapest to write
+#elif VEC == 8 && defined(__AVX__)
+  _mm256_stream_ps(p, v);
+#elif VEC >= 4
+  __m128 parts[VEC / 4];
+  std::memcpy(parts, &v, sizeof v);
+  for (int i = 0; i < VEC / 4; ++i) _mm_stream_ps(p + 4 * i, parts[i]);
+#endif
 }
 
-inline float total(const Vec (&parts)[UNROLL]) {
-  float lanes[UNROLL * VEC], sum = 0;
-  std::memcpy(lanes, parts, sizeof lanes);
+inline float total(Vec v) {
+  float lanes[VEC], sum = 0;
+  std::memcpy(lanes, &v, sizeof lanes);
   for (const float lane : lanes) sum += lane;
   return sum;
 }
 
-void normalise_row(const float* x, const float* weight, const float* bias, float* y, bool stream) {
-  Vec sum[UNROLL]{}, squares[UNROLL]{};
-  sweep([&](int i, int count, int u) { sum[u] += load(x + i, count); });
-  const float mean = total(sum) / COLS;
+enum Stages { kStatistics = 1, kResults = 2 };
 
-  sweep([&](int i, int count, int u) {
-    const Vec d = load(x + i, count, mean) - mean;
-    squares[u] += d * d;
-    if (PREFETCH) __builtin_prefetch(x + PREFETCH * COLS + i, 0, 2);
-  });
-  const float scale = 1 / std::sqrt(total(squares) / COLS + 1e-5f);
+// One thread's work.
+class LayerNorm {
+ public:
+  explicit LayerNorm(const Args& args) : args_(args) {}
 
-  sweep([&](int i, int count, int) {
-    const Vec d = (load(x + i, count) - mean) * scale;
-    store(y + i, count, d * load(weight + i, count) + load(bias + i, count), stream);
-  });
-}
+  void rows(int first, int end) {
+    if (first == end) return;
+    if (OVERLAP == 0) {
+      for (int row = first; row < end; ++row) {
+        sweep<kStatistics>(row);
+        sweep<kResults>(row);
+      }
+    } else {
+      sweep<kStatistics>(first);
+      for (int row = first + 1; row < end; ++row) sweep<kStatistics | kResults>(row);
+      sweep<kResults>(end);
+    }
+  }
+
+ private:
+  // Statistics are taken of `row`; results are those of the row OVERLAP before.
+  template <int stages>
+  void sweep(int row) {
+    const float* x = args_.x + 1ll * COLS * row;
+    const float* old = x - OVERLAP * COLS;
+    const float *weight = args_.weight, *bias = args_.bias;
+    float* y = args_.y + 1ll * COLS * (row - OVERLAP);
+    const float mean = mean_, scale = scale_;
+    // Distances from an element of the row are small: few digits cancel in the variance.
+    const float origin = stages & kStatistics ? x[0] : 0;
+    Vec sum{}, squares{};
+    const auto step = [&](int i, int count) {
+      if (stages & kStatistics) {
+        if (PREFETCH) __builtin_prefetch(x + i + COLS, 0, 2);
+        const Vec d = load(x + i, count, origin) - origin;
+        sum += d;
+        squares += d * d;
+      }
+      if (stages & kResults) {
+        const Vec d = (load(old + i, count) - mean) * scale;
+        store_result(y + i, count, d * load(weight + i, count) + load(bias + i, count));
+      }
+    };
+    int i = 0;
+    for (; i + VEC <= COLS; i += VEC) step(i, VEC);
+    if (i < COLS) step(i, COLS - i);
+    if (stages & kStatistics) {
+      const float shift = total(sum) / COLS;
+      mean_ = origin + shift;
+      scale_ = 1 / std::sqrt(std::max(total(squares) / COLS - shift * shift, 0.0f) + 1e-5f);
+    }
+  }
+
+  const Args& args_;
+  float mean_ = 0, scale_ = 0;  // of the row whose results come next
+};
 
 extern "C" void launch(const Args& args) {
 #pragma omp parallel num_threads(THREADS)
   {
-#pragma omp for
-    for (int row = 0; row < ROWS; ++row) {
-      const long long at = 1ll * row * COLS;
-      const bool aligned = reinterpret_cast<std::uintptr_t>(args.y + at) % 16 == 0;
-      normalise_row(args.x + at, args.weight, args.bias, args.y + at, STREAM && aligned);
-    }
+    const long long thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    LayerNorm(args).rows(ROWS * thread / threads, ROWS * (thread + 1) / threads);
     if (STREAM) _mm_sfence();
   }
 }

@@ -22,8 +22,8 @@
 // @knob OVERLAP 0 1 : pipeline
 // 1: the result bypasses the cache, so that its old contents are not read first.
 // @knob STREAM 0 1 : streaming
-// Rows that are fetched ahead while exponentials are computed.
-// @knob PREFETCH 0 1 2 : pipeline
+// 1: another row is fetched ahead while exponentials are computed.
+// @knob PREFETCH 0 1 : pipeline
 
 static_assert(STREAM == 0 || VEC >= 4, "STREAM = 1 stores 4 floats at a time: it needs VEC >= 4");
 
@@ -96,7 +96,7 @@ inline Vec power_of_two(Vec t) {
   Vec p = 9.66636852e-03f * f + 5.59219758e-02f;
   p = p * f + 2.40223490e-01f;
   p = p * f + 6.93121045e-01f;
-  p = p * f + 1.00000000e+00f;
+  p = p * f + 1.0f;
   const IntVec bits = __builtin_bit_cast(IntVec, shifted) << 23;  // n, where the exponent is
   return __builtin_bit_cast(Vec, __builtin_bit_cast(IntVec, p) + bits);
 }
@@ -144,7 +144,7 @@ class Softmax {
       const Vec old = stages & kResults ? load(e + i, count, 0) : Vec{};
       if (stages & kLargest) largest = larger(largest, load(next + i, count, -INFINITY));
       if (stages & kExponentials) {
-        if (PREFETCH) __builtin_prefetch(x + i + (OVERLAP + PREFETCH) * COLS, 0, 2);
+        if (PREFETCH) __builtin_prefetch(x + i + (OVERLAP + 1) * COLS, 0, 2);
         const Vec v = power_of_two(load(x + i, count, -INFINITY) * kLog2E - shift);
         sum += v;
         store(e + i, count, v);
@@ -154,14 +154,16 @@ class Softmax {
     int i = 0;
     for (; i + VEC <= COLS; i += VEC) step(i, VEC);
     if (i < COLS) step(i, COLS - i);
-    if (stages & kLargest) largest_ = across(largest, [](float a, float b) { return a > b ? a : b; });
+    if (stages & kLargest) {
+      largest_ = across(largest, [](float a, float b) { return a > b ? a : b; });
+    }
     if (stages & kExponentials) scale_ = 1 / across(sum, [](float a, float b) { return a + b; });
   }
 
   const Args& args_;
   std::vector<Line> lines_;  // exponentials of one row; they stay in the cache
-  float largest_ = 0;     // of the row whose exponentials come next
-  float scale_ = 0;       // 1 / the sum of e_
+  float largest_ = 0;        // of the row whose exponentials come next
+  float scale_ = 0;          // 1 / the sum of lines_
 };
 
 extern "C" void launch(const Args& args) {

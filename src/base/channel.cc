@@ -47,7 +47,8 @@ ChannelState wait_for(int fd, short events, const Deadline& deadline) {
 std::pair<Channel, Fd> Channel::pair() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    throw Fatal({ErrorKind::kEnvironment, std::string("cannot make a socket pair: ") + std::strerror(errno),
+    throw Fatal({ErrorKind::kEnvironment,
+                 std::string("cannot make a socket pair: ") + std::strerror(errno),
                  "raise the limit on open files (ulimit -n)"});
   }
   return {Channel(Fd(ends[0])), Fd(ends[1])};

@@ -7,9 +7,8 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
-
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace kernelpro {
 
@@ -52,13 +51,12 @@ class Fatal : public std::runtime_error {
 
 }  // namespace kernelpro
 
-#define KP_ASSERT(cond)                                                        \
-  ((cond) ? static_cast<void>(0)                                               \
-          : ::kernelpro::assertion_failed(#cond, __FILE__, __LINE__))
+#define KP_ASSERT(cond) \
+  ((cond) ? static_cast<void>(0) : ::kernelpro::assertion_failed(#cond, __FILE__, __LINE__))
 
 // Returns the error of `expr` from the enclosing function, or goes on.
-#define KP_TRY(expr)                                                           \
-  do {                                                                         \
-    if (auto kp_try_result = (expr); !kp_try_result)                           \
+#define KP_TRY(expr)                                                               \
+  do {                                                                             \
+    if (auto kp_try_result = (expr); !kp_try_result)                               \
       return tl::unexpected<::kernelpro::Error>(std::move(kp_try_result.error())); \
   } while (0)

@@ -33,7 +33,8 @@ std::string absolute(const std::string& path);
 std::string executable_dir();
 // First hit of `name` on PATH, or "".
 std::string find_program(const std::string& name);
-// $KERNELPRO_CACHE, else $XDG_CACHE_HOME/kernelpro, else ~/.cache/kernelpro, else a folder in TMPDIR.
+// $KERNELPRO_CACHE, else $XDG_CACHE_HOME/kernelpro, else ~/.cache/kernelpro, else a folder in
+// TMPDIR.
 std::string cache_dir();
 
 // A folder in TMPDIR that is removed with the object.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
 
+#include <xxhash.h>
+
 #include <cinttypes>
 #include <cstdio>
-
-#include <xxhash.h>
 
 namespace kernelpro {
 

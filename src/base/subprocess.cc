@@ -82,7 +82,8 @@ Result<Started> spawn(const Command& command, int channel_end) {
 
   const pid_t pid = ::fork();
   if (pid < 0) {
-    return fail(ErrorKind::kEnvironment, std::string("cannot start a process: ") + std::strerror(errno),
+    return fail(ErrorKind::kEnvironment,
+                std::string("cannot start a process: ") + std::strerror(errno),
                 "free memory or raise the limit on processes (ulimit -u)");
   }
   if (pid == 0) {
@@ -278,8 +279,8 @@ std::optional<Frame> Child::receive(double timeout_s) {
       return std::nullopt;
     }
     pollfd polled[2] = {{channel_.fd(), POLLIN, 0}, {output_.get(), POLLIN, 0}};
-    const int step = static_cast<int>(
-        1 + 1e3 * std::min(left, limits_.memory_bytes > 0 ? kWatchStep : 1.0));
+    const int step =
+        static_cast<int>(1 + 1e3 * std::min(left, limits_.memory_bytes > 0 ? kWatchStep : 1.0));
     ::poll(polled, output_.valid() ? 2 : 1, step);
     if (output_.valid() && polled[1].revents != 0) drain();
     if (verdict_) return std::nullopt;

@@ -18,16 +18,16 @@ namespace kernelpro {
 
 struct Limits {
   double wall_seconds = 60;
-  std::int64_t output_kept = 256 << 10;     // bytes of stdout+stderr that are kept
-  std::int64_t output_killed = 16 << 20;    // bytes after which the child is ended
-  std::int64_t memory_bytes = 0;            // resident memory of the process; 0 = unwatched
+  std::int64_t output_kept = 256 << 10;   // bytes of stdout+stderr that are kept
+  std::int64_t output_killed = 16 << 20;  // bytes after which the child is ended
+  std::int64_t memory_bytes = 0;          // resident memory of the process; 0 = unwatched
 };
 
 struct Command {
   std::vector<std::string> argv;
-  std::string cwd;                   // empty: ours
-  std::vector<std::string> env;      // "NAME=value", added to ours
-  std::vector<std::string> unset;    // names removed from ours
+  std::string cwd;                 // empty: ours
+  std::vector<std::string> env;    // "NAME=value", added to ours
+  std::vector<std::string> unset;  // names removed from ours
   Limits limits;
 };
 
@@ -35,11 +35,11 @@ struct Command {
 struct Exit {
   enum class Kind { kExited, kSignalled, kTimedOut, kFlooded, kOutOfMemory };
   Kind kind = Kind::kExited;
-  int code = 0;               // exit status or signal number
+  int code = 0;  // exit status or signal number
   double wall_seconds = 0;
   double cpu_seconds = 0;
   std::int64_t max_rss_bytes = 0;
-  std::string output;         // stdout and stderr interleaved, clipped to output_kept, printable
+  std::string output;  // stdout and stderr interleaved, clipped to output_kept, printable
   bool ok() const { return kind == Kind::kExited && code == 0; }
   // "ended by signal 11 (Segmentation fault)", "ran longer than 10.0 s and was ended", ...
   std::string describe(const Limits& limits) const;

@@ -83,9 +83,9 @@ std::string clip(std::string_view text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   std::string_view head = text.substr(0, max_bytes);
   const std::size_t line_end = head.rfind('\n');
-  if (line_end != std::string_view::npos && line_end > max_bytes / 2) head = head.substr(0, line_end);
-  return std::string(head) + "\n... (" + std::to_string(text.size() - head.size()) +
-         " more bytes)";
+  if (line_end != std::string_view::npos && line_end > max_bytes / 2)
+    head = head.substr(0, line_end);
+  return std::string(head) + "\n... (" + std::to_string(text.size() - head.size()) + " more bytes)";
 }
 
 namespace {
@@ -93,8 +93,12 @@ namespace {
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
-  const std::size_t n = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3
-                        : lead < 0xf5 ? 4 : 0;
+  const std::size_t n = lead < 0x80   ? 1
+                        : lead < 0xc2 ? 0
+                        : lead < 0xe0 ? 2
+                        : lead < 0xf0 ? 3
+                        : lead < 0xf5 ? 4
+                                      : 0;
   if (n == 0 || n > text.size()) return 0;
   for (std::size_t i = 1; i < n; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
@@ -137,7 +141,10 @@ std::string scaled(double value, const char* const* units, int count, double ste
     ++i;
   }
   char buffer[64];
-  std::snprintf(buffer, sizeof buffer, "%.*f %s", std::fabs(value) < 10 ? 2 : std::fabs(value) < 100 ? 1 : 0,
+  std::snprintf(buffer, sizeof buffer, "%.*f %s",
+                std::fabs(value) < 10    ? 2
+                : std::fabs(value) < 100 ? 1
+                                         : 0,
                 value, units[i]);
   return buffer;
 }

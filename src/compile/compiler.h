@@ -31,9 +31,9 @@ class Compiler {
 };
 
 struct CompileSettings {
-  std::string cache_dir;        // base/files.h cache_dir() when empty
+  std::string cache_dir;  // base/files.h cache_dir() when empty
   double timeout_s = 60;
-  std::string cuda_arch;        // "sm_90a"; cuda only
+  std::string cuda_arch;  // "sm_90a"; cuda only
   // Text of task.h; run/ passes kernelpro::task_header (task/header.h), which compile/ may not
   // include. Required.
   std::function<std::string(const Task&, const Case&, TargetKind)> task_header;

@@ -38,7 +38,8 @@ extern "C" int kp_guarded(const void* args, cudaStream_t stream, char* message, 
   int status = 0;
   message[0] = 0;
   try {
-    )" + entry + "(*static_cast<const " + args + R"(*>(args), stream);
+    )" + entry +
+         "(*static_cast<const " + args + R"(*>(args), stream);
   } catch (const std::exception& error) {
     snprintf(message, size, "%s", error.what());
     status = 1;
@@ -173,12 +174,27 @@ class CudaCompiler : public Compiler {
     command.cwd = folder;
     command.env = {"LC_ALL=C", "TMPDIR=" + folder};
     command.limits.wall_seconds = settings_.timeout_s;
-    command.argv = {nvcc_,     "-std=c++20",          "-O3",        "-lineinfo",
-                    gencode(settings_.cuda_arch),     "-Xptxas",    "-v",
-                    "-shared", "-Xcompiler",          "-fPIC",      "-Xcompiler",
-                    "-fdiagnostics-color=never",      "-Xlinker",   "--no-undefined",
-                    "--keep",  "--keep-dir",          ".",          "-I.",
-                    "-o",      "kernel.so",           file};
+    command.argv = {nvcc_,
+                    "-std=c++20",
+                    "-O3",
+                    "-lineinfo",
+                    gencode(settings_.cuda_arch),
+                    "-Xptxas",
+                    "-v",
+                    "-shared",
+                    "-Xcompiler",
+                    "-fPIC",
+                    "-Xcompiler",
+                    "-fdiagnostics-color=never",
+                    "-Xlinker",
+                    "--no-undefined",
+                    "--keep",
+                    "--keep-dir",
+                    ".",
+                    "-I.",
+                    "-o",
+                    "kernel.so",
+                    file};
     const Result<Exit> exit = run(command);
     if (!exit) return tl::unexpected<Error>(exit.error());
     const std::string cubin = join(folder, stem + ".cubin");
@@ -187,7 +203,8 @@ class CudaCompiler : public Compiler {
     sweep(folder, {basename(object), basename(cubin), file, "task.h"});
     std::string log = trim_diagnostics(without_ptxas_info(exit->output), {folder});
     if (!made) {
-      if (exit->kind != Exit::Kind::kExited) log = "nvcc " + exit->describe(command.limits) + "\n" + log;
+      if (exit->kind != Exit::Kind::kExited)
+        log = "nvcc " + exit->describe(command.limits) + "\n" + log;
       return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited};
     }
     Binary binary;

@@ -22,7 +22,8 @@ std::string header(const Task&, const Case& c, TargetKind) {
          "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n#endif\n" +
          std::string(embedded::plan_vocabulary) +
          "namespace arg {\nconstexpr kp::Address<const float> x{0, 0};\n"
-         "constexpr kp::Address<float> y{1, 0};\nconstexpr kp::Address<void> workspace{-1, 0};\n}\n";
+         "constexpr kp::Address<float> y{1, 0};\nconstexpr kp::Address<void> workspace{-1, "
+         "0};\n}\n";
 }
 
 class CudaCompilerTest : public ::testing::Test {
@@ -119,14 +120,17 @@ TEST_F(CudaCompilerTest, TheCacheGivesTheSamePlanBack) {
 }
 
 TEST_F(CudaCompilerTest, PlanFormMistakesAreNamed) {
-  const std::string wrong_count = log(compile(
-      "#include \"task.h\"\n__global__ void k(float* y) {}\nKP_LAUNCH(k, kp::dim(1), kp::dim(1), 0)\n"));
+  const std::string wrong_count =
+      log(compile("#include \"task.h\"\n__global__ void k(float* y) {}\nKP_LAUNCH(k, kp::dim(1), "
+                  "kp::dim(1), 0)\n"));
   EXPECT_NE(wrong_count.find("different number of arguments"), std::string::npos) << wrong_count;
-  const std::string empty_grid = log(compile(
-      "#include \"task.h\"\n__global__ void k(float* y) {}\nKP_LAUNCH(k, kp::dim(0), kp::dim(1), 0, arg::y)\n"));
+  const std::string empty_grid =
+      log(compile("#include \"task.h\"\n__global__ void k(float* y) {}\nKP_LAUNCH(k, kp::dim(0), "
+                  "kp::dim(1), 0, arg::y)\n"));
   EXPECT_NE(empty_grid.find("empty grid"), std::string::npos) << empty_grid;
-  const std::string syntax = log(compile(
-      "#include \"task.h\"\n__global__ void k(float* y) { y[0] = nothing; }\nKP_LAUNCH(k, kp::dim(1), kp::dim(1), 0, arg::y)\n"));
+  const std::string syntax =
+      log(compile("#include \"task.h\"\n__global__ void k(float* y) { y[0] = nothing; "
+                  "}\nKP_LAUNCH(k, kp::dim(1), kp::dim(1), 0, arg::y)\n"));
   EXPECT_NE(syntax.find("kernel.cu(2)"), std::string::npos) << syntax;
   EXPECT_NE(syntax.find("nothing"), std::string::npos) << syntax;
   task_.workspace = "";
@@ -163,12 +167,17 @@ TEST(PlanForm, IsToldFromComments) {
 }
 
 TEST(PlanForm, AnyBytesAreSafe) {
-  std::string bytes = "\x7f" "ELF";
+  std::string bytes =
+      "\x7f"
+      "ELF";
   EXPECT_FALSE(plan_from_cubin(bytes, 1, false));
   std::uint32_t state = 1;
   for (int round = 0; round < 200; ++round) {
-    std::string noise = "\x7f" "ELF\2\1\1";
-    for (int i = 0; i < 500; ++i) noise += static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
+    std::string noise =
+        "\x7f"
+        "ELF\2\1\1";
+    for (int i = 0; i < 500; ++i)
+      noise += static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
     EXPECT_FALSE(plan_from_cubin(noise, 1, true));
   }
 }
@@ -181,7 +190,8 @@ TEST(Ptxas, ReadsResourcesPerKernel) {
       "    8 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n"
       "ptxas info    : Function properties for _Z1aPf\n"
       "    96 bytes stack frame, 100 bytes spill stores, 120 bytes spill loads\n"
-      "ptxas info    : Used 64 registers, used 1 barriers, 96 bytes cumulative stack size, 4096 bytes smem\n");
+      "ptxas info    : Used 64 registers, used 1 barriers, 96 bytes cumulative stack size, 4096 "
+      "bytes smem\n");
   ASSERT_EQ(kernels.size(), 1u);
   const KernelResources& a = kernels.at("_Z1aPf");
   EXPECT_EQ(a.registers, 64);

@@ -175,49 +175,14 @@ CompileResult HostCompiler::build(const Task& task, const Case& c, const Source&
   const std::string key =
       hash_hex({"cpu-2", program_, version_, native_, join_text(flags_, " "),
                 join_text(source.flags, " "), source.entry, header, source.text});
-  const auto finished = [&](Build build, double ms) -> CompileResult {
-    if (auto* error = std::get_if<CompileError>(&build)) return *error;
-    Binary binary = std::get<Binary>(std::move(build));
-    binary.case_name = c.name;  // equal cases of different names share an entry
-    binary.compile_ms = ms;
-    return binary;
-  };
-  if (const auto folder = cache_.lookup(key)) {
-    if (auto build = read_build(*folder)) return finished(std::move(*build), 0);
-  }
-  const double start = real_clock().now_s();
-  const Result<std::string> folder = cache_.stage();
-  if (!folder) return tl::unexpected<Error>(folder.error());
-  const auto give_up = [&](const Error& error) {
-    cache_.discard(*folder);
-    return tl::unexpected<Error>(error);
-  };
-  if (auto r = write_file(join(*folder, "task.h"), header); !r) return give_up(r.error());
-  Result<Made> made = run_compiler(source, *folder);
-  if (!made) return give_up(made.error());
-  const double ms = (real_clock().now_s() - start) * 1e3;
-  if (!made->certain) {
-    cache_.discard(*folder);
-    return finished(std::move(made->build), ms);
-  }
-  if (auto* binary = std::get_if<Binary>(&made->build)) {
-    binary->hash = key;
-    binary->case_name = c.name;
-  }
-  if (auto r = write_build(*folder, made->build); !r) return give_up(r.error());
-  const Result<std::string> entry = cache_.publish(*folder, key);
-  if (!entry) return tl::unexpected<Error>(entry.error());
-  std::optional<Build> kept = read_build(*entry);
-  if (!kept) {
-    return fail(ErrorKind::kStore, "the cache entry " + *entry + " cannot be read back",
-                "check that its disk has space left");
-  }
-  return finished(std::move(*kept), ms);
+  return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
+    KP_TRY(write_file(join(folder, "task.h"), header));
+    return run_compiler(source, folder);
+  });
 }
 
 // Writes the source into `folder` and compiles it there. An Error when the machine is at fault.
-Result<HostCompiler::Made> HostCompiler::run_compiler(const Source& source,
-                                                      const std::string& folder) const {
+Result<Made> HostCompiler::run_compiler(const Source& source, const std::string& folder) const {
   KP_TRY(write_file(join(folder, source.file), source.text + call_text(source.entry)));
   std::vector<std::string> argv = {program_};
   argv.insert(argv.end(), flags_.begin(), flags_.end());

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/cache.h"
+#include "compile/cached.h"
 #include "compile/compiler.h"
 
 namespace kernelpro {
@@ -33,11 +33,7 @@ class HostCompiler : public Compiler {
   HostCompiler(CompileSettings settings, std::string program, std::string version);
   Result<bool> supports(const std::vector<std::string>& flags) const;
   CompileResult build(const Task& task, const Case& c, const Source& source);
-  // What came of one run of the compiler in `folder`; `certain`: the same would come of another.
-  struct Made {
-    Build build;
-    bool certain = true;
-  };
+  // One run of the compiler in `folder`.
   Result<Made> run_compiler(const Source& source, const std::string& folder) const;
 
   CompileSettings settings_;

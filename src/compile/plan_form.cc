@@ -140,10 +140,12 @@ class PlanReader {
       if (!step) return Refused(step.error());
       steps.push_back(std::move(*step));
     }
-    std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.order < b.order; });
+    std::sort(steps.begin(), steps.end(),
+              [](const Step& a, const Step& b) { return a.order < b.order; });
     LaunchPlan plan;
     for (Step& step : steps) plan.nodes.push_back(std::move(step.node));
-    for (int i = 1; i < static_cast<int>(plan.nodes.size()); ++i) plan.edges.push_back({i - 1, i, 0, 0, 0});
+    for (int i = 1; i < static_cast<int>(plan.nodes.size()); ++i)
+      plan.edges.push_back({i - 1, i, 0, 0, 0});
     const std::string problem = plan.problem();
     if (!problem.empty()) return Refused("the launch steps are not a plan: " + problem);
     return plan;
@@ -155,8 +157,8 @@ class PlanReader {
       const auto relocation = record_at<Elf64_Rela>(relocations_, at);
       if (!relocation) return "";
       if (relocation->r_offset != offset) continue;
-      const auto symbol = record_at<Elf64_Sym>(
-          symbol_table_, ELF64_R_SYM(relocation->r_info) * sizeof(Elf64_Sym));
+      const auto symbol =
+          record_at<Elf64_Sym>(symbol_table_, ELF64_R_SYM(relocation->r_info) * sizeof(Elf64_Sym));
       return symbol ? std::string(elf_.text(strings_, symbol->st_name)) : "";
     }
   }
@@ -196,8 +198,9 @@ class PlanReader {
     PlanNode& n = step.node;
     std::vector<PlanParameter> parameters;
     for (int i = 0; i < raw->parameter_count; ++i) {
-      const auto p = record_at<RawParameter>(
-          data_, symbol.st_value + 8 + sizeof(RawHeader) + static_cast<std::uint64_t>(i) * sizeof(RawParameter));
+      const auto p =
+          record_at<RawParameter>(data_, symbol.st_value + 8 + sizeof(RawHeader) +
+                                             static_cast<std::uint64_t>(i) * sizeof(RawParameter));
       if (!p) return Refused("a launch step that ends too early");
       auto made = parameter(*p);
       if (!made) return Refused(made.error());

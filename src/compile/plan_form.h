@@ -6,7 +6,6 @@
 
 #include <string>
 #include <string_view>
-
 #include <tl/expected.hpp>
 
 #include "core/launch_plan.h"

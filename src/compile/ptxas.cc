@@ -41,7 +41,8 @@ std::map<std::string, KernelResources> parse_ptxas(std::string_view log) {
     if (contains(line, "Compiling entry function")) {
       current = function = quoted(line);
       kernels[current] = {};
-    } else if (const std::size_t at = line.find("Function properties for "); at != std::string::npos) {
+    } else if (const std::size_t at = line.find("Function properties for ");
+               at != std::string::npos) {
       function = std::string(trim(std::string_view(line).substr(at + 24)));
     } else if (current.empty()) {
       continue;

@@ -14,10 +14,10 @@ enum class Language { kCpp, kCuda };  // cpp runs on the cpu target, cuda on the
 using KnobValues = std::map<std::string, std::string>;
 
 struct Origin {
-  std::string proposer;           // "start", "tuner", "exchange", "replay", "given"
-  std::int64_t parent = 0;        // candidate id in the run; 0 = none
-  std::string idea;               // one sentence: what was changed and why
-  std::string answers;            // "tool: prescription" of the finding that it answers, or ""
+  std::string proposer;     // "start", "tuner", "exchange", "replay", "given"
+  std::int64_t parent = 0;  // candidate id in the run; 0 = none
+  std::string idea;         // one sentence: what was changed and why
+  std::string answers;      // "tool: prescription" of the finding that it answers, or ""
 };
 
 struct Candidate {

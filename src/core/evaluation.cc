@@ -33,21 +33,22 @@ std::string outcome_name(const Outcome& outcome) {
 
 std::string outcome_summary(const Outcome& outcome) {
   return std::visit(
-      Overloaded{
-          [](const CompileError& o) { return "does not compile: " + first_line(o.log); },
-          [](const Crashed& o) { return "crashed: " + o.reason; },
-          [](const TimedOut& o) {
-            return "ran longer than " + human_seconds(o.seconds) + " while " + o.phase;
-          },
-          [](const WrongResult& o) {
-            return "wrong result in " + o.tensor + " (case " + o.case_name + "): " + o.reason;
-          },
-          [](const Rejected& o) { return "rejected (" + o.rule + "): " + o.reason; },
-          [](const Correct& o) {
-            std::string text = "correct";
-            for (const Timing& t : o.timings) text += ", " + t.case_name + " " + human_us(t.median_us);
-            return text;
-          }},
+      Overloaded{[](const CompileError& o) { return "does not compile: " + first_line(o.log); },
+                 [](const Crashed& o) { return "crashed: " + o.reason; },
+                 [](const TimedOut& o) {
+                   return "ran longer than " + human_seconds(o.seconds) + " while " + o.phase;
+                 },
+                 [](const WrongResult& o) {
+                   return "wrong result in " + o.tensor + " (case " + o.case_name +
+                          "): " + o.reason;
+                 },
+                 [](const Rejected& o) { return "rejected (" + o.rule + "): " + o.reason; },
+                 [](const Correct& o) {
+                   std::string text = "correct";
+                   for (const Timing& t : o.timings)
+                     text += ", " + t.case_name + " " + human_us(t.median_us);
+                   return text;
+                 }},
       outcome);
 }
 
@@ -61,48 +62,47 @@ double score_us(const Evaluation& evaluation) {
 
 std::string evaluation_to_json(const Evaluation& evaluation) {
   Json o = {{"kind", outcome_name(evaluation.outcome)}};
-  std::visit(
-      Overloaded{[&](const CompileError& v) { o["log"] = v.log; },
-                 [&](const Crashed& v) {
-                   o["reason"] = v.reason;
-                   o["output"] = v.output;
-                 },
-                 [&](const TimedOut& v) {
-                   o["seconds"] = v.seconds;
-                   o["phase"] = v.phase;
-                 },
-                 [&](const WrongResult& v) {
-                   o["case"] = v.case_name;
-                   o["tensor"] = v.tensor;
-                   o["reason"] = v.reason;
-                   o["error"] = std::isfinite(v.error) ? Json(v.error) : Json(nullptr);
-                   o["tolerance"] = v.tolerance;
-                 },
-                 [&](const Rejected& v) {
-                   o["rule"] = v.rule;
-                   o["reason"] = v.reason;
-                 },
-                 [&](const Correct& v) {
-                   Json timings = Json::array();
-                   for (const Timing& t : v.timings) {
-                     timings.push_back({{"case", t.case_name},
-                                        {"median_us", t.median_us},
-                                        {"low_us", t.low_us},
-                                        {"high_us", t.high_us},
-                                        {"samples", t.samples},
-                                        {"method", t.method}});
-                   }
-                   o["timings"] = timings;
-                   o["max_error"] = v.max_error;
-                   if (v.versus) {
-                     o["versus"] = {{"incumbent", v.versus->incumbent},
-                                    {"ratio", v.versus->ratio},
-                                    {"low", v.versus->low},
-                                    {"high", v.versus->high}};
-                   }
-                   o["observed"] = v.observed;
-                 }},
-      evaluation.outcome);
+  std::visit(Overloaded{[&](const CompileError& v) { o["log"] = v.log; },
+                        [&](const Crashed& v) {
+                          o["reason"] = v.reason;
+                          o["output"] = v.output;
+                        },
+                        [&](const TimedOut& v) {
+                          o["seconds"] = v.seconds;
+                          o["phase"] = v.phase;
+                        },
+                        [&](const WrongResult& v) {
+                          o["case"] = v.case_name;
+                          o["tensor"] = v.tensor;
+                          o["reason"] = v.reason;
+                          o["error"] = std::isfinite(v.error) ? Json(v.error) : Json(nullptr);
+                          o["tolerance"] = v.tolerance;
+                        },
+                        [&](const Rejected& v) {
+                          o["rule"] = v.rule;
+                          o["reason"] = v.reason;
+                        },
+                        [&](const Correct& v) {
+                          Json timings = Json::array();
+                          for (const Timing& t : v.timings) {
+                            timings.push_back({{"case", t.case_name},
+                                               {"median_us", t.median_us},
+                                               {"low_us", t.low_us},
+                                               {"high_us", t.high_us},
+                                               {"samples", t.samples},
+                                               {"method", t.method}});
+                          }
+                          o["timings"] = timings;
+                          o["max_error"] = v.max_error;
+                          if (v.versus) {
+                            o["versus"] = {{"incumbent", v.versus->incumbent},
+                                           {"ratio", v.versus->ratio},
+                                           {"low", v.versus->low},
+                                           {"high", v.versus->high}};
+                          }
+                          o["observed"] = v.observed;
+                        }},
+             evaluation.outcome);
   return dump_json({{"outcome", o},
                     {"compile_ms", evaluation.compile_ms},
                     {"run_ms", evaluation.run_ms},

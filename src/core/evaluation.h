@@ -11,26 +11,26 @@
 namespace kernelpro {
 
 struct CompileError {
-  std::string log;      // trimmed to the first causes
+  std::string log;  // trimmed to the first causes
 };
 struct Crashed {
-  std::string reason;   // one sentence: what and where
-  std::string output;   // what the candidate printed, clipped
+  std::string reason;  // one sentence: what and where
+  std::string output;  // what the candidate printed, clipped
 };
 struct TimedOut {
   double seconds = 0;
-  std::string phase;    // "checking case small", "timing"
+  std::string phase;  // "checking case small", "timing"
 };
 struct WrongResult {
   std::string case_name;
   std::string tensor;
-  std::string reason;   // one sentence: where, how much, the pattern
-  double error = 0;     // output-scaled
+  std::string reason;  // one sentence: where, how much, the pattern
+  double error = 0;    // output-scaled
   double tolerance = 0;
 };
 struct Rejected {
-  std::string rule;     // name of the rule that was broken
-  std::string reason;   // one sentence
+  std::string rule;    // name of the rule that was broken
+  std::string reason;  // one sentence
 };
 
 // Time of one call in one case, in microseconds, with a 95 % confidence interval.
@@ -40,15 +40,15 @@ struct Timing {
   double low_us = 0;
   double high_us = 0;
   int samples = 0;
-  std::string method;   // "graph replay, L2 cold", "calls in turn"
+  std::string method;  // "graph replay, L2 cold", "calls in turn"
 };
 struct Correct {
-  std::vector<Timing> timings;          // one per timed case
-  double max_error = 0;                 // largest output-scaled error seen, over its tolerance
+  std::vector<Timing> timings;  // one per timed case
+  double max_error = 0;         // largest output-scaled error seen, over its tolerance
   // Time of the incumbent over time of this candidate, measured turn by turn on the same buffers
   // (geometric mean over timed cases): > 1 is faster. Absent when there was no incumbent.
   struct Versus {
-    std::string incumbent;              // content hash
+    std::string incumbent;  // content hash
     double ratio = 1, low = 1, high = 1;
   };
   std::optional<Versus> versus;
@@ -61,8 +61,8 @@ using Outcome = std::variant<CompileError, Crashed, TimedOut, WrongResult, Rejec
 struct Evaluation {
   Outcome outcome;
   double compile_ms = 0;
-  double run_ms = 0;                    // in workers, waiting included
-  std::string trust;                    // "plan" (launch plan), "in-process" (cpu target)
+  double run_ms = 0;  // in workers, waiting included
+  std::string trust;  // "plan" (launch plan), "in-process" (cpu target)
   const Correct* correct() const { return std::get_if<Correct>(&outcome); }
 };
 

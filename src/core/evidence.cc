@@ -32,7 +32,8 @@ const Observation* Evidence::find(const std::string& name) const {
 std::string evidence_to_json(const Evidence& evidence) {
   Json items = Json::object();
   for (const auto& [name, item] : evidence.items()) {
-    items[name] = {{"value", item.value}, {"level", level_name(item.level)}, {"source", item.source}};
+    items[name] = {
+        {"value", item.value}, {"level", level_name(item.level)}, {"source", item.source}};
   }
   Json missing = Json::array();
   for (const Missing& m : evidence.missing()) {

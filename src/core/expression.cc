@@ -107,7 +107,8 @@ class Parser {
     }
     const std::string word(text_.substr(begin, at_ - begin));
     if (word.empty()) {
-      set(at_ < text_.size() ? std::string("unexpected '") + text_[at_] + "'" : "it ends too early");
+      set(at_ < text_.size() ? std::string("unexpected '") + text_[at_] + "'"
+                             : "it ends too early");
       return 0;
     }
     if (!std::isdigit(static_cast<unsigned char>(word[0]))) {

@@ -7,7 +7,8 @@ namespace kernelpro {
 
 namespace {
 constexpr std::string_view kSeverities[] = {"info", "warning", "critical"};
-constexpr std::string_view kBounds[] = {"memory", "compute", "latency", "launch", "mixed", "unknown"};
+constexpr std::string_view kBounds[] = {"memory", "compute", "latency",
+                                        "launch", "mixed",   "unknown"};
 constexpr std::string_view kStates[] = {"fired", "silent", "not-evaluable", "filtered-out"};
 
 template <class Enum, std::size_t N>
@@ -47,7 +48,9 @@ Finding read_finding(const Json& json) {
 }
 }  // namespace
 
-std::string_view severity_name(Severity severity) { return kSeverities[static_cast<int>(severity)]; }
+std::string_view severity_name(Severity severity) {
+  return kSeverities[static_cast<int>(severity)];
+}
 std::string_view bound_name(Bound bound) { return kBounds[static_cast<int>(bound)]; }
 
 std::string diagnosis_to_json(const Diagnosis& diagnosis) {
@@ -69,7 +72,8 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis) {
   }
   Json tools = Json::array();
   for (const ToolRun& t : diagnosis.tools) {
-    tools.push_back({{"tool", t.tool}, {"state", kStates[static_cast<int>(t.state)]}, {"reason", t.reason}});
+    tools.push_back(
+        {{"tool", t.tool}, {"state", kStates[static_cast<int>(t.state)]}, {"reason", t.reason}});
   }
   return dump_json({{"bound", bound_name(diagnosis.bound)},
                     {"floor_us", diagnosis.floor_us},

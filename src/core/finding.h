@@ -24,13 +24,13 @@ std::string_view severity_name(Severity severity);
 struct Finding {
   std::string tool;
   Severity severity = Severity::kInfo;
-  std::string cause;                  // one sentence with the numbers
-  std::vector<std::string> metrics;   // the names of the numbers that show it
+  std::string cause;                 // one sentence with the numbers
+  std::vector<std::string> metrics;  // the names of the numbers that show it
   std::vector<Prescription> prescriptions;
-  double likely_speedup = 1;          // of the whole task; 1 = none
+  double likely_speedup = 1;  // of the whole task; 1 = none
   double upper_speedup = 1;
   Level level = Level::kTiming;
-  bool stop = false;                  // nothing left to win: at a ceiling
+  bool stop = false;  // nothing left to win: at a ceiling
 };
 
 enum class Bound { kMemory, kCompute, kLatency, kLaunch, kMixed, kUnknown };
@@ -45,10 +45,10 @@ struct ToolRun {
 
 struct Diagnosis {
   Bound bound = Bound::kUnknown;
-  double floor_us = 0;            // theory: the larger of bytes over bandwidth and FLOPs over rate
-  double fraction_of_ceiling = 0; // floor over measured time
-  std::string summary;            // one sentence
-  std::vector<Finding> findings;  // largest gain first
+  double floor_us = 0;             // theory: the larger of bytes over bandwidth and FLOPs over rate
+  double fraction_of_ceiling = 0;  // floor over measured time
+  std::string summary;             // one sentence
+  std::vector<Finding> findings;   // largest gain first
   std::vector<ToolRun> tools;
 };
 

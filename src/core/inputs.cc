@@ -13,9 +13,8 @@ kp::DrawSpec draw_spec(const Tensor& tensor) {
   spec.a = static_cast<float>(init.a);
   spec.b = static_cast<float>(init.kind == Init::Kind::kUniform ? init.b - init.a : init.b);
   spec.low = static_cast<long long>(init.a);
-  spec.range = init.kind == Init::Kind::kIntegers
-                   ? static_cast<unsigned long long>(init.b - init.a) + 1
-                   : 1;
+  spec.range =
+      init.kind == Init::Kind::kIntegers ? static_cast<unsigned long long>(init.b - init.a) + 1 : 1;
   return spec;
 }
 

@@ -3,9 +3,8 @@
 // disjoint ranges side by side.
 #pragma once
 
-#include <cstdint>
-
 #include <cmath>
+#include <cstdint>
 
 using std::fmaf;  // draw.h includes nothing
 #include "core/device/draw.h"

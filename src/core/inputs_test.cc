@@ -29,7 +29,8 @@ Moments moments(const std::vector<double>& v) {
     m.low = std::min(m.low, x);
     m.high = std::max(m.high, x);
   }
-  for (const double x : v) m.deviation += (x - m.mean) * (x - m.mean) / static_cast<double>(v.size());
+  for (const double x : v)
+    m.deviation += (x - m.mean) * (x - m.mean) / static_cast<double>(v.size());
   m.deviation = std::sqrt(m.deviation);
   return m;
 }
@@ -63,7 +64,8 @@ TEST(Inputs, IntegersCoverTheirRangeAndNoMore) {
 }
 
 TEST(Inputs, BernoulliAndConstant) {
-  EXPECT_NEAR(moments(draw(DType::kBool, {Init::Kind::kBernoulli, 0.25, 0}, 1, 40'000)).mean, 0.25, 0.01);
+  EXPECT_NEAR(moments(draw(DType::kBool, {Init::Kind::kBernoulli, 0.25, 0}, 1, 40'000)).mean, 0.25,
+              0.01);
   for (const double v : draw(DType::kInt32, {Init::Kind::kConstant, 5, 0}, 1, 10)) EXPECT_EQ(v, 5);
 }
 
@@ -74,22 +76,26 @@ TEST(Inputs, AnyRangeGivesTheSameElements) {
   draw_inputs(t, 2, 5, 37, 10, part.data());
   EXPECT_EQ(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0);
   draw_inputs(t, 2, 6, 37, 10, part.data());
-  EXPECT_NE(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0) << "seeds must matter";
+  EXPECT_NE(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0)
+      << "seeds must matter";
   draw_inputs(t, 3, 5, 37, 10, part.data());
-  EXPECT_NE(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0) << "tensors must differ";
+  EXPECT_NE(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0)
+      << "tensors must differ";
 }
 
 // Known values pin the generator: a stored seed must mean the same inputs for ever.
 TEST(Inputs, GoldenWords) {
   EXPECT_EQ(kp::mix64(1), 0x5692161d100b05e5ull);
-  EXPECT_EQ(kp::draw_word(kp::draw_key(42, 0), 0, 0), kp::mix64(kp::draw_key(42, 0) + 0x9e3779b97f4a7c15ull));
+  EXPECT_EQ(kp::draw_word(kp::draw_key(42, 0), 0, 0),
+            kp::mix64(kp::draw_key(42, 0) + 0x9e3779b97f4a7c15ull));
 }
 
 TEST(Half, AgreesWithTheCompilersConversion) {
   std::uint32_t state = 12345;
   for (int i = 0; i < 2'000'000; ++i) {
     state = state * 1664525u + 1013904223u;
-    const std::uint32_t bits = i < 100'000 ? 0x33000000u + static_cast<std::uint32_t>(i) * 1350u : state;
+    const std::uint32_t bits =
+        i < 100'000 ? 0x33000000u + static_cast<std::uint32_t>(i) * 1350u : state;
     const float value = kp::bits_float(bits);
     const _Float16 hardware = static_cast<_Float16>(value);
     std::uint16_t expected;

@@ -42,7 +42,9 @@ std::optional<std::string> from_hex(const std::string& hex) {
 
 Json parameter_to_json(const PlanParameter& p) {
   if (p.kind == PlanParameter::Kind::kBytes) return {{"bytes", to_hex(p.bytes)}};
-  return {{"kind", kParameterKinds[static_cast<int>(p.kind)]}, {"index", p.index}, {"offset", p.offset}};
+  return {{"kind", kParameterKinds[static_cast<int>(p.kind)]},
+          {"index", p.index},
+          {"offset", p.offset}};
 }
 
 std::optional<PlanParameter> parameter_from_json(const Json& json) {
@@ -161,7 +163,8 @@ std::string kernel_problem(const PlanNode& n) {
   }
   if (volume(n.cluster) > 16) return n.function + ": a cluster has at most 16 blocks";
   std::size_t bytes = 0;
-  for (const PlanParameter& p : n.parameters) bytes += p.kind == PlanParameter::Kind::kBytes ? p.bytes.size() : 8;
+  for (const PlanParameter& p : n.parameters)
+    bytes += p.kind == PlanParameter::Kind::kBytes ? p.bytes.size() : 8;
   if (bytes > kMaxParameterBytes) return n.function + ": more than 32764 bytes of parameters";
   return "";
 }
@@ -228,7 +231,8 @@ std::string plan_to_json(const LaunchPlan& plan) {
     }
   }
   Json edges = Json::array();
-  for (const PlanEdge& e : plan.edges) edges.push_back({e.from, e.to, e.from_port, e.to_port, e.type});
+  for (const PlanEdge& e : plan.edges)
+    edges.push_back({e.from, e.to, e.from_port, e.to_port, e.type});
   return dump_json({{"nodes", nodes}, {"edges", edges}});
 }
 
@@ -272,7 +276,9 @@ AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t
   constexpr std::uint64_t kAlignment = 256;
   // Measured: the driver grants smaller reservations elsewhere than asked for.
   constexpr std::uint64_t kReserveStep = 64ull << 20;
-  const auto up = [](std::uint64_t value, std::uint64_t step) { return (value + step - 1) / step * step; };
+  const auto up = [](std::uint64_t value, std::uint64_t step) {
+    return (value + step - 1) / step * step;
+  };
   AddressLayout layout;
   layout.base = base;
   layout.has_workspace = workspace > 0;
@@ -297,10 +303,10 @@ std::string parameter_bytes(const PlanParameter& parameter, const AddressLayout&
   const std::size_t slot = parameter.kind == PlanParameter::Kind::kWorkspace
                                ? layout.slots.size() - 1
                                : static_cast<std::size_t>(parameter.index);
-  const bool known = parameter.kind == PlanParameter::Kind::kWorkspace
-                         ? layout.has_workspace
-                         : parameter.index >= 0 &&
-                               slot < layout.slots.size() - (layout.has_workspace ? 1 : 0);
+  const bool known =
+      parameter.kind == PlanParameter::Kind::kWorkspace
+          ? layout.has_workspace
+          : parameter.index >= 0 && slot < layout.slots.size() - (layout.has_workspace ? 1 : 0);
   const std::uint64_t address =
       known ? layout.slots[slot].address + static_cast<std::uint64_t>(parameter.offset) : 0;
   std::string bytes(sizeof address, '\0');

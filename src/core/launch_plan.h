@@ -33,24 +33,25 @@ struct PlanNode {
   Kind kind = Kind::kEmpty;
 
   // kKernel. Attribute values are those of the CUDA driver API.
-  std::string function;                 // mangled name in the cubin
+  std::string function;  // mangled name in the cubin
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::array<std::uint32_t, 3> cluster{0, 0, 0};  // 0: none
-  std::uint32_t dynamic_shared = 0;     // bytes
-  std::int32_t max_dynamic_shared = -1; // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES; -1 unset
-  std::int32_t shared_carveout = -1;    // CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+  std::uint32_t dynamic_shared = 0;               // bytes
+  std::int32_t max_dynamic_shared =
+      -1;                             // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES; -1 unset
+  std::int32_t shared_carveout = -1;  // CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
   bool non_portable_cluster = false;
   bool cooperative = false;
-  std::int32_t cluster_policy = -1;     // CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+  std::int32_t cluster_policy = -1;  // CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
   std::int32_t priority = 0;
   std::vector<PlanParameter> parameters;
 
   // kMemcpy, kMemset: within the tensors and the workspace. Pitches and rows as cuMemsetD2D* and
   // CUDA_MEMCPY3D have them.
-  PlanParameter destination;            // an address
-  PlanParameter source;                 // an address
-  std::uint64_t width = 0;              // bytes for copies; elements for memsets
+  PlanParameter destination;  // an address
+  PlanParameter source;       // an address
+  std::uint64_t width = 0;    // bytes for copies; elements for memsets
   std::uint64_t height = 1;
   std::uint64_t depth = 1;
   std::uint64_t destination_pitch = 0;
@@ -58,7 +59,7 @@ struct PlanNode {
   std::uint64_t source_pitch = 0;
   std::uint64_t source_height = 0;
   std::uint32_t value = 0;
-  std::uint32_t element_bytes = 1;      // memset: 1, 2 or 4
+  std::uint32_t element_bytes = 1;  // memset: 1, 2 or 4
 };
 
 struct PlanEdge {
@@ -88,10 +89,10 @@ std::optional<LaunchPlan> plan_from_json(const std::string& json);
 // faults. `granularity`: of physical memory (2 MiB on current GPUs).
 struct AddressLayout {
   struct Slot {
-    std::uint64_t address = 0;       // of the first element
-    std::uint64_t bytes = 0;         // of the tensor
-    std::uint64_t mapping = 0;       // start of the mapped range
-    std::uint64_t mapping_bytes = 0; // a multiple of the granularity
+    std::uint64_t address = 0;        // of the first element
+    std::uint64_t bytes = 0;          // of the tensor
+    std::uint64_t mapping = 0;        // start of the mapped range
+    std::uint64_t mapping_bytes = 0;  // a multiple of the granularity
   };
   std::uint64_t base = 0;
   std::uint64_t reserve_bytes = 0;

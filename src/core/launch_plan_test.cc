@@ -50,12 +50,12 @@ TEST(LaunchPlan, SurvivesJson) {
 }
 
 TEST(LaunchPlan, HostileTextIsRefused) {
-  for (const char* text : {"", "[]", "{\"nodes\":[{\"kind\":\"host\"}]}",
-                           "{\"nodes\":[{\"kind\":\"kernel\",\"grid\":[1,2]}]}",
-                           "{\"nodes\":[],\"edges\":[[0,1]]}",
-                           "{\"nodes\":[],\"edges\":[[0,1,0,0,99999999999]]}",
-                           "{\"nodes\":[{\"kind\":\"kernel\",\"grid\":[1,1,1],\"block\":[1,1,1],"
-                           "\"cluster\":[0,0,0],\"parameters\":[{\"bytes\":\"zz\"}]}]}"}) {
+  for (const char* text :
+       {"", "[]", "{\"nodes\":[{\"kind\":\"host\"}]}",
+        "{\"nodes\":[{\"kind\":\"kernel\",\"grid\":[1,2]}]}", "{\"nodes\":[],\"edges\":[[0,1]]}",
+        "{\"nodes\":[],\"edges\":[[0,1,0,0,99999999999]]}",
+        "{\"nodes\":[{\"kind\":\"kernel\",\"grid\":[1,1,1],\"block\":[1,1,1],"
+        "\"cluster\":[0,0,0],\"parameters\":[{\"bytes\":\"zz\"}]}]}"}) {
     const auto plan = plan_from_json(text);
     EXPECT_TRUE(!plan || !plan->problem().empty()) << text;
   }

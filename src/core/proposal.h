@@ -26,14 +26,14 @@ struct ProposalRequest {
   const Task* task = nullptr;
   TargetKind target = TargetKind::kCpu;
   const Known* parent = nullptr;
-  std::vector<const Known*> history;   // all evaluated candidates, by id: the memory
-  std::string task_header;             // the generated task.h of the largest timed case
-  std::uint64_t seed = 0;              // of the run
+  std::vector<const Known*> history;  // all evaluated candidates, by id: the memory
+  std::string task_header;            // the generated task.h of the largest timed case
+  std::uint64_t seed = 0;             // of the run
   int wanted = 1;
 };
 
 struct Proposal {
-  Candidate candidate;                 // origin filled in
+  Candidate candidate;  // origin filled in
 };
 
 }  // namespace kernelpro

@@ -24,8 +24,8 @@ struct JudgeTensor {
   DType dtype = DType::kFp32;
   std::int64_t elements = 0;
   std::uint64_t bytes = 0;
-  kp::DrawSpec draw{};      // inputs
-  double tolerance = 0;     // outputs
+  kp::DrawSpec draw{};   // inputs
+  double tolerance = 0;  // outputs
   // Bytes of the reference's result: 8 per element for floating types.
   std::uint64_t expected_bytes() const;
 };

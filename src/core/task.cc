@@ -58,7 +58,9 @@ std::vector<Shaped> shaped_tensors(const Task& task, const Case& c) {
   return result;
 }
 
-std::int64_t workspace_bytes(const Task& task, const Case& c) { return value_of(task.workspace, c); }
+std::int64_t workspace_bytes(const Task& task, const Case& c) {
+  return value_of(task.workspace, c);
+}
 
 double compulsory_bytes(const Task& task, const Case& c) {
   double bytes = 0;
@@ -102,12 +104,13 @@ double tolerance_of(const Tensor& tensor) {
 std::string task_to_json(const Task& task) {
   Json tensors = Json::array();
   for (const Tensor& t : task.tensors) {
-    tensors.push_back({{"name", t.name},
-                       {"role", role_name(t.role)},
-                       {"dtype", dtype_name(t.dtype)},
-                       {"shape", t.shape},
-                       {"init", {{"kind", init_name(t.init.kind)}, {"a", t.init.a}, {"b", t.init.b}}},
-                       {"tolerance", t.tolerance}});
+    tensors.push_back(
+        {{"name", t.name},
+         {"role", role_name(t.role)},
+         {"dtype", dtype_name(t.dtype)},
+         {"shape", t.shape},
+         {"init", {{"kind", init_name(t.init.kind)}, {"a", t.init.a}, {"b", t.init.b}}},
+         {"tolerance", t.tolerance}});
   }
   Json cases = Json::array();
   for (const Case& c : task.cases) {

@@ -45,14 +45,14 @@ struct Tensor {
 struct Case {
   std::string name;
   std::map<std::string, std::int64_t> dims;
-  bool timed = false;                // counts for speed; every case counts for correctness
-  std::vector<TargetKind> targets;   // empty: all
+  bool timed = false;               // counts for speed; every case counts for correctness
+  std::vector<TargetKind> targets;  // empty: all
 };
 
 struct Task {
   std::string name;
   std::string summary;
-  std::string folder;  // where it was loaded from, absolute
+  std::string folder;           // where it was loaded from, absolute
   std::vector<Tensor> tensors;  // in the order of Args
   std::vector<Case> cases;      // checked in this order: small ones first
   std::string flops;            // expression: floating-point operations of one call; "" = 0

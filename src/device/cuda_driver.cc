@@ -21,11 +21,11 @@ Result<CudaDriver> load_driver() {
                 "install the NVIDIA driver, or use the cpu target");
   }
   CudaDriver driver;
-#define KP_CUDA_LOAD(name)                                                                 \
+#define KP_CUDA_LOAD(name)                                                                    \
   driver.name = reinterpret_cast<decltype(driver.name)>(::dlsym(library, KP_TEXT(cu##name))); \
-  if (driver.name == nullptr)                                                              \
-    return fail(ErrorKind::kEnvironment,                                                   \
-                "the NVIDIA driver is too old: it has no " KP_TEXT(cu##name),              \
+  if (driver.name == nullptr)                                                                 \
+    return fail(ErrorKind::kEnvironment,                                                      \
+                "the NVIDIA driver is too old: it has no " KP_TEXT(cu##name),                 \
                 "install a driver for CUDA 13 (580 or later)");
   KP_CUDA_FUNCTIONS(KP_CUDA_LOAD)
 #undef KP_CUDA_LOAD

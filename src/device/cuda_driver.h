@@ -6,30 +6,33 @@
 
 #if KERNELPRO_HAVE_CUDA
 
-#include <string>
-
 #include <cuda.h>
+
+#include <string>
 
 #include "base/error.h"
 
 // Names without their "cu"; cuda.h maps each to the versioned symbol.
-#define KP_CUDA_FUNCTIONS(X)                                                                       \
-  X(Init) X(DriverGetVersion) X(DeviceGetCount) X(DeviceGet) X(DeviceGetName)                      \
-  X(DeviceGetAttribute) X(DeviceTotalMem) X(DevicePrimaryCtxRetain) X(DevicePrimaryCtxRelease)     \
-  X(CtxSetCurrent) X(CtxGetCurrent) X(CtxSynchronize) X(GetErrorName) X(GetErrorString) X(MemAddressReserve)        \
-  X(MemAddressFree) X(MemCreate) X(MemRelease) X(MemMap) X(MemUnmap) X(MemSetAccess)               \
-  X(MemExportToShareableHandle) X(MemImportFromShareableHandle) X(MemGetAllocationGranularity)     \
-  X(MemAlloc) X(MemFree) X(MemcpyDtoH) X(MemcpyHtoD) X(MemcpyDtoDAsync) X(MemsetD8Async)           \
-  X(MemGetInfo) X(PointerGetAttribute) X(ModuleLoadData) X(ModuleUnload) X(ModuleGetFunction)      \
-  X(FuncSetAttribute) X(FuncGetAttribute) X(FuncGetName) X(FuncGetParamInfo) X(KernelGetName)      \
-  X(KernelGetParamInfo) X(KernelGetAttribute) X(LaunchKernel) X(StreamCreate) X(StreamDestroy)     \
-  X(StreamSynchronize) X(StreamBeginCapture) X(StreamEndCapture) X(GraphCreate) X(GraphDestroy)    \
-  X(GraphGetNodes) X(GraphGetEdges) X(GraphNodeGetType) X(GraphKernelNodeGetParams)                \
-  X(GraphKernelNodeGetAttribute) X(GraphKernelNodeSetAttribute) X(GraphMemcpyNodeGetParams)        \
-  X(GraphMemsetNodeGetParams) X(GraphAddKernelNode) X(GraphAddMemcpyNode) X(GraphAddMemsetNode)    \
-  X(GraphAddEmptyNode) X(GraphAddDependencies) X(GraphInstantiate) X(GraphExecDestroy)             \
-  X(GraphLaunch) X(EventCreate) X(EventRecord) X(EventElapsedTime) X(EventSynchronize)             \
+// clang-format off
+#define KP_CUDA_FUNCTIONS(X) \
+  X(Init) X(DriverGetVersion) X(DeviceGetCount) X(DeviceGet) X(DeviceGetName) \
+  X(DeviceGetAttribute) X(DeviceTotalMem) X(DevicePrimaryCtxRetain) X(DevicePrimaryCtxRelease) \
+  X(CtxSetCurrent) X(CtxGetCurrent) X(CtxSynchronize) X(GetErrorName) X(GetErrorString) \
+  X(MemAddressReserve) X(MemAddressFree) X(MemCreate) X(MemRelease) X(MemMap) X(MemUnmap) \
+  X(MemSetAccess) X(MemExportToShareableHandle) X(MemImportFromShareableHandle) \
+  X(MemGetAllocationGranularity) X(MemAlloc) X(MemFree) X(MemcpyDtoH) X(MemcpyHtoD) \
+  X(MemcpyDtoDAsync) X(MemsetD8Async) X(MemGetInfo) X(PointerGetAttribute) X(ModuleLoadData) \
+  X(ModuleUnload) X(ModuleGetFunction) X(FuncSetAttribute) X(FuncGetAttribute) X(FuncGetName) \
+  X(FuncGetParamInfo) X(KernelGetName) X(KernelGetParamInfo) X(KernelGetAttribute) \
+  X(LaunchKernel) X(StreamCreate) X(StreamDestroy) X(StreamSynchronize) X(StreamBeginCapture) \
+  X(StreamEndCapture) X(GraphCreate) X(GraphDestroy) X(GraphGetNodes) X(GraphGetEdges) \
+  X(GraphNodeGetType) X(GraphKernelNodeGetParams) X(GraphKernelNodeGetAttribute) \
+  X(GraphKernelNodeSetAttribute) X(GraphMemcpyNodeGetParams) X(GraphMemsetNodeGetParams) \
+  X(GraphAddKernelNode) X(GraphAddMemcpyNode) X(GraphAddMemsetNode) X(GraphAddEmptyNode) \
+  X(GraphAddDependencies) X(GraphInstantiate) X(GraphExecDestroy) X(GraphLaunch) X(EventCreate) \
+  X(EventRecord) X(EventElapsedTime) X(EventSynchronize) \
   X(OccupancyMaxActiveBlocksPerMultiprocessor)
+// clang-format on
 
 namespace kernelpro {
 
@@ -68,14 +71,14 @@ class CudaContext {
 }  // namespace kernelpro
 
 // Returns a kEnvironment error from the enclosing function when a driver call fails.
-#define KP_CUDA_TRY(call)                                                                    \
-  do {                                                                                       \
-    const CUresult kp_result = (call);                                                       \
-    if (kp_result != CUDA_SUCCESS)                                                           \
-      return ::kernelpro::fail(::kernelpro::ErrorKind::kEnvironment,                         \
-                               std::string(#call) + ": " +                                   \
-                                   ::kernelpro::cuda_error_text(kp_result),                  \
-                               "`kernelpro doctor` shows what this GPU and driver allow");   \
+#define KP_CUDA_TRY(call)                                                      \
+  do {                                                                         \
+    const CUresult kp_result = (call);                                         \
+    if (kp_result != CUDA_SUCCESS)                                             \
+      return ::kernelpro::fail(                                                \
+          ::kernelpro::ErrorKind::kEnvironment,                                \
+          std::string(#call) + ": " + ::kernelpro::cuda_error_text(kp_result), \
+          "`kernelpro doctor` shows what this GPU and driver allow");          \
   } while (0)
 
 #endif  // KERNELPRO_HAVE_CUDA

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every tools/<name>/fixtures/*.json holds evidence and the finding that its tool must give.
-// To refresh the expectations after a deliberate change: KERNELPRO_REFRESH=1
-// build/bin/test_diagnose
+// Every tools/<name>/fixtures/*.json holds evidence, or names a recording in fixtures/ that does,
+// and the finding that its tool must give. To refresh the expectations after a deliberate change:
+// KERNELPRO_REFRESH=1 build/bin/test_diagnose
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -43,12 +43,24 @@ std::vector<std::string> fixtures(const std::string& tool) {
   return result;
 }
 
+const std::string kRecordings = std::string(KERNELPRO_SOURCE_DIR) + "/src/diagnose/fixtures";
+
+Evidence evidence_of(const Json& fixture) {
+  Json holder = fixture;
+  if (fixture.contains("recording")) {
+    const std::string name = fixture.at("recording").get<std::string>();
+    holder = Json::parse(*read_file(join(kRecordings, name + ".json")));
+    EXPECT_TRUE(holder.at("recorded").contains("device")) << name;
+  }
+  const auto evidence = evidence_from_json(holder.at("evidence").dump());
+  EXPECT_TRUE(evidence.has_value());
+  return evidence.value_or(Evidence());
+}
+
 // The tool alone, so that no other one withholds its finding.
 Diagnosis run_alone(const std::string& tool, const Json& fixture) {
-  const auto evidence = evidence_from_json(fixture.at("evidence").dump());
-  EXPECT_TRUE(evidence.has_value());
   const Tool* one = row(tool);
-  return run_tools(*evidence, std::span<const Tool>(one, 1), {});
+  return run_tools(evidence_of(fixture), std::span<const Tool>(one, 1), {});
 }
 
 TEST(Tools, FoldersAreRows) {
@@ -92,6 +104,19 @@ void check(const std::string& tool, const std::string& path, bool refresh) {
   EXPECT_EQ(fixture.at("state"), state) << diagnosis.tools.at(0).reason;
   EXPECT_EQ(fixture.at("expected"), finding)
       << "first difference: " << Json::diff(fixture.at("expected"), finding).dump(2);
+}
+
+// A recording outranks an invented case; what only exists invented says so.
+TEST(Tools, FixturesAreRecordedOrSaySo) {
+  for (const std::string& tool : folders()) {
+    for (const std::string& path : fixtures(tool)) {
+      const Json fixture = Json::parse(*read_file(path));
+      EXPECT_NE(fixture.contains("recording"), fixture.contains("evidence")) << path;
+      if (fixture.contains("evidence")) {
+        EXPECT_EQ(fixture.at("recorded"), "synthetic") << path;
+      }
+    }
+  }
 }
 
 TEST(Tools, Goldens) {

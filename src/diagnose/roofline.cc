@@ -38,6 +38,11 @@ bool launches_dominate(const Evidence& evidence, double time_us) {
 
 }  // namespace
 
+double Roofline::most() const {
+  const double least_us = std::max(memory_floor_us / kCopySlack, compute_floor_us);
+  return fraction > 0 && least_us > 0 ? std::max(1.0, time_us / least_us) : 1;
+}
+
 Roofline roofline(const Evidence& evidence) {
   Roofline result;
   result.memory_floor_us = memory_floor(evidence);

@@ -22,9 +22,15 @@ struct Roofline {
   double fraction = 0;  // floor over time; 0 = unknown
 
   bool known() const { return fraction > 0; }
-  // The most that can be won: measured time over floor, at least 1.
+  // What is to be won at the measured ceilings: time over floor, at least 1.
   double headroom() const { return fraction > 0 && fraction < 1 ? 1 / fraction : 1; }
+  // The most that can be won: as headroom(), with the copy bandwidth exceeded by kCopySlack.
+  double most() const;
 };
+
+// How far a kernel's traffic may exceed the copy bandwidth without a cache's help: a copy writes as
+// much as it reads, and turning the memory bus around costs; a kernel that mostly reads turns less.
+inline constexpr double kCopySlack = 1.1;
 
 // The larger floor must exceed the other by this factor to be the only bound.
 inline constexpr double kMixedRatio = 1.25;

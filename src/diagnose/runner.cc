@@ -51,11 +51,16 @@ Level weakest_level(const Evidence& evidence, const Finding& finding) {
   return seen ? weakest : Level::kTiming;
 }
 
-// Gains never exceed what the roofline leaves, and likely never exceeds upper.
+// Gains never exceed what the roofline leaves: the measured ceilings for the likely one, their
+// slack for the upper one.
 void clamp_gains(const Roofline& roof, Finding* finding) {
-  const double most = finding->stop ? 1.0 : roof.known() ? roof.headroom() : finding->upper_speedup;
-  finding->upper_speedup = std::clamp(finding->upper_speedup, 1.0, std::max(1.0, most));
-  finding->likely_speedup = std::clamp(finding->likely_speedup, 1.0, finding->upper_speedup);
+  const double upper = std::max(1.0, finding->upper_speedup);
+  finding->upper_speedup = finding->stop  ? 1.0
+                           : roof.known() ? std::min(upper, roof.most())
+                                          : upper;
+  const double likely =
+      roof.known() ? std::min(finding->upper_speedup, roof.headroom()) : finding->upper_speedup;
+  finding->likely_speedup = std::clamp(finding->likely_speedup, 1.0, likely);
 }
 
 struct Pass {
@@ -145,7 +150,13 @@ void apply_stop(Diagnosis* diagnosis) {
 // Findings that promise less than this are noise next to a measurement.
 constexpr double kLeastGain = 1.02;
 
-void rank(Diagnosis* diagnosis) {
+bool is_catch_all(std::span<const Tool> table, std::string_view name) {
+  return std::any_of(table.begin(), table.end(),
+                     [&](const Tool& tool) { return tool.name == name && tool.catch_all; });
+}
+
+// A named cause before a catch-all, then the largest likely gain.
+void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
   std::vector<std::string> pointless;
   for (const Finding& finding : diagnosis->findings) {
     if (!finding.stop && finding.upper_speedup < kLeastGain) pointless.push_back(finding.tool);
@@ -154,7 +165,9 @@ void rank(Diagnosis* diagnosis) {
     withhold(diagnosis, tool, "the roofline leaves less than 2 % to win");
   }
   std::stable_sort(diagnosis->findings.begin(), diagnosis->findings.end(),
-                   [](const Finding& a, const Finding& b) {
+                   [&](const Finding& a, const Finding& b) {
+                     const bool a_last = is_catch_all(table, a.tool);
+                     if (a_last != is_catch_all(table, b.tool)) return !a_last;
                      if (a.likely_speedup != b.likely_speedup) {
                        return a.likely_speedup > b.likely_speedup;
                      }
@@ -174,7 +187,8 @@ std::string summarize(const Roofline& roof) {
                                  : std::string(bound_name(roof.theory)) + " bounds this task";
   std::string text = "In theory " + theory + "; the call takes " + human_us(roof.time_us) +
                      ", the measured ceilings allow " + human_us(roof.floor_us) + " (" +
-                     percent(roof.fraction) + " of the ceiling).";
+                     (roof.fraction >= 1 ? "at the ceiling, " : "") + percent(roof.fraction) +
+                     " of the ceiling).";
   if (roof.bound == Bound::kLaunch) text += " Its many short kernels make it launch-bound.";
   if (roof.bound == Bound::kLatency) text += " It is far from any ceiling: latency-bound.";
   return text;
@@ -212,7 +226,7 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   }
   apply_stop(&diagnosis);
   resolve(&diagnosis);
-  rank(&diagnosis);
+  rank(table, &diagnosis);
   return diagnosis;
 }
 

@@ -64,14 +64,45 @@ TEST(Runner, RanksByLikelyGainAndClampsToTheRoofline) {
   const Diagnosis diagnosis = diagnose(cpu_matmul(100000));
   ASSERT_GE(diagnosis.findings.size(), 2u);
   const double headroom = 1 / diagnosis.fraction_of_ceiling;
+  EXPECT_EQ(diagnosis.findings.back().tool, "far-from-both-ceilings") << "the catch-all";
   double last = 1e30;
   for (const Finding& finding : diagnosis.findings) {
+    if (finding.tool == "far-from-both-ceilings") continue;
     EXPECT_LE(finding.likely_speedup, last);
     EXPECT_LE(finding.likely_speedup, finding.upper_speedup);
     EXPECT_LE(finding.upper_speedup, headroom * (1 + 1e-12));
     last = finding.likely_speedup;
   }
   EXPECT_EQ(tool_run(diagnosis, "register-spill")->state, ToolRun::State::kFilteredOut);
+}
+
+std::optional<Finding> boast(const Facts&) {
+  Finding finding;
+  finding.cause = "something";
+  finding.prescriptions = {{"unroll", "do it", ""}};
+  finding.likely_speedup = finding.upper_speedup = 5;
+  return finding;
+}
+
+std::optional<Finding> modest(const Facts& facts) {
+  Finding finding = *boast(facts);
+  finding.likely_speedup = finding.upper_speedup = 1.5;
+  return finding;
+}
+
+TEST(Runner, ACatchAllComesAfterEverySpecificFinding) {
+  Tool table[] = {{"boast", "", ToolTarget::kAny, kAnyBound, {}, boast},
+                  {"modest", "", ToolTarget::kAny, kAnyBound, {}, modest}};
+  EXPECT_EQ(run_tools(cpu_matmul(900000), table, {}).findings.at(0).tool, "boast");
+  table[0].catch_all = true;
+  EXPECT_EQ(run_tools(cpu_matmul(900000), table, {}).findings.at(0).tool, "modest");
+}
+
+TEST(Roofline, TheCopyBandwidthHasSlackAndTheRateHasNone) {
+  Evidence e = cpu_matmul(900000);
+  EXPECT_DOUBLE_EQ(roofline(e).most(), roofline(e).headroom());
+  e.set("task.flops", 1000, Level::kTiming, "task");
+  EXPECT_DOUBLE_EQ(roofline(e).most(), kCopySlack * roofline(e).headroom());
 }
 
 TEST(Runner, FindingsStateTheirWeakestLevel) {

@@ -7,13 +7,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/worker_path.h"
 #include "core/inputs.h"
 #include "device/cpu.h"
 #include "evaluate/cpu_case.h"
 #include "evaluate/cpu_session.h"
 #include "evaluate/cpu_timing.h"
 #include "evaluate/evaluator.h"
-#include "base/worker_path.h"
 
 namespace kernelpro {
 

@@ -10,10 +10,10 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/subprocess.h"
+#include "base/worker_path.h"
 #include "core/cpu_protocol.h"
 #include "device/cpu.h"
 #include "evaluate/evaluator.h"
-#include "base/worker_path.h"
 
 namespace kernelpro {
 

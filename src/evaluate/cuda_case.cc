@@ -21,15 +21,16 @@ Json about(const CudaCase& state, const char* what, int set) {
 Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
   if (lost.timed_out) return TimedOut{lost.seconds, phase};
   if (!lost.refused.empty()) {
-    return Rejected{lost.refused, "launch tried what host code of a candidate may not do: " +
-                                      lost.refused};
+    return Rejected{lost.refused,
+                    "launch tried what host code of a candidate may not do: " + lost.refused};
   }
   return Crashed{lost.how + " while " + phase, lost.output};
 }
 
 }  // namespace
 
-Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary, const std::string& entry,
+Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary,
+                                                       const std::string& entry,
                                                        const AddressLayout& layout,
                                                        double timeout_s) {
   using Captured = std::variant<LaunchPlan, Outcome>;
@@ -79,7 +80,8 @@ Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c) {
   state.layout = *layout;
   state.reference_layout = *reference;
   for (int set = 0; set < kCudaSets; ++set) {
-    Result<Reply> shared = trusted(judge.ask(about(state, "share", set), kJudgeTimeout), "the judge");
+    Result<Reply> shared =
+        trusted(judge.ask(about(state, "share", set), kJudgeTimeout), "the judge");
     if (!shared) return tl::unexpected<Error>(shared.error());
     state.memory.push_back(std::move(shared->fds));
   }
@@ -146,7 +148,8 @@ Result<void> run_references(CudaLink& judge, CudaCase& state, const Binary& refe
     summaries.push_back(reply->json["outputs"]);
   }
   if (const std::string problem = degenerate(state, summaries); !problem.empty()) {
-    return fail(ErrorKind::kTask, "the task is degenerate: " + problem + " (case " + state.c->name + ")",
+    return fail(ErrorKind::kTask,
+                "the task is degenerate: " + problem + " (case " + state.c->name + ")",
                 "correct the reference, or draw inputs that matter to the result");
   }
   return {};
@@ -220,8 +223,8 @@ Result<std::string> explain(CudaLink& judge, const CudaCase& state, int set, int
                             const JsonReader& found) {
   const Shaped& shaped = state.tensors[static_cast<std::size_t>(tensor)];
   const std::uint64_t bad = found.natural("bad"), unwritten = found.natural("unwritten");
-  const std::string count = std::to_string(bad) + " of " + std::to_string(shaped.elements) +
-                            " elements are wrong";
+  const std::string count =
+      std::to_string(bad) + " of " + std::to_string(shaped.elements) + " elements are wrong";
   // One element more or less may hold its poison's bits by chance.
   if (unwritten > 0 && unwritten + unwritten / 1000 >= bad) {
     return count + ": they were never written, first at " +

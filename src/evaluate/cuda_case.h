@@ -23,13 +23,14 @@ struct CudaCase {
   std::vector<JudgeTensor> judged;
   AddressLayout layout;
   AddressLayout reference_layout;
-  std::vector<std::vector<Fd>> memory;   // by set, by slot: what workers map
-  std::uint64_t seed = 0;                // set s is drawn from mix64(seed + s)
+  std::vector<std::vector<Fd>> memory;  // by set, by slot: what workers map
+  std::uint64_t seed = 0;               // set s is drawn from mix64(seed + s)
 };
 
 // Runs `entry` of a host-form binary once under capture, in a process of its own.
 // An Outcome is the candidate's fault, an Error the machine's.
-Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary, const std::string& entry,
+Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary,
+                                                       const std::string& entry,
                                                        const AddressLayout& layout,
                                                        double timeout_s);
 

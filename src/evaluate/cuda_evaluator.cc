@@ -52,7 +52,8 @@ std::string disagreement(const Shaped& output, const Expected& host, const std::
     const bool same = got == want || (std::isnan(got) && std::isnan(want)) ||
                       std::fabs(got - want) <= tolerance * scale;
     if (!same) {
-      return "at " + coordinates(output.shape, i) + " " + number(want, 9) + " and " + number(got, 9);
+      return "at " + coordinates(output.shape, i) + " " + number(want, 9) + " and " +
+             number(got, 9);
     }
   }
   return "";
@@ -113,8 +114,8 @@ Result<void> CudaEvaluator::prepare() {
   const std::vector<const Case*> cases = cases_for(task_, TargetKind::kCuda);
   if (cases.empty() || task_.reference_cu.empty()) {
     return fail(ErrorKind::kTask,
-                "the task " + task_.name + (cases.empty() ? " has no case for the cuda target"
-                                                          : " has no reference.cu"),
+                "the task " + task_.name +
+                    (cases.empty() ? " has no case for the cuda target" : " has no reference.cu"),
                 cases.empty() ? "add a case to task.toml that names the cuda target"
                               : "add one: the cuda target compares with it");
   }
@@ -144,8 +145,8 @@ Result<void> CudaEvaluator::prepare() {
 // reference.cpp and reference.cu must agree at the smallest case, on the very same inputs.
 Result<void> CudaEvaluator::cross_check() {
   if (settings_.host_compiler == nullptr || task_.reference_cpp.empty()) return {};
-  const CudaCase& state = *std::min_element(
-      cases_.begin(), cases_.end(), [&](const CudaCase& a, const CudaCase& b) {
+  const CudaCase& state =
+      *std::min_element(cases_.begin(), cases_.end(), [&](const CudaCase& a, const CudaCase& b) {
         return compulsory_bytes(task_, *a.c) < compulsory_bytes(task_, *b.c);
       });
   CompileResult built = settings_.host_compiler->compile_reference(task_, *state.c);
@@ -157,9 +158,8 @@ Result<void> CudaEvaluator::cross_check() {
   const Result<std::string> worker = worker_path();
   if (!worker) return tl::unexpected<Error>(worker.error());
   // Set 0 of both is drawn from mix64(seed).
-  const Result<CpuCase> host =
-      make_cpu_case(task_, *state.c, std::get<Binary>(*built), *worker, state.seed,
-                    std::max(settings_.timeout_s, 10.0));
+  const Result<CpuCase> host = make_cpu_case(task_, *state.c, std::get<Binary>(*built), *worker,
+                                             state.seed, std::max(settings_.timeout_s, 10.0));
   if (!host) return tl::unexpected<Error>(host.error());
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& shaped = state.tensors[i];
@@ -219,12 +219,14 @@ CudaEvaluator::Verdict CudaEvaluator::load(const char* name, const CudaCase& sta
                                            std::map<std::string, double>* facts) {
   auto plan = plan_of(state, binary);
   if (!plan) return tl::unexpected<Error>(plan.error());
-  if (auto* outcome = std::get_if<Outcome>(&*plan)) return std::optional<Outcome>(std::move(*outcome));
-  const Answer answer = worker_->ask({{"do", "load"},
-                                      {"subject", name},
-                                      {"cubin", binary.cubin},
-                                      {"plan", *parse_json(plan_to_json(std::get<LaunchPlan>(*plan)))}},
-                                     kWorkerTimeout);
+  if (auto* outcome = std::get_if<Outcome>(&*plan))
+    return std::optional<Outcome>(std::move(*outcome));
+  const Answer answer =
+      worker_->ask({{"do", "load"},
+                    {"subject", name},
+                    {"cubin", binary.cubin},
+                    {"plan", *parse_json(plan_to_json(std::get<LaunchPlan>(*plan)))}},
+                   kWorkerTimeout);
   if (const auto* reply = std::get_if<Reply>(&answer)) {
     for (const auto& [metric, value] : JsonReader(reply->json).object("facts").items()) {
       if (facts != nullptr && value.is_number()) (*facts)[metric] = value.get<double>();
@@ -263,7 +265,8 @@ CudaEvaluator::Verdict CudaEvaluator::run_case(std::size_t i, const Subject& sub
                                                Correct* correct, std::vector<Interval>* ratios) {
   const CudaCase& state = cases_[i];
   if (Verdict opened = open_worker(state); !opened || *opened) return opened;
-  Verdict loaded = load("candidate", state, subject.binaries[i], state.c->timed ? &correct->observed : nullptr);
+  Verdict loaded =
+      load("candidate", state, subject.binaries[i], state.c->timed ? &correct->observed : nullptr);
   if (!loaded || *loaded) return loaded;
   Verdict checked = check(state, &correct->max_error);
   if (!checked || *checked || !state.c->timed) return checked;
@@ -272,17 +275,18 @@ CudaEvaluator::Verdict CudaEvaluator::run_case(std::size_t i, const Subject& sub
     if (!other) return other;
     if (*other) incumbent = nullptr;  // its trouble is not the candidate's
   }
-  auto timed = time_cuda_case(*judge_, *worker_, state, incumbent != nullptr, plan,
-                              &correct->max_error);
+  auto timed =
+      time_cuda_case(*judge_, *worker_, state, incumbent != nullptr, plan, &correct->max_error);
   if (!timed) return tl::unexpected<Error>(timed.error());
-  if (auto* outcome = std::get_if<Outcome>(&*timed)) return std::optional<Outcome>(std::move(*outcome));
+  if (auto* outcome = std::get_if<Outcome>(&*timed))
+    return std::optional<Outcome>(std::move(*outcome));
   CudaTimed& result = std::get<CudaTimed>(*timed);
   const double floor = physical_floor_us(state, machine_);
   if (result.timing.median_us < floor) {
-    return std::optional<Outcome>(Rejected{
-        "physical-floor", "a time of " + human_us(result.timing.median_us) + " in case " +
-                              state.c->name + " is below what moving the data can take, " +
-                              human_us(floor)});
+    return std::optional<Outcome>(
+        Rejected{"physical-floor", "a time of " + human_us(result.timing.median_us) + " in case " +
+                                       state.c->name + " is below what moving the data can take, " +
+                                       human_us(floor)});
   }
   correct->timings.push_back(std::move(result.timing));
   if (result.ratio) ratios->push_back(*result.ratio);

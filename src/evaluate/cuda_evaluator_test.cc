@@ -28,7 +28,8 @@ std::string header(const Task&, const Case& c, TargetKind target) {
          "extern \"C\" void reference(const ReferenceArgs& args, cudaStream_t stream);\n#endif\n" +
          std::string(embedded::plan_vocabulary) +
          "namespace arg {\nconstexpr kp::Address<const float> x{0, 0};\n"
-         "constexpr kp::Address<float> y{1, 0};\nconstexpr kp::Address<void> workspace{-1, 0};\n}\n";
+         "constexpr kp::Address<float> y{1, 0};\nconstexpr kp::Address<void> workspace{-1, "
+         "0};\n}\n";
 }
 
 // y[i] = 2 x[i] + x[i + N].
@@ -127,7 +128,8 @@ class CudaEvaluatorTest : public ::testing::Test {
     return "#include \"task.h\"\n#include <cstdio>\n" + device +
            "\nextern \"C\" void launch(const Args& a, cudaStream_t s) {\n" + body + "\n}\n";
   }
-  static void expect(const std::string& source, const std::string& outcome, const std::string& part) {
+  static void expect(const std::string& source, const std::string& outcome,
+                     const std::string& part) {
     const Evaluation e = evaluate(source);
     const std::string summary = outcome_summary(e.outcome);
     EXPECT_EQ(outcome_name(e.outcome), outcome) << summary;
@@ -169,8 +171,9 @@ TEST_F(CudaEvaluatorTest, HostFormIsCorrectAndTimed) {
 }
 
 TEST_F(CudaEvaluatorTest, PlanFormIsCorrectAndFasterThanASlowOne) {
-  const std::string text = std::string("#include \"task.h\"\n") + kGood +
-                           "\nKP_LAUNCH(k, kp::dim((N + 255) / 256), kp::dim(256), 0, arg::x, arg::y)\n";
+  const std::string text =
+      std::string("#include \"task.h\"\n") + kGood +
+      "\nKP_LAUNCH(k, kp::dim((N + 255) / 256), kp::dim(256), 0, arg::x, arg::y)\n";
   const Subject slow = build(
       "#include \"task.h\"\n__global__ void k(const float* x, float* y) {\n"
       "  for (int i = threadIdx.x; i < N; i += 1024) y[i] = 2 * x[i] + x[i + N];\n}\n"
@@ -250,13 +253,15 @@ TEST_F(CudaEvaluatorTest, PlansHoldDependentLaunches) {
 }
 
 TEST_F(CudaEvaluatorTest, WrongResultsAreExplained) {
-  const std::string tail = "__global__ void k(const float* x, float* y) {\n"
-                           "  const int i = blockIdx.x * 256 + threadIdx.x;\n"
-                           "  if (i < N - N % 256) y[i] = 2 * x[i] + x[i + N];\n}";
+  const std::string tail =
+      "__global__ void k(const float* x, float* y) {\n"
+      "  const int i = blockIdx.x * 256 + threadIdx.x;\n"
+      "  if (i < N - N % 256) y[i] = 2 * x[i] + x[i + N];\n}";
   expect(host_form(tail, kGoodLaunch), "wrong-result", "never written");
-  const std::string nan = "__global__ void k(const float* x, float* y) {\n"
-                          "  const int i = blockIdx.x * 256 + threadIdx.x;\n"
-                          "  if (i < N) y[i] = i == 17 ? 0.0f / (x[i] - x[i]) : 2 * x[i] + x[i + N];\n}";
+  const std::string nan =
+      "__global__ void k(const float* x, float* y) {\n"
+      "  const int i = blockIdx.x * 256 + threadIdx.x;\n"
+      "  if (i < N) y[i] = i == 17 ? 0.0f / (x[i] - x[i]) : 2 * x[i] + x[i + N];\n}";
   expect(host_form(nan, kGoodLaunch), "wrong-result", "nan");
 }
 
@@ -288,7 +293,8 @@ TEST_F(CudaEvaluatorTest, MemoryThatIsNotTheirs) {
                    "  if (i < N) y[i + 100000000] = 2 * x[i] + x[i + N];\n}",
                    kGoodLaunch),
          "crashed", "ILLEGAL_ADDRESS");
-  expect(host_form(kGood, "float* w; cudaMalloc(&w, 4 * N); k<<<(N + 255) / 256, 256, 0, s>>>(a.x, w);"),
+  expect(host_form(kGood,
+                   "float* w; cudaMalloc(&w, 4 * N); k<<<(N + 255) / 256, 256, 0, s>>>(a.x, w);"),
          "rejected", "");
   expect(host_form("__device__ float own[4000003];\n" + std::string(kGood),
                    "void* w; cudaGetSymbolAddress(&w, own);\n"
@@ -299,26 +305,32 @@ TEST_F(CudaEvaluatorTest, MemoryThatIsNotTheirs) {
 
 TEST_F(CudaEvaluatorTest, HostCodeHasNoSay) {
   expect(host_form(kGood, ""), "crashed", "no kernel");
-  expect(host_form(kGood, "k<<<(N + 255) / 256, 4096, 0, s>>>(a.x, a.y);"), "crashed", "cudaErrorInvalid");
+  expect(host_form(kGood, "k<<<(N + 255) / 256, 4096, 0, s>>>(a.x, a.y);"), "crashed",
+         "cudaErrorInvalid");
   expect(host_form(kGood, "throw 42;"), "crashed", "threw");
   expect(host_form(kGood, "for (;;) {}"), "timed-out", "");
   expect(host_form(kGood, "*(volatile int*)nullptr = 1;"), "crashed", "signal 11");
   expect(host_form("#include <unistd.h>\n" + std::string(kGood), "fork();"), "rejected", "fork");
-  expect(host_form("#include <cstdlib>\n" + std::string(kGood), "system(\"true\");"), "rejected", "");
-  expect(host_form("#include <sys/socket.h>\n" + std::string(kGood), "socket(AF_INET, SOCK_STREAM, 0);"),
+  expect(host_form("#include <cstdlib>\n" + std::string(kGood), "system(\"true\");"), "rejected",
+         "");
+  expect(host_form("#include <sys/socket.h>\n" + std::string(kGood),
+                   "socket(AF_INET, SOCK_STREAM, 0);"),
          "rejected", "socket");
   expect(host_form(kGood, "fopen(\"/tmp/kernelpro-written\", \"w\");"), "rejected", "file-write");
-  expect(host_form(kGood, "for (;;) puts(\"0123456789012345678901234567890123456789\");"), "crashed", "printed");
+  expect(host_form(kGood, "for (;;) puts(\"0123456789012345678901234567890123456789\");"),
+         "crashed", "printed");
   expect(host_form("static void call(void*) {}\n" + std::string(kGood),
                    std::string(kGoodLaunch) + " cudaLaunchHostFunc(s, call, nullptr);"),
          "rejected", "host function");
-  expect(host_form(kGood, std::string(kGoodLaunch) + " cudaStreamSynchronize(s);"), "rejected", "capture");
+  expect(host_form(kGood, std::string(kGoodLaunch) + " cudaStreamSynchronize(s);"), "rejected",
+         "capture");
 }
 
 TEST_F(CudaEvaluatorTest, KernelsThatNeverEnd) {
-  expect(host_form("__global__ void k(const float* x, volatile float* y) { while (y[0] != 12.5f) {} }",
-                   "k<<<1, 1, 0, s>>>(a.x, a.y);"),
-         "timed-out", "");
+  expect(
+      host_form("__global__ void k(const float* x, volatile float* y) { while (y[0] != 12.5f) {} }",
+                "k<<<1, 1, 0, s>>>(a.x, a.y);"),
+      "timed-out", "");
 }
 
 TEST_F(CudaEvaluatorTest, ConfirmMeasuresMore) {

@@ -51,8 +51,8 @@ Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<in
   }
   const Exit& exit = child_.finish();
   limits_.wall_seconds = timeout_s;
-  return Lost{exit.kind == Exit::Kind::kTimedOut, timeout_s, "the process " + exit.describe(limits_),
-              clip(exit.output, 4096), refused_call(exit)};
+  return Lost{exit.kind == Exit::Kind::kTimedOut, timeout_s,
+              "the process " + exit.describe(limits_), clip(exit.output, 4096), refused_call(exit)};
 }
 
 Result<Reply> trusted(Answer answer, const char* who) {

@@ -24,9 +24,9 @@ struct Refusal {
 struct Lost {
   bool timed_out = false;
   double seconds = 0;
-  std::string how;     // one sentence
-  std::string output;  // what it printed
-  std::string refused; // name of a refused system call: "fork", "socket" ...
+  std::string how;      // one sentence
+  std::string output;   // what it printed
+  std::string refused;  // name of a refused system call: "fork", "socket" ...
 };
 using Answer = std::variant<Reply, Refusal, Lost>;
 

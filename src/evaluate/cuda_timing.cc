@@ -88,7 +88,8 @@ Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaLin
 
     const std::vector<double> a = times_of(std::get<Reply>(timed), "candidate");
     const std::vector<double> b = times_of(std::get<Reply>(timed), "incumbent");
-    const double sum = std::accumulate(a.begin(), a.end(), 0.0) + std::accumulate(b.begin(), b.end(), 0.0);
+    const double sum =
+        std::accumulate(a.begin(), a.end(), 0.0) + std::accumulate(b.begin(), b.end(), 0.0);
     if (a.size() != static_cast<std::size_t>(turns) || (incumbent && b.size() != a.size()) ||
         sum > wall_us) {
       return TimedOrOutcome{Rejected{"timing", "the device's times do not fit the parent's clock"}};
@@ -111,8 +112,12 @@ Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaLin
   }
   CudaTimed result;
   const Interval interval = median_interval(candidate_us);
-  result.timing = {state.c->name, interval.mid, interval.low, interval.high,
-                   static_cast<int>(candidate_us.size()), "graph replay, L2 cold"};
+  result.timing = {state.c->name,
+                   interval.mid,
+                   interval.low,
+                   interval.high,
+                   static_cast<int>(candidate_us.size()),
+                   "graph replay, L2 cold"};
   if (incumbent) result.ratio = paired_ratio(incumbent_us, candidate_us);
   return TimedOrOutcome{std::move(result)};
 }

@@ -15,9 +15,9 @@ namespace kernelpro {
 struct CudaTimingPlan {
   int min_turns = 20;
   int max_turns = 60;
-  double budget_s = 1.0;       // of GPU time; slow kernels get fewer turns, at least five
+  double budget_s = 1.0;  // of GPU time; slow kernels get fewer turns, at least five
   double min_effect = 0.005;
-  double timeout_s = 30;       // of one call
+  double timeout_s = 30;  // of one call
   std::uint64_t seed = 0;
 };
 

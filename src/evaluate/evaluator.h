@@ -24,10 +24,10 @@ struct Subject {
 };
 
 struct EvaluateSettings {
-  double timeout_s = 30;        // for one call in one case, at most; a hang is ended after it
-  int samples = 40;             // timed pairs per timed case, at most
-  double min_effect = 0.005;    // differences below this are ties
-  std::uint64_t seed = 0;       // inputs are drawn from it; varied from check to check
+  double timeout_s = 30;              // for one call in one case, at most; a hang is ended after it
+  int samples = 40;                   // timed pairs per timed case, at most
+  double min_effect = 0.005;          // differences below this are ties
+  std::uint64_t seed = 0;             // inputs are drawn from it; varied from check to check
   Compiler* host_compiler = nullptr;  // cuda: builds reference.cpp for the cross-check; may be null
 };
 

@@ -238,6 +238,7 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
   if (binary.form == Binary::Form::kSharedObject) {
     collect_host_code(binary, &e);
   } else {
+    if (!machine.arch.empty()) e.texts["arch"] = machine.arch;
     collect_device_code(binary, &e);
   }
   // Last: what was seen to run outranks what the binary declares.

@@ -90,6 +90,7 @@ TEST(Collect, ReadsARealSharedObjectAndKeepsTheText) {
   const Task task = vector_task(DType::kFp32);
   const Evidence e = collect_evidence(task, task.cases[0], machine(), binary, correct(100));
   EXPECT_GE(e.get("cpu.asm.hot.packed_fp").value_or(0), 1);
+  EXPECT_FALSE(e.texts.contains("arch")) << "only a GPU's instructions depend on it";
   EXPECT_EQ(e.get("cpu.asm.hot.vector_bits").value_or(0), 256);
   EXPECT_TRUE(e.missing().empty());
   EXPECT_TRUE(exists(so + ".objdump.txt"));
@@ -126,8 +127,12 @@ TEST(Collect, ReadsSassAndPtxas) {
   node.block = {128, 1, 1};
   binary.plan.nodes = {node};
   const Task task = vector_task(DType::kFp32);
-  const Evidence e = collect_evidence(task, task.cases[0], machine(), binary, correct(100));
+  Machine gpu = machine();
+  gpu.target = "cuda";
+  gpu.arch = "sm_90a";
+  const Evidence e = collect_evidence(task, task.cases[0], gpu, binary, correct(100));
   setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(e.texts.at("arch"), "sm_90a");
   EXPECT_EQ(e.texts.at("kernel"), "copy128");
   EXPECT_EQ(e.get("sass.hot.global_loads_128").value_or(0), 4);
   EXPECT_EQ(e.get("launch__registers_per_thread").value_or(0), 40);

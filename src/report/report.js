@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 (function () {
   var table = document.getElementById("candidates");

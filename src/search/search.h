@@ -18,17 +18,17 @@ namespace kernelpro {
 // What a finished candidate was worth.
 struct NodeResult {
   bool correct = false;
-  double time_us = 0;       // when correct
-  bool stop = false;        // its diagnosis says that nothing is left to win
+  double time_us = 0;  // when correct
+  bool stop = false;   // its diagnosis says that nothing is left to win
 };
 
-struct SearchNode {         // for report and tests
+struct SearchNode {  // for report and tests
   std::int64_t id = 0;
   std::int64_t parent = 0;
   int visits = 0;
   int in_flight = 0;
-  double value = 0;         // mean reward
-  bool closed = false;      // no more children are tried
+  double value = 0;     // mean reward
+  bool closed = false;  // no more children are tried
 };
 
 class Search {
@@ -40,8 +40,8 @@ class Search {
   // A parent to expand, or nullopt when the whole tree is exhausted or waits for expansions in
   // flight.
   virtual std::optional<std::int64_t> start() = 0;
-  virtual void cancel(std::int64_t parent) = 0;          // the expansion gave nothing
-  virtual void close(std::int64_t id) = 0;               // its proposer has nothing more to add
+  virtual void cancel(std::int64_t parent) = 0;  // the expansion gave nothing
+  virtual void close(std::int64_t id) = 0;       // its proposer has nothing more to add
   virtual void finalize(std::int64_t parent, std::int64_t child, const NodeResult& result) = 0;
   // start + finalize of a stored evaluation.
   virtual void restore(std::int64_t parent, std::int64_t child, const NodeResult& result) = 0;

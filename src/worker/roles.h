@@ -12,12 +12,12 @@ struct WorkerRole {
   int (*run)(int argc, char** argv);  // exit status
 };
 
-int cpu_worker(int argc, char** argv);        // loads a cpu candidate, checks and times calls
-int cpu_ceilings(int argc, char** argv);      // measures copy bandwidth and FMA rate
-int cuda_compile(int argc, char** argv);      // NVRTC: plan form -> cubin
-int cuda_capture(int argc, char** argv);      // host form -> LaunchPlan, with no real data mapped
-int cuda_judge(int argc, char** argv);        // owns buffers, draws inputs, reference, compares
-int cuda_worker(int argc, char** argv);       // rebuilds graphs from plans, runs and times them
-int cuda_ceilings(int argc, char** argv);     // describes the GPU and measures its ceilings
+int cpu_worker(int argc, char** argv);     // loads a cpu candidate, checks and times calls
+int cpu_ceilings(int argc, char** argv);   // measures copy bandwidth and FMA rate
+int cuda_compile(int argc, char** argv);   // NVRTC: plan form -> cubin
+int cuda_capture(int argc, char** argv);   // host form -> LaunchPlan, with no real data mapped
+int cuda_judge(int argc, char** argv);     // owns buffers, draws inputs, reference, compares
+int cuda_worker(int argc, char** argv);    // rebuilds graphs from plans, runs and times them
+int cuda_ceilings(int argc, char** argv);  // describes the GPU and measures its ceilings
 
 }  // namespace kernelpro

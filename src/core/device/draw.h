@@ -17,11 +17,11 @@
 namespace kp {
 
 struct DrawSpec {
-  int kind;   // as kernelpro::Init::Kind: uniform, normal, integers, bernoulli, constant
-  int dtype;  // as kernelpro::DType: fp32, fp16, bf16, int32, int64, bool
-  float a;    // offset, mean, constant, probability
-  float b;    // width, standard deviation
-  long long low;             // integers: smallest; constants of integer tensors
+  int kind;       // as kernelpro::Init::Kind: uniform, normal, integers, bernoulli, constant
+  int dtype;      // as kernelpro::DType: fp32, fp16, bf16, int32, int64, bool
+  float a;        // offset, mean, constant, probability
+  float b;        // width, standard deviation
+  long long low;  // integers: smallest; constants of integer tensors
   unsigned long long range;  // integers: how many values, at most 2^32
 };
 

@@ -6,7 +6,8 @@
 //     __global__ void scale(const float* x, float* y, float s) { ... }
 //     KP_LAUNCH(scale, kp::dim(ROWS), kp::dim(THREADS), 0, arg::x, arg::y, 2.0f)
 //     KP_MEMSET(arg::y, 0, ROWS * COLS * sizeof(float))
-//     KP_LAUNCH_CLUSTER((tiled<128, 64>), kp::dim(64), kp::dim(128), 49152, kp::dim(2), arg::x, arg::y)
+//     KP_LAUNCH_CLUSTER((tiled<128, 64>), kp::dim(64), kp::dim(128), 49152, kp::dim(2), arg::x,
+//     arg::y)
 //
 // Steps run in the order of the source, each after the one before. A kernel with template commas
 // is written in parentheses. Arguments are converted to the kernel's parameter types; `arg::x + n`
@@ -101,8 +102,17 @@ template <class T>
 __host__ __device__ constexpr Step<void(), 1> memset_step(int order, Address<T> to, int value,
                                                           long long bytes) {
   return {nullptr,
-          {0x4b505354u, 1, order, 1, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0,
-           static_cast<unsigned>(value), 0, bytes},
+          {0x4b505354u,
+           1,
+           order,
+           1,
+           {1, 1, 1},
+           {1, 1, 1},
+           {0, 0, 0},
+           0,
+           static_cast<unsigned>(value),
+           0,
+           bytes},
           {{to.index < 0 ? 2 : 1, 8, to.index, to.offset}}};
 }
 

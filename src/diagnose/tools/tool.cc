@@ -45,4 +45,6 @@ std::string per_second(double rate, std::string_view unit) {
 
 double speedup_without(double share) { return 1 / (1 - std::clamp(share, 0.0, 0.95)); }
 
+double middle(double low, double high) { return std::sqrt(low * high); }
+
 }  // namespace kernelpro

@@ -47,6 +47,8 @@ struct Tool {
   // nullopt: nothing to say. Fills cause, metrics, prescriptions, severity, likely and upper gain;
   // the runner fills tool and level, and clamps gains to what the roofline leaves.
   std::optional<Finding> (*analyse)(const Facts& facts);
+  // Names no cause of its own: its finding comes after every specific one, whatever it promises.
+  bool catch_all = false;
 };
 
 // "37 %"
@@ -57,6 +59,9 @@ std::string times(double factor);
 std::string per_second(double rate, std::string_view unit);
 // Speed-up when a share of the time (0..1) goes away.
 double speedup_without(double share);
+// The geometric middle of two speed-ups: half way on a logarithmic scale, KernelPro's convention
+// for a gain of which only the two ends are known. REQUIRES: both are positive.
+double middle(double low, double high);
 
 // The analyses, one per folder.
 std::optional<Finding> scalar_code(const Facts& facts);

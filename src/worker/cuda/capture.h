@@ -5,7 +5,6 @@
 #if KERNELPRO_HAVE_CUDA
 
 #include <string>
-
 #include <tl/expected.hpp>
 
 #include "core/launch_plan.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role cuda-ceilings: names the GPU and measures what it can do: copy bandwidth, fp32 multiply-adds,
-// and bf16 matrix products through cuBLAS where that library is found. Answers one Machine.
+// Role cuda-ceilings: names the GPU and measures what it can do: copy bandwidth, fp32
+// multiply-adds, and bf16 matrix products through cuBLAS where that library is found. Answers one
+// Machine.
 #if KERNELPRO_HAVE_CUDA
 
 #include <dlfcn.h>
@@ -42,8 +43,9 @@ class Ceiling {
     for (const unsigned blocks : {sms * 4, sms * 8, sms * 16, static_cast<unsigned>(words / 512)}) {
       for (const unsigned threads : {256u, 512u}) {
         best = std::min(best, median_us([&] {
-          return kernels_->run_on(nullptr, "copy", blocks, threads, 0u, from, to, words);
-        }));
+                          return kernels_->run_on(nullptr, "copy", blocks, threads, 0u, from, to,
+                                                  words);
+                        }));
       }
     }
     cu_.MemFree(from);
@@ -68,7 +70,8 @@ class Ceiling {
   // bf16 8192^3 on random data, as zeros run faster. 0 when there is no cuBLAS.
   Result<double> tensor_rate() {
     void* library = nullptr;
-    for (const char* name : {"libcublas.so.13", "libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so"}) {
+    for (const char* name :
+         {"libcublas.so.13", "libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so"}) {
       if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
     if (library == nullptr) return 0.0;
@@ -86,14 +89,15 @@ class Ceiling {
     for (CUdeviceptr* p : {&a, &b, &c}) KP_CUDA_TRY(cu_.MemAlloc(p, kElements * 2));
     kp::DrawSpec spec{1, 2, 0.0f, 1.0f, 0, 1};
     for (const CUdeviceptr p : {a, b}) {
-      KP_CUDA_TRY(kernels_->run("draw", kElements, p, spec, std::uint64_t{p}, std::uint64_t{kElements}));
+      KP_CUDA_TRY(
+          kernels_->run("draw", kElements, p, spec, std::uint64_t{p}, std::uint64_t{kElements}));
     }
     const float one = 1, zero = 0;
     const double us = median_us([&] {
-      const int status = gemm(handle, kNoTranspose, kNoTranspose, kN, kN, kN, &one,
-                              reinterpret_cast<void*>(a), kBf16, kN, reinterpret_cast<void*>(b),
-                              kBf16, kN, &zero, reinterpret_cast<void*>(c), kBf16, kN, kCompute32F,
-                              kDefaultAlgorithm);
+      const int status =
+          gemm(handle, kNoTranspose, kNoTranspose, kN, kN, kN, &one, reinterpret_cast<void*>(a),
+               kBf16, kN, reinterpret_cast<void*>(b), kBf16, kN, &zero, reinterpret_cast<void*>(c),
+               kBf16, kN, kCompute32F, kDefaultAlgorithm);
       return status == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
     });
     for (const CUdeviceptr p : {a, b, c}) cu_.MemFree(p);

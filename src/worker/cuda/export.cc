@@ -104,7 +104,8 @@ class Exporter {
         parameter.bytes.assign(static_cast<const char*>(p.kernelParams[i]), size);
       } else {
         const char* packed = packed_parameters(p.extra);
-        if (packed == nullptr) return fault("capture", n.function + ": its parameters cannot be read");
+        if (packed == nullptr)
+          return fault("capture", n.function + ": its parameters cannot be read");
         parameter.bytes.assign(packed + offset, size);
       }
       const std::string foreign = foreign_address(parameter.bytes);
@@ -165,8 +166,9 @@ class Exporter {
 
   tl::expected<PlanParameter, CaptureFault> address(std::uint64_t value, const char* what) {
     if (!inside(value)) {
-      return fault("foreign-memory", std::string(what) + " touches memory that is neither a tensor "
-                                                         "nor the workspace; use args.workspace");
+      return fault("foreign-memory", std::string(what) +
+                                         " touches memory that is neither a tensor "
+                                         "nor the workspace; use args.workspace");
     }
     PlanParameter p;
     p.bytes.assign(reinterpret_cast<const char*>(&value), sizeof value);
@@ -181,8 +183,9 @@ class Exporter {
       return type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
     };
     if (!device(c.srcMemoryType) || !device(c.dstMemoryType)) {
-      return fault("host-copy", "launch copies to or from host memory; only device copies are "
-                                "part of a launch plan");
+      return fault("host-copy",
+                   "launch copies to or from host memory; only device copies are "
+                   "part of a launch plan");
     }
     PlanNode n;
     n.kind = PlanNode::Kind::kMemcpy;

@@ -52,7 +52,8 @@ class Builder {
     };
     int shared = node.max_dynamic_shared;
     // Above 48 KB a launch needs the attribute; the plan form does not state it.
-    if (shared < 0 && node.dynamic_shared > 48 * 1024) shared = static_cast<int>(node.dynamic_shared);
+    if (shared < 0 && node.dynamic_shared > 48 * 1024)
+      shared = static_cast<int>(node.dynamic_shared);
     if (set(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared) != CUDA_SUCCESS) {
       return misfit(node.function + " asks for " + std::to_string(shared) +
                     " bytes of dynamic shared memory, more than the GPU gives");
@@ -111,7 +112,8 @@ class Builder {
   }
 
   Result<void> set_attributes(const PlanNode& node, CUgraphNode made) {
-    const auto set = [&](CUlaunchAttributeID id, const CUlaunchAttributeValue& value) -> Result<void> {
+    const auto set = [&](CUlaunchAttributeID id,
+                         const CUlaunchAttributeValue& value) -> Result<void> {
       const CUresult result = cu_.GraphKernelNodeSetAttribute(made, id, &value);
       if (result != CUDA_SUCCESS) return misfit(node.function + ": " + cuda_error_text(result));
       return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role cuda-judge: owns every shared buffer, draws the inputs, runs the reference, compares. Expected
-// results never leave this process, but for small cases' cross-check and the windows that explain a
-// failure.
+// Role cuda-judge: owns every shared buffer, draws the inputs, runs the reference, compares.
+// Expected results never leave this process, but for small cases' cross-check and the windows that
+// explain a failure.
 #if KERNELPRO_HAVE_CUDA
 
 #include <cmath>
@@ -27,11 +27,9 @@ class Judge {
   void serve(const WorkerCommand& command) {
     using Handler = Result<Json> (Judge::*)(const WorkerCommand&);
     static const std::map<std::string, Handler> handlers = {
-        {"open", &Judge::open},           {"close", &Judge::close},
-        {"draw", &Judge::draw},           {"reference", &Judge::reference},
-        {"poison", &Judge::poison},       {"compare", &Judge::compare},
-        {"window", &Judge::window},       {"fetch", &Judge::fetch},
-        {"share", &Judge::share},
+        {"open", &Judge::open},           {"close", &Judge::close},   {"draw", &Judge::draw},
+        {"reference", &Judge::reference}, {"poison", &Judge::poison}, {"compare", &Judge::compare},
+        {"window", &Judge::window},       {"fetch", &Judge::fetch},   {"share", &Judge::share},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
@@ -41,8 +39,9 @@ class Judge {
       return channel_->answer_error("no such case or set");
     }
     Result<Json> answer = (this->*handler->second)(command);
-    if (!answer) return channel_->answer_error(answer.error().message,
-                                               answer.error().kind == ErrorKind::kTask ? "reference" : "");
+    if (!answer)
+      return channel_->answer_error(answer.error().message,
+                                    answer.error().kind == ErrorKind::kTask ? "reference" : "");
     std::vector<int> fds;
     for (const Fd& fd : outgoing_) fds.push_back(fd.get());
     channel_->answer(std::move(*answer), fds);
@@ -54,7 +53,9 @@ class Judge {
     const std::int64_t set = command.integer("set");
     return set >= 0 && set < case_->sets();
   }
-  static int set_of(const WorkerCommand& command) { return static_cast<int>(command.integer("set")); }
+  static int set_of(const WorkerCommand& command) {
+    return static_cast<int>(command.integer("set"));
+  }
 
   template <class T>
   static Result<Json> done(Result<T> result) {
@@ -63,7 +64,8 @@ class Judge {
   }
 
   Result<Json> open(const WorkerCommand& command) {
-    const auto tensors = judge_tensors_from_json(dump_json(JsonReader(command.json).array("tensors")));
+    const auto tensors =
+        judge_tensors_from_json(dump_json(JsonReader(command.json).array("tensors")));
     if (!tensors) return fail(ErrorKind::kInternal, "the tensors cannot be read", "");
     cases_.erase(command.text("case"));
     Result<JudgeCase> opened =
@@ -107,7 +109,8 @@ class Judge {
     if (!summaries) return tl::unexpected<Error>(summaries.error());
     Json all = Json::array();
     for (const ExpectedSummary& s : *summaries) {
-      all.push_back({{"rms", s.rms}, {"low", s.low}, {"high", s.high}, {"not_finite", s.not_finite}});
+      all.push_back(
+          {{"rms", s.rms}, {"low", s.low}, {"high", s.high}, {"not_finite", s.not_finite}});
     }
     return Json{{"differing", *differing}, {"outputs", all}};
   }
@@ -152,11 +155,15 @@ class Judge {
     std::vector<unsigned char> bad;
     std::vector<double> got, expected;
     KP_TRY(case_->window(set_of(command), static_cast<int>(command.integer("tensor")),
-                         command.natural("first"), command.natural("count"), &bad, &got, &expected));
+                         command.natural("first"), command.natural("count"), &bad, &got,
+                         &expected));
     const auto numbers = [](const std::vector<double>& values) {
       Json array = Json::array();  // not-a-number and infinities as texts: JSON has none
       for (const double v : values) {
-        array.push_back(std::isfinite(v) ? Json(v) : Json(std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf"));
+        array.push_back(std::isfinite(v) ? Json(v)
+                                         : Json(std::isnan(v) ? "nan"
+                                                : v > 0       ? "inf"
+                                                              : "-inf"));
       }
       return array;
     };

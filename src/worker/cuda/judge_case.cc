@@ -75,8 +75,8 @@ Result<JudgeCase> JudgeCase::open(const CudaDriver& cu, const CudaContext& conte
     for (std::size_t i = 0; i < judge.tensors_.size(); ++i) {
       PhysicalMemory memory;
       if (judge.tensors_[i].output) {
-        Result<PhysicalMemory> made =
-            PhysicalMemory::create(cu, judge.device_, judge.reference_layout_.slots[i].mapping_bytes);
+        Result<PhysicalMemory> made = PhysicalMemory::create(
+            cu, judge.device_, judge.reference_layout_.slots[i].mapping_bytes);
         if (!made) return tl::unexpected<Error>(made.error());
         memory = std::move(*made);
       }
@@ -90,12 +90,14 @@ Result<JudgeCase> JudgeCase::open(const CudaDriver& cu, const CudaContext& conte
   if (!scratch) return tl::unexpected<Error>(scratch.error());
   judge.scratch_memory_ = std::move(*scratch);
   judge.scratch_ = judge.own_next_;
-  KP_TRY(judge.own_.map(judge.device_, judge.scratch_, scratch_bytes, judge.scratch_memory_.handle()));
+  KP_TRY(
+      judge.own_.map(judge.device_, judge.scratch_, scratch_bytes, judge.scratch_memory_.handle()));
   return judge;
 }
 
 Result<void> JudgeCase::map_own(Set* set) {
-  const auto map = [&](const PhysicalMemory& memory, std::vector<std::uint64_t>* at) -> Result<void> {
+  const auto map = [&](const PhysicalMemory& memory,
+                       std::vector<std::uint64_t>* at) -> Result<void> {
     at->push_back(own_next_);
     if (memory.bytes() == 0) return {};
     KP_TRY(own_.map(device_, own_next_, memory.bytes(), memory.handle()));
@@ -333,7 +335,8 @@ Result<void> JudgeCase::window(int index, int output, std::uint64_t first, std::
                             t.tolerance, first, count, scratch_, got_at));
   KP_CUDA_TRY(cu_->MemcpyDtoH(bad->data(), scratch_, count));
   KP_CUDA_TRY(cu_->MemcpyDtoH(got->data(), got_at, count * sizeof(double)));
-  const std::uint64_t element = is_floating(t.dtype) ? 8 : static_cast<std::uint64_t>(dtype_bytes(t.dtype));
+  const std::uint64_t element =
+      is_floating(t.dtype) ? 8 : static_cast<std::uint64_t>(dtype_bytes(t.dtype));
   std::string raw(count * element, '\0');
   KP_CUDA_TRY(cu_->MemcpyDtoH(raw.data(), expected_data_at(set, i) + first * element, raw.size()));
   for (std::uint64_t k = 0; k < count; ++k) {

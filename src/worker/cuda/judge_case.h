@@ -26,8 +26,8 @@ struct OutputComparison {
 
 // Words or elements that changed although nobody may write them.
 struct Intrusion {
-  int slot = 0;          // of the layout: a tensor, or the workspace
-  std::string what;      // "input", "before", "after"
+  int slot = 0;      // of the layout: a tensor, or the workspace
+  std::string what;  // "input", "before", "after"
   std::uint64_t count = 0;
   std::uint64_t where = 0;  // element index, or bytes from the tensor's start or end
 };

@@ -53,7 +53,8 @@ CUresult TrustedKernels::launch(const char* kernel, unsigned blocks, unsigned th
         function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared));
     if (set != CUDA_SUCCESS) return set;
   }
-  return cu_->LaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, arguments, nullptr);
+  return cu_->LaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, arguments,
+                           nullptr);
 }
 
 }  // namespace kernelpro

@@ -24,7 +24,8 @@ CUmemAllocationProp properties(CUdevice device) {
 Result<std::uint64_t> allocation_granularity(const CudaDriver& cu, CUdevice device) {
   const CUmemAllocationProp prop = properties(device);
   std::size_t granularity = 0;
-  KP_CUDA_TRY(cu.MemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  KP_CUDA_TRY(
+      cu.MemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
   return granularity;
 }
 
@@ -114,8 +115,8 @@ PhysicalMemory::~PhysicalMemory() {
 
 Result<Fd> PhysicalMemory::share() const {
   int fd = -1;
-  KP_CUDA_TRY(cu_->MemExportToShareableHandle(&fd, handle_,
-                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  KP_CUDA_TRY(
+      cu_->MemExportToShareableHandle(&fd, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   return Fd(fd);
 }
 

@@ -25,7 +25,8 @@ Result<std::uint64_t> allocation_granularity(const CudaDriver& cu, CUdevice devi
 class AddressRange {
  public:
   // `base` 0: anywhere. Fails when another address was granted than asked for.
-  static Result<AddressRange> reserve(const CudaDriver& cu, std::uint64_t base, std::uint64_t bytes);
+  static Result<AddressRange> reserve(const CudaDriver& cu, std::uint64_t base,
+                                      std::uint64_t bytes);
   AddressRange() = default;
   AddressRange(AddressRange&& other) noexcept;
   AddressRange& operator=(AddressRange&& other) noexcept;

@@ -4,10 +4,9 @@
 #if KERNELPRO_HAVE_CUDA
 
 #include <dlfcn.h>
+#include <nvrtc.h>
 
 #include <cstdlib>
-
-#include <nvrtc.h>
 
 #include "base/files.h"
 #include "base/hash.h"
@@ -17,9 +16,11 @@ namespace kernelpro {
 
 namespace {
 
-#define KP_NVRTC_FUNCTIONS(X)                                                         \
+// clang-format off
+#define KP_NVRTC_FUNCTIONS(X) \
   X(Version) X(CreateProgram) X(DestroyProgram) X(CompileProgram) X(GetProgramLogSize) \
   X(GetProgramLog) X(GetCUBINSize) X(GetCUBIN) X(GetErrorString)
+// clang-format on
 
 struct Nvrtc {
 #define KP_NVRTC_MEMBER(name) decltype(&::nvrtc##name) name = nullptr;
@@ -46,7 +47,8 @@ Result<Nvrtc> load_nvrtc() {
       places.push_back(join(dir, std::string(lib) + "/libnvrtc.so"));
     }
   }
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) places.push_back(name);
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
+    places.push_back(name);
   void* library = nullptr;
   for (const std::string& place : places) {
     if (library == nullptr) library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -57,10 +59,11 @@ Result<Nvrtc> load_nvrtc() {
                 "folder on LD_LIBRARY_PATH");
   }
   Nvrtc nvrtc;
-#define KP_NVRTC_LOAD(name)                                                                     \
-  nvrtc.name = reinterpret_cast<decltype(nvrtc.name)>(::dlsym(library, "nvrtc" #name));         \
-  if (nvrtc.name == nullptr)                                                                    \
-    return fail(ErrorKind::kEnvironment, "this NVRTC has no nvrtc" #name, "install CUDA 12 or later");
+#define KP_NVRTC_LOAD(name)                                                             \
+  nvrtc.name = reinterpret_cast<decltype(nvrtc.name)>(::dlsym(library, "nvrtc" #name)); \
+  if (nvrtc.name == nullptr)                                                            \
+    return fail(ErrorKind::kEnvironment, "this NVRTC has no nvrtc" #name,               \
+                "install CUDA 12 or later");
   KP_NVRTC_FUNCTIONS(KP_NVRTC_LOAD)
 #undef KP_NVRTC_LOAD
   return nvrtc;
@@ -129,9 +132,9 @@ Result<std::string> trusted_cubin(std::string_view source, const std::string& ar
   const std::string path =
       join(dir, hash_hex({source, embedded::draw_source, arch, *version}) + ".cubin");
   if (exists(path)) return read_file(path);
-  Result<NvrtcOutput> output = nvrtc_compile(
-      std::string(source), "judge.cu", {{"draw.h", std::string(embedded::draw_source)}},
-      {"-arch=" + arch, "-std=c++17", "-default-device"});
+  Result<NvrtcOutput> output = nvrtc_compile(std::string(source), "judge.cu",
+                                             {{"draw.h", std::string(embedded::draw_source)}},
+                                             {"-arch=" + arch, "-std=c++17", "-default-device"});
   if (!output) return tl::unexpected<Error>(output.error());
   if (!output->ok) {
     return fail(ErrorKind::kInternal, "our own kernels do not compile: " + output->log,

@@ -42,8 +42,8 @@ class Worker {
   void serve(WorkerCommand& command) {
     using Handler = Result<Json> (Worker::*)(WorkerCommand&);
     static const std::map<std::string, Handler> handlers = {
-        {"open", &Worker::open}, {"memory", &Worker::memory}, {"load", &Worker::load},
-        {"bind", &Worker::bind}, {"run", &Worker::run},       {"time", &Worker::time},
+        {"open", &Worker::open},   {"memory", &Worker::memory}, {"load", &Worker::load},
+        {"bind", &Worker::bind},   {"run", &Worker::run},       {"time", &Worker::time},
         {"hello", &Worker::hello},
     };
     const auto handler = handlers.find(command.verb());
@@ -117,7 +117,8 @@ class Worker {
     const PlanNode* largest = nullptr;
     double most = 0;
     for (const PlanNode& n : subject.plan.nodes) {
-      const double threads = 1.0 * n.grid[0] * n.grid[1] * n.grid[2] * n.block[0] * n.block[1] * n.block[2];
+      const double threads =
+          1.0 * n.grid[0] * n.grid[1] * n.grid[2] * n.block[0] * n.block[1] * n.block[2];
       if (n.kind != PlanNode::Kind::kKernel || threads <= most) continue;
       largest = &n;
       most = threads;
@@ -137,8 +138,8 @@ class Worker {
     if (set >= sets_.size()) return fail(ErrorKind::kInternal, "no such set", "");
     range_.unmap_all();
     for (std::size_t i = 0; i < layout_.slots.size(); ++i) {
-      KP_TRY(range_.map(context_.device(), layout_.slots[i].mapping,
-                        layout_.slots[i].mapping_bytes, sets_[set][i].handle()));
+      KP_TRY(range_.map(context_.device(), layout_.slots[i].mapping, layout_.slots[i].mapping_bytes,
+                        sets_[set][i].handle()));
     }
     return Json::object();
   }

@@ -16,8 +16,10 @@ std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
   finding.cause = "The compulsory traffic takes at least " + human_us(roof.memory_floor_us) +
                   " at the measured copy bandwidth of " +
                   per_second(facts("ceiling.copy_bandwidth"), "B") + "; the call takes " +
-                  human_us(roof.time_us) + ", which is " + percent(fraction) + " of that ceiling.";
-  if (fraction > 1.1) finding.cause += " Part of the data comes from a cache.";
+                  human_us(roof.time_us) + ", which is " +
+                  (fraction >= 1 ? "at the ceiling (" + percent(fraction) + ")."
+                                 : percent(fraction) + " of that ceiling.");
+  if (fraction > kCopySlack) finding.cause += " Part of the data comes from a cache.";
   finding.prescriptions = {
       {"algorithm",
        "Stop tuning this kernel: only moving fewer bytes can help, for instance a narrower type or "

@@ -16,7 +16,9 @@ std::optional<Finding> at_compute_ceiling(const Facts& facts) {
   finding.cause = "The task's " + number(facts("task.flops") * 1e-9, 3) + " GFLOP take at least " +
                   human_us(roof.compute_floor_us) +
                   " at the measured arithmetic rate; the call takes " + human_us(roof.time_us) +
-                  ", which is " + percent(fraction) + " of that ceiling.";
+                  ", which is " +
+                  (fraction >= 1 ? "at the ceiling (" + percent(fraction) + ")."
+                                 : percent(fraction) + " of that ceiling.");
   finding.prescriptions = {
       {"algorithm",
        "Stop tuning this kernel: only doing less arithmetic, or doing it on a faster unit, can "

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "base/text.h"
 #include "diagnose/tools/tool.h"
 
@@ -86,8 +84,8 @@ std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
       if (more.tag == "tile-size") finding.prescriptions.push_back(std::move(more));
     }
   }
-  finding.upper_speedup = roof.headroom();
-  finding.likely_speedup = std::sqrt(roof.headroom());
+  finding.upper_speedup = roof.most();
+  finding.likely_speedup = middle(1, roof.headroom());
   return finding;
 }
 

@@ -9,6 +9,8 @@ namespace kernelpro {
 namespace {
 // From the end of one kernel to the start of the next that depends on it, inside a graph.
 constexpr double kDrainUs = 1.5;
+// Of a kernel's share of the call; some of it is work.
+constexpr double kMostOfAKernel = 0.95;
 }  // namespace
 
 std::optional<Finding> launch_bound(const Facts& facts) {
@@ -28,8 +30,11 @@ std::optional<Finding> launch_bound(const Facts& facts) {
        "shared memory.",
        "a grid-wide dependency separates them; then overlap them by programmatic dependent launch"},
       {"passes", "Drop passes that only re-read what another kernel has just had.", ""}};
-  finding.likely_speedup = speedup_without(std::min(0.8, (kernels - 1) * kDrainUs / time_us));
-  finding.upper_speedup = std::max(finding.likely_speedup, kernels);
+  // One kernel is left with the time that is not spent between two; the starts cannot take more
+  // than the rest of each kernel leaves, and the runner cuts the gain to the roofline.
+  const double between_us = std::min(kDrainUs, kMostOfAKernel * time_us / kernels);
+  finding.likely_speedup = time_us / (time_us - (kernels - 1) * between_us);
+  finding.upper_speedup = kernels;
   return finding;
 }
 

@@ -15,26 +15,38 @@ bool is_hopper(const Facts& facts) { return facts.text("arch").rfind("sm_90", 0)
 
 std::optional<Finding> warpgroup_form(const Facts& facts) {
   const Roofline& roof = facts.roofline();
-  // Below the rate that HMMA can reach, something else limits it.
-  if (!is_hopper(facts) || roof.theory == Bound::kMemory || roof.fraction < 0.25 ||
-      roof.fraction > 0.8) {
+  if (!is_hopper(facts) || roof.theory == Bound::kMemory || !roof.known() || roof.fraction > 0.8) {
     return std::nullopt;
   }
+  // Straight from global memory, or (as far as is known) by way of shared memory?
+  const auto shared = facts.maybe("sass.hot.shared_loads");
+  const bool unstaged =
+      shared && *shared <= 0 && facts.maybe("sass.hot.global_loads").value_or(0) > 0;
   Finding finding;
   finding.severity = Severity::kInfo;
   finding.metrics = {"sass.hmma", "sass.hgmma", "task.matmul_flops", "ceiling.tensor_rate"};
   finding.cause = "The matrix work issues as " + number(facts("sass.hmma")) +
                   " HMMA and no HGMMA instructions, at " + percent(roof.fraction) +
                   " of the ceiling; mma.sync reaches about " + percent(kHmmaOnHopper) +
-                  " of what wgmma does on this architecture.";
+                  " of what wgmma does on this architecture." +
+                  (unstaged ? " The operands come straight from global memory, unshared by the "
+                              "block's warps; wgmma takes them from shared memory."
+                            : "");
   finding.prescriptions = {
       {"tensor-cores",
        "Use warpgroup matrix instructions (`wgmma.mma_async`, for sm_90a) with operands in "
        "swizzled shared memory.",
        "the product has fewer than a wave of 128 x 128 tiles, or is bound by memory"},
       {"pipeline", "Feed them by asynchronous copies, three or four stages deep.", ""}};
-  finding.upper_speedup = 1 / kHmmaOnHopper;
-  finding.likely_speedup = 1 + (finding.upper_speedup - 1) / 2;
+  if (unstaged) {
+    finding.severity = Severity::kWarning;
+    finding.prescriptions.push_back(
+        {"shared-memory",
+         "Until then, stage the tiles in shared memory and load them with `ldmatrix`.", ""});
+  }
+  // The instruction explains the ratio of the two rates; the way of the operands, all of the gap.
+  finding.upper_speedup = unstaged ? roof.most() : 1 / kHmmaOnHopper;
+  finding.likely_speedup = middle(1, finding.upper_speedup);
   return finding;
 }
 
@@ -75,9 +87,10 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
       {"shared-memory", "Stage the operand tiles in shared memory and load them with `ldmatrix`.",
        ""}};
   finding.upper_speedup = roof.time_us / possible;
-  // mma.sync at the rate above, as a first step.
-  finding.likely_speedup =
-      std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / kHmmaOnHopper));
+  // mma.sync as a first step, half way to its rate: the faster the unit, the more its operands
+  // have to be fed.
+  finding.likely_speedup = middle(
+      1, std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / kHmmaOnHopper)));
   return finding;
 }
 

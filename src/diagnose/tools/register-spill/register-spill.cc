@@ -8,15 +8,29 @@ namespace kernelpro {
 
 namespace {
 
-// Static estimate: the share of issue slots and of memory instructions that go to local memory.
+// In issue slots of a multiprocessor, which issues four instructions per cycle but passes one
+// 32-lane access per cycle to its L1 cache (128 B), and about a quarter of that to the L2 cache.
+constexpr double kL1Slots = 4;
+constexpr double kL2Slots = 16;
+
+// Bottleneck model of one pass of the hot loop, with and without its local accesses.
 void estimate(const Facts& facts, double local, Finding* finding) {
-  const double instructions = std::max(facts("sass.hot.instructions"), local);
-  double share = local / instructions;
-  const auto loads = facts.maybe("sass.hot.global_loads");
-  const auto stores = facts.maybe("sass.hot.global_stores");
-  if (loads && stores) share = std::max(share, 0.5 * local / (local + *loads + *stores));
-  finding->upper_speedup = speedup_without(std::min(2 * share, 0.8));
-  finding->likely_speedup = speedup_without(std::min(share, 0.5));
+  const double kept = std::max(facts("sass.hot.instructions") - local, 1.0);
+  double others = 0;  // the rest of the load/store path's work, the same before and after
+  for (const char* name : {"sass.hot.global_loads", "sass.hot.global_stores",
+                           "sass.hot.shared_loads", "sass.hot.shared_stores"}) {
+    others += facts.maybe(name).value_or(0);
+  }
+  // At best all local accesses hit L1 and overlap with the arithmetic.
+  const double after = std::max(kept, kL1Slots * others);
+  const double low = std::max(kept + local, kL1Slots * (others + local)) / after;
+  // At worst they go to L2 and everything waits for them.
+  const double serial = kept + kL1Slots * others;
+  const double high = (serial + kL2Slots * local) / serial;
+  const Roofline& roof = facts.roofline();
+  finding->upper_speedup = std::max(low, high);
+  finding->likely_speedup = middle(
+      low, roof.known() ? std::min(finding->upper_speedup, roof.most()) : finding->upper_speedup);
 }
 
 }  // namespace

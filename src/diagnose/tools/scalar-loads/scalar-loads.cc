@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 
 #include "base/text.h"
 #include "diagnose/tools/tool.h"
@@ -20,6 +19,11 @@ std::optional<Finding> scalar_loads(const Facts& facts) {
   if (memory >= 0.85) return std::nullopt;
   // In a compute-bound loop with few loads they are not what it waits for.
   if (roof.theory == Bound::kCompute && scalar < 0.05 * instructions) return std::nullopt;
+
+  // Matrix fragments straight from global memory: their layout fixes the width of each load, and
+  // what is missing is reuse, not width.
+  const auto shared = facts.maybe("sass.hot.shared_loads");
+  if (facts.maybe("sass.hmma").value_or(0) > 0 && shared && *shared <= 0) return std::nullopt;
 
   const double merged = narrow > words ? 8 : 4;  // 16-bit or 32-bit elements in 128 bits
   const double removed = scalar / instructions * (1 - 1 / merged);
@@ -42,8 +46,13 @@ std::optional<Finding> scalar_loads(const Facts& facts) {
       {"unroll",
        "Give each thread several independent elements and load all of them before the first use.",
        "registers would cross an occupancy step or spill"}};
-  finding.likely_speedup = speedup_without(removed);
-  finding.upper_speedup = std::max(finding.likely_speedup, std::min(merged, roof.headroom()));
+  const double fewer = speedup_without(removed);
+  finding.upper_speedup = std::max(fewer, std::min(merged, roof.most()));
+  // Bound by memory and below the bandwidth, it waits for the bytes in flight (Little's law), which
+  // grow with each load's width; elsewhere only the instructions count.
+  const bool waits = roof.known() && roof.theory != Bound::kCompute;
+  finding.likely_speedup =
+      waits ? std::max(fewer, middle(1, std::min(merged, roof.headroom()))) : fewer;
   return finding;
 }
 

@@ -15,11 +15,11 @@ Finding base_finding(const std::string& cause, double upper) {
                      "machine.parallel_units"};
   finding.cause = cause;
   finding.upper_speedup = upper;
-  finding.likely_speedup = std::sqrt(upper);
+  finding.likely_speedup = middle(1, upper);
   return finding;
 }
 
-Finding idle_multiprocessors(double grid, double units, double loss) {
+Finding idle_multiprocessors(double grid, double waves, double units, double loss) {
   const std::string cause =
       grid < units ? number(grid) + " blocks for " + number(units) +
                          " multiprocessors: " + percent(loss) + " of them get no work."
@@ -27,6 +27,12 @@ Finding idle_multiprocessors(double grid, double units, double loss) {
                          " multiprocessors, all resident at once: about " + percent(loss) +
                          " of their time is idle.";
   Finding finding = base_finding(cause, speedup_without(loss));
+  if (grid < units) {
+    // Blocks are independent: throughput grows with the busy multiprocessors, and at most with all
+    // slots for blocks, until a ceiling stops it (the runner cuts both gains to the roofline).
+    finding.likely_speedup = units / grid;
+    finding.upper_speedup = std::max(units / grid, 1 / waves);
+  }
   finding.severity = loss >= 0.5 ? Severity::kCritical : Severity::kWarning;
   finding.prescriptions = {
       {"grid-size",
@@ -65,7 +71,7 @@ std::optional<Finding> small_grid(const Facts& facts) {
     const double per_unit = grid / units;
     const double loss = 1 - per_unit / std::ceil(per_unit);
     if (loss < 0.1) return std::nullopt;
-    return idle_multiprocessors(grid, units, loss);
+    return idle_multiprocessors(grid, waves, units, loss);
   }
   const double loss = 1 - waves / std::ceil(waves);
   if (waves > 10 || loss < 0.1) return std::nullopt;
