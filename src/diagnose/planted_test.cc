@@ -39,7 +39,8 @@ const std::vector<Truth> kTruths = {
     {"h200-matmul-wide", "", "", ""},
     {"cpu-softmax-default", "scalar-code", "vectorize", ""},
     {"cpu-softmax-packed", "far-from-both-ceilings", "passes", ""},
-    {"cpu-matmul-scalar", "scalar-code", "vectorize", "cpu-matmul-one-thread"},
+    {"cpu-matmul-scalar", "scalar-code", "vectorize", "cpu-matmul-vec4"},
+    {"cpu-matmul-vec4", "one-thread-busy", "threads", ""},
     {"cpu-matmul-one-thread", "one-thread-busy", "threads", "cpu-matmul-both"},
     {"cpu-matmul-both", "", "", ""},
 };

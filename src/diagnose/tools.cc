@@ -62,7 +62,6 @@ constexpr Precedence kPrecedences[] = {
      "the change to matrix instructions replaces these loads"},
     {"launch-bound", "far-from-both-ceilings", "", "the launches are the wait"},
     {"launch-bound", "small-grid", "", "the launches come first"},
-    {"launch-bound", "scalar-loads", "", "the launches take the time, not the loads"},
     {"small-grid", "far-from-both-ceilings", "grid-size", "small-grid gives the same advice"},
     {"scalar-code", "far-from-both-ceilings", "vectorize", "scalar-code gives the same advice"},
     {"one-thread-busy", "far-from-both-ceilings", "threads",

@@ -49,8 +49,9 @@ std::optional<Finding> scalar_loads(const Facts& facts) {
   const double fewer = speedup_without(removed);
   finding.upper_speedup = std::max(fewer, std::min(merged, roof.most()));
   // Bound by memory and below the bandwidth, it waits for the bytes in flight (Little's law), which
-  // grow with each load's width; elsewhere only the instructions count.
-  const bool waits = roof.known() && roof.theory != Bound::kCompute;
+  // grow with each load's width; elsewhere (and in kernels too short to fill memory) only the
+  // instructions count.
+  const bool waits = roof.known() && roof.theory != Bound::kCompute && roof.bound != Bound::kLaunch;
   finding.likely_speedup =
       waits ? std::max(fewer, middle(1, std::min(merged, roof.headroom()))) : fewer;
   return finding;
