@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/ledger.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace kernelpro {
@@ -58,6 +60,31 @@ std::vector<const Known*> Ledger::history() const {
 double Ledger::comparable_us(std::int64_t id) const {
   const auto it = comparable_.find(id);
   return it == comparable_.end() ? 0 : it->second;
+}
+
+std::vector<const Known*> Ledger::finalists() const {
+  std::vector<const Known*> result;
+  const auto take = [&](const Known* known) {
+    const bool fresh =
+        known != nullptr && std::find(result.begin(), result.end(), known) == result.end();
+    if (fresh) result.push_back(known);
+  };
+  const Known* comparable = nullptr;
+  const Known* absolute = nullptr;
+  for (const Known& known : all_) {
+    if (known.evaluation.correct() == nullptr) continue;
+    const bool closer =
+        comparable == nullptr || comparable_us(known.id) < comparable_us(comparable->id);
+    if (closer) comparable = &known;
+    const bool faster =
+        absolute == nullptr || score_us(known.evaluation) < score_us(absolute->evaluation);
+    if (faster) absolute = &known;
+  }
+  take(best());
+  take(comparable);
+  take(absolute);
+  for (auto it = champions_.rbegin(); it != champions_.rend(); ++it) take(*it);
+  return result;
 }
 
 double Ledger::best_speedup() const {

@@ -35,6 +35,11 @@ class Ledger {
   // Everyone who was best, in order; the last is best now.
   const std::vector<const Known*>& champions() const { return champions_; }
 
+  // Who might be fastest, for a last comparison: the best, the least comparable time and the least
+  // time of all (on a machine whose speed drifts they may differ), then everyone else who was best,
+  // latest first. No one twice.
+  std::vector<const Known*> finalists() const;
+
   // Time of a candidate in the baseline's measure: its incumbent's divided by the ratio measured
   // turn by turn, so that drift of the machine between evaluations cancels. 0 when not correct.
   double comparable_us(std::int64_t id) const;

@@ -328,7 +328,19 @@ RunResult Loop::result(const std::string& stopped_by) const {
   return result;
 }
 
-// The winner against the start, in fresh processes.
+namespace {
+
+constexpr std::size_t kFinalists = 3;
+
+// Over the start; 1 for the start itself.
+double ratio_of(const Evaluation& confirmed) {
+  const Correct* correct = confirmed.correct();
+  return correct != nullptr && correct->versus ? correct->versus->ratio : 1;
+}
+
+}  // namespace
+
+// One finalist against the start, in fresh processes.
 Result<Evaluation> Loop::confirm_one(const Known& best) {
   const Known& start = *ledger_.baseline();
   if (&best == &start) return start.evaluation;
@@ -348,37 +360,44 @@ Result<Evaluation> Loop::confirm_one(const Known& best) {
   return parts_.target->evaluator->confirm(std::get<Subject>(*winner), std::get<Subject>(*first));
 }
 
-// Goes back through those who were best until one holds.
+// Of the finalists, each measured against the start in fresh processes, the fastest wins; when none
+// holds, those who were best before, latest first.
 Result<void> Loop::confirm(RunResult* result) {
-  const auto& champions = ledger_.champions();
-  for (auto it = champions.rbegin(); it != champions.rend(); ++it) {
-    const Known& best = **it;
+  const std::vector<const Known*> finalists = ledger_.finalists();
+  const Known* winner = nullptr;
+  Evaluation confirmed;
+  for (std::size_t i = 0; i < finalists.size(); ++i) {
+    if (winner != nullptr && i >= kFinalists) break;
     if (stop_requested()) {
       result->stopped_by = kInterrupted;
       return {};
     }
-    auto evaluation = confirm_one(best);
+    auto evaluation = confirm_one(*finalists[i]);
     if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
-    const Correct* correct = evaluation->correct();
-    if (correct == nullptr) {
-      tell("unconfirmed", &best, outcome_summary(evaluation->outcome));
+    if (evaluation->correct() == nullptr) {
+      tell("unconfirmed", finalists[i], outcome_summary(evaluation->outcome));
       continue;
     }
-    result->best = best.id;
-    result->best_us = score_us(*evaluation);
-    result->fraction_of_ceiling = best.diagnosis.fraction_of_ceiling;
-    result->speedup = result->speedup_low = result->speedup_high = 1;
-    if (&best != ledger_.baseline() && correct->versus) {
-      result->speedup = correct->versus->ratio;
-      result->speedup_low = correct->versus->low;
-      result->speedup_high = correct->versus->high;
+    if (winner == nullptr || ratio_of(*evaluation) > ratio_of(confirmed)) {
+      winner = finalists[i];
+      confirmed = std::move(*evaluation);
     }
-    KP_TRY(parts_.store->confirm(
-        {best.id, *evaluation, result->stopped_by, result->own_ms_per_evaluation}));
-    tell("confirmed", &best, number(result->speedup, 3) + "x the start");
-    return {};
   }
   result->best = 0;
+  if (winner == nullptr) return {};
+  result->best = winner->id;
+  result->best_us = score_us(confirmed);
+  result->fraction_of_ceiling = winner->diagnosis.floor_us / result->best_us;
+  result->speedup = result->speedup_low = result->speedup_high = 1;
+  const Correct* correct = confirmed.correct();
+  if (winner != ledger_.baseline() && correct->versus) {
+    result->speedup = correct->versus->ratio;
+    result->speedup_low = correct->versus->low;
+    result->speedup_high = correct->versus->high;
+  }
+  KP_TRY(parts_.store->confirm(
+      {winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation}));
+  tell("confirmed", winner, number(result->speedup, 3) + "x the start");
   return {};
 }
 
