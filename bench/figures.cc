@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far the loop gets on the examples, against what the machine can do, measured in one run:
 //   bench_figures cpu|cuda [EVALUATIONS] [EXAMPLE...]      from the project's folder
-// Each row: an example optimised from its default knobs, by the embedded tuner. The yardstick is
-// the measured copy bandwidth, or for matmul on the cpu OpenBLAS's sgemm on the same threads,
-// measured before and after; the copy bandwidth too is the geometric mean of before and after. Exit
+// Each row: an example optimised from its default knobs by the embedded tuner; then five rounds of
+// yardstick, winner, yardstick, whose median is the share that counts. The yardstick is a copy of
+// the task's bytes at the measured bandwidth, or for matmul on the cpu OpenBLAS's sgemm on the same
+// threads. Exit
 // status 1 when a figure is missed.
 #include <dlfcn.h>
 
@@ -19,6 +20,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "evaluate/evaluator.h"
+#include "run/evaluate_one.h"
 #include "run/run.h"
 #include "run/store.h"
 #include "task/loader.h"
@@ -26,6 +28,8 @@
 namespace {
 
 using namespace kernelpro;
+
+constexpr int kRounds = 5;
 
 struct Figure {
   const char* example;
@@ -73,10 +77,57 @@ double openblas_us(int n, int threads) {
 }
 
 struct Row {
-  double start_us = 0, end_us = 0, yardstick_us = 0;
+  double start_us = 0, end_us = 0;     // of the run
+  double yardstick_us = 0, share = 0;  // of the rounds after it: medians
   RunResult result;
-  std::string machine, versions, knobs;
+  std::string machine, versions;
+  KnobValues knobs;
 };
+
+// What a call of this task would take at the yardstick's pace, measured now.
+Result<double> yardstick_us(const Figure& figure, const Task& task, const Case& c) {
+  if (figure.blas) {
+    const double us = openblas_us(1024, 2);
+    if (us > 0) return us;
+    return fail(ErrorKind::kEnvironment, "OpenBLAS was not found",
+                "run `make bench`, or apt-get install libopenblas-dev");
+  }
+  const TempDir fresh;  // ceilings are cached for a day elsewhere
+  ::setenv("KERNELPRO_CACHE", fresh.path().c_str(), 1);
+  const auto machine =
+      figure.target == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine();
+  if (!machine) return tl::unexpected<Error>(machine.error());
+  return compulsory_bytes(task, c) / machine->ceilings.copy_bytes_per_s * 1e6;
+}
+
+// Rounds of yardstick, winner, yardstick: on a machine whose speed drifts only neighbours compare.
+Result<void> compare(const Figure& figure, const Task& task, Row* row) {
+  const std::vector<const Case*> cases = cases_for(task, figure.target);
+  const bool cpu = figure.target == TargetKind::kCpu;
+  RunSettings settings;
+  settings.target = figure.target;
+  std::vector<double> shares, yardsticks;
+  for (int round = 0; round < kRounds; ++round) {
+    const Result<double> before = yardstick_us(figure, task, *cases.back());
+    if (!before) return tl::unexpected<Error>(before.error());
+    const auto one = evaluate_one(task, figure.target, cpu ? task.kernel_cpp : task.kernel_cu,
+                                  row->knobs, settings);
+    if (!one) return tl::unexpected<Error>(one.error());
+    const double us = score_us(one->evaluation);
+    if (us <= 0) {
+      return fail(ErrorKind::kTask,
+                  "the winner failed: " + outcome_summary(one->evaluation.outcome),
+                  "run the bench again");
+    }
+    const Result<double> after = yardstick_us(figure, task, *cases.back());
+    if (!after) return tl::unexpected<Error>(after.error());
+    yardsticks.push_back(std::sqrt(*before * *after));
+    shares.push_back(yardsticks.back() / us);
+  }
+  row->yardstick_us = median(yardsticks);
+  row->share = median(shares);
+  return {};
+}
 
 Result<Row> measure(const Figure& figure, int evaluations, const std::string& folder) {
   const Result<Task> task = load_task(join("examples", figure.example));
@@ -87,41 +138,26 @@ Result<Row> measure(const Figure& figure, int evaluations, const std::string& fo
   settings.max_evaluations = evaluations;
   settings.near_ceiling = 0;
   Row row;
-  const TempDir cache;  // ceilings are measured in this run
+  const TempDir cache;  // nothing of an earlier run helps
   ::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1);
-  const double before = figure.blas ? openblas_us(1024, 2) : 0;
   const Result<RunResult> result = optimize(*task, settings, nullptr);
   if (!result) return tl::unexpected<Error>(result.error());
   row.result = *result;
+  row.end_us = result->best_us;
   const auto store = Store::open(folder, Store::Mode::kRead);
   if (!store) return tl::unexpected<Error>(store.error());
   const auto header = (*store)->header();
   const auto candidates = (*store)->candidates();
-  if (!header || !candidates)
-    return tl::unexpected<Error>((header ? candidates.error() : header.error()));
+  if (!header || !candidates) {
+    return tl::unexpected<Error>(header ? candidates.error() : header.error());
+  }
   row.machine = header->machine.name;
   row.versions = header->machine.versions;
   for (const StoredCandidate& c : *candidates) {
     if (c.known.id == 1) row.start_us = score_us(c.known.evaluation);
-    if (c.known.id == result->best) row.knobs = knobs_to_text(c.known.candidate.knobs);
+    if (c.known.id == result->best) row.knobs = c.known.candidate.knobs;
   }
-  row.end_us = result->best_us;
-  // The ceiling as it was before the run and as it is after it: machines drift.
-  const TempDir fresh;
-  ::setenv("KERNELPRO_CACHE", fresh.path().c_str(), 1);
-  const auto after =
-      figure.target == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine();
-  if (!after) return tl::unexpected<Error>(after.error());
-  row.yardstick_us =
-      result->fraction_of_ceiling * result->best_us *
-      std::sqrt(header->machine.ceilings.copy_bytes_per_s / after->ceilings.copy_bytes_per_s);
-  if (figure.blas) {
-    row.yardstick_us = before > 0 ? median({before, openblas_us(1024, 2)}) : 0;
-    if (row.yardstick_us == 0) {
-      return fail(ErrorKind::kEnvironment, "OpenBLAS was not found",
-                  "run `make bench`, or apt-get install libopenblas-dev");
-    }
-  }
+  KP_TRY(compare(figure, *task, &row));
   return row;
 }
 
@@ -155,7 +191,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "bench_figures: %s: %s\n", figure.example, row.error().text().c_str());
       return static_cast<int>(row.error().kind);
     }
-    const double start = row->yardstick_us / row->start_us, end = row->yardstick_us / row->end_us;
+    const double start = row->yardstick_us / row->start_us, end = row->share;
     const bool ok = start < figure.start_max && end >= figure.end_min;
     if (!ok) ++missed;
     machine = row->machine + (row->versions.empty() ? "" : ", " + row->versions);
@@ -166,7 +202,8 @@ int main(int argc, char** argv) {
         human_us(row->yardstick_us).c_str(), human_us(row->start_us).c_str(), 100 * start,
         human_us(row->end_us).c_str(), 100 * end, 100 * figure.end_min, ok ? "yes" : "NO",
         row->result.speedup, row->result.speedup_low, row->result.speedup_high,
-        row->result.evaluations, row->result.own_ms_per_evaluation, row->knobs.c_str());
+        row->result.evaluations, row->result.own_ms_per_evaluation,
+        knobs_to_text(row->knobs).c_str());
     std::fflush(stdout);
   }
   std::printf("\nmachine: %s; %s\n", machine.c_str(), utc_now().c_str());
