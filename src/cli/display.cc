@@ -6,9 +6,9 @@
 
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "core/json.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -90,22 +90,22 @@ std::string event_line(const Progress& progress) {
 }
 
 std::string progress_json(const Progress& progress) {
-  const nlohmann::ordered_json json = {{"event", progress.event},
-                                       {"candidate", progress.candidate},
-                                       {"outcome", progress.outcome},
-                                       {"detail", progress.detail},
-                                       {"knobs", progress.knobs},
-                                       {"evaluations", progress.evaluations},
-                                       {"max_evaluations", progress.max_evaluations},
-                                       {"failures", progress.failures},
-                                       {"failures_by_kind", progress.failures_by_kind},
-                                       {"time_us", progress.time_us},
-                                       {"best_us", progress.best_us},
-                                       {"best_speedup", progress.best_speedup},
-                                       {"fraction_of_ceiling", progress.fraction_of_ceiling},
-                                       {"elapsed_s", progress.elapsed_s},
-                                       {"left_s", progress.left_s}};
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const Json json = {{"event", progress.event},
+                     {"candidate", progress.candidate},
+                     {"outcome", progress.outcome},
+                     {"detail", progress.detail},
+                     {"knobs", progress.knobs},
+                     {"evaluations", progress.evaluations},
+                     {"max_evaluations", progress.max_evaluations},
+                     {"failures", progress.failures},
+                     {"failures_by_kind", progress.failures_by_kind},
+                     {"time_us", progress.time_us},
+                     {"best_us", progress.best_us},
+                     {"best_speedup", progress.best_speedup},
+                     {"fraction_of_ceiling", progress.fraction_of_ceiling},
+                     {"elapsed_s", progress.elapsed_s},
+                     {"left_s", progress.left_s}};
+  return dump_json(json);
 }
 
 Observer make_display(DisplayKind kind, std::FILE* out, int width) {

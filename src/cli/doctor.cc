@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "core/json.h"
 #include "device/probes.h"
 #include "evaluate/evaluator.h"
 
@@ -70,7 +70,7 @@ int run_doctor(const Options& options) {
     print_text(probes);
     return 0;
   }
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   for (const Probe& probe : probes) {
     json.push_back({{"group", probe.group},
                     {"name", probe.name},
@@ -78,7 +78,7 @@ int run_doctor(const Options& options) {
                     {"found", probe.found},
                     {"next", probe.next}});
   }
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", dump_json(json, 2).c_str());
   return 0;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "core/json.h"
 #include "core/knobs.h"
 #include "diagnose/diagnose.h"
 #include "report/view.h"
@@ -84,9 +84,7 @@ std::optional<Subject> starting_subject(const Task& task, TargetKind kind, Targe
   return std::get<Subject>(*built);
 }
 
-nlohmann::ordered_json parsed(const std::string& text) {
-  return nlohmann::ordered_json::parse(text, nullptr, false);
-}
+Json parsed(const std::string& text) { return parse_json(text).value_or(Json()); }
 
 void print_text(const Evaluation& evaluation, const Diagnosis& diagnosis) {
   std::printf("%s\n", outcome_summary(evaluation.outcome).c_str());
@@ -141,13 +139,13 @@ int run_evaluate(const Options& options) {
   const Evaluation evaluation = judge(task, kind, target, candidate, &evidence);
   const Diagnosis diagnosis = evaluation.correct() != nullptr ? diagnose(evidence) : Diagnosis();
   if (options.flag("--json")) {
-    const nlohmann::ordered_json json = {{"outcome", outcome_name(evaluation.outcome)},
-                                         {"time_us", score_us(evaluation)},
-                                         {"knobs", candidate.knobs},
-                                         {"evaluation", parsed(evaluation_to_json(evaluation))},
-                                         {"evidence", parsed(evidence_to_json(evidence))},
-                                         {"diagnosis", parsed(diagnosis_to_json(diagnosis))}};
-    std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    const Json json = {{"outcome", outcome_name(evaluation.outcome)},
+                       {"time_us", score_us(evaluation)},
+                       {"knobs", candidate.knobs},
+                       {"evaluation", parsed(evaluation_to_json(evaluation))},
+                       {"evidence", parsed(evidence_to_json(evidence))},
+                       {"diagnosis", parsed(diagnosis_to_json(diagnosis))}};
+    std::printf("%s\n", dump_json(json, 2).c_str());
   } else {
     print_text(evaluation, diagnosis);
   }

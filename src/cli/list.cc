@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "core/json.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -27,16 +27,16 @@ void print_text(const std::string& directory, const RunView& view, const Story& 
 }
 
 void print_json(const std::string& directory, const RunView& view, const Story& story) {
-  const nlohmann::ordered_json json = {{"run", directory},
-                                       {"task", view.header.task.name},
-                                       {"target", target_name(view.header.target)},
-                                       {"created", view.header.created},
-                                       {"evaluations", story.evaluated},
-                                       {"speedup", story.speedup},
-                                       {"best_us", story.best_us},
-                                       {"fraction_of_ceiling", story.fraction},
-                                       {"finished", view.confirmation.has_value()}};
-  std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  const Json json = {{"run", directory},
+                     {"task", view.header.task.name},
+                     {"target", target_name(view.header.target)},
+                     {"created", view.header.created},
+                     {"evaluations", story.evaluated},
+                     {"speedup", story.speedup},
+                     {"best_us", story.best_us},
+                     {"fraction_of_ceiling", story.fraction},
+                     {"finished", view.confirmation.has_value()}};
+  std::printf("%s\n", dump_json(json).c_str());
 }
 
 int run_list(const Options& options) {

@@ -2,12 +2,12 @@
 // What the subcommands that run the loop share.
 #include <csignal>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "core/json.h"
 #include "evaluate/evaluator.h"
 #include "report/report.h"
 #include "report/view.h"
@@ -32,19 +32,19 @@ std::string safe_name(const std::string& name) {
 }
 
 void print_json(const std::string& directory, const std::string& page, const RunResult& result) {
-  const nlohmann::ordered_json json = {{"event", "result"},
-                                       {"run", directory},
-                                       {"report", page},
-                                       {"best", result.best},
-                                       {"best_us", result.best_us},
-                                       {"speedup", result.speedup},
-                                       {"speedup_low", result.speedup_low},
-                                       {"speedup_high", result.speedup_high},
-                                       {"fraction_of_ceiling", result.fraction_of_ceiling},
-                                       {"evaluations", result.evaluations},
-                                       {"stopped_by", result.stopped_by},
-                                       {"own_ms_per_evaluation", result.own_ms_per_evaluation}};
-  std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  const Json json = {{"event", "result"},
+                     {"run", directory},
+                     {"report", page},
+                     {"best", result.best},
+                     {"best_us", result.best_us},
+                     {"speedup", result.speedup},
+                     {"speedup_low", result.speedup_low},
+                     {"speedup_high", result.speedup_high},
+                     {"fraction_of_ceiling", result.fraction_of_ceiling},
+                     {"evaluations", result.evaluations},
+                     {"stopped_by", result.stopped_by},
+                     {"own_ms_per_evaluation", result.own_ms_per_evaluation}};
+  std::printf("%s\n", dump_json(json).c_str());
 }
 
 }  // namespace

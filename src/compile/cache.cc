@@ -12,16 +12,16 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/files.h"
+#include "core/json.h"
 
 namespace kernelpro {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using json = Json;
 
 namespace {
 
@@ -162,8 +162,7 @@ Result<void> write_build(const std::string& folder, const Build& build) {
                    {"warnings", binary.warnings}};
     if (!binary.plan.nodes.empty()) j["binary"]["plan"] = plan_to_json(binary.plan);
   }
-  return write_file(join(folder, "build.json"),
-                    j.dump(1, ' ', false, json::error_handler_t::replace));
+  return write_file(join(folder, "build.json"), dump_json(j, 1));
 }
 
 namespace {
@@ -195,7 +194,7 @@ std::optional<Build> read_build(const std::string& folder) {
   const Result<std::string> text = read_file(join(folder, "build.json"));
   if (!text) return std::nullopt;
   try {
-    const json j = json::parse(*text);
+    const json j = parse_json(*text).value_or(json());
     if (j.at("format").get<int>() != kBuildFormat) return std::nullopt;
     if (j.contains("error")) return Build(CompileError{j.at("error").get<std::string>()});
     std::optional<Binary> binary = binary_from(folder, j.at("binary"));

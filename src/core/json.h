@@ -13,16 +13,12 @@ namespace kernelpro {
 
 using Json = nlohmann::ordered_json;
 
-inline std::optional<Json> parse_json(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return std::nullopt;
-  return json;
-}
-
+// Both out of line: nlohmann's parser and writer are costly to compile everywhere.
+// nullopt: not JSON.
+std::optional<Json> parse_json(const std::string& text);
 // Invalid UTF-8 (a candidate's output) becomes U+FFFD instead of an exception.
-inline std::string dump_json(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+// `indent` -1: on one line.
+std::string dump_json(const Json& json, int indent = -1);
 
 // Reads members of an object; a missing or wrongly typed one gives the fallback.
 class JsonReader {

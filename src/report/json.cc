@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
+
+#include "core/json.h"
 
 #include "report/view.h"
 
@@ -7,12 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json parsed(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
-  return json.is_discarded() ? Json() : json;
-}
+Json parsed(const std::string& text) { return parse_json(text).value_or(Json()); }
 
 Json candidate_json(const StoredCandidate& candidate) {
   const Known& known = candidate.known;
@@ -69,7 +65,7 @@ std::string render_json(const RunView& view) {
   for (const StoredCandidate& candidate : view.candidates) {
     json["candidates"].push_back(candidate_json(candidate));
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return dump_json(json, 2) + "\n";
 }
 
 }  // namespace kernelpro

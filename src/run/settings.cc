@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/settings.h"
 
-#include <nlohmann/json.hpp>
+#include "core/json.h"
 
 namespace kernelpro {
 
-using nlohmann::json;
+using json = Json;
 
 std::string settings_to_json(const RunSettings& s) {
   const json j = {{"target", target_name(s.target)},
@@ -18,11 +18,12 @@ std::string settings_to_json(const RunSettings& s) {
                   {"plateau", s.plateau},
                   {"timeout_s", s.timeout_s},
                   {"exchange_wait_s", s.exchange_wait_s}};
-  return j.dump();
+  return dump_json(j);
 }
 
 std::optional<RunSettings> settings_from_json(const std::string& text) {
-  const json j = json::parse(text, nullptr, false);
+  const std::optional<json> parsed = parse_json(text);
+  const json j = parsed.value_or(json());
   if (!j.is_object()) return std::nullopt;
   try {
     RunSettings s;

@@ -5,18 +5,16 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "core/json.h"
 #include "run/lock.h"
 #include "run/schema.h"
 #include "run/sqlite.h"
 
 namespace kernelpro {
-
-using nlohmann::json;
 
 namespace {
 
@@ -24,7 +22,7 @@ constexpr const char* kNewName = "store.db.new";
 
 std::string language_name(Language language) { return language == Language::kCpp ? "cpp" : "cuda"; }
 
-std::string knobs_json(const KnobValues& knobs) { return json(knobs).dump(); }
+std::string knobs_json(const KnobValues& knobs) { return dump_json(Json(knobs)); }
 
 tl::unexpected<Error> damaged(const std::string& path, const std::string& what) {
   return fail(ErrorKind::kStore, "the store " + path + " is damaged: " + what,
@@ -235,7 +233,7 @@ bool read_row(const Statement& row, StoredCandidate* stored) {
   stored->known.id = row.integer(0);
   candidate.language = row.text(1) == "cpp" ? Language::kCpp : Language::kCuda;
   candidate.source = row.text(2);
-  const json knobs = json::parse(row.text(3), nullptr, false);
+  const Json knobs = parse_json(row.text(3)).value_or(Json());
   if (!knobs.is_object()) return false;
   for (const auto& [name, value] : knobs.items()) {
     if (!value.is_string()) return false;
