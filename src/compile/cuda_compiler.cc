@@ -259,7 +259,8 @@ class CudaCompiler : public Compiler {
     if (!answer) return Made{CompileError{answer.error()}, false};
     const JsonReader r(*answer);
     if (r.member("error") != nullptr) {
-      return fail(ErrorKind::kEnvironment, r.text("error"), "check `kernelpro doctor`");
+      return fail(ErrorKind::kEnvironment, r.text("error"),
+                  r.text("next", "check `kernelpro doctor`"));
     }
     const std::string log = trim_diagnostics(without_ptxas_info(r.text("log")), {folder});
     if (!r.flag("compiled")) return Made{CompileError{std::string(trim(log))}, true};

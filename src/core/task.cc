@@ -87,6 +87,15 @@ std::vector<const Case*> cases_for(const Task& task, TargetKind target) {
   return result;
 }
 
+std::vector<std::string> reserved_names(const Task& task) {
+  std::vector<std::string> names;
+  for (const Tensor& tensor : task.tensors) names.push_back(tensor.name);
+  for (const Case& c : task.cases) {
+    for (const auto& [name, value] : c.dims) names.push_back(name);
+  }
+  return names;
+}
+
 double tolerance_of(const Tensor& tensor) {
   if (tensor.tolerance > 0) return tensor.tolerance;
   switch (tensor.dtype) {

@@ -86,6 +86,9 @@ double task_matmul_flops(const Task& task, const Case& c);
 // The cases that hold for a target, in order.
 std::vector<const Case*> cases_for(const Task& task, TargetKind target);
 
+// Names that a candidate's knobs may not take: the cases' dimensions and the tensors.
+std::vector<std::string> reserved_names(const Task& task);
+
 // The tolerance in force for an output: its own, else the default of its type. The contract: with
 // r = the higher-precision reference and s = root mean square of r over the tensor, every element
 // must satisfy |out - r| <= tolerance * max(|r|, s); integers and bools must be equal.

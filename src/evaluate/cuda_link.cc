@@ -45,7 +45,8 @@ Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<in
     std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
     if (json && json->is_object()) {
       const JsonReader r(*json);
-      if (r.member("error") != nullptr) return Refusal{r.text("error"), r.text("rule")};
+      if (r.member("error") != nullptr)
+        return Refusal{r.text("error"), r.text("rule"), r.text("next")};
       if (r.flag("ok")) return Reply{std::move(*json), std::move(frame->fds)};
     }
   }
@@ -60,8 +61,9 @@ Result<Reply> trusted(Answer answer, const char* who) {
   if (const auto* refusal = std::get_if<Refusal>(&answer)) {
     const bool reference = refusal->rule == "reference";
     return fail(reference ? ErrorKind::kTask : ErrorKind::kEnvironment, refusal->text,
-                reference ? "mend the task's reference.cu"
-                          : "run again; `kernelpro doctor` shows what this GPU allows");
+                reference               ? "mend the task's reference.cu"
+                : refusal->next.empty() ? "run again; `kernelpro doctor` shows what this GPU allows"
+                                        : refusal->next);
   }
   const Lost& lost = std::get<Lost>(answer);
   return fail(ErrorKind::kEnvironment,

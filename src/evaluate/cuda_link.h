@@ -19,6 +19,7 @@ struct Reply {
 struct Refusal {
   std::string text;
   std::string rule;  // "" unless a rule was broken
+  std::string next;  // what to do, where the process knows
 };
 // The process is gone: it crashed, hung and was ended, or broke a rule of its sandbox.
 struct Lost {

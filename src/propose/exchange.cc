@@ -120,11 +120,7 @@ Result<Candidate> Exchange::read_reply(const std::string& path, const Folder& fo
   if (printable(*source) != replace_all(*source, "\r", "?")) {
     return fail(ErrorKind::kBadInput, "the file is not UTF-8 text", "write plain text");
   }
-  std::vector<std::string> reserved;
-  for (const Case& c : request.task->cases) {
-    for (const auto& [name, value] : c.dims) reserved.push_back(name);
-  }
-  auto knobs = parse_knobs(*source, reserved);
+  auto knobs = parse_knobs(*source, reserved_names(*request.task));
   if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
   Candidate candidate;
   candidate.language = language_of(request.target);

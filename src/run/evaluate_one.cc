@@ -35,11 +35,7 @@ Result<KnobValues> values_with(const std::vector<Knob>& knobs, const KnobValues&
 
 Result<Candidate> candidate_of(const Task& task, TargetKind target, const std::string& source,
                                const KnobValues& overrides) {
-  std::vector<std::string> reserved;
-  for (const Case& c : task.cases) {
-    for (const auto& [name, value] : c.dims) reserved.push_back(name);
-  }
-  auto knobs = parse_knobs(source, reserved);
+  auto knobs = parse_knobs(source, reserved_names(task));
   if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
   auto values = values_with(*knobs, overrides);
   if (!values) return tl::unexpected<Error>(std::move(values.error()));

@@ -437,12 +437,12 @@ Result<Candidate> start_candidate(const Task& task, TargetKind target) {
                     std::string(target_name(target)) + " target",
                 std::string("put one into its folder as ") + (cpu ? "kernel.cpp" : "kernel.cu"));
   }
-  std::vector<std::string> reserved;
-  for (const Case& c : task.cases) {
-    for (const auto& [name, value] : c.dims) reserved.push_back(name);
+  auto knobs = parse_knobs(candidate.source, reserved_names(task));
+  if (!knobs) {
+    Error error = std::move(knobs.error());
+    error.message = std::string(cpu ? "kernel.cpp, " : "kernel.cu, ") + error.message;
+    return tl::unexpected<Error>(std::move(error));
   }
-  auto knobs = parse_knobs(candidate.source, reserved);
-  if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
   candidate.knobs = default_values(*knobs);
   candidate.origin = {"start", 0, "The task's own kernel with the first value of each knob.", ""};
   return candidate;

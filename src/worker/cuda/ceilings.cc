@@ -166,7 +166,7 @@ int cuda_ceilings(int, char**) {
   while (channel.next()) {
     const Result<Machine> machine = measure();
     if (!machine) {
-      channel.answer_error(machine.error().text());
+      channel.answer_error(machine.error());
     } else {
       channel.answer({{"machine", *parse_json(machine_to_json(*machine))}});
     }

@@ -40,7 +40,7 @@ int cuda_compile(int, char**) {
   const Result<std::string> version = nvrtc_version();
   while (const std::optional<WorkerCommand> command = channel.next()) {
     if (!version) {
-      channel.answer_error(version.error().text());
+      channel.answer_error(version.error());
     } else if (command->verb() == "version") {
       channel.answer({{"version", *version}});
     } else {

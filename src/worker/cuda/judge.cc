@@ -201,7 +201,7 @@ int cuda_judge(int, char**) {
       context ? TrustedKernels::load(**cuda_driver(), *context)
               : Result<TrustedKernels>(tl::unexpected<Error>(context.error()));
   if (!kernels) {
-    while (channel.next()) channel.answer_error(kernels.error().text());
+    while (channel.next()) channel.answer_error(kernels.error());
     return 0;
   }
   Judge judge(&channel, **cuda_driver(), *context, &*kernels);

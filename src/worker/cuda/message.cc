@@ -30,4 +30,8 @@ void WorkerChannel::answer_error(const std::string& text, const std::string& rul
   channel_.send(dump_json(json), {}, 60.0);
 }
 
+void WorkerChannel::answer_error(const Error& error) {
+  channel_.send(dump_json({{"error", error.message}, {"next", error.next}}), {}, 60.0);
+}
+
 }  // namespace kernelpro

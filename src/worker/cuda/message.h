@@ -29,7 +29,7 @@ class WorkerChannel {
   std::optional<WorkerCommand> next();
   void answer(Json json, const std::vector<int>& fds = {});
   void answer_error(const std::string& text, const std::string& rule = "");
-  void answer_error(const Error& error) { answer_error(error.message); }
+  void answer_error(const Error& error);
 
  private:
   Channel channel_;

@@ -228,14 +228,14 @@ int cuda_worker(int, char**) {
       context ? TrustedKernels::load(**cuda_driver(), *context)
               : Result<TrustedKernels>(tl::unexpected<Error>(context.error()));
   if (!kernels) {
-    while (channel.next()) channel.answer_error(kernels.error().text());
+    while (channel.next()) channel.answer_error(kernels.error());
     return 0;
   }
   Worker worker(&channel, **cuda_driver(), *context, &*kernels);
   const Result<void> started = worker.start();
   while (std::optional<WorkerCommand> command = channel.next()) {
     if (!started) {
-      channel.answer_error(started.error().text());
+      channel.answer_error(started.error());
     } else {
       worker.serve(*command);
     }
