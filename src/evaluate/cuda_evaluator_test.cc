@@ -326,6 +326,21 @@ TEST_F(CudaEvaluatorTest, HostCodeHasNoSay) {
          "capture");
 }
 
+TEST_F(CudaEvaluatorTest, PlansRefuseWhatTheyCannotHold) {
+  expect(
+      host_form(
+          kGood,
+          "cudaLaunchConfig_t c{}; c.gridDim = (N + 255) / 256; c.blockDim = 256; c.stream = s;\n"
+          "cudaLaunchAttribute at{}; at.id = cudaLaunchAttributeAccessPolicyWindow;\n"
+          "at.val.accessPolicyWindow.base_ptr = const_cast<float*>(a.x);\n"
+          "at.val.accessPolicyWindow.num_bytes = 4096;\n"
+          "at.val.accessPolicyWindow.hitRatio = 1;\n"
+          "at.val.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;\n"
+          "c.attrs = &at; c.numAttrs = 1;\n"
+          "cudaLaunchKernelEx(&c, k, a.x, a.y);"),
+      "rejected", "access policy window");
+}
+
 TEST_F(CudaEvaluatorTest, KernelsThatNeverEnd) {
   expect(
       host_form("__global__ void k(const float* x, volatile float* y) { while (y[0] != 12.5f) {} }",

@@ -96,6 +96,10 @@ class Exporter {
     n.non_portable_cluster =
         attribute(p, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0) != 0;
     read_attributes(handle, &n);
+    if (const std::string other = unsupported_attribute(handle); !other.empty()) {
+      return fault("launch-attribute", n.function + " is launched with " + other +
+                                           ", which a launch plan cannot hold; leave it out");
+    }
     for (std::size_t i = 0;; ++i) {
       std::size_t offset = 0, size = 0;
       if (parameter_info(p, i, &offset, &size) != CUDA_SUCCESS) break;
@@ -142,6 +146,23 @@ class Exporter {
     }
     if (get(CU_LAUNCH_ATTRIBUTE_COOPERATIVE)) n->cooperative = value.cooperative != 0;
     if (get(CU_LAUNCH_ATTRIBUTE_PRIORITY)) n->priority = value.priority;
+  }
+
+  // What would change the launch and is not kept: refused by name rather than dropped.
+  std::string unsupported_attribute(CUgraphNode handle) const {
+    CUlaunchAttributeValue value{};
+    const auto get = [&](CUlaunchAttributeID id) {
+      value = {};
+      return cu_.GraphKernelNodeGetAttribute(handle, id, &value) == CUDA_SUCCESS;
+    };
+    if (get(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) && value.accessPolicyWindow.num_bytes != 0) {
+      return "an access policy window";
+    }
+    if (get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) &&
+        value.memSyncDomain != CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT) {
+      return "a memory synchronisation domain";
+    }
+    return "";
   }
 
   bool inside(std::uint64_t address) const {
