@@ -20,12 +20,13 @@ struct KernelResources {
 };
 
 struct Binary {
-  enum class Form { kSharedObject, kHostForm, kPlanForm };
+  enum class Form { kSharedObject, kHostForm, kPlanForm, kModule };
   Form form = Form::kSharedObject;
   std::string case_name;
   std::string hash;           // of compiler, flags and input: its address in the cache
   std::string shared_object;  // path; cpu target, and host form's code for the capture process
   std::string cubin;          // path; cuda target
+  std::string module;         // path of the .py; kModule
   LaunchPlan plan;            // plan form only; the host form's plan comes from its capture
   std::map<std::string, KernelResources> resources;  // by mangled kernel name; cuda
   double compile_ms = 0;                             // 0 when it came from the cache

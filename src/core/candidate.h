@@ -5,11 +5,17 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace kernelpro {
 
-enum class Language { kCpp, kCuda };  // cpp runs on the cpu target, cuda on the cuda target
+// cpp runs on the cpu target, cuda on the cuda target; python is a PyTorch file with `ModelNew`,
+// which runs in a Python process of its own under a lower trust label.
+enum class Language { kCpp, kCuda, kPython };
+std::string_view language_name(Language language);  // "cpp", "cuda", "python"
+std::optional<Language> language_from_name(std::string_view name);
 
 using KnobValues = std::map<std::string, std::string>;
 

@@ -101,6 +101,8 @@ std::string evaluation_to_json(const Evaluation& evaluation) {
                                            {"high", v.versus->high}};
                           }
                           o["observed"] = v.observed;
+                          if (!v.labels.empty()) o["labels"] = v.labels;
+                          if (!v.notes.empty()) o["notes"] = v.notes;
                         }},
              evaluation.outcome);
   return dump_json({{"outcome", o},
@@ -125,6 +127,13 @@ Correct read_correct(const JsonReader& o) {
   for (const auto& [name, value] : o.object("observed").items()) {
     if (value.is_number()) v.observed[name] = value.get<double>();
   }
+  const auto texts = [&](const char* member, std::vector<std::string>* out) {
+    for (const Json& text : o.array(member)) {
+      if (text.is_string()) out->push_back(text.get<std::string>());
+    }
+  };
+  texts("labels", &v.labels);
+  texts("notes", &v.notes);
   return v;
 }
 

@@ -54,6 +54,11 @@ struct Correct {
   std::optional<Versus> versus;
   // What the worker saw while timing: names of the metric registry ("cpu.threads_busy").
   std::map<std::string, double> observed;
+  // What a reader of the verdict must know about the kernel; the names are those of
+  // docs/evaluation.md: "given-distribution-only", "float64-at-reduced-case", "library-calls" ...
+  std::vector<std::string> labels;
+  // What the machine did meanwhile, as sentences: throttling, other processes on the GPU.
+  std::vector<std::string> notes;
 };
 
 using Outcome = std::variant<CompileError, Crashed, TimedOut, WrongResult, Rejected, Correct>;
@@ -62,7 +67,9 @@ struct Evaluation {
   Outcome outcome;
   double compile_ms = 0;
   double run_ms = 0;  // in workers, waiting included
-  std::string trust;  // "plan" (launch plan), "in-process" (cpu target)
+  // Who ran what: "plan" (launch plan, no host code of the candidate), "in-process" (cpu target),
+  // "module" (PyTorch candidate in its own Python process).
+  std::string trust;
   const Correct* correct() const { return std::get_if<Correct>(&outcome); }
 };
 

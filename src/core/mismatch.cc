@@ -33,14 +33,7 @@ void in_parts(std::int64_t n, int max_parts, const Work& work) {
 }
 
 constexpr int kMaxParts = 64;
-
-// |out - r| / max(|r|, s), or infinity where that makes no sense; NaN matches NaN, and an infinity
-// its like.
-double scaled_error(double out, double r, double s) {
-  if (out == r || (std::isnan(out) && std::isnan(r))) return 0;
-  const double error = std::fabs(out - r) / std::max(std::fabs(r), s);
-  return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
-}
+constexpr double kLargest = std::numeric_limits<double>::max();
 
 struct Fp32 {
   using Stored = float;
@@ -61,22 +54,35 @@ void merge(Comparison& into, const Comparison& part) {
   into.worst = std::max(into.worst, part.worst);
 }
 
+// Both rules in one form: an element's error is |out - r| over `scale(r)`.
+struct Scale {
+  explicit Scale(const Expected& expected)
+      : absolute(expected.rule.kind == Rule::Kind::kAllclose ? expected.rule.absolute : 0),
+        relative(expected.rule.kind == Rule::Kind::kAllclose ? expected.rule.relative : 1),
+        least(expected.rule.kind == Rule::Kind::kAllclose ? 0 : expected.rms) {}
+  double of(double r) const { return absolute + relative * std::max(std::fabs(r), least); }
+  double absolute, relative, least;
+};
+
 template <class Type>
 Comparison compare_range(const typename Type::Stored* out, const Expected& expected,
-                         double tolerance, std::int64_t begin, std::int64_t end) {
+                         std::int64_t begin, std::int64_t end) {
   Comparison result;
+  const Scale scale(expected);
+  const double allowed = allowed_error(expected.rule);
   constexpr std::int64_t kBlock = 1024;
   for (std::int64_t at = begin; at < end; at += kBlock) {
     const std::int64_t stop = std::min(end, at + kBlock);
-    // The common case first, in a form that the compiler makes vectors of: NaN makes it fail.
+    // The common case first, in a form that the compiler makes vectors of: what is not finite makes
+    // it fail.
     double worst = 0;
     bool fine = true;
     for (std::int64_t i = at; i < stop; ++i) {
       const double r = expected.values[static_cast<std::size_t>(i)];
       const double error = std::fabs(Type::widen(out[i]) - r);
-      const double scale = std::max(std::fabs(r), expected.rms);
-      fine &= error <= tolerance * scale;
-      const double scaled = scale > 0 ? error / scale : 0;
+      const double unit = scale.of(r);
+      fine &= error <= std::min(allowed * unit, kLargest);
+      const double scaled = unit > 0 ? error / unit : 0;
       worst = scaled > worst ? scaled : worst;
     }
     if (fine) {
@@ -84,10 +90,11 @@ Comparison compare_range(const typename Type::Stored* out, const Expected& expec
       continue;
     }
     for (std::int64_t i = at; i < stop; ++i) {
-      const double error = scaled_error(Type::widen(out[i]),
-                                        expected.values[static_cast<std::size_t>(i)], expected.rms);
+      const double error =
+          element_error(expected.rule, Type::widen(out[i]),
+                        expected.values[static_cast<std::size_t>(i)], expected.rms);
       result.worst = std::max(result.worst, error);
-      if (error <= tolerance) continue;
+      if (error <= allowed) continue;
       if (result.first < 0) result.first = i;
       ++result.wrong;
     }
@@ -97,49 +104,75 @@ Comparison compare_range(const typename Type::Stored* out, const Expected& expec
 
 template <class Type>
 Comparison compare_floating(const Shaped& output, const void* data, const Expected& expected) {
-  const double tolerance = tolerance_of(*output.tensor);
   std::vector<Comparison> parts(kMaxParts);
   in_parts(output.elements, kMaxParts, [&](std::int64_t begin, std::int64_t end, int part) {
     parts[static_cast<std::size_t>(part)] = compare_range<Type>(
-        static_cast<const typename Type::Stored*>(data), expected, tolerance, begin, end);
+        static_cast<const typename Type::Stored*>(data), expected, begin, end);
   });
   Comparison result;
   for (const Comparison& part : parts) merge(result, part);
   return result;
 }
 
-Comparison compare_exact(const Shaped& output, const void* data, const Expected& expected) {
+// Integers and bools. allclose takes them as numbers, as torch.allclose does.
+Comparison compare_integers(const Shaped& output, const void* data, const Expected& expected) {
   Comparison result;
   if (std::memcmp(data, expected.bytes.data(), expected.bytes.size()) == 0) return result;
-  const std::size_t size = static_cast<std::size_t>(dtype_bytes(output.tensor->dtype));
+  const DType dtype = output.tensor->dtype;
+  const bool exact = expected.rule.kind == Rule::Kind::kScaled;
+  const std::size_t size = static_cast<std::size_t>(dtype_bytes(dtype));
   for (std::int64_t i = 0; i < output.elements; ++i) {
     const std::size_t at = static_cast<std::size_t>(i) * size;
     if (std::memcmp(static_cast<const char*>(data) + at, expected.bytes.data() + at, size) == 0) {
       continue;
     }
+    const double error =
+        exact ? std::numeric_limits<double>::infinity()
+              : element_error(expected.rule, element_as_double(dtype, data, i),
+                              element_as_double(dtype, expected.bytes.data(), i), 0);
+    result.worst = std::max(result.worst, error);
+    if (error <= allowed_error(expected.rule)) continue;
     if (result.first < 0) result.first = i;
     ++result.wrong;
   }
-  if (result.wrong > 0) result.worst = std::numeric_limits<double>::infinity();
   return result;
 }
 
-}  // namespace
+template <class Type>
+void widen_all(const void* data, std::int64_t n, double* to) {
+  const auto* from = static_cast<const typename Type::Stored*>(data);
+  in_parts(n, kMaxParts, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = Type::widen(from[i]);
+  });
+}
 
-Expected make_expected(const Shaped& output, const void* data) {
-  Expected expected;
-  if (!is_floating(output.tensor->dtype)) {
-    const auto* bytes = static_cast<const unsigned char*>(data);
-    expected.bytes.assign(bytes, bytes + output.bytes);
-    return expected;
+std::vector<double> as_doubles(const Shaped& output, const void* data, bool wide) {
+  if (wide) {
+    const auto* values = static_cast<const double*>(data);
+    return {values, values + output.elements};
   }
-  const auto* values = static_cast<const double*>(data);
-  expected.values.assign(values, values + output.elements);
+  std::vector<double> values(static_cast<std::size_t>(output.elements));
+  switch (output.tensor->dtype) {
+    case DType::kFp32:
+      widen_all<Fp32>(data, output.elements, values.data());
+      break;
+    case DType::kFp16:
+      widen_all<Fp16>(data, output.elements, values.data());
+      break;
+    default:
+      widen_all<Bf16>(data, output.elements, values.data());
+      break;
+  }
+  return values;
+}
+
+double root_mean_square(const std::vector<double>& values) {
   std::vector<double> sums(kMaxParts, 0.0), counts(kMaxParts, 0.0);
-  in_parts(output.elements, kMaxParts, [&](std::int64_t begin, std::int64_t end, int part) {
+  const auto n = static_cast<std::int64_t>(values.size());
+  in_parts(n, kMaxParts, [&](std::int64_t begin, std::int64_t end, int part) {
     double sum = 0, count = 0;
     for (std::int64_t i = begin; i < end; ++i) {
-      const double v = values[i];
+      const double v = values[static_cast<std::size_t>(i)];
       if (!std::isfinite(v)) continue;
       sum += v * v;
       ++count;
@@ -149,7 +182,35 @@ Expected make_expected(const Shaped& output, const void* data) {
   });
   const double count = std::accumulate(counts.begin(), counts.end(), 0.0);
   const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
-  expected.rms = count > 0 ? std::sqrt(sum / count) : 0;
+  return count > 0 ? std::sqrt(sum / count) : 0;
+}
+
+}  // namespace
+
+double allowed_error(const Rule& rule) {
+  return rule.kind == Rule::Kind::kAllclose ? 1 : rule.tolerance;
+}
+
+double element_error(const Rule& rule, double out, double r, double rms) {
+  const bool scaled = rule.kind == Rule::Kind::kScaled;
+  if (out == r || (scaled && std::isnan(out) && std::isnan(r))) return 0;
+  const double unit = scaled ? std::max(std::fabs(r), rms)
+                             : rule.absolute + rule.relative * std::fabs(r);
+  const double error = std::fabs(out - r) / unit;
+  const bool sensible = std::isfinite(error) && std::isfinite(r);
+  return sensible ? error : std::numeric_limits<double>::infinity();
+}
+
+Expected make_expected(const Shaped& output, const void* data, const Rule& rule, bool wide) {
+  Expected expected;
+  expected.rule = rule;
+  if (!is_floating(output.tensor->dtype)) {
+    const auto* bytes = static_cast<const unsigned char*>(data);
+    expected.bytes.assign(bytes, bytes + output.bytes);
+    return expected;
+  }
+  expected.values = as_doubles(output, data, wide);
+  expected.rms = root_mean_square(expected.values);
   return expected;
 }
 
@@ -164,7 +225,7 @@ Comparison compare_output(const Shaped& output, const void* data, const Expected
     case DType::kInt32:
     case DType::kInt64:
     case DType::kBool:
-      return compare_exact(output, data, expected);
+      return compare_integers(output, data, expected);
   }
   return {};
 }

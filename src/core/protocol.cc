@@ -37,40 +37,68 @@ std::optional<AddressLayout> layout_from_json(const std::string& json) {
 }
 
 std::uint64_t JudgeTensor::expected_bytes() const {
-  return is_floating(dtype) ? static_cast<std::uint64_t>(elements) * 8 : bytes;
+  return wide && is_floating(dtype) ? static_cast<std::uint64_t>(elements) * 8 : bytes;
 }
 
-std::vector<JudgeTensor> judge_tensors(const Task& task, const Case& c) {
+std::vector<JudgeTensor> judge_tensors(const Task& task, const Case& c, Policy policy, bool wide) {
   std::vector<JudgeTensor> result;
   for (const Shaped& shaped : shaped_tensors(task, c)) {
     JudgeTensor t;
-    t.output = shaped.tensor->role == Role::kOutput;
+    t.name = shaped.tensor->name;
+    t.role = shaped.tensor->role;
+    t.output = t.role == Role::kOutput;
     t.dtype = shaped.tensor->dtype;
     t.elements = shaped.elements;
     t.bytes = static_cast<std::uint64_t>(shaped.bytes);
+    t.wide = wide;
     if (t.output) {
-      t.tolerance = tolerance_of(*shaped.tensor);
+      t.rule = rule_for(task, *shaped.tensor, policy);
     } else {
       t.draw = draw_spec(*shaped.tensor);
     }
-    result.push_back(t);
+    result.push_back(std::move(t));
   }
   return result;
 }
 
+namespace {
+
+Json spec_to_json(const kp::DrawSpec& spec) {
+  return Json::array({spec.kind, static_cast<double>(spec.a), static_cast<double>(spec.b), spec.low,
+                      static_cast<std::uint64_t>(spec.range)});
+}
+
+std::optional<kp::DrawSpec> spec_from_json(const Json& json, DType dtype) {
+  if (!json.is_array() || json.size() != 5) return std::nullopt;
+  for (const Json& value : json) {
+    if (!value.is_number()) return std::nullopt;
+  }
+  kp::DrawSpec spec{};
+  spec.kind = json[0].get<int>();
+  spec.dtype = static_cast<int>(dtype);
+  spec.a = static_cast<float>(json[1].get<double>());
+  spec.b = static_cast<float>(json[2].get<double>());
+  spec.low = json[3].get<long long>();
+  spec.range = json[4].get<unsigned long long>();
+  return spec;
+}
+
+}  // namespace
+
 std::string judge_tensors_to_json(const std::vector<JudgeTensor>& tensors) {
   Json all = Json::array();
   for (const JudgeTensor& t : tensors) {
-    all.push_back({{"output", t.output},
+    all.push_back({{"name", t.name},
+                   {"role", role_name(t.role)},
                    {"dtype", dtype_name(t.dtype)},
                    {"elements", t.elements},
                    {"bytes", t.bytes},
-                   {"kind", t.draw.kind},
-                   {"a", static_cast<double>(t.draw.a)},
-                   {"b", static_cast<double>(t.draw.b)},
-                   {"low", t.draw.low},
-                   {"range", static_cast<std::uint64_t>(t.draw.range)},
-                   {"tolerance", t.tolerance}});
+                   {"draw", spec_to_json(t.draw)},
+                   {"rule", t.rule.kind == Rule::Kind::kScaled ? "scaled" : "allclose"},
+                   {"tolerance", t.rule.tolerance},
+                   {"absolute", t.rule.absolute},
+                   {"relative", t.rule.relative},
+                   {"wide", t.wide}});
   }
   return dump_json(all);
 }
@@ -82,22 +110,45 @@ std::optional<std::vector<JudgeTensor>> judge_tensors_from_json(const std::strin
   for (const Json& item : *root) {
     const JsonReader r(item);
     const auto dtype = dtype_from_name(r.text("dtype"));
-    if (!dtype) return std::nullopt;
+    const auto role = role_from_name(r.text("role"));
+    if (!dtype || !role) return std::nullopt;
+    const auto draw = spec_from_json(r.array("draw"), *dtype);
+    if (!draw) return std::nullopt;
     JudgeTensor t;
-    t.output = r.flag("output");
+    t.name = r.text("name");
+    t.role = *role;
+    t.output = *role == Role::kOutput;
     t.dtype = *dtype;
     t.elements = r.integer("elements");
     t.bytes = r.natural("bytes");
-    t.draw.kind = static_cast<int>(r.integer("kind"));
-    t.draw.dtype = static_cast<int>(*dtype);
-    t.draw.a = static_cast<float>(r.real("a"));
-    t.draw.b = static_cast<float>(r.real("b"));
-    t.draw.low = r.integer("low");
-    t.draw.range = r.natural("range");
-    t.tolerance = r.real("tolerance");
-    result.push_back(t);
+    t.draw = *draw;
+    t.rule.kind = r.text("rule") == "allclose" ? Rule::Kind::kAllclose : Rule::Kind::kScaled;
+    t.rule.tolerance = r.real("tolerance");
+    t.rule.absolute = r.real("absolute");
+    t.rule.relative = r.real("relative");
+    t.wide = r.flag("wide");
+    result.push_back(std::move(t));
   }
   return result;
+}
+
+std::string draw_specs_to_json(const std::vector<kp::DrawSpec>& specs) {
+  Json all = Json::array();
+  for (const kp::DrawSpec& spec : specs) all.push_back(spec_to_json(spec));
+  return dump_json(all);
+}
+
+std::optional<std::vector<kp::DrawSpec>> draw_specs_from_json(
+    const std::string& json, const std::vector<JudgeTensor>& tensors) {
+  const std::optional<Json> root = parse_json(json);
+  if (!root || !root->is_array() || root->size() != tensors.size()) return std::nullopt;
+  std::vector<kp::DrawSpec> specs;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto spec = spec_from_json((*root)[i], tensors[i].dtype);
+    if (!spec) return std::nullopt;
+    specs.push_back(*spec);
+  }
+  return specs;
 }
 
 }  // namespace kernelpro

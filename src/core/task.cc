@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::string_view kTargets[] = {"cpu", "cuda"};
 constexpr std::string_view kRoles[] = {"input", "parameter", "output"};
-constexpr std::string_view kInits[] = {"uniform", "normal", "integers", "bernoulli", "constant"};
+constexpr std::string_view kInits[] = {"uniform",   "normal",   "integers",
+                                       "bernoulli", "constant", "module"};
+constexpr std::string_view kPrecisions[] = {"fp32", "tf32", "fp16", "bf16"};
 
 template <class Enum, std::size_t N>
 std::optional<Enum> from_name(const std::string_view (&names)[N], std::string_view name) {
@@ -42,16 +44,26 @@ std::optional<Init::Kind> init_from_name(std::string_view name) {
   return from_name<Init::Kind>(kInits, name);
 }
 
+std::string_view precision_name(Precision precision) {
+  return kPrecisions[static_cast<int>(precision)];
+}
+std::optional<Precision> precision_from_name(std::string_view name) {
+  return from_name<Precision>(kPrecisions, name);
+}
+
 std::vector<Shaped> shaped_tensors(const Task& task, const Case& c) {
   std::vector<Shaped> result;
   for (const Tensor& tensor : task.tensors) {
     Shaped shaped;
     shaped.tensor = &tensor;
-    shaped.elements = 1;
-    for (const std::string& dim : tensor.shape) {
-      shaped.shape.push_back(value_of(dim, c));
-      shaped.elements *= shaped.shape.back();
+    const std::size_t i = result.size();
+    if (i < c.shapes.size()) {
+      shaped.shape = c.shapes[i];
+    } else {
+      for (const std::string& dim : tensor.shape) shaped.shape.push_back(value_of(dim, c));
     }
+    shaped.elements = 1;
+    for (const std::int64_t dim : shaped.shape) shaped.elements *= dim;
     shaped.bytes = shaped.elements * dtype_bytes(tensor.dtype);
     result.push_back(std::move(shaped));
   }
@@ -96,10 +108,13 @@ std::vector<std::string> reserved_names(const Task& task) {
   return names;
 }
 
-double tolerance_of(const Tensor& tensor) {
+double tolerance_of(const Tensor& tensor, Precision precision) {
   if (tensor.tolerance > 0) return tensor.tolerance;
   switch (tensor.dtype) {
     case DType::kFp32:
+      if (precision == Precision::kFp16) return 1e-2;  // half products behind an fp32 store
+      if (precision == Precision::kBf16) return 3e-2;
+      if (precision == Precision::kTf32) return 5e-3;  // 4e-4 rms of centred sums, 2.5e-3 at worst
       return 1e-4;  // room for a long fp32 sum, none for TF32 (3e-4 typical, more at worst)
     case DType::kFp16:
       return 1e-2;
@@ -125,9 +140,18 @@ std::string task_to_json(const Task& task) {
   for (const Case& c : task.cases) {
     Json targets = Json::array();
     for (const TargetKind target : c.targets) targets.push_back(target_name(target));
-    cases.push_back({{"name", c.name}, {"dims", c.dims}, {"timed", c.timed}, {"targets", targets}});
+    Json item = {{"name", c.name}, {"dims", c.dims}, {"timed", c.timed}, {"targets", targets}};
+    if (!c.shapes.empty()) item["shapes"] = c.shapes;
+    cases.push_back(std::move(item));
+  }
+  Json module;
+  if (task.module) {
+    module = {
+        {"path", task.module->path}, {"source", task.module->source}, {"note", task.module->note}};
   }
   return dump_json({{"name", task.name},
+                    {"module", module},
+                    {"precision", precision_name(task.precision)},
                     {"summary", task.summary},
                     {"folder", task.folder},
                     {"tensors", tensors},
@@ -183,6 +207,15 @@ std::optional<Task> task_from_json(const std::string& json) {
       if (!kind) return std::nullopt;
       out.targets.push_back(*kind);
     }
+    for (const Json& shape : cr.array("shapes")) {
+      std::vector<std::int64_t>& dims = out.shapes.emplace_back();
+      if (!shape.is_array()) return std::nullopt;
+      for (const Json& dim : shape) {
+        if (!dim.is_number_integer()) return std::nullopt;
+        dims.push_back(dim.get<std::int64_t>());
+      }
+    }
+    if (!out.shapes.empty() && out.shapes.size() != task.tensors.size()) return std::nullopt;
     task.cases.push_back(std::move(out));
   }
   task.flops = r.text("flops");
@@ -192,6 +225,10 @@ std::optional<Task> task_from_json(const std::string& json) {
   task.reference_cu = r.text("reference_cu");
   task.kernel_cpp = r.text("kernel_cpp");
   task.kernel_cu = r.text("kernel_cu");
+  if (const auto precision = precision_from_name(r.text("precision"))) task.precision = *precision;
+  if (const JsonReader m(r.object("module")); !m.text("source").empty()) {
+    task.module = Module{m.text("path"), m.text("source"), m.text("note")};
+  }
   if (task.tensors.empty() || task.cases.empty()) return std::nullopt;
   return task;
 }
@@ -199,6 +236,7 @@ std::optional<Task> task_from_json(const std::string& json) {
 std::string Task::content_hash() const {
   Task copy = *this;
   copy.folder.clear();  // where it lies is not what it is
+  if (copy.module) copy.module->path.clear();
   return hash_hex(task_to_json(copy));
 }
 

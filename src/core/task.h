@@ -23,15 +23,24 @@ std::optional<Role> role_from_name(std::string_view name);
 
 // How an input is drawn; core/device/inputs.h defines each draw exactly, bit-equal on CPU and GPU.
 struct Init {
-  enum class Kind { kUniform, kNormal, kIntegers, kBernoulli, kConstant };
+  enum class Kind { kUniform, kNormal, kIntegers, kBernoulli, kConstant, kModule };
   Kind kind = Kind::kNormal;
   // uniform: [a, b); normal: mean a, standard deviation b; integers: a..b inclusive;
-  // bernoulli: probability a of one; constant: a.
+  // bernoulli: probability a of one; constant: a; module: the PyTorch module's own get_inputs or
+  // state (tasks with a Module only).
   double a = 0;
   double b = 1;
 };
 std::string_view init_name(Init::Kind kind);
 std::optional<Init::Kind> init_from_name(std::string_view name);
+
+// What precision a task's result is owed, and so which units and baselines are fair.
+//   fp32: every product and sum in fp32 or better (no TF32, no half);
+//   tf32: fp32 storage, products may be rounded to TF32 (10 bits);
+//   fp16, bf16: storage and products in that type, sums in fp32.
+enum class Precision { kFp32, kTf32, kFp16, kBf16 };
+std::string_view precision_name(Precision precision);  // "fp32", "tf32", "fp16", "bf16"
+std::optional<Precision> precision_from_name(std::string_view name);
 
 struct Tensor {
   std::string name;  // a C identifier
@@ -47,6 +56,18 @@ struct Case {
   std::map<std::string, std::int64_t> dims;
   bool timed = false;               // counts for speed; every case counts for correctness
   std::vector<TargetKind> targets;  // empty: all
+  // Tasks with a Module: the shape of every tensor, in order of Task::tensors, as the module gave
+  // it under `dims` (there: values for integers at the top level of the module's file). Empty for
+  // native tasks, whose tensors' own expressions hold.
+  std::vector<std::vector<std::int64_t>> shapes = {};
+};
+
+// A PyTorch file with `Model`, `get_inputs` and `get_init_inputs` (KernelBench's form): the
+// reference of a task, run by python/ (reference/module_reference.h).
+struct Module {
+  std::string path;    // where it was read; absolute
+  std::string source;  // its text
+  std::string note;    // what a writer must know: "training mode; running statistics are ignored"
 };
 
 struct Task {
@@ -63,6 +84,8 @@ struct Task {
   std::string reference_cu;
   std::string kernel_cpp;
   std::string kernel_cu;
+  std::optional<Module> module;  // then the references above are empty
+  Precision precision = Precision::kFp32;
 
   // Everything above as canonical JSON, hashed: two tasks with equal content are the same task.
   std::string content_hash() const;
@@ -89,10 +112,11 @@ std::vector<const Case*> cases_for(const Task& task, TargetKind target);
 // Names that a candidate's knobs may not take: the cases' dimensions and the tensors.
 std::vector<std::string> reserved_names(const Task& task);
 
-// The tolerance in force for an output: its own, else the default of its type. The contract: with
-// r = the higher-precision reference and s = root mean square of r over the tensor, every element
-// must satisfy |out - r| <= tolerance * max(|r|, s); integers and bools must be equal.
-double tolerance_of(const Tensor& tensor);
+// The tolerance in force for an output: its own, else the default of its type and of the task's
+// precision. The contract: with r = the higher-precision reference and s = root mean square of r
+// over the tensor, every element must satisfy |out - r| <= tolerance * max(|r|, s); integers and
+// bools must be equal.
+double tolerance_of(const Tensor& tensor, Precision precision = Precision::kFp32);
 
 std::string task_to_json(const Task& task);
 // Reads what task_to_json wrote (the store's copy). nullopt when it is damaged.

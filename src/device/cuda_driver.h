@@ -31,7 +31,8 @@
   X(GraphAddKernelNode) X(GraphAddMemcpyNode) X(GraphAddMemsetNode) X(GraphAddEmptyNode) \
   X(GraphAddDependencies) X(GraphInstantiate) X(GraphExecDestroy) X(GraphLaunch) X(EventCreate) \
   X(EventRecord) X(EventElapsedTime) X(EventSynchronize) \
-  X(OccupancyMaxActiveBlocksPerMultiprocessor)
+  X(OccupancyMaxActiveBlocksPerMultiprocessor) X(CtxResetPersistingL2Cache) X(CtxSetLimit) \
+  X(DeviceGetUuid)
 // clang-format on
 
 namespace kernelpro {

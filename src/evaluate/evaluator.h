@@ -13,7 +13,9 @@
 #include "core/binary.h"
 #include "core/evaluation.h"
 #include "core/machine.h"
+#include "core/policy.h"
 #include "core/task.h"
+#include "reference/module_reference.h"
 
 namespace kernelpro {
 
@@ -28,7 +30,13 @@ struct EvaluateSettings {
   int samples = 40;                   // timed pairs per timed case, at most
   double min_effect = 0.005;          // differences below this are ties
   std::uint64_t seed = 0;             // inputs are drawn from it; varied from check to check
+  double alpha = 0.02;                // chance of declaring equals different, all looks together
   Compiler* host_compiler = nullptr;  // cuda: builds reference.cpp for the cross-check; may be null
+  ModuleReference* module = nullptr;  // of a task with a Module: has described it; must outlive us
+  Policy policy = Policy::kContract;
+  bool probes = true;  // centred and scaled inputs, perturbed parameters
+  std::string gpu;     // cuda: UUID or index; "" the first
+  int standby = 1;     // cuda: worker processes that are kept ready
 };
 
 class Evaluator {
@@ -41,6 +49,9 @@ class Evaluator {
   // Never throws for what a candidate does; an Error here is the machine's fault.
   // `incumbent` may be null: then the candidate is timed alone.
   virtual Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) = 0;
+  // What holds for every verdict on this task here, as names for Correct::labels
+  // ("float64-at-reduced-case"). Valid after prepare().
+  virtual std::vector<std::string> task_labels() const { return {}; }
   // The same in fresh processes, with more samples, for the final winner.
   virtual Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) = 0;
 };

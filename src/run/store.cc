@@ -20,8 +20,6 @@ namespace {
 
 constexpr const char* kNewName = "store.db.new";
 
-std::string language_name(Language language) { return language == Language::kCpp ? "cpp" : "cuda"; }
-
 std::string knobs_json(const KnobValues& knobs) { return dump_json(Json(knobs)); }
 
 tl::unexpected<Error> damaged(const std::string& path, const std::string& what) {
@@ -231,7 +229,7 @@ constexpr const char* kSelectCandidates =
 bool read_row(const Statement& row, StoredCandidate* stored) {
   Candidate& candidate = stored->known.candidate;
   stored->known.id = row.integer(0);
-  candidate.language = row.text(1) == "cpp" ? Language::kCpp : Language::kCuda;
+  candidate.language = language_from_name(row.text(1)).value_or(Language::kCuda);
   candidate.source = row.text(2);
   const Json knobs = parse_json(row.text(3)).value_or(Json());
   if (!knobs.is_object()) return false;
@@ -293,7 +291,7 @@ Result<std::int64_t> Store::Impl::insert(const Candidate& candidate) {
   const std::string doing = "write a candidate";
   const std::string source = hash_hex(candidate.source);
   const std::string content = candidate.content_hash();
-  const std::string language = language_name(candidate.language);
+  const std::string language = std::string(language_name(candidate.language));
   const std::string knobs = knobs_json(candidate.knobs);
   int code = db.prepare("INSERT INTO sources VALUES(?, ?) ON CONFLICT DO NOTHING")
                  .bind(0, source)

@@ -61,35 +61,71 @@ extern "C" __global__ void draw(void* out, kp::DrawSpec spec, u64 key, u64 count
   }
 }
 
-// Poison: 32-bit words that depend on the key and the place, so that no constant gives them away.
+// Poison: 32-bit words that depend on the key and the place. The key also picks the kind, so that
+// no property gives poison away: noise, large values, values that look like results, NaN.
 __device__ inline unsigned poison_word(u64 key, u64 i) {
-  return static_cast<unsigned>(kp::mix64(key + i)) | 0x40000000u;
+  const unsigned noise = static_cast<unsigned>(kp::mix64(key + i));
+  switch (key >> 62) {
+    case 0:
+      return noise | 0x40000000u;
+    case 1:
+      return noise;
+    case 2:
+      return (noise & 0x80ffffffu) | 0x3e000000u;  // fp32: +-[0.125, 2)
+    default:
+      return noise | 0x7fc00000u;
+  }
 }
 
 extern "C" __global__ void poison(unsigned* words, u64 key, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) words[i] = poison_word(key, i);
 }
 
-// Counts words in [from, to) that no longer hold their poison; the smallest such index in `where`.
+// Results are zero before a kernel adds to them; the smallest index is kept as the largest of its
+// complement.
+struct Found {
+  u64 count, first_complement;
+};
+__device__ inline void found(Found* result, u64 i) {
+  atomicAdd(&result->count, 1ull);
+  atomicMax(&result->first_complement, ~i);
+}
+
+// Counts words in [from, to) that no longer hold their poison.
 extern "C" __global__ void check_poison(const unsigned* words, u64 key, u64 from, u64 to,
-                                        u64* changed, u64* where) {
+                                        Found* result) {
   for (u64 i = from + first_index(); i < to; i += stride()) {
-    if (words[i] != poison_word(key, i)) {
-      atomicAdd(changed, 1ull);
-      atomicMin(where, i);
-    }
+    if (words[i] != poison_word(key, i)) found(result, i);
   }
 }
 
 // Counts elements that no longer hold what was drawn.
 extern "C" __global__ void check_inputs(const void* data, kp::DrawSpec spec, u64 key, u64 count,
-                                        u64* changed, u64* where) {
+                                        Found* result) {
   for (u64 i = first_index(); i < count; i += stride()) {
-    if (load_bits(data, spec.dtype, i) != kp::draw_bits(spec, key, i)) {
-      atomicAdd(changed, 1ull);
-      atomicMin(where, i);
-    }
+    if (load_bits(data, spec.dtype, i) != kp::draw_bits(spec, key, i)) found(result, i);
   }
+}
+
+__device__ inline u64 sealed_word(u64 word, u64 i, u64 key) {
+  return kp::mix64(word * 0x9e3779b97f4a7c15ull + kp::mix64(key + i));
+}
+
+// A sum over all bytes that depends on their places: two contents with one sum are not found by
+// chance. `data` is 16-byte aligned.
+extern "C" __global__ void seal(const unsigned char* data, u64 bytes, u64 key, u64* out) {
+  const ulonglong2* pairs = reinterpret_cast<const ulonglong2*>(data);
+  const u64 count = bytes / 16;
+  u64 sum = 0;
+  for (u64 i = first_index(); i < count; i += stride()) {
+    const ulonglong2 v = pairs[i];
+    sum += sealed_word(v.x, 2 * i, key) + sealed_word(v.y, 2 * i + 1, key);
+  }
+  if (first_index() == 0) {
+    for (u64 at = count * 16; at < bytes; ++at) sum += sealed_word(data[at], ~at, key);
+  }
+  for (int lane = 16; lane > 0; lane /= 2) sum += __shfl_down_sync(~0u, sum, lane);
+  if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
 }
 
 // Ordered so that unsigned comparison orders doubles.
@@ -100,35 +136,38 @@ __device__ inline u64 ordered(double v) {
 
 struct Summary {
   double sum_squares;
-  u64 low, high;  // ordered() of the least and largest value
+  u64 low_complement, high;  // ordered() of the least (complemented) and largest value
   u64 not_finite;
 };
 
-// `expected` holds doubles for floating outputs, else the output's own type.
-extern "C" __global__ void summarize(const void* expected, int dtype, int floating, u64 count,
+// Expected results of floating outputs are doubles when `wide`, else the output's own type.
+__device__ inline double expected_value(const void* expected, int dtype, int wide, u64 i) {
+  return wide ? static_cast<const double*>(expected)[i] : as_double(load_bits(expected, dtype, i), dtype);
+}
+
+extern "C" __global__ void summarize(const void* expected, int dtype, int wide, u64 count,
                                      Summary* out) {
   double squares = 0;
-  u64 low = ~0ull, high = 0, not_finite = 0;
+  u64 low = 0, high = 0, not_finite = 0;
   for (u64 i = first_index(); i < count; i += stride()) {
-    const double v = floating ? static_cast<const double*>(expected)[i]
-                              : as_double(load_bits(expected, dtype, i), dtype);
+    const double v = expected_value(expected, dtype, wide, i);
     if (!isfinite(v)) {
       ++not_finite;
       continue;
     }
     squares += v * v;
-    low = min(low, ordered(v));
+    low = max(low, ~ordered(v));
     high = max(high, ordered(v));
   }
   for (int lane = 16; lane > 0; lane /= 2) {
     squares += __shfl_down_sync(~0u, squares, lane);
-    low = min(low, __shfl_down_sync(~0u, low, lane));
+    low = max(low, __shfl_down_sync(~0u, low, lane));
     high = max(high, __shfl_down_sync(~0u, high, lane));
     not_finite += __shfl_down_sync(~0u, not_finite, lane);
   }
   if (threadIdx.x % 32 == 0) {
     atomicAdd(&out->sum_squares, squares);
-    atomicMin(&out->low, low);
+    atomicMax(&out->low_complement, low);
     atomicMax(&out->high, high);
     atomicAdd(&out->not_finite, not_finite);
   }
@@ -144,65 +183,119 @@ extern "C" __global__ void count_differences(const unsigned* a, const unsigned* 
 
 struct Comparison {
   u64 bad, not_a_number, unwritten;
-  u64 first, last;  // bad indices
-  u64 worst;        // bits of the largest error, a non-negative double
+  u64 first_complement, last;  // bad indices
+  u64 worst;                   // bits of the largest error, a non-negative double
 };
 
-__device__ inline double error_of(const void* out, const void* expected, int dtype, int floating,
-                                  double rms, u64 i, double* got) {
-  const u64 bits = load_bits(out, dtype, i);
-  *got = as_double(bits, dtype);
-  if (!floating) return bits == load_bits(expected, dtype, i) ? 0.0 : 1.0;
-  const double e = static_cast<const double*>(expected)[i];
-  if (!isfinite(e)) {
-    const bool same = isnan(e) ? isnan(*got) : *got == e;
-    return same ? 0.0 : __longlong_as_double(0x7ff0000000000000ll);
+// core/policy.h's Rule, with what it needs to know of the tensor.
+struct RuleSpec {
+  int dtype;
+  int floating;
+  int wide;
+  int allclose;
+  double tolerance, absolute, relative;
+  double rms;
+};
+
+struct Judged {
+  bool ok;
+  double error;  // scaled: over the scale; allclose: over the allowance
+  double got;
+};
+
+__device__ inline Judged judge_element(const void* out, const void* expected, const RuleSpec& rule,
+                                       u64 i) {
+  const double infinity = __longlong_as_double(0x7ff0000000000000ll);
+  const u64 bits = load_bits(out, rule.dtype, i);
+  const double got = as_double(bits, rule.dtype);
+  if (!rule.floating && !rule.allclose) {
+    const bool same = bits == load_bits(expected, rule.dtype, i);
+    return {same, same ? 0.0 : 1.0, got};
   }
-  const double scale = fmax(fmax(fabs(e), rms), 1e-300);
-  const double error = fabs(*got - e) / scale;
-  return isnan(error) ? __longlong_as_double(0x7ff0000000000000ll) : error;
+  const double e = expected_value(expected, rule.dtype, rule.wide, i);
+  if (!isfinite(e)) {
+    const bool same = isnan(e) ? isnan(got) && !rule.allclose : got == e;
+    return {same, same ? 0.0 : infinity, got};
+  }
+  const double difference = fabs(got - e);
+  if (difference == 0) return {true, 0.0, got};
+  const double scale = rule.allclose ? rule.absolute + rule.relative * fabs(e)
+                                     : fmax(fmax(fabs(e), rule.rms), 1e-300);
+  const double limit = rule.allclose ? scale : rule.tolerance * scale;
+  // The verdict is exact; the error that is shown has a float's precision where one can hold it.
+  const double error = scale > 1e-30 && scale < 1e30 && difference < 1e30
+                           ? static_cast<float>(difference) / static_cast<float>(scale)
+                           : difference / scale;
+  return {difference <= limit, isnan(error) ? infinity : error, got};
 }
 
-extern "C" __global__ void compare(const void* out, const void* expected, int dtype, int floating,
-                                   double rms, double tolerance, u64 poison_key, u64 first_byte,
-                                   u64 count, Comparison* result) {
+extern "C" __global__ void compare(const void* out, const void* expected, RuleSpec rule,
+                                   u64 poison_key, u64 first_byte, u64 count, Comparison* result) {
   double worst = 0;
-  u64 bad = 0, nan = 0, unwritten = 0, first = ~0ull, last = 0;
-  const int bytes = element_bytes(dtype);
+  u64 bad = 0, nan = 0, unwritten = 0, first = 0, last = 0;
+  const int bytes = element_bytes(rule.dtype);
   for (u64 i = first_index(); i < count; i += stride()) {
-    double got;
-    const double error = error_of(out, expected, dtype, floating, rms, i, &got);
-    worst = fmax(worst, error);
-    if (error <= tolerance) continue;
+    const Judged judged = judge_element(out, expected, rule, i);
+    worst = fmax(worst, judged.error);
+    if (judged.ok) continue;
     ++bad;
-    if (floating && isnan(got)) ++nan;
+    if (rule.floating && isnan(judged.got)) ++nan;
     // The poison under this element, as laid over the whole mapping in 32-bit words.
     const u64 at = first_byte + i * bytes;
     const u64 word = poison_word(poison_key, at / 4);
     const u64 under = bytes == 8 ? word | (u64)poison_word(poison_key, at / 4 + 1) << 32
                                  : (word >> 8 * (at % 4)) & ((1ull << 8 * bytes) - 1);
-    if (load_bits(out, dtype, i) == under) ++unwritten;
-    first = min(first, i);
+    if (load_bits(out, rule.dtype, i) == under) ++unwritten;
+    first = max(first, ~i);
     last = max(last, i);
   }
-  atomicMax(&result->worst, static_cast<u64>(__double_as_longlong(worst)));
+  if (worst > 0) atomicMax(&result->worst, static_cast<u64>(__double_as_longlong(worst)));
   if (bad == 0) return;
   atomicAdd(&result->bad, bad);
   atomicAdd(&result->not_a_number, nan);
   atomicAdd(&result->unwritten, unwritten);
-  atomicMin(&result->first, first);
+  atomicMax(&result->first_complement, first);
   atomicMax(&result->last, last);
 }
 
 // After a failed comparison: one byte per element of a window, 1 where it is wrong.
-extern "C" __global__ void mark_bad(const void* out, const void* expected, int dtype, int floating,
-                                    double rms, double tolerance, u64 first, u64 count,
-                                    unsigned char* marks, double* got_out) {
+extern "C" __global__ void mark_bad(const void* out, const void* expected, RuleSpec rule, u64 first,
+                                    u64 count, unsigned char* marks, double* got_out,
+                                    double* expected_out) {
   for (u64 i = first_index(); i < count; i += stride()) {
-    double got;
-    const double error = error_of(out, expected, dtype, floating, rms, first + i, &got);
-    marks[i] = error <= tolerance ? 0 : 1;
-    got_out[i] = got;
+    const Judged judged = judge_element(out, expected, rule, first + i);
+    marks[i] = judged.ok ? 0 : 1;
+    got_out[i] = judged.got;
+    expected_out[i] = expected_value(expected, rule.dtype, rule.wide, first + i);
+  }
+}
+
+// Do these bytes of an input matter to the result? 0: floating values become large, the sign in
+// turn; 1: the bytes of another place are put there (other types, whose values must stay valid).
+extern "C" __global__ void disturb(void* data, int dtype, int mode, float large, u64 first,
+                                   u64 other, u64 count) {
+  for (u64 i = first_index(); i < count; i += stride()) {
+    if (mode == 1) {
+      const u64 bits = load_bits(data, dtype, other + i);
+      switch (element_bytes(dtype)) {
+        case 1:
+          static_cast<unsigned char*>(data)[first + i] = static_cast<unsigned char>(bits);
+          break;
+        case 2:
+          static_cast<unsigned short*>(data)[first + i] = static_cast<unsigned short>(bits);
+          break;
+        case 4:
+          static_cast<unsigned*>(data)[first + i] = static_cast<unsigned>(bits);
+          break;
+        default:
+          static_cast<u64*>(data)[first + i] = bits;
+      }
+      continue;
+    }
+    const float value = (i & 1) != 0 ? -large : large;
+    if (dtype == 0) static_cast<float*>(data)[first + i] = value;
+    if (dtype == 1) static_cast<unsigned short*>(data)[first + i] = kp::to_half(value);
+    if (dtype == 2) static_cast<unsigned short*>(data)[first + i] = kp::to_bfloat16(value);
   }
 }
 
@@ -223,6 +316,23 @@ extern "C" __global__ void scrub_shared(u64 key, unsigned words, unsigned* sink)
   for (unsigned i = threadIdx.x; i < words; i += blockDim.x) scratch[i] = poison_word(key, i);
   __syncthreads();
   if (scratch[threadIdx.x] == 0x12345678u) *sink = 1;
+}
+
+// Overwrites local memory: what a kernel left there could be read by the next. One block for each
+// place on the GPU, held until all have had theirs.
+template <int kWords>
+__device__ inline void scrub_local(u64 key, unsigned* sink) {
+  volatile unsigned frame[kWords];
+  for (int i = 0; i < kWords; ++i) frame[i] = poison_word(key, i);
+  const long long start = clock64();
+  while (clock64() - start < 20000) {
+  }
+  if (frame[(key >> 7) % kWords] == 0x12345678u && frame[key % kWords] == 0x12345678u) *sink = 1;
+}
+extern "C" __global__ void scrub_local_1k(u64 key, unsigned* sink) { scrub_local<256>(key, sink); }
+extern "C" __global__ void scrub_local_8k(u64 key, unsigned* sink) { scrub_local<2048>(key, sink); }
+extern "C" __global__ void scrub_local_64k(u64 key, unsigned* sink) {
+  scrub_local<16384>(key, sink);
 }
 
 extern "C" __global__ void copy(const uint4* from, uint4* to, u64 count) {

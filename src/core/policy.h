@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// By which rule outputs are judged. The contract (core/task.h) is ours; `kernelbench` is
+// KernelBench's own rule, so that verdicts can be compared: its five trials' seeds and tensors, the
+// module's flags, casts and training mode as its harness sets them, and torch.allclose against the
+// module's result in the declared precision.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/task.h"
+
+namespace kernelpro {
+
+enum class Policy { kContract, kKernelBench };
+std::string_view policy_name(Policy policy);  // "contract", "kernelbench"
+std::optional<Policy> policy_from_name(std::string_view name);
+
+// How one element `out` is compared with its expected value r:
+//   scaled:   |out - r| <= tolerance * max(|r|, rms of r over the tensor); NaN equals NaN, an
+//             infinity the same infinity; integers and bools must be equal;
+//   allclose: |out - r| <= absolute + relative * |r|; NaN equals nothing, infinities themselves
+//             (torch.allclose with its defaults).
+// The error that is reported over its tolerance is, for allclose, |out - r| / (absolute + relative
+// * |r|) with tolerance 1.
+struct Rule {
+  enum class Kind { kScaled, kAllclose };
+  Kind kind = Kind::kScaled;
+  double tolerance = 0;  // scaled; 0 for integers and bools
+  double absolute = 0;   // allclose
+  double relative = 0;   // allclose
+};
+
+// allclose's tolerances are KernelBench's: 1e-4 for fp32, 1e-2 for fp16 and bf16.
+Rule rule_for(const Task& task, const Tensor& output, Policy policy);
+
+}  // namespace kernelpro

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of NVML (NVIDIA's management library) that is read here, opened at run time, with the
+// declarations that are needed of it: neither its header nor the library need be installed.
+// Calls return 0 for success. Thread-safe, as NVML is. Reads only.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace kernelpro {
+
+using NvmlDevice = void*;
+
+struct NvmlMemory {
+  unsigned long long total, free, used;
+};
+// As of nvmlDeviceGetComputeRunningProcesses_v2 and _v3.
+struct NvmlProcess {
+  unsigned pid;
+  unsigned long long used_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+
+struct Nvml {
+  // Required.
+  int (*Init_v2)() = nullptr;
+  const char* (*ErrorString)(int) = nullptr;
+  int (*DeviceGetCount_v2)(unsigned*) = nullptr;
+  int (*DeviceGetHandleByIndex_v2)(unsigned, NvmlDevice*) = nullptr;
+  int (*DeviceGetHandleByUUID)(const char*, NvmlDevice*) = nullptr;
+  int (*DeviceGetUUID)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*DeviceGetName)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*DeviceGetMemoryInfo)(NvmlDevice, NvmlMemory*) = nullptr;
+  int (*DeviceGetClockInfo)(NvmlDevice, int type, unsigned*) = nullptr;
+  int (*DeviceGetMaxClockInfo)(NvmlDevice, int type, unsigned*) = nullptr;
+  int (*DeviceGetTemperature)(NvmlDevice, int sensor, unsigned*) = nullptr;
+  int (*DeviceGetPowerUsage)(NvmlDevice, unsigned* milliwatts) = nullptr;
+  int (*SystemGetDriverVersion)(char*, unsigned) = nullptr;
+  // null in drivers that lack them.
+  int (*DeviceGetComputeRunningProcesses_v3)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
+  int (*DeviceGetComputeRunningProcesses_v2)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
+  int (*DeviceGetCurrentClocksEventReasons)(NvmlDevice, unsigned long long*) = nullptr;
+  int (*DeviceGetCurrentClocksThrottleReasons)(NvmlDevice, unsigned long long*) = nullptr;
+  int (*DeviceGetDeviceHandleFromMigDeviceHandle)(NvmlDevice, NvmlDevice*) = nullptr;
+  int (*DeviceGetEccMode)(NvmlDevice, int* current, int* pending) = nullptr;
+  int (*DeviceGetMigMode)(NvmlDevice, unsigned* current, unsigned* pending) = nullptr;
+  int (*DeviceGetPersistenceMode)(NvmlDevice, int*) = nullptr;
+  int (*DeviceGetEnforcedPowerLimit)(NvmlDevice, unsigned* milliwatts) = nullptr;
+};
+
+// NVML's clock types.
+inline constexpr int kNvmlSmClock = 1, kNvmlMemoryClock = 2;
+
+// Opens libnvidia-ml.so.1 and starts it, once. kEnvironment when it is not there.
+Result<const Nvml*> nvml();
+
+}  // namespace kernelpro

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A crash on the GPU, run again under compute-sanitizer where that is installed: which kernel,
+// block, thread, address and source line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/binary.h"
+#include "core/launch_plan.h"
+#include "core/protocol.h"
+
+namespace kernelpro {
+
+// One sentence, or "" when compute-sanitizer is missing, finds nothing or takes longer than
+// `timeout_s`. Runs the plan once in a process of its own (role cuda-replay) over fresh buffers at
+// the layout's addresses with inputs drawn from `seed`.
+std::string sanitize(const Binary& binary, const LaunchPlan& plan, const AddressLayout& layout,
+                     const std::vector<JudgeTensor>& tensors, std::uint64_t seed, double timeout_s);
+
+}  // namespace kernelpro

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PyTorch module as the reference of a task: one persistent Python process (python/), the only
+// Python that is trusted. It describes the module, draws inputs as the module's own get_inputs
+// does, and computes expected results, all on buffers that the judge owns: physical GPU memory
+// (descriptors of CUDA virtual-memory handles) on the cuda target, shared memory on the cpu target.
+// One thread at a time; calls block. The process ends with the object.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+// What a module is, at one set of values for the integers at the top of its file.
+struct ModuleDescription {
+  struct Item {
+    std::string name;   // a C identifier, unique: "x", "conv_weight", "out"
+    std::string label;  // as PyTorch says it: "conv.weight"
+    Role role = Role::kInput;
+    bool buffer = false;  // a registered buffer (its role is kParameter)
+    DType dtype = DType::kFp32;
+    std::vector<std::int64_t> shape;
+  };
+  std::vector<Item> items;  // inputs, then parameters and buffers, then outputs: order of Args
+  std::map<std::string, std::int64_t> dims;      // integers at the top of the file, as they are now
+  std::map<std::string, std::string> constants;  // other arguments of forward, as C literals
+  bool training = false;                         // the mode that the constructor left it in
+  double intermediate_bytes = 0;  // estimate of what one call allocates besides, declared dtypes
+  double flops = 0;               // of one call, as far as PyTorch's counter knows; 0 unknown
+  double matmul_flops = 0;        // how many of them are matrix products and convolutions
+  std::string torch_version;
+  std::string note;  // Module::note
+};
+
+struct ReferenceSettings {
+  std::string python;  // interpreter; "" = $KERNELPRO_PYTHON, else python3
+  TargetKind target = TargetKind::kCuda;
+  std::string gpu;         // CUDA_VISIBLE_DEVICES for the process; "" leaves it alone
+  double timeout_s = 120;  // for one command; a module that never returns is ended after it
+};
+
+// How inputs and parameters of a set are drawn. Probes change the distribution, not the shapes:
+//   given:       get_inputs() under the set's seed, on the device; parameters as constructed;
+//   centred:     floating inputs that never change sign are shifted by their mean; else as given;
+//   scaled:      floating inputs times 64 (times 4 for half types); else as given;
+//   parameters:  floating parameters that are constant (all ones, all zeros) get noise added;
+//   kernelbench: exactly KernelBench's tensors for trial `seed` (drawn on the CPU, cast, moved).
+enum class DrawKind { kGiven, kCentred, kScaled, kParameters, kKernelBench };
+
+// In which arithmetic the module computes expected results:
+//   float64:  module and inputs as float64;
+//   strict:   declared dtypes with TF32 and reduced-precision reductions off;
+//   declared: declared dtypes with the flags that Precision allows (tf32: TF32 on);
+//   kernelbench: declared dtypes, PyTorch's default flags, inputs cast as KernelBench casts them.
+enum class Numerics { kFloat64, kStrict, kDeclared, kKernelBench };
+
+// A buffer of the judge's. Expected results of floating outputs lie as doubles when `wide`.
+struct SharedBuffer {
+  int tensor = 0;         // index into Task::tensors
+  bool expected = false;  // the expected result of an output, not the output itself
+  bool wide = false;
+  int fd = -1;               // stays the caller's
+  std::uint64_t bytes = 0;   // of the whole mapping
+  std::uint64_t offset = 0;  // of the first element in it
+};
+
+struct DrawFacts {
+  bool changed = true;  // false: the probe is the same as `given` for this module
+};
+
+struct ComputeFacts {
+  double milliseconds = 0;  // of the computation, device time
+  // Two computations with different random states differ: dropout, noise, a random initial state.
+  // Filled when asked for with `twice`; "" = they agree within rounding.
+  std::string random;
+};
+
+// Python callers' command lines: `kernelpro_torch` is embedded in the program and unpacked into the
+// cache. `role`: "reference", "candidate", "baseline". Fails with kEnvironment, naming what is
+// missing: no interpreter, no torch, a torch that is too old.
+struct PythonCommand {
+  std::vector<std::string> argv;
+  std::vector<std::string> env;  // "NAME=value"
+};
+Result<PythonCommand> python_command(const std::string& role, const std::string& python = "");
+
+class ModuleReference {
+ public:
+  // Starts the process and, in the background there, the import of torch: returns at once.
+  static Result<std::unique_ptr<ModuleReference>> start(const ReferenceSettings& settings);
+  virtual ~ModuleReference() = default;
+
+  // Loads a file. `dims` replaces integers at its top level. kTask on a file that does not load,
+  // lacks Model, get_inputs or get_init_inputs, or takes or returns what has no place in a task;
+  // the message holds the last lines of the Python traceback.
+  virtual Result<ModuleDescription> describe(const std::string& source, const std::string& path,
+                                             const std::map<std::string, std::int64_t>& dims) = 0;
+
+  // Gives the process one set's buffers. `c` must be described (its dims) already or is then.
+  virtual Result<void> attach(const Task& task, const Case& c, int set,
+                              const std::vector<SharedBuffer>& buffers) = 0;
+  // Fills inputs and parameters of a set. Equal arguments give equal bits on one machine.
+  virtual Result<DrawFacts> draw(const Case& c, int set, std::uint64_t seed, DrawKind kind) = 0;
+  // Computes from the inputs and parameters as they lie in the set's buffers into its expected
+  // ones. Running statistics are restored before and forgotten after.
+  virtual Result<ComputeFacts> compute(const Case& c, int set, Numerics numerics, bool twice) = 0;
+  // Frees what is attached for a case; its memory can then be released.
+  virtual Result<void> detach(const Case& c) = 0;
+  virtual std::string versions() const = 0;  // "PyTorch 2.11.0, CUDA 13.0"
+};
+
+}  // namespace kernelpro
