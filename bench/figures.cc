@@ -3,9 +3,9 @@
 //   bench_figures cpu|cuda [EVALUATIONS] [EXAMPLE...]      from the project's folder
 // Each row: an example optimised from its default knobs by the embedded tuner; then five rounds of
 // yardstick, winner, yardstick, whose median is the share that counts. The yardstick is a copy of
-// the task's bytes at the measured bandwidth, or for matmul on the cpu OpenBLAS's sgemm on the same
-// threads. Exit
-// status 1 when a figure is missed.
+// the task's bytes at the measured bandwidth, or for matmul OpenBLAS's sgemm on the same threads
+// (cpu), cuBLAS's with TF32 off (cuda). `bench_figures matmul` is the latter alone. Exit status 1
+// when a figure is missed.
 #include <dlfcn.h>
 
 #include <cmath>
@@ -24,6 +24,7 @@
 #include "run/run.h"
 #include "run/store.h"
 #include "task/loader.h"
+#include "yardsticks/cublas.h"
 
 namespace {
 
@@ -34,7 +35,7 @@ constexpr int kRounds = 5;
 struct Figure {
   const char* example;
   TargetKind target;
-  bool blas;         // yardstick: OpenBLAS instead of copy bandwidth
+  bool blas;         // yardstick: OpenBLAS or cuBLAS instead of copy bandwidth
   double start_max;  // the start's share of the yardstick has to be below
   double end_min;    // the end's has to reach
 };
@@ -43,6 +44,7 @@ constexpr Figure kFigures[] = {
     {"matmul", TargetKind::kCpu, true, 0.125, 0.50},
     {"softmax", TargetKind::kCpu, false, 0.175, 0.70},
     {"layernorm", TargetKind::kCpu, false, 0.175, 0.70},
+    {"matmul", TargetKind::kCuda, true, 1, 0.60},
     {"softmax", TargetKind::kCuda, false, 0.425, 0.85},
     {"layernorm", TargetKind::kCuda, false, 0.425, 0.85},
 };
@@ -86,6 +88,7 @@ struct Row {
 
 // What a call of this task would take at the yardstick's pace, measured now.
 Result<double> yardstick_us(const Figure& figure, const Task& task, const Case& c) {
+  if (figure.blas && figure.target == TargetKind::kCuda) return cublas_us(4096);
   if (figure.blas) {
     const double us = openblas_us(1024, 2);
     if (us > 0) return us;
@@ -164,9 +167,10 @@ Result<Row> measure(const Figure& figure, int evaluations, const std::string& fo
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto target = target_from_name(argc > 1 ? argv[1] : "cpu");
+  const bool matmul = argc > 1 && std::string(argv[1]) == "matmul";
+  const auto target = matmul ? TargetKind::kCuda : target_from_name(argc > 1 ? argv[1] : "cpu");
   if (!target) {
-    std::fprintf(stderr, "usage: bench_figures cpu|cuda [EVALUATIONS] [EXAMPLE...]\n");
+    std::fprintf(stderr, "usage: bench_figures cpu|cuda|matmul [EVALUATIONS] [EXAMPLE...]\n");
     return 2;
   }
   const int evaluations = argc > 2 ? std::atoi(argv[2]) : 60;
@@ -180,12 +184,14 @@ int main(int argc, char** argv) {
   std::printf("|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const Figure& figure : kFigures) {
     bool wanted = figure.target == *target && argc <= 3;
+    if (matmul) wanted = wanted && figure.blas;
     for (int i = 3; i < argc; ++i) {
       wanted = wanted || (figure.target == *target && std::string(argv[i]) == figure.example);
     }
     if (!wanted) continue;
     const std::string folder =
-        join(keep != nullptr ? keep : runs.path(), std::string(figure.example) + "-" + argv[1]);
+        join(keep != nullptr ? keep : runs.path(),
+             std::string(figure.example) + "-" + std::string(target_name(figure.target)));
     const Result<Row> row = measure(figure, evaluations, folder);
     if (!row) {
       std::fprintf(stderr, "bench_figures: %s: %s\n", figure.example, row.error().text().c_str());
@@ -198,7 +204,10 @@ int main(int argc, char** argv) {
     std::printf(
         "| %s | %s %s | %s | %.1f %% | %s | %.1f %% | >= %.0f %% %s | %.2fx (%.2f-%.2f) | %d | "
         "%.2f | %s |\n",
-        figure.example, figure.blas ? "OpenBLAS sgemm" : "copy",
+        figure.example,
+        !figure.blas                        ? "copy"
+        : figure.target == TargetKind::kCpu ? "OpenBLAS sgemm"
+                                            : "cuBLAS sgemm, TF32 off",
         human_us(row->yardstick_us).c_str(), human_us(row->start_us).c_str(), 100 * start,
         human_us(row->end_us).c_str(), 100 * end, 100 * figure.end_min, ok ? "yes" : "NO",
         row->result.speedup, row->result.speedup_low, row->result.speedup_high,

@@ -8,6 +8,7 @@ derives from them follows.
 
 import ast
 import linecache
+import os
 import random
 import sys
 import traceback
@@ -31,7 +32,10 @@ class ModuleFile:
         _loaded += 1
         name = f"kernelpro_task_{_loaded}"
         self.file = path or f"<{name}>"
-        self.flags_before = arithmetic_flags()
+        set_arithmetic_flags()
+        folder = os.path.dirname(os.path.abspath(path)) if path else ""
+        if folder and folder not in sys.path:
+            sys.path.append(folder)  # for what the file imports from beside it
         with telling(f"{self.file} cannot be loaded"):
             tree = ast.parse(source, filename=self.file)
             self.dims = substitute(tree, dims or {})
@@ -43,6 +47,7 @@ class ModuleFile:
             linecache.cache[self.file] = (len(source), None, lines, self.file)
             sys.modules[name] = self.module
             exec(compile(tree, self.file, "exec"), self.module.__dict__)
+        self.flags = arithmetic_flags()  # as the file sets them
         missing = [each for each in needed if not callable(self.get(each))]
         if missing:
             raise Refusal(f"{self.file} does not define {' and '.join(missing)}", "task",
@@ -104,8 +109,8 @@ class telling:
         if is_out_of_memory(error):
             raise Refusal(f"{self.what}: not enough memory: {first_line(error)}", "memory",
                           "evaluate a smaller case") from None
-        shown = traceback.format_exception(kind, error, trace)
-        raise Refusal(f"{self.what}:\n{tail(''.join(shown))}", "task", "mend the file") from None
+        raise Refusal(f"{self.what}:\n{shown(kind, error, trace)}", "task",
+                      "mend the file") from None
 
 
 def is_out_of_memory(error):
@@ -121,9 +126,14 @@ def first_line(error):
     return lines[0] if lines else type(error).__name__
 
 
-def tail(text, lines=12, size=3000):
-    kept = [line for line in text.rstrip().splitlines() if "kernelpro_torch" not in line]
-    return "\n".join(kept[-lines:])[-size:]
+def shown(kind, error, trace, lines=12, size=3000):
+    """The end of the traceback without our own frames."""
+    own = os.path.dirname(os.path.abspath(__file__))
+    told = traceback.TracebackException(kind, error, trace)
+    told.stack = traceback.StackSummary.from_list(
+        [frame for frame in told.stack if not os.path.abspath(frame.filename).startswith(own)])
+    text = "".join(told.format(chain=False)).rstrip().splitlines()
+    return "\n".join(text[-lines:])[-size:]
 
 
 def seed_everything(seed):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,6 +53,58 @@ bool read_stat(const char* pid, ProcessInfo* info) {
   return true;
 }
 
+// Children of every thread of a process; false when the kernel does not list them.
+bool list_children(pid_t pid, std::vector<pid_t>* children) {
+  char path[96];
+  std::snprintf(path, sizeof path, "/proc/%d/task", static_cast<int>(pid));
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path), ::closedir);
+  if (folder == nullptr) return true;  // gone
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    std::snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", static_cast<int>(pid),
+                  entry->d_name);
+    const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "re"), std::fclose);
+    if (file == nullptr && errno == ENOENT && ::access("/proc/thread-self/children", F_OK) != 0) {
+      return false;
+    }
+    int child = 0;
+    while (file != nullptr && std::fscanf(file.get(), "%d", &child) == 1) {
+      children->push_back(child);
+    }
+  }
+  return true;
+}
+
+std::vector<pid_t> tree_of(pid_t root) {
+  constexpr std::size_t kMost = 100'000;
+  std::vector<pid_t> tree = {root};
+  for (std::size_t i = 0; i < tree.size() && tree.size() < kMost; ++i) {
+    if (!list_children(tree[i], &tree)) {
+      tree = descendants(root);
+      tree.insert(tree.begin(), root);
+      break;
+    }
+  }
+  return tree;
+}
+
+void add_use(pid_t pid, TreeUse* use, std::int64_t* most_shared) {
+  char path[64];
+  char text[32];
+  std::snprintf(path, sizeof path, "/proc/%d/statm", static_cast<int>(pid));
+  std::snprintf(text, sizeof text, "%d", static_cast<int>(pid));
+  ProcessInfo info;
+  if (!read_stat(text, &info) || info.zombie) return;
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "re"), std::fclose);
+  long long resident = 0, shared = 0;
+  if (file == nullptr || std::fscanf(file.get(), "%*d %lld %lld", &resident, &shared) != 2) return;
+  static const long page = ::sysconf(_SC_PAGESIZE);
+  use->resident_bytes += (resident - shared) * page;
+  *most_shared = std::max<std::int64_t>(*most_shared, shared * page);
+  use->threads += info.threads;
+  ++use->processes;
+}
+
 }  // namespace
 
 std::vector<ProcessInfo> all_processes() {
@@ -87,6 +140,16 @@ std::vector<pid_t> descendants(pid_t root) {
   std::vector<pid_t> pids;
   for (const ProcessInfo& info : descendants(all_processes(), root)) pids.push_back(info.pid);
   return pids;
+}
+
+TreeUse tree_use(pid_t root, bool count_root) {
+  TreeUse use;
+  std::int64_t most_shared = 0;
+  for (const pid_t pid : tree_of(root)) {
+    if (pid != root || count_root) add_use(pid, &use, &most_shared);
+  }
+  use.resident_bytes += most_shared;
+  return use;
 }
 
 }  // namespace kernelpro

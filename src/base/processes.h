@@ -27,4 +27,15 @@ std::vector<ProcessInfo> all_processes();
 std::vector<ProcessInfo> descendants(const std::vector<ProcessInfo>& all, pid_t root);
 std::vector<pid_t> descendants(pid_t root);
 
+// What a process and all its descendants use together: private memory of each, and the largest of
+// what each shares with others (memory shared by several is not counted several times).
+struct TreeUse {
+  std::int64_t resident_bytes = 0;
+  std::int64_t threads = 0;
+  int processes = 0;
+};
+// Costs in proportion to the tree where the kernel lists children, to the machine elsewhere.
+// `count_root`: whether the root's own share counts.
+TreeUse tree_use(pid_t root, bool count_root);
+
 }  // namespace kernelpro

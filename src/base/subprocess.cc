@@ -15,7 +15,10 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/processes.h"
+#include "base/spawner.h"
 #include "base/text.h"
+#include "base/warden.h"
 
 extern char** environ;
 
@@ -23,10 +26,15 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kWatchStep = 0.02;  // seconds between looks at a child's memory
+constexpr double kWatchStep = 0.02;  // seconds between looks at a child's memory, at least
+constexpr double kWatchShare = 50;   // a look may cost one part in so many of our time
 
 std::vector<std::string> child_environment(const Command& command) {
   std::vector<std::string> result;
+  std::vector<std::string> unset = command.unset;
+  if (command.sandbox && !command.sandbox->secrets) {
+    for (std::string& name : secret_variables()) unset.push_back(std::move(name));
+  }
   const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
   for (char** e = environ; *e != nullptr; ++e) {
     const std::string entry = *e;
@@ -34,7 +42,7 @@ std::vector<std::string> child_environment(const Command& command) {
     const bool replaced =
         std::any_of(command.env.begin(), command.env.end(),
                     [&](const std::string& own) { return name_of(own) == name; }) ||
-        std::find(command.unset.begin(), command.unset.end(), name) != command.unset.end();
+        std::find(unset.begin(), unset.end(), name) != unset.end();
     if (!replaced) result.push_back(entry);
   }
   result.insert(result.end(), command.env.begin(), command.env.end());
@@ -51,7 +59,69 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 struct Started {
   pid_t pid = -1;
   Fd output;
+  Fd report;
 };
+
+struct Pipe {
+  Fd read, write;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) == 0) return Pipe{Fd(ends[0]), Fd(ends[1])};
+  return fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(errno),
+              "raise the limit on open files (ulimit -n)");
+}
+
+// All that the child needs between fork and exec; made before.
+struct Launch {
+  const char* program = nullptr;
+  const char* cwd = nullptr;
+  char* const* argv = nullptr;
+  char* const* envp = nullptr;
+  int output = -1;
+  int error = -1;
+  int channel = -1;
+  int report = -1;
+  const PreparedSandbox* sandbox = nullptr;
+};
+
+// Only async-signal-safe calls.
+[[noreturn]] void become(const Launch& launch, pid_t parent) {
+  if (launch.report >= 0) parent = enter_warden(parent, launch.report);
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
+  const int null = ::open("/dev/null", O_RDONLY);
+  if (null >= 0) ::dup2(null, 0);
+  ::dup2(launch.output, 1);
+  ::dup2(launch.output, 2);
+  // The error pipe may sit on descriptor 3; move it out of the way first.
+  const int error_fd = ::fcntl(launch.error, F_DUPFD_CLOEXEC, 10);
+  if (launch.channel >= 0) {
+    const int moved = ::fcntl(launch.channel, F_DUPFD_CLOEXEC, 10);
+    ::dup2(moved, Child::kChannelFd);
+  } else {
+    ::close(Child::kChannelFd);
+  }
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) ::sigaction(s, &plain, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  int error = *launch.cwd == '\0' || ::chdir(launch.cwd) == 0 ? 0 : errno;
+  if (error == 0 && launch.sandbox != nullptr) {
+    error = launch.sandbox->enter();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // another user's process has lost it
+  }
+  if (error == 0) {
+    ::execve(launch.program, launch.argv, launch.envp);
+    error = errno;
+  }
+  [[maybe_unused]] const ssize_t n = ::write(error_fd, &error, sizeof error);
+  ::_exit(127);
+}
 
 // `channel_end`: what the child gets at descriptor 3, or -1.
 Result<Started> spawn(const Command& command, int channel_end) {
@@ -61,86 +131,57 @@ Result<Started> spawn(const Command& command, int channel_end) {
     return fail(ErrorKind::kEnvironment, "the program " + command.argv[0] + " was not found",
                 "install it or put it on PATH; `kernelpro doctor` lists what is missing");
   }
-  int output_pipe[2];
-  int error_pipe[2];
-  if (::pipe2(output_pipe, O_CLOEXEC) != 0) {
-    return fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(errno),
-                "raise the limit on open files (ulimit -n)");
+  Result<Pipe> output = make_pipe(), errors = make_pipe(), report = make_pipe();
+  for (const Result<Pipe>* made : {&output, &errors, &report}) {
+    if (!*made) return tl::unexpected<Error>(made->error());
   }
-  Fd output_read(output_pipe[0]), output_write(output_pipe[1]);
-  if (::pipe2(error_pipe, O_CLOEXEC) != 0) {
-    return fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(errno),
-                "raise the limit on open files (ulimit -n)");
+  std::optional<PreparedSandbox> sandbox;
+  if (command.sandbox) {
+    Result<PreparedSandbox> made = PreparedSandbox::make(*command.sandbox);
+    if (!made) return tl::unexpected<Error>(made.error());
+    sandbox = std::move(*made);
   }
-  Fd error_read(error_pipe[0]), error_write(error_pipe[1]);
-
   std::vector<std::string> argv_text = command.argv;
   std::vector<std::string> env_text = child_environment(command);
   std::vector<char*> argv = pointers(argv_text);
   std::vector<char*> envp = pointers(env_text);
+  const bool warden = command.sandbox && !command.sandbox->alone;
+  const Launch launch{program.c_str(),
+                      command.cwd.c_str(),
+                      argv.data(),
+                      envp.data(),
+                      output->write.get(),
+                      errors->write.get(),
+                      channel_end,
+                      warden ? report->write.get() : -1,
+                      sandbox ? &*sandbox : nullptr};
   const pid_t parent = ::getpid();
-
-  const pid_t pid = ::fork();
+  pid_t pid = -1;
+  int error = 0;
+  on_spawner_thread([&] {
+    pid = ::fork();
+    if (pid == 0) become(launch, parent);
+    error = errno;
+  });
   if (pid < 0) {
     return fail(ErrorKind::kEnvironment,
-                std::string("cannot start a process: ") + std::strerror(errno),
+                std::string("cannot start a process: ") + std::strerror(error),
                 "free memory or raise the limit on processes (ulimit -u)");
   }
-  if (pid == 0) {
-    // Only async-signal-safe calls from here on.
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);
-    const int null = ::open("/dev/null", O_RDONLY);
-    if (null >= 0) ::dup2(null, 0);
-    ::dup2(output_write.get(), 1);
-    ::dup2(output_write.get(), 2);
-    // The error pipe may sit on descriptor 3; move it out of the way first.
-    const int error_fd = ::fcntl(error_write.get(), F_DUPFD_CLOEXEC, 10);
-    if (channel_end >= 0) {
-      const int moved = ::fcntl(channel_end, F_DUPFD_CLOEXEC, 10);
-      ::dup2(moved, Child::kChannelFd);
-    } else {
-      ::close(Child::kChannelFd);
-    }
-    struct sigaction plain {};
-    plain.sa_handler = SIG_DFL;
-    for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) ::sigaction(s, &plain, nullptr);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    if (command.cwd.empty() || ::chdir(command.cwd.c_str()) == 0) {
-      ::execve(program.c_str(), argv.data(), envp.data());
-    }
-    const int error = errno;
-    [[maybe_unused]] const ssize_t n = ::write(error_fd, &error, sizeof error);
-    ::_exit(127);
-  }
   ::setpgid(pid, pid);
-  error_write.reset();
-  output_write.reset();
-  int error = 0;
+  errors->write.reset();
+  output->write.reset();
+  report->write.reset();
   ssize_t n;
-  do n = ::read(error_read.get(), &error, sizeof error);
+  do n = ::read(errors->read.get(), &error, sizeof error);
   while (n < 0 && errno == EINTR);
   if (n == static_cast<ssize_t>(sizeof error)) {
     ::waitpid(pid, nullptr, 0);
     return fail(ErrorKind::kEnvironment, "cannot run " + program + ": " + std::strerror(error),
                 "check that the program is installed for this machine");
   }
-  ::fcntl(output_read.get(), F_SETFL, O_NONBLOCK);
-  return Started{pid, std::move(output_read)};
-}
-
-std::int64_t resident_bytes(pid_t pid) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/statm", static_cast<int>(pid));
-  FILE* file = std::fopen(path, "re");
-  if (file == nullptr) return 0;
-  long long size = 0, resident = 0;
-  const int n = std::fscanf(file, "%lld %lld", &size, &resident);
-  std::fclose(file);
-  return n == 2 ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+  ::fcntl(output->read.get(), F_SETFL, O_NONBLOCK);
+  return Started{pid, std::move(output->read), warden ? std::move(report->read) : Fd()};
 }
 
 }  // namespace
@@ -155,7 +196,10 @@ std::string Exit::describe(const Limits& limits) const {
     case Kind::kExited:
       return "ended with exit status " + std::to_string(code);
     case Kind::kSignalled:
-      return "was ended by signal " + std::to_string(code) + " (" + signal_name(code) + ")";
+      return "was ended by signal " + std::to_string(code) + " (" + signal_name(code) + ")" +
+             (code == SIGXFSZ   ? ": it wrote a file beyond the limit on sizes"
+              : code == SIGXCPU ? ": it used more processor time than its limit"
+                                : "");
     case Kind::kTimedOut:
       return "ran longer than " + human_seconds(limits.wall_seconds) + " and was ended";
     case Kind::kFlooded:
@@ -164,6 +208,8 @@ std::string Exit::describe(const Limits& limits) const {
     case Kind::kOutOfMemory:
       return "used more than " + human_bytes(static_cast<double>(limits.memory_bytes)) +
              " of memory and was ended";
+    case Kind::kTooManyProcesses:
+      return "started too many processes or threads and was ended";
   }
   return "";
 }
@@ -179,7 +225,9 @@ Result<Child> Child::start(const Command& command, bool with_channel) {
   child.pid_ = started->pid;
   child.channel_ = std::move(ends.first);
   child.output_ = std::move(started->output);
+  child.report_ = std::move(started->report);
   child.limits_ = command.limits;
+  child.max_processes_ = command.sandbox ? command.sandbox->max_processes : 0;
   child.started_ = real_clock().now_s();
   return child;
 }
@@ -192,7 +240,10 @@ Child& Child::operator=(Child&& other) noexcept {
   pid_ = std::exchange(other.pid_, -1);
   channel_ = std::move(other.channel_);
   output_ = std::move(other.output_);
+  report_ = std::move(other.report_);
   limits_ = other.limits_;
+  max_processes_ = other.max_processes_;
+  next_look_ = other.next_look_;
   output_seen_ = other.output_seen_;
   started_ = other.started_;
   reaped_ = other.reaped_;
@@ -207,8 +258,22 @@ Child::~Child() {
 
 void Child::kill_group() {
   if (reaped_ || pid_ <= 0) return;
+  if (report_.valid()) {
+    ::kill(pid_, SIGTERM);  // the warden ends the rest
+    return;
+  }
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
+}
+
+// A warden that was itself ended has told nothing: then its own status stands.
+void Child::take_report(int* status) {
+  WardenReport report;
+  if (!report_.valid()) return;
+  if (::read(report_.get(), &report, sizeof report) != static_cast<ssize_t>(sizeof report)) return;
+  *status = report.status;
+  exit_.cpu_seconds = report.cpu_seconds;
+  exit_.max_rss_bytes = report.max_rss_bytes;
 }
 
 void Child::drain() {
@@ -251,6 +316,7 @@ bool Child::reap(bool block) {
   };
   exit_.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   exit_.max_rss_bytes = usage.ru_maxrss * 1024LL;
+  take_report(&status);
   if (verdict_) {
     exit_.kind = *verdict_;
     exit_.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
@@ -270,6 +336,7 @@ bool Child::send(std::string_view bytes, const std::vector<int>& fds) {
 
 std::optional<Frame> Child::receive(double timeout_s) {
   const double end = real_clock().now_s() + timeout_s;
+  const bool watched = limits_.memory_bytes > 0 || max_processes_ > 0;
   while (running()) {
     const double left = end - real_clock().now_s();
     if (left <= 0) {
@@ -279,8 +346,7 @@ std::optional<Frame> Child::receive(double timeout_s) {
       return std::nullopt;
     }
     pollfd polled[2] = {{channel_.fd(), POLLIN, 0}, {output_.get(), POLLIN, 0}};
-    const int step =
-        static_cast<int>(1 + 1e3 * std::min(left, limits_.memory_bytes > 0 ? kWatchStep : 1.0));
+    const int step = static_cast<int>(1 + 1e3 * std::min(left, watched ? kWatchStep : 1.0));
     ::poll(polled, output_.valid() ? 2 : 1, step);
     if (output_.valid() && polled[1].revents != 0) drain();
     if (verdict_) return std::nullopt;
@@ -289,16 +355,30 @@ std::optional<Frame> Child::receive(double timeout_s) {
       if (channel_.receive(&frame, std::max(left, 0.1)) == ChannelState::kOk) return frame;
       return std::nullopt;
     }
-    if (over_memory()) return std::nullopt;
+    if (over_limits()) return std::nullopt;
   }
   return std::nullopt;
 }
 
-bool Child::over_memory() {
-  if (limits_.memory_bytes <= 0 || resident_bytes(pid_) <= limits_.memory_bytes) return false;
-  verdict_ = Exit::Kind::kOutOfMemory;
+bool Child::end_for(Exit::Kind why) {
+  verdict_ = why;
   kill_group();
   return true;
+}
+
+bool Child::over_limits() {
+  const double now = real_clock().now_s();
+  if ((limits_.memory_bytes <= 0 && max_processes_ <= 0) || now < next_look_) return false;
+  const TreeUse use = tree_use(pid_, !report_.valid());
+  const double after = real_clock().now_s();
+  next_look_ = after + std::max(kWatchStep, kWatchShare * (after - now));
+  if (limits_.memory_bytes > 0 && use.resident_bytes > limits_.memory_bytes) {
+    return end_for(Exit::Kind::kOutOfMemory);
+  }
+  if (max_processes_ > 0 && use.threads > max_processes_) {
+    return end_for(Exit::Kind::kTooManyProcesses);
+  }
+  return false;
 }
 
 const Exit& Child::finish() {
@@ -317,6 +397,7 @@ const Exit& Child::finish() {
   drain();
   channel_.close();
   output_.reset();
+  report_.reset();
   pid_ = -1;
   return exit_;
 }
@@ -340,7 +421,7 @@ const Exit& Child::wait(double timeout_s) {
     } else {
       ::usleep(1000);
     }
-    if (over_memory()) break;
+    if (over_limits()) break;
   }
   return finish();
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Child processes that cannot outlive, flood or outgrow us. Every child is its own process group,
-// dies with its parent (PR_SET_PDEATHSIG), has no standard input, and is watched for time, output
-// and memory. A `Child` is used by one thread at a time; different children are independent.
+// dies with this program (PR_SET_PDEATHSIG), has no standard input, and is watched for time, output
+// and memory. A child with a sandbox is also watched for the number of its processes, and whatever
+// it starts, however detached, ends with it (base/warden.h).
+// A `Child` is used by one thread at a time, and may outlive the thread that started it; different
+// children are independent.
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +16,7 @@
 
 #include "base/channel.h"
 #include "base/error.h"
+#include "base/sandbox.h"
 
 namespace kernelpro {
 
@@ -20,7 +24,8 @@ struct Limits {
   double wall_seconds = 60;
   std::int64_t output_kept = 256 << 10;   // bytes of stdout+stderr that are kept
   std::int64_t output_killed = 16 << 20;  // bytes after which the child is ended
-  std::int64_t memory_bytes = 0;          // resident memory of the process; 0 = unwatched
+  // Resident memory of the process and all its descendants; 0 = unwatched.
+  std::int64_t memory_bytes = 0;
 };
 
 struct Command {
@@ -29,11 +34,12 @@ struct Command {
   std::vector<std::string> env;    // "NAME=value", added to ours
   std::vector<std::string> unset;  // names removed from ours
   Limits limits;
+  std::optional<Sandbox> sandbox = {};  // none: everything that we may
 };
 
 // Why a child is no longer with us, or why we ended it.
 struct Exit {
-  enum class Kind { kExited, kSignalled, kTimedOut, kFlooded, kOutOfMemory };
+  enum class Kind { kExited, kSignalled, kTimedOut, kFlooded, kOutOfMemory, kTooManyProcesses };
   Kind kind = Kind::kExited;
   int code = 0;  // exit status or signal number
   double wall_seconds = 0;
@@ -60,6 +66,7 @@ class Child {
   ~Child();  // ends the child
 
   bool running() const { return pid_ > 0; }
+  // Of the child, or of the warden above it (sandboxes, unless `alone`).
   pid_t pid() const { return pid_; }
 
   // Fails when the child has closed its end; the caller then asks `finish` why.
@@ -80,13 +87,18 @@ class Child {
   static Result<Child> start(const Command& command, bool with_channel);
   void drain();
   bool reap(bool block);
-  bool over_memory();
+  bool over_limits();
+  bool end_for(Exit::Kind why);
+  void take_report(int* status);
   void kill_group();
 
   pid_t pid_ = -1;
   Channel channel_;
   Fd output_;
+  Fd report_;  // of the warden, where there is one
   Limits limits_;
+  int max_processes_ = 0;
+  double next_look_ = 0;  // at the tree's memory and processes
   std::int64_t output_seen_ = 0;
   double started_ = 0;
   bool reaped_ = false;

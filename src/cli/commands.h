@@ -14,6 +14,8 @@ namespace kernelpro {
 extern const Subcommand kOptimize;
 extern const Subcommand kResume;
 extern const Subcommand kEvaluate;
+extern const Subcommand kExport;
+extern const Subcommand kNew;
 extern const Subcommand kShow;
 extern const Subcommand kList;
 extern const Subcommand kReport;

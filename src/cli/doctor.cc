@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -12,7 +13,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kOptions[] = {
-    {"--quick", "", "", "Do not measure the machine's ceilings."},
+    {"--quick", "", "", "Do not measure the machine's ceilings, nor import PyTorch."},
     {"--json", "", "", "Print as JSON."},
 };
 
@@ -34,8 +35,14 @@ Probe ceilings_probe(const char* group, const Result<Machine>& machine) {
           machine.error().next};
 }
 
-// Ceilings go at the end of their target's group.
-void add_ceilings(std::vector<Probe>* probes) {
+bool has_torch(const std::vector<Probe>& probes) {
+  return std::any_of(probes.begin(), probes.end(), [](const Probe& probe) {
+    return probe.name == "torch" && probe.state != ProbeState::kMissing;
+  });
+}
+
+// What takes seconds goes at the end of its group.
+void add_slow_ones(std::vector<Probe>* probes) {
   std::vector<Probe> result;
   for (std::size_t i = 0; i < probes->size(); ++i) {
     const std::string group = (*probes)[i].group;
@@ -45,6 +52,8 @@ void add_ceilings(std::vector<Probe>* probes) {
       result.push_back(ceilings_probe("cpu target", describe_cpu_machine()));
     } else if (group == "cuda target") {
       result.push_back(ceilings_probe("cuda target", describe_cuda_machine()));
+    } else if (group == "PyTorch tasks" && has_torch(*probes)) {
+      result.push_back(probe_torch_device());
     }
   }
   *probes = std::move(result);
@@ -65,7 +74,7 @@ void print_text(const std::vector<Probe>& probes) {
 
 int run_doctor(const Options& options) {
   std::vector<Probe> probes = probe_machine();
-  if (!options.flag("--quick")) add_ceilings(&probes);
+  if (!options.flag("--quick")) add_slow_ones(&probes);
   if (!options.flag("--json")) {
     print_text(probes);
     return 0;

@@ -1,160 +1,182 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <set>
+#include <cstdlib>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "core/json.h"
-#include "core/knobs.h"
-#include "diagnose/diagnose.h"
-#include "report/view.h"
-#include "run/target.h"
-#include "task/loader.h"
+#include "cli/tasks.h"
+#include "cli/verdict.h"
+#include "device/gpu_lease.h"
+#include "reference/baseline.h"
+#include "run/evaluate_one.h"
+#include "run/open_task.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr OptionSpec kOptions[] = {
-    {"TASK", "", "", "Folder with the task's task.toml.", true},
-    {"KERNEL", "", "", "Source file of the candidate (.cpp or .cu).", true},
-    {"--target", "TARGET", "auto", "Where it runs; by default what the file's name says.", false,
+    kTaskOption,
+    {"KERNEL", "FILE...", "", "Sources of candidates: .cu, .cpp, or .py with ModelNew.", true},
+    {"--target", "TARGET", "auto", "Where they run; by default what the files' names say.", false,
      "auto|cpu|cuda"},
     {"--knob", "NAME=VALUE...", "", "Value of a knob; the first one of its list by default."},
+    {"--against", "FILE", "", "Kernel to compare with; by default the task's starting kernel."},
+    {"--policy", "NAME", "contract", "By which rule results are judged.", false,
+     "contract|kernelbench"},
+    kPrecisionOption,
+    kSetOption,
+    {"--no-probes", "", "", "Leave out centred and scaled inputs and perturbed parameters."},
+    {"--baselines", "", "", "Show PyTorch beside: eager, compiled, as a CUDA graph."},
+    {"--gpu", "ID...", "", "GPU by index or UUID; several are used side by side."},
+    {"--jobs", "N", "0", "Compilers at once; 0 is as many as there are cores."},
     {"--timeout", "S", "30", "Longest time for one call."},
-    {"--seed", "N", "1", "Inputs are drawn from it."},
-    {"--json", "", "", "Print the evaluation, the evidence and the diagnosis as JSON."},
+    {"--seed", "N", "1", "Inputs are drawn from it and a secret of the process."},
+    kPythonOption,
+    {"--json", "", "", "Print JSON: an object for one kernel, an array for several."},
 };
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+Language language_of(const std::string& file) {
+  const std::size_t dot = file.rfind('.');
+  const std::string end = dot == std::string::npos ? "" : file.substr(dot);
+  if (end == ".cu") return Language::kCuda;
+  if (end == ".cpp" || end == ".cc" || end == ".cxx") return Language::kCpp;
+  if (end == ".py") return Language::kPython;
+  throw Fatal({ErrorKind::kBadInput, "the name of " + file + " does not say what it is",
+               "name it .cu (CUDA), .cpp (C++) or .py (PyTorch, with ModelNew)"});
 }
 
-TargetKind target_of(const Options& options) {
+KernelFile read_kernel(const std::string& file) {
+  KernelFile kernel;
+  kernel.path = file;
+  kernel.language = language_of(file);
+  kernel.source = require(read_file(file, 4 << 20));
+  return kernel;
+}
+
+// What the files' names say; a .py runs on a GPU where there is one.
+TargetKind target_of(const Options& options, const std::vector<KernelFile>& kernels) {
   if (const auto target = target_from_name(options.text("--target"))) return *target;
-  const std::string file = options.text("KERNEL");
-  return ends_with(file, ".cu") ? TargetKind::kCuda : TargetKind::kCpu;
-}
-
-std::vector<std::string> dimension_names(const Task& task) {
-  std::set<std::string> names;
-  for (const Case& c : task.cases) {
-    for (const auto& [name, value] : c.dims) names.insert(name);
+  bool cuda = false, cpp = false;
+  for (const KernelFile& kernel : kernels) {
+    cuda |= kernel.language == Language::kCuda;
+    cpp |= kernel.language == Language::kCpp;
   }
-  return {names.begin(), names.end()};
+  if (cuda && cpp) {
+    throw Fatal({ErrorKind::kBadInput, "kernels for the GPU and for the CPU are given together",
+                 "evaluate .cu and .cpp files by a command each"});
+  }
+  if (cuda) return TargetKind::kCuda;
+  if (cpp) return TargetKind::kCpu;
+  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
 }
 
-Candidate make_candidate(const Task& task, TargetKind target, const std::string& source) {
-  Candidate candidate;
-  candidate.language = target == TargetKind::kCuda ? Language::kCuda : Language::kCpp;
-  candidate.source = source;
-  candidate.knobs = default_values(require(parse_knobs(source, dimension_names(task))));
-  candidate.origin.proposer = "given";
-  return candidate;
-}
-
-void set_knobs(const Options& options, Candidate* candidate) {
-  if (!options.has("--knob")) return;
-  for (const std::string& setting : lines(options.text("--knob"))) {
-    const std::size_t equals = setting.find('=');
-    const std::string name = setting.substr(0, equals);
-    if (equals == std::string::npos || equals + 1 == setting.size()) {
-      throw Fatal({ErrorKind::kBadInput, "--knob \"" + setting + "\" is not NAME=VALUE",
-                   "write it as in --knob TILE=32"});
-    }
-    const auto knob = candidate->knobs.find(name);
-    if (knob == candidate->knobs.end()) {
-      throw Fatal({ErrorKind::kBadInput, "the kernel has no knob \"" + name + "\"",
-                   candidate->knobs.empty()
-                       ? "leave --knob out, or declare it: // @knob " + name + " 16 32"
-                       : "it has " + knobs_to_text(candidate->knobs)});
-    }
-    knob->second = setting.substr(equals + 1);
+void check_languages(TargetKind target, const std::vector<KernelFile>& kernels) {
+  const Language wrong = target == TargetKind::kCuda ? Language::kCpp : Language::kCuda;
+  for (const KernelFile& kernel : kernels) {
+    if (kernel.language != wrong) continue;
+    throw Fatal({ErrorKind::kBadInput,
+                 kernel.path + " is not for the " + std::string(target_name(target)) + " target",
+                 "leave --target out: the file's name says it"});
   }
 }
 
-// The task's starting kernel, for comparison; nullopt when there is none or it does not build.
-std::optional<Subject> starting_subject(const Task& task, TargetKind kind, Target& target) {
-  const std::string& source = kind == TargetKind::kCuda ? task.kernel_cu : task.kernel_cpp;
-  if (source.empty()) return std::nullopt;
-  double compile_ms = 0;
-  auto built = build(task, kind, *target.compiler, make_candidate(task, kind, source), &compile_ms);
-  if (!built || !std::holds_alternative<Subject>(*built)) return std::nullopt;
-  return std::get<Subject>(*built);
+EvaluateManySettings read_settings(const Options& options, TargetKind target) {
+  EvaluateManySettings settings;
+  settings.run.target = target;
+  settings.run.timeout_s = options.real("--timeout");
+  settings.run.seed = static_cast<std::uint64_t>(options.integer("--seed"));
+  settings.run.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
+  settings.run.probes = !options.flag("--no-probes");
+  settings.jobs = static_cast<int>(options.integer("--jobs"));
+  if (options.has("--gpu")) settings.gpus = lines(options.text("--gpu"));
+  if (!settings.gpus.empty()) settings.run.gpu = settings.gpus.front();
+  if (options.has("--against")) settings.against = read_kernel(options.text("--against"));
+  return settings;
 }
 
-Json parsed(const std::string& text) { return parse_json(text).value_or(Json()); }
-
-void print_text(const Evaluation& evaluation, const Diagnosis& diagnosis) {
-  std::printf("%s\n", outcome_summary(evaluation.outcome).c_str());
-  const Correct* correct = evaluation.correct();
-  if (correct == nullptr) return;
-  for (const Timing& timing : correct->timings) {
-    std::printf("  %-16s %s (95 %% interval %s to %s, %d samples, %s)\n", timing.case_name.c_str(),
-                human_us(timing.median_us).c_str(), human_us(timing.low_us).c_str(),
-                human_us(timing.high_us).c_str(), timing.samples, timing.method.c_str());
+// PyTorch by itself on the case that counts.
+std::vector<Baseline> baselines(const Options& options, const Task& task,
+                                const EvaluateManySettings& many) {
+  if (!options.flag("--baselines")) return {};
+  const TargetKind target = many.run.target;
+  const bool cuda = target == TargetKind::kCuda;
+  const Machine machine = require(cuda ? describe_cuda_machine() : describe_cpu_machine());
+  BaselineSettings settings;
+  settings.target = target;
+  settings.python = options.text("--python");
+  settings.gpu = many.run.gpu;
+  settings.machine = machine.name + ", " + machine.versions;
+  GpuLease lease;
+  if (cuda) lease = require(GpuLease::take(many.run.gpu, 600));
+  const Case* timed = nullptr;
+  for (const Case* c : cases_for(task, target)) {
+    if (c->timed) timed = c;
   }
-  if (correct->versus) {
-    std::printf("  %s the starting kernel's speed (%s to %s)\n",
-                speedup_text(correct->versus->ratio).c_str(),
-                speedup_text(correct->versus->low).c_str(),
-                speedup_text(correct->versus->high).c_str());
-  }
-  std::printf("\n%s", diagnosis_to_text(diagnosis).c_str());
-}
-
-Evaluation judge(const Task& task, TargetKind kind, Target& target, const Candidate& candidate,
-                 Evidence* evidence) {
-  require(target.evaluator->prepare());
-  double compile_ms = 0;
-  auto built = require(build(task, kind, *target.compiler, candidate, &compile_ms));
-  Evaluation evaluation;
-  if (auto* error = std::get_if<CompileError>(&built)) {
-    evaluation.outcome = std::move(*error);
-  } else {
-    const Subject& subject = std::get<Subject>(built);
-    const std::optional<Subject> start = starting_subject(task, kind, target);
-    const bool same = start && start->hash == subject.hash;
-    evaluation = require(target.evaluator->evaluate(subject, start && !same ? &*start : nullptr));
-    *evidence = observe(task, kind, target, subject, evaluation);
-  }
-  evaluation.compile_ms = compile_ms;
-  return evaluation;
+  if (timed == nullptr) return {};
+  return require(measure_baselines(task, *timed, settings));
 }
 
 int run_evaluate(const Options& options) {
-  const Task task = require(load_task(options.text("TASK")));
-  const TargetKind kind = target_of(options);
-  const std::string source = require(read_file(options.text("KERNEL"), 4 << 20));
-  Candidate candidate = make_candidate(task, kind, source);
-  set_knobs(options, &candidate);
-  RunSettings settings;
-  settings.target = kind;
-  settings.timeout_s = options.real("--timeout");
-  settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
-
-  Target target = require(make_target(task, settings));
-  Evidence evidence;
-  const Evaluation evaluation = judge(task, kind, target, candidate, &evidence);
-  const Diagnosis diagnosis = evaluation.correct() != nullptr ? diagnose(evidence) : Diagnosis();
-  if (options.flag("--json")) {
-    const Json json = {{"outcome", outcome_name(evaluation.outcome)},
-                       {"time_us", score_us(evaluation)},
-                       {"knobs", candidate.knobs},
-                       {"evaluation", parsed(evaluation_to_json(evaluation))},
-                       {"evidence", parsed(evidence_to_json(evidence))},
-                       {"diagnosis", parsed(diagnosis_to_json(diagnosis))}};
-    std::printf("%s\n", dump_json(json, 2).c_str());
-  } else {
-    print_text(evaluation, diagnosis);
+  const double began = real_clock().now_s();
+  const std::string path = options.text("TASK");
+  if (!exists(path)) {
+    throw Fatal({ErrorKind::kBadInput, "there is no task " + path,
+                 "name a folder with a task.toml, or a PyTorch file"});
   }
-  return evaluation.correct() != nullptr ? 0 : 1;
+  std::vector<KernelFile> kernels;
+  for (const std::string& file : lines(options.text("KERNEL")))
+    kernels.push_back(read_kernel(file));
+  for (KernelFile& kernel : kernels) kernel.knobs = read_pairs(options, "--knob");
+  const TargetKind target = target_of(options, kernels);
+  check_languages(target, kernels);
+  const EvaluateManySettings settings = read_settings(options, target);
+  OpenSettings open = read_open_settings(options);
+  open.target = target;
+  open.gpu = settings.run.gpu;
+  OpenedTask opened = require(open_task(path, open));
+  const double open_ms = 1000 * (real_clock().now_s() - began);
+
+  VerdictContext context;
+  context.against = options.has("--against") ? options.text("--against") : "the starting kernel";
+  context.task = &opened.task;
+  context.target = target;
+  context.policy = settings.run.policy;
+  context.notes = opened.notes;
+  context.baselines = baselines(options, opened.task, settings);
+  const std::shared_ptr<ModuleReference> module = std::move(opened.module);
+  const bool json = options.flag("--json");
+  bool first = true;
+  const auto show = [&](std::size_t i, const EvaluateOneResult& result) {
+    if (json) return;
+    VerdictContext its = context;
+    its.kernel = kernels[i].path;
+    std::printf("%s%s", first ? "" : "\n", verdict_text(its, result).c_str());
+    std::fflush(stdout);
+    first = false;
+  };
+  std::vector<EvaluateOneResult> results =
+      require(evaluate_many(opened.task, kernels, settings, show, target_with(module)));
+
+  bool all_correct = true;
+  Json array = Json::array();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EvaluateOneResult& result = results[i];
+    all_correct &= result.evaluation.correct() != nullptr;
+    if (!json) continue;
+    result.phases_ms["open"] = open_ms;
+    result.phases_ms["total"] = 1000 * (real_clock().now_s() - began);
+    context.kernel = kernels[i].path;
+    array.push_back(verdict_json(context, result));
+  }
+  if (json) std::printf("%s\n", dump_json(array.size() == 1 ? array[0] : array, 2).c_str());
+  return all_correct ? 0 : 1;
 }
 
 }  // namespace
 
-const Subcommand kEvaluate{"evaluate", "Check, time and diagnose one kernel.", kOptions,
-                           run_evaluate};
+const Subcommand kEvaluate{"evaluate", "Check, time and diagnose kernels.", kOptions, run_evaluate};
 
 }  // namespace kernelpro

@@ -4,14 +4,16 @@
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/display.h"
-#include "task/loader.h"
+#include "cli/tasks.h"
+#include "evaluate/evaluator.h"
+#include "run/open_task.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr OptionSpec kOptions[] = {
-    {"TASK", "", "", "Folder with the task's task.toml.", true},
+    kTaskOption,
     {"--target", "TARGET", "auto", "Where candidates run.", false, "auto|cpu|cuda"},
     {"--run", "DIR", "", "Folder of the run; by default a new one under runs/."},
     {"--proposer", "NAME", "tuner", "Who writes candidates.", false, "tuner|exchange|replay"},
@@ -21,14 +23,38 @@ constexpr OptionSpec kOptions[] = {
     {"--near-ceiling", "F", "0.95", "Stop when the best reaches this share of the ceiling."},
     {"--plateau", "N", "0", "Stop after so many evaluations without a better one; 0 is never."},
     {"--timeout", "S", "30", "Longest time for one call of a candidate."},
-    {"--seed", "N", "1", "Inputs and the search's choices are drawn from it."},
+    {"--seed", "N", "1", "The search's choices follow it; inputs, with a secret of the process."},
+    {"--start", "FILE", "", "Kernel to start from, instead of the task's own."},
+    {"--policy", "NAME", "contract", "By which rule results are judged.", false,
+     "contract|kernelbench"},
+    kPrecisionOption,
+    kSetOption,
+    {"--gpu", "ID", "", "GPU by index or UUID; the first by default."},
+    kPythonOption,
     {"--exchange-wait", "S", "3600", "With --proposer exchange: how long to wait for a reply."},
     {"--json", "", "", "Print one JSON object a line."},
 };
 
+// For a PyTorch file: what the starting kernel's name says, else cuda where this machine has it.
+TargetKind module_target(const Options& options) {
+  if (const auto target = target_from_name(options.text("--target"))) return *target;
+  const std::string start = options.text("--start");
+  if (start.ends_with(".cu")) return TargetKind::kCuda;
+  if (!start.empty()) return TargetKind::kCpu;
+  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+}
+
 int run_optimize(const Options& options) {
-  const Task task = require(load_task(options.text("TASK")));
+  const std::string path = options.text("TASK");
+  OpenSettings open = read_open_settings(options);
+  open.start = options.text("--start");
+  open.gpu = options.text("--gpu");
+  if (is_module_path(path)) open.target = module_target(options);
+  OpenedTask opened = require(open_task(path, open));
+  const Task& task = opened.task;
   RunSettings settings;
+  settings.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
+  settings.gpu = open.gpu;
   settings.proposer = options.text("--proposer");
   settings.replay_from = options.text("--from");
   if (settings.proposer == "replay" && settings.replay_from.empty()) {
@@ -39,17 +65,20 @@ int run_optimize(const Options& options) {
   settings.timeout_s = options.real("--timeout");
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.exchange_wait_s = options.real("--exchange-wait");
-  settings.target = choose_target(task, options.text("--target"));
+  settings.target =
+      is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
   settings.directory =
       options.has("--run") ? options.text("--run") : new_run_directory(task, settings.target);
   const bool json = options.flag("--json");
   if (!json) {
     std::printf("%s on the %s target, run folder %s\n", task.name.c_str(),
                 std::string(target_name(settings.target)).c_str(), settings.directory.c_str());
+    for (const std::string& note : opened.notes) std::printf("note: %s\n", note.c_str());
     std::fflush(stdout);
   }
   stop_on_signals();
-  const auto result = optimize(task, settings, make_display(display_kind(json, stdout), stdout));
+  const auto result = optimize(task, settings, make_display(display_kind(json, stdout), stdout),
+                               std::move(opened.module));
   return finish_run(settings.directory, result, json);
 }
 

@@ -30,8 +30,9 @@ void add(CLI::App* app, Slot* slot) {
   if (is_flag(spec)) {
     slot->option = app->add_flag(name, slot->flag);
   } else if (repeats(spec)) {
-    // One value each time, so that it does not swallow positionals.
-    slot->option = app->add_option(name, slot->texts)->allow_extra_args(false);
+    slot->option = app->add_option(name, slot->texts);
+    // An option takes one value each time, so that it does not swallow positionals.
+    if (!is_positional(spec)) slot->option->allow_extra_args(false);
   } else {
     slot->option = app->add_option(name, slot->text);
   }
@@ -92,7 +93,8 @@ std::string usage_line(const Subcommand& subcommand) {
     if (!is_positional(spec)) {
       has_options = true;
     } else {
-      text += spec.required ? " " + std::string(spec.name) : " [" + std::string(spec.name) + "]";
+      const std::string name = std::string(spec.name) + (repeats(spec) ? "..." : "");
+      text += spec.required ? " " + name : " [" + name + "]";
     }
   }
   return has_options ? text + " [options]" : text;
@@ -102,7 +104,8 @@ namespace {
 
 std::string left_column(const OptionSpec& spec) {
   std::string text(spec.name);
-  if (!is_positional(spec) && !spec.value.empty()) text += " " + std::string(spec.value);
+  if (is_positional(spec)) return text + (repeats(spec) ? "..." : "");
+  if (!spec.value.empty()) text += " " + std::string(spec.value);
   return text;
 }
 

@@ -10,9 +10,9 @@
 
 namespace kernelpro {
 
-// `arguments`: after the subcommand's name. An option whose value ends in "..." may be given
-// several times; its values are joined by line ends. kBadInput for anything that the rows do not
-// allow.
+// `arguments`: after the subcommand's name. An option or positional whose value ends in "..." may
+// be given several times; its values are joined by line ends. kBadInput for anything that the rows
+// do not allow.
 Result<Options> parse_options(const Subcommand& subcommand,
                               const std::vector<std::string>& arguments);
 

@@ -14,7 +14,7 @@ constexpr OptionSpec kOptions[] = {
     {"--evaluations", "N", "100000", "Stop after so many evaluated candidates."},
     {"--seconds", "S", "3600", "Stop after so much run time."},
     {"--timeout", "S", "30", "Longest time for one call of a candidate."},
-    {"--seed", "N", "1", "Inputs are drawn from it."},
+    {"--seed", "N", "1", "Inputs are drawn from it and a secret of the process."},
     {"--json", "", "", "Print one JSON object a line."},
 };
 

@@ -13,7 +13,7 @@ namespace kernelpro {
 
 struct OptionSpec {
   std::string_view name;          // "--evaluations", or "TASK" for a positional
-  std::string_view value;         // "N", "DIR"; "" for a flag
+  std::string_view value;         // "N", "DIR"; "" for a flag; "N..." may be given repeatedly
   std::string_view initial;       // default, "" = none
   std::string_view help;          // one sentence
   bool required = false;          // positionals only

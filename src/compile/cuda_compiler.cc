@@ -6,19 +6,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
+#include <thread>
 
-#include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/subprocess.h"
 #include "base/text.h"
-#include "base/worker_path.h"
 #include "compile/cached.h"
 #include "compile/diagnostics.h"
+#include "compile/nvrtc_pool.h"
 #include "compile/plan_form.h"
 #include "compile/ptxas.h"
-#include "core/json.h"
 #include "core/knobs.h"
 
 namespace kernelpro {
@@ -32,6 +30,7 @@ namespace {
 // returns 0, 1 for an exception, 2 for a CUDA error that has nothing to do with capturing.
 std::string guarded_entry(const std::string& entry, const std::string& args) {
   return R"(
+#line 1 "kernelpro_call"
 #include <cstdio>
 #include <exception>
 extern "C" int kp_guarded(const void* args, cudaStream_t stream, char* message, size_t size) {
@@ -70,48 +69,38 @@ std::string find_nvcc() {
   return nvcc.empty() ? find_program("/usr/local/cuda/bin/nvcc") : nvcc;
 }
 
+// What the compiler cannot know: what was expected of the file.
+std::string explained(const std::string& log, const std::string& file, const std::string& entry) {
+  if (contains(log, "undefined reference to `" + entry + "'")) {
+    const std::string args = entry == "launch" ? "Args" : "ReferenceArgs";
+    return file + " does not define `extern \"C\" void " + entry + "(const " + args +
+           "& args, cudaStream_t stream)`\n" + log;
+  }
+  if (log.starts_with("kernelpro_call(") || contains(log, "linkage specification is not allowed")) {
+    return "at the end of " + file +
+           " something is still open: a brace, a comment, a string or an #if\n" + log;
+  }
+  return log;
+}
+
 // "sm_90a" -> "-gencode=arch=compute_90a,code=sm_90a"; the shorthand -arch=sm_90a also makes a
 // plain sm_90 pass, which refuses wgmma.
 std::string gencode(const std::string& arch) {
   return "-gencode=arch=compute_" + arch.substr(3) + ",code=" + arch;
 }
 
-// NVRTC behind a child process that lives until it hangs or crashes. Thread-safe.
-class NvrtcClient {
- public:
-  explicit NvrtcClient(double timeout_s) : timeout_s_(timeout_s) {}
+constexpr std::int64_t kMaxMemory = 8LL << 30;  // of nvcc and all that it starts
 
-  // The answer to one message; a text when the child was lost over it.
-  tl::expected<Json, std::string> ask(const Json& message) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!child_.running()) {
-      const Result<std::string> worker = worker_path();
-      if (!worker) return tl::unexpected<std::string>(worker.error().text());
-      Command command;
-      command.argv = {*worker, "cuda-compile"};
-      command.limits.memory_bytes = 8LL << 30;
-      Result<Child> started = Child::start(command);
-      if (!started) return tl::unexpected<std::string>(started.error().text());
-      child_ = std::move(*started);
-    }
-    if (child_.send(dump_json(message))) {
-      const std::optional<Frame> frame = child_.receive(timeout_s_);
-      std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
-      if (json && json->is_object()) return std::move(*json);
-    }
-    Limits limits;
-    limits.wall_seconds = timeout_s_;
-    limits.memory_bytes = 8LL << 30;
-    std::string how = "the compiler " + child_.finish().describe(limits);
-    child_ = Child();
-    return tl::unexpected<std::string>(how);
-  }
+int pool_size() {
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
+}
 
- private:
-  double timeout_s_;
-  std::mutex mutex_;
-  Child child_;
-};
+Limits limits_of(double seconds) {
+  Limits limits;
+  limits.wall_seconds = seconds;
+  limits.memory_bytes = kMaxMemory;
+  return limits;
+}
 
 class CudaCompiler : public Compiler {
  public:
@@ -120,23 +109,25 @@ class CudaCompiler : public Compiler {
         cache_(settings_.cache_dir),
         nvcc_(std::move(nvcc)),
         nvcc_version_(std::move(nvcc_version)),
-        nvrtc_(settings_.timeout_s) {}
+        nvrtc_(cache_, settings_.cuda_arch, settings_.timeout_s, pool_size()) {}
 
   // Asks NVRTC for its version. Without nvcc and NVRTC there is nothing to compile with.
   Result<void> find_nvrtc() {
-    const auto answer = nvrtc_.ask({{"do", "version"}});
-    const std::string version = answer ? JsonReader(*answer).text("version") : "";
-    nvrtc_version_ = version;
-    if (!version.empty() || !nvcc_.empty()) return {};
-    return fail(ErrorKind::kEnvironment,
-                "neither nvcc nor NVRTC was found" + (answer ? "" : ": " + answer.error()),
+    std::string problem;
+    nvrtc_version_ = nvrtc_.version(&problem);
+    if (!nvrtc_version_.empty() || !nvcc_.empty()) return {};
+    return fail(ErrorKind::kEnvironment, "neither nvcc nor NVRTC was found: " + problem,
                 "install the CUDA toolkit and set CUDA_HOME, or use --target cpu");
   }
 
   CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override {
-    const std::string source = apply_knobs(candidate.source, candidate.knobs);
-    if (is_plan_form(candidate.source)) return plan_form(task, c, source);
-    return host_form(task, c, source, "kernel.cu", "launch", "Args");
+    if (is_plan_form(candidate.source)) {
+      // Knobs come after what NVRTC may keep as a precompiled header.
+      return plan_form(task, c,
+                       apply_knobs(candidate.source, candidate.knobs, "#pragma nv_hdrstop"));
+    }
+    return host_form(task, c, apply_knobs(candidate.source, candidate.knobs), "kernel.cu", "launch",
+                     "Args");
   }
 
   CompileResult compile_reference(const Task& task, const Case& c) override {
@@ -159,7 +150,7 @@ class CudaCompiler : public Compiler {
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
     const std::string key =
-        hash_hex({"cuda-host-3", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry});
+        hash_hex({"cuda-host-4", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
       KP_TRY(write_file(join(folder, "task.h"), header));
       KP_TRY(write_file(join(folder, file), source + guarded_entry(entry, args)));
@@ -172,8 +163,9 @@ class CudaCompiler : public Compiler {
     const std::string stem = file.substr(0, file.rfind('.'));
     Command command;
     command.cwd = folder;
-    command.env = {"LC_ALL=C", "TMPDIR=" + folder};
-    command.limits.wall_seconds = settings_.timeout_s;
+    command.env = {"LC_ALL=C", "TMPDIR=" + folder, "CCACHE_DISABLE=1"};
+    command.limits = limits_of(settings_.timeout_s);
+    command.sandbox = compiler_sandbox(folder, toolchain_roots(), settings_.timeout_s + 5);
     command.argv = {nvcc_,
                     "-std=c++20",
                     "-O3",
@@ -200,9 +192,13 @@ class CudaCompiler : public Compiler {
     const std::string cubin = join(folder, stem + ".cubin");
     const std::string object = join(folder, "kernel.so");
     const bool made = exit->ok() && exists(object) && exists(cubin);
+    const Result<std::string> ptx = read_file(join(folder, stem + ".ptx"));
     sweep(folder, {basename(object), basename(cubin), file, "task.h"});
-    std::string log = trim_diagnostics(without_ptxas_info(exit->output), {folder});
+    std::string log = without_ptxas_info(exit->output);
+    if (ptx) log = with_source_lines(log, *ptx);
+    log = trim_diagnostics(log, {folder});
     if (!made) {
+      log = explained(log, file, entry);
       if (exit->kind != Exit::Kind::kExited)
         log = "nvcc " + exit->describe(command.limits) + "\n" + log;
       return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited};
@@ -217,6 +213,17 @@ class CudaCompiler : public Compiler {
       return Made{CompileError{file + " defines `" + entry + "` but no __global__ function"}, true};
     }
     return Made{std::move(binary), true};
+  }
+
+  // nvcc's own toolkit, and the host compiler that it finds on PATH or in NVCC_CCBIN.
+  std::vector<std::string> toolchain_roots() const {
+    std::vector<std::string> roots = {program_root(nvcc_), program_root("g++"),
+                                      program_root("gcc")};
+    const char* chosen = std::getenv("NVCC_CCBIN");
+    if (chosen != nullptr && *chosen != '\0') {
+      roots.push_back(is_dir(chosen) ? chosen : program_root(chosen));
+    }
+    return roots;
   }
 
   // nvcc leaves its intermediate files behind.
@@ -235,7 +242,7 @@ class CudaCompiler : public Compiler {
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
     const std::string key =
-        hash_hex({"cuda-plan-2", nvrtc_version_, settings_.cuda_arch, header, source});
+        hash_hex({"cuda-plan-5", nvrtc_version_, settings_.cuda_arch, header, source});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
       KP_TRY(write_file(join(folder, "task.h"), header));
       KP_TRY(write_file(join(folder, "kernel.cu"), source));
@@ -245,35 +252,22 @@ class CudaCompiler : public Compiler {
 
   Result<Made> run_nvrtc(const Task& task, const Case& c, const std::string& folder,
                          const std::string& source, const std::string& header) {
+    const auto done = nvrtc_.compile(source, header, "kernel.cu");
+    if (!done) return tl::unexpected<Error>(done.error());
+    if (!*done) return Made{CompileError{done->error()}, false};
+    const NvrtcBuild& build = **done;
+    const std::string log = trim_diagnostics(without_ptxas_info(build.log), {folder});
+    if (!build.compiled) return Made{CompileError{std::string(trim(log))}, true};
     const std::string cubin = join(folder, "kernel.cubin");
-    Json options = {"-arch=" + settings_.cuda_arch, "-std=c++20", "-lineinfo", "-default-device",
-                    "--ptxas-options=-v"};
-    // From 13.0 on NVRTC has a cache of its own, which gives a cubin without ptxas's report.
-    if (nvrtc_version_.size() >= 2 && nvrtc_version_ >= "13") options.push_back("-no-cache");
-    const auto answer = nvrtc_.ask({{"do", "compile"},
-                                    {"source", source},
-                                    {"header", header},
-                                    {"file", "kernel.cu"},
-                                    {"output", cubin},
-                                    {"options", options}});
-    if (!answer) return Made{CompileError{answer.error()}, false};
-    const JsonReader r(*answer);
-    if (r.member("error") != nullptr) {
-      return fail(ErrorKind::kEnvironment, r.text("error"),
-                  r.text("next", "check `kernelpro doctor`"));
-    }
-    const std::string log = trim_diagnostics(without_ptxas_info(r.text("log")), {folder});
-    if (!r.flag("compiled")) return Made{CompileError{std::string(trim(log))}, true};
-    const Result<std::string> bytes = read_file(cubin);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
-    auto plan = plan_from_cubin(*bytes, static_cast<int>(task.tensors.size()),
+    KP_TRY(write_file(cubin, build.cubin));
+    auto plan = plan_from_cubin(build.cubin, static_cast<int>(task.tensors.size()),
                                 workspace_bytes(task, c) > 0);
     if (!plan) return Made{CompileError{"kernel.cu: " + plan.error()}, true};
     Binary binary;
     binary.form = Binary::Form::kPlanForm;
     binary.cubin = cubin;
     binary.plan = std::move(*plan);
-    binary.resources = parse_ptxas(r.text("log"));
+    binary.resources = parse_ptxas(build.log);
     binary.warnings = log;
     return Made{std::move(binary), true};
   }
@@ -283,7 +277,7 @@ class CudaCompiler : public Compiler {
   std::string nvcc_;
   std::string nvcc_version_;
   std::string nvrtc_version_;
-  NvrtcClient nvrtc_;
+  NvrtcPool nvrtc_;  // after the cache that it uses
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 // Real nvcc and real NVRTC; neither needs a GPU.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "base/files.h"
 #include "compile/compiler.h"
@@ -108,6 +110,39 @@ TEST_F(CudaCompilerTest, PlanFormGivesThePlan) {
   EXPECT_EQ(b.plan.edges.size(), 2u);
   ASSERT_EQ(b.resources.count("_Z5scaleILi1ELi2EEvPKfPffx"), 1u);
   EXPECT_GT(b.resources.at("_Z5scaleILi1ELi2EEvPKfPffx").registers, 0);
+}
+
+// Cases differ only in the text of task.h, which compilers may keep precompiled.
+TEST_F(CudaCompilerTest, EachCaseHasItsOwnHeader) {
+  task_.cases.push_back({"d", {{"N", 5000}}, true, {}});
+  for (const int round : {0, 1, 2}) {
+    for (const Case& c : task_.cases) {
+      const Binary b =
+          binary(compiler_->compile(task_, c,
+                                    {Language::kCuda,
+                                     kPlanForm + std::string("// ") + std::to_string(round),
+                                     {{"THREADS", "256"}},
+                                     {}}));
+      ASSERT_EQ(b.plan.nodes.size(), 3u);
+      EXPECT_EQ(b.plan.nodes[0].width, static_cast<std::uint64_t>(4 * c.dims.at("N")));
+    }
+  }
+}
+
+TEST_F(CudaCompilerTest, SeveralThreadsCompileAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 3; ++i) {
+        const std::string source = kPlanForm + std::string("// ") + std::to_string(10 * t + i);
+        const CompileResult result = compile(source, {{"THREADS", "128"}});
+        if (result && std::holds_alternative<Binary>(*result)) ++good;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 12);
 }
 
 TEST_F(CudaCompilerTest, TheCacheGivesTheSamePlanBack) {

@@ -19,8 +19,7 @@ namespace kernelpro {
 namespace {
 
 // A compiler never needs this much for one kernel; template bombs want it all.
-constexpr const char* kMaxAddressSpaceKb = "6291456";
-constexpr const char* kMaxFileBlocks = "524288";  // of 512 bytes
+constexpr std::int64_t kMaxMemory = 6LL << 30;
 
 // Precise floating point: no -ffast-math, since the precision contract is the candidate's to keep.
 // Only what cannot change a result's value is relaxed (errno, traps), and contraction to FMA.
@@ -35,26 +34,24 @@ const std::vector<std::string> kFlags = {"-std=c++20",
                                          "-ffp-contract=fast",
                                          "-fdiagnostics-color=never"};
 
-// Limits that only the compiler's own processes feel, set by the shell that becomes it.
-std::vector<std::string> limited(std::vector<std::string> argv) {
-  std::vector<std::string> all = {
-      "/bin/sh",
-      "-c",
-      "ulimit -c 0; ulimit -v \"$1\" 2>/dev/null; ulimit -f \"$2\"; shift 2; exec \"$@\"",
-      "sh",
-      kMaxAddressSpaceKb,
-      kMaxFileBlocks};
-  all.insert(all.end(), argv.begin(), argv.end());
-  return all;
+Limits limits_of(double seconds) {
+  Limits limits;
+  limits.wall_seconds = seconds;
+  limits.output_killed = 8 << 20;
+  limits.memory_bytes = kMaxMemory;
+  return limits;
 }
 
-Result<Exit> run_limited(std::vector<std::string> argv, const std::string& cwd, double seconds) {
+// Sees the system and its own toolchain, writes only in `folder`: what a source includes or
+// assembles from elsewhere is not there for it.
+Result<Exit> run_limited(std::vector<std::string> argv, const std::string& folder, double seconds) {
   Command command;
-  command.argv = limited(std::move(argv));
-  command.cwd = cwd;
-  command.env = {"LC_ALL=C"};
-  command.limits.wall_seconds = seconds;
-  command.limits.output_killed = 8 << 20;
+  command.sandbox = compiler_sandbox(folder, {program_root(argv[0])}, seconds + 5);
+  command.argv = std::move(argv);
+  command.cwd = folder;
+  command.env = {"LC_ALL=C", "CCACHE_DISABLE=1"};
+  if (!folder.empty()) command.env.push_back("TMPDIR=" + folder);
+  command.limits = limits_of(seconds);
   return run(command);
 }
 
@@ -136,13 +133,13 @@ Result<bool> HostCompiler::supports(const std::vector<std::string>& flags) const
       "struct Args {};\nextern \"C\" void launch(const Args&);\n"
       "extern \"C\" void launch(const Args&) {}\n";
   const std::string key =
-      "probe-" + hash_hex({"2", program_, version_, join_text(flags_, " "), join_text(flags, " ")});
+      "probe-" + hash_hex({"3", program_, version_, join_text(flags_, " "), join_text(flags, " ")});
   if (const auto folder = cache_.lookup(key)) {
     if (const auto build = read_build(*folder)) return std::holds_alternative<Binary>(*build);
   }
   const Result<std::string> folder = cache_.stage();
   if (!folder) return tl::unexpected<Error>(folder.error());
-  const Source source{text, "probe.cpp", "launch", "", flags};
+  const Source source{text, text, "probe.cpp", "launch", "", flags};
   Result<Made> made = run_compiler(source, *folder);
   if (!made) return tl::unexpected<Error>(made.error());
   KP_TRY(write_build(*folder, made->build));
@@ -155,6 +152,7 @@ std::string HostCompiler::describe() const { return version_ + " " + join_text(f
 CompileResult HostCompiler::compile(const Task& task, const Case& c, const Candidate& candidate) {
   return build(task, c,
                {apply_knobs(candidate.source, candidate.knobs),
+                candidate.source,
                 "kernel.cpp",
                 "launch",
                 "extern \"C\" void launch(const Args& args)",
@@ -164,6 +162,7 @@ CompileResult HostCompiler::compile(const Task& task, const Case& c, const Candi
 CompileResult HostCompiler::compile_reference(const Task& task, const Case& c) {
   return build(task, c,
                {task.reference_cpp,
+                task.reference_cpp,
                 "reference.cpp",
                 "reference",
                 "extern \"C\" void reference(const ReferenceArgs& args)",
@@ -173,7 +172,7 @@ CompileResult HostCompiler::compile_reference(const Task& task, const Case& c) {
 CompileResult HostCompiler::build(const Task& task, const Case& c, const Source& source) {
   const std::string header = settings_.task_header(task, c, TargetKind::kCpu);
   const std::string key =
-      hash_hex({"cpu-2", program_, version_, native_, join_text(flags_, " "),
+      hash_hex({"cpu-3", program_, version_, native_, join_text(flags_, " "),
                 join_text(source.flags, " "), source.entry, header, source.text});
   return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
     KP_TRY(write_file(join(folder, "task.h"), header));
@@ -195,7 +194,8 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
   }
   const Result<Exit> exit = run_limited(argv, folder, settings_.timeout_s);
   if (!exit) return tl::unexpected<Error>(exit.error());
-  std::string log = trim_diagnostics(exit->output, {folder});
+  std::string log =
+      trim_diagnostics(with_shown_lines(exit->output, source.file, source.original), {folder});
   const std::string object = join(folder, "kernel.so");
   if (exit->ok() && exists(object)) {
     Binary binary;
@@ -211,10 +211,7 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
     log = std::string(source.file) + " does not define `" + source.signature + "`\n" + log;
   }
   if (exit->kind != Exit::Kind::kExited) {
-    Limits limits;
-    limits.wall_seconds = settings_.timeout_s;
-    limits.output_killed = 8 << 20;
-    log = "the compiler " + exit->describe(limits) + "\n" + log;
+    log = "the compiler " + exit->describe(limits_of(settings_.timeout_s)) + "\n" + log;
   } else if (log.empty()) {
     log = "the compiler " + exit->describe({}) + " and said nothing";
   }

@@ -24,8 +24,9 @@ class HostCompiler : public Compiler {
  private:
   struct Source {
     std::string text;
-    const char* file;   // name in messages
-    const char* entry;  // the function that it has to define
+    std::string original;  // as its author has it: before knobs were set
+    const char* file;      // name in messages
+    const char* entry;     // the function that it has to define
     const char* signature;
     std::vector<std::string> flags;
   };

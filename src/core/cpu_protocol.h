@@ -3,9 +3,9 @@
 // structures, one per frame. A worker that ran candidate code may send anything: the supervisor
 // checks sizes and believes times only as far as its own clock allows.
 //
-//   supervisor -> worker: CpuSetup, then `tensors` CpuSlot, then the path of the shared object;
+//   supervisor -> worker: CpuSetup, then its CpuSlot, then the path of the shared object;
 //                         descriptors: status page, inputs (read-only), outputs and workspace
-//   worker -> supervisor: CpuReady, then `tensors` + 1 addresses
+//   worker -> supervisor: CpuReady, then the address of every slot and of the workspace
 //   supervisor -> worker: CpuCall        worker -> supervisor: CpuDone        (any number of times)
 #pragma once
 
@@ -32,8 +32,10 @@ struct CpuSlot {
 };
 
 struct CpuSetup {
-  std::int32_t tensors = 0;        // slots, the workspace not counted
-  std::int32_t has_workspace = 0;  // one more slot follows
+  std::int32_t tensors = 0;        // of one set
+  std::int32_t sets = 1;           // slots: all tensors of set 0, of set 1, ...
+  std::int32_t has_workspace = 0;  // one more slot follows, which all sets share
+  std::int32_t reserved = 0;
   std::int64_t address_space = 0;  // bytes, for RLIMIT_AS; 0: unlimited
 };
 
@@ -42,13 +44,16 @@ struct CpuReady {
   char problem[508] = {};
 };
 
+// One call on each of `sets` sets from `first` on, all of it `repeats` times, timed together.
 struct CpuCall {
-  std::int32_t warmup = 0;  // untimed calls before
-  std::int32_t calls = 1;   // timed together
+  std::int32_t first = 0;
+  std::int32_t sets = 1;
+  std::int32_t repeats = 1;
+  std::int32_t reserved = 0;
 };
 
 struct CpuDone {
-  std::int64_t elapsed_ns = 0;  // all timed calls
+  std::int64_t elapsed_ns = 0;  // all calls
   std::int64_t cpu_ns = 0;      // processor time of all threads meanwhile
 };
 

@@ -106,8 +106,8 @@ template <class Type>
 Comparison compare_floating(const Shaped& output, const void* data, const Expected& expected) {
   std::vector<Comparison> parts(kMaxParts);
   in_parts(output.elements, kMaxParts, [&](std::int64_t begin, std::int64_t end, int part) {
-    parts[static_cast<std::size_t>(part)] = compare_range<Type>(
-        static_cast<const typename Type::Stored*>(data), expected, begin, end);
+    parts[static_cast<std::size_t>(part)] =
+        compare_range<Type>(static_cast<const typename Type::Stored*>(data), expected, begin, end);
   });
   Comparison result;
   for (const Comparison& part : parts) merge(result, part);
@@ -126,10 +126,10 @@ Comparison compare_integers(const Shaped& output, const void* data, const Expect
     if (std::memcmp(static_cast<const char*>(data) + at, expected.bytes.data() + at, size) == 0) {
       continue;
     }
-    const double error =
-        exact ? std::numeric_limits<double>::infinity()
-              : element_error(expected.rule, element_as_double(dtype, data, i),
-                              element_as_double(dtype, expected.bytes.data(), i), 0);
+    const double error = exact
+                             ? std::numeric_limits<double>::infinity()
+                             : element_error(expected.rule, element_as_double(dtype, data, i),
+                                             element_as_double(dtype, expected.bytes.data(), i), 0);
     result.worst = std::max(result.worst, error);
     if (error <= allowed_error(expected.rule)) continue;
     if (result.first < 0) result.first = i;
@@ -194,8 +194,8 @@ double allowed_error(const Rule& rule) {
 double element_error(const Rule& rule, double out, double r, double rms) {
   const bool scaled = rule.kind == Rule::Kind::kScaled;
   if (out == r || (scaled && std::isnan(out) && std::isnan(r))) return 0;
-  const double unit = scaled ? std::max(std::fabs(r), rms)
-                             : rule.absolute + rule.relative * std::fabs(r);
+  const double unit =
+      scaled ? std::max(std::fabs(r), rms) : rule.absolute + rule.relative * std::fabs(r);
   const double error = std::fabs(out - r) / unit;
   const bool sensible = std::isfinite(error) && std::isfinite(r);
   return sensible ? error : std::numeric_limits<double>::infinity();

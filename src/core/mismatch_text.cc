@@ -8,12 +8,13 @@
 #include "base/text.h"
 #include "core/inputs.h"
 #include "core/mismatch.h"
+#include "core/mismatch_pattern.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kSeen = 1 << 16;  // wrong elements that the pattern is read from
+constexpr std::int64_t kSeen = 1 << 14;  // wrong values that a pattern is read from, about
 
 double expected_at(const Shaped& output, const Expected& expected, std::int64_t i) {
   if (is_floating(output.tensor->dtype)) return expected.values[static_cast<std::size_t>(i)];
@@ -21,16 +22,17 @@ double expected_at(const Shaped& output, const Expected& expected, std::int64_t 
 }
 
 bool is_wrong(const Shaped& output, const void* data, const Expected& expected, std::int64_t i) {
-  const std::size_t size = static_cast<std::size_t>(dtype_bytes(output.tensor->dtype));
-  if (!is_floating(output.tensor->dtype)) {
+  const DType dtype = output.tensor->dtype;
+  const std::size_t size = static_cast<std::size_t>(dtype_bytes(dtype));
+  if (!is_floating(dtype)) {
     const std::size_t at = static_cast<std::size_t>(i) * size;
-    return std::memcmp(static_cast<const char*>(data) + at, expected.bytes.data() + at, size) != 0;
+    const bool same =
+        std::memcmp(static_cast<const char*>(data) + at, expected.bytes.data() + at, size) == 0;
+    if (same || expected.rule.kind == Rule::Kind::kScaled) return !same;
   }
-  const double out = element_as_double(output.tensor->dtype, data, i);
-  const double r = expected_at(output, expected, i);
-  if (out == r || (std::isnan(out) && std::isnan(r))) return false;
-  const double bound = tolerance_of(*output.tensor) * std::max(std::fabs(r), expected.rms);
-  return !(std::fabs(out - r) <= bound);
+  return !(element_error(expected.rule, element_as_double(dtype, data, i),
+                         expected_at(output, expected, i),
+                         expected.rms) <= allowed_error(expected.rule));
 }
 
 bool is_poison(const Shaped& output, const void* data, const Poison& poison, std::int64_t i) {
@@ -45,52 +47,47 @@ std::string value_text(const Shaped& output, double value) {
   return number(value, is_floating(output.tensor->dtype) ? 6 : 17);
 }
 
-std::string elements_text(std::int64_t n) {
-  return n == 1 ? "element" : std::to_string(n) + " elements";
+// All wrong elements, counted, and some of them spread over all.
+struct Wrong {
+  explicit Wrong(const Shaped& output) : places(output) {}
+  WrongPlaces places;
+  std::int64_t nans = 0, untouched = 0;
+  std::vector<WrongValue> values;  // finite or not; no NaN, nothing untouched
+};
+
+Wrong find_wrong(const Shaped& output, const void* data, const Expected& expected,
+                 const Comparison& comparison, const Poison& poison) {
+  Wrong wrong(output);
+  const std::int64_t every = std::max<std::int64_t>(1, comparison.wrong / kSeen);
+  for (std::int64_t i = comparison.first; i < output.elements; ++i) {
+    if (!is_wrong(output, data, expected, i)) continue;
+    wrong.places.add(i);
+    const double got = element_as_double(output.tensor->dtype, data, i);
+    const bool untouched = is_poison(output, data, poison, i);
+    wrong.untouched += untouched ? 1 : 0;
+    wrong.nans += std::isnan(got) ? 1 : 0;
+    if (untouched || std::isnan(got) || wrong.places.count() % every != 0) continue;
+    wrong.values.push_back({i, got, expected_at(output, expected, i)});
+  }
+  return wrong;
 }
 
-// The pattern of wrong positions, or "" where there is none to be seen.
-std::string pattern_of(const Shaped& output, const std::vector<std::int64_t>& wrong,
-                       std::int64_t count) {
-  const std::int64_t n = output.elements;
-  if (count == n) return "every element is wrong";
-  const std::int64_t first = wrong.front(), last = wrong.back();
-  const bool complete = static_cast<std::int64_t>(wrong.size()) == count;
-  if (complete && last - first + 1 == count) {
-    if (last == n - 1) return "only the last " + elements_text(count) + " of the tensor";
-    if (first == 0) return "only the first " + elements_text(count) + " of the tensor";
+// What they hold: poison, NaN, or values that have something in common.
+std::string contents(const Shaped& output, const Expected& expected, const Wrong& wrong) {
+  const std::int64_t count = wrong.places.count();
+  // An element more or less may hold its poison's bits by chance.
+  if (wrong.untouched > 0 && wrong.untouched + wrong.untouched / 1000 >= count) {
+    return "; they were never written (still the poison from before the call)";
   }
-  const std::int64_t row = output.shape.empty() ? 1 : output.shape.back();
-  if (row > 1 && row < n) {
-    std::int64_t low = row, high = -1;
-    for (const std::int64_t i : wrong) {
-      low = std::min(low, i % row);
-      high = std::max(high, i % row);
-    }
-    if (low > 0 && high == row - 1) {
-      return "only in the tail of rows, from column " + std::to_string(low) + " of " +
-             std::to_string(row);
-    }
-    if (low == high) return "only in column " + std::to_string(low);
-    if (complete && first / row == last / row) {
-      return "only in row " + std::to_string(first / row) + " of " + std::to_string(n / row);
-    }
-    if (complete && first % row == 0 && last == n - 1 && count == n - first) {
-      return "all rows from " + std::to_string(first / row) + " on";
-    }
+  if (wrong.nans == count) return "; all of them are NaN";
+  std::string text;
+  if (wrong.untouched > 0) {
+    text += "; some were never written (still the poison from before the call)";
   }
-  if (wrong.size() >= 3) {
-    const std::int64_t step = wrong[1] - wrong[0];
-    bool regular = step > 1;
-    for (std::size_t i = 2; regular && i < wrong.size(); ++i) {
-      regular = wrong[i] - wrong[i - 1] == step;
-    }
-    if (regular) return "every " + std::to_string(step) + "th element";
-  }
-  if (complete && last - first + 1 == count && count > 1) {
-    return "one run of " + elements_text(count);
-  }
-  return "";
+  if (wrong.nans > 0) text += "; some of them are NaN";
+  if (!text.empty() || !is_floating(output.tensor->dtype)) return text;
+  const std::string pattern = value_pattern(output, wrong.values, expected.values, expected.rms);
+  return pattern.empty() ? "" : "; " + pattern;
 }
 
 }  // namespace
@@ -158,38 +155,25 @@ void fill_poison(const Poison& poison, void* data, std::int64_t bytes) {
 
 std::string describe_mismatch(const Shaped& output, const void* data, const Expected& expected,
                               const Comparison& comparison, const Poison& poison) {
-  std::vector<std::int64_t> wrong;
-  std::int64_t nans = 0, untouched = 0, seen = 0;
-  for (std::int64_t i = comparison.first; i < output.elements && wrong.size() < kSeen; ++i) {
-    if (!is_wrong(output, data, expected, i)) continue;
-    wrong.push_back(i);
-    ++seen;
-    nans += std::isnan(element_as_double(output.tensor->dtype, data, i)) ? 1 : 0;
-    untouched += is_poison(output, data, poison, i) ? 1 : 0;
-  }
-  if (wrong.empty()) return "the output changed while it was compared";
-  const std::int64_t first = wrong.front();
+  const Wrong wrong = find_wrong(output, data, expected, comparison, poison);
+  if (wrong.places.count() == 0) return "the output changed while it was compared";
+  const std::int64_t first = comparison.first;
   std::string text = std::to_string(comparison.wrong) + " of " + std::to_string(output.elements) +
-                     " elements are wrong, first at " + coordinates(output.shape, first) +
-                     ": got " +
+                     (output.elements == 1 ? " element is" : " elements are") +
+                     " wrong, first at " + coordinates(output.shape, first) + ": got " +
                      value_text(output, element_as_double(output.tensor->dtype, data, first)) +
                      ", expected " + value_text(output, expected_at(output, expected, first));
-  const std::string pattern = pattern_of(output, wrong, comparison.wrong);
+  const std::string pattern = wrong.places.pattern();
   if (!pattern.empty()) text += "; " + pattern;
-  if (untouched == seen) {
-    text += "; they were never written (still the poison from before the call)";
-  } else if (untouched > 0) {
-    text += "; some were never written (still the poison from before the call)";
-  } else if (nans == seen) {
-    text += "; all of them are NaN";
-  } else if (nans > 0) {
-    text += "; some of them are NaN";
+  text += contents(output, expected, wrong);
+  if (!std::isfinite(comparison.worst)) return text;
+  if (expected.rule.kind == Rule::Kind::kAllclose) {
+    return text + "; the worst is off by " + number(comparison.worst, 3) + " times what " +
+           number(expected.rule.absolute, 3) + " + " + number(expected.rule.relative, 3) +
+           " |expected| allows";
   }
-  if (std::isfinite(comparison.worst)) {
-    text += "; the worst is off by " + number(comparison.worst, 3) + " of its scale (allowed " +
-            number(tolerance_of(*output.tensor), 3) + ")";
-  }
-  return text;
+  return text + "; the worst is off by " + number(comparison.worst, 3) + " of its scale (allowed " +
+         number(expected.rule.tolerance, 3) + ")";
 }
 
 }  // namespace kernelpro

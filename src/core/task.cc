@@ -71,7 +71,7 @@ std::vector<Shaped> shaped_tensors(const Task& task, const Case& c) {
 }
 
 std::int64_t workspace_bytes(const Task& task, const Case& c) {
-  return value_of(task.workspace, c);
+  return task.module ? c.workspace : value_of(task.workspace, c);
 }
 
 double compulsory_bytes(const Task& task, const Case& c) {
@@ -81,11 +81,11 @@ double compulsory_bytes(const Task& task, const Case& c) {
 }
 
 double task_flops(const Task& task, const Case& c) {
-  return static_cast<double>(value_of(task.flops, c));
+  return task.module ? c.flops : static_cast<double>(value_of(task.flops, c));
 }
 
 double task_matmul_flops(const Task& task, const Case& c) {
-  return static_cast<double>(value_of(task.matmul_flops, c));
+  return task.module ? c.matmul_flops : static_cast<double>(value_of(task.matmul_flops, c));
 }
 
 std::vector<const Case*> cases_for(const Task& task, TargetKind target) {
@@ -104,6 +104,7 @@ std::vector<std::string> reserved_names(const Task& task) {
   for (const Tensor& tensor : task.tensors) names.push_back(tensor.name);
   for (const Case& c : task.cases) {
     for (const auto& [name, value] : c.dims) names.push_back(name);
+    for (const auto& [name, value] : c.constants) names.push_back(name);
   }
   return names;
 }
@@ -141,7 +142,13 @@ std::string task_to_json(const Task& task) {
     Json targets = Json::array();
     for (const TargetKind target : c.targets) targets.push_back(target_name(target));
     Json item = {{"name", c.name}, {"dims", c.dims}, {"timed", c.timed}, {"targets", targets}};
-    if (!c.shapes.empty()) item["shapes"] = c.shapes;
+    if (!c.shapes.empty()) {
+      item["shapes"] = c.shapes;
+      item["constants"] = c.constants;
+      item["flops"] = c.flops;
+      item["matmul_flops"] = c.matmul_flops;
+      item["workspace"] = c.workspace;
+    }
     cases.push_back(std::move(item));
   }
   Json module;
@@ -215,6 +222,13 @@ std::optional<Task> task_from_json(const std::string& json) {
         dims.push_back(dim.get<std::int64_t>());
       }
     }
+    for (const auto& [name, value] : cr.object("constants").items()) {
+      if (!value.is_string()) return std::nullopt;
+      out.constants[name] = value.get<std::string>();
+    }
+    out.flops = cr.real("flops");
+    out.matmul_flops = cr.real("matmul_flops");
+    out.workspace = cr.integer("workspace");
     if (!out.shapes.empty() && out.shapes.size() != task.tensors.size()) return std::nullopt;
     task.cases.push_back(std::move(out));
   }

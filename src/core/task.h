@@ -60,6 +60,13 @@ struct Case {
   // it under `dims` (there: values for integers at the top level of the module's file). Empty for
   // native tasks, whose tensors' own expressions hold.
   std::vector<std::vector<std::int64_t>> shapes = {};
+  // Tasks with a Module: the other arguments of forward, as C literals; the floating-point
+  // operations of one call and how many of them are matrix products and convolutions (0: not
+  // known); bytes of scratch memory for candidates.
+  std::map<std::string, std::string> constants = {};
+  double flops = 0;
+  double matmul_flops = 0;
+  std::int64_t workspace = 0;
 };
 
 // A PyTorch file with `Model`, `get_inputs` and `get_init_inputs` (KernelBench's form): the

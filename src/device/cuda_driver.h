@@ -32,7 +32,7 @@
   X(GraphAddDependencies) X(GraphInstantiate) X(GraphExecDestroy) X(GraphLaunch) X(EventCreate) \
   X(EventRecord) X(EventElapsedTime) X(EventSynchronize) \
   X(OccupancyMaxActiveBlocksPerMultiprocessor) X(CtxResetPersistingL2Cache) X(CtxSetLimit) \
-  X(DeviceGetUuid)
+  X(DeviceGetUuid) X(GraphUpload)
 // clang-format on
 
 namespace kernelpro {

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -87,6 +88,18 @@ std::string gpu_lease_dir() {
     if (usable_folder(path, 01777)) return path;
   }
   return "";
+}
+
+GpuLease& GpuLease::operator=(GpuLease&& other) noexcept {
+  if (this != &other) release();
+  lock_ = std::move(other.lock_);
+  return *this;
+}
+
+void GpuLease::release() {
+  // Said aloud: a process that was forked a moment ago may hold a copy of the descriptor still.
+  if (lock_.valid()) ::flock(lock_.get(), LOCK_UN);
+  lock_.reset();
 }
 
 Result<GpuLease> GpuLease::take(const std::string& gpu, double timeout_s) {

@@ -14,12 +14,15 @@ namespace kernelpro {
 class GpuLease {
  public:
   GpuLease() = default;
+  GpuLease(GpuLease&&) noexcept = default;
+  GpuLease& operator=(GpuLease&& other) noexcept;
+  ~GpuLease() { release(); }
   // `gpu`: UUID or index, "" the first visible one, or any name that all users agree on where there
   // is no NVML. Waits up to `timeout_s`; kEnvironment then, naming the process that holds it. A
   // second lease of the same GPU in the same process waits as well.
   static Result<GpuLease> take(const std::string& gpu, double timeout_s);
   bool held() const { return lock_.valid(); }
-  void release() { lock_.reset(); }
+  void release();
 
  private:
   Fd lock_;

@@ -199,7 +199,10 @@ Result<GpuState> gpu_state(const std::string& gpu) {
   unsigned long long bits = 0;
   if (reasons != nullptr && reasons(device, &bits) == 0) state.throttle_reasons = bits;
   NvmlMemory memory{};
-  if (ml.DeviceGetMemoryInfo(opened->device, &memory) == 0) state.used_bytes = memory.used;
+  if (ml.DeviceGetMemoryInfo(opened->device, &memory) == 0) {
+    state.used_bytes = memory.used;
+    state.total_bytes = memory.total;
+  }
   state.foreign_pids = foreign(processes_on(ml, device));
   return state;
 }

@@ -20,6 +20,7 @@ struct GpuState {
   std::uint64_t throttle_reasons = 0;  // NVML's bits (nvmlClocksEventReasons)
   std::vector<int> foreign_pids;       // compute processes that are not in our process tree
   std::uint64_t used_bytes = 0;        // memory in use on the GPU
+  std::uint64_t total_bytes = 0;       // memory that it has
 };
 
 struct GpuName {

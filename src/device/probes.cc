@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 #include <linux/perf_event.h>
-#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,10 +14,14 @@
 #include <cstring>
 
 #include "base/files.h"
+#include "base/sandbox.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "base/worker_path.h"
 #include "device/cpu.h"
+#include "device/gpu_lease.h"
 #include "device/probes_cuda.h"
+#include "device/probes_python.h"
 
 namespace kernelpro {
 
@@ -121,19 +125,36 @@ Probe perf_probe() {
           "without it the evidence is disassembly and timing"};
 }
 
-Probe seccomp_probe() {
-  if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0) {
-    return {kCpu, "seccomp", ProbeState::kOk, "candidates run without fork, exec and network", ""};
+// What candidates and compilers are kept from, for root too (base/sandbox.h).
+std::vector<Probe> limit_probes() {
+  std::vector<Probe> probes;
+  for (const SandboxSupport& each : sandbox_support()) {
+    probes.push_back({"limits", each.name, each.held ? ProbeState::kOk : ProbeState::kLimited,
+                      each.means, each.follows});
   }
-  return {kCpu, "seccomp", ProbeState::kMissing, "the kernel has no seccomp filters",
-          "run on a kernel with CONFIG_SECCOMP_FILTER; candidates are less confined without it"};
+  return probes;
+}
+
+Probe lease_probe() {
+  const std::string folder = gpu_lease_dir();
+  struct stat st {};
+  if (folder.empty() || ::stat(folder.c_str(), &st) != 0) {
+    return {kHouse, "GPU leases", ProbeState::kMissing, "no folder for lock files",
+            "make /tmp writable, or set KERNELPRO_LEASES to a folder that all users share"};
+  }
+  if ((st.st_mode & S_IWOTH) == 0) {
+    return {kHouse, "GPU leases", ProbeState::kLimited,
+            folder + " is this user's own: other users' measurements are not kept apart",
+            "make /tmp/kernelpro-leases with mode 1777"};
+  }
+  return {kHouse, "GPU leases", ProbeState::kOk, folder, ""};
 }
 
 Probe worker_probe() {
-  const std::string worker = join(executable_dir(), "kernelpro-worker");
-  if (exists(worker)) return {kHouse, "kernelpro-worker", ProbeState::kOk, worker, ""};
-  return {kHouse, "kernelpro-worker", ProbeState::kMissing, "not beside kernelpro: " + worker,
-          "build it, or copy it beside kernelpro"};
+  const Result<std::string> worker = worker_path();
+  if (worker) return {kHouse, "kernelpro-worker", ProbeState::kOk, *worker, ""};
+  return {kHouse, "kernelpro-worker", ProbeState::kMissing, worker.error().message,
+          worker.error().next};
 }
 
 Probe cache_probe() {
@@ -173,12 +194,17 @@ std::string probe_state_name(ProbeState state) {
 
 std::vector<Probe> probe_machine() {
   const std::string compiler = host_compiler();
-  std::vector<Probe> probes = {
-      cpu_probe(),  compiler_probe(compiler), openmp_probe(compiler), objdump_probe(),
-      perf_probe(), seccomp_probe()};
-  for (Probe& probe : probe_cuda()) probes.push_back(std::move(probe));
+  std::vector<Probe> probes = {cpu_probe(), compiler_probe(compiler), openmp_probe(compiler),
+                               objdump_probe(), perf_probe()};
+  const auto add = [&](std::vector<Probe> more) {
+    for (Probe& probe : more) probes.push_back(std::move(probe));
+  };
+  add(probe_cuda());
+  add(probe_python());
+  add(limit_probes());
   probes.push_back(worker_probe());
   probes.push_back(cache_probe());
+  probes.push_back(lease_probe());
   probes.push_back(chromium_probe());
   return probes;
 }

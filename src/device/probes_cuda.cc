@@ -8,6 +8,8 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "device/cuda_tools.h"
+#include "device/gpu_watch.h"
 
 namespace kernelpro {
 
@@ -99,21 +101,9 @@ std::vector<Probe> driver_probes() {
            ""}};
 }
 
-std::string find_tool(const std::string& name) {
-  if (const std::string path = find_program(name); !path.empty()) return path;
-  const char* home = std::getenv("CUDA_HOME");
-  for (const std::string& root :
-       {std::string(home != nullptr ? home : ""), std::string("/usr/local/cuda")}) {
-    if (root.empty()) continue;
-    const std::string path = join(root, "bin/" + name);
-    if (access(path.c_str(), X_OK) == 0) return path;
-  }
-  return "";
-}
-
 Probe tool_probe(const std::string& name, ProbeState without, const std::string& why,
                  const std::string& next) {
-  const std::string path = find_tool(name);
+  const std::string path = find_cuda_tool(name);
   if (!path.empty()) return {kCuda, name, ProbeState::kOk, path, ""};
   return {kCuda, name, without, "not found: " + why, next};
 }
@@ -134,6 +124,65 @@ Probe nvrtc_probe() {
           "libnvrtc.so cannot be opened: kernels in plan form cannot be compiled",
           "install cuda-nvrtc (NVIDIA's apt packages) or pip's nvidia-cuda-nvrtc, on "
           "LD_LIBRARY_PATH"};
+}
+
+Probe headers_probe() {
+  const std::string nvcc = find_cuda_tool("nvcc");
+  std::vector<std::string> roots = {"/usr/local/cuda"};
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') roots.insert(roots.begin(), value);
+  }
+  if (!nvcc.empty()) roots.push_back(dirname(dirname(nvcc)));
+  for (const std::string& root : roots) {
+    for (const char* folder : {"include", "targets/x86_64-linux/include"}) {
+      const std::string path = join(root, folder);
+      if (exists(join(path, "cuda_fp16.h"))) return {kCuda, "headers", ProbeState::kOk, path, ""};
+    }
+  }
+  return {kCuda, "headers", ProbeState::kMissing,
+          "cuda_fp16.h was not found: kernels that use half or bfloat16 do not compile",
+          "install the CUDA toolkit (cuda-cudart-dev), or set CUDA_HOME"};
+}
+
+// What NVML tells of each GPU: settings, what else runs there.
+std::vector<Probe> nvml_probes() {
+  const Result<std::vector<GpuName>> gpus = list_gpus();
+  if (!gpus) {
+    return {{kCuda, "NVML", ProbeState::kLimited,
+             gpus.error().message + ": clocks, throttling and other processes go unnoticed",
+             gpus.error().next}};
+  }
+  std::vector<Probe> probes;
+  for (const GpuName& gpu : *gpus) {
+    const Result<GpuState> state = gpu_state(gpu.uuid);
+    const Result<GpuSettings> settings = gpu_settings(gpu.uuid);
+    const std::string name = "GPU " + std::to_string(gpu.index);
+    if (!state || !settings) {
+      const Error& error = !state ? state.error() : settings.error();
+      probes.push_back({kCuda, name, ProbeState::kLimited, error.message, error.next});
+      continue;
+    }
+    Probe probe{kCuda, name, ProbeState::kOk,
+                gpu.name + " " + gpu.uuid + ", driver " + settings->driver + ", " +
+                    human_bytes(static_cast<double>(settings->free_bytes)) + " of " +
+                    human_bytes(static_cast<double>(settings->total_bytes)) + " free, SM clock " +
+                    std::to_string(state->sm_mhz) + " of " + std::to_string(state->max_sm_mhz) +
+                    " MHz, " + std::to_string(state->temperature_c) + " C, ECC " + settings->ecc +
+                    ", MIG " + settings->mig + ", persistence " + settings->persistence,
+                ""};
+    if (settings->power_limit_w > 0) {
+      probe.found += ", power limit " + number(settings->power_limit_w, 4) + " W";
+    }
+    const std::vector<std::string> notes = watch_notes(*state, *state);
+    if (!notes.empty()) {
+      probe.state = ProbeState::kLimited;
+      probe.found += "; " + join_text(notes, "; ");
+      probe.next = "times taken now are not to be trusted: wait, or choose another GPU with --gpu";
+    }
+    probes.push_back(std::move(probe));
+  }
+  return probes;
 }
 
 // The driver's own parameter file says who may read hardware counters.
@@ -157,10 +206,13 @@ std::vector<Probe> probe_cuda() {
   const std::string toolkit = "install the CUDA toolkit, or set CUDA_HOME";
   std::vector<Probe> probes = {build_probe()};
   for (Probe& probe : driver_probes()) probes.push_back(std::move(probe));
+  for (Probe& probe : nvml_probes()) probes.push_back(std::move(probe));
+  probes.push_back(headers_probe());
   probes.push_back(nvrtc_probe());
   probes.push_back(
       tool_probe("nvcc", ProbeState::kMissing, "kernels in host form cannot be compiled", toolkit));
-  const bool cuobjdump = !find_tool("cuobjdump").empty();
+  probes.push_back(tool_probe("ptxas", ProbeState::kMissing, "nvcc needs it", toolkit));
+  const bool cuobjdump = !find_cuda_tool("cuobjdump").empty();
   probes.push_back(tool_probe("nvdisasm", cuobjdump ? ProbeState::kLimited : ProbeState::kMissing,
                               cuobjdump ? "cuobjdump is used instead" : "no evidence from SASS",
                               toolkit));
@@ -169,7 +221,7 @@ std::vector<Probe> probe_cuda() {
   probes.push_back(tool_probe("ncu", ProbeState::kLimited, "no reports of Nsight Compute",
                               "install Nsight Compute"));
   probes.push_back(tool_probe("compute-sanitizer", ProbeState::kLimited,
-                              "out-of-bounds accesses are caught by guard pages only", toolkit));
+                              "crashes are told without kernel, thread and line", toolkit));
   probes.push_back(counters_probe());
   return probes;
 }

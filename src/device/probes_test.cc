@@ -2,8 +2,14 @@
 #include "device/probes.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
 #include <set>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "device/probes_python.h"
 
 namespace kernelpro {
 namespace {
@@ -14,14 +20,44 @@ TEST(Probes, EachSaysWhatAndHowToGetIt) {
   for (const Probe& probe : probes) {
     EXPECT_TRUE(names.insert(probe.name).second) << probe.name;
     EXPECT_FALSE(probe.found.empty()) << probe.name;
-    if (probe.state == ProbeState::kMissing) {
+    if (probe.state != ProbeState::kOk) {
       EXPECT_FALSE(probe.next.empty()) << probe.name;
     }
   }
-  for (const char* name : {"host compiler", "OpenMP", "objdump", "perf events", "seccomp",
-                           "this build", "driver", "NVRTC", "nvcc", "cache folder"}) {
+  for (const char* name : {"host compiler", "OpenMP", "objdump", "perf events", "files", "network",
+                           "this build", "driver", "NVRTC", "nvcc", "headers", "ptxas",
+                           "compute-sanitizer", "python", "GPU leases", "cache folder"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
+}
+
+TEST(Probes, GroupsStayTogether) {
+  std::set<std::string> done;
+  std::string group;
+  for (const Probe& probe : probe_machine()) {
+    if (probe.group == group) continue;
+    EXPECT_TRUE(done.insert(probe.group).second) << probe.group;
+    group = probe.group;
+  }
+}
+
+TEST(Probes, TakeNoLongerThanAPersonWaits) {
+  const double begin = real_clock().now_s();
+  probe_machine();
+  EXPECT_LT(real_clock().now_s() - begin, 10);  // about one on a machine that does nothing else
+}
+
+TEST(Probes, APythonThatHangsOrIsNoneIsToldSo) {
+  TempDir dir;
+  const std::string fake = join(dir.path(), "python");
+  ASSERT_TRUE(write_file(fake, "#!/bin/sh\necho nonsense\n"));
+  ASSERT_EQ(::chmod(fake.c_str(), 0755), 0);
+  ::setenv("KERNELPRO_PYTHON", fake.c_str(), 1);
+  const std::vector<Probe> probes = probe_python();
+  EXPECT_EQ(probes.at(0).state, ProbeState::kMissing);
+  EXPECT_NE(probes.at(0).found.find("does not start"), std::string::npos) << probes.at(0).found;
+  EXPECT_EQ(probe_torch_device().state, ProbeState::kMissing);
+  ::unsetenv("KERNELPRO_PYTHON");
 }
 
 TEST(Probes, FindWhatIsThere) {

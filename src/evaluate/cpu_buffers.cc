@@ -111,6 +111,12 @@ char* CpuBuffers::data(std::size_t i) const {
   return (slot.writable != 0 ? outputs_ : inputs_).base + slot.offset + slot.first;
 }
 
+CpuBuffers::Place CpuBuffers::place_of(std::size_t i) const {
+  const CpuSlot& slot = slots_[i];
+  const File& file = slot.writable != 0 ? outputs_ : inputs_;
+  return {file.fd.get(), file.bytes, slot.offset + slot.first};
+}
+
 void CpuBuffers::set_canaries() {
   for (const CpuSlot& slot : slots_) {
     if (slot.writable == 0 || slot.bytes == 0) continue;

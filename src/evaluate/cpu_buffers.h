@@ -32,6 +32,13 @@ class CpuBuffers {
   char* data(std::size_t i) const;
   const std::vector<CpuSlot>& slots() const { return slots_; }
   std::int64_t total_bytes() const { return inputs_.bytes + outputs_.bytes; }
+  // Where a buffer lies, for a process that is trusted to write to all of them.
+  struct Place {
+    int fd = -1;  // stays ours
+    std::int64_t file_bytes = 0;
+    std::int64_t offset = 0;  // of the first byte in the file
+  };
+  Place place_of(std::size_t i) const;
   int inputs_fd() const { return inputs_read_only_.get(); }
   int outputs_fd() const { return outputs_.fd.get(); }
 

@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -95,7 +97,8 @@ std::string CpuSession::setup_frame(const std::string& object) {
   const std::size_t count = buffers_.slots().size();
   CpuSetup setup;
   setup.tensors = static_cast<std::int32_t>(tensors_.size());
-  setup.has_workspace = count > tensors_.size() ? 1 : 0;
+  setup.sets = static_cast<std::int32_t>(sets());
+  setup.has_workspace = count > sets() * tensors_.size() ? 1 : 0;
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   setup.address_space = address_space_;
 #endif
@@ -141,7 +144,8 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   if (sent) frame = session->child_.receive(settings.load_timeout_s);
   if (!frame) return Started(session->explain(settings.load_timeout_s, phase));
   CpuReady ready;
-  const std::size_t expected = sizeof ready + (tensors.size() + 1) * sizeof(std::uint64_t);
+  const std::size_t addresses = session->sets() * tensors.size() + 1;
+  const std::size_t expected = sizeof ready + addresses * sizeof(std::uint64_t);
   if (frame->bytes.size() >= sizeof ready) std::memcpy(&ready, frame->bytes.data(), sizeof ready);
   ready.problem[sizeof ready.problem - 1] = '\0';
   if (ready.ok == 0) {
@@ -151,14 +155,43 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
                 "run `kernelpro doctor` to see what this machine allows");
   }
   if (frame->bytes.size() != expected) return Started(Crashed{"sent a message of its own", ""});
-  session->addresses_.resize(tensors.size() + 1);
+  session->addresses_.resize(addresses);
   std::memcpy(session->addresses_.data(), frame->bytes.data() + sizeof ready,
               expected - sizeof ready);
   return Started(std::move(session));
 }
 
-void CpuSession::pause() { ::kill(child_.pid(), SIGSTOP); }
-void CpuSession::go_on() { ::kill(child_.pid(), SIGCONT); }
+// Killed before it is waited for: a healthy worker would be given time to leave.
+CpuSession::~CpuSession() {
+  if (child_.pid() > 0) ::kill(child_.pid(), SIGKILL);
+}
+
+void CpuSession::pause() {
+  if (child_.pid() <= 0 || ::kill(child_.pid(), SIGSTOP) != 0) return;
+  siginfo_t info{};
+  // An end counts as well, and stays to be reaped.
+  while (::waitid(P_PID, static_cast<id_t>(child_.pid()), &info, WSTOPPED | WEXITED | WNOWAIT) !=
+             0 &&
+         errno == EINTR) {
+  }
+}
+
+void CpuSession::go_on() {
+  if (child_.pid() > 0) ::kill(child_.pid(), SIGCONT);
+}
+
+double CpuSession::kept_waiting_ns() const {
+  const auto run_delay = [](const std::string& path) {
+    long long running = 0, waiting = 0;
+    std::FILE* file = std::fopen(path.c_str(), "re");
+    if (file == nullptr) return 0.0;
+    const int n = std::fscanf(file, "%lld %lld", &running, &waiting);
+    std::fclose(file);
+    return n == 2 ? static_cast<double>(waiting) : 0.0;
+  };
+  return run_delay("/proc/" + std::to_string(child_.pid()) + "/schedstat") +
+         run_delay("/proc/thread-self/schedstat");
+}
 
 std::variant<Called, Outcome> CpuSession::call(const CpuCall& order, double timeout_s,
                                                const std::string& phase) {
@@ -173,7 +206,8 @@ std::variant<Called, Outcome> CpuSession::call(const CpuCall& order, double time
   }
   std::memcpy(&called.done, frame->bytes.data(), sizeof called.done);
   const double claimed = static_cast<double>(called.done.elapsed_ns);
-  if (order.calls > 0 && (claimed <= 0 || claimed > called.wall_ns)) {
+  const bool some = order.sets > 0 && order.repeats > 0;
+  if (some && (claimed <= 0 || claimed > called.wall_ns)) {
     return Rejected{"forged-timing", "the worker's clock disagrees with the supervisor's: " +
                                          human_us(claimed * 1e-3) + " against " +
                                          human_us(called.wall_ns * 1e-3)};
@@ -196,6 +230,7 @@ Outcome CpuSession::explain(double timeout_s, const std::string& phase) {
     case Exit::Kind::kTimedOut:
       return TimedOut{timeout_s, phase};
     case Exit::Kind::kFlooded:
+    case Exit::Kind::kTooManyProcesses:
       return Crashed{"the kernel " + exit.describe(limits_) + " while " + phase,
                      clip(exit.output, 1024)};
     case Exit::Kind::kOutOfMemory:
@@ -245,7 +280,8 @@ Outcome CpuSession::explain_signal(const Exit& exit, const std::string& phase) c
 }
 
 std::string CpuSession::buffer_name(std::size_t slot) const {
-  return slot < tensors_.size() ? "tensor " + tensors_[slot].tensor->name : "the workspace";
+  return is_workspace(slot) ? "the workspace"
+                            : "tensor " + tensors_[slot % tensors_.size()].tensor->name;
 }
 
 std::string CpuSession::explain_address(std::uint64_t address, bool is_write) const {
@@ -272,10 +308,9 @@ std::string CpuSession::explain_address(std::uint64_t address, bool is_write) co
   if (best == addresses_.size()) {
     return std::string(verb) + " at an address that belongs to no tensor";
   }
+  const Shaped& tensor = tensors_[best % tensors_.size()];
   const std::int64_t element =
-      best < tensors_.size()
-          ? tensors_[best].bytes / std::max<std::int64_t>(1, tensors_[best].elements)
-          : 1;
+      is_workspace(best) ? 1 : tensor.bytes / std::max<std::int64_t>(1, tensor.elements);
   return describe_stray(buffer_name(best), buffers_.slots()[best].bytes, element,
                         static_cast<std::int64_t>(address - addresses_[best]), is_write);
 }

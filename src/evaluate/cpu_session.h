@@ -31,11 +31,12 @@ struct Called {
   double wall_ns = 0;  // by the supervisor's clock, messages included
 };
 
-// Used by one thread at a time. `tensors` and `buffers` must outlive it.
+// Used by one thread at a time. `tensors` and `buffers` must outlive it. The process ends with it.
 class CpuSession {
  public:
   using Started = std::variant<std::unique_ptr<CpuSession>, Outcome>;
-  // Loads the candidate. An Error is the machine's fault.
+  // Loads the candidate. `buffers` hold `tensors` once or several times (as sets that CpuCall
+  // counts), then the workspace if there is one. An Error is the machine's fault.
   static Result<Started> start(const SessionSettings& settings, const Binary& binary,
                                const std::vector<Shaped>& tensors, const CpuBuffers& buffers,
                                const std::string& phase);
@@ -43,10 +44,14 @@ class CpuSession {
   // `phase`: for the outcome, "checking case small".
   std::variant<Called, Outcome> call(const CpuCall& order, double timeout_s,
                                      const std::string& phase);
-  // Stops all its threads where they are, and lets them go on.
+  ~CpuSession();
+  // Stops all its threads where they are, and waits until they are stopped; lets them go on.
   void pause();
   void go_on();
   pid_t pid() const { return child_.pid(); }
+  // How long the worker's first thread and our thread have been kept waiting for a processor, in
+  // all; 0 where the system does not tell.
+  double kept_waiting_ns() const;
 
  private:
   CpuSession(const std::vector<Shaped>& tensors, const CpuBuffers& buffers)
@@ -58,6 +63,8 @@ class CpuSession {
   std::string explain_address(std::uint64_t address, bool is_write) const;
   bool near_memory_limit(const Exit& exit) const;
   std::string buffer_name(std::size_t slot) const;
+  std::size_t sets() const { return buffers_.slots().size() / tensors_.size(); }
+  bool is_workspace(std::size_t slot) const { return slot >= sets() * tensors_.size(); }
 
   struct StatusPage {
     Fd fd;

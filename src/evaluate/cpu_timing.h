@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times a candidate on one case, against an incumbent turn by turn on the same buffers, or alone.
+//
+// Every timed call works on inputs that its process has never seen: what a kernel remembers of
+// earlier calls helps nothing, and all outputs of timed calls are compared. Inputs of a turn are
+// put into the buffers while all threads of the worker are stopped, so that nothing can be
+// computed ahead of the clock; when a process has seen them all, a new one takes its place.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "base/statistics.h"
 #include "core/evaluation.h"
 #include "evaluate/cpu_case.h"
 #include "evaluate/cpu_session.h"
-#include "evaluate/evaluator.h"
 
 namespace kernelpro {
 
@@ -23,8 +30,9 @@ struct TimingPlan {
   int enough_pairs = 9;
   double hard_budget_s = 12;  // after which three pairs have to do
   double min_effect = 0.005;
-  bool stop_early = true;
-  std::uint64_t seed = 0;  // of poisons and of when outputs are compared
+  double alpha = 0.02;     // of a wrong declaration on this case, all looks together
+  bool stop_early = true;  // as soon as it is decided (base/sequential.h)
+  std::uint64_t seed = 0;  // of poisons, orders and choices
 };
 
 struct Timed {
@@ -34,10 +42,12 @@ struct Timed {
   std::map<std::string, double> observed;
 };
 
+using SessionMaker = std::function<Result<CpuSession::Started>(const Binary&)>;
+
 // `candidate` has passed its checks. `incumbent` may be null; when it fails here, the ratio is
-// left out. The outputs of several timed turns of the candidate are compared, the last one's too.
-// An Outcome: what went wrong with the candidate.
-std::variant<Timed, Outcome> time_case(const CpuCase& state, CpuSession& candidate,
-                                       CpuSession* incumbent, const TimingPlan& plan);
+// left out. An Outcome: what went wrong with the candidate. REQUIRES: state.slots >= 2.
+Result<std::variant<Timed, Outcome>> time_case(const CpuCase& state, const SessionMaker& start,
+                                               const Binary& candidate, const Binary* incumbent,
+                                               const TimingPlan& plan);
 
 }  // namespace kernelpro

@@ -11,66 +11,63 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kJudgeTimeout = 120;
 constexpr std::int64_t kExplainBytes = 64 << 20;  // outputs up to here are fetched to be explained
+
+Json keys_json(const SetKeys& keys) {
+  Json all = Json::array();
+  for (const auto& [set, key] : keys) all.push_back(Json::array({set, key}));
+  return all;
+}
+
+}  // namespace
 
 Json about(const CudaCase& state, const char* what, int set) {
   return {{"do", what}, {"case", state.c->name}, {"set", set}};
 }
 
-Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
-  if (lost.timed_out) return TimedOut{lost.seconds, phase};
-  if (!lost.refused.empty()) {
-    return Rejected{lost.refused,
-                    "launch tried what host code of a candidate may not do: " + lost.refused};
+namespace {
+
+// Descriptors of a set's slots, a frame's worth at a time.
+Result<void> share_set(CudaLink& judge, CudaCase& state, int set) {
+  auto& memory = state.memory.emplace_back();
+  const std::size_t count = state.layout.slots.size();
+  for (std::size_t first = 0; first < count; first += kFdsPerFrame) {
+    std::vector<int> slots;
+    for (std::size_t i = first; i < std::min(count, first + kFdsPerFrame); ++i) {
+      slots.push_back(static_cast<int>(i));
+    }
+    Json message = about(state, "share", set);
+    message["slots"] = slots;
+    message["expected"] = false;
+    Result<Reply> shared = trusted(judge.ask(message, kJudgeTimeout), "the judge");
+    if (!shared) return tl::unexpected<Error>(shared.error());
+    const Json own = JsonReader(shared->json).array("own");
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < slots.size() && k < own.size(); ++k) {
+      if (!own[k].is_boolean() || !own[k].get<bool>() || next >= shared->fds.size()) continue;
+      memory.emplace_back(slots[k], std::move(shared->fds[next++]));
+    }
   }
-  return Crashed{lost.how + " while " + phase, lost.output};
+  return {};
 }
 
 }  // namespace
 
-Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary,
-                                                       const std::string& entry,
-                                                       const AddressLayout& layout,
-                                                       double timeout_s) {
-  using Captured = std::variant<LaunchPlan, Outcome>;
-  Result<CudaLink> link = CudaLink::start("cuda-capture");
-  if (!link) return tl::unexpected<Error>(link.error());
-  Answer answer = link->ask({{"do", "capture"},
-                             {"shared_object", binary.shared_object},
-                             {"layout", *parse_json(layout_to_json(layout))}},
-                            timeout_s + 5);
-  if (const auto* lost = std::get_if<Lost>(&answer)) {
-    return Captured{outcome_of_lost(*lost, "capturing " + entry)};
-  }
-  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-    if (refusal->rule.empty()) {
-      return fail(ErrorKind::kEnvironment, refusal->text, "check `kernelpro doctor`");
-    }
-    for (const char* rule : {"no-kernel", "exception", "cuda-error"}) {
-      if (refusal->rule == rule) return Captured{Crashed{refusal->text, ""}};
-    }
-    return Captured{Rejected{refusal->rule, refusal->text}};
-  }
-  const Reply& reply = std::get<Reply>(answer);
-  std::optional<LaunchPlan> plan = plan_from_json(dump_json(JsonReader(reply.json).object("plan")));
-  if (!plan) return Captured{Rejected{"plan", "the captured plan cannot be read"}};
-  const std::string problem = plan->problem();
-  if (!problem.empty()) return Captured{Rejected{"plan", "the launch plan has " + problem}};
-  return Captured{std::move(*plan)};
-}
-
-Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c) {
+Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c, Policy policy,
+                           const MemoryPlan& plan) {
   CudaCase state;
   state.c = &c;
+  state.plan = plan;
   state.tensors = shaped_tensors(task, c);
-  state.judged = judge_tensors(task, c);
+  state.judged = judge_tensors(task, c, policy, plan.wide);
+  const int sharing = plan.share_parameters ? plan.rotation : 0;
   Result<Reply> opened =
       trusted(judge.ask({{"do", "open"},
                          {"case", c.name},
                          {"tensors", *parse_json(judge_tensors_to_json(state.judged))},
                          {"workspace", static_cast<std::uint64_t>(workspace_bytes(task, c))},
-                         {"sets", kCudaSets}},
+                         {"sets", plan.sets()},
+                         {"sharing", sharing}},
                         kJudgeTimeout),
               "the judge");
   if (!opened) return tl::unexpected<Error>(opened.error());
@@ -79,93 +76,16 @@ Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c) {
   KP_ASSERT(layout && reference);
   state.layout = *layout;
   state.reference_layout = *reference;
-  for (int set = 0; set < kCudaSets; ++set) {
-    Result<Reply> shared =
-        trusted(judge.ask(about(state, "share", set), kJudgeTimeout), "the judge");
-    if (!shared) return tl::unexpected<Error>(shared.error());
-    state.memory.push_back(std::move(shared->fds));
-  }
+  for (int set = 0; set < plan.sets(); ++set) KP_TRY(share_set(judge, state, set));
+  state.contents.resize(static_cast<std::size_t>(plan.sets()));
+  state.looks.resize(static_cast<std::size_t>(plan.sets()));
   return state;
 }
 
-namespace {
-
-// Does an output say anything? Constant in every set, or the same for different inputs: no.
-std::string degenerate(const CudaCase& state, const std::vector<Json>& summaries) {
-  std::size_t output = 0;
-  for (const Shaped& shaped : state.tensors) {
-    if (shaped.tensor->role != Role::kOutput) continue;
-    bool constant = shaped.elements > 1, same = true;
-    for (const Json& summary : summaries) {
-      const JsonReader r(summary[output]);
-      constant = constant && r.real("low") == r.real("high");
-      const JsonReader first(summaries[0][output]);
-      same = same && r.real("rms") == first.real("rms") && r.real("low") == first.real("low") &&
-             r.real("high") == first.real("high");
-    }
-    if (constant) return "the output " + shaped.tensor->name + " is constant";
-    const bool counts = is_floating(shaped.tensor->dtype);  // integers may agree by chance
-    if (same && counts && summaries.size() > 1) {
-      return "the output " + shaped.tensor->name + " does not depend on the inputs";
-    }
-    ++output;
-  }
-  return "";
-}
-
-}  // namespace
-
-Result<void> run_references(CudaLink& judge, CudaCase& state, const Binary& reference,
-                            std::uint64_t seed, double timeout_s) {
-  auto captured = capture_plan(reference, "reference", state.reference_layout, timeout_s);
-  if (!captured) return tl::unexpected<Error>(captured.error());
-  if (const auto* outcome = std::get_if<Outcome>(&*captured)) {
-    return fail(ErrorKind::kTask, "the reference " + outcome_summary(*outcome),
-                "correct the task's reference.cu");
-  }
-  const Json plan = *parse_json(plan_to_json(std::get<LaunchPlan>(*captured)));
-  std::vector<Json> summaries;
-  state.seed = seed;
-  for (int set = 0; set < kCudaSets; ++set) {
-    KP_TRY(draw_set(judge, state, set));
-    Json run = about(state, "reference", set);
-    run["cubin"] = reference.cubin;
-    run["plan"] = plan;
-    run["again"] = set == 0;
-    Answer answer = judge.ask(run, 2 * timeout_s + 30);
-    if (const auto* lost = std::get_if<Lost>(&answer)) {
-      return fail(ErrorKind::kTask, "the reference of case " + state.c->name + ": " + lost->how,
-                  "run reference.cu by itself and mend it");
-    }
-    Result<Reply> reply = trusted(std::move(answer), "the judge");
-    if (!reply) return tl::unexpected<Error>(reply.error());
-    if (const auto differing = JsonReader(reply->json).natural("differing"); differing != 0) {
-      return fail(ErrorKind::kTask,
-                  "the reference disagrees with itself: two runs on the same inputs differ in " +
-                      std::to_string(differing) + " words (case " + state.c->name + ")",
-                  "look for elements that reference.cu does not write, or for a race");
-    }
-    summaries.push_back(reply->json["outputs"]);
-  }
-  if (const std::string problem = degenerate(state, summaries); !problem.empty()) {
-    return fail(ErrorKind::kTask,
-                "the task is degenerate: " + problem + " (case " + state.c->name + ")",
-                "correct the reference, or draw inputs that matter to the result");
-  }
-  return {};
-}
-
-Result<void> draw_set(CudaLink& judge, const CudaCase& state, int set) {
-  Json message = about(state, "draw", set);
-  message["seed"] = kp::mix64(state.seed + static_cast<std::uint64_t>(set));
-  const Result<Reply> done = trusted(judge.ask(message, kJudgeTimeout), "the judge");
-  if (!done) return tl::unexpected<Error>(done.error());
-  return {};
-}
-
-Result<void> poison(CudaLink& judge, const CudaCase& state, int set, std::uint64_t key) {
-  Json message = about(state, "poison", set);
-  message["key"] = key;
+Result<void> poison(CudaLink& judge, const CudaCase& state, const SetKeys& keys, bool slack) {
+  Json message = about(state, "poison", 0);
+  message["keys"] = keys_json(keys);
+  message["slack"] = slack;
   const Result<Reply> done = trusted(judge.ask(message, kJudgeTimeout), "the judge");
   if (!done) return tl::unexpected<Error>(done.error());
   return {};
@@ -186,10 +106,13 @@ std::optional<Outcome> intrusion_outcome(const CudaCase& state, const Json& intr
     const std::string what = r.text("what");
     if (what == "input") {
       const auto i = static_cast<std::size_t>(slot);
-      return Rejected{"input-mutation",
-                      "the input " + name + " was changed: " + std::to_string(r.natural("count")) +
-                          " elements, first at " +
-                          coordinates(state.tensors[i].shape, r.integer("where"))};
+      return Rejected{
+          "input-mutation",
+          "the input " + name + " was changed" +
+              (r.flag("where_known")
+                   ? ": " + std::to_string(r.natural("count")) + " elements, first at " +
+                         coordinates(state.tensors[i].shape, r.integer("where"))
+                   : std::string())};
     }
     return Rejected{"out-of-bounds", "memory " + std::to_string(r.natural("where")) + " bytes " +
                                          (what == "before" ? "before the start" : "past the end") +
@@ -234,7 +157,8 @@ Result<std::string> explain(CudaLink& judge, const CudaCase& state, int set, int
     const Result<std::string> got = fetch_tensor(judge, state, set, tensor, false);
     const Result<std::string> want = fetch_tensor(judge, state, set, tensor, true);
     if (got && want) {
-      const Expected expected = make_expected(shaped, want->data());
+      const Expected expected =
+          make_expected(shaped, want->data(), state.judged[static_cast<std::size_t>(tensor)].rule);
       const Comparison comparison = compare_output(shaped, got->data(), expected);
       if (!comparison.ok()) {
         return describe_mismatch(shaped, got->data(), expected, comparison,
@@ -265,13 +189,12 @@ Result<std::string> fetch_tensor(CudaLink& judge, const CudaCase& state, int set
   return read_file(join(folder.path(), "tensor"), 8LL << 30);
 }
 
-Result<std::optional<Outcome>> judge_set(CudaLink& judge, const CudaCase& state, int set,
-                                         bool intrusions, double* max_error) {
-  Json message = about(state, "compare", set);
-  message["intrusions"] = intrusions;
-  const Result<Reply> reply = trusted(judge.ask(message, kJudgeTimeout), "the judge");
-  if (!reply) return tl::unexpected<Error>(reply.error());
-  const JsonReader r(reply->json);
+namespace {
+
+// One set's findings: what is wrong, or nullopt.
+Result<std::optional<Outcome>> outcome_of(CudaLink& judge, const CudaCase& state, int set,
+                                          const Json& findings, double* max_error) {
+  const JsonReader r(findings);
   if (auto outcome = intrusion_outcome(state, r.array("intrusions"))) {
     return std::optional<Outcome>(std::move(*outcome));
   }
@@ -281,17 +204,52 @@ Result<std::optional<Outcome>> judge_set(CudaLink& judge, const CudaCase& state,
     const Json& item = r.array("outputs").at(output++);
     const JsonReader found(item);
     const double worst = item["worst"].is_number() ? found.real("worst") : INFINITY;
-    const double tolerance = state.judged[i].tolerance;
+    const double allowed = allowed_error(state.judged[i].rule);
     if (found.natural("bad") == 0) {
-      if (tolerance > 0) *max_error = std::max(*max_error, worst / tolerance);
+      if (allowed > 0) *max_error = std::max(*max_error, worst / allowed);
       continue;
     }
     const Result<std::string> why = explain(judge, state, set, static_cast<int>(i), found);
     if (!why) return tl::unexpected<Error>(why.error());
     return std::optional<Outcome>(
-        WrongResult{state.c->name, state.tensors[i].tensor->name, *why, worst, tolerance});
+        WrongResult{state.c->name, state.tensors[i].tensor->name, *why, worst, allowed});
   }
   return std::optional<Outcome>();
+}
+
+}  // namespace
+
+Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
+                                         const std::vector<int>& sets, bool intrusions,
+                                         const SetKeys& then_poison, double* max_error) {
+  Json message = about(state, "verify", 0);
+  message["sets"] = sets;
+  message["intrusions"] = intrusions;
+  message["then_poison"] = keys_json(then_poison);
+  const Result<Reply> reply = trusted(judge.ask(message, kJudgeTimeout), "the judge");
+  if (!reply) return tl::unexpected<Error>(reply.error());
+  const Json& findings = JsonReader(reply->json).array("sets");
+  KP_ASSERT(findings.size() == sets.size());
+  for (std::size_t k = 0; k < sets.size(); ++k) {
+    auto outcome = outcome_of(judge, state, sets[k], findings[k], max_error);
+    if (!outcome) return tl::unexpected<Error>(outcome.error());
+    if (*outcome) return std::optional<SetVerdict>(SetVerdict{sets[k], std::move(**outcome)});
+  }
+  return std::optional<SetVerdict>();
+}
+
+Result<bool> forget_broken_sets(CudaLink& judge, CudaCase& state) {
+  const Result<Reply> reply =
+      trusted(judge.ask(about(state, "broken", 0), kJudgeTimeout), "the judge");
+  if (!reply) return tl::unexpected<Error>(reply.error());
+  bool any = false;
+  for (const Json& set : JsonReader(reply->json).array("sets")) {
+    const auto i = set.is_number_unsigned() ? set.get<std::size_t>() : state.contents.size();
+    if (i >= state.contents.size() || !state.contents[i]) continue;
+    state.contents[i].reset();
+    any = true;
+  }
+  return any;
 }
 
 }  // namespace kernelpro

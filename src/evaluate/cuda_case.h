@@ -1,60 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge's side of one case of the cuda target, as the supervisor drives it: buffers, input
-// sets, references, comparisons. The judge is a process of its own (worker/cuda/judge.cc).
+// sets, poison, comparisons. The judge is a process of its own (worker/cuda/judge.cc).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/binary.h"
 #include "core/evaluation.h"
 #include "core/protocol.h"
 #include "evaluate/cuda_link.h"
+#include "evaluate/cuda_memory_plan.h"
+#include "reference/module_reference.h"
 
 namespace kernelpro {
 
-inline constexpr int kCudaSets = 2;
+// What a set's inputs and expected results are.
+struct SetContent {
+  std::uint64_t seed = 0;
+  DrawKind kind = DrawKind::kGiven;
+  bool operator==(const SetContent&) const = default;
+};
+
+// The expected result of one output, looked at as a whole.
+struct ExpectedLook {
+  double rms = 0, low = 0, high = 0;
+  std::uint64_t not_finite = 0;
+  std::uint64_t seal = 0;  // equal contents have equal seals
+};
 
 struct CudaCase {
   const Case* c = nullptr;
   std::vector<Shaped> tensors;
+  std::vector<std::string> labels;  // of tensors, PyTorch's names of parameters; may be empty
   std::vector<JudgeTensor> judged;
   AddressLayout layout;
   AddressLayout reference_layout;
-  std::vector<std::vector<Fd>> memory;  // by set, by slot: what workers map
-  std::uint64_t seed = 0;               // set s is drawn from mix64(seed + s)
+  MemoryPlan plan;  // sets [0, plan.rotation) rotate; the others are for probes and fresh contents
+  // By set: slot and descriptor, of memory that is not that of set 0.
+  std::vector<std::vector<std::pair<int, Fd>>> memory;
+  std::vector<std::optional<SetContent>> contents;  // by set; nullopt: unknown, to be filled
+  std::vector<std::vector<ExpectedLook>> looks;     // by set, by output
+  std::uint64_t seed = 0;
+
+  Binary reference;                        // native tasks
+  LaunchPlan reference_plan;               // of it
+  Numerics numerics = Numerics::kFloat64;  // of a module's results
+  bool self_checked = false;               // the reference was found to agree with itself
+  double reference_s = 0;                  // the last draw and computation took
+
+  int sets() const { return plan.sets(); }
+  // The set whose content changes: one besides the rotation, or its last.
+  int spare() const { return plan.extra > 0 ? plan.rotation : plan.rotation - 1; }
+  // The set of probe `number` (from 0): one of its own where there is memory for it.
+  int probe_set(int number) const {
+    return plan.extra > kProbeSets ? plan.rotation + 1 + number : spare();
+  }
 };
 
-// Runs `entry` of a host-form binary once under capture, in a process of its own.
-// An Outcome is the candidate's fault, an Error the machine's.
-Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary,
-                                                       const std::string& entry,
-                                                       const AddressLayout& layout,
-                                                       double timeout_s);
+// Opens a case at the judge as planned: memory, layouts, descriptors.
+Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c, Policy policy,
+                           const MemoryPlan& plan);
 
-// Opens the case at the judge: memory, layouts, descriptors.
-Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c);
+using SetKeys = std::vector<std::pair<int, std::uint64_t>>;
 
-// Draws the inputs of every set and runs the reference on them. Fails with kTask on a reference
-// that crashes, disagrees with itself, or whose output does not depend on the inputs.
-Result<void> run_references(CudaLink& judge, CudaCase& state, const Binary& reference,
-                            std::uint64_t seed, double timeout_s);
+// Varied poison over outputs and workspace; with `slack` also around every tensor.
+Result<void> poison(CudaLink& judge, const CudaCase& state, const SetKeys& keys, bool slack);
 
-// Draws a set's inputs (again): the same seed gives the same bits.
-Result<void> draw_set(CudaLink& judge, const CudaCase& state, int set);
+struct SetVerdict {
+  int set = 0;
+  Outcome outcome;  // WrongResult, or Rejected for an intrusion
+};
 
-// Varied poison over outputs, workspace and the slack around every tensor.
-Result<void> poison(CudaLink& judge, const CudaCase& state, int set, std::uint64_t key);
+// The first set, in the order given, whose outputs are wrong, or nullopt. With `intrusions`, also
+// whether inputs or memory around tensors changed. When all is right the sets of `then_poison` are
+// poisoned anew. Raises `max_error` to the largest error over its allowance.
+Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
+                                         const std::vector<int>& sets, bool intrusions,
+                                         const SetKeys& then_poison, double* max_error);
 
-// What is wrong with a set's outputs, or nullopt. With `intrusions`, also whether inputs or memory
-// around tensors changed. Raises `max_error` to the largest error over tolerance.
-Result<std::optional<Outcome>> judge_set(CudaLink& judge, const CudaCase& state, int set,
-                                         bool intrusions, double* max_error);
+// Sets whose inputs are no longer what was drawn lose their content. Whether there were any.
+Result<bool> forget_broken_sets(CudaLink& judge, CudaCase& state);
 
-// Raw bytes of a tensor, or of its expected result, through a file.
+// Bytes of a tensor, or of its expected result (floating types as doubles), through a file.
 Result<std::string> fetch_tensor(CudaLink& judge, const CudaCase& state, int set, int tensor,
                                  bool expected);
+
+// A message about a set of a case.
+Json about(const CudaCase& state, const char* what, int set);
+
+inline constexpr double kJudgeTimeout = 120;
 
 }  // namespace kernelpro

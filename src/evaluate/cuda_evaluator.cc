@@ -2,38 +2,38 @@
 // The evaluator of the cuda target: the judge process holds buffers and expected results for the
 // whole run, each candidate gets a worker process of its own, and host-form candidates are turned
 // into launch plans by a capture process. docs/launch-plan.md tells who trusts whom.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
+#include <future>
 #include <map>
 #include <optional>
+#include <random>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/worker_path.h"
 #include "core/inputs.h"
 #include "core/mismatch.h"
+#include "device/gpu_lease.h"
+#include "device/gpu_watch.h"
 #include "evaluate/cpu_case.h"
-#include "evaluate/cuda_case.h"
-#include "evaluate/cuda_timing.h"
+#include "evaluate/cuda_python.h"
+#include "evaluate/cuda_trial.h"
 #include "evaluate/evaluator.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr double kWorkerTimeout = 60;  // for what runs nothing of the candidate's
-
-// Geometric mean over the timed cases, ends included.
-Correct::Versus combine(const std::string& incumbent, const std::vector<Interval>& ratios) {
-  std::vector<double> low, mid, high;
-  for (const Interval& r : ratios) {
-    low.push_back(r.low);
-    mid.push_back(r.mid);
-    high.push_back(r.high);
-  }
-  return {incumbent, geometric_mean(mid), geometric_mean(low), geometric_mean(high)};
-}
+constexpr double kStartTimeout = 120;  // a context on a cold machine
+constexpr double kLeaseTimeout = 900;
+constexpr int kRotation = 4;
+constexpr int kTrials = 5;      // KernelBench's
+constexpr double kNoise = 0.5;  // an error of so much of an output's scale is no result
 
 // Where the GPU reference's result is out of tolerance of the CPU reference's, or "".
 std::string disagreement(const Shaped& output, const Expected& host, const std::string& device) {
@@ -59,86 +59,218 @@ std::string disagreement(const Shaped& output, const Expected& host, const std::
   return "";
 }
 
+std::uint64_t random_secret() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+bool is_module(const Subject& subject) { return subject.binaries[0].form == Binary::Form::kModule; }
+
+// A case with many tensors and sets takes a descriptor for each.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 class CudaEvaluator : public Evaluator {
  public:
   CudaEvaluator(const Task& task, Compiler& compiler, const Machine& machine,
-                const EvaluateSettings& settings)
-      : task_(task), compiler_(compiler), machine_(machine), settings_(settings) {}
+                const EvaluateSettings& settings, CudaLink judge)
+      : task_(task),
+        machine_(machine),
+        settings_(settings),
+        judge_(std::move(judge)),
+        reference_(judge_, task_, compiler, settings_),
+        shop_{task_, machine_, settings_, judge_, reference_, cases_, {}} {}
+
+  // Processes make their contexts while the caller does other things.
+  void start_ahead() { fill_standby(); }
 
   Result<void> prepare() override;
 
   Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
     CudaTimingPlan plan;
-    plan.max_turns = std::max(20, settings_.samples);
+    plan.max_pairs = plan.max_samples = std::max(20, settings_.samples);
     return judge(subject, incumbent, plan);
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
     CudaTimingPlan plan;
-    plan.min_turns = plan.max_turns = std::max(60, 2 * settings_.samples);
-    plan.budget_s = 5;
+    plan.min_samples = std::max(60, 2 * settings_.samples);
+    plan.max_pairs = 2 * plan.min_samples;
+    plan.budget_s = 2;
     return judge(subject, &incumbent, plan);
   }
+  std::vector<std::string> task_labels() const override { return labels_; }
 
  private:
-  // A step's way out: nothing, or what went wrong with the candidate.
-  using Verdict = Result<std::optional<Outcome>>;
-
+  Result<void> open_cases(double free_bytes, double granularity);
+  Result<void> fill_case(CudaCase& state);
+  Result<void> widen_tolerances(CudaCase& state);
   Result<void> cross_check();
+  void find_labels();
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
-  Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent,
-                   const CudaTimingPlan& plan, Correct* correct, std::vector<Interval>* ratios);
-  Verdict check(const CudaCase& state, double* max_error);
-  // `facts`: of its launches, by metric name; may be null.
-  Verdict load(const char* name, const CudaCase& state, const Binary& binary,
-               std::map<std::string, double>* facts);
-  Result<std::variant<LaunchPlan, Outcome>> plan_of(const CudaCase& state, const Binary& binary);
-  Verdict open_worker(const CudaCase& state);
-  void start_standby() {
-    Result<CudaLink> next = CudaLink::start("cuda-worker");
-    if (next) standby_ = std::move(*next);
-  }
+  Result<CudaWorker> take_worker(const Subject& subject);
+  void retire(CudaWorker worker);
+  void fill_standby();
+  bool contract() const { return settings_.policy == Policy::kContract; }
 
   const Task& task_;
-  Compiler& compiler_;
   const Machine& machine_;
   EvaluateSettings settings_;
-  std::optional<CudaLink> judge_;
-  std::optional<CudaLink> worker_;   // of the candidate at hand
-  std::optional<CudaLink> standby_;  // making its context while nothing is timed
+  CudaLink judge_;
   std::vector<CudaCase> cases_;
-  std::map<std::string, LaunchPlan> plans_;  // of host forms, by binary
+  CudaReference reference_;
+  CudaShop shop_;
+  std::deque<CudaLink> standby_;            // they make their contexts while nothing is timed
+  std::vector<std::future<void>> leaving_;  // workers on their way out
+  bool prepared_ = false;
+  std::string uuid_;
+  std::vector<std::string> labels_;
   std::uint64_t round_ = 0;
+  // Inputs, orders and poison that nobody can work out beforehand: a seed can be guessed.
+  std::uint64_t secret_ = random_secret();
 };
 
-Result<void> CudaEvaluator::prepare() {
-  const std::vector<const Case*> cases = cases_for(task_, TargetKind::kCuda);
-  if (cases.empty() || task_.reference_cu.empty()) {
-    return fail(ErrorKind::kTask,
-                "the task " + task_.name +
-                    (cases.empty() ? " has no case for the cuda target" : " has no reference.cu"),
-                cases.empty() ? "add a case to task.toml that names the cuda target"
-                              : "add one: the cuda target compares with it");
+void CudaEvaluator::fill_standby() {
+  while (standby_.size() < static_cast<std::size_t>(std::max(1, settings_.standby))) {
+    Result<CudaLink> link = CudaLink::start("cuda-worker", settings_.gpu);
+    if (!link) return;  // said when a worker is wanted
+    if (prepared_) post_cases(*link, task_, cases_);
+    standby_.push_back(std::move(*link));
   }
-  Result<CudaLink> link = CudaLink::start("cuda-judge");
-  if (!link) return tl::unexpected<Error>(link.error());
-  judge_ = std::move(*link);
-  for (const Case* c : cases) {
-    CompileResult built = compiler_.compile_reference(task_, *c);
-    if (!built) return tl::unexpected<Error>(built.error());
-    if (const auto* error = std::get_if<CompileError>(&*built)) {
-      return fail(ErrorKind::kTask,
-                  "reference.cu does not compile for case " + c->name + ":\n" + error->log,
-                  "correct the task's reference.cu");
-    }
-    Result<CudaCase> state = open_case(*judge_, task_, *c);
-    if (!state) return tl::unexpected<Error>(state.error());
-    KP_TRY(run_references(*judge_, *state, std::get<Binary>(*built),
-                          kp::mix64(settings_.seed ^ (cases_.size() * 0x51ed27f5ull)),
-                          settings_.timeout_s));
-    cases_.push_back(std::move(*state));
+}
+
+Result<void> CudaEvaluator::prepare() {
+  if (cases_for(task_, TargetKind::kCuda).empty()) {
+    return fail(ErrorKind::kTask, "the task " + task_.name + " has no case for the cuda target",
+                "add a case to task.toml that names the cuda target");
+  }
+  if (settings_.module == nullptr && (task_.module || task_.reference_cu.empty())) {
+    return task_.module ? fail(ErrorKind::kEnvironment, "the task's PyTorch module is not running",
+                               "start it (reference/module_reference.h) and pass it on")
+                        : fail(ErrorKind::kTask, "the task " + task_.name + " has no reference.cu",
+                               "add one: the cuda target compares with it");
+  }
+  const Result<Reply> hello = trusted(judge_.ask({{"do", "hello"}}, kStartTimeout), "the judge");
+  if (!hello) return tl::unexpected<Error>(hello.error());
+  const JsonReader r(hello->json);
+  uuid_ = r.text("uuid");
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return tl::unexpected<Error>(lease.error());
+  cases_.clear();
+  KP_TRY(open_cases(static_cast<double>(r.natural("free_bytes")),
+                    static_cast<double>(r.natural("granularity"))));
+  for (CudaCase& state : cases_) {
+    KP_TRY(reference_.attach(state));
+    KP_TRY(fill_case(state));
+    KP_TRY(widen_tolerances(state));
   }
   KP_TRY(cross_check());
-  start_standby();
+  find_labels();
+  for (CudaLink& link : standby_) post_cases(link, task_, cases_);
+  prepared_ = true;
+  fill_standby();
+  return {};
+}
+
+Result<void> CudaEvaluator::open_cases(double free_bytes, double granularity) {
+  const std::vector<const Case*> cases = cases_for(task_, TargetKind::kCuda);
+  const bool declared = !contract() && settings_.module != nullptr;
+  std::vector<MemoryNeed> needs;
+  std::vector<double> least;
+  std::vector<std::vector<std::string>> labels;
+  for (const Case* c : cases) {
+    std::optional<ModuleDescription> description;
+    if (settings_.module != nullptr) {
+      auto described =
+          settings_.module->describe(task_.module->source, task_.module->path, c->dims);
+      if (!described) return tl::unexpected<Error>(described.error());
+      description = std::move(*described);
+    }
+    auto& names = labels.emplace_back();
+    if (description) {
+      for (const auto& item : description->items) names.push_back(item.label);
+    }
+    needs.push_back(memory_need(task_, *c, description ? &*description : nullptr, granularity));
+    least.push_back(least_bytes(needs.back()));
+  }
+  double left = free_bytes - kContextBytes;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    double for_others = 0;
+    for (std::size_t k = i + 1; k < cases.size(); ++k) for_others += least[k];
+    const auto plan =
+        plan_memory(needs[i], left - for_others, declared ? kTrials : kRotation, declared);
+    if (!plan) {
+      return fail(ErrorKind::kBadInput,
+                  memory_shortage(needs[i], cases[i]->name, left - for_others),
+                  "make the case smaller (for a PyTorch file: --set NAME=VALUE), or end what else "
+                  "uses the GPU");
+    }
+    Result<CudaCase> state = open_case(judge_, task_, *cases[i], settings_.policy, *plan);
+    if (!state) return tl::unexpected<Error>(state.error());
+    state->labels = labels[i];
+    state->seed = kp::mix64(settings_.seed ^ secret_ ^ (i * 0x51ed27f5ull));
+    state->numerics = declared     ? Numerics::kKernelBench
+                      : plan->wide ? Numerics::kFloat64
+                                   : Numerics::kStrict;
+    left -= plan->held;
+    cases_.push_back(std::move(*state));
+  }
+  return {};
+}
+
+// Every set of the rotation, and whether the task says anything.
+Result<void> CudaEvaluator::fill_case(CudaCase& state) {
+  const std::vector<SetContent> contents = check_contents(state, settings_.policy);
+  for (int set = 0; set < state.plan.rotation; ++set) {
+    const auto filled =
+        reference_.fill(state, set, contents[static_cast<std::size_t>(set) % contents.size()]);
+    if (!filled) return tl::unexpected<Error>(filled.error());
+  }
+  const std::string problem = degenerate_output(state);
+  if (problem.empty()) return {};
+  if (!contract()) {
+    labels_.push_back("degenerate");
+    return {};
+  }
+  return fail(ErrorKind::kTask,
+              "the task is degenerate: " + problem + " (case " + state.c->name + ")",
+              "correct the reference, or draw inputs that matter to the result");
+}
+
+// A tolerance that the module itself does not meet in the declared types is nobody's to meet.
+Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
+  if (settings_.module == nullptr || !contract() || state.numerics != Numerics::kFloat64) return {};
+  // A hint only: where it cannot be had, the tolerances stay.
+  const Result<std::vector<double>> errors = reference_.own_errors(state);
+  if (!errors) return {};
+  std::vector<double> tolerances;
+  bool widened = false;
+  for (std::size_t i = 0; i < state.judged.size(); ++i) {
+    JudgeTensor& t = state.judged[i];
+    const double error = t.output ? (*errors)[i] : 0;
+    if (t.output && t.rule.tolerance > 0 && std::isfinite(error) && error > t.rule.tolerance / 2) {
+      if (error > kNoise) {
+        return fail(ErrorKind::kTask,
+                    "the task is degenerate: the output " + t.name +
+                        " is rounding noise; the module's own result in its declared types is off "
+                        "by " +
+                        number(error, 3) + " of its scale (case " + state.c->name + ")",
+                    "draw inputs whose results are larger than their rounding errors");
+      }
+      t.rule.tolerance = 2 * error;
+      widened = true;
+    }
+    tolerances.push_back(t.rule.tolerance);
+  }
+  if (!widened) return {};
+  labels_.push_back("tolerance-of-module");
+  Json message = about(state, "tolerances", 0);
+  message["tolerances"] = tolerances;
+  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
+  if (!done) return tl::unexpected<Error>(done.error());
   return {};
 }
 
@@ -158,15 +290,15 @@ Result<void> CudaEvaluator::cross_check() {
   const Result<std::string> worker = worker_path();
   if (!worker) return tl::unexpected<Error>(worker.error());
   // Set 0 of both is drawn from mix64(seed).
-  const Result<CpuCase> host = make_cpu_case(task_, *state.c, std::get<Binary>(*built), *worker,
-                                             state.seed, std::max(settings_.timeout_s, 10.0));
+  const Result<InputSet> host = make_host_set(task_, *state.c, std::get<Binary>(*built), *worker,
+                                              state.seed, std::max(settings_.timeout_s, 10.0));
   if (!host) return tl::unexpected<Error>(host.error());
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& shaped = state.tensors[i];
     const bool output = state.judged[i].output;
-    const Result<std::string> device = fetch_tensor(*judge_, state, 0, static_cast<int>(i), output);
+    const Result<std::string> device = fetch_tensor(judge_, state, 0, static_cast<int>(i), output);
     if (!device) return tl::unexpected<Error>(device.error());
-    const InputSet& set = host->sets[0];
+    const InputSet& set = *host;
     if (!output) {
       if (!std::equal(set.inputs[i].begin(), set.inputs[i].end(), device->begin(), device->end())) {
         return fail(ErrorKind::kInternal,
@@ -186,152 +318,99 @@ Result<void> CudaEvaluator::cross_check() {
   return {};
 }
 
-CudaEvaluator::Verdict CudaEvaluator::open_worker(const CudaCase& state) {
-  Answer answer = worker_->ask(
-      {{"do", "open"}, {"layout", *parse_json(layout_to_json(state.layout))}}, kWorkerTimeout);
-  for (int set = 0; set < kCudaSets && std::holds_alternative<Reply>(answer); ++set) {
-    std::vector<int> fds;
-    for (const Fd& fd : state.memory[static_cast<std::size_t>(set)]) fds.push_back(fd.get());
-    answer = worker_->ask({{"do", "memory"}}, kWorkerTimeout, fds);
-  }
-  // The driver wants memory behind the addresses of copies and memsets when it builds a graph.
-  if (std::holds_alternative<Reply>(answer)) {
-    answer = worker_->ask({{"do", "bind"}, {"set", 0}}, kWorkerTimeout);
-  }
-  const Result<Reply> reply = trusted(std::move(answer), "the worker");
-  if (!reply) return tl::unexpected<Error>(reply.error());
-  return std::optional<Outcome>();
+void CudaEvaluator::find_labels() {
+  if (settings_.module == nullptr || !contract()) return;
+  const auto wide = [](const CudaCase& state) { return state.numerics == Numerics::kFloat64; };
+  if (std::all_of(cases_.begin(), cases_.end(), wide)) return;
+  labels_.push_back(std::any_of(cases_.begin(), cases_.end(), wide) ? "float64-at-reduced-case"
+                                                                    : "float64-unavailable");
 }
 
-Result<std::variant<LaunchPlan, Outcome>> CudaEvaluator::plan_of(const CudaCase& state,
-                                                                 const Binary& binary) {
-  if (binary.form == Binary::Form::kPlanForm) return {binary.plan};
-  if (const auto known = plans_.find(binary.hash); known != plans_.end()) return {known->second};
-  auto captured = capture_plan(binary, "launch", state.layout, settings_.timeout_s);
-  if (captured && std::holds_alternative<LaunchPlan>(*captured)) {
-    plans_[binary.hash] = std::get<LaunchPlan>(*captured);
-  }
-  return captured;
-}
-
-CudaEvaluator::Verdict CudaEvaluator::load(const char* name, const CudaCase& state,
-                                           const Binary& binary,
-                                           std::map<std::string, double>* facts) {
-  auto plan = plan_of(state, binary);
-  if (!plan) return tl::unexpected<Error>(plan.error());
-  if (auto* outcome = std::get_if<Outcome>(&*plan))
-    return std::optional<Outcome>(std::move(*outcome));
-  const Answer answer =
-      worker_->ask({{"do", "load"},
-                    {"subject", name},
-                    {"cubin", binary.cubin},
-                    {"plan", *parse_json(plan_to_json(std::get<LaunchPlan>(*plan)))}},
-                   kWorkerTimeout);
-  if (const auto* reply = std::get_if<Reply>(&answer)) {
-    for (const auto& [metric, value] : JsonReader(reply->json).object("facts").items()) {
-      if (facts != nullptr && value.is_number()) (*facts)[metric] = value.get<double>();
+Result<CudaWorker> CudaEvaluator::take_worker(const Subject& subject) {
+  CudaWorker worker;
+  worker.module = is_module(subject);
+  if (worker.module) {
+    Result<CudaLink> link = start_module_worker(task_, subject.binaries[0].module, settings_.gpu);
+    if (!link) return tl::unexpected<Error>(link.error());
+    worker.link = std::move(*link);
+    post_cases(worker.link, task_, cases_);
+  } else {
+    fill_standby();
+    if (standby_.empty()) {
+      return fail(ErrorKind::kEnvironment, "no cuda worker process can be started",
+                  "run again; `kernelpro doctor` shows what is missing");
     }
-    return std::optional<Outcome>();
+    worker.link = std::move(standby_.front());
+    standby_.pop_front();
   }
-  return std::optional<Outcome>(worker_outcome(answer, "loading for case " + state.c->name));
+  const Result<Reply> ready = trusted(worker.link.settle(kStartTimeout), "the worker");
+  if (!ready) return tl::unexpected<Error>(ready.error());
+  return worker;
 }
 
-// Every set, in an order that the candidate cannot know, one of them twice; the module is loaded
-// anew before each, so that nothing that a __device__ variable remembers helps.
-CudaEvaluator::Verdict CudaEvaluator::check(const CudaCase& state, double* max_error) {
-  const std::uint64_t random = kp::mix64(settings_.seed + 31 * round_);
-  const std::string phase = "checking case " + state.c->name;
-  for (int k = 0; k <= kCudaSets; ++k) {
-    const auto set = static_cast<int>(((random >> 7) + static_cast<std::uint64_t>(k)) % kCudaSets);
-    KP_TRY(draw_set(*judge_, state, set));  // whoever ran before may have written to the inputs
-    const std::uint64_t key = kp::mix64(random + static_cast<std::uint64_t>(k));
-    KP_TRY(poison(*judge_, state, set, key));
-    for (const Json& message :
-         {Json{{"do", "bind"}, {"set", set}}, Json{{"do", "load"}, {"subject", "candidate"}},
-          Json{{"do", "run"}, {"subject", "candidate"}, {"key", key}}}) {
-      const Answer answer = worker_->ask(message, settings_.timeout_s);
-      if (!std::holds_alternative<Reply>(answer)) {
-        return std::optional<Outcome>(worker_outcome(answer, phase));
-      }
-    }
-    Verdict verdict = judge_set(*judge_, state, set, true, max_error);
-    if (!verdict || *verdict) return verdict;
-  }
-  return std::optional<Outcome>();
-}
-
-CudaEvaluator::Verdict CudaEvaluator::run_case(std::size_t i, const Subject& subject,
-                                               const Subject* incumbent, const CudaTimingPlan& plan,
-                                               Correct* correct, std::vector<Interval>* ratios) {
-  const CudaCase& state = cases_[i];
-  if (Verdict opened = open_worker(state); !opened || *opened) return opened;
-  Verdict loaded =
-      load("candidate", state, subject.binaries[i], state.c->timed ? &correct->observed : nullptr);
-  if (!loaded || *loaded) return loaded;
-  Verdict checked = check(state, &correct->max_error);
-  if (!checked || *checked || !state.c->timed) return checked;
-  if (incumbent != nullptr) {
-    const Verdict other = load("incumbent", state, incumbent->binaries[i], nullptr);
-    if (!other) return other;
-    if (*other) incumbent = nullptr;  // its trouble is not the candidate's
-  }
-  auto timed =
-      time_cuda_case(*judge_, *worker_, state, incumbent != nullptr, plan, &correct->max_error);
-  if (!timed) return tl::unexpected<Error>(timed.error());
-  if (auto* outcome = std::get_if<Outcome>(&*timed))
-    return std::optional<Outcome>(std::move(*outcome));
-  CudaTimed& result = std::get<CudaTimed>(*timed);
-  const double floor = physical_floor_us(state, machine_);
-  if (result.timing.median_us < floor) {
-    return std::optional<Outcome>(
-        Rejected{"physical-floor", "a time of " + human_us(result.timing.median_us) + " in case " +
-                                       state.c->name + " is below what moving the data can take, " +
-                                       human_us(floor)});
-  }
-  correct->timings.push_back(std::move(result.timing));
-  if (result.ratio) ratios->push_back(*result.ratio);
-  return std::optional<Outcome>();
+// Ending a process that has a context takes a while; nobody needs to wait for it.
+void CudaEvaluator::retire(CudaWorker worker) {
+  leaving_.push_back(std::async(std::launch::async, [link = std::move(worker.link)]() mutable {
+    const CudaLink gone = std::move(link);
+  }));
 }
 
 Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* incumbent,
                                         CudaTimingPlan plan) {
   const double start = real_clock().now_s();
-  KP_ASSERT(subject.binaries.size() == cases_.size());
+  KP_ASSERT(prepared_ && subject.binaries.size() == cases_.size());
   ++round_;
-  plan.seed = kp::mix64(settings_.seed ^ (round_ * 0x9e3779b97f4a7c15ull));
+  plan.seed = kp::mix64(settings_.seed ^ secret_ ^ (round_ * 0x9e3779b97f4a7c15ull));
   plan.timeout_s = settings_.timeout_s;
   plan.min_effect = settings_.min_effect;
-  if (!standby_) start_standby();
-  if (!standby_) {
-    return fail(ErrorKind::kEnvironment, "no cuda worker process can be started",
-                "run again; `kernelpro doctor` shows what is missing");
+  // All timed cases together err with at most alpha.
+  const auto timed = std::count_if(cases_.begin(), cases_.end(),
+                                   [](const CudaCase& state) { return state.c->timed; });
+  plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, timed));
+  const bool apart = incumbent != nullptr && is_module(*incumbent) != is_module(subject);
+
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return tl::unexpected<Error>(lease.error());
+  leaving_.clear();  // waits: no process comes or goes while others are timed
+  for (CudaLink& link : standby_) static_cast<void>(link.settle(kStartTimeout));
+  Result<CudaWorker> worker = take_worker(subject);
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  std::optional<CudaWorker> other;
+  if (apart) {
+    Result<CudaWorker> second = take_worker(*incumbent);
+    if (!second) return tl::unexpected<Error>(second.error());
+    other = std::move(*second);
   }
-  worker_ = std::move(standby_);
-  standby_.reset();
+  const double ready = real_clock().now_s();
+
+  const auto before = gpu_state(uuid_);
+  Result<Outcome> outcome =
+      CudaTrial(shop_, *worker, other ? &*other : nullptr, plan).run(subject, incumbent);
+  const auto after = gpu_state(uuid_);
+  retire(std::move(*worker));
+  if (other) retire(std::move(*other));
+  if (!outcome) return tl::unexpected<Error>(outcome.error());
 
   Evaluation evaluation;
-  evaluation.trust = "plan";
-  Correct correct;
-  std::vector<Interval> ratios;
-  std::optional<Outcome> outcome;
-  std::optional<Error> error;
-  for (std::size_t i = 0; i < cases_.size() && !outcome && !error; ++i) {
-    Verdict verdict = run_case(i, subject, incumbent, plan, &correct, &ratios);
-    if (!verdict) {
-      error = verdict.error();
-    } else {
-      outcome = std::move(*verdict);
+  evaluation.trust = is_module(subject) ? "module" : "plan";
+  evaluation.outcome = std::move(*outcome);
+  if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
+    correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
+    for (const std::string& name : labels_) correct->labels.push_back(name);
+    if (before && after) {
+      for (std::string& note : watch_notes(*before, *after)) {
+        correct->notes.push_back(std::move(note));
+      }
+    }
+  } else {
+    leaving_.clear();  // what the worker still did to the sets is done
+    for (CudaCase& state : cases_) {
+      if (const auto swept = forget_broken_sets(judge_, state); !swept) {
+        return tl::unexpected<Error>(swept.error());
+      }
     }
   }
-  worker_.reset();
-  start_standby();
-  if (error) return tl::unexpected<Error>(*error);
-  if (outcome) {
-    evaluation.outcome = std::move(*outcome);
-  } else {
-    if (!ratios.empty()) correct.versus = combine(incumbent->hash, ratios);
-    evaluation.outcome = std::move(correct);
-  }
+  fill_standby();
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
   return evaluation;
 }
@@ -341,8 +420,13 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
 Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, Compiler& compiler,
                                                        const Machine& machine,
                                                        const EvaluateSettings& settings) {
-  return std::unique_ptr<Evaluator>(
-      std::make_unique<CudaEvaluator>(task, compiler, machine, settings));
+  raise_descriptor_limit();
+  Result<CudaLink> judge = CudaLink::start("cuda-judge", settings.gpu);
+  if (!judge) return tl::unexpected<Error>(judge.error());
+  auto evaluator =
+      std::make_unique<CudaEvaluator>(task, compiler, machine, settings, std::move(*judge));
+  evaluator->start_ahead();
+  return evaluator;
 }
 
 }  // namespace kernelpro

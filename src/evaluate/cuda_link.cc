@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluate/cuda_link.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/text.h"
@@ -10,6 +11,7 @@ namespace kernelpro {
 
 namespace {
 constexpr std::int64_t kHostMemory = 16LL << 30;  // resident; a CUDA process needs about 0.5 GB
+constexpr double kPostedTimeout = 60;             // a context on a cold machine takes seconds
 constexpr int kRefusedStatus = 77;                // worker/cuda/capture_sandbox.h
 
 std::string refused_call(const Exit& exit) {
@@ -25,12 +27,17 @@ std::string refused_call(const Exit& exit) {
 }
 }  // namespace
 
-Result<CudaLink> CudaLink::start(const std::string& role) {
+Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu) {
   const Result<std::string> worker = worker_path();
   if (!worker) return tl::unexpected<Error>(worker.error());
   Command command;
   command.argv = {*worker, role};
+  if (!gpu.empty()) command.env = {"CUDA_VISIBLE_DEVICES=" + gpu};
   command.limits.memory_bytes = kHostMemory;
+  return start(std::move(command));
+}
+
+Result<CudaLink> CudaLink::start(Command command) {
   CudaLink link;
   link.limits_ = command.limits;
   Result<Child> child = Child::start(command);
@@ -39,16 +46,15 @@ Result<CudaLink> CudaLink::start(const std::string& role) {
   return link;
 }
 
-Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<int>& fds) {
-  if (child_.send(dump_json(message), fds)) {
-    std::optional<Frame> frame = child_.receive(timeout_s);
-    std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
-    if (json && json->is_object()) {
-      const JsonReader r(*json);
-      if (r.member("error") != nullptr)
-        return Refusal{r.text("error"), r.text("rule"), r.text("next")};
-      if (r.flag("ok")) return Reply{std::move(*json), std::move(frame->fds)};
+Answer CudaLink::receive(double timeout_s) {
+  std::optional<Frame> frame = child_.receive(timeout_s);
+  std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
+  if (json && json->is_object()) {
+    const JsonReader r(*json);
+    if (r.member("error") != nullptr) {
+      return Refusal{r.text("error"), r.text("rule"), r.text("next")};
     }
+    if (r.flag("ok")) return Reply{std::move(*json), std::move(frame->fds)};
   }
   const Exit& exit = child_.finish();
   limits_.wall_seconds = timeout_s;
@@ -56,14 +62,43 @@ Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<in
               "the process " + exit.describe(limits_), clip(exit.output, 4096), refused_call(exit)};
 }
 
+void CudaLink::post(const Json& message, const std::vector<int>& fds) {
+  // A process that is gone is found out when its answer is awaited.
+  static_cast<void>(child_.send(dump_json(message), fds));
+  ++posted_;
+}
+
+Answer CudaLink::settle(double timeout_s) {
+  Answer answer = Reply{Json::object(), {}};
+  while (posted_ > 0) {
+    --posted_;
+    Answer next = receive(timeout_s);
+    if (std::holds_alternative<Reply>(answer)) answer = std::move(next);
+    if (std::holds_alternative<Lost>(answer)) break;
+  }
+  return answer;
+}
+
+Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<int>& fds) {
+  if (posted_ > 0) {
+    Answer before = settle(std::max(timeout_s, kPostedTimeout));
+    if (!std::holds_alternative<Reply>(before)) return before;
+  }
+  static_cast<void>(child_.send(dump_json(message), fds));
+  return receive(timeout_s);
+}
+
 Result<Reply> trusted(Answer answer, const char* who) {
   if (auto* reply = std::get_if<Reply>(&answer)) return std::move(*reply);
   if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-    const bool reference = refusal->rule == "reference";
-    return fail(reference ? ErrorKind::kTask : ErrorKind::kEnvironment, refusal->text,
-                reference               ? "mend the task's reference.cu"
-                : refusal->next.empty() ? "run again; `kernelpro doctor` shows what this GPU allows"
-                                        : refusal->next);
+    const ErrorKind kind = refusal->rule == "reference" ? ErrorKind::kTask
+                           : refusal->rule == "memory"  ? ErrorKind::kBadInput
+                                                        : ErrorKind::kEnvironment;
+    return fail(kind, refusal->text,
+                !refusal->next.empty()     ? refusal->next
+                : kind == ErrorKind::kTask ? "mend the task's reference.cu"
+                                           : "run again; `kernelpro doctor` shows what this GPU "
+                                             "allows");
   }
   const Lost& lost = std::get<Lost>(answer);
   return fail(ErrorKind::kEnvironment,

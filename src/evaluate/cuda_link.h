@@ -34,16 +34,29 @@ using Answer = std::variant<Reply, Refusal, Lost>;
 // One thread at a time. The process ends with the object.
 class CudaLink {
  public:
-  static Result<CudaLink> start(const std::string& role);
+  // A role of kernelpro-worker. `gpu`: UUID or index; "" leaves the choice to the environment.
+  // Returns at once: the process makes its context meanwhile.
+  static Result<CudaLink> start(const std::string& role, const std::string& gpu = "");
+  static Result<CudaLink> start(Command command);
   bool running() const { return child_.running(); }
   Answer ask(const Json& message, double timeout_s, const std::vector<int>& fds = {});
+  // Sends ahead, without waiting. The answer is awaited before the next `ask`, which gives it
+  // instead of its own if it is not "ok".
+  void post(const Json& message, const std::vector<int>& fds = {});
+  // Waits for the answers of everything that was posted; the first bad one, or the last.
+  Answer settle(double timeout_s);
 
  private:
+  Answer receive(double timeout_s);
   Child child_;
   Limits limits_;
+  int posted_ = 0;
 };
 
 // For processes that run nothing of a candidate's: any failure is the machine's.
 Result<Reply> trusted(Answer answer, const char* who);
+
+// Most descriptors that go with one frame.
+inline constexpr std::size_t kFdsPerFrame = 60;
 
 }  // namespace kernelpro

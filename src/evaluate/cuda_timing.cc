@@ -2,124 +2,268 @@
 #include "evaluate/cuda_timing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "evaluate/cuda_passes.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr int kTurnsPerBatch = 10;
+constexpr double kNoWarmUpUs = 2000;  // calls longer than this do not notice a cold start
+constexpr double kSlowUs = 50'000;    // calls longer than this are timed on one set a pass
+constexpr int kMostSlowSets = 1;
+constexpr double kNarrow = 0.005;  // width of an interval, over its middle, that needs no more
 
-std::vector<double> times_of(const Reply& reply, const char* subject) {
-  std::vector<double> times;
-  const auto all = reply.json.find("times");
-  if (all == reply.json.end() || !all->is_object()) return times;
-  for (const Json& value : JsonReader(*all).array(subject)) {
-    if (value.is_number()) times.push_back(value.get<double>());
+using StepTimes = std::variant<std::vector<double>, Outcome>;
+
+class Timer {
+ public:
+  Timer(CudaLink& judge, CudaWorker& candidate, CudaWorker* incumbent, const CudaCase& state,
+        const CudaTimingPlan& plan, double* max_error)
+      : judge_(judge),
+        candidate_(candidate),
+        incumbent_(incumbent),
+        state_(state),
+        plan_(plan),
+        max_error_(max_error) {}
+
+  Result<std::variant<CudaTimed, Outcome>> run() {
+    KP_TRY(poison(judge_, state_, keys(0), false));
+    std::vector<PassStep> first_steps;
+    std::vector<double> first_us;
+    // The first pass warms up and shows how long a call takes, where that is not known to be long.
+    const bool slow = plan_.hint_us > kSlowUs;
+    if (slow) learn_from(plan_.hint_us);
+    for (std::uint64_t pass = slow ? 1 : 0;; ++pass) {
+      const std::uint64_t number = pass == 0 ? 0 : pass + 1;  // couples are (2, 3), (4, 5) ...
+      const std::vector<PassStep> steps = plan_pass(state_.plan.rotation, incumbent_ != nullptr,
+                                                    warm_up_, at_most_, number, plan_.seed);
+      Result<StepTimes> times = run_pass(steps, number);
+      if (!times) return tl::unexpected<Error>(times.error());
+      if (auto* outcome = std::get_if<Outcome>(&*times)) return {std::move(*outcome)};
+      std::vector<double>& us = std::get<std::vector<double>>(*times);
+      if (pass == 0) {
+        learn(steps, us);
+        if (spent_us_ < plan_.budget_s * 1e6) continue;
+      }
+      add(steps, us);
+      if (incumbent_ == nullptr) {
+        if (enough_alone()) break;
+        continue;
+      }
+      if (number % 2 == 0 && pass != 0) {
+        first_steps = steps;
+        first_us = us;
+        continue;
+      }
+      if (pass != 0) {
+        for (const double ratio : couple_ratios(first_steps, first_us, steps, us)) {
+          if (!sequential_.done()) sequential_.add(ratio);
+          ++pairs_;
+        }
+      }
+      if (pass != 0 && enough_paired()) break;
+    }
+    return {result()};
   }
-  return times;
-}
 
-// Enough turns? The interval is clear of a tie, or lies within one.
-bool settled(const std::vector<double>& incumbent, const std::vector<double>& candidate,
-             double min_effect) {
-  const Interval ratio = paired_ratio(incumbent, candidate);
-  const bool differs = ratio.low > 1 + min_effect || ratio.high < 1 - min_effect;
-  const bool ties = ratio.low > 1 - min_effect && ratio.high < 1 + min_effect;
-  return differs || ties;
-}
+  Result<StepTimes> run_pass(const std::vector<PassStep>& steps, std::uint64_t number) {
+    Result<StepTimes> times = call(steps, number);
+    if (!times || std::holds_alternative<Outcome>(*times)) return times;
+    std::vector<int> mine, others;  // by who wrote last
+    for (int set = 0; set < state_.plan.rotation; ++set) {
+      const auto last = std::find_if(steps.rbegin(), steps.rend(),
+                                     [&](const PassStep& step) { return step.set == set; });
+      if (last != steps.rend()) (last->candidate ? mine : others).push_back(set);
+    }
+    double ignored = 0;
+    if (!others.empty()) {
+      const auto wrong = verify(judge_, state_, others, false, {}, &ignored);
+      if (!wrong) return tl::unexpected<Error>(wrong.error());
+      if (*wrong) incumbent_fault_ = outcome_summary((*wrong)->outcome);
+    }
+    auto wrong = verify(judge_, state_, mine, false, keys(number + 1), max_error_);
+    if (!wrong) return tl::unexpected<Error>(wrong.error());
+    if (*wrong) return StepTimes(std::move((*wrong)->outcome));
+    return times;
+  }
+
+ private:
+  SetKeys keys(std::uint64_t number) const {
+    SetKeys all;
+    for (int set = 0; set < state_.plan.rotation; ++set) {
+      all.emplace_back(
+          set, kp::mix64(plan_.seed ^ kp::mix64(64 * number + 17 + static_cast<unsigned>(set))));
+    }
+    return all;
+  }
+
+  // One command to each worker that has steps; which goes first is as secret as the sets.
+  Result<StepTimes> call(const std::vector<PassStep>& steps, std::uint64_t number) {
+    const bool together = incumbent_ == nullptr || incumbent_ == &candidate_;
+    std::vector<double> all(steps.size(), 0);
+    const bool candidate_first = (kp::mix64(plan_.seed ^ (3 * number)) & 1) != 0;
+    for (const bool candidates : {candidate_first, !candidate_first}) {
+      if (together && candidates != candidate_first) break;
+      Json asked = Json::array(), reload = Json::array();
+      std::vector<std::size_t> places;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (!together && steps[i].candidate != candidates) continue;
+        const char* name = steps[i].candidate ? "candidate" : "incumbent";
+        asked.push_back({{"subject", name}, {"set", steps[i].set}, {"timed", steps[i].timed}});
+        if (std::find(reload.begin(), reload.end(), name) == reload.end()) reload.push_back(name);
+        places.push_back(i);
+      }
+      if (places.empty()) continue;
+      CudaWorker& worker = together || candidates ? candidate_ : *incumbent_;
+      const double start = real_clock().now_s();
+      const Answer answer = worker.link.ask(
+          {{"do", "time"},
+           {"case", state_.c->name},
+           {"key", kp::mix64(plan_.seed + 5 * number)},
+           {"reload", reload},
+           {"steps", asked}},
+          plan_.timeout_s * static_cast<double>(std::min<std::size_t>(places.size(), 4)) + 5);
+      const double wall_us = (real_clock().now_s() - start) * 1e6;
+      const auto* reply = std::get_if<Reply>(&answer);
+      if (reply == nullptr) {
+        return StepTimes(worker_outcome(answer, "timing case " + state_.c->name, state_.c->name));
+      }
+      const Json& times = JsonReader(reply->json).array("times");
+      double sum = 0;
+      for (std::size_t k = 0; k < places.size(); ++k) {
+        const bool given = k < times.size() && times[k].is_number();
+        const double us = given ? times[k].get<double>() : 0;
+        if (steps[places[k]].timed && !(us > 0)) {
+          return StepTimes(Rejected{"timing", "a timed call has no time"});
+        }
+        all[places[k]] = us;
+        sum += us;
+      }
+      if (sum > wall_us) {
+        return StepTimes(Rejected{"timing", "the device's times do not fit the parent's clock"});
+      }
+      spent_us_ += sum;
+    }
+    return StepTimes(std::move(all));
+  }
+
+  void learn(const std::vector<PassStep>& steps, const std::vector<double>& us) {
+    double longest = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) longest = std::max(longest, us[i]);
+    learn_from(longest);
+  }
+  void learn_from(double longest) {
+    warm_up_ = longest < kNoWarmUpUs;
+    if (longest > kSlowUs) at_most_ = kMostSlowSets;
+  }
+
+  void add(const std::vector<PassStep>& steps, const std::vector<double>& us) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].timed && steps[i].candidate) candidate_us_.push_back(us[i]);
+    }
+  }
+
+  bool out_of_budget() const { return spent_us_ > plan_.budget_s * 1e6; }
+  bool enough_alone() const {
+    const int samples = static_cast<int>(candidate_us_.size());
+    if (out_of_budget() || samples >= plan_.max_samples) return true;
+    if (samples < plan_.min_samples) return false;
+    const Interval interval = median_interval(candidate_us_);
+    return interval.high - interval.low < kNarrow * interval.mid;
+  }
+  bool enough_paired() const {
+    if (!incumbent_fault_.empty() || out_of_budget()) return true;
+    return static_cast<int>(candidate_us_.size()) >= plan_.min_samples &&
+           (sequential_.done() || pairs_ >= plan_.max_pairs);
+  }
+
+  CudaTimed result() const {
+    CudaTimed timed;
+    const Interval interval = median_interval(candidate_us_);
+    timed.timing = {state_.c->name,
+                    interval.mid,
+                    interval.low,
+                    interval.high,
+                    static_cast<int>(candidate_us_.size()),
+                    candidate_.module ? "stream launch, L2 cold" : "graph replay, L2 cold"};
+    timed.times_us = candidate_us_;
+    if (incumbent_ == nullptr) return timed;
+    if (!incumbent_fault_.empty()) {
+      timed.note = "what it was compared with gave a wrong result while timed: " + incumbent_fault_;
+    } else if (sequential_.pairs() > 0) {
+      timed.ratio = sequential_.interval();
+    }
+    return timed;
+  }
+
+  CudaLink& judge_;
+  CudaWorker& candidate_;
+  CudaWorker* incumbent_;
+  const CudaCase& state_;
+  const CudaTimingPlan& plan_;
+  double* max_error_;
+  SequentialRatio sequential_{{plan_.alpha, plan_.min_effect, 12, 1.5, plan_.max_pairs}};
+  int pairs_ = 0;
+  bool warm_up_ = true;
+  int at_most_ = 64;
+  double spent_us_ = 0;
+  std::vector<double> candidate_us_;
+  std::string incumbent_fault_;
+};
 
 }  // namespace
 
-Outcome worker_outcome(const Answer& answer, const std::string& phase) {
-  if (const auto* lost = std::get_if<Lost>(&answer)) {
-    if (lost->timed_out) return TimedOut{lost->seconds, phase};
-    return Crashed{lost->how + " while " + phase, lost->output};
-  }
-  const Refusal& refusal = std::get<Refusal>(answer);
-  if (refusal.rule == "plan") return Rejected{"plan", refusal.text};
-  return Crashed{refusal.text + " while " + phase, ""};
-}
-
-double physical_floor_us(const CudaCase& state, const Machine& machine) {
-  if (machine.theoretical_bytes_per_s <= 0) return 0;
-  double inputs = 0, outputs = 0;
-  for (const JudgeTensor& t : state.judged) {
-    (t.output ? outputs : inputs) += static_cast<double>(t.bytes);
-  }
-  const double bytes = inputs + std::max(0.0, outputs - machine.l2_bytes);
-  return 0.95 * bytes / machine.theoretical_bytes_per_s * 1e6;
-}
-
-Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaLink& worker,
-                                                        const CudaCase& state, bool incumbent,
+Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWorker& candidate,
+                                                        CudaWorker* incumbent,
+                                                        const CudaCase& state,
                                                         const CudaTimingPlan& plan,
                                                         double* max_error) {
-  using TimedOrOutcome = std::variant<CudaTimed, Outcome>;
-  const std::string phase = "timing case " + state.c->name;
-  Json subjects = Json::array({"candidate"});
-  if (incumbent) subjects.push_back("incumbent");
-  std::vector<double> candidate_us, incumbent_us;
-  int turns = 3;  // the first batch warms up and shows how long a turn takes
-  bool warm = false;
-  double spent_us = 0;
-  for (std::uint64_t batch = 0;; ++batch) {
-    // From a start that nobody can know through all sets: what a __device__ variable remembers of
-    // one is wrong for the next.
-    const auto set = static_cast<int>((kp::mix64(plan.seed) + batch) % kCudaSets);
-    KP_TRY(poison(judge, state, set, kp::mix64(plan.seed ^ (batch * 2 + 1))));
-    Answer bound = worker.ask({{"do", "bind"}, {"set", set}}, plan.timeout_s);
-    if (!std::holds_alternative<Reply>(bound)) return TimedOrOutcome{worker_outcome(bound, phase)};
-    const double start = real_clock().now_s();
-    // `turn` makes the candidate the last to run, so that its outputs are the ones compared.
-    Answer timed = worker.ask({{"do", "time"},
-                               {"subjects", subjects},
-                               {"count", turns},
-                               {"turn", turns % 2 == 0 ? 0 : 1}},
-                              plan.timeout_s * (incumbent ? 2 : 1) * std::min(turns, 4) + 5);
-    const double wall_us = (real_clock().now_s() - start) * 1e6;
-    if (!std::holds_alternative<Reply>(timed)) return TimedOrOutcome{worker_outcome(timed, phase)};
-    const Result<std::optional<Outcome>> verdict = judge_set(judge, state, set, false, max_error);
-    if (!verdict) return tl::unexpected<Error>(verdict.error());
-    if (*verdict) return TimedOrOutcome{**verdict};
+  return Timer(judge, candidate, incumbent, state, plan, max_error).run();
+}
 
-    const std::vector<double> a = times_of(std::get<Reply>(timed), "candidate");
-    const std::vector<double> b = times_of(std::get<Reply>(timed), "incumbent");
-    const double sum =
-        std::accumulate(a.begin(), a.end(), 0.0) + std::accumulate(b.begin(), b.end(), 0.0);
-    if (a.size() != static_cast<std::size_t>(turns) || (incumbent && b.size() != a.size()) ||
-        sum > wall_us) {
-      return TimedOrOutcome{Rejected{"timing", "the device's times do not fit the parent's clock"}};
-    }
-    spent_us += sum;
-    if (!warm) {
-      warm = true;
-      const double turn_us = sum / turns;
-      turns = std::clamp(static_cast<int>(plan.budget_s * 1e6 / std::max(turn_us, 1.0)), 5,
-                         kTurnsPerBatch);
-      continue;
-    }
-    candidate_us.insert(candidate_us.end(), a.begin(), a.end());
-    incumbent_us.insert(incumbent_us.end(), b.begin(), b.end());
-    const int done = static_cast<int>(candidate_us.size());
-    const bool out_of_budget = spent_us > plan.budget_s * 1e6 && done >= 5;
-    const bool enough = done >= plan.min_turns &&
-                        (!incumbent || settled(incumbent_us, candidate_us, plan.min_effect));
-    if (done >= plan.max_turns || out_of_budget || enough) break;
+Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
+                                                             const CudaCase& state,
+                                                             const std::vector<int>& sets, int warm,
+                                                             const CudaTimingPlan& plan,
+                                                             std::uint64_t key, double* max_error) {
+  using Times = std::variant<std::vector<double>, Outcome>;
+  SetKeys keys;
+  for (const int set : sets) keys.emplace_back(set, kp::mix64(key + static_cast<unsigned>(set)));
+  KP_TRY(poison(judge, state, keys, true));
+  Json steps = Json::array();
+  if (warm >= 0) steps.push_back({{"subject", "candidate"}, {"set", warm}, {"timed", false}});
+  for (const int set : sets) {
+    steps.push_back({{"subject", "candidate"}, {"set", set}, {"timed", true}});
   }
-  CudaTimed result;
-  const Interval interval = median_interval(candidate_us);
-  result.timing = {state.c->name,
-                   interval.mid,
-                   interval.low,
-                   interval.high,
-                   static_cast<int>(candidate_us.size()),
-                   "graph replay, L2 cold"};
-  if (incumbent) result.ratio = paired_ratio(incumbent_us, candidate_us);
-  return TimedOrOutcome{std::move(result)};
+  const double start = real_clock().now_s();
+  const Answer answer = worker.link.ask(
+      {{"do", "time"},
+       {"case", state.c->name},
+       {"key", key},
+       {"reload", Json::array({"candidate"})},
+       {"steps", steps}},
+      plan.timeout_s * static_cast<double>(std::min<std::size_t>(steps.size(), 4)) + 5);
+  const double wall_us = (real_clock().now_s() - start) * 1e6;
+  const auto* reply = std::get_if<Reply>(&answer);
+  if (reply == nullptr)
+    return Times(worker_outcome(answer, "timing case " + state.c->name, state.c->name));
+  std::vector<double> times;
+  for (const Json& us : JsonReader(reply->json).array("times")) {
+    if (us.is_number()) times.push_back(us.get<double>());
+  }
+  const double sum = std::accumulate(times.begin(), times.end(), 0.0);
+  if (times.size() != sets.size() || sum > wall_us) {
+    return Times(Rejected{"timing", "the device's times do not fit the parent's clock"});
+  }
+  auto wrong = verify(judge, state, sets, true, {}, max_error);
+  if (!wrong) return tl::unexpected<Error>(wrong.error());
+  if (*wrong) return Times(std::move((*wrong)->outcome));
+  return Times(std::move(times));
 }
 
 }  // namespace kernelpro

@@ -1,43 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a candidate on the cuda target by L2-cold graph replay, turn by turn with the incumbent on
-// the same buffers; the outputs of timed replays are compared on the device.
+// Times a candidate on the cuda target, L2-cold, in turn with the incumbent on the same input sets;
+// each timed call has a set of its own, and its outputs are compared on the device.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
+#include "base/sequential.h"
 #include "base/statistics.h"
 #include "core/machine.h"
 #include "evaluate/cuda_case.h"
+#include "evaluate/cuda_worker.h"
 
 namespace kernelpro {
 
 struct CudaTimingPlan {
-  int min_turns = 20;
-  int max_turns = 60;
-  double budget_s = 1.0;  // of GPU time; slow kernels get fewer turns, at least five
+  int min_samples = 10;    // timed calls of the candidate, at least
+  int max_pairs = 400;     // with an incumbent
+  int max_samples = 40;    // without one
+  double budget_s = 0.35;  // of calls; slow kernels get fewer, at least one of each
   double min_effect = 0.005;
+  double alpha = 0.02;
   double timeout_s = 30;  // of one call
+  double hint_us = 0;     // about how long a call takes, if that is known
   std::uint64_t seed = 0;
 };
 
 struct CudaTimed {
   Timing timing;
+  std::vector<double> times_us;   // of the candidate, in order
   std::optional<Interval> ratio;  // incumbent's time over the candidate's
+  std::string note;               // why there is no ratio although there was an incumbent
 };
 
-// The worker has both subjects loaded under "candidate" and "incumbent" for this case. An Outcome:
-// what went wrong with the candidate.
-Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaLink& worker,
-                                                        const CudaCase& state, bool incumbent,
+// The subjects "candidate" and "incumbent" are loaded in their workers for this case; `incumbent`
+// may be null, or the same worker. An Outcome: what went wrong with the candidate.
+Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWorker& candidate,
+                                                        CudaWorker* incumbent,
+                                                        const CudaCase& state,
                                                         const CudaTimingPlan& plan,
                                                         double* max_error);
 
-// What a failed answer of the worker says about the candidate that it ran.
-Outcome worker_outcome(const Answer& answer, const std::string& phase);
-
-// The least time that moving the compulsory bytes can take, in microseconds: inputs, and what of
-// the outputs cannot stay in L2, over the theoretical bandwidth, less 5 %.
-double physical_floor_us(const CudaCase& state, const Machine& machine);
+// One timed call on each of some sets, which are then compared. For sets whose content the
+// candidate has not met; `warm` is a set for an untimed call before, or -1.
+Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
+                                                             const CudaCase& state,
+                                                             const std::vector<int>& sets, int warm,
+                                                             const CudaTimingPlan& plan,
+                                                             std::uint64_t key, double* max_error);
 
 }  // namespace kernelpro

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/binary.h"
@@ -15,8 +16,15 @@ namespace kernelpro {
 
 // One sentence, or "" when compute-sanitizer is missing, finds nothing or takes longer than
 // `timeout_s`. Runs the plan once in a process of its own (role cuda-replay) over fresh buffers at
-// the layout's addresses with inputs drawn from `seed`.
+// the layout's addresses with inputs drawn from `seed`. Blocks. `gpu`: as CUDA_VISIBLE_DEVICES
+// takes it; "" as our own environment has it.
 std::string sanitize(const Binary& binary, const LaunchPlan& plan, const AddressLayout& layout,
-                     const std::vector<JudgeTensor>& tensors, std::uint64_t seed, double timeout_s);
+                     const std::vector<JudgeTensor>& tensors, std::uint64_t seed, double timeout_s,
+                     const std::string& gpu = "");
+
+// The first record of a kernel's in compute-sanitizer's XML (--xml), as that sentence; addresses
+// are told by the tensors that lie nearest. "" when there is none. Any bytes are safe.
+std::string sanitizer_sentence(std::string_view xml, const AddressLayout& layout,
+                               const std::vector<JudgeTensor>& tensors);
 
 }  // namespace kernelpro

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kTriedShown = 40;
 constexpr std::size_t kLogShown = 1500;
+constexpr std::size_t kDefinitionShown = 20000;
 
 // The first correct candidate: what speed is counted against.
 double start_us(const std::vector<const Known*>& history) {
@@ -78,15 +79,63 @@ std::string standing(const ProposalRequest& request) {
   return text;
 }
 
+// "float32 [16, 1024]" of the last case for a module, whose tensors have no expressions.
+std::string shape_text(const Task& task, std::size_t i) {
+  const Tensor& tensor = task.tensors[i];
+  if (task.cases.empty() || task.cases.back().shapes.size() <= i) {
+    return join_text(tensor.shape, ", ");
+  }
+  std::vector<std::string> sizes;
+  for (const std::int64_t size : task.cases.back().shapes[i]) sizes.push_back(std::to_string(size));
+  return join_text(sizes, ", ");
+}
+
+// The PyTorch module of a task that has one: its source, and how its tensors are named in Args.
+std::string definition(const Task& task) {
+  if (!task.module) return "";
+  std::string text =
+      "\n## What it computes\nThis PyTorch module is the definition:\n\n```python\n" +
+      clip(task.module->source, kDefinitionShown) + "\n```\n\nIts tensors in `Args`:\n";
+  for (std::size_t i = 0; i < task.tensors.size(); ++i) {
+    const Tensor& tensor = task.tensors[i];
+    text += "  - `" + tensor.name + "`: " + std::string(role_name(tensor.role)) + ", " +
+            std::string(dtype_name(tensor.dtype)) + " [" + shape_text(task, i) + "], row-major\n";
+  }
+  const Case* last = task.cases.empty() ? nullptr : &task.cases.back();
+  if (last != nullptr && !last->constants.empty()) {
+    text += "Other arguments of forward are constants in `task.h`:";
+    for (const auto& [name, value] : last->constants) text += " " + name + " = " + value;
+    text += "\n";
+  }
+  if (!task.module->note.empty()) text += "Note: " + task.module->note + ".\n";
+  return text;
+}
+
+std::string_view precision_rule(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return "every product and sum in fp32 or better; no TF32, no half precision";
+    case Precision::kTf32:
+      return "products may be rounded to TF32; sums in fp32";
+    case Precision::kFp16:
+      return "products in fp16, sums in fp32";
+    case Precision::kBf16:
+      return "products in bf16, sums in fp32";
+  }
+  return "";
+}
+
 std::string contract(const Task& task) {
-  std::string text;
-  for (const Tensor& tensor : task.tensors) {
+  std::string text = "  - precision: " + std::string(precision_rule(task.precision)) + "\n";
+  for (std::size_t i = 0; i < task.tensors.size(); ++i) {
+    const Tensor& tensor = task.tensors[i];
     if (tensor.role != Role::kOutput) continue;
     text += "  - `" + tensor.name + "` (" + std::string(dtype_name(tensor.dtype)) + " [" +
-            join_text(tensor.shape, ", ") + "]): ";
-    text += is_floating(tensor.dtype) ? "|out - r| <= " + number(tolerance_of(tensor)) +
-                                            " * max(|r|, root mean square of r)\n"
-                                      : "equal\n";
+            shape_text(task, i) + "]): ";
+    text += is_floating(tensor.dtype)
+                ? "|out - r| <= " + number(tolerance_of(tensor, task.precision)) +
+                      " * max(|r|, root mean square of r)\n"
+                : "equal\n";
   }
   return text;
 }
@@ -109,20 +158,21 @@ std::string without_last_newline(std::string text) {
 }  // namespace
 
 std::string source_extension(Language language) {
-  return language == Language::kCpp ? "cpp" : "cu";
+  return language == Language::kCpp ? "cpp" : language == Language::kCuda ? "cu" : "py";
 }
 
 std::string exchange_prompt(const ProposalRequest& request, const std::string& number) {
   const Known& parent = *request.parent;
   const bool cpu = request.target == TargetKind::kCpu;
-  const std::string extension = source_extension(parent.candidate.language);
+  const std::string extension = cpu ? "cpp" : "cu";  // of a reply
   const std::map<std::string, std::string> fields = {
       {"task", request.task->name},
       {"number", number},
       {"summary", request.task->summary},
       {"target", std::string(target_name(request.target))},
       {"parent", std::to_string(parent.id)},
-      {"parent_file", "parent." + extension},
+      {"parent_file", "parent." + source_extension(parent.candidate.language)},
+      {"definition", definition(*request.task)},
       {"standing", standing(request)},
       {"diagnosis", diagnosis_to_text(parent.diagnosis)},
       {"tried", tried(request.history)},

@@ -8,7 +8,7 @@
 
 namespace kernelpro {
 
-// "cpp" or "cu".
+// "cpp", "cu" or "py".
 std::string source_extension(Language language);
 
 // `number` names the request folder.

@@ -126,7 +126,9 @@ std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>&
   std::string before = "\n" + declarations(request);
   std::string call = "  ::launch(kp_args, stream);\n";
   if (plan) {
-    before += "\n" + std::string(embedded::export_plan_on_host) + "\n" + argument_names(request);
+    const std::string_view text = embedded::export_plan_on_host;
+    before += "\n" + std::string(text.substr(text.find('\n') + 1)) + "\n" +  // not its licence line
+              argument_names(request);
     call =
         "  for (int i = 0; i < kp::steps.count; ++i) {\n"
         "    const cudaError_t status = kp::steps.all[i](kp_args, stream);\n"
@@ -137,8 +139,7 @@ std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>&
     before += "\nextern \"C\" void launch(const Args& args, cudaStream_t stream) __asm__(\"" +
               space + "_launch\");\n";
   }
-  return before + "\n" +
-         without_task_header(with_fixed_knobs(candidate.source, candidate.knobs)) +
+  return before + "\n" + without_task_header(with_fixed_knobs(candidate.source, candidate.knobs)) +
          "\nnamespace " + space + " {\n\n" +
          "std::size_t workspace_bytes() { return WORKSPACE_BYTES; }\n\n" + "cudaError_t run(" +
          signature(tensors) + ") {\n  const Args kp_args{" + names(tensors) + "workspace};\n" +
@@ -222,7 +223,7 @@ std::string module_file(const ExportRequest& request, const std::vector<Shaped>&
   return title(request, "#") +
          "# ModelNew is Model with its forward done by the kernel. Building takes about a minute "
          "the\n# first time.\n\n" +
-         std::string(trim(task.module->source)) + "\n\n\n" +
+         with_sizes(task.module->source, request.c->dims) + "\n\n\n" +
          filled_model_new({{"CPP", python_literal(cpp)},
                            {"CUDA", python_literal(cuda)},
                            {"INPUTS", python_list(tensors, Role::kInput)},

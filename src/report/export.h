@@ -16,11 +16,11 @@ namespace kernelpro {
 
 struct ExportRequest {
   const Task* task = nullptr;
-  const Case* c = nullptr;       // whose sizes are fixed
-  Candidate candidate;           // cuda; its knobs are set in the text
-  std::string device;            // where it was timed; "" unknown
-  std::string measured;          // "512 us (510 us to 514 us, graph replay, L2 cold)"; "" unknown
-  std::string arch = "sm_90a";   // for the compile line in the comment
+  const Case* c = nullptr;      // whose sizes are fixed
+  Candidate candidate;          // cuda; its knobs are set in the text
+  std::string device;           // where it was timed; "" unknown
+  std::string measured;         // "512 us (510 us to 514 us, graph replay, L2 cold)"; "" unknown
+  std::string arch = "sm_90a";  // for the compile line in the comment
 };
 
 struct ExportedFile {

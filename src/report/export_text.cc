@@ -105,6 +105,28 @@ std::string without_task_header(const std::string& source) {
   return text;
 }
 
+std::string with_sizes(const std::string& module, const std::map<std::string, std::int64_t>& dims) {
+  std::vector<std::string> text = lines(std::string(trim(module)));
+  std::string after;
+  for (const auto& [name, value] : dims) {
+    const std::string line = name + " = " + std::to_string(value);
+    // The lines that assign to the name alone, at the top level; anything cleverer is set at the
+    // end, which functions see that run later.
+    const auto found = std::find_if(text.begin(), text.end(), [&, &dim = name](const auto& each) {
+      return each.starts_with(dim) && trim(each.substr(dim.size())).starts_with("=") &&
+             !trim(each.substr(dim.size())).starts_with("==") &&
+             each.find_first_of("[({,;\\") == std::string::npos;
+    });
+    if (found == text.end()) {
+      after += "\n" + line;
+    } else {
+      const std::size_t remark = found->find('#');
+      *found = line + (remark == std::string::npos ? "" : "  " + found->substr(remark));
+    }
+  }
+  return join_text(text, "\n") + (after.empty() ? "" : "\n" + after);
+}
+
 std::string one_line(std::string_view text) {
   std::string result = printable(text);
   std::replace(result.begin(), result.end(), '\n', ' ');

@@ -20,6 +20,10 @@ std::size_t find_word(std::string_view code, std::string_view word, bool prefix 
 // Without `#include "task.h"`, `#pragma once` and #line.
 std::string without_task_header(const std::string& source);
 
+// A PyTorch file's text with the integers at its top as a case has them, so that its get_inputs()
+// gives the sizes that the kernel was made for.
+std::string with_sizes(const std::string& module, const std::map<std::string, std::int64_t>& dims);
+
 // Control characters and line ends become spaces: for comments.
 std::string one_line(std::string_view text);
 

@@ -137,6 +137,7 @@ std::string verdict(const RunView& view, const Story& story) {
                                                : "Nothing faster than the start so far: ";
     return lead + now + ".";
   }
+  if (story.final_start_us <= 0) return "The start was not correct, the best is: " + now + ".";
   std::string text = speedup_text(story.speedup) + " faster than the start";
   if (story.confirmed) {
     text += " (95 % interval " + speedup_text(story.low) + " to " + speedup_text(story.high) +

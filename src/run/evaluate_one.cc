@@ -2,15 +2,23 @@
 #include "run/evaluate_one.h"
 
 #include <algorithm>
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "core/knobs.h"
 #include "diagnose/diagnose.h"
-#include "run/loop.h"
+#include "run/build_pool.h"
+#include "run/start.h"
 
 namespace kernelpro {
 
 namespace {
+
+double ms_since(double from_s) { return 1000 * (real_clock().now_s() - from_s); }
 
 Result<KnobValues> values_with(const std::vector<Knob>& knobs, const KnobValues& overrides) {
   KnobValues values = default_values(knobs);
@@ -33,69 +41,229 @@ Result<KnobValues> values_with(const std::vector<Knob>& knobs, const KnobValues&
   return values;
 }
 
-Result<Candidate> candidate_of(const Task& task, TargetKind target, const std::string& source,
-                               const KnobValues& overrides) {
-  auto knobs = parse_knobs(source, reserved_names(task));
-  if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
-  auto values = values_with(*knobs, overrides);
-  if (!values) return tl::unexpected<Error>(std::move(values.error()));
+Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
   Candidate candidate;
-  candidate.language = target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
-  candidate.source = source;
-  candidate.knobs = std::move(*values);
+  candidate.language = kernel.language;
+  candidate.source = kernel.source;
   candidate.origin.proposer = "given";
+  std::vector<Knob> declared;
+  if (kernel.language != Language::kPython) {
+    auto knobs = parse_knobs(kernel.source, reserved_names(task));
+    if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
+    declared = std::move(*knobs);
+  }
+  auto values = values_with(declared, kernel.knobs);
+  if (!values) return tl::unexpected<Error>(std::move(values.error()));
+  candidate.knobs = std::move(*values);
   return candidate;
 }
 
-// The starting kernel to compare with; nullopt when there is none, it is the same, or it fails.
-std::optional<Subject> starting_subject(const Task& task, TargetKind kind, const Target& target,
-                                        const Candidate& given) {
-  const auto start = start_candidate(task, kind);
-  if (!start || start->content_hash() == given.content_hash()) return std::nullopt;
+// What all threads share.
+class Judging {
+ public:
+  Judging(const Task& task, const std::vector<Candidate>& candidates,
+          const EvaluateManySettings& settings, const OnVerdict& on_verdict,
+          std::optional<Candidate> against)
+      : task_(task),
+        candidates_(candidates),
+        settings_(settings),
+        on_verdict_(on_verdict),
+        against_(std::move(against)),
+        results_(candidates.size()) {}
+
+  Result<std::vector<EvaluateOneResult>> run(std::vector<Target>* targets,
+                                             const std::vector<std::string>& gpus);
+
+ private:
+  void serve(Target* target, const std::string& gpu, BuildPool* pool);
+  Result<void> prepare(Target* target, BuildPool* pool);
+  Result<EvaluateOneResult> judge(std::size_t i, Target* target, BuildPool* pool,
+                                  const Subject* incumbent) const;
+  std::optional<Subject> incumbent(Target* target) const;
+  void give_up(Error error);
+  bool failed() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return error_.has_value();
+  }
+
+  const Task& task_;
+  const std::vector<Candidate>& candidates_;
+  const EvaluateManySettings& settings_;
+  const OnVerdict& on_verdict_;
+  const std::optional<Candidate> against_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;  // guards what follows, and on_verdict_
+  std::optional<Error> error_;
+  std::vector<EvaluateOneResult> results_;
+};
+
+void Judging::give_up(Error error) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!error_) error_ = std::move(error);
+}
+
+Result<void> Judging::prepare(Target* target, BuildPool* pool) {
+  KP_TRY(target->evaluator->prepare());
+  // On the cpu target compilers and kernels would share the cores.
+  if (settings_.run.target == TargetKind::kCpu) pool->join();
+  return {};
+}
+
+// The kernel to compare with, when it is correct here.
+std::optional<Subject> Judging::incumbent(Target* target) const {
+  if (!against_) return std::nullopt;
   double compile_ms = 0;
-  auto built = build(task, kind, *target.compiler, *start, &compile_ms);
+  auto built = build(task_, settings_.run.target, *target->compiler, *against_, &compile_ms);
   if (!built || !std::holds_alternative<Subject>(*built)) return std::nullopt;
   Subject subject = std::get<Subject>(std::move(*built));
-  const auto evaluation = target.evaluator->evaluate(subject, nullptr);
+  const auto evaluation = target->evaluator->evaluate(subject, nullptr);
   if (!evaluation || evaluation->correct() == nullptr) return std::nullopt;
   return subject;
 }
 
-}  // namespace
-
-Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind kind, const std::string& source,
-                                       const KnobValues& overrides, const RunSettings& settings,
-                                       const TargetMaker& maker) {
-  auto candidate = candidate_of(task, kind, source, overrides);
-  if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
-  RunSettings for_target = settings;
-  for_target.target = kind;
-  auto target = maker(task, for_target);
-  if (!target) return tl::unexpected<Error>(std::move(target.error()));
-  KP_TRY(target->evaluator->prepare());
+Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPool* pool,
+                                         const Subject* versus) const {
   EvaluateOneResult result;
-  result.candidate = std::move(*candidate);
+  result.candidate = candidates_[i];
   result.machine = *target->machine;
-  double compile_ms = 0;
-  auto built = build(task, kind, *target->compiler, result.candidate, &compile_ms);
-  if (!built) return tl::unexpected<Error>(std::move(built.error()));
-  if (auto* error = std::get_if<CompileError>(&*built)) {
-    result.evaluation.outcome = std::move(*error);
+  double from = real_clock().now_s();
+  const BuiltKernel& built = pool->get(i);
+  if (!built.built) return tl::unexpected<Error>(built.built.error());
+  result.phases_ms["wait"] = ms_since(from);
+  result.phases_ms["compile"] = built.compile_ms;
+  if (const auto* error = std::get_if<CompileError>(&*built.built)) {
+    result.evaluation.outcome = *error;
   } else {
-    const Subject& subject = std::get<Subject>(*built);
-    const auto start = starting_subject(task, kind, *target, result.candidate);
-    auto evaluation = target->evaluator->evaluate(subject, start ? &*start : nullptr);
+    const Subject& subject = std::get<Subject>(*built.built);
+    const bool same = versus != nullptr && versus->hash == subject.hash;
+    from = real_clock().now_s();
+    auto evaluation = target->evaluator->evaluate(subject, same ? nullptr : versus);
     if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
     result.evaluation = std::move(*evaluation);
-    result.evidence = observe(task, kind, *target, subject, result.evaluation);
+    result.phases_ms["evaluate"] = ms_since(from);
+    from = real_clock().now_s();
+    if (result.candidate.language != Language::kPython) {
+      result.evidence = observe(task_, settings_.run.target, *target, subject, result.evaluation);
+    }
+    result.phases_ms["evidence"] = ms_since(from);
   }
-  result.evaluation.compile_ms = compile_ms;
-  if (result.evaluation.correct() != nullptr) {
+  result.evaluation.compile_ms = built.compile_ms;
+  if (const Correct* correct = result.evaluation.correct()) {
     result.diagnosis = diagnose(result.evidence);
+    result.labels = correct->labels;
+    for (const std::string& label : target->evaluator->task_labels()) {
+      if (std::find(result.labels.begin(), result.labels.end(), label) == result.labels.end()) {
+        result.labels.push_back(label);
+      }
+    }
   } else {
     result.diagnosis.summary = outcome_summary(result.evaluation.outcome);
   }
   return result;
+}
+
+// One evaluator's thread: takes kernels in order until none is left.
+void Judging::serve(Target* target, const std::string& gpu, BuildPool* pool) {
+  const double from = real_clock().now_s();
+  if (auto ready = prepare(target, pool); !ready) return give_up(std::move(ready.error()));
+  const double prepare_ms = ms_since(from);
+  const std::optional<Subject> versus = incumbent(target);
+  for (std::size_t i = next_++; i < candidates_.size() && !failed(); i = next_++) {
+    auto result = judge(i, target, pool, versus ? &*versus : nullptr);
+    if (!result) return give_up(std::move(result.error()));
+    result->gpu = gpu;
+    result->phases_ms["prepare"] = prepare_ms;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    results_[i] = std::move(*result);
+    if (on_verdict_) on_verdict_(i, results_[i]);
+  }
+}
+
+Result<std::vector<EvaluateOneResult>> Judging::run(std::vector<Target>* targets,
+                                                    const std::vector<std::string>& gpus) {
+  {
+    BuildPool pool(task_, settings_.run.target, *targets->front().compiler, candidates_,
+                   settings_.jobs);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < targets->size(); ++i) {
+      threads.emplace_back([&, i] { serve(&(*targets)[i], gpus[i], &pool); });
+    }
+    serve(&targets->front(), gpus.front(), &pool);
+    for (std::thread& thread : threads) thread.join();
+  }
+  if (error_) return tl::unexpected<Error>(std::move(*error_));
+  return std::move(results_);
+}
+
+// One target for each GPU, made side by side.
+Result<std::vector<Target>> make_targets(const Task& task, const RunSettings& run,
+                                         const std::vector<std::string>& gpus,
+                                         const TargetMaker& maker) {
+  std::vector<std::future<Result<Target>>> making;
+  for (std::size_t i = 1; i < gpus.size(); ++i) {
+    RunSettings settings = run;
+    settings.gpu = gpus[i];
+    // The reference that `maker` may hold lives on the first GPU.
+    making.push_back(
+        std::async(std::launch::async, [&task, settings] { return make_target(task, settings); }));
+  }
+  RunSettings first = run;
+  first.gpu = gpus.front();
+  std::vector<Result<Target>> made;
+  made.push_back(maker(task, first));
+  for (auto& each : making) made.push_back(each.get());
+  std::vector<Target> targets;
+  for (Result<Target>& each : made) {
+    if (!each) return tl::unexpected<Error>(std::move(each.error()));
+    targets.push_back(std::move(*each));
+  }
+  return targets;
+}
+
+}  // namespace
+
+Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
+                                                     const std::vector<KernelFile>& kernels,
+                                                     const EvaluateManySettings& settings,
+                                                     const OnVerdict& on_verdict,
+                                                     const TargetMaker& maker) {
+  std::vector<Candidate> candidates;
+  for (const KernelFile& kernel : kernels) {
+    auto candidate = candidate_of(task, kernel);
+    if (!candidate) {
+      Error error = std::move(candidate.error());
+      if (!kernel.path.empty()) error.message = kernel.path + ": " + error.message;
+      return tl::unexpected<Error>(std::move(error));
+    }
+    candidates.push_back(std::move(*candidate));
+  }
+  std::optional<Candidate> against;
+  if (settings.against) {
+    auto candidate = candidate_of(task, *settings.against);
+    if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
+    against = std::move(*candidate);
+  } else if (!(settings.run.target == TargetKind::kCpu ? task.kernel_cpp : task.kernel_cu)
+                  .empty()) {
+    if (auto start = start_candidate(task, settings.run.target)) against = std::move(*start);
+  }
+  const std::vector<std::string> gpus =
+      settings.gpus.empty() ? std::vector<std::string>{settings.run.gpu} : settings.gpus;
+  auto targets = make_targets(task, settings.run, gpus, maker);
+  if (!targets) return tl::unexpected<Error>(std::move(targets.error()));
+  return Judging(task, candidates, settings, on_verdict, std::move(against)).run(&*targets, gpus);
+}
+
+Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind kind, const std::string& source,
+                                       const KnobValues& overrides, const RunSettings& settings,
+                                       const TargetMaker& maker) {
+  EvaluateManySettings many;
+  many.run = settings;
+  many.run.target = kind;
+  const KernelFile kernel{"", source, kind == TargetKind::kCpu ? Language::kCpp : Language::kCuda,
+                          overrides};
+  auto results = evaluate_many(task, {kernel}, many, nullptr, maker);
+  if (!results) return tl::unexpected<Error>(std::move(results.error()));
+  return std::move(results->front());
 }
 
 }  // namespace kernelpro

@@ -6,9 +6,10 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "core/knobs.h"
 #include "diagnose/diagnose.h"
+#include "run/build_pool.h"
 #include "run/ledger.h"
+#include "run/start.h"
 #include "search/stoppers.h"
 #include "task/header.h"
 
@@ -55,8 +56,11 @@ class Loop {
   Result<void> first(const Candidate& start);
   Result<std::string> search_until_stopped();
   Result<void> expand(std::int64_t parent);
-  Result<std::optional<NodeResult>> evaluate(Known known);
-  Result<std::optional<Evaluation>> measure(const Candidate& candidate, Subject* subject);
+  Result<bool> evaluate_all(std::int64_t parent, std::vector<Known>* fresh);
+  // `built`: when it was built ahead; null builds it now.
+  Result<std::optional<NodeResult>> evaluate(Known known, const BuiltKernel* built = nullptr);
+  Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* built,
+                                            Subject* subject);
   Result<const Subject*> incumbent();
   Result<void> confirm(RunResult* result);
   Result<Evaluation> confirm_one(const Known& best);
@@ -193,39 +197,43 @@ Result<const Subject*> Loop::incumbent() {
 }
 
 // Compiles and evaluates; nullopt when asked to stop in between.
-Result<std::optional<Evaluation>> Loop::measure(const Candidate& candidate, Subject* subject) {
-  double compile_ms = 0;
-  auto built = build(task_, settings_.target, *parts_.target->compiler, candidate, &compile_ms);
-  if (!built) return tl::unexpected<Error>(std::move(built.error()));
+Result<std::optional<Evaluation>> Loop::measure(const Candidate& candidate,
+                                                const BuiltKernel* ahead, Subject* subject) {
+  const BuiltKernel now =
+      ahead != nullptr ? *ahead
+                       : build_kernel(task_, settings_.target, *parts_.target->compiler, candidate);
+  if (!now.built) return tl::unexpected<Error>(now.built.error());
   std::optional<Evaluation> evaluation;
-  if (auto* error = std::get_if<CompileError>(&*built)) {
+  if (const auto* error = std::get_if<CompileError>(&*now.built)) {
     evaluation.emplace();
-    evaluation->outcome = std::move(*error);
-    evaluation->compile_ms = compile_ms;
+    evaluation->outcome = *error;
+    evaluation->compile_ms = now.compile_ms;
     return evaluation;
   }
-  *subject = std::get<Subject>(std::move(*built));
+  *subject = std::get<Subject>(*now.built);
   auto versus = incumbent();
   if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
   if (stop_requested()) return evaluation;
   auto evaluated = parts_.target->evaluator->evaluate(*subject, *versus);
   if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
   evaluation = std::move(*evaluated);
-  evaluation->compile_ms = compile_ms;
+  evaluation->compile_ms = now.compile_ms;
   return evaluation;
 }
 
 // Takes a stored candidate through to its committed evaluation; nullopt when asked to stop before
 // that (the candidate then waits for the next sitting).
-Result<std::optional<NodeResult>> Loop::evaluate(Known known) {
+Result<std::optional<NodeResult>> Loop::evaluate(Known known, const BuiltKernel* built) {
   const std::int64_t id = known.id;
   Subject subject;
-  auto measured = outside([&] { return measure(known.candidate, &subject); });
+  auto measured = outside([&] { return measure(known.candidate, built, &subject); });
   if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
   if (!*measured) return std::optional<NodeResult>();
   known.evaluation = std::move(**measured);
-  const Evidence evidence = outside(
-      [&] { return observe(task_, settings_.target, *parts_.target, subject, known.evaluation); });
+  const Evidence evidence = outside([&] {
+    if (known.candidate.language == Language::kPython) return Evidence();
+    return observe(task_, settings_.target, *parts_.target, subject, known.evaluation);
+  });
   if (known.evaluation.correct() != nullptr) {
     known.diagnosis = diagnose(evidence);
   } else {
@@ -254,6 +262,10 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   request.history = ledger_.history();
   request.task_header = header_;
   request.seed = settings_.seed;
+  // Several at once let the compiler run ahead of the measurement. The tuner learns from each, so
+  // it gets no more than that takes, and none where both share the cores.
+  const bool cuda = settings_.target == TargetKind::kCuda;
+  request.wanted = settings_.proposer != "tuner" ? 4 : cuda ? 2 : 1;
   return request;
 }
 
@@ -263,35 +275,50 @@ Result<void> Loop::expand(std::int64_t parent) {
   if (!proposals) return tl::unexpected<Error>(std::move(proposals.error()));
   std::vector<Candidate> candidates;
   for (Proposal& proposal : *proposals) candidates.push_back(std::move(proposal.candidate));
-  std::vector<std::int64_t> ids;
+  std::vector<Known> fresh;
   if (!candidates.empty()) {
-    auto added = parts_.store->add(candidates);
-    if (!added) return tl::unexpected<Error>(std::move(added.error()));
-    ids = std::move(*added);
+    auto ids = parts_.store->add(candidates);
+    if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
+    for (std::size_t i = 0; i < ids->size(); ++i) {
+      if ((*ids)[i] == 0) continue;  // known already
+      fresh.push_back({(*ids)[i], std::move(candidates[i]), {}, {}});
+    }
   }
+  auto started = evaluate_all(parent, &fresh);
+  if (!started) return tl::unexpected<Error>(std::move(started.error()));
+  if (*started) parts_.search->cancel(parent);
+  if (fresh.empty() && !stop_requested()) parts_.search->close(parent);
+  return {};
+}
+
+// Evaluates proposals in order; the compiler is ahead of the measurement, but on the cpu target,
+// where they would share the cores. What a stopper leaves out waits in the store. True when the
+// search still waits for the result of `parent`'s turn.
+Result<bool> Loop::evaluate_all(std::int64_t parent, std::vector<Known>* fresh) {
+  std::vector<Candidate> to_build;
+  if (fresh->size() > 1) {
+    for (const Known& known : *fresh) to_build.push_back(known.candidate);
+  }
+  BuildPool pool(task_, settings_.target, *parts_.target->compiler, to_build, 0);
+  if (settings_.target == TargetKind::kCpu) outside([&] { return pool.join(), true; });
   bool started = true;
-  bool any = false;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] == 0) continue;  // known already
-    any = true;
+  for (std::size_t i = 0; i < fresh->size(); ++i) {
+    if (i > 0 && stop_reason()) break;
+    const std::int64_t id = (*fresh)[i].id;
     // A reply to an older request belongs below that request's parent.
-    const std::int64_t under = candidates[i].origin.parent;
-    Known known;
-    known.id = ids[i];
-    known.candidate = std::move(candidates[i]);
-    auto node = evaluate(std::move(known));
+    const std::int64_t under = (*fresh)[i].candidate.origin.parent;
+    const BuiltKernel* built = to_build.empty() ? nullptr : outside([&] { return &pool.get(i); });
+    auto node = evaluate(std::move((*fresh)[i]), built);
     if (!node) return tl::unexpected<Error>(std::move(node.error()));
     if (!*node) break;
     if (started && under == parent) {
-      parts_.search->finalize(parent, ids[i], **node);
+      parts_.search->finalize(parent, id, **node);
       started = false;
     } else {
-      parts_.search->restore(under, ids[i], **node);
+      parts_.search->restore(under, id, **node);
     }
   }
-  if (started) parts_.search->cancel(parent);
-  if (!any && !stop_requested()) parts_.search->close(parent);
-  return {};
+  return started;
 }
 
 // Why the search ended.
@@ -425,28 +452,6 @@ Result<RunResult> Loop::run() {
 }
 
 }  // namespace
-
-Result<Candidate> start_candidate(const Task& task, TargetKind target) {
-  const bool cpu = target == TargetKind::kCpu;
-  Candidate candidate;
-  candidate.language = cpu ? Language::kCpp : Language::kCuda;
-  candidate.source = cpu ? task.kernel_cpp : task.kernel_cu;
-  if (candidate.source.empty()) {
-    return fail(ErrorKind::kBadInput,
-                "the task " + task.name + " has no starting kernel for the " +
-                    std::string(target_name(target)) + " target",
-                std::string("put one into its folder as ") + (cpu ? "kernel.cpp" : "kernel.cu"));
-  }
-  auto knobs = parse_knobs(candidate.source, reserved_names(task));
-  if (!knobs) {
-    Error error = std::move(knobs.error());
-    error.message = std::string(cpu ? "kernel.cpp, " : "kernel.cu, ") + error.message;
-    return tl::unexpected<Error>(std::move(error));
-  }
-  candidate.knobs = default_values(*knobs);
-  candidate.origin = {"start", 0, "The task's own kernel with the first value of each knob.", ""};
-  return candidate;
-}
 
 Result<RunResult> run_loop(const LoopParts& parts) { return Loop(parts).run(); }
 

@@ -24,10 +24,6 @@ struct LoopParts {
   std::vector<double>* own_ms = nullptr;
 };
 
-// The candidate that every search begins with: the task's kernel for the target, default knobs.
-// Fails with kBadInput when the task has none or its knobs are faulty.
-Result<Candidate> start_candidate(const Task& task, TargetKind target);
-
 // Runs to a stopper, an interruption or an error of the machine; whatever was evaluated is stored
 // by then.
 Result<RunResult> run_loop(const LoopParts& parts);

@@ -9,6 +9,7 @@
 #include "run/launch.h"
 #include "run/loop.h"
 #include "run/settings.h"
+#include "run/start.h"
 #include "run/store.h"
 #include "search/mcts.h"
 
@@ -136,7 +137,15 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
                                 std::vector<double>* own_ms) {
   // All that can be refused is refused before a run directory is made.
   KP_TRY(Store::check_new(settings.directory));
-  KP_TRY(start_candidate(task, settings.target));
+  const auto start = start_candidate(task, settings.target);
+  if (!start) return tl::unexpected<Error>(start.error());
+  const bool cpu = settings.target == TargetKind::kCpu;
+  const bool kernel = !(cpu ? task.kernel_cpp : task.kernel_cu).empty();
+  if (!kernel && settings.proposer == "tuner") {
+    return fail(ErrorKind::kBadInput,
+                "the tuner moves the knobs of a kernel, and " + task.name + " has no kernel",
+                "give one with --start FILE, or let a writer begin: --proposer exchange");
+  }
   auto target = maker(task, settings);
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(target->evaluator->prepare());
@@ -179,9 +188,9 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
   return go(header->task, *settings, **store, *target, observer, own_ms);
 }
 
-Result<RunResult> optimize(const Task& task, const RunSettings& settings,
-                           const Observer& observer) {
-  return optimize_with(make_target, task, settings, observer);
+Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,
+                           std::shared_ptr<ModuleReference> module) {
+  return optimize_with(target_with(std::move(module)), task, settings, observer);
 }
 
 Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,

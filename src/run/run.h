@@ -4,13 +4,17 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/error.h"
+#include "core/policy.h"
 #include "core/proposal.h"
 #include "core/task.h"
 
 namespace kernelpro {
+
+class ModuleReference;
 
 struct RunSettings {
   std::string directory;  // of the run
@@ -25,6 +29,9 @@ struct RunSettings {
   int plateau = 0;             // evaluations without a better one; 0: off
   double timeout_s = 30;       // for one call of a candidate
   double exchange_wait_s = 3600;
+  Policy policy = Policy::kContract;
+  bool probes = true;  // centred and scaled inputs, perturbed parameters
+  std::string gpu;     // cuda: UUID or index; "" the first
 };
 
 // What has happened, for displays; each is emitted after its commit to the store.
@@ -61,7 +68,10 @@ struct RunResult {
 };
 
 // Creates the run directory and runs to a stopper. Fails with kStore if it exists and is not empty.
-Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer);
+// `module`: the reference of a task with a Module, when one is running already (run/open_task.h);
+// null starts one.
+Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,
+                           std::shared_ptr<ModuleReference> module = nullptr);
 // Goes on with a run of this machine's target where it was left; nothing evaluated is repeated.
 // Settings of the first call hold, but for the budgets when `budgets` is given.
 Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,

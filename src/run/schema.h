@@ -21,7 +21,7 @@ CREATE TABLE sources(
 CREATE TABLE candidates(
   id           INTEGER PRIMARY KEY,
   content_hash TEXT NOT NULL UNIQUE,
-  language     TEXT NOT NULL CHECK (language IN ('cpp', 'cuda')),
+  language     TEXT NOT NULL CHECK (language IN ('cpp', 'cuda', 'python')),
   source       TEXT NOT NULL REFERENCES sources(hash),
   knobs        TEXT NOT NULL,
   proposer     TEXT NOT NULL,

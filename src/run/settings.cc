@@ -17,7 +17,10 @@ std::string settings_to_json(const RunSettings& s) {
                   {"near_ceiling", s.near_ceiling},
                   {"plateau", s.plateau},
                   {"timeout_s", s.timeout_s},
-                  {"exchange_wait_s", s.exchange_wait_s}};
+                  {"exchange_wait_s", s.exchange_wait_s},
+                  {"policy", policy_name(s.policy)},
+                  {"probes", s.probes},
+                  {"gpu", s.gpu}};
   return dump_json(j);
 }
 
@@ -39,6 +42,11 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.plateau = j.value("plateau", s.plateau);
     s.timeout_s = j.value("timeout_s", s.timeout_s);
     s.exchange_wait_s = j.value("exchange_wait_s", s.exchange_wait_s);
+    const auto policy = policy_from_name(j.value("policy", "contract"));
+    if (!policy) return std::nullopt;
+    s.policy = *policy;
+    s.probes = j.value("probes", s.probes);
+    s.gpu = j.value("gpu", s.gpu);
     return s;
   } catch (const json::exception&) {
     return std::nullopt;

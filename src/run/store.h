@@ -44,7 +44,7 @@ struct StoredConfirmation {
 
 class Store {
  public:
-  static constexpr int kSchemaVersion = 1;
+  static constexpr int kSchemaVersion = 2;  // 2: candidates in Python
   enum class Mode { kCreate, kWrite, kRead };
 
   // kCreate needs `header`. Fails with kBusy (another process holds the run, its pid is named),

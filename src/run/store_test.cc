@@ -169,7 +169,7 @@ TEST(Store, RefusesWhatIsNoRun) {
 TEST(Store, RefusesANewerVersionAndLeavesItAlone) {
   TempDir dir;
   create(dir.path());
-  patch_sql(dir.path(), "PRAGMA user_version = 2");
+  patch_sql(dir.path(), "PRAGMA user_version = 3");
   for (const auto mode : {Store::Mode::kRead, Store::Mode::kWrite}) {
     const auto store = Store::open(dir.path(), mode);
     ASSERT_FALSE(store);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/target.h"
 
+#include <future>
+#include <random>
+
+#include "base/files.h"
 #include "profile/collect.h"
+#include "run/open_task.h"
 #include "task/header.h"
 
 namespace kernelpro {
@@ -17,9 +22,18 @@ Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& 
 
 }  // namespace
 
-Result<Target> make_target(const Task& task, const RunSettings& settings) {
+namespace {
+
+Result<Target> make(const Task& task, const RunSettings& settings,
+                    std::shared_ptr<ModuleReference> module) {
   const bool cpu = settings.target == TargetKind::kCpu;
   Target target;
+  target.module = std::move(module);
+  if (task.module && target.module == nullptr) {
+    auto started = restart_module(task, settings.target, settings.gpu);
+    if (!started) return tl::unexpected<Error>(std::move(started.error()));
+    target.module = std::move(*started);
+  }
   auto machine = cpu ? describe_cpu_machine() : describe_cuda_machine();
   if (!machine) return tl::unexpected<Error>(std::move(machine.error()));
   target.machine = std::make_unique<Machine>(std::move(*machine));
@@ -35,7 +49,13 @@ Result<Target> make_target(const Task& task, const RunSettings& settings) {
     evaluate.host_compiler = target.host_compiler.get();
   }
   evaluate.timeout_s = settings.timeout_s;
-  evaluate.seed = settings.seed;
+  // Who knows the seed knows the inputs: a part of it is told to nobody.
+  std::random_device secret;
+  evaluate.seed = settings.seed ^ (static_cast<std::uint64_t>(secret()) << 32 | secret());
+  evaluate.policy = settings.policy;
+  evaluate.probes = settings.probes;
+  evaluate.gpu = settings.gpu;
+  evaluate.module = target.module.get();
   auto evaluator = cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)
                        : make_cuda_evaluator(task, *target.compiler, *target.machine, evaluate);
   if (!evaluator) return tl::unexpected<Error>(std::move(evaluator.error()));
@@ -44,12 +64,62 @@ Result<Target> make_target(const Task& task, const RunSettings& settings) {
   return target;
 }
 
+// Addressed by its content, so that the file of one candidate is never that of another.
+Result<Binary> module_binary(const Candidate& candidate, const std::string& case_name) {
+  Binary binary;
+  binary.form = Binary::Form::kModule;
+  binary.case_name = case_name;
+  binary.hash = candidate.content_hash();
+  const std::string folder = join(cache_dir(), "modules");
+  binary.module = join(folder, binary.hash + ".py");
+  KP_TRY(make_dirs(folder));
+  if (!exists(binary.module)) KP_TRY(write_file(binary.module, candidate.source));
+  return binary;
+}
+
+// The first case on this thread, the others beside it on the cuda target; on the cpu target, whose
+// compilers share the cores with what is measured, one after the other.
+std::vector<CompileResult> compile_all(const Task& task, const std::vector<const Case*>& cases,
+                                       Compiler& compiler, const Candidate& candidate) {
+  const auto one = [&](const Case* c) { return compiler.compile(task, *c, candidate); };
+  const auto when =
+      candidate.language == Language::kCuda ? std::launch::async : std::launch::deferred;
+  std::vector<std::future<CompileResult>> others;
+  for (std::size_t i = 1; i < cases.size(); ++i) {
+    others.push_back(std::async(when, one, cases[i]));
+  }
+  std::vector<CompileResult> results;
+  if (!cases.empty()) results.push_back(one(cases[0]));
+  for (auto& other : others) results.push_back(other.get());
+  return results;
+}
+
+}  // namespace
+
+Result<Target> make_target(const Task& task, const RunSettings& settings) {
+  return make(task, settings, nullptr);
+}
+
+TargetMaker target_with(std::shared_ptr<ModuleReference> module) {
+  return [module = std::move(module)](const Task& task, const RunSettings& settings) {
+    return make(task, settings, module);
+  };
+}
+
 BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,
                   double* compile_ms) {
   Subject subject;
   subject.hash = candidate.content_hash();
-  for (const Case* c : cases_for(task, kind)) {
-    auto built = compiler.compile(task, *c, candidate);
+  const std::vector<const Case*> cases = cases_for(task, kind);
+  if (candidate.language == Language::kPython) {
+    for (const Case* c : cases) {
+      auto binary = module_binary(candidate, c->name);
+      if (!binary) return tl::unexpected<Error>(std::move(binary.error()));
+      subject.binaries.push_back(std::move(*binary));
+    }
+    return subject;
+  }
+  for (CompileResult& built : compile_all(task, cases, compiler, candidate)) {
     if (!built) return tl::unexpected<Error>(std::move(built.error()));
     if (auto* error = std::get_if<CompileError>(&*built)) return std::move(*error);
     Binary& binary = std::get<Binary>(*built);

@@ -12,11 +12,13 @@
 #include "core/machine.h"
 #include "core/task.h"
 #include "evaluate/evaluator.h"
+#include "reference/module_reference.h"
 #include "run/run.h"
 
 namespace kernelpro {
 
 struct Target {
+  std::shared_ptr<ModuleReference> module;  // of a task with a Module
   std::unique_ptr<Machine> machine;
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
@@ -30,10 +32,15 @@ struct Target {
 // `task` must outlive the target.
 using TargetMaker = std::function<Result<Target>(const Task& task, const RunSettings& settings)>;
 
-// The real one. Fails with kEnvironment when this machine or this build lacks the target.
+// The real one; starts the reference of a task with a Module. Fails with kEnvironment when this
+// machine or this build lacks the target.
 Result<Target> make_target(const Task& task, const RunSettings& settings);
+// The same with a reference that runs already and has described the task; null: one is started.
+TargetMaker target_with(std::shared_ptr<ModuleReference> module);
 
-// Either a binary for each case of cases_for(task, target), or why there is none.
+// Either a binary for each case of cases_for(task, target), or why there is none. Cases of a
+// CUDA candidate are built side by side. A PyTorch candidate is not built: its file is put into the
+// cache.
 using BuildResult = Result<std::variant<Subject, CompileError>>;
 BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,
                   double* compile_ms);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "embedded/plan_vocabulary.h"
+#include "task/module_task.h"
 
 namespace kernelpro {
 
@@ -58,7 +59,8 @@ std::string types(const Task& task, TargetKind target) {
 }
 
 std::string constant(std::string_view name, std::int64_t value) {
-  const bool small = value <= std::numeric_limits<int>::max();
+  const bool small =
+      value <= std::numeric_limits<int>::max() && value > std::numeric_limits<int>::min();
   return std::string(small ? "constexpr int " : "constexpr long long ") + std::string(name) +
          " = " + std::to_string(value) + (small ? ";\n" : "ll;\n");
 }
@@ -69,11 +71,13 @@ std::string type_of(const Tensor& tensor, TargetKind target) {
 }
 
 // "[ROWS][COLS] = [33][1024]", for the reader of the header.
-std::string shape_remark(const Shaped& shaped) {
+std::string shape_remark(const Task& task, const Shaped& shaped) {
   std::string text = "  //";
-  for (const std::string& dim : shaped.tensor->shape) text += " [" + dim + "]";
   if (shaped.shape.empty()) return text + " one element";
-  text += " =";
+  if (!task.module) {  // a module's shapes are plain numbers
+    for (const std::string& dim : shaped.tensor->shape) text += " [" + dim + "]";
+    text += " =";
+  }
   for (const std::int64_t size : shaped.shape) text += " [" + std::to_string(size) + "]";
   return text;
 }
@@ -88,8 +92,8 @@ std::string structures(const Task& task, const Case& c, TargetKind target) {
     const bool output = tensor.role == Role::kOutput;
     const std::string member = "* " + tensor.name + ";";
     const std::string type = type_of(tensor, target);
-    args +=
-        "  " + std::string(output ? "" : "const ") + type + member + shape_remark(shaped) + "\n";
+    args += "  " + std::string(output ? "" : "const ") + type + member +
+            shape_remark(task, shaped) + "\n";
     reference += "  " + std::string(output ? "" : "const ") +
                  (output && is_floating(tensor.dtype) ? "double" : type) + member + "\n";
   }
@@ -111,7 +115,10 @@ std::string plan_names(const Task& task) {
 std::string task_header(const Task& task, const Case& c, TargetKind target) {
   std::string text = "// task.h: the task " + task.name + ", case " + c.name + "; generated.\n" +
                      "#pragma once\n\n" + types(task, target);
-  for (const auto& [name, value] : c.dims) text += constant(name, value);
+  for (const auto& [name, value] : c.dims) text += constant(header_name(name), value);
+  for (const auto& [name, value] : c.constants) {
+    text += "constexpr auto " + header_name(name) + " = " + value + ";\n";
+  }
   text += constant("WORKSPACE_BYTES", workspace_bytes(task, c));
   text += structures(task, c, target);
   if (target == TargetKind::kCpu) {

@@ -13,6 +13,8 @@ namespace kernelpro {
 inline constexpr std::size_t kMaxNameBytes = 64;
 inline constexpr std::size_t kMaxTensors =
     60;  // their buffers travel in one frame (base/channel.h)
+// Of a PyTorch module, with all its parameters: DenseNet-201 and ResNet-101 have above 300.
+inline constexpr std::size_t kMaxModuleTensors = 1024;
 inline constexpr std::size_t kMaxCases = 64;
 inline constexpr std::size_t kMaxRank = 16;
 inline constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;  // of one tensor

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "task/limits.h"
+#include "task/unfilled.h"
 
 namespace kernelpro {
 
@@ -24,6 +25,7 @@ Result<void> read_text(const std::string& path, bool required, const std::string
   if (trim(*text).empty()) {
     return fail(ErrorKind::kBadInput, path + " is empty", "write it or remove it; " + why);
   }
+  KP_TRY(refuse_unfilled(*text, path));
   *out = std::move(*text);
   return {};
 }
@@ -46,6 +48,7 @@ Result<Task> load_task(const std::string& folder) {
   }
   const Result<std::string> text = read_file(path, kMaxTextBytes);
   if (!text) return tl::unexpected<Error>(text.error());
+  KP_TRY(refuse_unfilled(*text, path));
   Result<Task> task = parse_task(*text, path);
   if (!task) return task;
 

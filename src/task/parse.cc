@@ -302,7 +302,7 @@ class TaskParser {
     std::string text;
     KP_TRY(read_string(*init, "kind", &text));
     const auto kind = init_from_name(text);
-    if (!kind) {
+    if (!kind || *kind == Init::Kind::kModule) {
       return wrong(**kind_node, "unknown kind of init \"" + text + "\"",
                    "use uniform, normal, integers, bernoulli or constant");
     }

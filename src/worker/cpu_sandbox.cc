@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,6 +18,9 @@
 #include <cstddef>
 #include <cstring>
 #include <vector>
+
+#include "base/files.h"
+#include "base/sandbox.h"
 
 namespace kernelpro {
 
@@ -123,7 +124,6 @@ constexpr int kAllowed[] = {
     SYS_set_tid_address,
     SYS_sched_yield,
     SYS_sched_getaffinity,
-    SYS_sched_setaffinity,
     SYS_sched_getparam,
     SYS_sched_getscheduler,
     SYS_sched_get_priority_max,
@@ -204,6 +204,22 @@ class Filter {
     give(SECCOMP_RET_ALLOW);
     give(otherwise);
   }
+  // `call` is allowed if both halves of these arguments are zero, else `otherwise`.
+  void allow_zero(int call, const std::vector<int>& arguments, std::uint32_t otherwise) {
+    const auto length = static_cast<std::uint8_t>(4 * arguments.size() + 2);
+    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, length);
+    std::uint8_t left = length;
+    for (const int argument : arguments) {
+      for (const int half : {0, 4}) {
+        load(offsetof(seccomp_data, args) + 8 * static_cast<std::size_t>(argument) +
+             static_cast<std::size_t>(half));
+        left = static_cast<std::uint8_t>(left - 2);
+        jump(BPF_JEQ, 0, 0, static_cast<std::uint8_t>(left - 1));
+      }
+    }
+    give(SECCOMP_RET_ALLOW);
+    give(otherwise);
+  }
   std::vector<sock_filter>& code() { return code_; }
 
  private:
@@ -253,8 +269,10 @@ Filter make_filter() {
   f.jump(BPF_JEQ, SIGSYS, 0, 1);
   f.give(refuse(EPERM));
   f.give(SECCOMP_RET_ALLOW);
-  // Limits may be read but not set; names of threads may be set; terminals may be asked about.
-  f.allow_equal(SYS_prlimit64, 2, 0, refuse(EPERM));
+  // Its own limits may be read but not set; its own thread may choose its processors; names of
+  // threads may be set; terminals may be asked about.
+  f.allow_zero(SYS_prlimit64, {0, 2}, refuse(EPERM));
+  f.allow_zero(SYS_sched_setaffinity, {0}, refuse(EPERM));
   f.allow_equal(SYS_prctl, 0, PR_SET_NAME, refuse(EINVAL));
   f.jump(BPF_JEQ, SYS_ioctl, 0, 1);
   f.give(refuse(ENOTTY));
@@ -262,27 +280,26 @@ Filter make_filter() {
   return f;
 }
 
-// Where the kernel has Landlock, a process in such a domain cannot reach the memory of one outside
-// it, whoever it runs as. Old kernels: the dropped capabilities are what keeps root out.
-void enter_landlock() {
-  landlock_ruleset_attr attributes{};
-  attributes.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG;
-  const int ruleset =
-      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
-  if (ruleset < 0) return;
-  ::syscall(SYS_landlock_restrict_self, ruleset, 0);
-  ::close(ruleset);
-}
-
-bool drop_capabilities() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[2] = {};
-  return ::syscall(SYS_capset, &header, none) == 0;
+// What may be read: the system's files and the candidate's own. A process in such a domain cannot
+// reach the memory of one outside it either, whoever it runs as. Kernels without Landlock: the
+// dropped capabilities are what keeps root out of other processes, and files can be read.
+Sandbox files_of(const std::string& object) {
+  Sandbox sandbox;
+  sandbox.read = system_roots();
+  for (const char* path :
+       {"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system"}) {
+    sandbox.read.emplace_back(path);
+  }
+  sandbox.read.push_back(dirname(object));
+  sandbox.open_files = 0;
+  sandbox.file_bytes = 0;
+  return sandbox;
 }
 
 }  // namespace
 
-std::string enter_cpu_sandbox(CpuStatus* status, std::int64_t address_space) {
+std::string enter_cpu_sandbox(CpuStatus* status, const std::string& object,
+                              std::int64_t address_space) {
   g_status = status;
   install_handlers();
   const auto limit = [](auto resource, rlim_t value) {
@@ -292,11 +309,11 @@ std::string enter_cpu_sandbox(CpuStatus* status, std::int64_t address_space) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, 0);
   if (address_space > 0) limit(RLIMIT_AS, static_cast<rlim_t>(address_space));
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return std::string("cannot give up privileges: ") + std::strerror(errno);
+  const Result<PreparedSandbox> files = PreparedSandbox::make(files_of(object));
+  if (!files) return files.error().text();
+  if (const int error = files->enter(); error != 0) {
+    return std::string("cannot give up privileges: ") + std::strerror(error);
   }
-  enter_landlock();
-  if (!drop_capabilities()) return std::string("cannot drop capabilities: ") + std::strerror(errno);
   Filter filter = make_filter();
   const sock_fprog program{static_cast<unsigned short>(filter.code().size()), filter.code().data()};
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a process gives up before it runs a cpu candidate: new processes, programs, sockets, files
 // for writing, other processes' memory and every system call that a kernel has no use for. It holds
-// for root as well and cannot be undone. Threads, memory and reading files stay allowed.
+// for root as well and cannot be undone. Threads, memory and reading the system's files stay
+// allowed.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,10 @@
 namespace kernelpro {
 
 // Limits and system-call filter of this process, from here to its end. `status` records what ends
-// it: a refused system call, a fault and its address. Returns what went wrong, or "".
+// it: a refused system call, a fault and its address. `object`: the candidate's, whose folder stays
+// readable. Returns what went wrong, or "".
 // Call once, from the only thread.
-std::string enter_cpu_sandbox(CpuStatus* status, std::int64_t address_space);
+std::string enter_cpu_sandbox(CpuStatus* status, const std::string& object,
+                              std::int64_t address_space);
 
 }  // namespace kernelpro

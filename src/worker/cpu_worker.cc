@@ -25,7 +25,8 @@ constexpr std::int64_t kPage = 4096;
 struct Mapped {
   CpuSetup setup;
   std::vector<CpuSlot> slots;
-  std::vector<void*> addresses;
+  std::vector<void*> addresses;               // of the slots, then of the workspace
+  std::vector<std::vector<void*>> arguments;  // by set: what the kernel's Args holds
   std::string object;
   CpuStatus* status = nullptr;
 };
@@ -40,17 +41,19 @@ std::int64_t now_ns(clockid_t clock) {
 void* map_slot(const CpuSlot& slot, int inputs, int outputs) {
   if (slot.bytes == 0) return nullptr;
   const std::size_t reserve = static_cast<std::size_t>(slot.mapped + 2 * kPage);
-  // Room to begin on 2 MiB, so that the kernel can use large pages where it has them.
+  // Large ones begin on 2 MiB, so that the kernel can use large pages where it has them.
   constexpr std::size_t kLarge = 2u << 20;
-  char* base = static_cast<char*>(::mmap(nullptr, reserve + kLarge, PROT_NONE,
+  const std::size_t unit = slot.mapped >= static_cast<std::int64_t>(kLarge) ? kLarge : kPage;
+  char* base = static_cast<char*>(::mmap(nullptr, reserve + unit, PROT_NONE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (base == MAP_FAILED) return nullptr;
   const std::uintptr_t lowest = reinterpret_cast<std::uintptr_t>(base) + kPage;
-  char* pages = base + kPage + ((kLarge - lowest % kLarge) % kLarge);
+  char* pages = base + kPage + ((unit - lowest % unit) % unit);
   const bool writable = slot.writable != 0;
-  void* at = ::mmap(pages, static_cast<std::size_t>(slot.mapped),
-                    writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_FIXED,
-                    writable ? outputs : inputs, slot.offset);
+  // Populated: the first call on a set is timed like any other.
+  void* at = ::mmap(
+      pages, static_cast<std::size_t>(slot.mapped), writable ? PROT_READ | PROT_WRITE : PROT_READ,
+      MAP_SHARED | MAP_FIXED | MAP_POPULATE, writable ? outputs : inputs, slot.offset);
   if (at == MAP_FAILED) return nullptr;
   ::madvise(at, static_cast<std::size_t>(slot.mapped), MADV_HUGEPAGE);
   return pages + slot.first;
@@ -60,8 +63,11 @@ void* map_slot(const CpuSlot& slot, int inputs, int outputs) {
 std::string read_setup(const Frame& frame, Mapped* mapped) {
   if (frame.bytes.size() < sizeof(CpuSetup) || frame.fds.size() != 3) return "a short set-up frame";
   std::memcpy(&mapped->setup, frame.bytes.data(), sizeof(CpuSetup));
-  const std::size_t count =
-      static_cast<std::size_t>(mapped->setup.tensors + mapped->setup.has_workspace);
+  const CpuSetup& setup = mapped->setup;
+  if (setup.tensors < 1 || setup.sets < 1) return "an empty set-up frame";
+  const std::size_t tensors = static_cast<std::size_t>(setup.tensors);
+  const std::size_t sets = static_cast<std::size_t>(setup.sets);
+  const std::size_t count = tensors * sets + (setup.has_workspace != 0 ? 1 : 0);
   const std::size_t slots_end = sizeof(CpuSetup) + count * sizeof(CpuSlot);
   if (frame.bytes.size() < slots_end) return "a short set-up frame";
   mapped->slots.resize(count);
@@ -75,13 +81,16 @@ std::string read_setup(const Frame& frame, Mapped* mapped) {
     if (at == nullptr && slot.bytes > 0) return "a tensor cannot be mapped: not enough memory";
     mapped->addresses.push_back(at);
   }
-  if (mapped->setup.has_workspace == 0) mapped->addresses.push_back(nullptr);
+  if (setup.has_workspace == 0) mapped->addresses.push_back(nullptr);
+  for (std::size_t set = 0; set < sets; ++set) {
+    const auto first = mapped->addresses.begin() + static_cast<std::ptrdiff_t>(set * tensors);
+    mapped->arguments.emplace_back(first, first + static_cast<std::ptrdiff_t>(tensors));
+    mapped->arguments.back().push_back(mapped->addresses.back());
+  }
   return "";
 }
 
 using Entry = void (*)(const void* arguments);
-
-void call(Entry entry, const Mapped& mapped) { entry(mapped.addresses.data()); }
 
 Entry load(const Mapped& mapped, std::string* problem) {
   mapped.status->phase = CpuStatus::kLoading;
@@ -96,11 +105,14 @@ Entry load(const Mapped& mapped, std::string* problem) {
 }
 
 CpuDone run_calls(Entry entry, const Mapped& mapped, const CpuCall& order) {
-  for (int i = 0; i < order.warmup; ++i) call(entry, mapped);
   CpuDone done;
   const std::int64_t cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
   const std::int64_t start = now_ns(CLOCK_MONOTONIC);
-  for (int i = 0; i < order.calls; ++i) call(entry, mapped);
+  for (std::int32_t i = 0; i < order.repeats; ++i) {
+    for (std::int32_t set = 0; set < order.sets; ++set) {
+      entry(mapped.arguments[static_cast<std::size_t>(order.first + set)].data());
+    }
+  }
   done.elapsed_ns = now_ns(CLOCK_MONOTONIC) - start;
   done.cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   return done;
@@ -129,7 +141,9 @@ int cpu_worker(int, char**) {
   Mapped mapped;
   std::string problem = read_setup(frame, &mapped);
   frame.fds.clear();  // the files cannot be mapped another way from here on
-  if (problem.empty()) problem = enter_cpu_sandbox(mapped.status, mapped.setup.address_space);
+  if (problem.empty()) {
+    problem = enter_cpu_sandbox(mapped.status, mapped.object, mapped.setup.address_space);
+  }
   Entry entry = nullptr;
   if (problem.empty()) entry = load(mapped, &problem);
   if (!report(channel, problem, mapped)) return 1;
@@ -139,6 +153,7 @@ int cpu_worker(int, char**) {
     CpuCall order;
     if (frame.bytes.size() != sizeof order) return 1;
     std::memcpy(&order, frame.bytes.data(), sizeof order);
+    if (order.first < 0 || order.sets < 0 || order.sets > mapped.setup.sets - order.first) return 1;
     mapped.status->phase = CpuStatus::kCalling;
     const CpuDone done = run_calls(entry, mapped, order);
     if (channel.send(bytes_of(done)) != ChannelState::kOk) return 0;

@@ -82,8 +82,8 @@ class ModelNew(Model):
         if len(given) != len(_KP_INPUTS):
             raise ValueError(f"this kernel takes {len(_KP_INPUTS)} tensors, {len(given)} were given")
         tensors = [_kp_fit(t, *about) for t, about in zip(given, _KP_INPUTS)]
-        tensors += [_kp_fit(t, *about) for t, about in zip(self._kp_state(), _KP_STATE)]
         device = tensors[0].device if tensors else _kp_torch.device("cuda")
+        tensors += [_kp_fit(t.to(device), *about) for t, about in zip(self._kp_state(), _KP_STATE)]
         with _kp_torch.cuda.device(device):
             outputs = [
                 _kp_torch.empty(shape, dtype=dtype, device=device)
@@ -100,17 +100,26 @@ class ModelNew(Model):
         places = self.__dict__.get("_kp_places")
         if places is None:
             places = self.__dict__["_kp_places"] = self._kp_find_state()
-        return [getattr(owner, name) for owner, name in places]
+        return [holder[key] for holder, key in places]
 
-    # Where the parameters and buffers live that the kernel reads, by their names in the module.
+    # Where the tensors live that the kernel reads, by their names in the module.
     def _kp_find_state(self):
-        owners = {}
-        for prefix, owner in self.named_modules():
-            for name in [*owner._parameters, *owner._buffers]:
-                owners[f"{prefix}.{name}" if prefix else name] = (owner, name)
         found = {}
-        for label, place in owners.items():
-            found.setdefault("".join(c if c.isalnum() else "_" for c in label), place)
+
+        def add(label, holder, key, depth=3):
+            value = holder[key]
+            if isinstance(value, _kp_torch.Tensor):
+                name = "".join(c if c.isalnum() else "_" for c in label)
+                found.setdefault(name, (holder, key))
+            elif depth > 0 and isinstance(value, (dict, list, tuple)):
+                for part in value if isinstance(value, dict) else range(len(value)):
+                    add(f"{label}.{part}", value, part, depth - 1)
+
+        for prefix, owner in self.named_modules():
+            for holder in (owner._parameters, owner._buffers, vars(owner)):
+                for key in list(holder):
+                    if holder is not vars(owner) or key[:1] != "_":
+                        add(f"{prefix}.{key}" if prefix else key, holder, key)
         missing = [name for name, _, _ in _KP_STATE if name not in found]
         if missing:
             raise ValueError("the module has no " + ", ".join(missing))

@@ -48,9 +48,12 @@ void serve(WorkerChannel* channel, const CudaDriver& cu, CUdevice device,
   if (!layout) return channel->answer_error("the layout cannot be read");
   const Result<ScratchMapping> scratch = ScratchMapping::make(cu, device, *layout);
   if (!scratch) return channel->answer_error(scratch.error());
-  if (!enter_capture_sandbox()) return channel->answer_error("seccomp is not to be had here");
+  const std::string object = command.text("shared_object");
+  const Result<void> confined = enter_capture_sandbox(object);
+  if (!confined) return channel->answer_error(confined.error());
+  const int threads = own_threads();
 
-  void* library = ::dlopen(command.text("shared_object").c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return channel->answer_error(std::string("cannot load: ") + ::dlerror());
   const auto launch = reinterpret_cast<Guarded>(::dlsym(library, "kp_guarded"));
   if (launch == nullptr) return channel->answer_error("the object has no entry point", "entry");
@@ -61,6 +64,10 @@ void serve(WorkerChannel* channel, const CudaDriver& cu, CUdevice device,
   if (!layout->has_workspace) args.push_back(0);
 
   const Captured captured = capture(cu, launch, args);
+  if (own_threads() > threads) {
+    return channel->answer_error("launch left a thread running; all work must be in the launches",
+                                 "thread");
+  }
   if (captured.status == 1) {
     return channel->answer_error("launch threw: " + captured.message, "exception");
   }

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the capture process gives up once its CUDA context stands and before it loads a candidate's
-// host code: new processes and programs, internet sockets, creating or truncating files, other
-// processes' memory. Holds for root; cannot be undone. Refused calls end the process with status
-// kRefusedStatus and a line on standard error that names the call.
+// host code: new processes and programs, sockets, making or changing files, files outside the
+// system's and the candidate's own, shared memory, other processes and their memory, signals, the
+// kernel's side doors (io_uring, bpf, perf events, namespaces, mounts). Holds for root and for all
+// threads; cannot be undone. Refused calls end the process with status kRefusedStatus and a line on
+// standard error that names the rule ("fork", "file-write", "signal" ...).
 #pragma once
+
+#include <string>
+
+#include "base/error.h"
 
 namespace kernelpro {
 
 inline constexpr int kRefusedStatus = 77;
 
-// Returns false when the kernel has no seccomp. Call once.
-bool enter_capture_sandbox();
+// `object`: the candidate's shared object; its folder stays readable. Call once. Fails when the
+// kernel has no seccomp.
+Result<void> enter_capture_sandbox(const std::string& object);
+
+// Threads of this process, for telling whether a candidate leaves some behind. CUDA's own, which
+// it may start at any time and names so, are not counted.
+int own_threads();
 
 }  // namespace kernelpro

@@ -162,6 +162,17 @@ class Exporter {
         value.memSyncDomain != CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT) {
       return "a memory synchronisation domain";
     }
+#if CUDA_VERSION >= 12080
+    if (get(CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION) &&
+        value.preferredClusterDim.x * value.preferredClusterDim.y * value.preferredClusterDim.z >
+            1) {
+      return "a preferred cluster size";
+    }
+#endif
+    if (get(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) &&
+        value.deviceUpdatableKernelNode.deviceUpdatable != 0) {
+      return "a node that device code can update";
+    }
     return "";
   }
 

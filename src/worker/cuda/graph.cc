@@ -3,6 +3,7 @@
 
 #if KERNELPRO_HAVE_CUDA
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -239,6 +240,15 @@ Result<ReplayGraph> ReplayGraph::build(const CudaDriver& cu, const std::string& 
   cu.GraphDestroy(graph);
   if (!filled) return tl::unexpected<Error>(filled.error());
   if (result != CUDA_SUCCESS) return misfit("the graph: " + cuda_error_text(result));
+  for (const PlanNode& node : plan.nodes) {
+    CUfunction f = nullptr;
+    int bytes = 0;
+    if (node.kind == PlanNode::Kind::kKernel &&
+        cu.ModuleGetFunction(&f, replay.module_, node.function.c_str()) == CUDA_SUCCESS &&
+        cu.FuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f) == CUDA_SUCCESS) {
+      replay.local_bytes_ = std::max(replay.local_bytes_, bytes);
+    }
+  }
   return replay;
 }
 
@@ -260,6 +270,7 @@ ReplayGraph& ReplayGraph::operator=(ReplayGraph&& other) noexcept {
   std::swap(cu_, other.cu_);
   std::swap(module_, other.module_);
   std::swap(exec_, other.exec_);
+  std::swap(local_bytes_, other.local_bytes_);
   return *this;
 }
 

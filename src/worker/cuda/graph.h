@@ -27,12 +27,18 @@ class ReplayGraph {
   // Blocks of this node's kernel that one multiprocessor holds at once; 0 when it cannot be told.
   int resident_blocks(const PlanNode& node) const;
 
+  // Local memory that a thread of the hungriest kernel has, in bytes.
+  int local_bytes() const { return local_bytes_; }
+
+  // Everything that a first launch would do is done: the next one only launches.
+  CUresult upload(CUstream stream) const { return cu_->GraphUpload(exec_, stream); }
   CUresult launch(CUstream stream) const { return cu_->GraphLaunch(exec_, stream); }
 
  private:
   const CudaDriver* cu_ = nullptr;
   CUmodule module_ = nullptr;
   CUgraphExec exec_ = nullptr;
+  int local_bytes_ = 0;
 };
 
 }  // namespace kernelpro

@@ -81,6 +81,10 @@ extern "C" __global__ void poison(unsigned* words, u64 key, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) words[i] = poison_word(key, i);
 }
 
+extern "C" __global__ void poison_range(unsigned* words, u64 key, u64 from, u64 to) {
+  for (u64 i = from + first_index(); i < to; i += stride()) words[i] = poison_word(key, i);
+}
+
 // Results are zero before a kernel adds to them; the smallest index is kept as the largest of its
 // complement.
 struct Found {
@@ -142,7 +146,8 @@ struct Summary {
 
 // Expected results of floating outputs are doubles when `wide`, else the output's own type.
 __device__ inline double expected_value(const void* expected, int dtype, int wide, u64 i) {
-  return wide ? static_cast<const double*>(expected)[i] : as_double(load_bits(expected, dtype, i), dtype);
+  return wide ? static_cast<const double*>(expected)[i]
+              : as_double(load_bits(expected, dtype, i), dtype);
 }
 
 extern "C" __global__ void summarize(const void* expected, int dtype, int wide, u64 count,
@@ -267,6 +272,18 @@ extern "C" __global__ void mark_bad(const void* out, const void* expected, RuleS
     marks[i] = judged.ok ? 0 : 1;
     got_out[i] = judged.got;
     expected_out[i] = expected_value(expected, rule.dtype, rule.wide, first + i);
+  }
+}
+
+// Another value near each one, so that sets differ in parameters too: by a factor of 1 +- 1/64.
+extern "C" __global__ void vary(void* data, int dtype, u64 key, u64 count) {
+  for (u64 i = first_index(); i < count; i += stride()) {
+    const float u = static_cast<float>(kp::mix64(key + i) >> 40) * 5.9604644775390625e-8f;
+    const float value =
+        static_cast<float>(as_double(load_bits(data, dtype, i), dtype)) * (1 + (u - 0.5f) / 32);
+    if (dtype == 0) static_cast<float*>(data)[i] = value;
+    if (dtype == 1) static_cast<unsigned short*>(data)[i] = kp::to_half(value);
+    if (dtype == 2) static_cast<unsigned short*>(data)[i] = kp::to_bfloat16(value);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #if KERNELPRO_HAVE_CUDA
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -73,6 +74,14 @@ Result<void> AddressRange::map(CUdevice device, std::uint64_t address, std::uint
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   KP_CUDA_TRY(cu_->MemSetAccess(address, bytes, &access, 1));
   return {};
+}
+
+void AddressRange::unmap(std::uint64_t address) {
+  const auto found = std::find_if(mappings_.begin(), mappings_.end(),
+                                  [&](const Mapping& m) { return m.address == address; });
+  if (found == mappings_.end()) return;
+  cu_->MemUnmap(found->address, found->bytes);
+  mappings_.erase(found);
 }
 
 void AddressRange::unmap_all() {

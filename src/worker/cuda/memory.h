@@ -36,6 +36,8 @@ class AddressRange {
   // Maps physical memory read-write at `address`.
   Result<void> map(CUdevice device, std::uint64_t address, std::uint64_t bytes,
                    CUmemGenericAllocationHandle memory);
+  // Undoes the mapping that starts at `address`, if there is one.
+  void unmap(std::uint64_t address);
   void unmap_all();
 
  private:

@@ -30,8 +30,10 @@ void WorkerChannel::answer_error(const std::string& text, const std::string& rul
   channel_.send(dump_json(json), {}, 60.0);
 }
 
-void WorkerChannel::answer_error(const Error& error) {
-  channel_.send(dump_json({{"error", error.message}, {"next", error.next}}), {}, 60.0);
+void WorkerChannel::answer_error(const Error& error, const std::string& rule) {
+  Json json = {{"error", error.message}, {"next", error.next}};
+  if (!rule.empty()) json["rule"] = rule;
+  channel_.send(dump_json(json), {}, 60.0);
 }
 
 }  // namespace kernelpro

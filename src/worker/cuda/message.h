@@ -29,7 +29,7 @@ class WorkerChannel {
   std::optional<WorkerCommand> next();
   void answer(Json json, const std::vector<int>& fds = {});
   void answer_error(const std::string& text, const std::string& rule = "");
-  void answer_error(const Error& error);
+  void answer_error(const Error& error, const std::string& rule = "");
 
  private:
   Channel channel_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "core/protocol.h"
 #include "worker/cuda/graph.h"
@@ -18,6 +19,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
+constexpr std::int64_t kMostSets = 64;
 
 class Worker {
  public:
@@ -30,6 +32,10 @@ class Worker {
     flush_bytes_ = std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(l2));
     shared_bytes_ = static_cast<unsigned>(
         context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+    resident_threads_ = static_cast<unsigned>(
+        context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
+    // No part of L2 may be set aside to outlive a flush. (Not every GPU has the notion.)
+    static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
     KP_CUDA_TRY(cu_.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
     KP_CUDA_TRY(cu_.EventCreate(&begin_, CU_EVENT_DEFAULT));
     KP_CUDA_TRY(cu_.EventCreate(&end_, CU_EVENT_DEFAULT));
@@ -42,9 +48,8 @@ class Worker {
   void serve(WorkerCommand& command) {
     using Handler = Result<Json> (Worker::*)(WorkerCommand&);
     static const std::map<std::string, Handler> handlers = {
-        {"open", &Worker::open},   {"memory", &Worker::memory}, {"load", &Worker::load},
-        {"bind", &Worker::bind},   {"run", &Worker::run},       {"time", &Worker::time},
-        {"hello", &Worker::hello},
+        {"hello", &Worker::hello}, {"open", &Worker::open}, {"memory", &Worker::memory},
+        {"load", &Worker::load},   {"run", &Worker::run},   {"time", &Worker::time},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
@@ -57,58 +62,119 @@ class Worker {
   }
 
  private:
+  using Memory = std::shared_ptr<PhysicalMemory>;
   struct Subject {
     std::string cubin;
     LaunchPlan plan;
     ReplayGraph graph;
   };
+  struct OpenCase {
+    AddressLayout layout;
+    std::vector<std::vector<Memory>> sets;  // by set, by slot
+    std::map<std::string, Subject> subjects;
+  };
 
   Result<Json> hello(WorkerCommand&) { return Json::object(); }
 
   Result<Json> open(WorkerCommand& command) {
-    const auto layout = layout_from_json(dump_json(JsonReader(command.json).object("layout")));
-    if (!layout) return fail(ErrorKind::kInternal, "the layout cannot be read", "");
-    subjects_.clear();
+    cases_.clear();
     range_ = AddressRange();
-    sets_.clear();
-    layout_ = *layout;
-    Result<AddressRange> range = AddressRange::reserve(cu_, layout_.base, layout_.reserve_bytes);
+    bound_.clear();
+    bound_case_ = nullptr;
+    std::uint64_t base = 0, bytes = 0;
+    for (const Json& item : JsonReader(command.json).array("cases")) {
+      const JsonReader r(item);
+      const auto layout = layout_from_json(dump_json(r.object("layout")));
+      if (!layout || (base != 0 && layout->base != base)) {
+        return fail(ErrorKind::kInternal, "the layout cannot be read", "");
+      }
+      base = layout->base;
+      bytes = std::max(bytes, layout->reserve_bytes);
+      OpenCase& opened = cases_[r.text("case")];
+      opened.layout = *layout;
+      opened.sets.resize(
+          static_cast<std::size_t>(std::clamp<std::int64_t>(r.integer("sets"), 1, kMostSets)));
+      for (auto& set : opened.sets) set.resize(layout->slots.size());
+    }
+    if (cases_.empty()) return fail(ErrorKind::kInternal, "no case is named", "");
+    Result<AddressRange> range = AddressRange::reserve(cu_, base, bytes);
     if (!range) return tl::unexpected<Error>(range.error());
     range_ = std::move(*range);
     return Json::object();
   }
 
-  // The descriptors of one set's slots, in order of sets.
+  Result<OpenCase*> case_of(const WorkerCommand& command) {
+    const auto it = cases_.find(command.text("case"));
+    if (it == cases_.end()) return fail(ErrorKind::kInternal, "no such case", "");
+    return &it->second;
+  }
+
   Result<Json> memory(WorkerCommand& command) {
-    if (command.fds.size() != layout_.slots.size()) {
+    const Result<OpenCase*> c = case_of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    const auto set = static_cast<std::size_t>(command.natural("set"));
+    const Json& slots = JsonReader(command.json).array("slots");
+    if (set >= (*c)->sets.size() || command.fds.size() != slots.size()) {
       return fail(ErrorKind::kInternal, "descriptors and slots differ in number", "");
     }
-    std::vector<PhysicalMemory> set;
-    for (std::size_t i = 0; i < command.fds.size(); ++i) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const auto slot = slots[i].is_number_unsigned() ? slots[i].get<std::size_t>() : SIZE_MAX;
+      if (slot >= (*c)->layout.slots.size()) return fail(ErrorKind::kInternal, "no such slot", "");
       Result<PhysicalMemory> memory =
-          PhysicalMemory::import(cu_, command.fds[i].get(), layout_.slots[i].mapping_bytes);
+          PhysicalMemory::import(cu_, command.fds[i].get(), (*c)->layout.slots[slot].mapping_bytes);
       if (!memory) return tl::unexpected<Error>(memory.error());
-      set.push_back(std::move(*memory));
+      (*c)->sets[set][slot] = std::make_shared<PhysicalMemory>(std::move(*memory));
     }
-    sets_.push_back(std::move(set));
     return Json::object();
   }
 
-  // Takes a subject in, or loads it anew: a fresh module has fresh globals.
-  Result<Json> load(WorkerCommand& command) {
-    Subject& subject = subjects_[command.text("subject")];
-    if (!command.text("cubin").empty()) {
-      Result<std::string> cubin = read_file(command.text("cubin"));
-      if (!cubin) return tl::unexpected<Error>(cubin.error());
-      const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
-      if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
-      subject.cubin = std::move(*cubin);
-      subject.plan = *plan;
+  // Puts a set's memory behind the case's addresses; only what differs is mapped anew.
+  Result<void> bind(const OpenCase& c, std::int64_t set) {
+    if (set < 0 || set >= static_cast<std::int64_t>(c.sets.size())) {
+      return fail(ErrorKind::kInternal, "no such set", "");
     }
-    subject.graph = ReplayGraph();
-    Result<ReplayGraph> graph = ReplayGraph::build(cu_, subject.cubin, subject.plan, layout_);
+    if (bound_case_ != &c) {
+      range_.unmap_all();
+      bound_.assign(c.layout.slots.size(), nullptr);
+      bound_case_ = &c;
+    }
+    for (std::size_t i = 0; i < c.layout.slots.size(); ++i) {
+      const Memory& own = c.sets[static_cast<std::size_t>(set)][i];
+      const Memory& memory = own ? own : c.sets[0][i];
+      if (!memory) return fail(ErrorKind::kInternal, "a slot has no memory", "");
+      if (bound_[i] == memory.get()) continue;
+      const AddressLayout::Slot& slot = c.layout.slots[i];
+      if (bound_[i] != nullptr) range_.unmap(slot.mapping);
+      bound_[i] = nullptr;
+      KP_TRY(range_.map(context_.device(), slot.mapping, slot.mapping_bytes, memory->handle()));
+      bound_[i] = memory.get();
+    }
+    return {};
+  }
+
+  // A fresh module has fresh globals.
+  Result<void> reload(const OpenCase& c, Subject* subject) {
+    subject->graph = ReplayGraph();
+    Result<ReplayGraph> graph = ReplayGraph::build(cu_, subject->cubin, subject->plan, c.layout);
     if (!graph) return tl::unexpected<Error>(graph.error());
-    subject.graph = std::move(*graph);
+    subject->graph = std::move(*graph);
+    KP_CUDA_TRY(subject->graph.upload(stream_));
+    return {};
+  }
+
+  Result<Json> load(WorkerCommand& command) {
+    const Result<OpenCase*> c = case_of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    // The driver wants memory behind the addresses of copies and memsets when it builds a graph.
+    if (bound_case_ != *c) KP_TRY(bind(**c, 0));
+    Subject& subject = (*c)->subjects[command.text("subject")];
+    Result<std::string> cubin = read_file(command.text("cubin"));
+    if (!cubin) return tl::unexpected<Error>(cubin.error());
+    const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
+    if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
+    subject.cubin = std::move(*cubin);
+    subject.plan = *plan;
+    KP_TRY(reload(**c, &subject));
     return launch_facts(subject);
   }
 
@@ -133,32 +199,41 @@ class Worker {
     return Json{{"facts", facts}};
   }
 
-  Result<Json> bind(WorkerCommand& command) {
-    const auto set = static_cast<std::size_t>(command.natural("set"));
-    if (set >= sets_.size()) return fail(ErrorKind::kInternal, "no such set", "");
-    range_.unmap_all();
-    for (std::size_t i = 0; i < layout_.slots.size(); ++i) {
-      KP_TRY(range_.map(context_.device(), layout_.slots[i].mapping, layout_.slots[i].mapping_bytes,
-                        sets_[set][i].handle()));
-    }
-    return Json::object();
-  }
-
-  Result<const Subject*> find(const std::string& name) {
-    const auto it = subjects_.find(name);
-    if (it == subjects_.end()) return fail(ErrorKind::kInternal, "no subject " + name, "");
+  static Result<Subject*> find(OpenCase* c, const std::string& name) {
+    const auto it = c->subjects.find(name);
+    if (it == c->subjects.end()) return fail(ErrorKind::kInternal, "no subject " + name, "");
     return &it->second;
   }
 
+  // Shared and local memory keep what the last kernel left in them: noise goes there.
+  Result<void> scrub(const Subject& subject, std::uint64_t key) {
+    const auto multiprocessors = static_cast<unsigned>(kernels_->multiprocessors());
+    const CUdeviceptr sink = flush_ + flush_bytes_;
+    KP_CUDA_TRY(kernels_->run_on(stream_, "scrub_shared", multiprocessors, 1024u, shared_bytes_,
+                                 key, shared_bytes_ / 4, sink));
+    const int local = subject.graph.local_bytes();
+    if (local == 0) return {};
+    const char* kernel = local <= 1024   ? "scrub_local_1k"
+                         : local <= 8192 ? "scrub_local_8k"
+                                         : "scrub_local_64k";
+    KP_CUDA_TRY(kernels_->run_on(stream_, kernel, multiprocessors * (resident_threads_ / 256), 256u,
+                                 0u, key, sink));
+    return {};
+  }
+
   Result<Json> run(WorkerCommand& command) {
-    const Result<const Subject*> subject = find(command.text("subject"));
+    const Result<OpenCase*> c = case_of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    const Result<Subject*> subject = find(*c, command.text("subject"));
     if (!subject) return tl::unexpected<Error>(subject.error());
-    KP_CUDA_TRY(kernels_->run_on(stream_, "scrub_shared",
-                                 static_cast<unsigned>(kernels_->multiprocessors()), 1024u,
-                                 shared_bytes_, std::uint64_t{command.natural("key")},
-                                 shared_bytes_ / 4, flush_ + flush_bytes_));
-    KP_CUDA_TRY((*subject)->graph.launch(stream_));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    for (const Json& item : JsonReader(command.json).array("steps")) {
+      const JsonReader step(item);
+      KP_TRY(bind(**c, step.integer("set", -1)));
+      KP_TRY(reload(**c, *subject));
+      KP_TRY(scrub(**subject, step.natural("key")));
+      KP_CUDA_TRY((*subject)->graph.launch(stream_));
+      KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    }
     return Json::object();
   }
 
@@ -177,31 +252,39 @@ class Worker {
     return static_cast<double>(ms) * 1e3;
   }
 
-  // `count` turns; each turn times every named subject once, in an order that alternates.
   Result<Json> time(WorkerCommand& command) {
-    std::vector<const Subject*> subjects;
-    std::vector<std::string> names;
-    for (const Json& name : JsonReader(command.json).array("subjects")) {
-      if (!name.is_string()) return fail(ErrorKind::kInternal, "a subject has no name", "");
-      names.push_back(name.get<std::string>());
-      const Result<const Subject*> subject = find(names.back());
+    const Result<OpenCase*> c = case_of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    const JsonReader r(command.json);
+    const std::uint64_t key = command.natural("key");
+    static_cast<void>(cu_.CtxResetPersistingL2Cache());
+    for (const Json& name : r.array("reload")) {
+      const Result<Subject*> subject = find(*c, name.is_string() ? name.get<std::string>() : "");
       if (!subject) return tl::unexpected<Error>(subject.error());
-      subjects.push_back(*subject);
+      KP_TRY(reload(**c, *subject));
+      KP_TRY(scrub(**subject, key));
     }
-    std::vector<std::vector<double>> times(subjects.size());
-    const std::int64_t count = std::clamp<std::int64_t>(command.integer("count"), 1, 100'000);
-    for (std::int64_t turn = 0; turn < count; ++turn) {
-      for (std::size_t k = 0; k < subjects.size(); ++k) {
-        const std::size_t which =
-            (k + static_cast<std::size_t>(turn + command.integer("turn"))) % subjects.size();
-        Result<double> us = timed(*subjects[which]);
+    const std::uint64_t words = flush_bytes_ / 4;
+    KP_CUDA_TRY(kernels_->run_on(stream_, "poison", kernels_->blocks_for(words), 256u, 0u, flush_,
+                                 key, words));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    Json times = Json::array();
+    for (const Json& item : r.array("steps")) {
+      const JsonReader step(item);
+      const Result<Subject*> subject = find(*c, step.text("subject"));
+      if (!subject) return tl::unexpected<Error>(subject.error());
+      KP_TRY(bind(**c, step.integer("set", -1)));
+      if (step.flag("timed")) {
+        const Result<double> us = timed(**subject);
         if (!us) return tl::unexpected<Error>(us.error());
-        times[which].push_back(*us);
+        times.push_back(*us);
+      } else {
+        KP_CUDA_TRY((*subject)->graph.launch(stream_));
+        KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+        times.push_back(nullptr);
       }
     }
-    Json json = Json::object();
-    for (std::size_t k = 0; k < names.size(); ++k) json["times"][names[k]] = times[k];
-    return json;
+    return Json{{"times", times}};
   }
 
   WorkerChannel* channel_;
@@ -213,10 +296,11 @@ class Worker {
   CUdeviceptr flush_ = 0;
   std::uint64_t flush_bytes_ = 0;
   unsigned shared_bytes_ = 0;
-  AddressLayout layout_;
-  std::vector<std::vector<PhysicalMemory>> sets_;
+  unsigned resident_threads_ = 0;
+  std::map<std::string, OpenCase> cases_;  // its memory goes after the range that maps it
   AddressRange range_;
-  std::map<std::string, Subject> subjects_;
+  const OpenCase* bound_case_ = nullptr;
+  std::vector<const PhysicalMemory*> bound_;  // by slot, what is mapped
 };
 
 }  // namespace

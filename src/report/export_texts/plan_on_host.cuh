@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the launches below are written: KP_LAUNCH(kernel, grid, block, dynamic shared memory,
 // arguments...), KP_LAUNCH_CLUSTER (with cluster dimensions) and KP_MEMSET (address, byte, bytes),
 // run in this order. `arg::x + n` is the address of element n.
@@ -98,10 +99,10 @@ bool add(Step step) {
 
 #define KP_JOIN2(a, b) a##b
 #define KP_JOIN(a, b) KP_JOIN2(a, b)
-#define KP_STEP(id, call)                                                            \
+#define KP_STEP(id, call)                                                                 \
   static cudaError_t KP_JOIN(kp_step_, id)(const Args& kp_args, cudaStream_t kp_stream) { \
-    return call;                                                                     \
-  }                                                                                  \
+    return call;                                                                          \
+  }                                                                                       \
   static const bool KP_JOIN(kp_added_, id) = kp::add(KP_JOIN(kp_step_, id));
 #define KP_LAUNCH_CLUSTER(kernel, grid, block, shared, cluster, ...)                          \
   KP_STEP(__LINE__, kp::launch_step(kp_args, kp_stream, kernel, grid, block, shared, cluster, \

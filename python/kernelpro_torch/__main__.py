@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python .../kernelpro_torch ROLE [ARGUMENTS]: started by kernelpro, never by a person."""
+
+import os
+import sys
+
+# Started by its path: its own folder must not shadow other modules.
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def main(role, arguments):
+    from kernelpro_torch.channel import Channel
+
+    channel = Channel()
+    if role == "reference":
+        from kernelpro_torch import reference
+
+        reference.serve(channel, *arguments)
+    elif role == "candidate":
+        from kernelpro_torch import candidate
+
+        candidate.serve(channel, *arguments)
+    elif role == "baseline":
+        from kernelpro_torch import baseline
+
+        baseline.serve(channel, *arguments)
+    else:
+        sys.exit(f"unknown role {role!r}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

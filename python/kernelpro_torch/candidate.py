@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The role "candidate": runs PyTorch candidates on the judge's buffers and times them.
+
+The commands are those of the native worker (src/core/protocol.h). This process runs the candidate's
+code, so nothing here is believed: it holds inputs and outputs, never an expected result, its times
+are checked against the supervisor's clock, and all of its verdicts count as the candidate's own.
+What it adds are checks that only this side can make, each refused by name:
+
+    compile         the file cannot be imported or does not define ModelNew
+    not-a-tensor    a result that is no plain tensor: it may be computed when it is read
+    output-shape, output-type, output-device
+    stream-escape   work that the current stream does not wait for
+    patched-torch   a mode that changes what torch's own functions do is left on
+"""
+
+import contextlib
+import sys
+
+import torch
+
+from . import buffers as memory
+from . import devices, tree
+from .channel import Refusal
+from .module_file import ModuleFile, seed_everything
+from .subject import Subject, first_causes, outputs_of
+
+_SETTLE_US = 200.0  # work that goes on so long after its stream is done
+_RELOAD_SECONDS = 0.3  # what loading anew and its first call may cost
+_SPARE = 2 << 30
+_LATE_US = 3000.0  # the inputs of an audited call come so late: longer than a module's submission
+
+
+class TaskSide:
+    """What the task says of one case: the nest of arguments, the tensors, constructor arguments.
+    A task without a module calls forward(inputs..., parameters...) of ModelNew()."""
+
+    def __init__(self, tensors, source, path, dims):
+        by_role = {"input": [], "parameter": [], "output": []}
+        for index, tensor in enumerate(tensors):
+            item = {**tensor, "index": index, "torch_dtype": memory.DTYPES[tensor["dtype"]]}
+            by_role[tensor["role"]].append(item)
+        self.inputs, self.states = by_role["input"], by_role["parameter"]
+        self.outputs = by_role["output"]
+        self.recast = False  # the contract gives tensors other types than the file does
+        self.file = None
+        if not source:
+            self.inputs, self.states = self.inputs + self.states, []
+            self.arguments = [tree.Leaf(i) for i in range(len(self.inputs))]
+            return
+        self.file = ModuleFile(source, path, dims)
+        self.arguments, given = _arguments(self.file)
+        if len(given) != len(self.inputs):
+            raise Refusal("the task's inputs are not those of its module", "environment",
+                          "run again; report this with the task")
+        self.recast = any(t.dtype != i["torch_dtype"] for t, i in zip(given, self.inputs))
+
+    def init_inputs(self, prepare):
+        return ([], {}) if self.file is None else self.file.init_inputs(prepare)
+
+
+def _arguments(file):
+    """(the nest of forward's arguments, its tensors), without data where get_inputs() allows."""
+    for place in ("meta", None) if hasattr(torch, "get_default_device") else (None,):
+        seed_everything(0)
+        try:
+            with torch.device(place) if place else contextlib.nullcontext():
+                values = file.inputs()
+        except Refusal:
+            if place is None:
+                raise
+            continue
+        tensors = []
+        template = [tree.flatten(value, "", tensors) for value in values]
+        return template, [tensor for _, tensor in tensors]
+
+
+class OpenCase:
+    def __init__(self, values):
+        layout = values["layout"]
+        self.slots = layout["slots"]
+        self.tensors = values["tensors"]
+        self.dims = values.get("dims") or {}
+        self.sets = [{} for _ in range(values["sets"])]  # slot -> mapping
+        self._views = {}
+
+    def map(self, number, slot, fd, device):
+        _, _, _, size = self.slots[slot]
+        old = self.sets[number].pop(slot, None)
+        if old is not None:
+            old.close()
+        self.sets[number][slot] = memory.map_memory(fd, size, device.name)
+        self._views.pop((number, slot), None)
+
+    def tensor(self, number, slot):
+        """A tensor of the task over one set's memory; sets share what came for set 0 only."""
+        if slot not in self.sets[number]:
+            number = 0
+        view = self._views.get((number, slot))
+        if view is None:
+            address, _, mapping, _ = self.slots[slot]
+            about = self.tensors[slot]
+            view = self.sets[number][slot].tensor(address - mapping, about["dtype"],
+                                                  about["shape"])
+            self._views[number, slot] = view
+        return view
+
+    def close(self):
+        self._views = {}
+        for number in self.sets:
+            for mapping in number.values():
+                mapping.close()
+        self.sets = []
+
+
+class Candidate:
+    def __init__(self, device):
+        self.device = device
+        self._cases = {}
+        self._tasks = {}  # case -> TaskSide
+        self._subjects = {}  # (case, name) -> Subject
+
+    def handlers(self):
+        return {"hello": lambda command: None, "open": self.open, "memory": self.memory,
+                "load": self.load, "run": self.run, "time": self.time, "loop": self.loop}
+
+    def open(self, command):
+        self._subjects, self._tasks = {}, {}
+        for case in self._cases.values():
+            case.close()
+        self._cases = {each["case"]: OpenCase(each) for each in command.json["cases"]}
+
+    def memory(self, command):
+        case = self._case(command)
+        slots = command.json.get("slots")
+        slots = range(len(case.slots)) if slots is None else slots
+        if len(command.fds) != len(slots):
+            raise Refusal("descriptors and slots differ in number", "environment")
+        for slot, fd in zip(slots, command.fds):
+            # The workspace is for kernels; a PyTorch candidate allocates its own.
+            if slot < len(case.tensors):
+                case.map(command.json["set"], slot, fd, self.device)
+
+    def load(self, command):
+        name = command.json["case"]
+        case = self._case(command)
+        if name not in self._tasks:
+            self._tasks[name] = TaskSide(case.tensors, command.get("task_source", ""),
+                                         command.get("task_path", ""), case.dims)
+        self._subjects.pop((name, command.json["subject"]), None)
+        subject = Subject(command.json["module"], self._tasks[name], self.device,
+                          command.get("precision", "fp32"), command.get("policy", "contract"))
+        subject.cheap = subject.load_seconds < _RELOAD_SECONDS
+        subject.measured = False
+        subject.checks = 0
+        self._subjects[name, command.json["subject"]] = subject
+        return {"facts": {}, "notes": subject.notes}
+
+    def run(self, command):
+        case, subject = self._case(command), self._subject(command)
+        for step in command.json["steps"]:
+            self._reload(subject)
+            subject.checks += 1
+            self._guarded(subject, self._check, case, subject, step["set"], step.get("key", 0),
+                          subject.checks % 2 == 0)
+
+    def time(self, command):
+        case = self._case(command)
+        key = command.get("key", 0)
+        self.device.rewrite_flush(key)
+        for name in command.get("reload", []):
+            self._reload(self._subject(command, name))
+        times = []
+        for step in command.json["steps"]:
+            subject = self._subject(command, step["subject"])
+            us = self._guarded(subject, self._timed, case, subject, step["set"], key)
+            times.append(us if step.get("timed") else None)
+        return {"times": times}
+
+    def loop(self, command):
+        case, subject = self._case(command), self._subject(command)
+        inputs = self._bind(case, subject, command.json["set"])
+
+        def calls():
+            for _ in range(command.json["count"]):
+                subject.call(inputs)
+            self.device.synchronize()
+
+        self._guarded(subject, calls)
+
+    def _case(self, command):
+        case = self._cases.get(command.json.get("case"))
+        if case is None:
+            raise Refusal(f"no case {command.json.get('case')!r} is open", "environment")
+        return case
+
+    def _subject(self, command, name=None):
+        key = command.json["case"], name or command.json["subject"]
+        if key not in self._subjects:
+            raise Refusal(f"no subject {key[1]!r} is loaded", "environment")
+        return self._subjects[key]
+
+    def _reload(self, subject):
+        """Fresh Python state where that is cheap: autotuners and compilers would begin again."""
+        if not subject.measured or not subject.cheap:
+            return
+        self.device.synchronize()
+        subject.load()
+
+    def _bind(self, case, subject, number):
+        task = subject.task
+        subject.bind([case.tensor(number, item["index"]) for item in task.states])
+        return subject.arguments([case.tensor(number, item["index"]) for item in task.inputs])
+
+    def _guarded(self, subject, function, *arguments):
+        """What the candidate raises becomes the answer: it crashed, with this text."""
+        try:
+            return function(*arguments)
+        except Refusal:
+            raise
+        except BaseException as error:
+            raise Refusal(first_causes(error, subject.path)) from None
+
+    def _timed(self, case, subject, number, key):
+        inputs = self._bind(case, subject, number)
+        self.device.enter()
+        self.device.synchronize()
+        self.device.begin(subject.lead.microseconds())
+        begin = devices.now_us()
+        result = subject.call(inputs)
+        self.device.end()
+        outputs = self._take(case, subject, number, result)
+        subject.lead.add(devices.now_us() - begin)
+        us = self.device.between()
+        self.device.settle()
+        self._complete(case, subject, number, outputs)
+        self._scribble(case, subject, number, outputs, key)
+        return us
+
+    def _check(self, case, subject, number, key, audited):
+        inputs = self._bind(case, subject, number)
+        self.device.enter()
+        self.device.synchronize()
+        outputs = [case.tensor(number, item["index"]) for item in subject.task.outputs]
+        if audited and self.device.free_bytes() > _bytes(inputs) + 2 * _bytes(outputs) + _SPARE:
+            self._audit(case, subject, number, key, inputs)
+            self.device.release()
+        begin = devices.now_us()
+        result = subject.call(inputs)
+        outputs = self._take(case, subject, number, result)
+        self.device.settle()
+        if not subject.measured:
+            seconds = subject.load_seconds + (devices.now_us() - begin) / 1e6
+            subject.cheap = subject.cheap and seconds < _RELOAD_SECONDS
+            subject.measured = True
+        self._complete(case, subject, number, outputs)
+        self._scribble(case, subject, number, outputs, key)
+
+    def _audit(self, case, subject, number, key, inputs):
+        """A call whose inputs come late on the current stream, in other memory: work that does not
+        wait for the stream reads zeros or NaN, and work that the stream does not wait for is still
+        going on when the outputs are taken."""
+        shadows = self._late(inputs)
+        result = subject.call(shadows)
+        outputs = self._take(case, subject, number, result)
+        late = self.device.settle()
+        self._complete(case, subject, number, outputs)
+        first = [devices.sample(output) for output in outputs]
+        self._scribble(case, subject, number, outputs, key)
+        del shadows, result, outputs
+        second, third = (self._plainly(case, subject, number, inputs) for _ in range(2))
+        for item, a, b, c in zip(subject.task.outputs, first, second, third):
+            # Where plain calls do not agree either, the judge's comparison will tell.
+            if devices.far_apart(a, b) and not devices.far_apart(b, c):
+                raise Refusal(f"the output {item['name']} is another one when the inputs lie "
+                              "elsewhere and come late on the current stream: work that does not "
+                              "wait for that stream, or a result that was kept", "stream-escape")
+        if late > _SETTLE_US:
+            subject.call(inputs)
+            late = min(late, self.device.settle())
+        if late > _SETTLE_US:
+            raise Refusal(f"the device worked on for {late:.0f} us after the current stream was "
+                          "done: all work must be joined to it", "stream-escape")
+
+    def _plainly(self, case, subject, number, inputs):
+        outputs = self._take(case, subject, number, subject.call(inputs))
+        self.device.settle()
+        return [devices.sample(output) for output in outputs]
+
+    def _late(self, inputs):
+        shadows = [torch.empty_like(t) for t in inputs]
+        for shadow in shadows:
+            shadow.fill_(float("nan") if shadow.dtype.is_floating_point else 0)
+        self.device.synchronize()
+        self.device.busy(_LATE_US)
+        for shadow, t in zip(shadows, inputs):
+            self.device.copy(shadow, t)
+        return shadows
+
+    def _complete(self, case, subject, number, outputs):
+        """What was taken on the stream that counts is what is there in the end."""
+        for item, output in zip(subject.task.outputs, outputs):
+            taken = case.tensor(number, item["index"])
+            comparable = output.is_contiguous() and output.dtype == taken.dtype
+            if comparable and not devices.same_bits(taken, output.detach()):
+                raise Refusal(f"the output {item['name']} was still being written when its stream "
+                              "had passed: work must go to the current stream, or be joined to it",
+                              "stream-escape")
+
+    def _take(self, case, subject, number, result):
+        """Copies the outputs into the judge's buffers, at once and on the stream that counts."""
+        self.device.enter()
+        if _modes() > 0:
+            raise Refusal("a torch function or dispatch mode is left on", "patched-torch")
+        outputs = outputs_of(result, subject, self.device)
+        for item, output in zip(subject.task.outputs, outputs):
+            self.device.copy(case.tensor(number, item["index"]), output.detach())
+        return outputs
+
+    def _scribble(self, case, subject, number, outputs, key):
+        """A result that is kept for a later call must not be right there. Memory that is not the
+        result's alone is left as it is: that of inputs and of the module's state."""
+        held = [case.tensor(number, item["index"])
+                for item in subject.task.inputs + subject.task.states]
+        for output in outputs:
+            address = output.data_ptr()
+            theirs = any(
+                t.data_ptr() <= address < t.data_ptr() + t.numel() * t.element_size() for t in held)
+            if not theirs and not subject.owns(output):
+                self.device.scribble(output.detach(), key)
+
+
+def _bytes(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def _modes():
+    count = 0
+    for name in ("_len_torch_function_stack", "_len_torch_dispatch_stack"):
+        count += getattr(torch._C, name, lambda: 0)()
+    return count
+
+
+_SMALL = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+def get_inputs():
+    return [torch.rand(8)]
+def get_init_inputs():
+    return []
+"""
+
+
+def _warm(device):
+    """What the first load would wait for (the GPU's context, what PyTorch imports when it is first
+    used): this process may have been started ahead of its candidate. None where it fails: the
+    first command tries again and says why."""
+    try:
+        _arguments(ModuleFile(_SMALL))
+        return Candidate(devices.make(device))
+    except Exception:
+        return None
+
+
+def _why_no_gpu():
+    if torch.version.cuda is None:
+        return f"PyTorch {torch.__version__} is built without CUDA"
+    try:
+        torch.cuda.init()
+    except Exception as error:
+        return str(error).strip().splitlines()[0]
+    return "no device is visible"
+
+
+def serve(channel, device="cuda"):
+    sys.dont_write_bytecode = True
+    worker = _warm(device)
+
+    def ready(handler):
+        def handle(command):
+            nonlocal worker
+            if worker is None:
+                if device == "cuda" and not torch.cuda.is_available():
+                    raise Refusal(f"PyTorch finds no GPU here: {_why_no_gpu()}", "environment",
+                                  "`kernelpro doctor` shows what is missing")
+                worker = Candidate(devices.make(device))
+            try:
+                return worker.handlers()[handler](command)
+            except Refusal:
+                raise
+            except Exception as error:  # a GPU that a candidate has ruined
+                raise Refusal(first_causes(error, "candidate")) from None
+
+        return handle
+
+    verbs = ("hello", "open", "memory", "load", "run", "time", "loop")
+    channel.serve({verb: ready(verb) for verb in verbs})

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes expected results from what lies in the judge's buffers, into the judge's buffers."""
+
+import time
+
+import torch
+
+from . import tree
+from .channel import Refusal
+from .describe import TORCH
+from .draw import PRECISIONS
+from .module_file import set_arithmetic_flags, seed_everything, telling
+from .tracing import Trace
+
+# Above these, relative to the larger of the element and the output's root mean square, two
+# computations differ by more than the order of their sums.
+_AGREE = {"float64": 1e-9, "fp32": 1e-4, "fp16": 1e-2, "bf16": 3e-2}
+
+
+def compute(loaded, attached, numerics, twice):
+    """`attached`: inputs, states (tensors in order) and expected (tensor for each output that has a
+    buffer, else None). Gives the members of the answer."""
+    description = loaded.description
+    model = loaded.model()
+    dtype_of = _dtype_rule(numerics, attached.precision)
+    with telling(f"the module cannot be computed in {_said(numerics, attached.precision)}"):
+        try:
+            arguments = _arguments(description, attached, numerics, dtype_of)
+            _bind(loaded, attached, dtype_of)
+            seed = attached.seed if numerics == "kernelbench" else 0
+            results, milliseconds = _timed_call(loaded, model, arguments, numerics, attached, seed)
+            _store(description, attached, results, numerics)
+            del results
+            random = ""
+            if twice:
+                _bind(loaded, attached, dtype_of)
+                arguments = _arguments(description, attached, numerics, dtype_of)
+                random = _differs(loaded, model, arguments, numerics, attached)
+            del arguments
+        finally:
+            loaded.release()
+    return {"milliseconds": milliseconds, "random": random}
+
+
+def _said(numerics, precision):
+    return {"float64": "float64", "strict": "its declared types (strict)",
+            "declared": "its declared types",
+            "kernelbench": f"{precision} as KernelBench does"}[numerics]
+
+
+def _dtype_rule(numerics, precision):
+    """The type that a tensor takes part in, from its declared one; `every`: integers as well."""
+    if numerics == "float64":
+        return lambda t, every=False: torch.float64 if t.is_floating_point() else t.dtype
+    if numerics == "kernelbench":
+        run = PRECISIONS[precision]
+        return lambda t, every=False: run if every or t.is_floating_point() else t.dtype
+    return lambda t, every=False: t.dtype
+
+
+def _arguments(description, attached, numerics, dtype_of):
+    tensors = []
+    for i, tensor in enumerate(attached.inputs):
+        used = tensor.to(dtype_of(tensor, every=numerics == "kernelbench"))
+        if used is tensor and i in description.changed_inputs:
+            used = tensor.clone()  # the buffer is not forward's to change
+        tensors.append(used)
+    return tree.fill(description.arguments, tensors)
+
+
+def _bind(loaded, attached, dtype_of):
+    """Points the module's tensors at the buffers; copies only where it must."""
+    given, outside = loaded.states()
+    for i, (state, buffer) in enumerate(zip(given, attached.states)):
+        used = buffer.to(dtype_of(buffer))
+        if used is buffer and i in loaded.description.changed_states:
+            used = buffer.clone()
+        state.tensor.data = used
+    for state, value in zip(outside, loaded.outside_values()):
+        kind = dtype_of(value)
+        if kind == torch.float32 and attached.half is not None:
+            kind = attached.half
+        state.tensor.data = value.to(device=attached.device, dtype=kind, copy=True)
+
+
+def _set_flags(loaded, numerics, precision):
+    if numerics == "kernelbench":
+        set_arithmetic_flags(loaded.flags)
+    else:
+        set_arithmetic_flags(strict=True, tf32=numerics == "declared" and precision == "tf32")
+
+
+def _call(loaded, model, arguments, numerics, attached, seed):
+    """The outputs' tensors. Code that makes tensors without a type follows the run's."""
+    _set_flags(loaded, numerics, attached.precision)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(_default_dtype(loaded, numerics, attached))
+    try:
+        if numerics == "kernelbench":
+            torch.manual_seed(seed)
+        else:
+            seed_everything(seed)
+        with torch.set_grad_enabled(loaded.description.needs_grad):
+            output = model(*arguments)
+    finally:
+        torch.set_default_dtype(before)
+    tensors = []
+    tree.flatten(output, "out", tensors)
+    return [tensor.detach() for _, tensor in tensors]
+
+
+def _default_dtype(loaded, numerics, attached):
+    if numerics == "float64":
+        return torch.float64
+    if numerics == "kernelbench":
+        return loaded.default_dtype
+    return attached.half or loaded.default_dtype
+
+
+def _timed_call(loaded, model, arguments, numerics, attached, seed):
+    if attached.device == "cuda":
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        results = _call(loaded, model, arguments, numerics, attached, seed)
+        end.record()
+        end.synchronize()
+        return results, begin.elapsed_time(end)
+    start = time.perf_counter()
+    results = _call(loaded, model, arguments, numerics, attached, seed)
+    return results, (time.perf_counter() - start) * 1e3
+
+
+def _store(description, attached, results, numerics):
+    if len(results) != len(description.outputs):
+        raise Refusal(f"forward returned {len(results)} tensors, and {len(description.outputs)} "
+                      "when it was described", "task", "let forward return the same every time")
+    for item, result, expected in zip(description.outputs, results, attached.expected):
+        if list(result.shape) != item.shape:
+            raise Refusal(f"forward returned {item.label} with shape {list(result.shape)}, and "
+                          f"{item.shape} when it was described", "task",
+                          "let the shapes follow from the shapes of the inputs alone")
+        if expected is not None:
+            expected.copy_(result)
+
+
+def _differs(loaded, model, arguments, numerics, attached):
+    """Computes again under another random state; "" when both agree within rounding."""
+    if TORCH >= (1, 13):
+        trace = Trace(model)
+        with trace:
+            results = _call(loaded, model, arguments, numerics, attached, 0x5EED)
+    for item, result, expected in zip(loaded.description.outputs, results, attached.expected):
+        if expected is None:
+            continue
+        if _agree(result, expected, "float64" if numerics == "float64" else item.dtype):
+            continue
+        if not trace.random:
+            return (f"{item.label} differs between two computations on the same inputs, and no "
+                    "random operator was seen: the module keeps state or its sums are unordered")
+        where = ", ".join(f"{name}: {op}" for name, op in list(trace.random.items())[:4])
+        return (f"{item.label} differs between two computations on the same inputs because the "
+                f"module draws random numbers ({where})")
+    return ""
+
+
+def _agree(result, expected, kind):
+    """In pieces: differences of whole outputs would need gigabytes."""
+    first, second = result.reshape(-1), expected.reshape(-1)
+    step = 1 << 26
+    pieces = [slice(at, at + step) for at in range(0, first.numel(), step)]
+    other = [p for p in pieces if not torch.equal(first[p].to(second.dtype), second[p])]
+    if not other or not expected.is_floating_point():
+        return not other
+    squares = sum(float(second[p].double().square().nan_to_num(0, 0, 0).sum()) for p in pieces)
+    scale = (squares / second.numel()) ** 0.5
+    for p in other:
+        a, b = first[p].double(), second[p].double()
+        finite = torch.isfinite(a) & torch.isfinite(b)
+        close = (a - b).abs() <= _AGREE.get(kind, 1e-4) * b.abs().clamp(min=scale)
+        if not bool(torch.where(finite, close, torch.isnan(a) == torch.isnan(b)).all()):
+            return False
+    return True

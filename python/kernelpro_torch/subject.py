@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A candidate's file: its class `ModelNew`, constructed as the reference's `Model` is, and called
+on the judge's buffers."""
+
+import hashlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+import tempfile
+import time
+import traceback
+
+import torch
+
+from . import state, tree
+from .channel import Refusal
+from .devices import Lead
+from .module_file import PARAMETER_SEED, seed_everything, set_arithmetic_flags
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
+_grad = torch.autograd.set_grad_enabled
+_copy = torch.Tensor.copy_
+_loaded = 0
+
+
+class Subject:
+    """`task`: the case's task.TaskSide. Loading runs the candidate's code: all that it raises is a
+    Refusal, with the rule "compile" while the file is imported."""
+
+    def __init__(self, path, task, device, precision, policy):
+        self.path, self.task, self.device = path, task, device
+        self.precision, self.kernelbench = precision, policy == "kernelbench"
+        self._half = _HALF.get(precision) if self.kernelbench or task.recast else None
+        self.notes = []
+        self._needs_grad = False  # until forward fails without
+        self.lead = Lead()
+        self.load_seconds = 0.0
+        self._build_folder()
+        self.load()
+
+    def load(self):
+        """Imports the file anew and constructs: nothing that it kept in Python survives."""
+        begin = time.perf_counter()
+        set_flags(self.precision, self.kernelbench)
+        self._module = self._import()
+        self.model = self._construct()
+        self._states = self._find_states()
+        self._own_memory = self._find_own_memory()
+        self.load_seconds = time.perf_counter() - begin
+
+    def bind(self, values):
+        """Gives the parameters and buffers that the task names these values, where they lie: a
+        candidate may count on that (a CUDA graph of its own does)."""
+        for s, value in zip(self._states, values):
+            if s is not None:
+                _copy(s.tensor.data, value)
+
+    def arguments(self, inputs):
+        """The inputs in the types in which forward gets them."""
+        return [self._like_kernelbench(value, True) for value in inputs]
+
+    def output_type(self, declared):
+        return self._half if self._half and declared.is_floating_point else declared
+
+    def call(self, inputs):
+        """What forward gives, with the inputs in the places of its arguments."""
+        arguments = tree.fill(self.task.arguments, inputs)
+        _grad(self._needs_grad)
+        try:
+            return self.model(*arguments)
+        except RuntimeError as error:
+            if self._needs_grad or "grad" not in str(error):
+                raise
+            self._needs_grad = True
+            _grad(True)
+            return self.model(*arguments)
+        finally:
+            _grad(False)
+
+    def owns(self, tensor):
+        """Does it lie in memory that the module had when it was constructed?"""
+        address = tensor.data_ptr()
+        return any(begin <= address < end for begin, end in self._own_memory)
+
+    def _find_own_memory(self):
+        if not isinstance(self.model, torch.nn.Module):
+            return []
+        given, outside = state.collect(self.model)
+        tensors = [s.tensor for s in given + outside]
+        return [(t.data_ptr(), t.data_ptr() + t.numel() * t.element_size()) for t in tensors]
+
+    def _import(self):
+        global _loaded
+        _loaded += 1
+        name = f"kernelpro_candidate_{_loaded}"
+        spec = importlib.util.spec_from_file_location(name, self.path)
+        module = importlib.util.module_from_spec(spec)
+        if self.kernelbench and self.task.file is not None:
+            # Its harness runs both files in one namespace, and some candidates count on that.
+            known = vars(self.task.file.module).items()
+            module.__dict__.update({k: v for k, v in known if not k.startswith("__")})
+            module.__dict__.pop("ModelNew", None)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException as error:  # SystemExit too
+            raise Refusal(first_causes(error, self.path), "compile") from None
+        if not inspect.isclass(getattr(module, "ModelNew", None)):
+            raise Refusal("the file defines no class ModelNew", "compile",
+                          "define `class ModelNew(nn.Module)` with Model's constructor arguments")
+        return module
+
+    def _construct(self):
+        cast = self._cast
+        positional, named = self.task.init_inputs(cast if self.kernelbench else lambda v: v)
+        seed_everything(PARAMETER_SEED)
+        _grad(False)
+        try:
+            model = self._module.ModelNew(*positional, **named)
+            if not callable(model):
+                raise TypeError("ModelNew cannot be called: let it inherit from torch.nn.Module")
+            if isinstance(model, torch.nn.Module):
+                model = model.to(self.device.device)
+                model = model.to(self._half) if self._half else model
+        except BaseException as error:
+            raise Refusal("ModelNew cannot be constructed: " + first_causes(error, self.path)
+                          ) from None
+        return model
+
+    def _cast(self, value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        return value.to(dtype=self._half or torch.float32).to(self.device.device)
+
+    def _like_kernelbench(self, value, cast):
+        """Its harness casts every input, integers too, and the module's floating tensors."""
+        return value.to(self._half or torch.float32) if self.kernelbench and cast else value
+
+    def _find_states(self):
+        """For each parameter of the task the candidate's own of that name and shape, or None."""
+        if not isinstance(self.model, torch.nn.Module):
+            return [None] * len(self.task.states)
+        given, outside = state.collect(self.model)
+        own = {}
+        for s in given + outside:
+            own[s.label] = s
+            own.setdefault(re.sub(r"\W", "_", s.label), s)
+        found = []
+        for item in self.task.states:
+            s = own.get(item.get("label") or item["name"])
+            fits = s is not None and list(s.tensor.shape) == list(item["shape"])
+            found.append(s if fits else None)
+        kept = [i.get("label") or i["name"] for i, s in zip(self.task.states, found) if s is None]
+        if kept:
+            self.notes = [
+                f"ModelNew has no {', '.join(kept)} of the module's shape: its own values, as "
+                "constructed under the same seed, stand for them"
+            ]
+        return found
+
+    def _build_folder(self):
+        """Builds are kept by the file's content, apart from every other candidate's."""
+        with open(self.path, "rb") as file:
+            content = hashlib.sha256(file.read()).hexdigest()[:16]
+        base = os.environ.get("KERNELPRO_BUILDS") or os.path.join(
+            tempfile.gettempdir(), "kernelpro_builds")
+        for name, folder in (("TORCH_EXTENSIONS_DIR", "torch"), ("TRITON_CACHE_DIR", "triton"),
+                             ("TORCHINDUCTOR_CACHE_DIR", "inductor")):
+            path = os.path.join(base, content, folder)
+            os.makedirs(path, exist_ok=True)
+            os.environ[name] = path
+
+
+def set_flags(precision, kernelbench):
+    """PyTorch's arithmetic as the contract has it; under KernelBench's policy its defaults."""
+    set_arithmetic_flags(tf32=not kernelbench and precision == "tf32")
+    if kernelbench:
+        return
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    cudnn.allow_tf32 = precision == "tf32"
+    for name in ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"):
+        try:
+            setattr(matmul, name, False)
+        except (AttributeError, AssertionError, RuntimeError):
+            pass  # a torch that lacks it
+
+
+def outputs_of(result, subject, device):
+    """The tensors of a result, in order, checked against what the task says: types that compute
+    when they are looked at, other devices, shapes and types are refused by name."""
+    wanted = subject.task.outputs
+    tensors, others = [], []
+    tree.flatten(result, "out", tensors, others)
+    if any(value is not None for _, value in others):
+        kinds = sorted({type(v).__name__ for _, v in others if v is not None})
+        raise Refusal(f"forward returns {', '.join(kinds)} where a tensor belongs", "not-a-tensor")
+    if len(tensors) != len(wanted):
+        raise Refusal(f"forward returns {len(tensors)} tensors, the module {len(wanted)}",
+                      "output-shape")
+    for (label, tensor), item in zip(tensors, wanted):
+        if type(tensor) not in _PLAIN or tensor.layout != torch.strided:
+            raise Refusal(f"the output {label} is a {type(tensor).__module__}."
+                          f"{type(tensor).__qualname__}, not a plain dense tensor: what it holds "
+                          "may be computed when it is read", "not-a-tensor")
+        if list(tensor.shape) != list(item["shape"]):
+            raise Refusal(f"the output {label} has the shape {list(tensor.shape)}, not "
+                          f"{list(item['shape'])}", "output-shape")
+        dtype = subject.output_type(item["torch_dtype"])
+        if tensor.dtype != dtype:
+            raise Refusal(f"the output {label} has the type {_name(tensor.dtype)}, not "
+                          f"{_name(dtype)}", "output-type")
+        if tensor.device.type != device.name:
+            raise Refusal(f"the output {label} is on {tensor.device}", "output-device")
+    return [tensor for _, tensor in tensors]
+
+
+def _name(dtype):
+    return str(dtype).replace("torch.", "")
+
+
+# Frames that tell a candidate's writer nothing.
+_NOT_THEIRS = (os.path.dirname(os.path.abspath(__file__)), "importlib", "-packages/")
+
+# Compilers' first errors, of nvcc, g++, ninja's output and Triton.
+_ERROR = re.compile(r"(: (fatal )?error\b|\berror:|^ptxas (fatal|error)|undefined reference)")
+
+
+def first_causes(error, path):
+    """What a writer needs: the compilers' first errors, or the exception and where it arose."""
+    summary = traceback.TracebackException(type(error), error, error.__traceback__)
+    words = "".join(summary.format_exception_only()).rstrip()
+    lines = words.splitlines()
+    if summary.__cause__ is not None:  # load_inline: what ninja printed
+        lines += "".join(summary.__cause__.format()).splitlines()
+    if type(error).__module__.startswith("triton.compiler"):
+        raise Refusal(_named(words[-2500:], path), "compile")
+    causes = [i for i, line in enumerate(lines) if _ERROR.search(line)]
+    if causes and not isinstance(error, SyntaxError):
+        kept, last = [], -1
+        for i in causes[:5]:
+            kept += lines[max(i, last + 1):i + 3]  # with the source line and its caret
+            last = i + 2
+        return _named("\n".join(kept), path)
+    frames = [f for f in summary.stack if not any(part in f.filename for part in _NOT_THEIRS)]
+    where = "".join(traceback.StackSummary.from_list(frames[-4:]).format()).rstrip()
+    return _named(f"{words[-2500:]}\n{where}".rstrip(), path)
+
+
+def _named(text, path):
+    text = text.replace(path, os.path.basename(path))
+    return re.sub(r"\S*/(main\.cpp|cuda\.cu)\b", r"\1", text)[-4000:]

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes system-call filters (seccomp BPF). Rules are tried in the order in which they were added;
+// the first that fits decides. Calls of a foreign architecture (x32, i386) end the process.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+namespace kernelpro {
+
+class SeccompFilter {
+ public:
+  SeccompFilter();
+
+  // What happens to a call: allowed, refused with an errno, or a SIGSYS in the calling thread.
+  static std::uint32_t allow();
+  static std::uint32_t refuse(int error);
+  static std::uint32_t trap();
+
+  // Numbers below zero stand for calls that an architecture lacks, and add nothing.
+  void when(long call, std::uint32_t verdict);
+  void when(std::initializer_list<long> calls, std::uint32_t verdict);
+  // ... if the low half of an argument has any of `bits`; has none of them; is (not) `value`.
+  void when_any(long call, int argument, std::uint32_t bits, std::uint32_t verdict);
+  void when_none(long call, int argument, std::uint32_t bits, std::uint32_t verdict);
+  void when_equal(long call, int argument, std::uint32_t value, std::uint32_t verdict);
+  void when_not(long call, int argument, std::uint32_t value, std::uint32_t verdict);
+
+  // The program, ending with a verdict on all other calls. Call once.
+  std::vector<sock_filter> finish(std::uint32_t otherwise);
+
+ private:
+  void add(std::uint16_t code, std::uint32_t k) { code_.push_back({code, 0, 0, k}); }
+  void jump(std::uint16_t test, std::uint32_t k, std::uint8_t yes, std::uint8_t no);
+  void on_argument(long call, int argument, std::uint16_t test, std::uint32_t k, bool if_true,
+                   std::uint32_t verdict);
+
+  std::vector<sock_filter> code_;
+};
+
+// Installs a filter for the calling thread and what it becomes; needs PR_SET_NO_NEW_PRIVS first.
+// Async-signal-safe. 0, or an errno.
+int install_seccomp(const std::vector<sock_filter>& program);
+
+}  // namespace kernelpro

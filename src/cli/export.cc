@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/export.h"
+
+#include <cstdio>
+
+#include "base/files.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/tasks.h"
+#include "core/knobs.h"
+#include "report/view.h"
+#include "run/open_task.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {"RUN", "", "", "Folder of the run whose winner is exported; with --kernel, the task.", true},
+    {"--kernel", "FILE", "", "Export this .cu file for the task that is named instead of a run."},
+    {"--output", "DIR", "", "Where the files go; export/ in the run folder by default."},
+    {"--candidate", "N", "", "Which candidate of the run; the winner by default."},
+    {"--case", "NAME", "", "Whose sizes are fixed; the last timed case by default."},
+    {"--knob", "NAME=VALUE...", "", "With --kernel: value of a knob; the first one by default."},
+    kPrecisionOption,
+    kSetOption,
+    kPythonOption,
+    {"--no-build", "", "", "Do not compile kernel.cu to see that it stands alone."},
+};
+
+struct Chosen {
+  Task task;
+  ExportRequest request;
+};
+
+std::string measured_text(const Evaluation& evaluation, const std::string& case_name) {
+  if (evaluation.correct() == nullptr) return "";
+  for (const Timing& timing : evaluation.correct()->timings) {
+    if (timing.case_name != case_name) continue;
+    return human_us(timing.median_us) + " (" + human_us(timing.low_us) + " to " +
+           human_us(timing.high_us) + ", " + timing.method + ")";
+  }
+  return "";
+}
+
+const StoredCandidate* find_candidate(const RunView& view, const Story& story,
+                                      const Options& options) {
+  if (!options.has("--candidate")) {
+    if (story.best != nullptr) return story.best;
+    throw Fatal({ErrorKind::kBadInput, "the run has no correct candidate",
+                 "let it run on with `kernelpro resume`, or name one with --candidate"});
+  }
+  const auto found = story.by_id.find(options.integer("--candidate"));
+  if (found != story.by_id.end()) return found->second;
+  throw Fatal({ErrorKind::kBadInput, "the run has no candidate " + options.text("--candidate"),
+               "`kernelpro list " + view.directory + "` shows them"});
+}
+
+void from_run(const Options& options, Chosen* chosen) {
+  const RunView view = require(load_run_view(options.text("RUN")));
+  if (view.header.target != TargetKind::kCuda) {
+    throw Fatal({ErrorKind::kBadInput, "the run was made on the cpu target",
+                 "only CUDA kernels are exported; run `kernelpro optimize --target cuda`"});
+  }
+  const Story story = tell(view);
+  const StoredCandidate* candidate = find_candidate(view, story, options);
+  chosen->task = view.header.task;
+  ExportRequest& request = chosen->request;
+  request.c = require(export_case(chosen->task, options.text("--case")));
+  request.candidate = candidate->known.candidate;
+  request.device = view.header.machine.name;
+  if (!view.header.machine.arch.empty()) request.arch = view.header.machine.arch;
+  if (view.confirmation && view.confirmation->best == candidate->known.id) {
+    request.measured = measured_text(view.confirmation->evaluation, request.c->name);
+  }
+  if (request.measured.empty() && candidate->evaluated) {
+    request.measured = measured_text(candidate->known.evaluation, request.c->name);
+  }
+}
+
+void from_kernel(const Options& options, Chosen* chosen) {
+  OpenSettings open = read_open_settings(options);
+  open.target = TargetKind::kCpu;  // nothing is computed here: any PyTorch can say the shapes
+  open.memory_bytes = 1e15;
+  chosen->task = require(open_task(options.text("RUN"), open)).task;
+  ExportRequest& request = chosen->request;
+  request.c = require(export_case(chosen->task, options.text("--case")));
+  Candidate& candidate = request.candidate;
+  candidate.language = Language::kCuda;
+  candidate.source = require(read_file(options.text("--kernel"), 4 << 20));
+  candidate.knobs =
+      default_values(require(parse_knobs(candidate.source, reserved_names(chosen->task))));
+  for (const auto& [name, value] : read_pairs(options, "--knob")) {
+    const auto knob = candidate.knobs.find(name);
+    if (knob == candidate.knobs.end()) {
+      throw Fatal({ErrorKind::kBadInput, "the kernel has no knob " + name,
+                   candidate.knobs.empty() ? "leave --knob out"
+                                           : "it has " + knobs_to_text(candidate.knobs)});
+    }
+    knob->second = value;
+  }
+}
+
+std::string nvcc_path() {
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* home = std::getenv(name);
+    if (home != nullptr && exists(join(home, "bin/nvcc"))) return join(home, "bin/nvcc");
+  }
+  const std::string found = find_program("nvcc");
+  return found.empty() ? find_program("/usr/local/cuda/bin/nvcc") : found;
+}
+
+// "" when kernel.cu compiles by itself, else the compiler's words.
+std::string build_problem(const std::string& directory, const std::string& nvcc,
+                          const std::string& arch) {
+  const TempDir scratch;
+  const std::string number = arch.substr(arch.find('_') + 1);
+  Command command;
+  command.cwd = directory;
+  command.env = {"TMPDIR=" + scratch.path()};
+  command.limits.wall_seconds = 300;
+  command.argv = {nvcc,
+                  "-std=c++20",
+                  "-O3",
+                  "--expt-relaxed-constexpr",
+                  "-gencode=arch=compute_" + number + ",code=sm_" + number,
+                  "-c",
+                  "kernel.cu",
+                  "-o",
+                  join(scratch.path(), "kernel.o")};
+  const Exit exit = require(run(command));
+  if (exit.ok()) return "";
+  return exit.kind == Exit::Kind::kExited ? exit.output : "nvcc " + exit.describe(command.limits);
+}
+
+int run_export(const Options& options) {
+  Chosen chosen;
+  if (options.has("--kernel")) {
+    from_kernel(options, &chosen);
+  } else {
+    from_run(options, &chosen);
+  }
+  chosen.request.task = &chosen.task;
+  const bool in_run = !options.has("--kernel");
+  const std::string directory = options.has("--output") ? options.text("--output")
+                                : in_run                ? join(options.text("RUN"), "export")
+                                                        : "export";
+  require(make_dirs(directory));
+  for (const ExportedFile& file : require(export_kernel(chosen.request))) {
+    const std::string path = join(directory, file.name);
+    require(write_file(path, file.text));
+    std::printf("%s\n", path.c_str());
+  }
+  const std::string nvcc = nvcc_path();
+  if (options.flag("--no-build") || nvcc.empty()) return 0;
+  const std::string problem = build_problem(directory, nvcc, chosen.request.arch);
+  if (problem.empty()) return 0;
+  std::fprintf(stderr,
+               "kernel.cu does not compile by itself:\n%s\nFunctions without __device__ are for "
+               "the device in plan form and for the host elsewhere: mark them __device__.\n",
+               clip(problem, 4000).c_str());
+  return 1;
+}
+
+}  // namespace
+
+const Subcommand kExport{"export", "Write a kernel as files that need nothing of KernelPro.",
+                         kOptions, run_export};
+
+}  // namespace kernelpro

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tasks.h"
+
+#include <charconv>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+std::map<std::string, std::string> read_pairs(const Options& options, const std::string& name) {
+  std::map<std::string, std::string> pairs;
+  if (!options.has(name)) return pairs;
+  for (const std::string& setting : lines(options.text(name))) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == setting.size()) {
+      throw Fatal({ErrorKind::kBadInput, name + " \"" + setting + "\" is not NAME=VALUE",
+                   "write it as in " + name + " SIZE=32"});
+    }
+    pairs[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  return pairs;
+}
+
+OpenSettings read_open_settings(const Options& options) {
+  OpenSettings settings;
+  for (const auto& [name, text] : read_pairs(options, "--set")) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      throw Fatal({ErrorKind::kBadInput, "--set " + name + "=" + text + " is no integer",
+                   "only integers at the top of the file can be replaced"});
+    }
+    settings.dims[name] = value;
+  }
+  settings.precision = precision_from_name(options.text("--precision"));
+  settings.python = options.text("--python");
+  return settings;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that the commands with a TASK share, and how they become an open task.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cli/subcommand.h"
+#include "run/open_task.h"
+
+namespace kernelpro {
+
+// Rows for a command's options.
+inline constexpr OptionSpec kTaskOption = {
+    "TASK", "", "", "Folder with the task's task.toml, or a PyTorch file with Model.", true};
+inline constexpr OptionSpec kPrecisionOption = {
+    "--precision",        "NAME", "", "The contract, instead of the task's own.", false,
+    "fp32|tf32|fp16|bf16"};
+inline constexpr OptionSpec kSetOption = {"--set", "NAME=VALUE...", "",
+                                          "Replaces an integer at the top of a PyTorch file."};
+inline constexpr OptionSpec kPythonOption = {"--python", "FILE", "",
+                                             "Interpreter with PyTorch; python3 by default."};
+
+// NAME=VALUE pairs of a repeated option; Fatal on anything else.
+std::map<std::string, std::string> read_pairs(const Options& options, const std::string& name);
+// Everything but the target, the start and the GPU.
+OpenSettings read_open_settings(const Options& options);
+
+}  // namespace kernelpro

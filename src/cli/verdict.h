@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How `kernelpro evaluate` shows what came of a kernel. docs/evaluation.md describes the JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "reference/baseline.h"
+#include "run/evaluate_one.h"
+
+namespace kernelpro {
+
+// What the verdict is about, besides itself.
+struct VerdictContext {
+  std::string kernel;   // file
+  std::string against;  // "the starting kernel", or a file
+  const Task* task = nullptr;
+  TargetKind target = TargetKind::kCpu;
+  Policy policy = Policy::kContract;
+  std::vector<Baseline> baselines;
+  std::vector<std::string> notes;  // of the task: "runs at batch_size = 2048 instead of 4096"
+};
+
+// Lines for a person: the verdict first, then times, comparisons, labels, findings.
+std::string verdict_text(const VerdictContext& context, const EvaluateOneResult& result);
+Json verdict_json(const VerdictContext& context, const EvaluateOneResult& result);
+
+}  // namespace kernelpro

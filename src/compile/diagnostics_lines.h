@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single lines of compiler logs. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kernelpro {
+
+enum class LineKind {
+  kError,
+  kWarning,
+  kNote,
+  kBacktrace,  // of template instantiations
+  kLeadIn,     // "In file included from", "In function"
+  kNoise,      // sums, remarks, what only says that something failed
+  kOther,      // source lines, carets, continuations
+};
+LineKind line_kind(std::string_view line);
+
+// Does a diagnostic point into a system header (an absolute path)?
+bool in_system_header(std::string_view line);
+
+// "undefined reference to `f'" without object files' names; mangled names made readable; one
+// spelling of "error:".
+std::string readable_line(const std::string& line);
+
+// nvcc shows __global__ and the like as attributes: the source line as it was written, and the line
+// with the caret moved along with it.
+void restore_source_line(std::string* source, std::string* caret);
+
+}  // namespace kernelpro

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVRTC in child processes (kernelpro-worker cuda-compile), so that a source that never ends or
+// crashes the compiler costs only its process. Each serves one compilation after the other and
+// keeps precompiled headers; they see the system and the toolkit, and write only their own folder.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "base/subprocess.h"
+#include "compile/cache.h"
+
+namespace kernelpro {
+
+struct NvrtcBuild {
+  bool compiled = false;
+  std::string log;
+  std::string cubin;  // bytes
+};
+
+// Thread-safe: as many compilations at once as there are processes, the others wait for their turn.
+class NvrtcPool {
+ public:
+  // `most`: processes; made when they are needed, the first by `version`.
+  NvrtcPool(const BuildCache& cache, std::string arch, double timeout_s, int most);
+  ~NvrtcPool();
+
+  // NVRTC's version, "13.0"; "" when it is not there, and why in `problem`. That process then pays
+  // NVRTC's start-up by itself, while nobody waits for it.
+  std::string version(std::string* problem);
+  // A text when the process was lost over it (crash, time, memory): another try might go
+  // differently. Errors of the machine as well.
+  Result<tl::expected<NvrtcBuild, std::string>> compile(const std::string& source,
+                                                        const std::string& header,
+                                                        const std::string& file);
+
+ private:
+  struct Slot;
+  Result<void> start(Slot* slot);
+  Slot* take();
+  void give_back(Slot* slot);
+
+  const BuildCache& cache_;
+  std::string arch_;
+  double timeout_s_;
+  std::size_t most_;
+  std::string version_;
+  std::mutex mutex_;
+  std::condition_variable free_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Slot*> idle_;  // the warmest last
+};
+
+}  // namespace kernelpro

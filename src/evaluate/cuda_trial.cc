@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluate/cuda_trial.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "evaluate/cuda_capture.h"
+#include "evaluate/cuda_floor.h"
+#include "evaluate/cuda_symbols.h"
+#include "evaluate/probes.h"
+#include "evaluate/sanitizer.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr int kKernelBenchTrials = 5;
+constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
+constexpr double kSanitizeTimeout = 20;
+constexpr double kLoopUs = 50'000;     // how long the supervisor's own look at a module takes
+constexpr double kLoopFactor = 1.5;    // over what the module's process says ...
+constexpr double kLoopSlackUs = 500;   // ... Python's way to a call ...
+constexpr double kSlowCopy = 1e12;     // ... and copies, in bytes per second
+constexpr double kSlowReference = 2;   // seconds; slower ones are not run for each candidate
+constexpr double kAuditSlack = 1.05;   // over the 90th percentile of the earlier times ...
+constexpr double kAuditSlackUs = 0.5;  // ... and the clock's steps
+constexpr int kAuditTries = 4;         // all of them must be slow to mean anything
+
+// Adds the time that a scope takes.
+class Lap {
+ public:
+  explicit Lap(double* total) : total_(total), start_(real_clock().now_s()) {}
+  ~Lap() { *total_ += real_clock().now_s() - start_; }
+  Lap(const Lap&) = delete;
+  Lap& operator=(const Lap&) = delete;
+
+ private:
+  double* total_;
+  double start_;
+};
+
+// Geometric mean over the timed cases, ends included.
+Correct::Versus combine(const std::string& incumbent, const std::vector<Interval>& ratios) {
+  std::vector<double> low, mid, high;
+  for (const Interval& r : ratios) {
+    low.push_back(r.low);
+    mid.push_back(r.mid);
+    high.push_back(r.high);
+  }
+  return {incumbent, geometric_mean(mid), geometric_mean(low), geometric_mean(high)};
+}
+
+std::vector<int> secret_order(int count, std::uint64_t seed) {
+  std::vector<int> order;
+  for (int i = 0; i < count; ++i) order.push_back(i);
+  for (std::size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[kp::mix64(seed + i) % i]);
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<SetContent> check_contents(const CudaCase& state, Policy policy) {
+  std::vector<SetContent> contents;
+  if (policy == Policy::kKernelBench && state.numerics == Numerics::kKernelBench) {
+    for (int trial = 0; trial < kKernelBenchTrials; ++trial) {
+      contents.push_back({static_cast<std::uint64_t>(trial), DrawKind::kKernelBench});
+    }
+    return contents;
+  }
+  for (int set = 0; set < state.plan.rotation; ++set) {
+    contents.push_back({kp::mix64(state.seed + static_cast<std::uint64_t>(set)), DrawKind::kGiven});
+  }
+  return contents;
+}
+
+void CudaTrial::label(const std::string& name) {
+  auto& labels = correct_.labels;
+  if (std::find(labels.begin(), labels.end(), name) == labels.end()) labels.push_back(name);
+}
+
+std::string CudaTrial::doing(const char* what, const CudaCase& state) const {
+  return std::string(what) + " case " + state.c->name +
+         (kernels_.empty() ? std::string() : " (" + kernels_ + ")");
+}
+
+Result<std::variant<LaunchPlan, Outcome>> CudaTrial::plan_of(const CudaCase& state,
+                                                             const Binary& binary) {
+  if (binary.form == Binary::Form::kPlanForm) return {binary.plan};
+  if (const auto known = shop_.plans.find(binary.hash); known != shop_.plans.end()) {
+    return {known->second};
+  }
+  const Lap lap(&capture_s_);
+  auto captured =
+      capture_plan(binary, "launch", state.layout, shop_.settings.gpu, shop_.settings.timeout_s);
+  if (captured && std::holds_alternative<LaunchPlan>(*captured)) {
+    shop_.plans[binary.hash] = std::get<LaunchPlan>(*captured);
+  }
+  return captured;
+}
+
+CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const CudaCase& state,
+                                   const Binary& binary, std::map<std::string, double>* facts) {
+  if (binary.form == Binary::Form::kModule) {
+    kernels_.clear();
+    return load_module(worker, state, shop_.task, shop_.settings.policy, name, binary,
+                       kBuildTimeout, facts, facts != nullptr ? &correct_.notes : nullptr);
+  }
+  const Result<std::string> cubin = read_file(binary.cubin);
+  if (!cubin) return tl::unexpected<Error>(cubin.error());
+  if (const ForbiddenSymbol symbol = forbidden_symbol(*cubin); !symbol.rule.empty()) {
+    return std::optional<Outcome>(Rejected{symbol.rule, symbol.reason});
+  }
+  auto plan = plan_of(state, binary);
+  if (!plan) return tl::unexpected<Error>(plan.error());
+  if (auto* outcome = std::get_if<Outcome>(&*plan)) {
+    return std::optional<Outcome>(std::move(*outcome));
+  }
+  kernels_ = kernel_names(std::get<LaunchPlan>(*plan));
+  if (facts != nullptr) {
+    loaded_ = {&state, &binary, std::get<LaunchPlan>(*plan)};
+  }
+  return load_plan(worker, state, name, binary, std::get<LaunchPlan>(*plan), facts);
+}
+
+CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps) {
+  // The first call ever stands alone, so that a hang is noticed after one call's time.
+  SetKeys now = steps;
+  if (call_s_ == 0 && !steps.empty()) {
+    const double start = real_clock().now_s();
+    if (auto outcome = run_sets(worker_, state, "candidate", {steps.front()}, timing_.timeout_s,
+                                doing("checking", state))) {
+      return outcome;
+    }
+    call_s_ = real_clock().now_s() - start;
+    now.erase(now.begin());
+  }
+  if (now.empty()) return std::optional<Outcome>();
+  const double limit =
+      std::min(timing_.timeout_s, 2 + 20 * call_s_) * static_cast<double>(now.size());
+  return run_sets(worker_, state, "candidate", now, limit, doing("checking", state));
+}
+
+// Poison, one call on each set with the module loaded anew, comparison.
+CudaTrial::Verdict CudaTrial::check_batch(CudaCase& state, const std::vector<int>& sets) {
+  SetKeys keys;
+  for (const int set : sets) keys.emplace_back(set, secret());
+  KP_TRY(poison(shop_.judge, state, keys, true));
+  Verdict ran = run_on(state, keys);
+  if (!ran || *ran) return ran;
+  auto wrong = verify(shop_.judge, state, sets, true, {}, &correct_.max_error);
+  if (!wrong) return tl::unexpected<Error>(wrong.error());
+  if (*wrong) return std::optional<Outcome>(std::move((*wrong)->outcome));
+  return std::optional<Outcome>();
+}
+
+// Every content in an order that the candidate cannot know, one of them a second time: what a
+// kernel remembers of a call is wrong for the next, and gone with its module.
+CudaTrial::Verdict CudaTrial::check(CudaCase& state) {
+  const Lap lap(&check_s_);
+  call_s_ = 0;
+  const std::vector<SetContent> contents = check_contents(state, shop_.settings.policy);
+  const std::vector<int> order = secret_order(static_cast<int>(contents.size()), secret());
+  const auto rotation = static_cast<std::size_t>(state.plan.rotation);
+  for (std::size_t first = 0; first < order.size(); first += rotation) {
+    std::vector<int> sets;
+    for (std::size_t k = first; k < std::min(order.size(), first + rotation); ++k) {
+      // As many contents as sets: each has its own. Else they take turns.
+      const int set = contents.size() <= rotation ? order[k] : static_cast<int>(k - first);
+      const auto filled =
+          shop_.reference.fill(state, set, contents[static_cast<std::size_t>(order[k])]);
+      if (!filled) return tl::unexpected<Error>(filled.error());
+      sets.push_back(set);
+    }
+    Verdict batch = check_batch(state, sets);
+    if (!batch || *batch) return batch;
+  }
+  return check_batch(state, {static_cast<int>(secret() % rotation)});
+}
+
+CudaTrial::Verdict CudaTrial::audit(CudaCase& state, const CudaTimed& timed) {
+  if (shop_.settings.policy != Policy::kContract) return std::optional<Outcome>();
+  if (state.reference_s > kSlowReference) {
+    label("no-fresh-audit");
+    return std::optional<Outcome>();
+  }
+  const Lap lap(&audit_s_);
+  const double limit = kAuditSlack * quantile(timed.times_us, 0.9) + kAuditSlackUs;
+  const int warm = state.spare() == 0 ? -1 : 0;
+  std::vector<double> seen;
+  for (int attempt = 0; attempt < kAuditTries; ++attempt) {
+    const auto filled = shop_.reference.fill(state, state.spare(), {secret(), DrawKind::kGiven});
+    if (!filled) return tl::unexpected<Error>(filled.error());
+    auto once = time_once(shop_.judge, worker_, state, {state.spare()}, warm, timing_, secret(),
+                          &correct_.max_error);
+    if (!once) return tl::unexpected<Error>(once.error());
+    if (auto* outcome = std::get_if<Outcome>(&*once)) {
+      return std::optional<Outcome>(std::move(*outcome));
+    }
+    seen.push_back(std::get<std::vector<double>>(*once).front());
+    if (seen.back() <= limit) return std::optional<Outcome>();
+  }
+  return std::optional<Outcome>(
+      Rejected{"memoised", "on inputs that it has not met a call takes " + human_us(median(seen)) +
+                               ", on those that come again " + human_us(timed.timing.median_us) +
+                               " (case " + state.c->name + ")"});
+}
+
+// A Python process holds the candidate and the clock: calls in a row, timed from here, must not
+// take much longer than it says that each does.
+CudaTrial::Verdict CudaTrial::check_clock(const CudaCase& state, const CudaTimed& timed) {
+  const double us = timed.timing.median_us;
+  const auto count = static_cast<std::int64_t>(std::clamp(kLoopUs / std::max(us, 1.0), 3.0, 200.0));
+  const double start = real_clock().now_s();
+  const Answer answer = worker_.link.ask({{"do", "loop"},
+                                          {"case", state.c->name},
+                                          {"subject", "candidate"},
+                                          {"set", 0},
+                                          {"count", count}},
+                                         timing_.timeout_s + 5);
+  const double each_us = (real_clock().now_s() - start) * 1e6 / static_cast<double>(count);
+  if (!std::holds_alternative<Reply>(answer)) {
+    return std::optional<Outcome>(worker_outcome(answer, doing("timing", state), state.c->name));
+  }
+  double copied = 0;  // results go to our buffers after each call
+  for (const JudgeTensor& t : state.judged) copied += t.output ? static_cast<double>(t.bytes) : 0;
+  const double allowed = kLoopFactor * us + kLoopSlackUs + 1e6 * 2 * copied / kSlowCopy;
+  if (each_us <= allowed) return std::optional<Outcome>();
+  return std::optional<Outcome>(Rejected{
+      "timing", "its process says " + human_us(us) + " for a call, but calls in a row take " +
+                    human_us(each_us) + " each by the supervisor's clock"});
+}
+
+CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& timed) {
+  const double us = timed.timing.median_us;
+  if (us < physical_floor_us(state, shop_.machine)) {
+    // Does the task need all of its inputs? A slice or a triangle does not.
+    const auto shares = needed_shares(shop_.judge, shop_.reference, state, secret());
+    if (!shares) return tl::unexpected<Error>(shares.error());
+    if (const double floor = physical_floor_us(state, shop_.machine, *shares); us < floor) {
+      return std::optional<Outcome>(Rejected{
+          "physical-floor", "a time of " + human_us(us) + " in case " + state.c->name +
+                                " is below what moving the data can take, " + human_us(floor)});
+    }
+  }
+  if (us >= measured_floor_us(shop_.task, state, shop_.machine)) return std::optional<Outcome>();
+  label("above-measured-ceiling");
+  return check(state);
+}
+
+CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent) {
+  CudaWorker* against = nullptr;
+  if (incumbent != nullptr && state.plan.rotation < 2) {
+    correct_.notes.push_back("only one input set of case " + state.c->name +
+                             " fits on the GPU: nothing could be timed in turn with it");
+  } else if (incumbent != nullptr) {
+    CudaWorker& worker = other_ != nullptr ? *other_ : worker_;
+    const std::string mine = kernels_;
+    const Verdict loaded = load(worker, "incumbent", state, *incumbent, nullptr);
+    kernels_ = mine;
+    if (!loaded) return loaded;
+    if (!*loaded) {
+      against = &worker;
+    } else {  // its trouble is not the candidate's
+      correct_.notes.push_back("what it was to be compared with: " + outcome_summary(**loaded));
+    }
+  }
+  timing_.hint_us = call_s_ * 1e6;
+  CudaTimed timed;
+  {
+    const Lap lap(&time_s_);
+    auto result =
+        time_cuda_case(shop_.judge, worker_, against, state, timing_, &correct_.max_error);
+    if (!result) return tl::unexpected<Error>(result.error());
+    if (auto* outcome = std::get_if<Outcome>(&*result)) {
+      return std::optional<Outcome>(std::move(*outcome));
+    }
+    timed = std::move(std::get<CudaTimed>(*result));
+  }
+  const Result<bool> changed = forget_broken_sets(shop_.judge, state);
+  if (!changed) return tl::unexpected<Error>(changed.error());
+  if (*changed) {
+    return std::optional<Outcome>(
+        Rejected{"input-mutation", "an input was changed while calls were timed"});
+  }
+  if (worker_.module) {
+    Verdict clock = check_clock(state, timed);
+    if (!clock || *clock) return clock;
+  }
+  Verdict fresh = audit(state, timed);
+  if (!fresh || *fresh) return fresh;
+  Verdict floors = check_floors(state, timed);
+  if (!floors || *floors) return floors;
+  if (!timed.note.empty()) correct_.notes.push_back(timed.note);
+  if (timed.ratio) ratios_.push_back(*timed.ratio);
+  correct_.timings.push_back(std::move(timed.timing));
+  return std::optional<Outcome>();
+}
+
+CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
+                                       const Subject* incumbent) {
+  CudaCase& state = shop_.cases[i];
+  std::map<std::string, double> facts;
+  Verdict loaded = load(worker_, "candidate", state, subject.binaries[i], &facts);
+  if (state.c->timed) correct_.observed.insert(facts.begin(), facts.end());
+  if (!loaded || *loaded) return loaded;
+  Verdict checked = check(state);
+  if (!checked || *checked || !state.c->timed) return checked;
+  return time_case(state, incumbent != nullptr ? &incumbent->binaries[i] : nullptr);
+}
+
+// Other values of the same shapes, once each: is it the task that the kernel computes? Last of all,
+// because a kernel may crash here and still be right on what the task gives it.
+CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
+  const Lap lap(&probe_s_);
+  std::vector<ProbeFailure> failures;
+  int number = 0;
+  for (const ProbePlan& plan : plan_probes(shop_.task)) {
+    const int set = state.probe_set(number++);
+    const SetContent content{kp::mix64(state.seed ^ (0xabcdull + static_cast<unsigned>(number))),
+                             plan.kind};
+    const auto filled = shop_.reference.fill(state, set, content);
+    // A reference that cannot take these values says nothing about the kernel.
+    if (!filled && filled.error().kind == ErrorKind::kTask) continue;
+    if (!filled) return tl::unexpected<Error>(filled.error());
+    if (!filled->changed || !filled->usable) continue;
+    const SetKeys keys = {{set, secret()}};
+    KP_TRY(poison(shop_.judge, state, keys, true));
+    Verdict ran = run_on(state, keys);
+    if (!ran) return ran;
+    if (*ran) {
+      failures.push_back(probe_failure(plan.kind, state.c->name, **ran, state.tensors));
+      if (!worker_.link.running() || std::holds_alternative<Crashed>(**ran)) break;
+      continue;
+    }
+    double ignored = 0;
+    const auto wrong = verify(shop_.judge, state, {set}, true, {}, &ignored);
+    if (!wrong) return tl::unexpected<Error>(wrong.error());
+    if (*wrong) {
+      failures.push_back(probe_failure(plan.kind, state.c->name, (*wrong)->outcome, state.tensors));
+    }
+  }
+  ProbeVerdict verdict = judge_probes(shop_.task.precision, failures);
+  if (verdict.rejected) return std::optional<Outcome>(std::move(*verdict.rejected));
+  for (const std::string& name : verdict.labels) label(name);
+  for (std::string& note : verdict.notes) correct_.notes.push_back(std::move(note));
+  return std::optional<Outcome>();
+}
+
+// A crash on the GPU says little by itself: compute-sanitizer, where there is one, says which
+// thread touched what, and where in the source.
+Outcome CudaTrial::explained(Outcome outcome) const {
+  auto* crash = std::get_if<Crashed>(&outcome);
+  if (crash == nullptr || loaded_.state == nullptr ||
+      crash->reason.find("CUDA_ERROR") == std::string::npos) {
+    return outcome;
+  }
+  const std::string sentence =
+      sanitize(*loaded_.binary, loaded_.plan, loaded_.state->layout, loaded_.state->judged,
+               shop_.settings.seed, kSanitizeTimeout, shop_.settings.gpu);
+  if (!sentence.empty()) crash->reason += "; " + sentence;
+  return outcome;
+}
+
+Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
+  for (std::size_t i = 0; i < shop_.cases.size(); ++i) {
+    Verdict verdict = run_case(i, subject, incumbent);
+    if (!verdict) return tl::unexpected<Error>(verdict.error());
+    if (*verdict) return explained(std::move(**verdict));
+  }
+  if (shop_.settings.probes && shop_.settings.policy == Policy::kContract) {
+    const auto smallest = std::min_element(shop_.cases.begin(), shop_.cases.end(),
+                                           [&](const CudaCase& a, const CudaCase& b) {
+                                             return a.plan.held / a.sets() < b.plan.held / b.sets();
+                                           });
+    Verdict verdict = probe(*smallest);
+    if (!verdict) return tl::unexpected<Error>(verdict.error());
+    if (*verdict) return std::move(**verdict);
+  }
+  if (!ratios_.empty()) correct_.versus = combine(incumbent->hash, ratios_);
+  const std::pair<const char*, double> phases[] = {{"evaluate.capture_ms", capture_s_},
+                                                   {"evaluate.check_ms", check_s_},
+                                                   {"evaluate.time_ms", time_s_},
+                                                   {"evaluate.audit_ms", audit_s_},
+                                                   {"evaluate.probe_ms", probe_s_}};
+  for (const auto& [name, seconds] : phases) correct_.observed[name] = seconds * 1e3;
+  return Outcome(std::move(correct_));
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One evaluation of one subject on the cuda target, in a worker of its own: checks, timing, the
+// fresh audit, probes. docs/evaluation.md tells the whole story.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/evaluation.h"
+#include "evaluate/cuda_case.h"
+#include "evaluate/cuda_reference.h"
+#include "evaluate/cuda_timing.h"
+#include "evaluate/cuda_worker.h"
+#include "evaluate/evaluator.h"
+
+namespace kernelpro {
+
+// What an evaluator holds for its task, in every evaluation.
+struct CudaShop {
+  const Task& task;
+  const Machine& machine;
+  const EvaluateSettings& settings;
+  CudaLink& judge;
+  CudaReference& reference;
+  std::vector<CudaCase>& cases;
+  std::map<std::string, LaunchPlan> plans;  // of host forms, by binary
+};
+
+// The contents on which a candidate is checked: those of the rotation, or KernelBench's trials.
+std::vector<SetContent> check_contents(const CudaCase& state, Policy policy);
+
+class CudaTrial {
+ public:
+  // `other`: the worker of an incumbent of another kind; null when `worker` runs both.
+  CudaTrial(CudaShop& shop, CudaWorker& worker, CudaWorker* other, const CudaTimingPlan& timing)
+      : shop_(shop), worker_(worker), other_(other), timing_(timing) {}
+
+  // `incumbent` may be null.
+  Result<Outcome> run(const Subject& subject, const Subject* incumbent);
+
+ private:
+  // A step's way out: nothing, or what went wrong with the candidate.
+  using Verdict = Result<std::optional<Outcome>>;
+
+  Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent);
+  Verdict load(CudaWorker& worker, const char* name, const CudaCase& state, const Binary& binary,
+               std::map<std::string, double>* facts);
+  Result<std::variant<LaunchPlan, Outcome>> plan_of(const CudaCase& state, const Binary& binary);
+  Verdict check(CudaCase& state);
+  Verdict check_batch(CudaCase& state, const std::vector<int>& sets);
+  Verdict run_on(const CudaCase& state, const SetKeys& steps);
+  Verdict time_case(CudaCase& state, const Binary* incumbent);
+  Verdict audit(CudaCase& state, const CudaTimed& timed);
+  Verdict check_clock(const CudaCase& state, const CudaTimed& timed);
+  Verdict check_floors(CudaCase& state, const CudaTimed& timed);
+  Verdict probe(CudaCase& state);
+  Outcome explained(Outcome outcome) const;
+  void label(const std::string& name);
+  std::uint64_t secret() { return kp::mix64(timing_.seed ^ (0x51ed27f5ull * ++secrets_)); }
+  std::string doing(const char* what, const CudaCase& state) const;
+
+  CudaShop& shop_;
+  CudaWorker& worker_;
+  CudaWorker* other_;
+  CudaTimingPlan timing_;
+  Correct correct_;
+  std::vector<Interval> ratios_;
+  struct Loaded {
+    const CudaCase* state = nullptr;
+    const Binary* binary = nullptr;
+    LaunchPlan plan;
+  };
+  Loaded loaded_;        // the native candidate
+  std::string kernels_;  // of the subject at hand, for sentences
+  double call_s_ = 0;    // how long a call took with everything around it; 0 unknown
+  std::uint64_t secrets_ = 0;
+  double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/labels.h"
+
+namespace kernelpro {
+
+const std::vector<Label>& known_labels() {
+  static const std::vector<Label> labels = {
+      {"given-distribution-only",
+       "right on the task's own inputs, wrong when they are centred or scaled"},
+      {"given-parameters-only",
+       "right with the parameters as constructed, wrong when constant ones are perturbed"},
+      {"float64-at-reduced-case",
+       "float64 did not fit at full size: checked against it in a smaller case, and against strict "
+       "fp32 at full size"},
+      {"no-float64", "checked against the declared precision only: float64 did not fit"},
+      {"tolerance-of-module",
+       "the module's own arithmetic misses the tolerance: twice its error is allowed instead"},
+      {"above-measured-ceiling",
+       "faster than this machine's measured ceilings allow for the task's declared work; checked "
+       "once more, and held"},
+      {"no-fresh-audit",
+       "the reference is too slow to time the kernel once more on inputs that it has not met"},
+  };
+  return labels;
+}
+
+std::string_view label_meaning(std::string_view name) {
+  for (const Label& label : known_labels()) {
+    if (label.name == name) return label.meaning;
+  }
+  return "";
+}
+
+std::string_view trust_meaning(std::string_view trust) {
+  if (trust == "plan") return "only its launch plan and device code ran beside the data";
+  if (trust == "in-process") return "its code ran in the process that holds the data";
+  if (trust == "module") return "its Python code ran in a process of its own that holds the data";
+  return "";
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several kernels at once over fake compilers and evaluators; a PyTorch file over a real reference.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "run/evaluate_one.h"
+#include "run/open_task.h"
+#include "run/start.h"
+#include "run/testing/fake_target.h"
+
+namespace kernelpro {
+namespace {
+
+using testing::fake_target;
+using testing::fake_task;
+using testing::FakeSettings;
+using testing::knob;
+
+KernelFile kernel_with(const char* v) {
+  KernelFile kernel;
+  kernel.path = std::string("v") + v + ".cpp";
+  kernel.source = fake_task().kernel_cpp;
+  kernel.knobs = {{"V", v}};
+  return kernel;
+}
+
+FakeSettings by_v() {
+  FakeSettings fake;
+  // 16 does not compile, 8 is wrong.
+  fake.landscape = [](const KnobValues& k) {
+    return knob(k, "V") == 16 ? 0.0 : knob(k, "V") == 8 ? -1.0 : 100 / knob(k, "V");
+  };
+  return fake;
+}
+
+TEST(EvaluateMany, VerdictsInOrderWhateverTheyAre) {
+  std::vector<std::size_t> seen;
+  const auto results = evaluate_many(
+      fake_task(), {kernel_with("2"), kernel_with("16"), kernel_with("8"), kernel_with("4")}, {},
+      [&](std::size_t i, const EvaluateOneResult&) { seen.push_back(i); }, fake_target(by_v()));
+  ASSERT_TRUE(results) << results.error().text();
+  ASSERT_EQ(results->size(), 4u);
+  EXPECT_EQ(outcome_name((*results)[0].evaluation.outcome), "correct");
+  EXPECT_EQ(outcome_name((*results)[1].evaluation.outcome), "compile-error");
+  EXPECT_EQ(outcome_name((*results)[2].evaluation.outcome), "wrong-result");
+  EXPECT_DOUBLE_EQ(score_us((*results)[3].evaluation), 25);
+  EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2, 3}));
+  // Against the starting kernel, V = 1: 100 us.
+  ASSERT_TRUE((*results)[3].evaluation.correct()->versus);
+  EXPECT_DOUBLE_EQ((*results)[3].evaluation.correct()->versus->ratio, 4);
+  EXPECT_TRUE((*results)[0].phases_ms.contains("prepare"));
+}
+
+TEST(EvaluateMany, AgainstAnother) {
+  EvaluateManySettings settings;
+  settings.against = kernel_with("2");
+  const auto results = evaluate_many(fake_task(), {kernel_with("4"), kernel_with("2")}, settings,
+                                     nullptr, fake_target(by_v()));
+  ASSERT_TRUE(results) << results.error().text();
+  EXPECT_DOUBLE_EQ((*results)[0].evaluation.correct()->versus->ratio, 2);
+  EXPECT_FALSE((*results)[1].evaluation.correct()->versus) << "it is the same kernel";
+}
+
+TEST(EvaluateMany, FaultyKnobsAreToldBeforeAnythingRuns) {
+  int runs = 0;
+  FakeSettings fake = by_v();
+  fake.before_evaluate = [&] { ++runs; };
+  const auto results = evaluate_many(fake_task(), {kernel_with("2"), kernel_with("3")}, {}, nullptr,
+                                     fake_target(fake));
+  ASSERT_FALSE(results);
+  EXPECT_EQ(results.error().kind, ErrorKind::kBadInput);
+  EXPECT_TRUE(contains(results.error().message, "v3.cpp"));
+  EXPECT_EQ(runs, 0);
+}
+
+// A machine's fault ends it; what is left is not evaluated.
+TEST(EvaluateMany, AFaultOfTheMachineEndsIt) {
+  FakeSettings fake = by_v();
+  const TargetMaker maker = [&](const Task&, const RunSettings&) -> Result<Target> {
+    return fail(ErrorKind::kEnvironment, "no such target", "");
+  };
+  const auto results = evaluate_many(fake_task(), {kernel_with("2")}, {}, nullptr, maker);
+  ASSERT_FALSE(results);
+  EXPECT_EQ(results.error().kind, ErrorKind::kEnvironment);
+}
+
+constexpr const char* kRelu = R"(import torch
+ROWS = 8
+COLS = 100
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+def get_init_inputs():
+    return []
+)";
+
+TEST(OpenTask, APyTorchFileWithOtherSizesAndRestarted) {
+  const TempDir dir;
+  const std::string path = join(dir.path(), "relu.py");
+  ASSERT_TRUE(write_file(path, kRelu));
+  OpenSettings settings;
+  settings.dims = {{"COLS", 33}};
+  auto opened = open_task(path, settings);
+  if (!opened && opened.error().kind == ErrorKind::kEnvironment) {
+    GTEST_SKIP() << opened.error().message;
+  }
+  ASSERT_TRUE(opened) << opened.error().text();
+  EXPECT_EQ(opened->task.name, "relu");
+  ASSERT_TRUE(opened->task.module);
+  EXPECT_EQ(shaped_tensors(opened->task, opened->task.cases.back())[0].shape,
+            (std::vector<std::int64_t>{8, 33}));
+  const auto start = start_candidate(opened->task, TargetKind::kCuda);
+  ASSERT_TRUE(start) << start.error().text();
+  EXPECT_EQ(start->language, Language::kPython);
+  EXPECT_TRUE(contains(start->source, "class ModelNew(Model)"));
+  // The task carries the source: its file may go.
+  const auto stored = task_from_json(task_to_json(opened->task));
+  ASSERT_TRUE(stored);
+  opened->module.reset();
+  ASSERT_EQ(std::remove(path.c_str()), 0);
+  const auto again = restart_module(*stored, TargetKind::kCpu, "");
+  EXPECT_TRUE(again) << again.error().text();
+}
+
+TEST(OpenTask, Faults) {
+  const TempDir dir;
+  const std::string path = join(dir.path(), "model.py");
+  ASSERT_TRUE(write_file(path, "x = 1  # TODO(kernelpro): decide\n"));
+  const auto unfilled = open_task(path, {});
+  ASSERT_FALSE(unfilled);
+  EXPECT_TRUE(contains(unfilled.error().message, "line 1: decide")) << unfilled.error().message;
+  EXPECT_FALSE(open_task(join(dir.path(), "none.py"), {}));
+  OpenSettings settings;
+  settings.dims = {{"N", 1}};
+  const auto folder = open_task(std::string(KERNELPRO_SOURCE_DIR) + "/examples/softmax", settings);
+  ASSERT_FALSE(folder);
+  EXPECT_TRUE(contains(folder.error().message, "--set"));
+}
+
+}  // namespace
+}  // namespace kernelpro
