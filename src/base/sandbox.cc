@@ -228,6 +228,22 @@ int drop_capabilities() {
   return ::syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
 }
 
+// A process may name its own threads, through files in /proc: CUDA does, and fails if it may not.
+// Async-signal-safe; for the process that calls.
+int allow_own_names(int ruleset, int version) {
+  const int own = ::open("/proc/self/task", O_PATH | O_CLOEXEC);
+  if (own < 0) return 0;  // no /proc: nothing to allow
+  landlock_path_beneath_attr rule{};
+  rule.allowed_access = kReading | LANDLOCK_ACCESS_FS_WRITE_FILE;
+  if (version >= 3) rule.allowed_access |= kTruncate;
+  rule.parent_fd = own;
+  const long added =
+      ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+  const int error = added == 0 ? 0 : errno;
+  ::close(own);
+  return error;
+}
+
 bool holds_homes(const std::string& folder) {
   const char* home = std::getenv("HOME");
   std::error_code error;
@@ -347,6 +363,7 @@ int PreparedSandbox::enter() const {
   }
   if (error == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) error = errno;
   if (error == 0) error = drop_capabilities();
+  if (error == 0 && ruleset_.valid()) error = allow_own_names(ruleset_.get(), landlock_abi_);
   if (error == 0 && ruleset_.valid() &&
       ::syscall(SYS_landlock_restrict_self, ruleset_.get(), 0) != 0) {
     error = errno;

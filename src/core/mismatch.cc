@@ -54,14 +54,18 @@ void merge(Comparison& into, const Comparison& part) {
   into.worst = std::max(into.worst, part.worst);
 }
 
-// Both rules in one form: an element's error is |out - r| over `scale(r)`.
+// Both rules in one form: an element's error is |out - r| over its scale.
 struct Scale {
   explicit Scale(const Expected& expected)
       : absolute(expected.rule.kind == Rule::Kind::kAllclose ? expected.rule.absolute : 0),
         relative(expected.rule.kind == Rule::Kind::kAllclose ? expected.rule.relative : 1),
-        least(expected.rule.kind == Rule::Kind::kAllclose ? 0 : expected.rms) {}
-  double of(double r) const { return absolute + relative * std::max(std::fabs(r), least); }
+        least(expected.rule.kind == Rule::Kind::kAllclose ? 0 : expected.rms),
+        of_out(expected.rule.kind == Rule::Kind::kAllclose) {}
+  double of(double out, double r) const {
+    return absolute + relative * std::max(std::fabs(of_out ? out : r), least);
+  }
   double absolute, relative, least;
+  bool of_out;
 };
 
 template <class Type>
@@ -79,8 +83,9 @@ Comparison compare_range(const typename Type::Stored* out, const Expected& expec
     bool fine = true;
     for (std::int64_t i = at; i < stop; ++i) {
       const double r = expected.values[static_cast<std::size_t>(i)];
-      const double error = std::fabs(Type::widen(out[i]) - r);
-      const double unit = scale.of(r);
+      const double got = Type::widen(out[i]);
+      const double error = std::fabs(got - r);
+      const double unit = scale.of(got, r);
       fine &= error <= std::min(allowed * unit, kLargest);
       const double scaled = unit > 0 ? error / unit : 0;
       worst = scaled > worst ? scaled : worst;
@@ -195,7 +200,7 @@ double element_error(const Rule& rule, double out, double r, double rms) {
   const bool scaled = rule.kind == Rule::Kind::kScaled;
   if (out == r || (scaled && std::isnan(out) && std::isnan(r))) return 0;
   const double unit =
-      scaled ? std::max(std::fabs(r), rms) : rule.absolute + rule.relative * std::fabs(r);
+      scaled ? std::max(std::fabs(r), rms) : rule.absolute + rule.relative * std::fabs(out);
   const double error = std::fabs(out - r) / unit;
   const bool sensible = std::isfinite(error) && std::isfinite(r);
   return sensible ? error : std::numeric_limits<double>::infinity();

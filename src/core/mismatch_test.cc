@@ -178,7 +178,7 @@ TEST(Mismatch, AllcloseIsTorchs) {
   EXPECT_NEAR(f.compare().worst, 0.99, 1e-3);
   f.out[3] = 1.01e-4f;  // the contract's scale would let it pass
   EXPECT_EQ(f.compare().wrong, 1);
-  EXPECT_TRUE(contains(f.text(), "1.01 times what 0.0001 + 0.0001 |expected| allows")) << f.text();
+  EXPECT_TRUE(contains(f.text(), "1.01 times what 0.0001 + 0.0001 |output| allows")) << f.text();
   f.out[3] = 0;
   f.expected.values[7] = std::numeric_limits<double>::quiet_NaN();
   f.out[7] = std::numeric_limits<float>::quiet_NaN();

@@ -170,7 +170,7 @@ std::string describe_mismatch(const Shaped& output, const void* data, const Expe
   if (expected.rule.kind == Rule::Kind::kAllclose) {
     return text + "; the worst is off by " + number(comparison.worst, 3) + " times what " +
            number(expected.rule.absolute, 3) + " + " + number(expected.rule.relative, 3) +
-           " |expected| allows";
+           " |output| allows";
   }
   return text + "; the worst is off by " + number(comparison.worst, 3) + " of its scale (allowed " +
          number(expected.rule.tolerance, 3) + ")";

@@ -19,10 +19,11 @@ std::optional<Policy> policy_from_name(std::string_view name);
 // How one element `out` is compared with its expected value r:
 //   scaled:   |out - r| <= tolerance * max(|r|, rms of r over the tensor); NaN equals NaN, an
 //             infinity the same infinity; integers and bools must be equal;
-//   allclose: |out - r| <= absolute + relative * |r|; NaN equals nothing, infinities themselves
+//   allclose: |out - r| <= absolute + relative * |out|; NaN equals nothing, infinities themselves
 //             (torch.allclose with its defaults).
 // The error that is reported over its tolerance is, for allclose, |out - r| / (absolute + relative
-// * |r|) with tolerance 1.
+// * |out|) with tolerance 1. (KernelBench calls torch.allclose(reference, candidate): the
+// relative part is the candidate's.)
 struct Rule {
   enum class Kind { kScaled, kAllclose };
   Kind kind = Kind::kScaled;

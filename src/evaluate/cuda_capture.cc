@@ -2,7 +2,6 @@
 #include "evaluate/cuda_capture.h"
 
 #include "core/protocol.h"
-#include "evaluate/cuda_link.h"
 
 namespace kernelpro {
 
@@ -19,17 +18,15 @@ Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
 
 }  // namespace
 
-Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary,
+Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Binary& binary,
                                                        const std::string& entry,
                                                        const AddressLayout& layout,
-                                                       const std::string& gpu, double timeout_s) {
+                                                       double timeout_s) {
   using Captured = std::variant<LaunchPlan, Outcome>;
-  Result<CudaLink> link = CudaLink::start("cuda-capture", gpu);
-  if (!link) return tl::unexpected<Error>(link.error());
-  Answer answer = link->ask({{"do", "capture"},
-                             {"shared_object", binary.shared_object},
-                             {"layout", *parse_json(layout_to_json(layout))}},
-                            timeout_s + 5);
+  Answer answer = link.ask({{"do", "capture"},
+                            {"shared_object", binary.shared_object},
+                            {"layout", *parse_json(layout_to_json(layout))}},
+                           timeout_s + 5);
   if (const auto* lost = std::get_if<Lost>(&answer)) {
     return Captured{outcome_of_lost(*lost, "capturing " + entry)};
   }

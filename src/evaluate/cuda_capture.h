@@ -8,14 +8,15 @@
 #include "base/error.h"
 #include "core/binary.h"
 #include "core/evaluation.h"
+#include "evaluate/cuda_link.h"
 
 namespace kernelpro {
 
-// Runs `entry` of a host-form binary once under capture, in a process of its own. An Outcome is the
-// candidate's fault, an Error the machine's. `gpu`: as EvaluateSettings.
-Result<std::variant<LaunchPlan, Outcome>> capture_plan(const Binary& binary,
+// Runs `entry` of a host-form binary once under capture in `link`, a "cuda-capture" process of its
+// own that has run nothing yet. An Outcome is the candidate's fault, an Error the machine's.
+Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Binary& binary,
                                                        const std::string& entry,
                                                        const AddressLayout& layout,
-                                                       const std::string& gpu, double timeout_s);
+                                                       double timeout_s);
 
 }  // namespace kernelpro

@@ -83,7 +83,7 @@ class CudaEvaluator : public Evaluator {
         settings_(settings),
         judge_(std::move(judge)),
         reference_(judge_, task_, compiler, settings_),
-        shop_{task_, machine_, settings_, judge_, reference_, cases_, {}} {}
+        shop_{task_, machine_, settings_, judge_, reference_, cases_, {}, {}} {}
 
   // Processes make their contexts while the caller does other things.
   void start_ahead() { fill_standby(); }
@@ -140,6 +140,9 @@ void CudaEvaluator::fill_standby() {
     if (prepared_) post_cases(*link, task_, cases_);
     standby_.push_back(std::move(*link));
   }
+  if (shop_.capture) return;
+  Result<CudaLink> capture = CudaLink::start("cuda-capture", settings_.gpu);
+  if (capture) shop_.capture = std::move(*capture);
 }
 
 Result<void> CudaEvaluator::prepare() {
@@ -369,18 +372,22 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, timed));
   const bool apart = incumbent != nullptr && is_module(*incumbent) != is_module(subject);
 
+  // Python takes seconds to start: others may have the GPU meanwhile.
+  std::optional<CudaWorker> worker, other;
+  const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
+    Result<CudaWorker> taken = take_worker(whose);
+    if (!taken) return tl::unexpected<Error>(taken.error());
+    *into = std::move(*taken);
+    return {};
+  };
+  if (is_module(subject)) KP_TRY(take(subject, &worker));
+  if (apart && is_module(*incumbent)) KP_TRY(take(*incumbent, &other));
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return tl::unexpected<Error>(lease.error());
   leaving_.clear();  // waits: no process comes or goes while others are timed
   for (CudaLink& link : standby_) static_cast<void>(link.settle(kStartTimeout));
-  Result<CudaWorker> worker = take_worker(subject);
-  if (!worker) return tl::unexpected<Error>(worker.error());
-  std::optional<CudaWorker> other;
-  if (apart) {
-    Result<CudaWorker> second = take_worker(*incumbent);
-    if (!second) return tl::unexpected<Error>(second.error());
-    other = std::move(*second);
-  }
+  if (!worker) KP_TRY(take(subject, &worker));
+  if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();
 
   const auto before = gpu_state(uuid_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/sandbox.h"
 #include "base/text.h"
 #include "base/worker_path.h"
 
@@ -38,6 +39,8 @@ Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu
 }
 
 Result<CudaLink> CudaLink::start(Command command) {
+  // Keys and tokens in our environment are none of a candidate's business.
+  for (std::string& name : secret_variables()) command.unset.push_back(std::move(name));
   CudaLink link;
   link.limits_ = command.limits;
   Result<Child> child = Child::start(command);

@@ -101,8 +101,10 @@ Result<void> CudaReference::attach(CudaCase& state) {
                 "correct the task's reference.cu");
   }
   state.reference = std::get<Binary>(*built);
-  auto captured = capture_plan(state.reference, "reference", state.reference_layout, settings_.gpu,
-                               settings_.timeout_s);
+  Result<CudaLink> link = CudaLink::start("cuda-capture", settings_.gpu);
+  if (!link) return tl::unexpected<Error>(link.error());
+  auto captured = capture_plan(std::move(*link), state.reference, "reference",
+                               state.reference_layout, settings_.timeout_s);
   if (!captured) return tl::unexpected<Error>(captured.error());
   if (const auto* outcome = std::get_if<Outcome>(&*captured)) {
     return fail(ErrorKind::kTask, "the reference " + outcome_summary(*outcome),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -94,8 +95,12 @@ Result<std::variant<LaunchPlan, Outcome>> CudaTrial::plan_of(const CudaCase& sta
     return {known->second};
   }
   const Lap lap(&capture_s_);
+  std::optional<CudaLink> ready = std::exchange(shop_.capture, std::nullopt);
+  Result<CudaLink> link = ready ? Result<CudaLink>(std::move(*ready))
+                                : CudaLink::start("cuda-capture", shop_.settings.gpu);
+  if (!link) return tl::unexpected<Error>(link.error());
   auto captured =
-      capture_plan(binary, "launch", state.layout, shop_.settings.gpu, shop_.settings.timeout_s);
+      capture_plan(std::move(*link), binary, "launch", state.layout, shop_.settings.timeout_s);
   if (captured && std::holds_alternative<LaunchPlan>(*captured)) {
     shop_.plans[binary.hash] = std::get<LaunchPlan>(*captured);
   }
@@ -203,10 +208,25 @@ CudaTrial::Verdict CudaTrial::audit(CudaCase& state, const CudaTimed& timed) {
     seen.push_back(std::get<std::vector<double>>(*once).front());
     if (seen.back() <= limit) return std::optional<Outcome>();
   }
+  // Is it the contents, or the memory that they lie in? An old content in the same place tells.
+  const std::vector<SetContent> known = check_contents(state, shop_.settings.policy);
+  const SetContent& old = known[state.spare() == 0 ? known.size() - 1 : 0];
+  const auto filled = shop_.reference.fill(state, state.spare(), old);
+  if (!filled) return tl::unexpected<Error>(filled.error());
+  auto again = time_once(shop_.judge, worker_, state, {state.spare()}, warm, timing_, secret(),
+                         &correct_.max_error);
+  if (!again) return tl::unexpected<Error>(again.error());
+  if (auto* outcome = std::get_if<Outcome>(&*again)) {
+    return std::optional<Outcome>(std::move(*outcome));
+  }
+  const double there = std::get<std::vector<double>>(*again).front();
+  if (*std::min_element(seen.begin(), seen.end()) <= kAuditSlack * there + kAuditSlackUs) {
+    return std::optional<Outcome>();
+  }
   return std::optional<Outcome>(
       Rejected{"memoised", "on inputs that it has not met a call takes " + human_us(median(seen)) +
-                               ", on those that come again " + human_us(timed.timing.median_us) +
-                               " (case " + state.c->name + ")"});
+                               ", on those that come again " + human_us(there) + " (case " +
+                               state.c->name + ")"});
 }
 
 // A Python process holds the candidate and the clock: calls in a row, timed from here, must not

@@ -26,6 +26,7 @@ struct CudaShop {
   CudaReference& reference;
   std::vector<CudaCase>& cases;
   std::map<std::string, LaunchPlan> plans;  // of host forms, by binary
+  std::optional<CudaLink> capture;          // a capture process that has its context already
 };
 
 // The contents on which a candidate is checked: those of the rotation, or KernelBench's trials.

@@ -136,12 +136,14 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPoo
   } else {
     const Subject& subject = std::get<Subject>(*built.built);
     const bool same = versus != nullptr && versus->hash == subject.hash;
+    const auto ahead = observe_ahead(task_, settings_.run.target, subject);
     from = real_clock().now_s();
     auto evaluation = target->evaluator->evaluate(subject, same ? nullptr : versus);
     if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
     result.evaluation = std::move(*evaluation);
     result.phases_ms["evaluate"] = ms_since(from);
     from = real_clock().now_s();
+    if (ahead.valid()) ahead.wait();
     if (result.candidate.language != Language::kPython) {
       result.evidence = observe(task_, settings_.run.target, *target, subject, result.evaluation);
     }

@@ -214,6 +214,7 @@ Result<std::optional<Evaluation>> Loop::measure(const Candidate& candidate,
   auto versus = incumbent();
   if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
   if (stop_requested()) return evaluation;
+  const auto disassembling = observe_ahead(task_, settings_.target, *subject);
   auto evaluated = parts_.target->evaluator->evaluate(*subject, *versus);
   if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
   evaluation = std::move(*evaluated);

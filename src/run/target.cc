@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "profile/collect.h"
+#include "profile/disassemble.h"
 #include "run/open_task.h"
 #include "task/header.h"
 
@@ -127,6 +128,20 @@ BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const C
     subject.binaries.push_back(std::move(binary));
   }
   return subject;
+}
+
+std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject) {
+  std::vector<std::string> cubins;
+  const std::vector<const Case*> cases = cases_for(task, kind);
+  for (std::size_t i = 0; i < cases.size() && i < subject.binaries.size(); ++i) {
+    const std::string& cubin = subject.binaries[i].cubin;
+    if (cases[i]->timed && !cubin.empty()) cubins.push_back(cubin);
+  }
+  if (cubins.empty()) return {};
+  return std::async(std::launch::async, [cubins = std::move(cubins)] {
+    // The text is kept beside the cubin; a failure is told when evidence is collected.
+    for (const std::string& cubin : cubins) static_cast<void>(disassemble_cubin(cubin));
+  });
 }
 
 Evidence observe(const Task& task, TargetKind kind, const Target& target, const Subject& subject,

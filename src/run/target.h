@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <memory>
 
 #include "base/error.h"
@@ -44,6 +45,10 @@ TargetMaker target_with(std::shared_ptr<ModuleReference> module);
 using BuildResult = Result<std::variant<Subject, CompileError>>;
 BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,
                   double* compile_ms);
+
+// Begins what evidence needs and an evaluation does not, beside it: the disassembly of the timed
+// cases' code. Wait for it (or drop it, which waits) before `observe`.
+std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject);
 
 // Evidence about a correct evaluation, from the timed case that took longest; empty for others.
 Evidence observe(const Task& task, TargetKind kind, const Target& target, const Subject& subject,

@@ -13,6 +13,15 @@
 // is written in parentheses. Arguments are converted to the kernel's parameter types; `arg::x + n`
 // is the address of element n. Dynamic shared memory above 48 KB needs nothing else. Whatever a
 // launch needs from the host (streams, events, tensor maps) is for the host form, `launch`.
+#ifdef __CUDACC_RTC__  // has no <math.h>
+#ifndef INFINITY
+#define INFINITY __builtin_bit_cast(float, 0x7f800000u)
+#endif
+#ifndef NAN
+#define NAN __builtin_bit_cast(float, 0x7fffffffu)
+#endif
+#endif
+
 namespace kp {
 
 struct Dim3 {

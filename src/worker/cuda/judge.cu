@@ -224,14 +224,14 @@ __device__ inline Judged judge_element(const void* out, const void* expected, co
   }
   const double difference = fabs(got - e);
   if (difference == 0) return {true, 0.0, got};
-  const double scale = rule.allclose ? rule.absolute + rule.relative * fabs(e)
+  const double scale = rule.allclose ? rule.absolute + rule.relative * fabs(got)
                                      : fmax(fmax(fabs(e), rule.rms), 1e-300);
   const double limit = rule.allclose ? scale : rule.tolerance * scale;
   // The verdict is exact; the error that is shown has a float's precision where one can hold it.
   const double error = scale > 1e-30 && scale < 1e30 && difference < 1e30
                            ? static_cast<float>(difference) / static_cast<float>(scale)
                            : difference / scale;
-  return {difference <= limit, isnan(error) ? infinity : error, got};
+  return {isfinite(difference) && difference <= limit, isnan(error) ? infinity : error, got};
 }
 
 extern "C" __global__ void compare(const void* out, const void* expected, RuleSpec rule,

@@ -241,6 +241,8 @@ class Worker {
   // that the window holds the graph and nothing of the host.
   Result<double> timed(const Subject& subject) {
     const std::uint64_t words = flush_bytes_ / 16;
+    // Lines that a kernel asked to stay would outlive the flush.
+    static_cast<void>(cu_.CtxResetPersistingL2Cache());
     KP_CUDA_TRY(kernels_->run_on(stream_, "flush_cache", kernels_->blocks_for(words), 256u, 0u,
                                  flush_, words, flush_ + flush_bytes_));
     KP_CUDA_TRY(cu_.EventRecord(begin_, stream_));
@@ -257,7 +259,6 @@ class Worker {
     if (!c) return tl::unexpected<Error>(c.error());
     const JsonReader r(command.json);
     const std::uint64_t key = command.natural("key");
-    static_cast<void>(cu_.CtxResetPersistingL2Cache());
     for (const Json& name : r.array("reload")) {
       const Result<Subject*> subject = find(*c, name.is_string() ? name.get<std::string>() : "");
       if (!subject) return tl::unexpected<Error>(subject.error());
