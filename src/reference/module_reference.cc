@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kImportTimeout = 300;        // of torch, from a cold disk
 constexpr std::int64_t kPrinted = 1LL << 30;  // what a module may print
+constexpr std::int64_t kMaxDescription = 16 << 20;
 constexpr std::size_t kFdsPerFrame = Channel::kMaxFds - 4;
 constexpr const char* kDrawKinds[] = {"given", "centred", "scaled", "parameters", "kernelbench"};
 constexpr const char* kNumerics[] = {"float64", "strict", "declared", "kernelbench"};
@@ -27,17 +28,29 @@ ErrorKind kind_of(const std::string& rule) {
 
 class PythonReference : public ModuleReference {
  public:
-  PythonReference(ReferenceSettings settings, Child child, Limits limits)
-      : settings_(std::move(settings)), child_(std::move(child)), limits_(limits) {}
+  // `kept`: a folder for descriptions by what they depend on (interpreter, PyTorch, our package).
+  PythonReference(ReferenceSettings settings, Child child, Limits limits, std::string kept)
+      : settings_(std::move(settings)),
+        child_(std::move(child)),
+        limits_(limits),
+        kept_(std::move(kept)) {}
 
   Result<ModuleDescription> describe(const std::string& source, const std::string& path,
                                      const std::map<std::string, std::int64_t>& dims) override {
     const std::string key = hash_hex({source, path, dump_json(Json(dims))});
     if (const auto it = described_.find(key); it != described_.end()) return it->second;
-    const Result<Json> answer =
-        ask({{"do", "describe"}, {"source", source}, {"path", path}, {"dims", dims}});
-    if (!answer) return tl::unexpected<Error>(answer.error());
-    Result<ModuleDescription> description = description_from_json(dump_json(*answer));
+    // One from an earlier process spares waiting for the import of torch; `attach` has it
+    // confirmed.
+    const Result<std::string> kept = read_file(join(kept_, key), kMaxDescription);
+    if (kept) {
+      if (Result<ModuleDescription> description = description_from_json(*kept)) {
+        unconfirmed_[key] = *kept;
+        return described_[key] = std::move(*description);
+      }
+    }
+    Result<std::string> text = ask_description(source, path, dims, key);
+    if (!text) return tl::unexpected<Error>(text.error());
+    Result<ModuleDescription> description = description_from_json(*text);
     if (description) described_[key] = *description;
     return description;
   }
@@ -45,6 +58,7 @@ class PythonReference : public ModuleReference {
   Result<void> attach(const Task& task, const Case& c, int set,
                       const std::vector<SharedBuffer>& buffers) override {
     KP_ASSERT(task.module.has_value());
+    KP_TRY(confirm(task.module->source, task.module->path, c.dims));
     std::vector<int> fds;
     Json message = attach_message(task, c, set, buffers, &fds);
     // Descriptors beyond one frame's go ahead of it.
@@ -88,6 +102,34 @@ class PythonReference : public ModuleReference {
   std::string versions() const override { return versions_; }
 
  private:
+  Result<std::string> ask_description(const std::string& source, const std::string& path,
+                                      const std::map<std::string, std::int64_t>& dims,
+                                      const std::string& key) {
+    const Result<Json> answer =
+        ask({{"do", "describe"}, {"source", source}, {"path", path}, {"dims", dims}});
+    if (!answer) return tl::unexpected<Error>(answer.error());
+    std::string text = dump_json(*answer);
+    // A folder that cannot be written to only costs the time of asking again.
+    if (make_dirs(kept_)) static_cast<void>(write_file(join(kept_, key), text));
+    return text;
+  }
+
+  // Is a description of an earlier process still the module's?
+  Result<void> confirm(const std::string& source, const std::string& path,
+                       const std::map<std::string, std::int64_t>& dims) {
+    const auto it = unconfirmed_.find(hash_hex({source, path, dump_json(Json(dims))}));
+    if (it == unconfirmed_.end()) return {};
+    const std::string before = it->second;
+    Result<std::string> now = ask_description(source, path, dims, it->first);
+    if (!now) return tl::unexpected<Error>(now.error());
+    unconfirmed_.erase(it);
+    if (*now == before) return {};
+    return fail(ErrorKind::kTask,
+                "the module is another one than before, although its file is the same: something "
+                "that it imports or reads has changed",
+                "run again: the new description is used then");
+  }
+
   // Greets the process before its first command: by then torch is imported, or it says why not.
   Result<void> greet() {
     if (greeted_) return {};
@@ -152,7 +194,9 @@ class PythonReference : public ModuleReference {
   bool greeted_ = false;
   std::string versions_;
   std::optional<Error> lost_;
+  std::string kept_;
   std::map<std::string, ModuleDescription> described_;
+  std::map<std::string, std::string> unconfirmed_;  // by the same key: the kept text
 };
 
 }  // namespace
@@ -181,7 +225,12 @@ Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceS
   command.limits.output_killed = kPrinted;
   Result<Child> child = Child::start(command);
   if (!child) return tl::unexpected<Error>(child.error());
-  return std::make_unique<PythonReference>(settings, std::move(*child), command.limits);
+  const Result<std::string> package = unpacked_package();
+  if (!package) return tl::unexpected<Error>(package.error());
+  const std::string kept = join(
+      join(cache_dir(), "modules"),
+      hash_hex({facts->interpreter, facts->torch_version, *package, target_name(settings.target)}));
+  return std::make_unique<PythonReference>(settings, std::move(*child), command.limits, kept);
 }
 
 }  // namespace kernelpro

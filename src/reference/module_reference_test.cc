@@ -538,6 +538,34 @@ TEST(Compute, TakesMoreBuffersThanOneFrameCarries) {
 
 // ---- the process
 
+// A file that takes its size from another one, whose change its own text does not show.
+TEST(Process, ADescriptionThatIsKeptMustStillBeTrue) {
+  NEED_TORCH();
+  const TempDir folder;
+  const std::string size = join(folder.path(), "size.txt");
+  ASSERT_TRUE(write_file(size, "3"));
+  const std::string source =
+      module("", "return x + 1", "torch.rand(SIZE)", "SIZE = int(open('" + size + "').read())\n");
+  // What a new process says of the size, and whether that holds when it is needed.
+  const auto told = [&](bool holds) {
+    auto own = ModuleReference::start(cpu_settings());
+    const auto d = (*own)->describe(source, "", {});
+    EXPECT_TRUE(d) << d.error().text();
+    const Task task = task_of(*d, source);
+    const auto attached = (*own)->attach(task, task.cases[0], 0, {});
+    EXPECT_EQ(holds, attached.has_value());
+    if (!attached) {
+      EXPECT_TRUE(contains(attached.error().next, "run again"));
+    }
+    return d->items[0].shape[0];
+  };
+  EXPECT_EQ(told(true), 3);
+  EXPECT_EQ(told(true), 3);
+  ASSERT_TRUE(write_file(size, "5"));
+  EXPECT_EQ(told(false), 3);
+  EXPECT_EQ(told(true), 5);
+}
+
 TEST(Process, AnEndlessModuleIsEnded) {
   NEED_TORCH();
   ReferenceSettings settings = cpu_settings();
