@@ -29,6 +29,7 @@
 namespace kernelpro {
 namespace {
 
+constexpr int kAgain = 2;               // evaluations more of what is too fast
 constexpr double kCallTimeout = 2.5;    // seconds; what hangs costs this much
 constexpr double kCompileTimeout = 40;  // seconds
 
@@ -216,6 +217,9 @@ class Suite {
     RunSettings settings;
     settings.target = kind;
     settings.timeout_s = kCallTimeout;
+    for (const Kernel* kernel : kernels) {
+      if (kernel->candidate.language == Language::kPython) ++settings.modules_ahead;
+    }
     Result<Target> target = fail(ErrorKind::kInternal, "no target", "");
     for (Kernel* kernel : kernels) {
       if (kernel->built && std::holds_alternative<CompileError>(*kernel->built)) {
@@ -236,8 +240,14 @@ class Suite {
       const Subject* against =
           kernel->header.expectation.names("slow") ? &std::get<Subject>(*yardstick) : nullptr;
       const double begin = real_clock().now_s();
-      const auto evaluation =
-          target->evaluator->evaluate(std::get<Subject>(*kernel->built), against);
+      auto evaluation = target->evaluator->evaluate(std::get<Subject>(*kernel->built), against);
+      // An attack that works is faster every time; on a busy machine anything is so once.
+      for (int again = 0;
+           again < kAgain && evaluation && against != nullptr && evaluation->correct() != nullptr &&
+           !kernel->header.expectation.holds(evaluation->outcome);
+           ++again) {
+        evaluation = target->evaluator->evaluate(std::get<Subject>(*kernel->built), against);
+      }
       kernel->seconds = real_clock().now_s() - begin;
       if (evaluation) {
         judge(*kernel, evaluation->outcome);

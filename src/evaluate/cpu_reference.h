@@ -47,7 +47,7 @@ class CpuReference {
   virtual Result<std::optional<InputSet>> make_set(const SetRequest& request) = 0;
   // Of the last computation.
   double seconds() const { return seconds_; }
-  // "float64-unavailable" ...: labels that hold for the sets made so far.
+  // "no-float64" ...: labels that hold for the sets made so far.
   const std::vector<std::string>& labels() const { return labels_; }
 
  protected:

@@ -31,6 +31,7 @@ namespace {
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
+constexpr int kModulesAtOnce = 4;  // PyTorch candidates' processes
 constexpr int kRotation = 4;
 constexpr int kTrials = 5;      // KernelBench's
 constexpr double kNoise = 0.5;  // an error of so much of an output's scale is no result
@@ -86,7 +87,10 @@ class CudaEvaluator : public Evaluator {
         shop_{task_, machine_, settings_, judge_, reference_, cases_, {}, {}} {}
 
   // Processes make their contexts while the caller does other things.
-  void start_ahead() { fill_standby(); }
+  void start_ahead() {
+    fill_standby();
+    fill_modules();
+  }
 
   Result<void> prepare() override;
 
@@ -114,6 +118,7 @@ class CudaEvaluator : public Evaluator {
   Result<CudaWorker> take_worker(const Subject& subject);
   void retire(CudaWorker worker);
   void fill_standby();
+  void fill_modules();
   bool contract() const { return settings_.policy == Policy::kContract; }
 
   const Task& task_;
@@ -123,7 +128,9 @@ class CudaEvaluator : public Evaluator {
   std::vector<CudaCase> cases_;
   CudaReference reference_;
   CudaShop shop_;
-  std::deque<CudaLink> standby_;            // they make their contexts while nothing is timed
+  std::deque<CudaLink> standby_;  // they make their contexts while nothing is timed
+  std::deque<CudaLink> modules_;  // the same for PyTorch candidates: importing torch
+  int modules_to_come_ = settings_.modules_ahead;
   std::vector<std::future<void>> leaving_;  // workers on their way out
   bool prepared_ = false;
   std::string uuid_;
@@ -143,6 +150,18 @@ void CudaEvaluator::fill_standby() {
   if (shop_.capture) return;
   Result<CudaLink> capture = CudaLink::start("cuda-capture", settings_.gpu);
   if (capture) shop_.capture = std::move(*capture);
+}
+
+// Importing PyTorch takes seconds: several processes do it at once, and then none until they are
+// used up, since nothing may start while others are timed.
+void CudaEvaluator::fill_modules() {
+  if (!modules_.empty()) return;
+  for (int i = std::min(modules_to_come_, kModulesAtOnce); i > 0; --i) {
+    Result<CudaLink> link = start_module_worker(task_, settings_.gpu);
+    if (!link) return;  // said when a worker is wanted
+    link->post({{"do", "hello"}});
+    modules_.push_back(std::move(*link));
+  }
 }
 
 Result<void> CudaEvaluator::prepare() {
@@ -326,16 +345,23 @@ void CudaEvaluator::find_labels() {
   const auto wide = [](const CudaCase& state) { return state.numerics == Numerics::kFloat64; };
   if (std::all_of(cases_.begin(), cases_.end(), wide)) return;
   labels_.push_back(std::any_of(cases_.begin(), cases_.end(), wide) ? "float64-at-reduced-case"
-                                                                    : "float64-unavailable");
+                                                                    : "no-float64");
 }
 
 Result<CudaWorker> CudaEvaluator::take_worker(const Subject& subject) {
   CudaWorker worker;
   worker.module = is_module(subject);
   if (worker.module) {
-    Result<CudaLink> link = start_module_worker(task_, subject.binaries[0].module, settings_.gpu);
-    if (!link) return tl::unexpected<Error>(link.error());
-    worker.link = std::move(*link);
+    modules_to_come_ = std::max(modules_to_come_, 1);
+    fill_modules();
+    if (modules_.empty()) {
+      Result<CudaLink> link = start_module_worker(task_, settings_.gpu);
+      if (!link) return tl::unexpected<Error>(link.error());
+      modules_.push_back(std::move(*link));
+    }
+    worker.link = std::move(modules_.front());
+    modules_.pop_front();
+    --modules_to_come_;
     post_cases(worker.link, task_, cases_);
   } else {
     fill_standby();
@@ -385,7 +411,9 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return tl::unexpected<Error>(lease.error());
   leaving_.clear();  // waits: no process comes or goes while others are timed
-  for (CudaLink& link : standby_) static_cast<void>(link.settle(kStartTimeout));
+  for (auto* waiting : {&standby_, &modules_}) {
+    for (CudaLink& link : *waiting) static_cast<void>(link.settle(kStartTimeout));
+  }
   if (!worker) KP_TRY(take(subject, &worker));
   if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();

@@ -13,8 +13,7 @@ namespace {
 constexpr std::int64_t kHostMemory = 64LL << 30;  // a candidate may compile with several processes
 }
 
-Result<CudaLink> start_module_worker(const Task& task, const std::string& candidate,
-                                     const std::string& gpu) {
+Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu) {
   if (!task.module) {
     return fail(ErrorKind::kBadInput, "a PyTorch candidate needs a task that is a PyTorch file",
                 "give the module's .py as the task");
@@ -35,7 +34,7 @@ Result<CudaLink> start_module_worker(const Task& task, const std::string& candid
   command.env.push_back("HOME=" + folder);
   if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);
   // What it reads: the interpreter's and our own files, the CUDA toolkit, the task, the candidate.
-  std::vector<std::string> roots = {join(cache_dir(), ""), dirname(absolute(candidate))};
+  std::vector<std::string> roots = {join(cache_dir(), "")};
   if (const auto facts = find_python("")) {
     for (std::string& root : program_roots(facts->interpreter)) roots.push_back(std::move(root));
   }

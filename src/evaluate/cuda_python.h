@@ -10,9 +10,8 @@
 namespace kernelpro {
 
 // Starts one under its sandbox (base/sandbox.h); returns at once, while it imports torch. It writes
-// only to a folder of its own under the cache, where what it builds is kept from one to the next.
-// `candidate`: the file that it will load.
-Result<CudaLink> start_module_worker(const Task& task, const std::string& candidate,
-                                     const std::string& gpu);
+// only to a folder of its own under the cache, where what it builds is kept from one to the next,
+// and reads the cache, where candidates' files lie.
+Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu);
 
 }  // namespace kernelpro

@@ -34,9 +34,10 @@ struct EvaluateSettings {
   Compiler* host_compiler = nullptr;  // cuda: builds reference.cpp for the cross-check; may be null
   ModuleReference* module = nullptr;  // of a task with a Module: has described it; must outlive us
   Policy policy = Policy::kContract;
-  bool probes = true;  // centred and scaled inputs, perturbed parameters
-  std::string gpu;     // cuda: UUID or index; "" the first
-  int standby = 1;     // cuda: worker processes that are kept ready
+  bool probes = true;     // centred and scaled inputs, perturbed parameters
+  std::string gpu;        // cuda: UUID or index; "" the first
+  int standby = 1;        // cuda: worker processes that are kept ready
+  int modules_ahead = 0;  // cuda: PyTorch candidates that are to come; their processes start early
 };
 
 class Evaluator {

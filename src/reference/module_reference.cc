@@ -37,6 +37,7 @@ class PythonReference : public ModuleReference {
 
   Result<ModuleDescription> describe(const std::string& source, const std::string& path,
                                      const std::map<std::string, std::int64_t>& dims) override {
+    if (lost_) return tl::unexpected<Error>(*lost_);
     const std::string key = hash_hex({source, path, dump_json(Json(dims))});
     if (const auto it = described_.find(key); it != described_.end()) return it->second;
     // One from an earlier process spares waiting for the import of torch; `attach` has it
@@ -228,7 +229,7 @@ Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceS
   const Result<std::string> package = unpacked_package();
   if (!package) return tl::unexpected<Error>(package.error());
   const std::string kept = join(
-      join(cache_dir(), "modules"),
+      join(cache_dir(), "descriptions"),
       hash_hex({facts->interpreter, facts->torch_version, *package, target_name(settings.target)}));
   return std::make_unique<PythonReference>(settings, std::move(*child), command.limits, kept);
 }

@@ -98,8 +98,6 @@ std::string names(const ModuleDescription& d) {
   return text;
 }
 
-// ---- description
-
 TEST(Describe, NamesTensorsInOrder) {
   NEED_TORCH();
   const auto d = (*reference())
@@ -270,8 +268,6 @@ TEST(Describe, RefusesWithTheReason) {
   }
 }
 
-// ---- inputs and parameters
-
 TEST(Draw, IsRepeatableAndFollowsTheSeed) {
   NEED_TORCH();
   Computed m(module("self.l = nn.Linear(4, 4)", "return self.l(x) + e",
@@ -357,8 +353,6 @@ TEST(Draw, KernelBenchTrials) {
   EXPECT_NE(m.in("x"), m.in("want"));
   EXPECT_EQ(m.error, "");
 }
-
-// ---- expected results
 
 TEST(Compute, Float64IsMoreExactThanStrict) {
   NEED_TORCH();
@@ -535,8 +529,6 @@ TEST(Compute, TakesMoreBuffersThanOneFrameCarries) {
   EXPECT_TRUE((*reference())->detach(m.c()));
   EXPECT_FALSE((*reference())->draw(m.c(), 0, 1, DrawKind::kGiven));
 }
-
-// ---- the process
 
 // A file that takes its size from another one, whose change its own text does not show.
 TEST(Process, ADescriptionThatIsKeptMustStillBeTrue) {

@@ -14,7 +14,11 @@ const std::vector<Label>& known_labels() {
        "fp32 at full size"},
       {"no-float64", "checked against the declared precision only: float64 did not fit"},
       {"tolerance-of-module",
-       "the module's own arithmetic misses the tolerance: twice its error is allowed instead"},
+       "the module's own arithmetic takes up more than half of the tolerance: twice its error is "
+       "allowed instead"},
+      {"degenerate",
+       "by the contract this task would be refused: an output is constant, holds no finite number, "
+       "or does not depend on the inputs"},
       {"above-measured-ceiling",
        "faster than this machine's measured ceilings allow for the task's declared work; checked "
        "once more, and held"},

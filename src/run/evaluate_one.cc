@@ -239,6 +239,10 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
     }
     candidates.push_back(std::move(*candidate));
   }
+  EvaluateManySettings with = settings;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.language == Language::kPython) ++with.run.modules_ahead;
+  }
   std::optional<Candidate> against;
   if (settings.against) {
     auto candidate = candidate_of(task, *settings.against);
@@ -250,7 +254,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
   }
   const std::vector<std::string> gpus =
       settings.gpus.empty() ? std::vector<std::string>{settings.run.gpu} : settings.gpus;
-  auto targets = make_targets(task, settings.run, gpus, maker);
+  auto targets = make_targets(task, with.run, gpus, maker);
   if (!targets) return tl::unexpected<Error>(std::move(targets.error()));
   return Judging(task, candidates, settings, on_verdict, std::move(against)).run(&*targets, gpus);
 }

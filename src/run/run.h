@@ -30,8 +30,9 @@ struct RunSettings {
   double timeout_s = 30;       // for one call of a candidate
   double exchange_wait_s = 3600;
   Policy policy = Policy::kContract;
-  bool probes = true;  // centred and scaled inputs, perturbed parameters
-  std::string gpu;     // cuda: UUID or index; "" the first
+  bool probes = true;     // centred and scaled inputs, perturbed parameters
+  std::string gpu;        // cuda: UUID or index; "" the first
+  int modules_ahead = 0;  // cuda: PyTorch candidates that are to come, so that Python may start now
 };
 
 // What has happened, for displays; each is emitted after its commit to the store.

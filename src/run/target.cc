@@ -56,6 +56,7 @@ Result<Target> make(const Task& task, const RunSettings& settings,
   evaluate.policy = settings.policy;
   evaluate.probes = settings.probes;
   evaluate.gpu = settings.gpu;
+  evaluate.modules_ahead = settings.modules_ahead;
   evaluate.module = target.module.get();
   auto evaluator = cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)
                        : make_cuda_evaluator(task, *target.compiler, *target.machine, evaluate);
