@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::uint32_t kNobody = 65534;
 
-// Landlock, beyond what an old linux/landlock.h declares:
+// Landlock, beyond what an old linux/landlock.h declares.
 
 struct RulesetAttributes {
   std::uint64_t files = 0;
@@ -101,8 +101,6 @@ Result<Fd> make_ruleset(const Sandbox& sandbox, int version) {
   return ruleset;
 }
 
-// becoming nobody, where Landlock is missing:
-
 // Can any user get to this path and, if it is ours to give, use it?
 bool reachable_by_all(const std::string& path) {
   std::error_code error;
@@ -135,8 +133,6 @@ bool give_to_nobody(const Sandbox& sandbox) {
   }
   return true;
 }
-
-// the filter:
 
 std::vector<sock_filter> make_filter(const Sandbox& sandbox, int landlock) {
   SeccompFilter f;

@@ -55,7 +55,8 @@ struct Correct {
   // What the worker saw while timing: names of the metric registry ("cpu.threads_busy").
   std::map<std::string, double> observed;
   // What a reader of the verdict must know about the kernel; the names are those of
-  // docs/evaluation.md: "given-distribution-only", "float64-at-reduced-case", "above-measured-ceiling" ...
+  // docs/evaluation.md: "given-distribution-only", "float64-at-reduced-case",
+  // "above-measured-ceiling" ...
   std::vector<std::string> labels;
   // What the machine did meanwhile, as sentences: throttling, other processes on the GPU.
   std::vector<std::string> notes;

@@ -28,7 +28,7 @@ namespace {
 
 CpuStatus* g_status = nullptr;
 
-// what the process leaves behind when it dies; only async-signal-safe calls:
+// What the process leaves behind when it dies; only async-signal-safe calls.
 
 std::int64_t mapped_pages() {
   const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -83,8 +83,6 @@ void install_handlers() {
   action.sa_sigaction = on_refused;
   ::sigaction(SIGSYS, &action, nullptr);
 }
-
-// the system-call filter:
 
 // What OpenMP, std::thread, malloc, the dynamic loader and printing need. Numbers that an
 // architecture lacks are left out.
