@@ -17,6 +17,7 @@
 #include "compile/nvrtc_pool.h"
 #include "compile/plan_form.h"
 #include "compile/ptxas.h"
+#include "core/cuda_tools.h"
 #include "core/knobs.h"
 
 namespace kernelpro {
@@ -56,17 +57,6 @@ extern "C" int kp_guarded(const void* args, cudaStream_t stream, char* message, 
   return status;
 }
 )";
-}
-
-std::string find_nvcc() {
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* home = std::getenv(name);
-    if (home == nullptr || *home == '\0') continue;
-    const std::string nvcc = find_program(join(home, "bin/nvcc"));
-    if (!nvcc.empty()) return nvcc;
-  }
-  const std::string nvcc = find_program("nvcc");
-  return nvcc.empty() ? find_program("/usr/local/cuda/bin/nvcc") : nvcc;
 }
 
 // What the compiler cannot know: what was expected of the file.
@@ -283,7 +273,7 @@ class CudaCompiler : public Compiler {
 }  // namespace
 
 Result<std::unique_ptr<Compiler>> make_cuda_compiler(const CompileSettings& settings) {
-  const std::string nvcc = find_nvcc();
+  const std::string nvcc = find_cuda_tool("nvcc");
   std::string version;
   if (!nvcc.empty()) {
     Command command;

@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "device/cuda_tools.h"
+#include "core/cuda_tools.h"
 #include "device/gpu_watch.h"
 
 namespace kernelpro {

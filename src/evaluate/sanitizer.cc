@@ -7,8 +7,8 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/worker_path.h"
+#include "core/cuda_tools.h"
 #include "core/json.h"
-#include "device/cuda_tools.h"
 
 namespace kernelpro {
 

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "compile/compiler.h"
-#include "device/cuda_tools.h"
+#include "core/cuda_tools.h"
 #include "embedded/plan_vocabulary.h"
 #include "evaluate/evaluator.h"
 

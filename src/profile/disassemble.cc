@@ -3,11 +3,11 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/files.h"
 #include "base/subprocess.h"
+#include "core/cuda_tools.h"
 
 namespace kernelpro {
 
@@ -59,17 +59,6 @@ Result<Disassembly> run_tool(const std::string& tool, std::vector<std::string> a
 
 }  // namespace
 
-std::string find_cuda_program(const std::string& name) {
-  const std::string on_path = find_program(name);
-  if (!on_path.empty()) return on_path;
-  const char* home = std::getenv("CUDA_HOME");
-  if (home != nullptr && *home != '\0') {
-    const std::string own = find_program(join(join(absolute(home), "bin"), name));
-    if (!own.empty()) return own;
-  }
-  return find_program("/usr/local/cuda/bin/" + name);
-}
-
 Result<Disassembly> disassemble_host(const std::string& shared_object) {
   const std::string objdump = find_program("objdump");
   if (objdump.empty()) {
@@ -83,11 +72,11 @@ Result<Disassembly> disassemble_host(const std::string& shared_object) {
 
 Result<Disassembly> disassemble_cubin(const std::string& cubin) {
   const std::string file = absolute(cubin);
-  const std::string nvdisasm = find_cuda_program("nvdisasm");
+  const std::string nvdisasm = find_cuda_tool("nvdisasm");
   if (!nvdisasm.empty()) {
     return run_tool("nvdisasm", {nvdisasm, "-c", file}, file, file + ".sass.txt");
   }
-  const std::string cuobjdump = find_cuda_program("cuobjdump");
+  const std::string cuobjdump = find_cuda_tool("cuobjdump");
   if (!cuobjdump.empty()) {
     return run_tool("cuobjdump", {cuobjdump, "-sass", file}, file, file + ".sass.txt");
   }

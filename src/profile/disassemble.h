@@ -18,7 +18,4 @@ struct Disassembly {
 Result<Disassembly> disassemble_host(const std::string& shared_object);
 Result<Disassembly> disassemble_cubin(const std::string& cubin);
 
-// A tool of the CUDA toolkit: on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin; "" when missing.
-std::string find_cuda_program(const std::string& name);
-
 }  // namespace kernelpro

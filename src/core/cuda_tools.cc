@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda_tools.h"
+#include "core/cuda_tools.h"
 
 #include <cstdlib>
 
