@@ -178,7 +178,9 @@ int once(TargetKind target, int us) {
   const Standing standing(leaky_task(elements_for(target, us)), target, 30);
   const Subject subject = standing.subject(kernel(target, "plan", "", "repeat"));
   const Evaluation evaluation = standing.evaluate(subject, nullptr);
-  std::printf("%.6f\n", correct_or_give_up(evaluation).timings[0].median_us);
+  const Timing& timing = correct_or_give_up(evaluation).timings[0];
+  std::printf("%.6f us, %.6f to %.6f, %d samples\n", timing.median_us, timing.low_us,
+              timing.high_us, timing.samples);
   return 0;
 }
 
@@ -197,6 +199,7 @@ int repeat(TargetKind target) {
       const Exit exit = must(run(command));
       if (!exit.ok()) give_up({ErrorKind::kEnvironment, exit.output, "run it alone"});
       times.push_back(std::atof(exit.output.c_str()));
+      std::fprintf(stderr, "%s", exit.output.c_str());
     }
     double mean = 0, squares = 0;
     for (const double t : times) mean += t / kProcesses;

@@ -10,5 +10,6 @@ function(kernelpro_embed target name file)
             -P ${PROJECT_SOURCE_DIR}/cmake/embed_script.cmake
     DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed_script.cmake)
   target_sources(${target} PRIVATE ${out}.cc)
+  set_source_files_properties(${out}.cc PROPERTIES UNITY_GROUP embedded)
   target_include_directories(${target} PUBLIC ${CMAKE_BINARY_DIR})
 endfunction()

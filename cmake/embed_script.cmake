@@ -15,8 +15,8 @@ file(WRITE ${OUT}.cc
 #include \"embedded/${NAME}.h\"
 namespace kernelpro::embedded {
 namespace {
-constexpr unsigned char kBytes[] = {${bytes}0};
+constexpr unsigned char ${NAME}_bytes[] = {${bytes}0};
 }
-const std::string_view ${NAME}{reinterpret_cast<const char*>(kBytes), sizeof kBytes - 1};
+const std::string_view ${NAME}{reinterpret_cast<const char*>(${NAME}_bytes), sizeof ${NAME}_bytes - 1};
 }
 ")

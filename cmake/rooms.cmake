@@ -19,6 +19,7 @@ function(kernelpro_room name)
     set(sources ${CMAKE_BINARY_DIR}/empty_${name}.cc)
   endif()
   add_library(${library} STATIC ${sources})
+  kernelpro_unity(${library} ${sources})
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(${library} SYSTEM PUBLIC ${KERNELPRO_EXPECTED_INCLUDE}
     ${KERNELPRO_TOML_INCLUDE} ${KERNELPRO_CLI11_INCLUDE})
@@ -38,6 +39,7 @@ function(kernelpro_room name)
 
   if(KERNELPRO_TESTS AND tests)
     add_executable(test_${name} ${tests})
+    kernelpro_unity(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE ${library} GTest::gtest GTest::gtest_main)
     target_compile_definitions(test_${name} PRIVATE KERNELPRO_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
       KERNELPRO_VERSION="${PROJECT_VERSION}")

@@ -19,6 +19,28 @@ double quantile(std::vector<double> values, double q) {
 
 double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
+double grouped_median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double mid = values[values.size() / 2];
+  double tick = 0;  // the smallest distance that is no rounding error of the numbers themselves
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const double gap = values[i] - values[i - 1];
+    if (gap > 1e-6 * mid && (tick == 0 || gap < tick)) tick = gap;
+  }
+  double below = 0, equal = 0;
+  for (const double value : values) {
+    if (std::fabs(value - mid) <= tick / 2) {
+      ++equal;
+    } else if (value < mid) {
+      ++below;
+    }
+  }
+  if (equal < 3 || tick == 0) return median(std::move(values));
+  const double half = static_cast<double>(values.size()) / 2;
+  return mid - tick / 2 + tick * (half - below) / equal;
+}
+
 double geometric_mean(const std::vector<double>& values) {
   if (values.empty()) return 0;
   double sum = 0;

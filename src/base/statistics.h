@@ -14,6 +14,11 @@ struct Interval {
 
 // 0 for an empty input.
 double median(std::vector<double> values);
+// The median of values that a clock with coarse ticks rounded: values equal to the middle one are
+// taken as spread evenly over their tick, whose width is the smallest distance between values
+// (grouped median; Snedecor and Cochran, Statistical Methods, 3.9). The plain median when the
+// values near the middle differ.
+double grouped_median(std::vector<double> values);
 // Linear interpolation between order statistics; q in [0,1].
 double quantile(std::vector<double> values, double q);
 double geometric_mean(const std::vector<double>& values);

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "base/files.h"
@@ -14,6 +17,7 @@
 #include "base/text.h"
 #include "compile/cached.h"
 #include "compile/diagnostics.h"
+#include "compile/nvcc_steps.h"
 #include "compile/nvrtc_pool.h"
 #include "compile/plan_form.h"
 #include "compile/ptxas.h"
@@ -81,6 +85,18 @@ std::string gencode(const std::string& arch) {
 
 constexpr std::int64_t kMaxMemory = 8LL << 30;  // of nvcc and all that it starts
 
+// cuda_runtime.h includes <cmath>, and that, since C++17, libstdc++'s Bessel functions and their
+// like: a third of all that the three front ends read. This is the guard of their header.
+constexpr const char* kLeanCmath = "-D_GLIBCXX_BITS_SPECFUN_H=1";
+
+// Failures of ptxas and of the linker: with the whole <cmath> they would be the same.
+bool is_final(const std::string& log) {
+  for (const char* sign : {"ptxas fatal", "ptxas error", "; error   :", "undefined reference"}) {
+    if (contains(log, sign)) return true;
+  }
+  return false;
+}
+
 int pool_size() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
 }
@@ -140,7 +156,7 @@ class CudaCompiler : public Compiler {
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
     const std::string key =
-        hash_hex({"cuda-host-4", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry});
+        hash_hex({"cuda-host-5", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
       KP_TRY(write_file(join(folder, "task.h"), header));
       KP_TRY(write_file(join(folder, file), source + guarded_entry(entry, args)));
@@ -148,36 +164,73 @@ class CudaCompiler : public Compiler {
     });
   }
 
-  Result<Made> run_nvcc(const std::string& folder, const std::string& file,
-                        const std::string& entry) {
-    const std::string stem = file.substr(0, file.rfind('.'));
+  Command command_in(const std::string& folder) const {
     Command command;
     command.cwd = folder;
     command.env = {"LC_ALL=C", "TMPDIR=" + folder, "CCACHE_DISABLE=1"};
     command.limits = limits_of(settings_.timeout_s);
     command.sandbox = compiler_sandbox(folder, toolchain_roots(), settings_.timeout_s + 5);
-    command.argv = {nvcc_,
-                    "-std=c++20",
-                    "-O3",
-                    "-lineinfo",
-                    gencode(settings_.cuda_arch),
-                    "-Xptxas",
-                    "-v",
-                    "-shared",
-                    "-Xcompiler",
-                    "-fPIC",
-                    "-Xcompiler",
-                    "-fdiagnostics-color=never",
-                    "-Xlinker",
-                    "--no-undefined",
-                    "--keep",
-                    "--keep-dir",
-                    ".",
-                    "-I.",
-                    "-o",
-                    "kernel.so",
-                    file};
+    return command;
+  }
+
+  std::vector<std::string> nvcc_argv(const std::string& file,
+                                     const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> argv = {nvcc_,
+                                     "-std=c++20",
+                                     "-O3",
+                                     "-lineinfo",
+                                     gencode(settings_.cuda_arch),
+                                     "-Xptxas",
+                                     "-v",
+                                     "-shared",
+                                     "-nodlink",  // nothing is relocatable without -rdc
+                                     "-Xcompiler",
+                                     "-fPIC",
+                                     "-Xcompiler",
+                                     "-fdiagnostics-color=never",
+                                     "-Xlinker",
+                                     "--no-undefined",
+                                     "--keep",
+                                     "--keep-dir",
+                                     ".",
+                                     "-I.",
+                                     "-o",
+                                     "kernel.so"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    argv.push_back(file);
+    return argv;
+  }
+
+  // The script for files of this name, asked of nvcc once; "" when it must do the work itself.
+  std::string script_for(const std::string& folder, const std::string& file) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto it = scripts_.find(file); it != scripts_.end()) return it->second;
+    Command command = command_in(folder);
+    command.argv = nvcc_argv(file, {kLeanCmath, "--dryrun"});
     const Result<Exit> exit = run(command);
+    if (!exit || !exit->ok()) return "";  // perhaps for want of memory: asked again
+    return scripts_[file] = side_by_side(exit->output, folder).value_or("");
+  }
+
+  // nvcc's steps side by side, with a lean <cmath>; where a source may need what that lacks, and
+  // wherever else they fail for a reason that nvcc itself may not have, nvcc.
+  Result<Exit> run_steps(const std::string& folder, const std::string& file) {
+    Command command = command_in(folder);
+    if (const std::string script = script_for(folder, file); !script.empty()) {
+      command.argv = {"/bin/sh", "-c", script};
+      Result<Exit> exit = run(command);
+      if (!exit || exit->ok() || exit->kind != Exit::Kind::kExited || is_final(exit->output)) {
+        return exit;
+      }
+    }
+    command.argv = nvcc_argv(file);
+    return run(command);
+  }
+
+  Result<Made> run_nvcc(const std::string& folder, const std::string& file,
+                        const std::string& entry) {
+    const std::string stem = file.substr(0, file.rfind('.'));
+    const Result<Exit> exit = run_steps(folder, file);
     if (!exit) return tl::unexpected<Error>(exit.error());
     const std::string cubin = join(folder, stem + ".cubin");
     const std::string object = join(folder, "kernel.so");
@@ -190,7 +243,7 @@ class CudaCompiler : public Compiler {
     if (!made) {
       log = explained(log, file, entry);
       if (exit->kind != Exit::Kind::kExited)
-        log = "nvcc " + exit->describe(command.limits) + "\n" + log;
+        log = "nvcc " + exit->describe(limits_of(settings_.timeout_s)) + "\n" + log;
       return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited};
     }
     Binary binary;
@@ -267,7 +320,9 @@ class CudaCompiler : public Compiler {
   std::string nvcc_;
   std::string nvcc_version_;
   std::string nvrtc_version_;
-  NvrtcPool nvrtc_;  // after the cache that it uses
+  std::mutex mutex_;                            // guards what follows
+  std::map<std::string, std::string> scripts_;  // by file
+  NvrtcPool nvrtc_;                             // after the cache that it uses
 };
 
 }  // namespace

@@ -13,6 +13,8 @@ namespace {
 // Sets of their own for probes are a comfort: only where they take little.
 constexpr double kComfort = 0.1;
 
+constexpr double kSmallSets = 256e6;  // bytes: so much may all sets of a rotation of eight take
+
 constexpr double kCheapParameters = 0.1;  // of the memory: so much may go into copies of them
 
 double mapped(double bytes, double granularity) {
@@ -74,6 +76,11 @@ MemoryNeed memory_need(const Task& task, const Case& c, const ModuleDescription*
     need.float64_bytes = module->intermediate_bytes * (8 / widest) + floats;
   }
   return need;
+}
+
+int sets_wanted(const MemoryNeed& need) {
+  const double bytes = std::max(need.inputs + need.parameters + need.outputs, 1.0);
+  return static_cast<int>(std::clamp(kSmallSets / bytes, 4.0, 8.0));
 }
 
 std::optional<MemoryPlan> plan_memory(const MemoryNeed& need, double free_bytes, int rotation,

@@ -42,6 +42,10 @@ inline constexpr int kProbeSets = 3;
 MemoryNeed memory_need(const Task& task, const Case& c, const ModuleDescription* module,
                        double granularity);
 
+// How many sets rotate where memory is no concern: four, and up to eight of small ones, since the
+// time of a short call depends on where its memory lies, and more places give a steadier median.
+int sets_wanted(const MemoryNeed& need);
+
 // The best plan that fits into `free_bytes`: first as many sets as `rotation` asks for (at least
 // two), then float64 against the declared types; nullopt when nothing does. `declared_only`: the
 // expected results are wanted in the declared types, and no sets besides the rotation.

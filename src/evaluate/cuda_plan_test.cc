@@ -50,6 +50,17 @@ TEST(CudaMemoryPlan, SmallTasksGetSetsForProbes) {
   EXPECT_TRUE(plan->wide);
 }
 
+TEST(CudaMemoryPlan, SmallSetsAreMore) {
+  const auto wanted = [](std::int64_t n) {
+    const Task task = task_of(n, n);
+    return sets_wanted(memory_need(task, task.cases[0], nullptr, 2 * kMiB));
+  };
+  EXPECT_EQ(wanted(1 << 10), 8);
+  EXPECT_EQ(wanted(1 << 20), 8);
+  EXPECT_EQ(wanted(1 << 25), 4);
+  EXPECT_EQ(wanted(1LL << 32), 4);
+}
+
 TEST(CudaMemoryPlan, LevelOneShapesFitOnOneGpu) {
   ModuleDescription module;
   // ReLU 4096 x 393216: 6.4 GB in, 6.4 GB out.

@@ -16,6 +16,8 @@ namespace {
 constexpr double kNoWarmUpUs = 2000;  // calls longer than this do not notice a cold start
 constexpr double kSlowUs = 50'000;    // calls longer than this are timed on one set a pass
 constexpr int kMostSlowSets = 1;
+constexpr double kShortUs = 20;       // calls shorter than this are cheap to repeat and noisy
+constexpr int kShortMore = 3;         // times as many samples of them
 constexpr double kNarrow = 0.005;  // width of an interval, over its middle, that needs no more
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
@@ -171,9 +173,12 @@ class Timer {
   bool out_of_budget() const { return spent_us_ > plan_.budget_s * 1e6; }
   bool enough_alone() const {
     const int samples = static_cast<int>(candidate_us_.size());
-    if (out_of_budget() || samples >= plan_.max_samples) return true;
+    if (out_of_budget()) return true;
     if (samples < plan_.min_samples) return false;
     const Interval interval = median_interval(candidate_us_);
+    const bool brief = interval.mid < kShortUs;
+    if (samples >= plan_.max_samples * (brief ? kShortMore : 1)) return true;
+    if (brief && samples < plan_.max_samples) return false;  // ties are not certainty
     return interval.high - interval.low < kNarrow * interval.mid;
   }
   bool enough_paired() const {
@@ -186,7 +191,7 @@ class Timer {
     CudaTimed timed;
     const Interval interval = median_interval(candidate_us_);
     timed.timing = {state_.c->name,
-                    interval.mid,
+                    std::clamp(grouped_median(candidate_us_), interval.low, interval.high),
                     interval.low,
                     interval.high,
                     static_cast<int>(candidate_us_.size()),

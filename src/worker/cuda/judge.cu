@@ -327,6 +327,17 @@ extern "C" __global__ void flush_cache(const uint4* data, u64 count, unsigned* s
   if (sum == 0x12345678u) *sink = sum;
 }
 
+// Each block reads one word of every page: the address translation of each multiprocessor knows
+// them then.
+extern "C" __global__ void touch_pages(const unsigned char* data, u64 pages, u64 page_bytes,
+                                       unsigned* sink) {
+  unsigned sum = 0;
+  for (u64 i = threadIdx.x; i < pages; i += blockDim.x) {
+    sum += *reinterpret_cast<const volatile unsigned*>(data + i * page_bytes);
+  }
+  if (sum == 0x12345678u) *sink = sum;
+}
+
 // Fills dynamic shared memory with noise between checks: nothing survives in it.
 extern "C" __global__ void scrub_shared(u64 key, unsigned words, unsigned* sink) {
   extern __shared__ unsigned scratch[];
