@@ -29,7 +29,9 @@ const Observation* Evidence::find(const std::string& name) const {
   return it == items_.end() ? nullptr : &it->second;
 }
 
-std::string evidence_to_json(const Evidence& evidence) {
+namespace {
+
+Json to_json(const Evidence& evidence) {
   Json items = Json::object();
   for (const auto& [name, item] : evidence.items()) {
     items[name] = {
@@ -39,13 +41,20 @@ std::string evidence_to_json(const Evidence& evidence) {
   for (const Missing& m : evidence.missing()) {
     missing.push_back({{"what", m.what}, {"reason", m.reason}, {"next", m.next}});
   }
-  return dump_json({{"items", items}, {"texts", evidence.texts}, {"missing", missing}});
+  Json json = {{"items", items}, {"texts", evidence.texts}, {"missing", missing}};
+  if (!evidence.kernels.empty()) {
+    Json kernels = Json::array();
+    for (const KernelEvidence& kernel : evidence.kernels) {
+      Json item = to_json(kernel.facts);
+      item["name"] = kernel.name;
+      kernels.push_back(std::move(item));
+    }
+    json["kernels"] = std::move(kernels);
+  }
+  return json;
 }
 
-std::optional<Evidence> evidence_from_json(const std::string& json) {
-  const std::optional<Json> root = parse_json(json);
-  if (!root || !root->is_object()) return std::nullopt;
-  const JsonReader r(*root);
+Evidence from_json(const JsonReader& r, bool with_kernels) {
   Evidence evidence;
   for (const auto& [name, item] : r.object("items").items()) {
     const JsonReader ir(item);
@@ -65,7 +74,22 @@ std::optional<Evidence> evidence_from_json(const std::string& json) {
     const JsonReader mr(m);
     evidence.note_missing({mr.text("what"), mr.text("reason"), mr.text("next")});
   }
+  if (!with_kernels) return evidence;
+  for (const Json& item : r.array("kernels")) {
+    const JsonReader kr(item);
+    evidence.kernels.push_back({kr.text("name"), from_json(kr, false)});
+  }
   return evidence;
+}
+
+}  // namespace
+
+std::string evidence_to_json(const Evidence& evidence) { return dump_json(to_json(evidence)); }
+
+std::optional<Evidence> evidence_from_json(const std::string& json) {
+  const std::optional<Json> root = parse_json(json);
+  if (!root || !root->is_object()) return std::nullopt;
+  return from_json(JsonReader(*root), true);
 }
 
 }  // namespace kernelpro

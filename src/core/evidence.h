@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was observed about a candidate, under the metric registry's names, each item with where it
 // came from. What could not be observed is listed with the reason; it is never a silent zero.
+//
+// A call may launch several kernels. Items of the evidence itself are about the whole call (task,
+// ceilings, timing, plan.*, trace.*); items about one kernel (launch__*, ptxas.*, sass.*, hardware
+// counters) are in `kernels`, the longest first. Evidence without `kernels` is about a call with
+// one kernel: then all items are together.
 #pragma once
 
 #include <map>
@@ -26,6 +31,8 @@ struct Missing {
   std::string next;    // "install the CUDA toolkit's nvdisasm"
 };
 
+struct KernelEvidence;
+
 class Evidence {
  public:
   // REQUIRES: `name` is registered and `value` is finite.
@@ -36,6 +43,7 @@ class Evidence {
 
   // Texts that tools may quote: hot-loop disassembly by kernel, for instance.
   std::map<std::string, std::string> texts;
+  std::vector<KernelEvidence> kernels;
 
   const std::map<std::string, Observation>& items() const { return items_; }
   const std::vector<Missing>& missing() const { return missing_; }
@@ -43,6 +51,13 @@ class Evidence {
  private:
   std::map<std::string, Observation> items_;
   std::vector<Missing> missing_;
+};
+
+// About all launches of one kernel within the call. `facts` has no kernels of its own and holds
+// "kernel.share", this kernel's part of the kernels' summed time, when that is known.
+struct KernelEvidence {
+  std::string name;  // as people write it: demangled
+  Evidence facts;
 };
 
 std::string evidence_to_json(const Evidence& evidence);

@@ -32,7 +32,9 @@ Finding read_finding(const Json& json) {
   Finding f;
   f.tool = r.text("tool");
   f.severity = named(kSeverities, r.text("severity"), Severity::kInfo);
+  f.kernel = r.text("kernel");
   f.cause = r.text("cause");
+  f.where = r.text("where");
   f.metrics = strings(r.array("metrics"));
   for (const Json& p : r.array("prescriptions")) {
     const JsonReader pr(p);
@@ -60,15 +62,18 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis) {
     for (const Prescription& p : f.prescriptions) {
       prescriptions.push_back({{"tag", p.tag}, {"text", p.text}, {"not_when", p.not_when}});
     }
-    findings.push_back({{"tool", f.tool},
-                        {"severity", severity_name(f.severity)},
-                        {"cause", f.cause},
-                        {"metrics", f.metrics},
-                        {"prescriptions", prescriptions},
-                        {"likely_speedup", f.likely_speedup},
-                        {"upper_speedup", f.upper_speedup},
-                        {"level", level_name(f.level)},
-                        {"stop", f.stop}});
+    Json item = {{"tool", f.tool},
+                 {"severity", severity_name(f.severity)},
+                 {"cause", f.cause},
+                 {"metrics", f.metrics},
+                 {"prescriptions", prescriptions},
+                 {"likely_speedup", f.likely_speedup},
+                 {"upper_speedup", f.upper_speedup},
+                 {"level", level_name(f.level)},
+                 {"stop", f.stop}};
+    if (!f.kernel.empty()) item["kernel"] = f.kernel;
+    if (!f.where.empty()) item["where"] = f.where;
+    findings.push_back(std::move(item));
   }
   Json tools = Json::array();
   for (const ToolRun& t : diagnosis.tools) {

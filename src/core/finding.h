@@ -23,8 +23,10 @@ std::string_view severity_name(Severity severity);
 
 struct Finding {
   std::string tool;
+  std::string kernel;  // the kernel that it is about; "" = the call, or its only kernel
   Severity severity = Severity::kInfo;
   std::string cause;                 // one sentence with the numbers
+  std::string where;                 // "kernel.cu:41", or several of them; "" = not known
   std::vector<std::string> metrics;  // the names of the numbers that show it
   std::vector<Prescription> prescriptions;
   double likely_speedup = 1;  // of the whole task; 1 = none

@@ -23,7 +23,9 @@ std::string gain(const Finding& finding) {
 std::string finding_text(const Finding& finding, std::size_t position) {
   std::string text = std::to_string(position) + ". **" + finding.tool + "** (" +
                      std::string(severity_name(finding.severity)) + "; " + gain(finding) +
-                     "; from " + std::string(level_name(finding.level)) + " evidence)\n   " +
+                     "; from " + std::string(level_name(finding.level)) + " evidence" +
+                     (finding.kernel.empty() ? "" : "; kernel `" + finding.kernel + "`") +
+                     (finding.where.empty() ? "" : "; " + finding.where) + ")\n   " +
                      finding.cause + "\n";
   const std::size_t count = std::min(finding.prescriptions.size(), kPrescriptionsShown);
   for (std::size_t i = 0; i < count; ++i) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/metrics.h"
 
+#include <map>
+#include <vector>
+
+#include "core/metrics_tables.h"
+
 namespace kernelpro {
 
 namespace {
@@ -35,51 +40,28 @@ constexpr Metric kMetrics[] = {
     {"cpu.asm.hot.calls", "1", "calls in the hot loops"},
     {"cpu.perf.ipc", "1", "instructions per cycle, from perf events"},
     {"cpu.perf.cache_misses", "1", "last-level cache misses per call, from perf events"},
-    // CUDA target: ptxas, the launch plan and SASS. Counts are over the hot loops of the kernel
-    // that is named in the evidence's text "kernel".
-    {"launch__registers_per_thread", "1", "registers of the largest kernel"},
-    {"launch__grid_size", "1", "blocks of the largest launch"},
-    {"launch__block_size", "1", "threads per block of the largest launch"},
-    {"launch__waves_per_multiprocessor", "1", "blocks over what all SMs hold at once"},
-    {"plan.kernels", "1", "kernel launches in one call"},
-    {"ptxas.stack_bytes", "byte", "stack frame per thread"},
-    {"ptxas.spill_store_bytes", "byte", "register spill stores per thread"},
-    {"ptxas.spill_load_bytes", "byte", "register spill loads per thread"},
-    {"ptxas.shared_bytes", "byte", "static shared memory per block"},
-    {"sass.hot.instructions", "1", "instructions in the hot loops"},
-    {"sass.hot.global_loads", "1", "global loads (LDG) in the hot loops"},
-    {"sass.hot.global_loads_128", "1", "of them 128-bit"},
-    {"sass.hot.global_loads_64", "1", "of them 64-bit"},
-    {"sass.hot.global_loads_32", "1", "of them 32-bit"},
-    {"sass.hot.global_loads_narrow", "1", "of them 8- or 16-bit"},
-    {"sass.hot.global_stores", "1", "global stores (STG) in the hot loops"},
-    {"sass.hot.global_stores_128", "1", "of them 128-bit"},
-    {"sass.hot.shared_loads", "1", "shared-memory loads (LDS, LDSM) in the hot loops"},
-    {"sass.hot.shared_stores", "1", "shared-memory stores (STS) in the hot loops"},
-    {"sass.hot.async_copies", "1",
-     "asynchronous copies (LDGSTS, UBLKCP, UTMALDG) in the hot loops"},
-    {"sass.hot.local_loads", "1", "local-memory loads (LDL) in the hot loops"},
-    {"sass.hot.local_stores", "1", "local-memory stores (STL) in the hot loops"},
-    {"sass.hot.ffma", "1", "fp32 multiply-adds, adds and multiplies in the hot loops"},
-    {"sass.hot.half_math", "1", "HFMA2, HADD2, HMUL2 in the hot loops"},
-    {"sass.hot.fp64", "1", "fp64 arithmetic in the hot loops"},
-    {"sass.hot.integer", "1", "integer and address arithmetic in the hot loops"},
-    {"sass.hot.mufu", "1", "special-function operations (MUFU) in the hot loops"},
-    {"sass.hot.barriers", "1", "block barriers (BAR) in the hot loops"},
-    {"sass.hmma", "1", "HMMA, IMMA, DMMA instructions in the kernel"},
-    {"sass.hgmma", "1", "warpgroup matrix instructions (HGMMA, QGMMA, IGMMA) in the kernel"},
-    {"sass.local_loads", "1", "local-memory loads in the kernel"},
-    {"sass.local_stores", "1", "local-memory stores in the kernel"},
 };
 }  // namespace
 
-std::span<const Metric> metrics() { return kMetrics; }
+std::span<const Metric> metrics() {
+  static const std::vector<Metric> all = [] {
+    std::vector<Metric> rows(std::begin(kMetrics), std::end(kMetrics));
+    for (const auto& table : {static_metrics(), counter_metrics(), trace_metrics()}) {
+      rows.insert(rows.end(), table.begin(), table.end());
+    }
+    return rows;
+  }();
+  return all;
+}
 
 const Metric* find_metric(std::string_view name) {
-  for (const Metric& metric : kMetrics) {
-    if (metric.name == name) return &metric;
-  }
-  return nullptr;
+  static const std::map<std::string_view, const Metric*> by_name = [] {
+    std::map<std::string_view, const Metric*> map;
+    for (const Metric& metric : metrics()) map[metric.name] = &metric;
+    return map;
+  }();
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
 }
 
 }  // namespace kernelpro

@@ -39,18 +39,6 @@ std::string missing_reason(const Evidence& evidence, const std::vector<std::stri
   return reason;
 }
 
-Level weakest_level(const Evidence& evidence, const Finding& finding) {
-  Level weakest = Level::kCounters;
-  bool seen = false;
-  for (const std::string& metric : finding.metrics) {
-    const Observation* observation = evidence.find(metric);
-    if (observation == nullptr) continue;
-    seen = true;
-    weakest = std::max(weakest, observation->level);
-  }
-  return seen ? weakest : Level::kTiming;
-}
-
 // Gains never exceed what the roofline leaves: the measured ceilings for the likely one, their
 // slack for the upper one.
 void clamp_gains(const Roofline& roof, Finding* finding) {
@@ -63,12 +51,107 @@ void clamp_gains(const Roofline& roof, Finding* finding) {
   finding->likely_speedup = std::clamp(finding->likely_speedup, 1.0, likely);
 }
 
+// One look at a call, or at one of its kernels.
+struct View {
+  const Evidence& evidence;
+  const KernelEvidence* kernel;  // null: the call, or its only kernel
+  const Roofline& roof;
+  KernelModel model;
+
+  std::optional<double> get(const std::string& name) const {
+    return Facts(evidence, kernel, roof, model).maybe(name);
+  }
+  double share() const { return kernel ? kernel->facts.get("kernel.share").value_or(1) : 1; }
+};
+
+Level weakest_level(const View& view, const Finding& finding) {
+  Level weakest = Level::kCounters;
+  bool seen = false;
+  for (const std::string& metric : finding.metrics) {
+    const Observation* observation = view.kernel ? view.kernel->facts.find(metric) : nullptr;
+    if (observation == nullptr) observation = view.evidence.find(metric);
+    if (observation == nullptr) continue;
+    seen = true;
+    weakest = std::max(weakest, observation->level);
+  }
+  return seen ? weakest : Level::kTiming;
+}
+
 struct Pass {
   const Evidence& evidence;
   const Roofline& roof;
   const RunnerSettings& settings;
   ToolTarget target;
+  View call;
+  std::vector<View> kernels;  // at least one: the call's only kernel
 };
+
+Pass make_pass(const Evidence& evidence, const Roofline& roof, const RunnerSettings& settings) {
+  const View call{evidence, nullptr, roof, KernelModel(evidence, nullptr, roof)};
+  Pass pass{evidence, roof, settings, target_of(evidence), call, {}};
+  for (const KernelEvidence& kernel : evidence.kernels) {
+    const View view{evidence, &kernel, roof, KernelModel(evidence, &kernel, roof)};
+    if (!pass.kernels.empty() && view.share() < kLeastShare) continue;
+    if (static_cast<int>(pass.kernels.size()) < kMostKernels) pass.kernels.push_back(view);
+  }
+  if (pass.kernels.empty()) pass.kernels.push_back(call);
+  return pass;
+}
+
+// A kernel's speed-up as one of the call: Amdahl's law.
+double of_call(double speedup, double share) {
+  if (share >= 1) return std::max(1.0, speedup);
+  return 1 / (1 - share + share / std::max(1.0, speedup));
+}
+
+ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<Finding>* findings) {
+  const std::string name(tool.name);
+  std::vector<std::string> absent;
+  for (const char* metric : tool.needs) {
+    if (!view.get(metric)) absent.push_back(metric);
+  }
+  if (!absent.empty()) {
+    return {name, State::kNotEvaluable, missing_reason(pass.evidence, absent)};
+  }
+  const Bound measured = view.model.bound();
+  const unsigned classes = bit(pass.roof.theory) | bit(pass.roof.bound) | bit(measured);
+  if ((tool.bounds & classes) == 0) {
+    return {name, State::kFilteredOut,
+            "not for a " +
+                std::string(bound_name(measured == Bound::kUnknown ? pass.roof.bound : measured)) +
+                "-bound " + (view.kernel ? "kernel" : "call")};
+  }
+  std::optional<Finding> finding =
+      tool.analyse(Facts(pass.evidence, view.kernel, pass.roof, view.model));
+  if (!finding) return {name, State::kSilent, ""};
+  finding->tool = name;
+  if (view.kernel != nullptr && pass.kernels.size() > 1) finding->kernel = view.kernel->name;
+  if (const std::string problem = finding_problem(*finding); !problem.empty()) {
+    return {name, State::kNotEvaluable, "a fault in the tool: " + problem};
+  }
+  finding->level = weakest_level(view, *finding);
+  finding->likely_speedup = of_call(finding->likely_speedup, view.share());
+  finding->upper_speedup = of_call(finding->upper_speedup, view.share());
+  clamp_gains(pass.roof, &*finding);
+  finding->likely_speedup =
+      pass.settings.record.calibrated(name, finding->likely_speedup, finding->upper_speedup);
+  findings->push_back(std::move(*finding));
+  return {name, State::kFired, ""};
+}
+
+// Fired for one kernel is fired; else silent outranks what could not be asked.
+int rank_of(State state) {
+  switch (state) {
+    case State::kFired:
+      return 3;
+    case State::kSilent:
+      return 2;
+    case State::kNotEvaluable:
+      return 1;
+    default:
+      return 0;
+  }
+}
 
 ToolRun run_one(const Tool& tool, const Pass& pass, std::vector<Finding>* findings) {
   const std::string name(tool.name);
@@ -78,28 +161,13 @@ ToolRun run_one(const Tool& tool, const Pass& pass, std::vector<Finding>* findin
     return {name, State::kFilteredOut,
             tool.target == ToolTarget::kCpu ? "for the cpu target" : "for the cuda target"};
   }
-  std::vector<std::string> absent;
-  for (const char* metric : tool.needs) {
-    if (!pass.evidence.get(metric)) absent.push_back(metric);
+  if (tool.scope == Scope::kCall) return look(tool, pass, pass.call, findings);
+  ToolRun best = look(tool, pass, pass.kernels.front(), findings);
+  for (std::size_t i = 1; i < pass.kernels.size(); ++i) {
+    ToolRun run = look(tool, pass, pass.kernels[i], findings);
+    if (rank_of(run.state) > rank_of(best.state)) best = std::move(run);
   }
-  if (!absent.empty()) {
-    return {name, State::kNotEvaluable, missing_reason(pass.evidence, absent)};
-  }
-  const unsigned classes = bit(pass.roof.theory) | bit(pass.roof.bound);
-  if ((tool.bounds & classes) == 0) {
-    return {name, State::kFilteredOut,
-            "not for a " + std::string(bound_name(pass.roof.bound)) + "-bound call"};
-  }
-  std::optional<Finding> finding = tool.analyse(Facts(pass.evidence, pass.roof));
-  if (!finding) return {name, State::kSilent, ""};
-  finding->tool = name;
-  if (const std::string problem = finding_problem(*finding); !problem.empty()) {
-    return {name, State::kNotEvaluable, "a fault in the tool: " + problem};
-  }
-  finding->level = weakest_level(pass.evidence, *finding);
-  clamp_gains(pass.roof, &*finding);
-  findings->push_back(std::move(*finding));
-  return {name, State::kFired, ""};
+  return best;
 }
 
 void withhold(Diagnosis* diagnosis, std::string_view tool, std::string reason) {
@@ -220,7 +288,7 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   diagnosis.floor_us = roof.floor_us;
   diagnosis.fraction_of_ceiling = roof.fraction;
   diagnosis.summary = summarize(roof);
-  const Pass pass{evidence, roof, settings, target_of(evidence)};
+  const Pass pass = make_pass(evidence, roof, settings);
   for (const Tool& tool : table) {
     diagnosis.tools.push_back(run_one(tool, pass, &diagnosis.findings));
   }

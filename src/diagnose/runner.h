@@ -5,15 +5,20 @@
 #include <set>
 #include <string>
 
+#include "diagnose/record.h"
 #include "diagnose/tools.h"
 
 namespace kernelpro {
 
 // Findings worth a writer's attention; further ones are withheld, with the reason.
 inline constexpr int kMostFindings = 4;
+// Kernels that take less of the call's time are not worth a look of their own.
+inline constexpr double kLeastShare = 0.1;
+inline constexpr int kMostKernels = 4;
 
 struct RunnerSettings {
   std::set<std::string, std::less<>> disabled;  // tool names
+  ToolRecord record;                            // what came of earlier findings
 };
 
 Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,

@@ -136,7 +136,7 @@ TEST(Runner, SharedAdviceIsGivenOnce) {
 }
 
 TEST(Runner, DisabledToolsDoNotRun) {
-  const Diagnosis diagnosis = run_tools(cpu_matmul(900000), tools(), {{"scalar-code"}});
+  const Diagnosis diagnosis = run_tools(cpu_matmul(900000), tools(), {{"scalar-code"}, {}});
   EXPECT_EQ(tool_run(diagnosis, "scalar-code")->reason, "disabled");
 }
 

@@ -28,11 +28,11 @@ constexpr const char* kLaunches[] = {"plan.kernels", "timing.median"};
 
 constexpr Tool kTools[] = {
     {"at-bandwidth-ceiling", "Memory traffic already runs at the measured bandwidth: stop here.",
-     ToolTarget::kAny, kMemoryLike, kRoof, at_bandwidth_ceiling},
+     ToolTarget::kAny, kMemoryLike, kRoof, at_bandwidth_ceiling, false, Scope::kCall},
     {"at-compute-ceiling", "Arithmetic already runs at the measured rate of its unit: stop here.",
-     ToolTarget::kAny, kComputeLike, kFmaRoof, at_compute_ceiling},
+     ToolTarget::kAny, kComputeLike, kFmaRoof, at_compute_ceiling, false, Scope::kCall},
     {"far-from-both-ceilings", "Neither bandwidth nor arithmetic explains the time: waiting does.",
-     ToolTarget::kAny, kAnyBound, kRoof, far_from_both_ceilings, true},
+     ToolTarget::kAny, kAnyBound, kRoof, far_from_both_ceilings, true, Scope::kCall},
     {"scalar-code", "The hot loop does its floating-point work one element at a time.",
      ToolTarget::kCpu, kAnyBound, kMix, scalar_code},
     {"one-thread-busy", "Hardware threads stand idle while the call runs.", ToolTarget::kCpu,
@@ -48,7 +48,7 @@ constexpr Tool kTools[] = {
     {"small-grid", "The grid leaves multiprocessors idle, at once or in its last wave.",
      ToolTarget::kCuda, kAnyBound, kGrid, small_grid},
     {"launch-bound", "Many short kernels: launching them takes the time.", ToolTarget::kCuda,
-     bit(Bound::kLaunch), kLaunches, launch_bound},
+     bit(Bound::kLaunch), kLaunches, launch_bound, false, Scope::kCall},
 };
 
 constexpr Precedence kPrecedences[] = {

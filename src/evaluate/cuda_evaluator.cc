@@ -32,8 +32,8 @@ namespace {
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
 constexpr int kModulesAtOnce = 4;  // PyTorch candidates' processes
-constexpr int kTrials = 5;      // KernelBench's
-constexpr double kNoise = 0.5;  // an error of so much of an output's scale is no result
+constexpr int kTrials = 5;         // KernelBench's
+constexpr double kNoise = 0.5;     // an error of so much of an output's scale is no result
 
 // Where the GPU reference's result is out of tolerance of the CPU reference's, or "".
 std::string disagreement(const Shaped& output, const Expected& host, const std::string& device) {
@@ -221,8 +221,8 @@ Result<void> CudaEvaluator::open_cases(double free_bytes, double granularity) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     double for_others = 0;
     for (std::size_t k = i + 1; k < cases.size(); ++k) for_others += least[k];
-    const auto plan =
-        plan_memory(needs[i], left - for_others, declared ? kTrials : sets_wanted(needs[i]), declared);
+    const auto plan = plan_memory(needs[i], left - for_others,
+                                  declared ? kTrials : sets_wanted(needs[i]), declared);
     if (!plan) {
       return fail(ErrorKind::kBadInput,
                   memory_shortage(needs[i], cases[i]->name, left - for_others),

@@ -16,8 +16,8 @@ namespace {
 constexpr double kNoWarmUpUs = 2000;  // calls longer than this do not notice a cold start
 constexpr double kSlowUs = 50'000;    // calls longer than this are timed on one set a pass
 constexpr int kMostSlowSets = 1;
-constexpr double kShortUs = 20;       // calls shorter than this are cheap to repeat and noisy
-constexpr int kShortMore = 3;         // times as many samples of them
+constexpr double kShortUs = 20;    // calls shorter than this are cheap to repeat and noisy
+constexpr int kShortMore = 3;      // times as many samples of them
 constexpr double kNarrow = 0.005;  // width of an interval, over its middle, that needs no more
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;

@@ -10,13 +10,24 @@
 
 namespace kernelpro {
 
-double Facts::operator()(const char* name) const {
-  const auto value = evidence_.get(name);
+std::optional<double> Facts::maybe(const std::string& name) const {
+  if (kernel_ != nullptr) {
+    if (const auto value = kernel_->facts.get(name)) return value;
+  }
+  return evidence_.get(name);
+}
+
+double Facts::operator()(const std::string& name) const {
+  const std::optional<double> value = maybe(name);
   KP_ASSERT(value.has_value());
   return *value;
 }
 
 std::string Facts::text(const std::string& name) const {
+  if (kernel_ != nullptr) {
+    const auto found = kernel_->facts.texts.find(name);
+    if (found != kernel_->facts.texts.end()) return found->second;
+  }
   const auto found = evidence_.texts.find(name);
   return found == evidence_.texts.end() ? "" : found->second;
 }

@@ -11,25 +11,32 @@
 
 #include "core/evidence.h"
 #include "core/finding.h"
+#include "diagnose/model.h"
 #include "diagnose/roofline.h"
 
 namespace kernelpro {
 
-// What an analysis sees. REQUIRES: every metric of the tool's `needs` is there.
+// What an analysis sees: of one kernel and its call, or of the call alone. A name is looked up in
+// the kernel's evidence first. REQUIRES: every metric of the tool's `needs` is there.
 class Facts {
  public:
-  Facts(const Evidence& evidence, const Roofline& roofline)
-      : evidence_(evidence), roofline_(roofline) {}
+  Facts(const Evidence& evidence, const KernelEvidence* kernel, const Roofline& roofline,
+        const KernelModel& model)
+      : evidence_(evidence), kernel_(kernel), roofline_(roofline), model_(model) {}
   // A metric that the row names under `needs`.
-  double operator()(const char* name) const;
+  double operator()(const std::string& name) const;
   // One that may be missing; an analysis never replaces it with a made-up number.
-  std::optional<double> maybe(const char* name) const { return evidence_.get(name); }
+  std::optional<double> maybe(const std::string& name) const;
   std::string text(const std::string& name) const;
   const Roofline& roofline() const { return roofline_; }
+  // The kernel's counters as a model: busy resources, waiting, and what a change would gain.
+  const KernelModel& model() const { return model_; }
 
  private:
   const Evidence& evidence_;
+  const KernelEvidence* kernel_;  // null: the call, or its only kernel
   const Roofline& roofline_;
+  const KernelModel& model_;
 };
 
 // Bounds as bits, for the trigger.
@@ -37,6 +44,8 @@ constexpr unsigned bit(Bound bound) { return 1u << static_cast<unsigned>(bound);
 inline constexpr unsigned kAnyBound = ~0u;
 
 enum class ToolTarget { kAny, kCpu, kCuda };
+// Runs once for each kernel that matters, or once for the call.
+enum class Scope { kKernel, kCall };
 
 struct Tool {
   std::string_view name;     // its folder
@@ -44,11 +53,13 @@ struct Tool {
   ToolTarget target = ToolTarget::kAny;
   unsigned bounds = kAnyBound;         // runs when theory's or the timing's class is among them
   std::span<const char* const> needs;  // metrics without which it cannot be evaluated
-  // nullopt: nothing to say. Fills cause, metrics, prescriptions, severity, likely and upper gain;
-  // the runner fills tool and level, and clamps gains to what the roofline leaves.
+  // nullopt: nothing to say. Fills cause, metrics, prescriptions, severity, likely and upper gain
+  // of the kernel (scope kKernel) or of the call; the runner fills tool, kernel and level, makes a
+  // kernel's gain one of the call (Amdahl) and clamps gains to what the roofline leaves.
   std::optional<Finding> (*analyse)(const Facts& facts);
   // Names no cause of its own: its finding comes after every specific one, whatever it promises.
   bool catch_all = false;
+  Scope scope = Scope::kKernel;
 };
 
 // "37 %"

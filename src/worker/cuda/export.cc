@@ -221,8 +221,10 @@ class Exporter {
     }
     PlanNode n;
     n.kind = PlanNode::Kind::kMemcpy;
-    const auto source = address(c.srcDevice + c.srcXInBytes + c.srcY * c.srcPitch, "a copy");
-    const auto destination = address(c.dstDevice + c.dstXInBytes + c.dstY * c.dstPitch, "a copy");
+    const auto source = address(
+        c.srcDevice + c.srcXInBytes + (c.srcZ * c.srcHeight + c.srcY) * c.srcPitch, "a copy");
+    const auto destination = address(
+        c.dstDevice + c.dstXInBytes + (c.dstZ * c.dstHeight + c.dstY) * c.dstPitch, "a copy");
     if (!source) return Fault(source.error());
     if (!destination) return Fault(destination.error());
     n.source = *source;

@@ -19,7 +19,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
-constexpr std::uint64_t kPageBytes = 2ull << 20;  // of CUDA's virtual memory
+constexpr std::uint64_t kPageBytes = 2ull << 20;       // of CUDA's virtual memory
 constexpr std::int64_t kMostSets = 64;
 
 class Worker {

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry's tables by source; metrics.h is what others include.
+#pragma once
+
+#include "core/metrics.h"
+
+namespace kernelpro {
+
+std::span<const Metric> static_metrics();  // ptxas, SASS, the launch plan, occupancy
+
+}  // namespace kernelpro

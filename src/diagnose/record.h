@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What came of earlier findings: predicted and measured gain per tool. An explicit, versioned input
+// of the ranking: the same evidence and the same record give the same diagnosis. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/finding.h"
+
+namespace kernelpro {
+
+// Of one tool. A step counts for the finding that its proposal named.
+struct ToolHistory {
+  int tried = 0;            // steps that were measured
+  int hits = 0;             // of them faster by at least 5 %
+  double log_measured = 0;  // sum of ln(measured speed-up), 1 for wrong or slower candidates
+  double log_products = 0;  // sum of ln(predicted likely) * ln(measured)
+  double log_squares = 0;   // sum of ln(predicted likely)^2
+  double hit_rate() const { return tried > 0 ? static_cast<double>(hits) / tried : 0; }
+  double mean_gain() const;  // geometric; 1 without steps
+  // The factor by which ln(likely) was too large or too small: ridge regression through the
+  // origin, drawn towards 1 by as much as ten steps that promised 1.3x would.
+  double calibration() const;
+};
+
+struct ToolRecord {
+  static constexpr int kVersion = 1;
+  std::map<std::string, ToolHistory> tools;
+
+  // One measured step. `measured`: the incumbent's time over the candidate's; 0 = not correct.
+  void add(const std::string& tool, double predicted_likely, double measured);
+  // The likely gain as the record would have it; never above `upper`.
+  double calibrated(const std::string& tool, double likely, double upper) const;
+};
+
+std::string record_to_json(const ToolRecord& record);
+// nullopt: not a record, or of another version.
+std::optional<ToolRecord> record_from_json(const std::string& json);
+
+}  // namespace kernelpro
