@@ -13,6 +13,9 @@ def main(role, arguments):
 
     channel = Channel()
     if role == "reference":
+        from kernelpro_torch import quick_import
+
+        quick_import.import_torch(arguments[0])
         from kernelpro_torch import reference
 
         reference.serve(channel, *arguments)

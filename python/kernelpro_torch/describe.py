@@ -12,6 +12,7 @@ import types
 
 import torch
 
+from . import quick_import
 from . import state as states
 from . import tree
 from .buffers import DTYPE_NAMES
@@ -82,6 +83,7 @@ def describe(file, device, real_model):
             del refusal.__traceback__, refusal  # and with it what the run held
         torch.cuda.empty_cache()
     if TORCH >= (2, 1) and (device == "cuda" or not _are_inputs_small(file)):
+        quick_import.complete()
         for construct in (_on_meta, _then_to_meta):
             try:
                 with without_dynamo(), RecurrentShapes():

@@ -23,7 +23,7 @@ import torch
 from . import buffers as memory
 from . import compute as computing
 from . import describe as describing
-from . import draw, state
+from . import draw, quick_import, state
 from .channel import Refusal
 from .module_file import ModuleFile, arithmetic_flags, set_arithmetic_flags, telling
 
@@ -199,7 +199,13 @@ class Reference:
             if len(self._loaded) >= _MOST_LOADED:
                 attached = set(map(id, self._cases.values()))
                 self._loaded = {k: v for k, v in self._loaded.items() if id(v) in attached}
-            loaded = Loaded(command.get("source"), command.get("path"), dims, self.device)
+            what = command.get("source"), command.get("path"), dims, self.device
+            try:
+                loaded = Loaded(*what)
+            except Refusal:
+                if not quick_import.complete():
+                    raise
+                loaded = Loaded(*what)  # it may need what was left out
             self._loaded[key] = self._loaded[key[0], _key(loaded.file.dims)] = loaded
         return self._loaded[key]
 

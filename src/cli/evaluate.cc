@@ -12,6 +12,7 @@
 #include "reference/baseline.h"
 #include "run/evaluate_one.h"
 #include "run/open_task.h"
+#include "run/target.h"
 
 namespace kernelpro {
 
@@ -136,6 +137,7 @@ int run_evaluate(const Options& options) {
   OpenSettings open = read_open_settings(options);
   open.target = target;
   open.gpu = settings.run.gpu;
+  const ToolsAhead tools = begin_tools(target);
   OpenedTask opened = require(open_task(path, open));
   const double open_ms = 1000 * (real_clock().now_s() - began);
 
@@ -158,7 +160,7 @@ int run_evaluate(const Options& options) {
     first = false;
   };
   std::vector<EvaluateOneResult> results =
-      require(evaluate_many(opened.task, kernels, settings, show, target_with(module)));
+      require(evaluate_many(opened.task, kernels, settings, show, target_with(module, tools)));
 
   bool all_correct = true;
   Json array = Json::array();

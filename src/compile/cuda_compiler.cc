@@ -126,6 +126,15 @@ class CudaCompiler : public Compiler {
                 "install the CUDA toolkit and set CUDA_HOME, or use --target cpu");
   }
 
+  // Asks nvcc ahead for its steps, so that the first candidate need not wait for that.
+  void find_steps() {
+    if (nvcc_.empty()) return;
+    const Result<std::string> folder = cache_.stage();
+    if (!folder) return;  // the first compilation tells
+    static_cast<void>(script_for(*folder, "kernel.cu"));
+    cache_.discard(*folder);
+  }
+
   CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override {
     if (is_plan_form(candidate.source)) {
       // Knobs come after what NVRTC may keep as a precompiled header.
@@ -342,6 +351,7 @@ Result<std::unique_ptr<Compiler>> make_cuda_compiler(const CompileSettings& sett
   }
   auto compiler = std::make_unique<CudaCompiler>(settings, version.empty() ? "" : nvcc, version);
   KP_TRY(compiler->find_nvrtc());
+  compiler->find_steps();
   return std::unique_ptr<Compiler>(std::move(compiler));
 }
 

@@ -35,7 +35,7 @@ struct Failure {
   std::vector<std::string> hidden = {};
 };
 
-class FailuresTest : public testing::Test {
+class FailuresTest : public ::testing::Test {
  protected:
   void SetUp() override {
     settings_.cache_dir = dir_.path();

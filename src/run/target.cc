@@ -21,12 +21,16 @@ Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& 
   return kind == TargetKind::kCpu ? make_cpu_compiler(settings) : make_cuda_compiler(settings);
 }
 
-}  // namespace
-
-namespace {
+Result<Tools> make_tools(TargetKind kind) {
+  auto machine = kind == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine();
+  if (!machine) return tl::unexpected<Error>(std::move(machine.error()));
+  auto compiler = make_compiler(kind, *machine);
+  if (!compiler) return tl::unexpected<Error>(std::move(compiler.error()));
+  return Tools{std::move(*machine), std::move(*compiler)};
+}
 
 Result<Target> make(const Task& task, const RunSettings& settings,
-                    std::shared_ptr<ModuleReference> module) {
+                    std::shared_ptr<ModuleReference> module, const ToolsAhead& ahead) {
   const bool cpu = settings.target == TargetKind::kCpu;
   Target target;
   target.module = std::move(module);
@@ -35,14 +39,13 @@ Result<Target> make(const Task& task, const RunSettings& settings,
     if (!started) return tl::unexpected<Error>(std::move(started.error()));
     target.module = std::move(*started);
   }
-  auto machine = cpu ? describe_cpu_machine() : describe_cuda_machine();
-  if (!machine) return tl::unexpected<Error>(std::move(machine.error()));
-  target.machine = std::make_unique<Machine>(std::move(*machine));
-  auto compiler = make_compiler(settings.target, *target.machine);
-  if (!compiler) return tl::unexpected<Error>(std::move(compiler.error()));
-  target.compiler = std::move(*compiler);
+  const bool ready = ahead != nullptr && ahead->valid();
+  Result<Tools> tools = ready ? ahead->get() : make_tools(settings.target);
+  if (!tools) return tl::unexpected<Error>(std::move(tools.error()));
+  target.machine = std::make_unique<Machine>(std::move(tools->machine));
+  target.compiler = std::move(tools->compiler);
   EvaluateSettings evaluate;
-  if (!cpu) {
+  if (!cpu && !task.reference_cpp.empty()) {
     // For the cross-check of reference.cu against reference.cpp.
     auto host = make_compiler(TargetKind::kCpu, *target.machine);
     if (!host) return tl::unexpected<Error>(std::move(host.error()));
@@ -99,12 +102,18 @@ std::vector<CompileResult> compile_all(const Task& task, const std::vector<const
 }  // namespace
 
 Result<Target> make_target(const Task& task, const RunSettings& settings) {
-  return make(task, settings, nullptr);
+  return make(task, settings, nullptr, nullptr);
 }
 
-TargetMaker target_with(std::shared_ptr<ModuleReference> module) {
-  return [module = std::move(module)](const Task& task, const RunSettings& settings) {
-    return make(task, settings, module);
+ToolsAhead begin_tools(TargetKind kind) {
+  return std::make_shared<std::future<Result<Tools>>>(
+      std::async(std::launch::async, [kind] { return make_tools(kind); }));
+}
+
+TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools) {
+  return [module = std::move(module), tools = std::move(tools)](const Task& task,
+                                                                const RunSettings& settings) {
+    return make(task, settings, module, tools);
   };
 }
 

@@ -36,8 +36,18 @@ using TargetMaker = std::function<Result<Target>(const Task& task, const RunSett
 // The real one; starts the reference of a task with a Module. Fails with kEnvironment when this
 // machine or this build lacks the target.
 Result<Target> make_target(const Task& task, const RunSettings& settings);
+// What a target needs that does not depend on its task. Made in the background, while the task is
+// still being opened: compilers are asked for their versions.
+struct Tools {
+  Machine machine;
+  std::unique_ptr<Compiler> compiler;
+};
+using ToolsAhead = std::shared_ptr<std::future<Result<Tools>>>;
+ToolsAhead begin_tools(TargetKind kind);
+
 // The same with a reference that runs already and has described the task; null: one is started.
-TargetMaker target_with(std::shared_ptr<ModuleReference> module);
+// `tools` go to the first target that is made; null: each finds its own.
+TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools = nullptr);
 
 // Either a binary for each case of cases_for(task, target), or why there is none. Cases of a
 // CUDA candidate are built side by side. A PyTorch candidate is not built: its file is put into the
