@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The evaluator itself, measured. Each command prints a table:
 //   bench_evaluation repeat    cpu|cuda              one kernel in ten fresh processes
-//   bench_evaluation same      cpu|cuda [TRIALS [US]]  a kernel against itself: how often do equals
-//                                                    differ? US: 5 or 50, about its time
+//   bench_evaluation same      cpu|cuda [TRIALS [US [S]]]  a kernel against itself: how often do
+//                                                    equals differ? US: 5 or 50, about its time; at
+//                                                    most S seconds
 //   bench_evaluation endurance cpu|cuda [N]          good, wrong, crashing, hanging, rejected and
 //                                                    not compiling candidates: what is left behind?
 //   bench_evaluation speed     cpu|cuda [full]       from source text to verified and timed
@@ -122,11 +123,16 @@ Candidate kernel(TargetKind target, const std::string& form, const std::string& 
   return candidate;
 }
 
+// Worker processes that start at once, where many evaluations follow one another.
+constexpr int kManyWorkers = 8;
+
 // A standing evaluator and what it needs; `task` stays where it is.
 struct Standing {
-  Standing(Task given, TargetKind kind, double timeout_s) : task(std::move(given)) {
+  Standing(Task given, TargetKind kind, double timeout_s, int standby = 1)
+      : task(std::move(given)) {
     settings.target = kind;
     settings.timeout_s = timeout_s;
+    settings.standby = standby;
     target = must(make_target(task, settings));
     must(target.evaluator->prepare());
   }
@@ -175,7 +181,8 @@ std::string machine_line(const Target& target) {
 // ---- repeat ----
 
 int once(TargetKind target, int us) {
-  const Standing standing(leaky_task(elements_for(target, us)), target, 30);
+  constexpr int kStandby = 3;  // as `kernelpro evaluate` has
+  const Standing standing(leaky_task(elements_for(target, us)), target, 30, kStandby);
   const Subject subject = standing.subject(kernel(target, "plan", "", "repeat"));
   const Evaluation evaluation = standing.evaluate(subject, nullptr);
   const Timing& timing = correct_or_give_up(evaluation).timings[0];
@@ -220,8 +227,8 @@ int repeat(TargetKind target) {
 
 // ---- same ----
 
-int same(TargetKind target, int trials, int us) {
-  const Standing standing(leaky_task(elements_for(target, us)), target, 30);
+int same(TargetKind target, int trials, int us, double most_s) {
+  const Standing standing(leaky_task(elements_for(target, us)), target, 30, kManyWorkers);
   const Subject a = standing.subject(kernel(target, "plan", "", "one"));
   const Subject b = standing.subject(kernel(target, "plan", "", "the other"));
   const EvaluateSettings defaults;
@@ -229,6 +236,10 @@ int same(TargetKind target, int trials, int us) {
   std::vector<double> ratios, samples;
   const double start = real_clock().now_s();
   for (int i = 0; i < trials; ++i) {
+    if (real_clock().now_s() - start > most_s) {
+      trials = i;
+      break;
+    }
     const bool swapped = i % 2 == 1;
     const Evaluation evaluation = standing.evaluate(swapped ? b : a, swapped ? &a : &b);
     const Correct& correct = correct_or_give_up(evaluation);
@@ -389,7 +400,7 @@ int endurance(TargetKind target, int n) {
   std::string machine;
   const double start = real_clock().now_s();
   {
-    const Standing standing(leaky_task(elements_for(target, 5)), target, 0.5);
+    const Standing standing(leaky_task(elements_for(target, 5)), target, 0.5, kManyWorkers);
     Endured first;
     endure(standing, 60, &first);  // every kind once, and all that is made once
     before = look(target);
@@ -532,7 +543,7 @@ int speed(TargetKind target, bool full) {
 int usage() {
   std::fprintf(stderr,
                "usage: bench_evaluation repeat|same|endurance|speed cpu|cuda [N] [US]\n"
-               "  same [TRIALS [5|50]], endurance [N], speed [full]\n");
+               "  same [TRIALS [5|50 [SECONDS]]], endurance [N], speed [full]\n");
   return 2;
 }
 
@@ -540,6 +551,7 @@ int usage() {
 
 int main(int argc, char** argv) {
   if (argc < 3) return usage();
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was measured is there when a run is cut short
   const std::string command = argv[1];
   const auto target = target_from_name(argv[2]);
   if (!target) return usage();
@@ -547,7 +559,8 @@ int main(int argc, char** argv) {
   if (command == "once") return once(*target, n);
   if (command == "repeat") return repeat(*target);
   if (command == "same") {
-    return same(*target, n > 0 ? n : 200, argc > 4 ? std::atoi(argv[4]) : 50);
+    return same(*target, n > 0 ? n : 200, argc > 4 ? std::atoi(argv[4]) : 50,
+                argc > 5 ? std::atof(argv[5]) : 1e9);
   }
   if (command == "endurance") return endurance(*target, n > 0 ? n : 1000);
   if (command == "speed") return speed(*target, argc > 3 && std::string(argv[3]) == "full");

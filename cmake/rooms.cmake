@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# kernelpro_room(NAME LINK ... [MAIN file PROGRAM name]): a static library kernelpro_NAME of all
-# src/NAME/**/*.cc but tests, a test program test_NAME of its *_test.cc, and a program if asked for.
+# kernelpro_room(NAME [COLD] LINK ... [MAIN file PROGRAM name]): a static library kernelpro_NAME of
+# all src/NAME/**/*.cc but tests, a test program test_NAME of its *_test.cc, and a program if asked
+# for. COLD: less optimisation where KERNELPRO_UNITY asks for a quick build.
 # A room may add to itself in src/NAME/room.cmake (embedded files, options).
 function(kernelpro_room name)
-  cmake_parse_arguments(ROOM "" "MAIN;PROGRAM" "LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "MAIN;PROGRAM" "LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${sources})
@@ -20,6 +21,9 @@ function(kernelpro_room name)
   endif()
   add_library(${library} STATIC ${sources})
   kernelpro_unity(${library} ${sources})
+  if(ROOM_COLD AND KERNELPRO_UNITY)
+    target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(${library} SYSTEM PUBLIC ${KERNELPRO_EXPECTED_INCLUDE}
     ${KERNELPRO_TOML_INCLUDE} ${KERNELPRO_CLI11_INCLUDE})
@@ -40,6 +44,9 @@ function(kernelpro_room name)
   if(KERNELPRO_TESTS AND tests)
     add_executable(test_${name} ${tests})
     kernelpro_unity(test_${name} ${tests})
+    if(KERNELPRO_UNITY)
+      target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-Og>)
+    endif()
     target_link_libraries(test_${name} PRIVATE ${library} GTest::gtest GTest::gtest_main)
     target_compile_definitions(test_${name} PRIVATE KERNELPRO_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
       KERNELPRO_VERSION="${PROJECT_VERSION}")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # kernelpro_unity(target file...): compiles the files of a room a few at a time, as one source, so
-# that headers and templates are compiled once for all of them: a clean build takes a third of the
-# time. Files that define the same name (two helpers in anonymous namespaces) never come together;
-# this looks only at definitions that begin in the first column, which is where clang-format puts
-# them. Should the compiler still meet a name twice, rename one, or set KERNELPRO_UNITY=OFF.
+# that headers and templates are compiled once for all of them: a clean build takes less than half
+# the time. Files that define the same name (two helpers in anonymous namespaces) never come together,
+# and a file with its own meaning for a type or constant of a header stays alone. This looks only
+# at definitions that begin in the first column, which is where clang-format puts them. Should the
+# compiler still meet a name twice, rename one, or set KERNELPRO_UNITY=OFF.
 #
 # Off by default where a compiler launcher (ccache) is set, which does better file by file, and
 # without optimisation, which is for debuggers and editors. Such builds also show a missing #include.
@@ -24,12 +25,12 @@ function(kernelpro_defined_names file out)
   string(REPLACE "[" "(" text "${text}")
   string(REPLACE "]" ")" text "${text}")
   string(REPLACE "\\" "/" text "${text}")
-  string(REGEX MATCHALL "\n[A-Za-z#][A-Za-z0-9_:<>,*& ]*[ *&][A-Za-z0-9_]+ ?[({=:]" found "${text}")
-  string(REGEX MATCHALL "\n(#define|struct|class) +[A-Za-z0-9_]+" types "${text}")
+  string(REGEX MATCHALL "\n[A-Za-z#][A-Za-z0-9_:<>,*& ]*[ *&][A-Za-z0-9_]+ ?[({=]" found "${text}")
+  string(REGEX MATCHALL "\n(#define|struct|class|enum class) +[A-Za-z0-9_]+" types "${text}")
   set(names "")
-  list(FILTER found EXCLUDE REGEX "^\nnamespace ")
+  list(FILTER found EXCLUDE REGEX "^\n(namespace|struct|class|enum) ")
   foreach(line ${found} ${types})
-    string(REGEX REPLACE " ?[({=:]$" "" line "${line}")
+    string(REGEX REPLACE " ?[({=]$" "" line "${line}")
     string(REGEX REPLACE "^.*[ *&]" "" line "${line}")
     list(APPEND names ${line})
   endforeach()
@@ -37,13 +38,41 @@ function(kernelpro_defined_names file out)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
 
+# Sets `out` to the types and constants that the headers of a room, base/ and core/ define.
+function(kernelpro_names_of_headers room out)
+  set(src ${PROJECT_SOURCE_DIR}/src)
+  file(GLOB_RECURSE headers ${src}/base/*.h ${src}/core/*.h ${src}/${room}/*.h)
+  list(FILTER headers EXCLUDE REGEX "/src/core/device/")
+  set(names "")
+  foreach(header ${headers})
+    file(STRINGS ${header} lines REGEX "^((struct|class|enum class) [A-Za-z0-9_]+.*{|inline constexpr )")
+    foreach(line ${lines})
+      string(REGEX REPLACE "^(struct|class|enum class) ([A-Za-z0-9_]+).*" "\\2" name "${line}")
+      string(REGEX REPLACE "^inline constexpr .* (k[A-Za-z0-9_]+).*" "\\1" name "${name}")
+      list(APPEND names ${name})
+    endforeach()
+  endforeach()
+  set(${out} ${names} PARENT_SCOPE)
+endfunction()
+
 function(kernelpro_unity target)
   if(NOT KERNELPRO_UNITY)
     return()
   endif()
+  string(REGEX REPLACE "^(kernelpro|test)_" "" room ${target})
+  kernelpro_names_of_headers(${room} header_names)
   set(groups 0)
   foreach(file ${ARGN})
     kernelpro_defined_names(${file} names)
+    set(alone FALSE)
+    foreach(name ${names})
+      if(name IN_LIST header_names)
+        set(alone TRUE)
+      endif()
+    endforeach()
+    if(alone)
+      continue()  # a file outside all groups is compiled by itself
+    endif()
     file(SIZE ${file} bytes)
     set(at 0)
     while(at LESS groups)

@@ -367,4 +367,7 @@ int main_of_suite(int argc, char** argv) {
 }  // namespace
 }  // namespace kernelpro
 
-int main(int argc, char** argv) { return kernelpro::main_of_suite(argc, argv); }
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // rows appear as they come
+  return kernelpro::main_of_suite(argc, argv);
+}

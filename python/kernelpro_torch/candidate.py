@@ -11,9 +11,11 @@ What it adds are checks that only this side can make, each refused by name:
     output-shape, output-type, output-device
     stream-escape   work that the current stream does not wait for
     patched-torch   a mode that changes what torch's own functions do is left on
+    patched-worker  functions of this package are replaced by others
 """
 
 import contextlib
+import gc
 import sys
 
 import torch
@@ -22,6 +24,7 @@ from . import buffers as memory
 from . import devices, tree
 from .channel import Refusal
 from .module_file import ModuleFile, seed_everything
+from .seal import Seal
 from .subject import Subject, first_causes, outputs_of
 
 _SETTLE_US = 200.0  # work that goes on so long after its stream is done
@@ -147,6 +150,7 @@ class Candidate:
             self._tasks[name] = TaskSide(case.tensors, command.get("task_source", ""),
                                          command.get("task_path", ""), case.dims)
         self._subjects.pop((name, command.json["subject"]), None)
+        self._hide()
         subject = Subject(command.json["module"], self._tasks[name], self.device,
                           command.get("precision", "fp32"), command.get("policy", "contract"))
         subject.cheap = subject.load_seconds < _RELOAD_SECONDS
@@ -177,15 +181,46 @@ class Candidate:
         return {"times": times}
 
     def loop(self, command):
-        case, subject = self._case(command), self._subject(command)
-        inputs = self._bind(case, subject, command.json["set"])
+        case, sets = self._case(command), command.json["sets"]
+        if not command.json["subject"]:
+            return self._idle(case, sets)
+        subject = self._subject(command)
+        return self._guarded(subject, self._calls, case, subject, sets)
 
-        def calls():
-            for _ in range(command.json["count"]):
-                subject.call(inputs)
-            self.device.synchronize()
+    def _calls(self, case, subject, sets):
+        begin = devices.now_us()
+        for number in sets:
+            inputs = self._bind(case, subject, number)
+            self.device.enter()
+            self._take(case, subject, number, subject.call(inputs))
+        submitted = devices.now_us() - begin
+        self.device.synchronize()
+        return {"submitted_us": submitted / max(1, len(sets))}
 
-        self._guarded(subject, calls)
+    def _idle(self, case, sets):
+        """What a loop takes besides the calls: parameters bound, outputs copied."""
+        roles = [tensor["role"] for tensor in case.tensors]
+        spare = [None if role == "input" else torch.zeros_like(case.tensor(0, i))
+                 for i, role in enumerate(roles)]
+        for number in sets:
+            for slot, role in enumerate(roles):
+                if role == "parameter":
+                    self.device.copy(spare[slot], case.tensor(number, slot))
+            self.device.enter()
+            for slot, role in enumerate(roles):
+                if role == "output":
+                    self.device.copy(case.tensor(number, slot), spare[slot])
+        self.device.synchronize()
+        del spare
+        self.device.release()
+
+    def _hide(self):
+        """What this process holds is not among the objects that gc lists to whoever asks."""
+        for case in self._cases.values():
+            for number in range(len(case.sets)):
+                for slot in range(len(case.tensors)):
+                    case.tensor(number, slot)
+        gc.freeze()
 
     def _case(self, command):
         case = self._cases.get(command.json.get("case"))
@@ -376,21 +411,27 @@ def _why_no_gpu():
 def serve(channel, device="cuda"):
     sys.dont_write_bytecode = True
     worker = _warm(device)
+    seal = None
 
     def ready(handler):
         def handle(command):
-            nonlocal worker
+            nonlocal worker, seal
             if worker is None:
                 if device == "cuda" and not torch.cuda.is_available():
                     raise Refusal(f"PyTorch finds no GPU here: {_why_no_gpu()}", "environment",
                                   "`kernelpro doctor` shows what is missing")
                 worker = Candidate(devices.make(device))
+            seal = seal or Seal([worker, worker.device])
             try:
-                return worker.handlers()[handler](command)
+                answer = worker.handlers()[handler](command)
             except Refusal:
                 raise
             except Exception as error:  # a GPU that a candidate has ruined
                 raise Refusal(first_causes(error, "candidate")) from None
+            if changed := seal.broken():
+                raise Refusal(f"{changed}, of the process that runs it, is replaced",
+                              "patched-worker")
+            return answer
 
         return handle
 

@@ -26,7 +26,7 @@
 namespace kernelpro {
 namespace {
 
-class SandboxTest : public testing::Test {
+class SandboxTest : public ::testing::Test {
  protected:
   Command shell(const std::string& script) const {
     Command command;

@@ -60,7 +60,7 @@ TEST(Statistics, IntervalTakesTheTabledRanks) {
   EXPECT_EQ(median_interval(values).high, 9);
 }
 
-class Coverage : public testing::TestWithParam<int> {};
+class Coverage : public ::testing::TestWithParam<int> {};
 
 TEST_P(Coverage, IsAtLeast95Percent) {
   const int n = GetParam();
@@ -84,7 +84,7 @@ TEST_P(Coverage, IsAtLeast95Percent) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Statistics, Coverage, testing::Values(6, 9, 20, 50, 101, 1500));
+INSTANTIATE_TEST_SUITE_P(Statistics, Coverage, ::testing::Values(6, 9, 20, 50, 101, 1500));
 
 TEST(Statistics, PairedRatioIgnoresDrift) {
   std::vector<double> a, b;

@@ -20,6 +20,8 @@ extern const Subcommand kShow;
 extern const Subcommand kList;
 extern const Subcommand kReport;
 extern const Subcommand kReplay;
+extern const Subcommand kDiagnose;
+extern const Subcommand kTools;
 extern const Subcommand kDoctor;
 extern const Subcommand kHelp;
 

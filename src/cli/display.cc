@@ -15,12 +15,6 @@ namespace kernelpro {
 
 namespace {
 
-int terminal_width(std::FILE* out) {
-  winsize size{};
-  if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
-  return 80;
-}
-
 std::string one_line(const std::string& text) {
   return replace_all(replace_all(printable(text), "\n", " "), "\t", " ");
 }
@@ -41,7 +35,7 @@ struct Terminal {
   int width;
 
   void show(const Progress& progress) const {
-    const int columns = width > 0 ? width : terminal_width(out);
+    const int columns = width > 0 ? width : terminal_columns(out);
     std::string text = "\r\x1b[K";
     if (is_news(progress)) text += fit(event_line(progress), columns - 1) + "\n";
     const bool over = progress.event == "stopped" || progress.event == "confirmed";
@@ -52,6 +46,12 @@ struct Terminal {
 };
 
 }  // namespace
+
+int terminal_columns(std::FILE* out) {
+  winsize size{};
+  if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
+  return 80;
+}
 
 DisplayKind display_kind(bool json, std::FILE* out) {
   if (json) return DisplayKind::kJson;

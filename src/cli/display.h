@@ -15,6 +15,9 @@ enum class DisplayKind { kTerminal, kLines, kJson };
 // json, or what `out` is.
 DisplayKind display_kind(bool json, std::FILE* out);
 
+// Columns of the terminal; 80 when `out` is none.
+int terminal_columns(std::FILE* out);
+
 // The observer keeps its state alive; it writes to `out` and is used by one thread. `width`: of
 // the terminal in columns, 0 = ask it.
 Observer make_display(DisplayKind kind, std::FILE* out, int width = 0);

@@ -31,6 +31,7 @@ constexpr OptionSpec kOptions[] = {
     kSetOption,
     {"--no-probes", "", "", "Leave out centred and scaled inputs and perturbed parameters."},
     {"--baselines", "", "", "Show PyTorch beside: eager, compiled, as a CUDA graph."},
+    profile_option("off"),
     {"--gpu", "ID...", "", "GPU by index or UUID; several are used side by side."},
     {"--jobs", "N", "0", "Compilers at once; 0 is as many as there are cores."},
     {"--timeout", "S", "30", "Longest time for one call."},
@@ -91,6 +92,8 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.run.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.run.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
   settings.run.probes = !options.flag("--no-probes");
+  settings.run.counters =
+      counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.jobs = static_cast<int>(options.integer("--jobs"));
   if (options.has("--gpu")) settings.gpus = lines(options.text("--gpu"));
   if (!settings.gpus.empty()) settings.run.gpu = settings.gpus.front();

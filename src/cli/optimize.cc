@@ -7,6 +7,7 @@
 #include "cli/tasks.h"
 #include "evaluate/evaluator.h"
 #include "run/open_task.h"
+#include "run/tool_record.h"
 
 namespace kernelpro {
 
@@ -32,6 +33,8 @@ constexpr OptionSpec kOptions[] = {
     {"--gpu", "ID", "", "GPU by index or UUID; the first by default."},
     kPythonOption,
     {"--exchange-wait", "S", "3600", "With --proposer exchange: how long to wait for a reply."},
+    profile_option("triage"),
+    {"--no-record", "", "", "Neither use nor extend the record of what came of findings."},
     {"--json", "", "", "Print one JSON object a line."},
 };
 
@@ -64,6 +67,8 @@ int run_optimize(const Options& options) {
   read_budgets(options, &settings);
   settings.timeout_s = options.real("--timeout");
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
+  settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
+  if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
   settings.exchange_wait_s = options.real("--exchange-wait");
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));

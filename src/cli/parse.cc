@@ -2,6 +2,8 @@
 #include "cli/parse.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "base/text.h"
@@ -10,6 +12,8 @@ namespace kernelpro {
 
 namespace {
 
+// The row that takes all words behind a lone "--", a program and its arguments.
+bool is_rest(const OptionSpec& spec) { return spec.name == "--"; }
 bool is_positional(const OptionSpec& spec) { return spec.name.rfind("--", 0) != 0; }
 bool is_flag(const OptionSpec& spec) { return !is_positional(spec) && spec.value.empty(); }
 bool repeats(const OptionSpec& spec) {
@@ -57,12 +61,17 @@ Result<Options> parse_options(const Subcommand& subcommand,
   CLI::App app;
   app.set_help_flag();
   std::vector<std::unique_ptr<Slot>> slots;
+  bool takes_rest = false;
   for (const OptionSpec& spec : subcommand.options) {
+    takes_rest |= is_rest(spec);
+    if (is_rest(spec)) continue;
     slots.push_back(std::make_unique<Slot>());
     slots.back()->spec = &spec;
     add(&app, slots.back().get());
   }
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  const auto dashes =
+      takes_rest ? std::find(arguments.begin(), arguments.end(), "--") : arguments.end();
+  std::vector<std::string> reversed(std::make_reverse_iterator(dashes), arguments.rend());
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
@@ -70,6 +79,7 @@ Result<Options> parse_options(const Subcommand& subcommand,
                 "usage: " + usage_line(subcommand));
   }
   Options options;
+  if (dashes != arguments.end()) options.rest.assign(dashes + 1, arguments.end());
   for (const auto& slot : slots) {
     if (slot->option->count() > 0 && slot->texts.empty() && !slot->flag) {
       slot->texts = {slot->text};
@@ -89,15 +99,18 @@ Result<Options> parse_options(const Subcommand& subcommand,
 std::string usage_line(const Subcommand& subcommand) {
   std::string text = "kernelpro " + std::string(subcommand.name);
   bool has_options = false;
+  std::string rest;
   for (const OptionSpec& spec : subcommand.options) {
-    if (!is_positional(spec)) {
+    if (is_rest(spec)) {
+      rest = " [-- " + std::string(spec.value) + "]";
+    } else if (!is_positional(spec)) {
       has_options = true;
     } else {
       const std::string name = std::string(spec.name) + (repeats(spec) ? "..." : "");
       text += spec.required ? " " + name : " [" + name + "]";
     }
   }
-  return has_options ? text + " [options]" : text;
+  return text + (has_options ? " [options]" : "") + rest;
 }
 
 namespace {

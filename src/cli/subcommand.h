@@ -12,7 +12,8 @@
 namespace kernelpro {
 
 struct OptionSpec {
-  std::string_view name;          // "--evaluations", or "TASK" for a positional
+  // "--evaluations", "TASK" for a positional, or "--" for everything behind a lone "--".
+  std::string_view name;
   std::string_view value;         // "N", "DIR"; "" for a flag; "N..." may be given repeatedly
   std::string_view initial;       // default, "" = none
   std::string_view help;          // one sentence
@@ -30,6 +31,8 @@ class Options {
   double real(std::string_view name) const;
   long long integer(std::string_view name) const;
   bool flag(std::string_view name) const;
+  // What stood behind a lone "--", word by word.
+  std::vector<std::string> rest;
 };
 
 struct Subcommand {

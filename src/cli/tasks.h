@@ -20,6 +20,12 @@ inline constexpr OptionSpec kSetOption = {"--set", "NAME=VALUE...", "",
                                           "Replaces an integer at the top of a PyTorch file."};
 inline constexpr OptionSpec kPythonOption = {"--python", "FILE", "",
                                              "Interpreter with PyTorch; python3 by default."};
+// Row of the option that sets RunSettings::counters.
+constexpr OptionSpec profile_option(std::string_view initial) {
+  return {"--profile", "SET",
+          initial,     "Hardware counters of kernels on the GPU: what holds them (triage), or all.",
+          false,       "off|triage|full"};
+}
 
 // NAME=VALUE pairs of a repeated option; Fatal on anything else.
 std::map<std::string, std::string> read_pairs(const Options& options, const std::string& name);

@@ -80,12 +80,14 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis) {
     tools.push_back(
         {{"tool", t.tool}, {"state", kStates[static_cast<int>(t.state)]}, {"reason", t.reason}});
   }
-  return dump_json({{"bound", bound_name(diagnosis.bound)},
-                    {"floor_us", diagnosis.floor_us},
-                    {"fraction_of_ceiling", diagnosis.fraction_of_ceiling},
-                    {"summary", diagnosis.summary},
-                    {"findings", findings},
-                    {"tools", tools}});
+  Json json = {{"bound", bound_name(diagnosis.bound)},
+               {"floor_us", diagnosis.floor_us},
+               {"fraction_of_ceiling", diagnosis.fraction_of_ceiling},
+               {"summary", diagnosis.summary},
+               {"findings", findings},
+               {"tools", tools}};
+  if (!diagnosis.record.empty()) json["record"] = diagnosis.record;
+  return dump_json(json);
 }
 
 std::optional<Diagnosis> diagnosis_from_json(const std::string& json) {
@@ -97,6 +99,7 @@ std::optional<Diagnosis> diagnosis_from_json(const std::string& json) {
   d.floor_us = r.real("floor_us");
   d.fraction_of_ceiling = r.real("fraction_of_ceiling");
   d.summary = r.text("summary");
+  d.record = r.text("record");
   for (const Json& f : r.array("findings")) d.findings.push_back(read_finding(f));
   for (const Json& t : r.array("tools")) {
     const JsonReader tr(t);

@@ -52,6 +52,8 @@ struct Diagnosis {
   std::string summary;             // one sentence
   std::vector<Finding> findings;   // largest gain first
   std::vector<ToolRun> tools;
+  // Which record of earlier findings the ranking used: ToolRecord::hash(); "" = none.
+  std::string record;
 };
 
 std::string diagnosis_to_json(const Diagnosis& diagnosis);

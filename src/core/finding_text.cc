@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "core/finding.h"
+#include "core/kernel_name.h"
 
 namespace kernelpro {
 
@@ -12,6 +13,8 @@ namespace {
 // Findings beyond these are in the store; a writer acts on one at a time.
 constexpr std::size_t kShown = 4;
 constexpr std::size_t kPrescriptionsShown = 5;
+// Names of tools that could not look; a list of all would drown the findings.
+constexpr std::size_t kBlindShown = 8;
 
 std::string gain(const Finding& finding) {
   if (finding.stop) return "nothing left to win";
@@ -21,12 +24,12 @@ std::string gain(const Finding& finding) {
 }
 
 std::string finding_text(const Finding& finding, std::size_t position) {
-  std::string text = std::to_string(position) + ". **" + finding.tool + "** (" +
-                     std::string(severity_name(finding.severity)) + "; " + gain(finding) +
-                     "; from " + std::string(level_name(finding.level)) + " evidence" +
-                     (finding.kernel.empty() ? "" : "; kernel `" + finding.kernel + "`") +
-                     (finding.where.empty() ? "" : "; " + finding.where) + ")\n   " +
-                     finding.cause + "\n";
+  std::string text =
+      std::to_string(position) + ". **" + finding.tool + "** (" +
+      std::string(severity_name(finding.severity)) + "; " + gain(finding) + "; from " +
+      std::string(level_name(finding.level)) + " evidence" +
+      (finding.kernel.empty() ? "" : "; kernel `" + short_kernel_name(finding.kernel) + "`") +
+      (finding.where.empty() ? "" : "; " + finding.where) + ")\n   " + finding.cause + "\n";
   const std::size_t count = std::min(finding.prescriptions.size(), kPrescriptionsShown);
   for (std::size_t i = 0; i < count; ++i) {
     const Prescription& prescription = finding.prescriptions[i];
@@ -46,12 +49,16 @@ std::string diagnosis_to_text(const Diagnosis& diagnosis) {
   for (std::size_t i = 0; i < count; ++i) text += finding_text(diagnosis.findings[i], i + 1);
   if (count == 0) text += "\nNo tool found anything to change.\n";
 
-  std::string blind;
+  std::vector<std::string> blind;
   for (const ToolRun& run : diagnosis.tools) {
-    if (run.state != ToolRun::State::kNotEvaluable) continue;
-    blind += (blind.empty() ? "" : ", ") + run.tool;
+    if (run.state == ToolRun::State::kNotEvaluable) blind.push_back(run.tool);
   }
-  if (!blind.empty()) text += "\nNot looked at, for lack of evidence: " + blind + ".\n";
+  if (!blind.empty()) {
+    const std::size_t more = blind.size() > kBlindShown ? blind.size() - kBlindShown : 0;
+    blind.resize(blind.size() - more);
+    text += "\nNot looked at, for lack of evidence: " + join_text(blind, ", ") +
+            (more > 0 ? " and " + std::to_string(more) + " more" : "") + ".\n";
+  }
   return text;
 }
 

@@ -59,7 +59,7 @@ struct Scale {
   explicit Scale(const Expected& expected)
       : absolute(expected.rule.kind == Rule::Kind::kAllclose ? expected.rule.absolute : 0),
         relative(expected.rule.kind == Rule::Kind::kAllclose ? expected.rule.relative : 1),
-        least(expected.rule.kind == Rule::Kind::kAllclose ? 0 : expected.rms),
+        least(expected.rule.kind == Rule::Kind::kAllclose ? 0 : expected.scale),
         of_out(expected.rule.kind == Rule::Kind::kAllclose) {}
   double of(double out, double r) const {
     return absolute + relative * std::max(std::fabs(of_out ? out : r), least);
@@ -97,7 +97,7 @@ Comparison compare_range(const typename Type::Stored* out, const Expected& expec
     for (std::int64_t i = at; i < stop; ++i) {
       const double error =
           element_error(expected.rule, Type::widen(out[i]),
-                        expected.values[static_cast<std::size_t>(i)], expected.rms);
+                        expected.values[static_cast<std::size_t>(i)], expected.scale);
       result.worst = std::max(result.worst, error);
       if (error <= allowed) continue;
       if (result.first < 0) result.first = i;
@@ -190,17 +190,27 @@ double root_mean_square(const std::vector<double>& values) {
   return count > 0 ? std::sqrt(sum / count) : 0;
 }
 
+std::vector<double> some_sizes(const std::vector<double>& values) {
+  const auto count = static_cast<unsigned long long>(values.size());
+  const auto samples = std::min<unsigned long long>(count, kScaleSample);
+  std::vector<double> sizes;
+  for (unsigned long long k = 0; k < samples; ++k) {
+    sizes.push_back(std::fabs(values[kp::sample_place(k, samples, count)]));
+  }
+  return sizes;
+}
+
 }  // namespace
 
 double allowed_error(const Rule& rule) {
   return rule.kind == Rule::Kind::kAllclose ? 1 : rule.tolerance;
 }
 
-double element_error(const Rule& rule, double out, double r, double rms) {
+double element_error(const Rule& rule, double out, double r, double scale) {
   const bool scaled = rule.kind == Rule::Kind::kScaled;
   if (out == r || (scaled && std::isnan(out) && std::isnan(r))) return 0;
   const double unit =
-      scaled ? std::max(std::fabs(r), rms) : rule.absolute + rule.relative * std::fabs(out);
+      scaled ? std::max(std::fabs(r), scale) : rule.absolute + rule.relative * std::fabs(out);
   const double error = std::fabs(out - r) / unit;
   const bool sensible = std::isfinite(error) && std::isfinite(r);
   return sensible ? error : std::numeric_limits<double>::infinity();
@@ -216,6 +226,10 @@ Expected make_expected(const Shaped& output, const void* data, const Rule& rule,
   }
   expected.values = as_doubles(output, data, wide);
   expected.rms = root_mean_square(expected.values);
+  expected.scale = expected.rms;
+  if (rule.typical) {
+    expected.scale = scale_of(expected.rms, some_sizes(expected.values), output.tensor->dtype);
+  }
   return expected;
 }
 

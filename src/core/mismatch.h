@@ -20,6 +20,7 @@ struct Expected {
   std::vector<double> values;        // floating
   std::vector<unsigned char> bytes;  // integers and bools
   double rms = 0;                    // root mean square of the finite values
+  double scale = 0;                  // by the rule: what small values' errors are measured by
 };
 
 // `data`: what the reference wrote. Integers and bools lie in their own type; floating outputs as
@@ -29,8 +30,8 @@ Expected make_expected(const Shaped& output, const void* data, const Rule& rule,
 // The largest error that a rule allows: its tolerance, or 1 for allclose.
 double allowed_error(const Rule& rule);
 // The error of one element as the rule has it; infinite where one of the two is not finite and they
-// are not the same. `rms`: of the expected output.
-double element_error(const Rule& rule, double out, double r, double rms);
+// are not the same. `scale`: of the expected output.
+double element_error(const Rule& rule, double out, double r, double scale);
 
 struct Comparison {
   std::int64_t wrong = 0;   // elements out of tolerance

@@ -51,6 +51,29 @@ TEST(Mismatch, HoldsTheContract) {
   EXPECT_EQ(f.compare().first, 5);
 }
 
+TEST(Mismatch, AFewLargeResultsDoNotExcuseTheOthers) {
+  Tensor tensor;
+  const std::int64_t n = 5000;
+  const Shaped shaped{&tensor, {n}, n, 4 * n};
+  std::vector<double> reference;
+  for (std::int64_t i = 0; i < n; ++i) reference.push_back(i % 7 == 0 ? 0 : i % 50 == 1 ? 1e6 : 1);
+  std::vector<float> out;
+  for (const double v : reference) out.push_back(v > 1 ? 1e6f : 0);
+  Rule rule;
+  rule.tolerance = 1e-4;
+  const Expected expected = make_expected(shaped, reference.data(), rule);
+  EXPECT_GT(expected.rms, 1e4);
+  EXPECT_EQ(expected.scale, 10);
+  EXPECT_GT(compare_output(shaped, out.data(), expected).wrong, n / 2);
+  rule.typical = false;
+  EXPECT_TRUE(
+      compare_output(shaped, out.data(), make_expected(shaped, reference.data(), rule)).ok());
+  // What the type cannot hold with all its digits is not typical of anything.
+  EXPECT_EQ(scale_of(3, {0, 1e-40, 1e-40, 1e-40, 0.5}, DType::kFp32), 3);
+  EXPECT_DOUBLE_EQ(scale_of(3, {1e-30, 1e-30, 0.5}, DType::kFp32), 1e-29);
+  EXPECT_EQ(scale_of(3, {1e-6, 1e-6, 0.1}, DType::kFp16), 1);
+}
+
 TEST(Mismatch, SmallValuesAreJudgedByTheTensorsScale) {
   Fixture f;
   f.expected.values[3] = 1e-9;

@@ -32,7 +32,7 @@ bool is_wrong(const Shaped& output, const void* data, const Expected& expected, 
   }
   return !(element_error(expected.rule, element_as_double(dtype, data, i),
                          expected_at(output, expected, i),
-                         expected.rms) <= allowed_error(expected.rule));
+                         expected.scale) <= allowed_error(expected.rule));
 }
 
 bool is_poison(const Shaped& output, const void* data, const Poison& poison, std::int64_t i) {

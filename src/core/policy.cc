@@ -1,7 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/policy.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 namespace kernelpro {
+
+namespace {
+
+constexpr double kTypical = 10;  // times the median; the rms of x^2 or exp(x), x normal, is within
+
+double smallest_normal(DType dtype) {
+  return dtype == DType::kFp16 ? 6.103515625e-5
+                               : static_cast<double>(std::numeric_limits<float>::min());
+}
+
+}  // namespace
 
 std::string_view policy_name(Policy policy) {
   return policy == Policy::kContract ? "contract" : "kernelbench";
@@ -11,6 +26,15 @@ std::optional<Policy> policy_from_name(std::string_view name) {
   if (name == "contract") return Policy::kContract;
   if (name == "kernelbench") return Policy::kKernelBench;
   return std::nullopt;
+}
+
+double scale_of(double rms, std::vector<double> sizes, DType dtype) {
+  const double least = smallest_normal(dtype);
+  std::erase_if(sizes, [&](double v) { return !(v >= least) || std::isinf(v); });
+  if (sizes.empty()) return rms;
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  return std::min(rms, kTypical * *middle);
 }
 
 Rule rule_for(const Task& task, const Tensor& output, Policy policy) {

@@ -5,8 +5,10 @@
 // module's result in the declared precision.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/task.h"
 
@@ -17,8 +19,8 @@ std::string_view policy_name(Policy policy);  // "contract", "kernelbench"
 std::optional<Policy> policy_from_name(std::string_view name);
 
 // How one element `out` is compared with its expected value r:
-//   scaled:   |out - r| <= tolerance * max(|r|, rms of r over the tensor); NaN equals NaN, an
-//             infinity the same infinity; integers and bools must be equal;
+//   scaled:   |out - r| <= tolerance * max(|r|, scale of the tensor); NaN equals NaN, an infinity
+//             the same infinity; integers and bools must be equal;
 //   allclose: |out - r| <= absolute + relative * |out|; NaN equals nothing, infinities themselves
 //             (torch.allclose with its defaults).
 // The error that is reported over its tolerance is, for allclose, |out - r| / (absolute + relative
@@ -30,7 +32,15 @@ struct Rule {
   double tolerance = 0;  // scaled; 0 for integers and bools
   double absolute = 0;   // allclose
   double relative = 0;   // allclose
+  bool typical = true;   // scaled: see scale_of; false: the scale is the root mean square
 };
+
+// The scale of a tensor with the root mean square `rms`: that, but at most ten times the median of
+// `sizes`, the magnitudes of some of its elements (sample_place). A few large results then do not
+// let all others be anything. Sizes that the type cannot hold with all its digits do not count (0,
+// infinities, subnormal numbers); when there are no others, `rms`.
+double scale_of(double rms, std::vector<double> sizes, DType dtype);
+inline constexpr std::int64_t kScaleSample = 16384;  // elements that are looked at, at most
 
 // allclose's tolerances are KernelBench's: 1e-4 for fp32, 1e-2 for fp16 and bf16.
 Rule rule_for(const Task& task, const Tensor& output, Policy policy);

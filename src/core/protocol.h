@@ -9,10 +9,12 @@
 // "candidate" or "incumbent"; sizes and addresses are bytes.
 //
 //   {"do":"hello"} -> {}
-//   {"do":"open","cases":[{"case":CASE,"layout":LAYOUT,"sets":N,"dims":{NAME:VALUE,...},
+//   {"do":"open","cases":[{"case":CASE,"layout":LAYOUT,"sets":N,"inputs":[BOOL,...],
+//                          "dims":{NAME:VALUE,...},
 //                          "tensors":[{"name","label","role","dtype","shape"},...]},...]} -> {}
 //       Forgets everything before. LAYOUT is layout_to_json's; one slot per tensor, in order, then
-//       the workspace if "has_workspace". Tensors are core/task.h's words: role "input",
+//       the workspace if "has_workspace"; "inputs": by slot, whether the candidate only reads it
+//       (facts about the plan rest on it). Tensors are core/task.h's words: role "input",
 //       "parameter" or "output", dtype "fp32" ...; "label": PyTorch's name of a parameter
 //       ("conv.weight"), "" where there is none.
 //   {"do":"memory","case":CASE,"set":SET,"slots":[I,...]} + descriptors -> {}
@@ -32,9 +34,21 @@
 //       Loads the named subjects anew, rewrites the flush buffer from K, then for each step: the
 //       set's memory behind the addresses, L2 flushed by reading, one call, waited for; its time by
 //       device events in microseconds where "timed".
-//   {"do":"loop","case":CASE,"subject":SUBJECT,"set":SET,"count":N} -> {}
-//       N calls one after the other on one set, waited for once: the supervisor's own clock is the
-//       only one that looks. Module workers only.
+//   {"do":"loop","case":CASE,"subject":SUBJECT,"sets":[SET,...]} -> {"submitted_us":US}
+//       One call on each set, one after the other, outputs into the set's memory, waited for once:
+//       the supervisor's own clock is the only one that looks. Subject "": all but the calls, for
+//       which an answer is {}. Module workers only.
+//
+// The verbs of the process that collects hardware counters (worker/cuda/profiler.cc): hello, which
+// answers {"chip":NAME}; open, memory and load as above (cubins and plans only), and
+//   {"do":"prepare","metrics":[NAME,...]} -> {"passes":N,"phases_ms":{...}}
+//       Schedules metrics (names of the registry) and does what a first collection does only once.
+//   {"do":"profile","case":CASE,"subject":SUBJECT,"set":SET,"metrics":[NAME,...]}
+//                                                  -> {"answers":{...}} (core/counters.h)
+//       Runs the plan's nodes one by one over the set's memory, L2 cold, once and then once per
+//       pass. Outputs and workspace are overwritten.
+// Its rule "unavailable": counters cannot be had here at all.
+//
 // Refusals by rule: "plan" (the plan does not fit its cubin); module workers add their own names
 // ("stream-escape", "not-a-tensor" ...), which become Rejected; no rule: the candidate crashed with
 // this text. Rule "environment": the machine's fault.

@@ -7,6 +7,7 @@
 #if KERNELPRO_HAVE_CUDA
 
 #include <cuda.h>
+#include <cudaProfiler.h>
 
 #include <string>
 
@@ -32,7 +33,8 @@
   X(GraphAddDependencies) X(GraphInstantiate) X(GraphExecDestroy) X(GraphLaunch) X(EventCreate) \
   X(EventRecord) X(EventElapsedTime) X(EventSynchronize) \
   X(OccupancyMaxActiveBlocksPerMultiprocessor) X(CtxResetPersistingL2Cache) X(CtxSetLimit) \
-  X(DeviceGetUuid) X(GraphUpload)
+  X(DeviceGetUuid) X(GraphUpload) X(LaunchKernelEx) X(Memcpy3DAsync) X(MemsetD2D8Async) \
+  X(MemsetD2D16Async) X(MemsetD2D32Async) X(ProfilerStart) X(ProfilerStop)
 // clang-format on
 
 namespace kernelpro {

@@ -15,7 +15,7 @@
 namespace kernelpro {
 namespace {
 
-class GpuLeaseTest : public testing::Test {
+class GpuLeaseTest : public ::testing::Test {
  protected:
   void SetUp() override { ::setenv("KERNELPRO_LEASES", dir_.path().c_str(), 1); }
   void TearDown() override { ::unsetenv("KERNELPRO_LEASES"); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/hash.h"
 #include "core/json.h"
 
 namespace kernelpro {
@@ -34,6 +35,10 @@ double ToolRecord::calibrated(const std::string& tool, double likely, double upp
   const auto found = tools.find(tool);
   if (found == tools.end() || likely <= 1) return likely;
   return std::min(upper, std::exp(std::log(likely) * found->second.calibration()));
+}
+
+std::string ToolRecord::hash() const {
+  return tools.empty() ? "" : hash_hex(record_to_json(*this));
 }
 
 std::string record_to_json(const ToolRecord& record) {

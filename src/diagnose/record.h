@@ -33,6 +33,8 @@ struct ToolRecord {
   void add(const std::string& tool, double predicted_likely, double measured);
   // The likely gain as the record would have it; never above `upper`.
   double calibrated(const std::string& tool, double likely, double upper) const;
+  // Of everything in it; "" when nothing is.
+  std::string hash() const;
 };
 
 std::string record_to_json(const ToolRecord& record);

@@ -68,6 +68,9 @@ Level weakest_level(const View& view, const Finding& finding) {
   Level weakest = Level::kCounters;
   bool seen = false;
   for (const std::string& metric : finding.metrics) {
+    // Theory and ceilings are no observations of the candidate.
+    if (metric.starts_with("task.") || metric.starts_with("ceiling.")) continue;
+    if (metric.starts_with("machine.")) continue;
     const Observation* observation = view.kernel ? view.kernel->facts.find(metric) : nullptr;
     if (observation == nullptr) observation = view.evidence.find(metric);
     if (observation == nullptr) continue;
@@ -109,6 +112,10 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   std::vector<std::string> absent;
   for (const char* metric : tool.needs) {
     if (!view.get(metric)) absent.push_back(metric);
+  }
+  if (std::none_of(tool.one_of.begin(), tool.one_of.end(),
+                   [&](const char* metric) { return view.get(metric).has_value(); })) {
+    absent.insert(absent.end(), tool.one_of.begin(), tool.one_of.end());
   }
   if (!absent.empty()) {
     return {name, State::kNotEvaluable, missing_reason(pass.evidence, absent)};
@@ -161,7 +168,11 @@ ToolRun run_one(const Tool& tool, const Pass& pass, std::vector<Finding>* findin
     return {name, State::kFilteredOut,
             tool.target == ToolTarget::kCpu ? "for the cpu target" : "for the cuda target"};
   }
-  if (tool.scope == Scope::kCall) return look(tool, pass, pass.call, findings);
+  if (tool.scope == Scope::kCall) {
+    // The call's only kernel is the call.
+    const bool one = pass.evidence.kernels.size() == 1;
+    return look(tool, pass, one ? pass.kernels.front() : pass.call, findings);
+  }
   ToolRun best = look(tool, pass, pass.kernels.front(), findings);
   for (std::size_t i = 1; i < pass.kernels.size(); ++i) {
     ToolRun run = look(tool, pass, pass.kernels[i], findings);

@@ -121,13 +121,16 @@ class NativeReference : public CpuReference {
       if (request.probe != nullptr) drawn.init = request.probe->inits[i];
       set.inputs[i].resize(static_cast<std::size_t>(t.bytes));
       draw_all(drawn, t.elements, static_cast<int>(i), request.seed, set.inputs[i].data());
+      const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
+      if (leaning && leans(*t.tensor)) lean(t, kp::mix64(request.seed), &set.inputs[i]);
       std::memcpy(buffers_.data(i), set.inputs[i].data(), set.inputs[i].size());
     }
     KP_TRY(run(request.seed));
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_output(tensors_[i])) continue;
-      set.expected[i] = make_expected(tensors_[i], buffers_.data(i),
-                                      rule_for(task_, *tensors_[i].tensor, settings_.policy));
+      Rule rule = rule_for(task_, *tensors_[i].tensor, settings_.policy);
+      rule.typical = request.probe == nullptr;
+      set.expected[i] = make_expected(tensors_[i], buffers_.data(i), rule);
     }
     if (request.probe != nullptr && !representable(tensors_, set)) {
       return std::optional<InputSet>();

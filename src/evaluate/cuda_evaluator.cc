@@ -21,6 +21,7 @@
 #include "device/gpu_lease.h"
 #include "device/gpu_watch.h"
 #include "evaluate/cpu_case.h"
+#include "evaluate/cuda_profile.h"
 #include "evaluate/cuda_python.h"
 #include "evaluate/cuda_trial.h"
 #include "evaluate/evaluator.h"
@@ -28,6 +29,8 @@
 namespace kernelpro {
 
 namespace {
+
+constexpr int kMostProcesses = 3;  // that time a brief call
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
@@ -106,11 +109,14 @@ class CudaEvaluator : public Evaluator {
     return judge(subject, &incumbent, plan);
   }
   std::vector<std::string> task_labels() const override { return labels_; }
+  std::optional<CallFacts> call_facts(const Subject& subject, std::size_t at) const override;
+  CounterAnswers profile(const Subject& subject, std::size_t at, CounterSet set) override;
 
  private:
   Result<void> open_cases(double free_bytes, double granularity);
   Result<void> fill_case(CudaCase& state);
   Result<void> widen_tolerances(CudaCase& state);
+  Result<void> tell_rules(const CudaCase& state);
   Result<void> cross_check();
   void find_labels();
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
@@ -131,6 +137,7 @@ class CudaEvaluator : public Evaluator {
   std::deque<CudaLink> modules_;  // the same for PyTorch candidates: importing torch
   int modules_to_come_ = settings_.modules_ahead;
   std::vector<std::future<void>> leaving_;  // workers on their way out
+  CudaProfile profile_{settings_.gpu};
   bool prepared_ = false;
   std::string uuid_;
   std::vector<std::string> labels_;
@@ -140,7 +147,10 @@ class CudaEvaluator : public Evaluator {
 };
 
 void CudaEvaluator::fill_standby() {
-  while (standby_.size() < static_cast<std::size_t>(std::max(1, settings_.standby))) {
+  // Several at once, then none until they are used up: nothing may start while others are timed.
+  const bool used_up = standby_.empty();
+  const auto wanted = static_cast<std::size_t>(std::max(1, settings_.standby));
+  while (used_up && standby_.size() < wanted) {
     Result<CudaLink> link = CudaLink::start("cuda-worker", settings_.gpu);
     if (!link) return;  // said when a worker is wanted
     if (prepared_) post_cases(*link, task_, cases_);
@@ -193,6 +203,7 @@ Result<void> CudaEvaluator::prepare() {
   for (CudaLink& link : standby_) post_cases(link, task_, cases_);
   prepared_ = true;
   fill_standby();
+  profile_.start_ahead(task_, cases_, settings_.counters);
   return {};
 }
 
@@ -265,10 +276,21 @@ Result<void> CudaEvaluator::fill_case(CudaCase& state) {
 Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
   if (settings_.module == nullptr || !contract() || state.numerics != Numerics::kFloat64) return {};
   // A hint only: where it cannot be had, the tolerances stay.
-  const Result<std::vector<double>> errors = reference_.own_errors(state);
+  Result<std::vector<double>> errors = reference_.own_errors(state);
   if (!errors) return {};
-  std::vector<double> tolerances;
-  bool widened = false;
+  bool widened = false, coarse = false;
+  for (std::size_t i = 0; i < state.judged.size(); ++i) {
+    JudgeTensor& t = state.judged[i];
+    if (!t.output || t.rule.tolerance <= 0 || !((*errors)[i] > t.rule.tolerance / 2)) continue;
+    // Its small results may be rounding noise of the large ones: those say what is small.
+    t.rule.typical = false;
+    coarse = true;
+  }
+  if (coarse) {
+    KP_TRY(tell_rules(state));
+    errors = reference_.own_errors(state);
+    if (!errors) return {};
+  }
   for (std::size_t i = 0; i < state.judged.size(); ++i) {
     JudgeTensor& t = state.judged[i];
     const double error = t.output ? (*errors)[i] : 0;
@@ -284,12 +306,22 @@ Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
       t.rule.tolerance = 2 * error;
       widened = true;
     }
-    tolerances.push_back(t.rule.tolerance);
   }
   if (!widened) return {};
   labels_.push_back("tolerance-of-module");
+  return tell_rules(state);
+}
+
+// The judge's rules become those of `state`.
+Result<void> CudaEvaluator::tell_rules(const CudaCase& state) {
+  Json tolerances = Json::array(), typical = Json::array();
+  for (const JudgeTensor& t : state.judged) {
+    tolerances.push_back(t.rule.tolerance);
+    typical.push_back(t.rule.typical);
+  }
   Json message = about(state, "tolerances", 0);
   message["tolerances"] = tolerances;
+  message["typical"] = typical;
   const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
   if (!done) return tl::unexpected<Error>(done.error());
   return {};
@@ -413,9 +445,20 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   for (auto* waiting : {&standby_, &modules_}) {
     for (CudaLink& link : *waiting) static_cast<void>(link.settle(kStartTimeout));
   }
+  profile_.settle();
   if (!worker) KP_TRY(take(subject, &worker));
   if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();
+  // All were settled above: taking one starts nothing while something is timed.
+  shop_.retire = [this](CudaWorker leaving) { retire(std::move(leaving)); };
+  shop_.another = [this, left = kMostProcesses - 1]() mutable -> std::optional<CudaWorker> {
+    if (standby_.empty() || left-- <= 0) return std::nullopt;
+    CudaWorker more;
+    more.link = std::move(standby_.front());
+    standby_.pop_front();
+    return more;
+  };
+  if (incumbent != nullptr) shop_.another = nullptr;
 
   const auto before = gpu_state(uuid_);
   Result<Outcome> outcome =
@@ -447,6 +490,46 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   fill_standby();
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
   return evaluation;
+}
+
+std::optional<CallFacts> CudaEvaluator::call_facts(const Subject& subject, std::size_t at) const {
+  if (at >= cases_.size() || is_module(subject)) return std::nullopt;
+  const Binary& binary = subject.binaries[at];
+  CallFacts call;
+  if (binary.form == Binary::Form::kPlanForm) {
+    call.plan = binary.plan;
+    return call;
+  }
+  const auto known = shop_.plans.find(binary.hash);
+  if (known == shop_.plans.end()) return std::nullopt;
+  call.plan = known->second;
+  call.layout = cases_[at].layout;
+  return call;
+}
+
+CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, CounterSet set) {
+  CounterAnswers answers;
+  const auto without = [&](const std::string& reason, const std::string& next) {
+    answers.missing.push_back({"hardware counters", reason, next});
+    return answers;
+  };
+  if (set == CounterSet::kOff || at >= cases_.size()) return answers;
+  const std::optional<CallFacts> call = call_facts(subject, at);
+  if (!call) {
+    return without("there is no launch plan to profile",
+                   "nothing for a PyTorch file; evaluate a native candidate first");
+  }
+  CudaCase& state = cases_[at];
+  const Binary& binary = subject.binaries[at];
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return without(lease.error().message, lease.error().next);
+  leaving_.clear();
+  answers = profile_.collect(task_, cases_, state, binary, call->plan, set, settings_.timeout_s);
+  // Whatever the kernels did to the inputs: the next candidate does not pay for it.
+  if (const auto swept = forget_broken_sets(judge_, state); !swept) {
+    return without(swept.error().message, swept.error().next);
+  }
+  return answers;
 }
 
 }  // namespace

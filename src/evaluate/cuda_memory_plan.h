@@ -36,7 +36,7 @@ struct MemoryPlan {
 
 // Contexts of the judge, two workers and a module's process, and what their libraries take.
 inline constexpr double kContextBytes = 6e9;
-inline constexpr int kProbeSets = 3;
+inline constexpr int kProbeSets = 4;
 
 // `module`: null for native tasks.
 MemoryNeed memory_need(const Task& task, const Case& c, const ModuleDescription* module,

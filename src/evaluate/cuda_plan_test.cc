@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/subprocess.h"
 #include "core/protocol.h"
+#include "evaluate/cuda_audit.h"
 #include "evaluate/cuda_floor.h"
 #include "evaluate/cuda_memory_plan.h"
 #include "evaluate/cuda_passes.h"
@@ -268,6 +269,14 @@ TEST(CudaProtocol, JudgeTensorsSurviveTheTrip) {
   }
   EXPECT_FALSE(judge_tensors_from_json("[{\"dtype\":\"fp32\",\"role\":\"input\"}]"));
   EXPECT_FALSE(judge_tensors_from_json("{}"));
+}
+
+TEST(CudaAudit, ChanceOfSlowContents) {
+  EXPECT_NEAR(slow_by_chance(4, 4, 0, 8), 1 / 495.0, 1e-9);  // of 12 contents, just these 4
+  EXPECT_NEAR(slow_by_chance(0, 4, 3, 8), 1, 1e-9);
+  EXPECT_NEAR(slow_by_chance(1, 1, 0, 4), 0.2, 1e-9);
+  EXPECT_NEAR(slow_by_chance(2, 2, 1, 2), 0.5, 1e-9);  // 2 of 3 slow ones among 4
+  EXPECT_EQ(slow_by_chance(8, 8, 4, 4), 1);            // all are: it says nothing
 }
 
 }  // namespace

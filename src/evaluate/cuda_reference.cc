@@ -124,6 +124,7 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
     // A kernel that has prepared a weight for itself in one call finds another one in the next.
     // Set 0 keeps the module's own.
     const bool shared = state.plan.share_parameters && set < state.plan.rotation;
+    if (content.kind == DrawKind::kLowBits) return lean(state, set, content.seed);
     if (content.kind != DrawKind::kGiven || set == 0 || shared) return {};
     Json vary = about(state, "vary", set);
     vary["seed"] = content.seed;
@@ -134,6 +135,15 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
   Json message = about(state, "draw", set);
   message["seed"] = content.seed;
   message["specs"] = *parse_json(draw_specs_to_json(native_specs(task_, content.kind)));
+  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
+  if (!done) return tl::unexpected<Error>(done.error());
+  if (content.kind == DrawKind::kLowBits) return lean(state, set, content.seed);
+  return {};
+}
+
+Result<void> CudaReference::lean(const CudaCase& state, int set, std::uint64_t seed) {
+  Json message = about(state, "lean", set);
+  message["key"] = kp::mix64(seed);
   const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
   if (!done) return tl::unexpected<Error>(done.error());
   return {};
@@ -187,9 +197,10 @@ Result<void> CudaReference::compute(CudaCase& state, int set) {
   return {};
 }
 
-Result<void> CudaReference::look(CudaCase& state, int set) {
-  const Result<Reply> sealed =
-      trusted(judge_.ask(about(state, "seal", set), kJudgeTimeout), "the judge");
+Result<void> CudaReference::look(CudaCase& state, int set, bool typical) {
+  Json message = about(state, "seal", set);
+  message["typical"] = typical;
+  const Result<Reply> sealed = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
   if (!sealed) return tl::unexpected<Error>(sealed.error());
   auto& looks = state.looks[static_cast<std::size_t>(set)];
   looks.clear();
@@ -211,7 +222,8 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
     KP_TRY(draw(state, set, content, &filled.changed));
     if (!filled.changed) return filled;
     KP_TRY(compute(state, set));
-    KP_TRY(look(state, set));
+    // A probe's values may be small by cancellation, which is no kernel's fault.
+    KP_TRY(look(state, set, content.kind == DrawKind::kGiven));
     state.reference_s = real_clock().now_s() - start;
     now = content;
   }
@@ -228,7 +240,7 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
 Result<void> CudaReference::recompute(CudaCase& state, int set) {
   state.contents[static_cast<std::size_t>(set)].reset();
   KP_TRY(compute(state, set));
-  return look(state, set);
+  return look(state, set, true);
 }
 
 Result<std::vector<double>> CudaReference::own_errors(CudaCase& state) {

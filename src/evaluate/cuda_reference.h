@@ -38,10 +38,11 @@ class CudaReference {
 
  private:
   Result<void> draw(CudaCase& state, int set, const SetContent& content, bool* changed);
+  Result<void> lean(const CudaCase& state, int set, std::uint64_t seed);
   Result<void> compute(CudaCase& state, int set);
   Result<void> compute_module(CudaCase& state, int set, bool twice);
   Result<void> compute_native(CudaCase& state, int set, bool twice);
-  Result<void> look(CudaCase& state, int set);
+  Result<void> look(CudaCase& state, int set, bool typical);
 
   CudaLink& judge_;
   const Task& task_;

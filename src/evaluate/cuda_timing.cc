@@ -16,8 +16,8 @@ namespace {
 constexpr double kNoWarmUpUs = 2000;  // calls longer than this do not notice a cold start
 constexpr double kSlowUs = 50'000;    // calls longer than this are timed on one set a pass
 constexpr int kMostSlowSets = 1;
-constexpr double kShortUs = 20;    // calls shorter than this are cheap to repeat and noisy
-constexpr int kShortMore = 3;      // times as many samples of them
+constexpr double kLongUs = 1000;   // a few calls longer than this say what many would
+constexpr int kMostTimes = 4;      // times max_samples, while the interval is wide
 constexpr double kNarrow = 0.005;  // width of an interval, over its middle, that needs no more
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
@@ -166,20 +166,20 @@ class Timer {
 
   void add(const std::vector<PassStep>& steps, const std::vector<double>& us) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].timed && steps[i].candidate) candidate_us_.push_back(us[i]);
+      if (!steps[i].timed || !steps[i].candidate) continue;
+      candidate_us_.push_back(us[i]);
+      candidate_sets_.push_back(steps[i].set);
     }
   }
 
   bool out_of_budget() const { return spent_us_ > plan_.budget_s * 1e6; }
   bool enough_alone() const {
     const int samples = static_cast<int>(candidate_us_.size());
-    if (out_of_budget()) return true;
-    if (samples < plan_.min_samples) return false;
+    if (out_of_budget() || samples >= plan_.max_samples * kMostTimes) return true;
     const Interval interval = median_interval(candidate_us_);
-    const bool brief = interval.mid < kShortUs;
-    if (samples >= plan_.max_samples * (brief ? kShortMore : 1)) return true;
-    if (brief && samples < plan_.max_samples) return false;  // ties are not certainty
-    return interval.high - interval.low < kNarrow * interval.mid;
+    // Ties of a coarse clock look like certainty: short calls get all their samples.
+    const int least = interval.mid < kLongUs ? plan_.max_samples : plan_.min_samples;
+    return samples >= least && interval.high - interval.low < kNarrow * interval.mid;
   }
   bool enough_paired() const {
     if (!incumbent_fault_.empty() || out_of_budget()) return true;
@@ -197,6 +197,10 @@ class Timer {
                     static_cast<int>(candidate_us_.size()),
                     candidate_.module ? "stream launch, L2 cold" : "graph replay, L2 cold"};
     timed.times_us = candidate_us_;
+    timed.sets = candidate_sets_;
+    timed.paired = incumbent_ != nullptr;
+    timed.warm_up = warm_up_;
+    timed.at_most = at_most_;
     if (incumbent_ == nullptr) return timed;
     if (!incumbent_fault_.empty()) {
       timed.note = "what it was compared with gave a wrong result while timed: " + incumbent_fault_;
@@ -218,10 +222,33 @@ class Timer {
   int at_most_ = 64;
   double spent_us_ = 0;
   std::vector<double> candidate_us_;
+  std::vector<int> candidate_sets_;
   std::string incumbent_fault_;
 };
 
 }  // namespace
+
+CudaTimed merge_processes(const std::vector<CudaTimed>& processes) {
+  KP_ASSERT(!processes.empty());
+  std::size_t each = SIZE_MAX;
+  for (const CudaTimed& timed : processes) each = std::min(each, timed.times_us.size());
+  CudaTimed all = processes.front();
+  all.times_us.clear();
+  all.sets.clear();
+  for (const CudaTimed& timed : processes) {
+    all.times_us.insert(all.times_us.end(), timed.times_us.begin(),
+                        timed.times_us.begin() + static_cast<std::ptrdiff_t>(each));
+    all.sets.insert(all.sets.end(), timed.sets.begin(),
+                    timed.sets.begin() + static_cast<std::ptrdiff_t>(each));
+  }
+  const Interval interval = median_interval(all.times_us);
+  all.timing.median_us = std::clamp(grouped_median(all.times_us), interval.low, interval.high);
+  all.timing.low_us = interval.low;
+  all.timing.high_us = interval.high;
+  all.timing.samples = static_cast<int>(all.times_us.size());
+  all.timing.method += ", " + std::to_string(processes.size()) + " processes";
+  return all;
+}
 
 Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWorker& candidate,
                                                         CudaWorker* incumbent,
@@ -265,7 +292,10 @@ Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, Cu
   if (times.size() != sets.size() || sum > wall_us) {
     return Times(Rejected{"timing", "the device's times do not fit the parent's clock"});
   }
-  auto wrong = verify(judge, state, sets, true, {}, max_error);
+  std::vector<int> each = sets;
+  std::sort(each.begin(), each.end());
+  each.erase(std::unique(each.begin(), each.end()), each.end());
+  auto wrong = verify(judge, state, each, true, {}, max_error);
   if (!wrong) return tl::unexpected<Error>(wrong.error());
   if (*wrong) return Times(std::move((*wrong)->outcome));
   return Times(std::move(times));

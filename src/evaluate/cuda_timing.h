@@ -19,7 +19,7 @@ namespace kernelpro {
 struct CudaTimingPlan {
   int min_samples = 10;    // timed calls of the candidate, at least
   int max_pairs = 400;     // with an incumbent
-  int max_samples = 40;    // without one
+  int max_samples = 40;    // without one: so many, up to four times as many where they scatter
   double budget_s = 0.35;  // of calls; slow kernels get fewer, at least one of each
   double min_effect = 0.005;
   double alpha = 0.02;
@@ -31,9 +31,19 @@ struct CudaTimingPlan {
 struct CudaTimed {
   Timing timing;
   std::vector<double> times_us;   // of the candidate, in order
+  std::vector<int> sets;          // on which set each was
+  bool paired = false;            // passes had an incumbent's calls too ...
+  bool warm_up = true;            // ... began with an untimed call ...
+  int at_most = 0;                // ... and timed so many calls at most
   std::optional<Interval> ratio;  // incumbent's time over the candidate's
   std::string note;               // why there is no ratio although there was an incumbent
 };
+
+// Calls shorter than this owe much of their time to where a process and its graphs lie in memory.
+inline constexpr double kBriefUs = 20;
+
+// The timings of several processes as one: the same number of samples of each. REQUIRES: not empty.
+CudaTimed merge_processes(const std::vector<CudaTimed>& processes);
 
 // The subjects "candidate" and "incumbent" are loaded in their workers for this case; `incumbent`
 // may be null, or the same worker. An Outcome: what went wrong with the candidate.
@@ -43,8 +53,8 @@ Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWor
                                                         const CudaTimingPlan& plan,
                                                         double* max_error);
 
-// One timed call on each of some sets, which are then compared. For sets whose content the
-// candidate has not met; `warm` is a set for an untimed call before, or -1.
+// One timed call for each of `sets`, in which a set may come again; then all are compared. For
+// contents besides those of ordinary passes; `warm` is a set for an untimed call before, or -1.
 Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
                                                              const CudaCase& state,
                                                              const std::vector<int>& sets, int warm,

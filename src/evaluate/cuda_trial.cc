@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "evaluate/cuda_audit.h"
 #include "evaluate/cuda_capture.h"
 #include "evaluate/cuda_floor.h"
 #include "evaluate/cuda_symbols.h"
@@ -20,14 +21,16 @@ namespace {
 constexpr int kKernelBenchTrials = 5;
 constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
 constexpr double kSanitizeTimeout = 20;
-constexpr double kLoopUs = 50'000;     // how long the supervisor's own look at a module takes
-constexpr double kLoopFactor = 1.5;    // over what the module's process says ...
-constexpr double kLoopSlackUs = 500;   // ... Python's way to a call ...
-constexpr double kSlowCopy = 1e12;     // ... and copies, in bytes per second
-constexpr double kSlowReference = 2;   // seconds; slower ones are not run for each candidate
-constexpr double kAuditSlack = 1.05;   // over the 90th percentile of the earlier times ...
-constexpr double kAuditSlackUs = 0.5;  // ... and the clock's steps
-constexpr int kAuditTries = 4;         // all of them must be slow to mean anything
+constexpr double kLoopSeconds = 0.1;  // how long the supervisor's own look at a module takes
+constexpr double kLoopFactor = 1.25;  // over what the module's process says, and over idle loops
+constexpr double kLoopSlackUs = 50;   // the way through a module in Python
+constexpr int kLoopTries = 3;         // the fastest counts
+constexpr int kIdleLoops = 5;
+constexpr double kSlowReference = 2;    // seconds; slower ones are not run for each candidate
+constexpr double kValuesFactor = 1.25;  // by which times on other values may differ ...
+constexpr double kValuesSlackUs = 0.5;  // ... and the clock's steps
+constexpr double kValuesCalls = 5;      // on each of the two, at most ...
+constexpr double kValuesSeconds = 0.2;  // ... and for so long
 
 // Adds the time that a scope takes.
 class Lap {
@@ -73,7 +76,12 @@ std::vector<SetContent> check_contents(const CudaCase& state, Policy policy) {
     return contents;
   }
   for (int set = 0; set < state.plan.rotation; ++set) {
-    contents.push_back({kp::mix64(state.seed + static_cast<std::uint64_t>(set)), DrawKind::kGiven});
+    // What the last audit left there is as good as what was drawn first.
+    const auto& held = state.contents[static_cast<std::size_t>(set)];
+    const bool given = held && held->kind == DrawKind::kGiven;
+    contents.push_back(given ? *held
+                             : SetContent{kp::mix64(state.seed + static_cast<std::uint64_t>(set)),
+                                          DrawKind::kGiven});
   }
   return contents;
 }
@@ -128,7 +136,8 @@ CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const C
   if (facts != nullptr) {
     loaded_ = {&state, &binary, std::get<LaunchPlan>(*plan)};
   }
-  return load_plan(worker, state, name, binary, std::get<LaunchPlan>(*plan), facts);
+  return load_plan(worker, state, name, binary, std::get<LaunchPlan>(*plan), facts,
+                   facts != nullptr ? &correct_.notes : nullptr);
 }
 
 CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps) {
@@ -186,73 +195,122 @@ CudaTrial::Verdict CudaTrial::check(CudaCase& state) {
   return check_batch(state, {static_cast<int>(secret() % rotation)});
 }
 
-CudaTrial::Verdict CudaTrial::audit(CudaCase& state, const CudaTimed& timed) {
+// Who is slow on what it has not met remembers, or was lucky: the slower time is the true one.
+CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
   if (shop_.settings.policy != Policy::kContract) return std::optional<Outcome>();
   if (state.reference_s > kSlowReference) {
     label("no-fresh-audit");
     return std::optional<Outcome>();
   }
   const Lap lap(&audit_s_);
-  const double limit = kAuditSlack * quantile(timed.times_us, 0.9) + kAuditSlackUs;
-  const int warm = state.spare() == 0 ? -1 : 0;
-  // One call on the spare set, holding `content`; its time in microseconds.
-  const auto call_on = [&](const SetContent& content,
-                           double* us) -> Result<std::optional<Outcome>> {
-    const auto filled = shop_.reference.fill(state, state.spare(), content);
-    if (!filled) return tl::unexpected<Error>(filled.error());
-    auto once = time_once(shop_.judge, worker_, state, {state.spare()}, warm, timing_, secret(),
-                          &correct_.max_error);
-    if (!once) return tl::unexpected<Error>(once.error());
-    if (auto* outcome = std::get_if<Outcome>(&*once)) {
-      return std::optional<Outcome>(std::move(*outcome));
-    }
-    *us = std::get<std::vector<double>>(*once).front();
-    return std::optional<Outcome>();
-  };
-  // Is it the contents, or the memory that they lie in? An old content in the same place tells.
-  const std::vector<SetContent> known = check_contents(state, shop_.settings.policy);
-  const SetContent& old = known[state.spare() == 0 ? known.size() - 1 : 0];
-  double fresh = INFINITY, again = 0;
-  for (int attempt = 0; attempt < kAuditTries; ++attempt) {
-    double us = 0;
-    Verdict called = call_on({secret(), DrawKind::kGiven}, &us);
-    if (!called || *called) return called;
-    fresh = std::min(fresh, us);
-    if (fresh <= limit) return std::optional<Outcome>();
-    called = call_on(old, &us);
-    if (!called || *called) return called;
-    again = std::max(again, us);
-    if (fresh <= kAuditSlack * again + kAuditSlackUs) return std::optional<Outcome>();
+  auto audited = audit_fresh(shop_.judge, shop_.reference, worker_, state, *timed, timing_,
+                             secret(), &correct_.max_error);
+  if (!audited) return tl::unexpected<Error>(audited.error());
+  if (auto* outcome = std::get_if<Outcome>(&*audited)) {
+    return std::optional<Outcome>(std::move(*outcome));
   }
-  return std::optional<Outcome>(
-      Rejected{"memoised", "on inputs that it has not met a call takes " + human_us(fresh) +
-                               ", on those that come again " + human_us(again) + " (case " +
-                               state.c->name + ")"});
+  const Freshness& found = std::get<Freshness>(*audited);
+  if (!found.slower) return std::optional<Outcome>();
+  const std::string sentence = "on inputs that it has not met a call takes " +
+                               human_us(found.fresh_us) + ", on those that come again " +
+                               human_us(found.known_us) + " (case " + state.c->name + ")";
+  if (found.large) return std::optional<Outcome>(Rejected{"memoised", sentence});
+  const double by = std::max(1.0, found.fresh_us / found.known_us);
+  for (double* us : {&timed->timing.median_us, &timed->timing.low_us, &timed->timing.high_us}) {
+    *us *= by;
+  }
+  if (timed->ratio) {
+    for (double* ratio : {&timed->ratio->low, &timed->ratio->mid, &timed->ratio->high})
+      *ratio /= by;
+  }
+  correct_.notes.push_back(sentence + ": the slower time counts");
+  return std::optional<Outcome>();
 }
 
-// A Python process holds the candidate and the clock: calls in a row, timed from here, must not
-// take much longer than it says that each does.
-CudaTrial::Verdict CudaTrial::check_clock(const CudaCase& state, const CudaTimed& timed) {
-  const double us = timed.timing.median_us;
-  const auto count = static_cast<std::int64_t>(std::clamp(kLoopUs / std::max(us, 1.0), 3.0, 200.0));
+// Calls in a row in a Python process, one on each of `sets`, by our clock; microseconds. Subject ""
+// is all that such a loop takes besides the calls.
+Result<std::variant<double, Outcome>> CudaTrial::loop(const CudaCase& state, const char* subject,
+                                                      const std::vector<int>& sets,
+                                                      double* submitted_us) {
   const double start = real_clock().now_s();
-  const Answer answer = worker_.link.ask({{"do", "loop"},
-                                          {"case", state.c->name},
-                                          {"subject", "candidate"},
-                                          {"set", 0},
-                                          {"count", count}},
-                                         timing_.timeout_s + 5);
-  const double each_us = (real_clock().now_s() - start) * 1e6 / static_cast<double>(count);
-  if (!std::holds_alternative<Reply>(answer)) {
-    return std::optional<Outcome>(worker_outcome(answer, doing("timing", state), state.c->name));
+  const Answer answer = worker_.link.ask(
+      {{"do", "loop"}, {"case", state.c->name}, {"subject", subject}, {"sets", sets}},
+      timing_.timeout_s + 5);
+  const double us = (real_clock().now_s() - start) * 1e6;
+  using Looped = std::variant<double, Outcome>;
+  const auto* reply = std::get_if<Reply>(&answer);
+  if (reply == nullptr) {
+    return Looped(worker_outcome(answer, doing("timing", state), state.c->name));
   }
-  double copied = 0;  // results go to our buffers after each call
-  for (const JudgeTensor& t : state.judged) copied += t.output ? static_cast<double>(t.bytes) : 0;
-  const double allowed = kLoopFactor * us + kLoopSlackUs + 1e6 * 2 * copied / kSlowCopy;
-  if (each_us <= allowed) return std::optional<Outcome>();
-  return std::optional<Outcome>(Rejected{
-      "timing", "its process says " + human_us(us) + " for a call, but calls in a row take " +
-                    human_us(each_us) + " each by the supervisor's clock"});
+  if (submitted_us != nullptr) *submitted_us = JsonReader(reply->json).real("submitted_us");
+  return Looped(us);
+}
+
+// Before any of the candidate's code is in the process.
+CudaTrial::Verdict CudaTrial::time_idle_loops() {
+  for (const CudaCase& state : shop_.cases) {
+    if (!state.c->timed) continue;
+    std::vector<double> all;
+    for (int k = 0; k < kIdleLoops; ++k) {
+      auto looped = loop(state, "", secret_order(state.plan.rotation, secret()), nullptr);
+      if (!looped) return tl::unexpected<Error>(looped.error());
+      if (const auto* us = std::get_if<double>(&*looped)) {
+        all.push_back(*us);
+      } else if (!worker_.link.running()) {
+        return std::optional<Outcome>(std::move(std::get<Outcome>(*looped)));
+      }
+    }
+    idle_us_[&state] = median(all);  // 0 without room for it
+  }
+  return std::optional<Outcome>();
+}
+
+// A Python process holds the candidate and the clock: calls in a row, on contents that it has not
+// met and with results that are compared, must not take much longer than it says that each does.
+// Calls that take Python long to submit do: that is said.
+CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, const CudaTimed& timed) {
+  const double us = timed.timing.median_us;
+  double least = INFINITY, submitted = 0;
+  for (int attempt = 0; attempt < kLoopTries; ++attempt) {
+    std::vector<int> sets = secret_order(state.plan.rotation, secret());
+    const double affordable = kLoopSeconds / (us * 1e-6);
+    sets.resize(
+        static_cast<std::size_t>(std::clamp(affordable, 1.0, static_cast<double>(sets.size()))));
+    const bool contract = shop_.settings.policy == Policy::kContract;
+    int fresh = contract ? static_cast<int>(kLoopSeconds / std::max(state.reference_s, 1e-4)) : 0;
+    SetKeys keys;
+    for (const int set : sets) {
+      keys.emplace_back(set, secret());
+      if (fresh-- <= 0) continue;
+      const auto filled = shop_.reference.fill(state, set, {secret(), DrawKind::kGiven});
+      if (!filled) return tl::unexpected<Error>(filled.error());
+    }
+    KP_TRY(poison(shop_.judge, state, keys, true));
+    double submitted_us = 0;
+    auto looped = loop(state, "candidate", sets, &submitted_us);
+    if (!looped) return tl::unexpected<Error>(looped.error());
+    if (auto* outcome = std::get_if<Outcome>(&*looped)) {
+      return std::optional<Outcome>(std::move(*outcome));
+    }
+    auto wrong = verify(shop_.judge, state, sets, true, {}, &correct_.max_error);
+    if (!wrong) return tl::unexpected<Error>(wrong.error());
+    if (*wrong) return std::optional<Outcome>(std::move((*wrong)->outcome));
+    const double count = static_cast<double>(sets.size());
+    const double idle = kLoopFactor * idle_us_[&state] / state.plan.rotation;
+    const double each = std::get<double>(*looped) / count - idle;
+    if (each < least) submitted = submitted_us;
+    least = std::min(least, each);
+    if (least <= kLoopFactor * us + kLoopSlackUs) return std::optional<Outcome>();
+  }
+  const std::string sentence = "its process says " + human_us(us) +
+                               " for a call, but calls in a row take " + human_us(least) +
+                               " each by the supervisor's clock";
+  if (least > kLoopFactor * submitted + kLoopSlackUs) {
+    return std::optional<Outcome>(Rejected{"timing", sentence});
+  }
+  label("host-bound");
+  correct_.notes.push_back(sentence + ": submitting one takes Python " + human_us(submitted));
+  return std::optional<Outcome>();
 }
 
 CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& timed) {
@@ -270,6 +328,29 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
   if (us >= measured_floor_us(shop_.task, state, shop_.machine)) return std::optional<Outcome>();
   label("above-measured-ceiling");
   return check(state);
+}
+
+// A brief call alone is timed in other processes too: what a process adds to it differs by a
+// percent from one to the next, and stays as long as the process lives.
+CudaTrial::Verdict CudaTrial::time_elsewhere(CudaCase& state, CudaTimed* timed) {
+  if (timed->timing.median_us >= kBriefUs || worker_.module || !shop_.another) {
+    return std::optional<Outcome>();
+  }
+  std::vector<CudaTimed> all = {std::move(*timed)};
+  while (std::optional<CudaWorker> worker = shop_.another()) {
+    Verdict loaded = load(*worker, "candidate", state, *loaded_.binary, nullptr);
+    if (!loaded || *loaded) return loaded;
+    auto result =
+        time_cuda_case(shop_.judge, *worker, nullptr, state, timing_, &correct_.max_error);
+    shop_.retire(std::move(*worker));
+    if (!result) return tl::unexpected<Error>(result.error());
+    if (auto* outcome = std::get_if<Outcome>(&*result)) {
+      return std::optional<Outcome>(std::move(*outcome));
+    }
+    all.push_back(std::move(std::get<CudaTimed>(*result)));
+  }
+  *timed = all.size() == 1 ? std::move(all.front()) : merge_processes(all);
+  return std::optional<Outcome>();
 }
 
 CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent) {
@@ -300,6 +381,10 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
       return std::optional<Outcome>(std::move(*outcome));
     }
     timed = std::move(std::get<CudaTimed>(*result));
+    if (against == nullptr) {
+      Verdict elsewhere = time_elsewhere(state, &timed);
+      if (!elsewhere || *elsewhere) return elsewhere;
+    }
   }
   const Result<bool> changed = forget_broken_sets(shop_.judge, state);
   if (!changed) return tl::unexpected<Error>(changed.error());
@@ -307,12 +392,12 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
     return std::optional<Outcome>(
         Rejected{"input-mutation", "an input was changed while calls were timed"});
   }
+  Verdict fresh = audit(state, &timed);
+  if (!fresh || *fresh) return fresh;
   if (worker_.module) {
     Verdict clock = check_clock(state, timed);
     if (!clock || *clock) return clock;
   }
-  Verdict fresh = audit(state, timed);
-  if (!fresh || *fresh) return fresh;
   Verdict floors = check_floors(state, timed);
   if (!floors || *floors) return floors;
   if (!timed.note.empty()) correct_.notes.push_back(timed.note);
@@ -331,6 +416,35 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   Verdict checked = check(state);
   if (!checked || *checked || !state.c->timed) return checked;
   return time_case(state, incumbent != nullptr ? &incumbent->binaries[i] : nullptr);
+}
+
+// A kernel that takes another way for these values is right on them by another kernel, so to speak.
+CudaTrial::Verdict CudaTrial::compare_times(CudaCase& state, int set, DrawKind kind) {
+  if (set == 0) return std::optional<Outcome>();
+  const SetContent given = check_contents(state, shop_.settings.policy).front();
+  const auto filled = shop_.reference.fill(state, 0, given);
+  if (!filled) return tl::unexpected<Error>(filled.error());
+  std::vector<int> steps;
+  const double affordable = kValuesSeconds / std::max(call_s_, 1e-6);
+  const int calls = static_cast<int>(std::clamp(affordable, 1.0, kValuesCalls));
+  for (int k = 0; k < calls; ++k) steps.insert(steps.end(), {0, set});
+  double ignored = 0;
+  auto once = time_once(shop_.judge, worker_, state, steps, 0, timing_, secret(), &ignored);
+  if (!once) return tl::unexpected<Error>(once.error());
+  if (auto* outcome = std::get_if<Outcome>(&*once)) {
+    return std::optional<Outcome>(std::move(*outcome));
+  }
+  const std::vector<double>& us = std::get<std::vector<double>>(*once);
+  std::vector<double> mine, others;
+  for (std::size_t k = 0; k < us.size(); ++k) (k % 2 == 0 ? mine : others).push_back(us[k]);
+  const double a = median(mine), b = median(others);
+  if (std::max(a, b) <= kValuesFactor * std::min(a, b) + kValuesSlackUs) {
+    return std::optional<Outcome>();
+  }
+  label("time-depends-on-values");
+  correct_.notes.push_back("a call takes " + human_us(b) + " " + probe_words(kind) + ", and " +
+                           human_us(a) + " on the task's own (case " + state.c->name + ")");
+  return std::optional<Outcome>();
 }
 
 // Other values of the same shapes, once each: is it the task that the kernel computes? Last of all,
@@ -362,6 +476,9 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
     if (!wrong) return tl::unexpected<Error>(wrong.error());
     if (*wrong) {
       failures.push_back(probe_failure(plan.kind, state.c->name, (*wrong)->outcome, state.tensors));
+    } else if (plan.kind == DrawKind::kCentred || plan.kind == DrawKind::kLowBits) {
+      Verdict timed = compare_times(state, set, plan.kind);
+      if (!timed || *timed) return timed;
     }
   }
   ProbeVerdict verdict = judge_probes(shop_.task.precision, failures);
@@ -387,6 +504,11 @@ Outcome CudaTrial::explained(Outcome outcome) const {
 }
 
 Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
+  if (worker_.module) {
+    Verdict idle = time_idle_loops();
+    if (!idle) return tl::unexpected<Error>(idle.error());
+    if (*idle) return std::move(**idle);
+  }
   for (std::size_t i = 0; i < shop_.cases.size(); ++i) {
     Verdict verdict = run_case(i, subject, incumbent);
     if (!verdict) return tl::unexpected<Error>(verdict.error());

@@ -3,6 +3,7 @@
 // fresh audit, probes. docs/evaluation.md tells the whole story.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ struct CudaShop {
   std::vector<CudaCase>& cases;
   std::map<std::string, LaunchPlan> plans;  // of host forms, by binary
   std::optional<CudaLink> capture;          // a capture process that has its context already
+  // Further workers for the trial at hand, which it gives back; none: nullopt.
+  std::function<std::optional<CudaWorker>()> another = nullptr;
+  std::function<void(CudaWorker)> retire = nullptr;
 };
 
 // The contents on which a candidate is checked: those of the rotation, or KernelBench's trials.
@@ -53,9 +57,14 @@ class CudaTrial {
   Verdict check_batch(CudaCase& state, const std::vector<int>& sets);
   Verdict run_on(const CudaCase& state, const SetKeys& steps);
   Verdict time_case(CudaCase& state, const Binary* incumbent);
-  Verdict audit(CudaCase& state, const CudaTimed& timed);
-  Verdict check_clock(const CudaCase& state, const CudaTimed& timed);
+  Verdict time_elsewhere(CudaCase& state, CudaTimed* timed);
+  Verdict audit(CudaCase& state, CudaTimed* timed);
+  Result<std::variant<double, Outcome>> loop(const CudaCase& state, const char* subject,
+                                             const std::vector<int>& sets, double* submitted_us);
+  Verdict time_idle_loops();
+  Verdict check_clock(CudaCase& state, const CudaTimed& timed);
   Verdict check_floors(CudaCase& state, const CudaTimed& timed);
+  Verdict compare_times(CudaCase& state, int set, DrawKind kind);
   Verdict probe(CudaCase& state);
   Outcome explained(Outcome outcome) const;
   void label(const std::string& name);
@@ -73,9 +82,10 @@ class CudaTrial {
     const Binary* binary = nullptr;
     LaunchPlan plan;
   };
-  Loaded loaded_;        // the native candidate
-  std::string kernels_;  // of the subject at hand, for sentences
-  double call_s_ = 0;    // how long a call took with everything around it; 0 unknown
+  Loaded loaded_;                              // the native candidate
+  std::string kernels_;                        // of the subject at hand, for sentences
+  std::map<const CudaCase*, double> idle_us_;  // of a loop over all sets without calls
+  double call_s_ = 0;  // how long a call took with everything around it; 0 unknown
   std::uint64_t secrets_ = 0;
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };

@@ -56,7 +56,11 @@ void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& c
   for (const CudaCase& state : cases) {
     Json item = {{"case", state.c->name},
                  {"layout", *parse_json(layout_to_json(state.layout))},
-                 {"sets", state.sets()}};
+                 {"sets", state.sets()},
+                 {"inputs", Json::array()}};
+    for (const Tensor& tensor : task.tensors) {
+      item["inputs"].push_back(tensor.role != Role::kOutput);
+    }
     if (task.module) {
       item["dims"] = state.c->dims;
       item["tensors"] = tensors_json(state);
@@ -83,14 +87,15 @@ void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& c
 
 std::optional<Outcome> load_plan(CudaWorker& worker, const CudaCase& state, const char* name,
                                  const Binary& binary, const LaunchPlan& plan,
-                                 std::map<std::string, double>* facts) {
+                                 std::map<std::string, double>* facts,
+                                 std::vector<std::string>* notes) {
   return loaded(worker.link.ask({{"do", "load"},
                                  {"case", state.c->name},
                                  {"subject", name},
                                  {"cubin", binary.cubin},
                                  {"plan", *parse_json(plan_to_json(plan))}},
                                 kLoadTimeout),
-                state, facts);
+                state, facts, notes);
 }
 
 std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, const Task& task,

@@ -22,10 +22,11 @@ struct CudaWorker {
 void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases);
 
 // Loads a native subject under a name. nullopt, or what went wrong with it. `facts` (may be null):
-// of its launches, by metric name.
+// of its launches, by metric name; `notes` (may be null): what the reader of a verdict must know.
 std::optional<Outcome> load_plan(CudaWorker& worker, const CudaCase& state, const char* name,
                                  const Binary& binary, const LaunchPlan& plan,
-                                 std::map<std::string, double>* facts);
+                                 std::map<std::string, double>* facts,
+                                 std::vector<std::string>* notes);
 // Loads a PyTorch file as a subject. Building it may take `timeout_s`. What the reader of a verdict
 // must know of it goes to `notes`.
 std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, const Task& task,

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "compile/compiler.h"
 #include "core/binary.h"
+#include "core/counters.h"
 #include "core/evaluation.h"
 #include "core/machine.h"
 #include "core/policy.h"
@@ -36,8 +37,11 @@ struct EvaluateSettings {
   Policy policy = Policy::kContract;
   bool probes = true;     // centred and scaled inputs, perturbed parameters
   std::string gpu;        // cuda: UUID or index; "" the first
-  int standby = 1;        // cuda: worker processes that are kept ready
+  int standby = 1;        // cuda: worker processes that are started at once, when none is left; a
+                          // brief call that is timed alone is timed in all that are there, three
+                          // at most
   int modules_ahead = 0;  // cuda: PyTorch candidates that are to come; their processes start early
+  CounterSet counters = CounterSet::kOff;  // cuda: of which `profile` will be asked; made ready
 };
 
 class Evaluator {
@@ -53,7 +57,18 @@ class Evaluator {
   // What holds for every verdict on this task here, as names for Correct::labels
   // ("float64-at-reduced-case"). Valid after prepare().
   virtual std::vector<std::string> task_labels() const { return {}; }
-  // The same in fresh processes, with more samples, for the final winner.
+  // The launch plan of a native cuda candidate that was evaluated, for the case number `at` of
+  // cases_for(task, target), without counters; nullopt where there is none.
+  virtual std::optional<CallFacts> call_facts(const Subject& /*subject*/,
+                                              std::size_t /*at*/) const {
+    return std::nullopt;
+  }
+  // Hardware counters of one call of a correct candidate. No verdict depends on them: what cannot
+  // be had is in `missing`.
+  virtual CounterAnswers profile(const Subject& /*subject*/, std::size_t /*at*/, CounterSet) {
+    return {};
+  }
+  // As evaluate, in fresh processes, with more samples, for the final winner.
   virtual Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) = 0;
 };
 

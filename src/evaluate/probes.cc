@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/text.h"
+#include "core/inputs.h"
 
 namespace kernelpro {
 
@@ -91,7 +93,30 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
     }
     if (changed) plans.push_back(std::move(plan));
   }
+  const bool any = task.module || std::any_of(task.tensors.begin(), task.tensors.end(), leans);
+  if (task.precision == Precision::kFp32 && any) {
+    ProbePlan plan;
+    plan.kind = DrawKind::kLowBits;
+    for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
+    if (task.module) plan.inits.clear();
+    plans.push_back(std::move(plan));
+  }
   return plans;
+}
+
+bool leans(const Tensor& tensor) {
+  const bool drawn =
+      tensor.init.kind == Init::Kind::kUniform || tensor.init.kind == Init::Kind::kNormal;
+  return tensor.role == Role::kInput && tensor.dtype == DType::kFp32 && drawn;
+}
+
+void lean(const Shaped& tensor, std::uint64_t seed, std::vector<char>* data) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.elements); ++i) {
+    unsigned bits = 0;
+    std::memcpy(&bits, data->data() + 4 * i, sizeof bits);
+    bits = kp::lean_bits(bits, seed, i);
+    std::memcpy(data->data() + 4 * i, &bits, sizeof bits);
+  }
 }
 
 std::string probe_words(DrawKind kind) {
@@ -102,6 +127,8 @@ std::string probe_words(DrawKind kind) {
       return "on larger inputs";
     case DrawKind::kParameters:
       return "with other parameters";
+    case DrawKind::kLowBits:
+      return "on inputs whose last digits round one way";
     default:
       return "on the task's own inputs";
   }
@@ -144,9 +171,10 @@ ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Ou
 ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures) {
   ProbeVerdict verdict;
   for (const ProbeFailure& failure : failures) {
-    const bool rounded = failure.kind == DrawKind::kCentred && failure.dtype == DType::kFp32 &&
-                         failure.tolerance > 0 && failure.error > failure.tolerance &&
-                         failure.error < kRounded && failure.elements >= kFewElements;
+    const bool telling = failure.kind == DrawKind::kCentred || failure.kind == DrawKind::kLowBits;
+    const bool rounded = telling && failure.dtype == DType::kFp32 && failure.tolerance > 0 &&
+                         failure.error > failure.tolerance && failure.error < kRounded &&
+                         failure.elements >= kFewElements;
     if (precision == Precision::kFp32 && rounded && !verdict.rejected) {
       verdict.rejected = Rejected{
           "precision", "computes in less than fp32: an error of " + number(failure.error, 3) +

@@ -30,8 +30,14 @@ struct ProbePlan {
 
 // The probes of a task in the order in which they run. A native task gets those that change
 // something: centred and scaled for its floating inputs, parameters for its constant floating
-// parameters. Only the contract probes: other policies have rules of their own.
+// parameters, low bits where fp32 arithmetic is owed. Only the contract probes: other policies have
+// rules of their own.
 std::vector<ProbePlan> plan_probes(const Task& task);
+
+// Probe kLowBits, after drawing: elements of fp32 inputs get other last digits, by up to 1/128
+// (core/device/draw.h, lean_bits). Parameters stay: a kernel may know constant ones.
+bool leans(const Tensor& tensor);
+void lean(const Shaped& tensor, std::uint64_t seed, std::vector<char>* data);
 
 // As words of a sentence: "on inputs centred on zero".
 std::string probe_words(DrawKind kind);
@@ -59,10 +65,10 @@ struct ProbeVerdict {
   std::vector<std::string> labels;  // each once
   std::vector<std::string> notes;   // one sentence for each label
 };
-// Under Precision kFp32 a floating fp32 output that is out of tolerance on centred inputs, by less
-// than 0.05 of its scale, was computed in less than fp32: rule "precision". (A single number may
-// cancel by chance: outputs of fewer than 16 elements only get the label.) Everything else is a
-// label and a note.
+// Under Precision kFp32 a floating fp32 output that is out of tolerance on centred inputs or on
+// those with other last digits, by less than 0.05 of its scale, was computed in less than fp32:
+// rule "precision". (A single number may cancel by chance: outputs of fewer than 16 elements only
+// get the label.) Everything else is a label and a note.
 ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures);
 
 }  // namespace kernelpro

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/worker_path.h"
 #include "core/cuda_tools.h"
-#include "core/json.h"
+#include "evaluate/cuda_replay.h"
 
 namespace kernelpro {
 
@@ -91,16 +91,6 @@ std::string sentence_of(std::string_view record, const AddressLayout& layout,
     }
   }
   return "compute-sanitizer: " + text;
-}
-
-Result<void> write_replay(const std::string& path, const Binary& binary, const LaunchPlan& plan,
-                          const AddressLayout& layout, const std::vector<JudgeTensor>& tensors,
-                          std::uint64_t seed) {
-  return write_file(path, dump_json({{"cubin", binary.cubin},
-                                     {"plan", *parse_json(plan_to_json(plan))},
-                                     {"layout", *parse_json(layout_to_json(layout))},
-                                     {"tensors", *parse_json(judge_tensors_to_json(tensors))},
-                                     {"seed", seed}}));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace kernelpro {
 namespace {
 
-class SanitizerTest : public testing::Test {
+class SanitizerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto text =

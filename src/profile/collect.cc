@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "core/metrics.h"
+#include "profile/counters.h"
+#include "profile/device_code.h"
 #include "profile/disassemble.h"
 #include "profile/objdump.h"
-#include "profile/sass.h"
+#include "profile/plan_facts.h"
 
 namespace kernelpro {
 
@@ -107,7 +112,10 @@ void collect_observed(const Evaluation& evaluation, Evidence* e) {
     if (find_metric(name) == nullptr) continue;
     if (name.rfind("cpu.perf.", 0) == 0) {
       put(e, name, value, Level::kCounters, "perf events");
-    } else if (name.rfind("launch__", 0) == 0 || name.rfind("plan.", 0) == 0) {
+    } else if (name.rfind("launch__", 0) == 0) {
+      // Of the largest launch; kernels have their own.
+      if (e->kernels.empty()) put(e, name, value, Level::kStatic, "launch plan");
+    } else if (name.rfind("plan.", 0) == 0) {
       put(e, name, value, Level::kStatic, "launch plan");
     } else {
       put(e, name, value, Level::kTiming, "timing");
@@ -143,93 +151,56 @@ void collect_host_code(const Binary& binary, Evidence* e) {
   e->texts["hot loops"] = mix.text;
 }
 
-void collect_ptxas(const Binary& binary, const std::string& kernel, Evidence* e) {
-  const auto found = binary.resources.find(kernel);
-  if (found == binary.resources.end()) {
-    e->note_missing({"registers and spills", "ptxas said nothing about the kernel " + kernel,
-                     "compile it anew (clear the cache)"});
-    return;
+// Facts of the call's graph, and of each kernel's place in it.
+void collect_plan(const Task& task, const Case& c, const CallFacts& call,
+                  std::map<std::string, KernelEvidence>* kernels, Evidence* e) {
+  if (call.plan.nodes.empty()) return;
+  PlanMemory memory = plan_memory(task, c);
+  if (!call.layout.slots.empty()) memory.layout = call.layout;
+  const PlanFacts facts = plan_facts(call.plan, memory);
+  const auto known = [](const std::string& name) { return find_metric(name) != nullptr; };
+  for (const auto& [name, value] : facts.call) {
+    if (known(name)) put(e, name, value, Level::kStatic, "launch plan");
   }
-  const KernelResources& r = found->second;
-  put(e, "launch__registers_per_thread", r.registers, Level::kStatic, "ptxas");
-  put(e, "ptxas.stack_bytes", r.stack_bytes, Level::kStatic, "ptxas");
-  put(e, "ptxas.spill_store_bytes", r.spill_store_bytes, Level::kStatic, "ptxas");
-  put(e, "ptxas.spill_load_bytes", r.spill_load_bytes, Level::kStatic, "ptxas");
-  put(e, "ptxas.shared_bytes", r.shared_bytes, Level::kStatic, "ptxas");
-}
-
-bool launched(const LaunchPlan& plan, const std::string& kernel) {
-  return plan.kernel_count() == 0 ||
-         std::any_of(plan.nodes.begin(), plan.nodes.end(), [&](const PlanNode& node) {
-           return node.kind == PlanNode::Kind::kKernel && node.function == kernel;
-         });
-}
-
-// The kernel that does most by its hot loops, of those that the plan launches; "" without SASS.
-std::string collect_sass(const Binary& binary, Evidence* e) {
-  const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin);
-  if (!disassembly) {
-    e->note_missing(
-        {"SASS instruction mix", disassembly.error().message, disassembly.error().next});
-    return "";
-  }
-  std::string name;
-  SassMix largest;
-  for (const SassFunction& function : parse_sass(disassembly->text)) {
-    if (function.code.empty() || !launched(binary.plan, function.name)) continue;
-    SassMix mix = hot_mix(function);
-    if (!name.empty() && mix.weight <= largest.weight) continue;
-    name = function.name;
-    largest = std::move(mix);
-  }
-  if (name.empty()) {
-    e->note_missing({"SASS instruction mix", disassembly->tool + " showed no kernel in the cubin",
-                     "check that the candidate has a __global__ function"});
-    return "";
-  }
-  for (const auto& [metric, value] : largest.metrics) {
-    put(e, metric, value, Level::kStatic, disassembly->tool.c_str());
-  }
-  e->texts["hot loops"] = largest.text;
-  return name;
-}
-
-void collect_device_code(const Binary& binary, Evidence* e) {
-  std::string kernel;
-  if (binary.cubin.empty()) {
-    e->note_missing({"SASS instruction mix", "there is no cubin", "compile the candidate"});
-  } else {
-    kernel = collect_sass(binary, e);
-  }
-  // Without SASS, the launched kernel with most registers stands for the candidate.
-  int most = -1;
-  if (kernel.empty()) {
-    for (const auto& [name, resources] : binary.resources) {
-      if (resources.registers <= most || !launched(binary.plan, name)) continue;
-      most = resources.registers;
-      kernel = name;
+  for (const auto& [function, items] : facts.kernels) {
+    const auto kernel = kernels->find(function);
+    if (kernel == kernels->end()) continue;
+    for (const auto& [name, value] : items) {
+      if (known(name)) put(&kernel->second.facts, name, value, Level::kStatic, "launch plan");
     }
   }
-  if (kernel.empty()) return;
-  e->texts["kernel"] = kernel;
-  collect_ptxas(binary, kernel, e);
-  if (binary.plan.kernel_count() == 0) return;
-  put(e, "plan.kernels", binary.plan.kernel_count(), Level::kStatic, "launch plan");
-  for (const PlanNode& node : binary.plan.nodes) {
-    if (node.kind != PlanNode::Kind::kKernel || node.function != kernel) continue;
-    const auto volume = [](const std::array<std::uint32_t, 3>& v) {
-      return static_cast<double>(v[0]) * v[1] * v[2];
-    };
-    if (volume(node.grid) <= e->get("launch__grid_size").value_or(0)) continue;
-    put(e, "launch__grid_size", volume(node.grid), Level::kStatic, "launch plan");
-    put(e, "launch__block_size", volume(node.block), Level::kStatic, "launch plan");
+}
+
+void collect_device(const Task& task, const Case& c, const Machine& machine, const Binary& binary,
+                    const CallFacts& call, Evidence* e) {
+  e->texts["target"] = "cuda";
+  if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
+  CodeFacts code = device_code(binary, call.plan, machine, e);
+  collect_plan(task, c, call, &code.kernels, e);
+  std::vector<Missing> missing;
+  add_counters(call.counters, call.plan, &code.kernels, &missing);
+  if (call.counters.source.empty() && missing.empty()) {
+    missing.push_back({"hardware counters", "they were not collected", "evaluate with --profile"});
+  }
+  for (Missing& each : missing) e->note_missing(std::move(each));
+  // Longest first, by the clock where all were timed, else by the work that their code shows.
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [name, kernel] : code.kernels) {
+    order.emplace_back(-kernel.facts.get("kernel.share").value_or(0), name);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : code.weights[a.second] > code.weights[b.second];
+  });
+  for (const auto& [share, name] : order) {
+    e->kernels.push_back(std::move(code.kernels[name]));
   }
 }
 
 }  // namespace
 
 Evidence collect_evidence(const Task& task, const Case& c, const Machine& machine,
-                          const Binary& binary, const Evaluation& evaluation) {
+                          const Binary& binary, const Evaluation& evaluation,
+                          const CallFacts& call) {
   Evidence e;
   collect_theory(task, c, &e);
   collect_ceilings(machine, &e);
@@ -238,8 +209,9 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
   if (binary.form == Binary::Form::kSharedObject) {
     collect_host_code(binary, &e);
   } else {
-    if (!machine.arch.empty()) e.texts["arch"] = machine.arch;
-    collect_device_code(binary, &e);
+    CallFacts known = call;
+    if (known.plan.nodes.empty()) known.plan = binary.plan;
+    collect_device(task, c, machine, binary, known, &e);
   }
   // Last: what was seen to run outranks what the binary declares.
   collect_observed(evaluation, &e);

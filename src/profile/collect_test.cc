@@ -108,8 +108,8 @@ TEST(Collect, ReadsSassAndPtxas) {
   const std::string cubin = join(dir.path(), "k.cubin");
   const std::string fixtures = std::string(KERNELPRO_SOURCE_DIR) + "/src/profile/fixtures/";
   ASSERT_TRUE(write_file(cubin, ""));
-  ASSERT_TRUE(write_file(cubin + ".sass.txt",
-                         "tool: nvdisasm\n" + *read_file(fixtures + "sm_90a.nvdisasm.txt")));
+  ASSERT_TRUE(write_file(cubin + ".sass.txt", "tool: nvdisasm -c -hex -gi\n" +
+                                                  *read_file(fixtures + "sm_90a.nvdisasm.txt")));
   // The text is only looked for where a disassembler is installed; a stand-in is enough.
   const std::string tool = join(dir.path(), "nvdisasm");
   ASSERT_TRUE(write_file(tool, "#!/bin/sh\nexit 1\n"));
@@ -133,13 +133,19 @@ TEST(Collect, ReadsSassAndPtxas) {
   const Evidence e = collect_evidence(task, task.cases[0], gpu, binary, correct(100));
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(e.texts.at("arch"), "sm_90a");
-  EXPECT_EQ(e.texts.at("kernel"), "copy128");
-  EXPECT_EQ(e.get("sass.hot.global_loads_128").value_or(0), 4);
-  EXPECT_EQ(e.get("launch__registers_per_thread").value_or(0), 40);
-  EXPECT_EQ(e.get("launch__grid_size").value_or(0), 20);
-  EXPECT_EQ(e.get("launch__block_size").value_or(0), 128);
+  ASSERT_EQ(e.kernels.size(), 1u);  // the fixture's other kernels are not launched
+  const Evidence& kernel = e.kernels[0].facts;
+  EXPECT_EQ(e.kernels[0].name, "copy128");
+  EXPECT_EQ(kernel.texts.at("kernel"), "copy128");
+  EXPECT_EQ(kernel.get("sass.hot.global_loads_128").value_or(0), 4);
+  EXPECT_EQ(kernel.get("launch__registers_per_thread").value_or(0), 40);
+  EXPECT_EQ(kernel.get("launch__grid_size").value_or(0), 20);
+  EXPECT_EQ(kernel.get("launch__block_size").value_or(0), 128);
+  EXPECT_EQ(kernel.get("launch__occupancy_limit_registers").value_or(0), 12);
+  EXPECT_EQ(kernel.get("sm__maximum_warps_per_active_cycle_pct").value_or(0), 75);
+  EXPECT_EQ(kernel.find("sass.hot.ffma")->source, "nvdisasm");
+  EXPECT_FALSE(e.get("launch__grid_size")) << "a kernel's fact stands for the call";
   EXPECT_EQ(e.get("plan.kernels").value_or(0), 1);
-  EXPECT_EQ(e.find("sass.hot.ffma")->source, "nvdisasm");
 }
 
 }  // namespace

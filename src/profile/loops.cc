@@ -25,7 +25,11 @@ class Graph {
     for (int i = 0; i < n; ++i) {
       const Flow& flow = code[static_cast<std::size_t>(i)];
       if (flow.target >= 0 && flow.target < n) leads[static_cast<std::size_t>(flow.target)] = true;
-      if (flow.target >= 0 || !flow.falls_through) leads[static_cast<std::size_t>(i) + 1] = true;
+      for (const int target : flow.more) {
+        if (target >= 0 && target < n) leads[static_cast<std::size_t>(target)] = true;
+      }
+      if (flow.target >= 0 || !flow.more.empty() || !flow.falls_through)
+        leads[static_cast<std::size_t>(i) + 1] = true;
     }
     std::vector<int> block_of(code.size(), 0);
     for (int i = 0; i < n; ++i) {
@@ -38,6 +42,9 @@ class Graph {
       const Flow& flow = code[static_cast<std::size_t>(last)];
       if (flow.target >= 0 && flow.target < n) {
         connect(b, block_of[static_cast<std::size_t>(flow.target)]);
+      }
+      for (const int target : flow.more) {
+        if (target >= 0 && target < n) connect(b, block_of[static_cast<std::size_t>(target)]);
       }
       if (flow.falls_through && last + 1 < n) connect(b, b + 1);
     }

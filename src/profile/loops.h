@@ -15,8 +15,9 @@ namespace kernelpro {
 
 // Where control goes after one instruction; -1: to no other instruction of this function.
 struct Flow {
-  int target = -1;            // index of the instruction that it may jump to
-  bool falls_through = true;  // whether the next instruction may follow
+  int target = -1;             // index of the instruction that it may jump to
+  bool falls_through = true;   // whether the next instruction may follow
+  std::vector<int> more = {};  // further targets: of a jump through a table
 };
 
 struct Loop {

@@ -1,366 +1,385 @@
 // SPDX-License-Identifier: Apache-2.0
+// Puts together what the other sass_* files find out about a kernel.
 #include "profile/sass.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <set>
+#include <limits>
 
 #include "base/text.h"
-#include "profile/loops.h"
+#include "profile/sass_chain.h"
+#include "profile/sass_counts.h"
+#include "profile/sass_lanes.h"
+#include "profile/sass_loops.h"
+#include "profile/sass_patterns.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kMaxInstructions = 400'000;  // of a whole file
 constexpr std::size_t kMaxText = 8000;
-// A level of nesting outweighs this much work in one iteration; loops with kHotShare of the
-// heaviest one's weight are hot as well. Estimates.
-constexpr double kDepthFactor = 16;
-constexpr double kHotShare = 0.2;
-constexpr int kMaxDepth = 12;
-constexpr int kLongestWait = 8;  // instructions of a loop that only waits
+constexpr std::size_t kMaxLines = 3;   // that a metric names
+constexpr std::size_t kMaxShown = 12;  // rows of the chain and of the waits
+constexpr int kMaxBody = 20'000;       // instructions; longer bodies are only counted
+constexpr int kInstructionBytes = 16;
 
-bool starts(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
+std::string place_of(const SassFunction& f, const SassInstruction& i) {
+  if (i.file < 0 || i.file >= static_cast<int>(f.files.size())) return "";
+  return f.files[static_cast<std::size_t>(i.file)] + ":" + std::to_string(i.line);
 }
 
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+std::string name_of(const SassInstruction& i) {
+  std::string name = i.root;
+  for (const std::string& modifier : i.modifiers) name += "." + modifier;
+  return name;
 }
 
-bool has(const SassInstruction& i, std::string_view modifier) {
-  return std::find(i.modifiers.begin(), i.modifiers.end(), modifier) != i.modifiers.end();
-}
+class Mixer {
+ public:
+  explicit Mixer(const SassFunction& f) : f_(f), code_(find_hot_code(f)) {}
 
-bool parse_hex(std::string_view text, unsigned long long* value) {
-  if (text.empty()) return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, 16);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-// "/*00b0*/  @P0 LDG.E.128 R4, desc[UR4][R2.64] ;  /* 0x... */"
-bool parse_instruction(std::string_view line, SassInstruction* instruction) {
-  line = trim(line);
-  if (!starts(line, "/*")) return false;
-  const std::size_t close = line.find("*/");
-  if (close == std::string_view::npos) return false;
-  if (!parse_hex(line.substr(2, close - 2), &instruction->address)) return false;
-  std::string_view rest = line.substr(close + 2);
-  const std::size_t comment = rest.find("/*");
-  if (comment != std::string_view::npos) rest = rest.substr(0, comment);
-  rest = trim(rest);
-  if (!rest.empty() && rest.back() == ';') rest = trim(rest.substr(0, rest.size() - 1));
-  if (starts(rest, "{")) rest = trim(rest.substr(1));  // dual issue of old GPUs
-  if (starts(rest, "@")) {
-    const std::size_t end = std::min(rest.find(' '), rest.size());
-    instruction->guard = rest.substr(0, end);
-    rest = trim(rest.substr(end));
+  SassMix mix() {
+    count_kernel();
+    count_hot();
+    for (const HotLoop& loop : code_.hot) study(loop);
+    finish();
+    return std::move(mix_);
   }
-  const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
-  const std::vector<std::string> name = split(rest.substr(0, end), '.');
-  if (name[0].empty() || name[0][0] < 'A' || name[0][0] > 'Z') return false;
-  instruction->root = name[0];
-  instruction->modifiers.assign(name.begin() + 1, name.end());
-  instruction->operands = trim(rest.substr(end));
-  return true;
-}
 
-// The branch's own destination: the last operand, "`(.L_x_3)" or "0x2f0".
-std::string_view destination(const SassInstruction& i) {
-  const std::size_t comma = i.operands.rfind(',');
-  std::string_view last = i.operands;
-  if (comma != std::string::npos) last = last.substr(comma + 1);
-  last = trim(last);
-  if (starts(last, "`(") && last.back() == ')') return last.substr(2, last.size() - 3);
-  return last;
-}
+ private:
+  const SassInstruction& at(int index) const { return f_.code[static_cast<std::size_t>(index)]; }
 
-std::vector<Flow> flow_of(const SassFunction& function) {
-  std::map<unsigned long long, int> index;
-  for (std::size_t i = 0; i < function.code.size(); ++i) {
-    index[function.code[i].address] = static_cast<int>(i);
-  }
-  std::vector<Flow> flow(function.code.size());
-  for (std::size_t i = 0; i < function.code.size(); ++i) {
-    const SassInstruction& at = function.code[i];
-    const bool guarded = !at.guard.empty() && at.guard != "@PT";
-    if (one_of(at.root, {"EXIT", "RET", "BRX", "JMX", "BRXU", "JMXU", "KILL"})) {
-      flow[i].falls_through = guarded || contains(at.operands, "P");
-      if (at.root == "RET") flow[i].falls_through = guarded;
-    }
-    const bool collective = at.root == "WARPSYNC" && contains(at.operands, ",");
-    if (!one_of(at.root, {"BRA", "JMP"}) && !collective) continue;
-    // A uniform predicate comes as an operand before the destination.
-    const bool conditional = guarded || contains(at.operands, ",");
-    if (!conditional) flow[i].falls_through = false;
-    const std::string_view to = destination(at);
-    const auto label = function.labels.find(std::string(to));
-    unsigned long long address = 0;
-    if (label != function.labels.end()) {
-      if (label->second < static_cast<int>(flow.size())) flow[i].target = label->second;
-    } else if (starts(to, "0x") && parse_hex(to.substr(2), &address)) {
-      const auto found = index.find(address);
-      if (found != index.end()) flow[i].target = found->second;
+  // Counts the instructions under the metric, and where they come from.
+  void count(const std::string& metric, const std::vector<int>& instructions) {
+    mix_.metrics[metric] += static_cast<double>(instructions.size());
+    if (instructions.empty()) return;
+    auto& lines = lines_[metric];
+    for (const int index : instructions) {
+      const SassInstruction& i = at(index);
+      if (i.file >= 0) ++lines[{i.file, i.line}];
     }
   }
-  return flow;
-}
 
-bool is_tensor(const SassInstruction& i) {
-  return one_of(i.root, {"HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "OMMA"});
-}
-// Warpgroup matrix instructions (sm_90) and those of the fifth generation (sm_100).
-bool is_warpgroup(const SassInstruction& i) {
-  if (one_of(i.root, {"HGMMA", "IGMMA", "QGMMA", "BGMMA"})) return true;
-  return starts(i.root, "UTC") && i.root.size() > 6 && i.root.substr(i.root.size() - 3) == "MMA";
-}
-bool is_fp32(const SassInstruction& i) {
-  return one_of(
-      i.root, {"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2", "FFMA32I", "FADD32I", "FMUL32I"});
-}
-bool is_half(const SassInstruction& i) {
-  if (!one_of(i.root, {"HFMA2", "HADD2", "HMUL2"})) return false;
-  // "HFMA2.MMA R7, -RZ, RZ, 1.875, 0" is how a constant is put into a register.
-  return !contains(i.operands, "-RZ, RZ");
-}
-bool is_fp64(const SassInstruction& i) { return one_of(i.root, {"DFMA", "DADD", "DMUL"}); }
-bool is_integer(const SassInstruction& i) {
-  if (i.root == "IMAD" && has(i, "MOV")) return false;
-  return one_of(i.root,
-                {"IADD3", "IADD",  "IMAD",   "LEA",    "SHF",       "SHL",    "SHR",    "LOP3",
-                 "PRMT",  "ISETP", "IMNMX",  "VIMNMX", "VIADD",     "SEL",    "BMSK",   "SGXT",
-                 "IABS",  "IDP",   "XMAD",   "LOP",    "VIADDMNMX", "UIADD3", "UIMAD",  "ULEA",
-                 "USHF",  "ULOP3", "UISETP", "USEL",   "UPRMT",     "UIADD",  "VIMNMX3"});
-}
-bool is_global_load(const SassInstruction& i) { return one_of(i.root, {"LDG", "LD"}); }
-bool is_global_store(const SassInstruction& i) { return one_of(i.root, {"STG", "ST"}); }
-bool is_async_copy(const SassInstruction& i) {
-  return one_of(i.root, {"LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG", "UTMAREDG"});
-}
-bool is_shared_load(const SassInstruction& i) { return one_of(i.root, {"LDS", "LDSM"}); }
-bool is_shared_store(const SassInstruction& i) { return one_of(i.root, {"STS", "STSM"}); }
+  void raise(const std::string& metric, double value) {
+    double& known = mix_.metrics[metric];
+    known = std::max(known, value);
+  }
 
-// Bits that one thread moves. Whole fields only: "LTC128B" is a cache hint, no width.
-int access_bits(const SassInstruction& i) {
-  if (has(i, "128")) return 128;
-  if (has(i, "256")) return 256;
-  if (has(i, "64")) return 64;
-  if (has(i, "U8") || has(i, "S8")) return 8;
-  if (has(i, "U16") || has(i, "S16")) return 16;
-  return 32;
-}
+  void count_kernel() {
+    std::map<std::string, double>& m = mix_.metrics;
+    double total = 0, unknown = 0, coded = 0;
+    for (const SassInstruction& i : f_.code) {
+      if (i.root == "NOP") continue;
+      total += 1;
+      unknown += i.op == Op::kUnknown;
+      coded += i.control.known;
+    }
+    m["sass.instructions"] = total;
+    m["sass.code_bytes"] = total * kInstructionBytes;
+    m["sass.unknown_share"] = total > 0 ? unknown / total : 0;
+    m["sass.control_codes"] = total > 0 && coded == total ? 1 : 0;
+    m["sass.loops"] = code_.loops;
+    m["sass.wait_loops"] = code_.wait_loops;
+    m["sass.cas_loops"] = code_.cas_loops;
+    m["sass.local_depth"] = 0;
+    for (const SassCount& row : kernel_counts()) {
+      std::vector<int> found;
+      for (const int i : code_.reached) {
+        const bool usual = !code_.cold[static_cast<std::size_t>(i)] || at(i).op == Op::kCall;
+        if (usual && row.counts(at(i))) found.push_back(i);
+      }
+      count(row.name, found);
+    }
+    for (const int i : code_.reached) {
+      const bool local = at(i).op == Op::kLocalLoad || at(i).op == Op::kLocalStore;
+      if (!local || code_.cold[static_cast<std::size_t>(i)]) continue;
+      raise("sass.local_depth", code_.depth[static_cast<std::size_t>(i)]);
+    }
+  }
 
-// Spinning on a barrier, a lock or a flag.
-bool waits(const SassFunction& f, const std::vector<int>& body) {
-  if (static_cast<int>(body.size()) > kLongestWait) return false;
-  return std::any_of(body.begin(), body.end(), [&](int index) {
-    const SassInstruction& i = f.code[static_cast<std::size_t>(index)];
-    return i.root == "NANOSLEEP" || (i.root == "SYNCS" && has(i, "TRYWAIT")) ||
-           (starts(i.root, "ATOM") && (has(i, "CAS") || contains(i.operands, "CAS"))) ||
-           (is_global_load(i) && (has(i, "STRONG") || has(i, "VOLATILE")));
-  });
-}
-
-struct Hot {
-  std::vector<int> own;  // instructions that are in no inner loop
-  int parent = -1;
-  int depth = 0;
-  double weight = 0;
-  std::set<std::string> payload;  // kinds of work, without widths
-};
-
-double work_of(const SassInstruction& i) {
-  if (is_tensor(i) || is_warpgroup(i)) return 64;
-  if (is_global_load(i) || is_global_store(i) || is_async_copy(i)) return 8;
-  if (one_of(i.root, {"RED", "REDG", "ATOM", "ATOMG"})) return 8;
-  if (one_of(i.root, {"LDL", "STL"})) return 4;
-  if (is_shared_load(i) || is_shared_store(i)) return 2;
-  if (is_fp32(i) || is_half(i) || i.root == "MUFU" || starts(i.root, "FMNMX")) return 1;
-  if (is_fp64(i)) return 2;
-  return 0;
-}
-
-std::vector<Hot> hot_loops(const SassFunction& f, const std::vector<Flow>& flow) {
-  const std::vector<Loop> loops = find_loops(flow);
-  std::vector<int> owner(f.code.size(), -1);
-  for (std::size_t l = 0; l < loops.size(); ++l) {
-    for (const int i : loops[l].body) {
-      int& o = owner[static_cast<std::size_t>(i)];
-      if (o < 0 || loops[static_cast<std::size_t>(o)].depth < loops[l].depth) {
-        o = static_cast<int>(l);
+  void count_hot() {
+    std::map<std::string, double>& m = mix_.metrics;
+    for (const HotLoop& loop : code_.hot) {
+      mix_.weight += loop.weight;
+      mix_.loops += loop.loops;
+      raise("sass.hot.depth", loop.depth);
+      for (const int i : loop.own) {
+        if (at(i).root != "NOP") hot_.push_back(i);
       }
     }
+    m["sass.hot.loops"] = mix_.loops;
+    m["sass.hot.instructions"] = static_cast<double>(hot_.size());
+    m["sass.hot.code_bytes"] = static_cast<double>(hot_.size()) * kInstructionBytes;
+    for (const SassCount& row : hot_counts()) {
+      std::vector<int> found;
+      for (const int i : hot_) {
+        if (row.counts(at(i))) found.push_back(i);
+      }
+      count(row.name, found);
+    }
+    m["sass.hot.trigonometric_slow_paths"] = code_.trigonometric_slow_paths;
   }
-  std::vector<Hot> hot(loops.size());
-  for (std::size_t i = 0; i < owner.size(); ++i) {
-    if (owner[i] < 0) continue;
-    Hot& h = hot[static_cast<std::size_t>(owner[i])];
-    const double work = work_of(f.code[i]);
-    h.own.push_back(static_cast<int>(i));
-    h.weight += work;
-    if (work > 0) h.payload.insert(f.code[i].root);
-  }
-  std::vector<Hot> result;
-  for (std::size_t l = 0; l < loops.size(); ++l) {
-    if (waits(f, loops[l].body)) continue;
-    hot[l].parent = loops[l].parent;
-    hot[l].depth = std::min(loops[l].depth, kMaxDepth);
-    hot[l].weight = (hot[l].weight + 0.1) * std::pow(kDepthFactor, hot[l].depth);
-    result.push_back(std::move(hot[l]));
-  }
-  return result;
-}
 
-// Of loops side by side that do the same kinds of work, the longer is the unrolled main loop and
-// the shorter its remainder.
-void drop_remainders(std::vector<Hot>* hot) {
-  std::map<std::pair<int, std::set<std::string>>, std::size_t> longest;
-  for (const Hot& h : *hot) {
-    std::size_t& n = longest[{h.parent, h.payload}];
-    n = std::max(n, h.own.size());
+  // What needs the order of one loop's instructions.
+  void study(const HotLoop& loop) {
+    std::vector<int> body;
+    for (const int i : loop.own) {
+      if (at(i).root != "NOP") body.push_back(i);
+    }
+    if (body.empty() || static_cast<int>(body.size()) > kMaxBody) return;
+    const Dataflow flow(f_, body, loop.loops);
+    const auto places = [&](const std::vector<int>& found) {
+      std::vector<int> result;
+      for (const int p : found) result.push_back(body[static_cast<std::size_t>(p)]);
+      return result;
+    };
+    study_lanes(flow, body);
+    for (const auto& [op, name] : {std::pair{Op::kGlobalLoad, "sass.hot.global_loads"},
+                                   std::pair{Op::kGlobalStore, "sass.hot.global_stores"},
+                                   std::pair{Op::kSharedLoad, "sass.hot.shared_loads"}}) {
+      const Mergeable found = mergeable(flow, op, lanes_of(body));
+      count(std::string(name) + "_mergeable", places(found.places));
+      mix_.metrics[std::string(name) + "_merged"] += found.merged;
+      if (op == Op::kGlobalStore) continue;
+      count(std::string(name) + "_invariant", places(invariant_loads(flow, op, loop.body)));
+    }
+    count("sass.hot.staged_copies", places(staged_copies(flow)));
+    count("sass.hot.address", places(address_arithmetic(flow)));
+    count("sass.hot.fp32_fusable", places(fusable_multiplies(flow)));
+    count("sass.hot.integer_divisions", places(inline_divisions(flow)));
+    count("sass.hot.half_conversions", places(half_conversions(flow)));
+    for (const Op op : {Op::kGlobalLoad, Op::kGlobalStore}) {
+      count("sass.hot.global_strided_filled", places(filled_gaps(flow, op, lanes_of(body))));
+    }
+    study_branches(loop);
+    study_barriers(flow);
+    study_waits(flow, body, &loop == &code_.hot.front());
+    const Flight flight = loads_in_flight(flow);
+    raise("sass.hot.global_loads_in_flight", flight.loads);
+    raise("sass.hot.global_bytes_in_flight", flight.bytes);
+    raise("sass.hot.async_groups", flight.async_groups);
+    std::vector<int> slow;
+    for (const int i : loop.body) {
+      if (calls_slow_path(at(i))) slow.push_back(i);
+    }
+    count("sass.hot.slow_path_calls", slow);
+    // Loops are the heaviest first.
+    if (&loop == &code_.hot.front()) study_chain(flow, flight);
   }
-  hot->erase(
-      std::remove_if(hot->begin(), hot->end(),
-                     [&](const Hot& h) {
-                       return !h.payload.empty() && h.own.size() < longest[{h.parent, h.payload}];
-                     }),
-      hot->end());
-}
 
-void count_hot(const SassInstruction& i, std::map<std::string, double>* m) {
-  const auto count = [&](const char* name, bool yes) { (*m)[name] += yes ? 1 : 0; };
-  const bool load = is_global_load(i);
-  const bool store = is_global_store(i);
-  const int bits = access_bits(i);
-  count("sass.hot.instructions", true);
-  count("sass.hot.global_loads", load);
-  count("sass.hot.global_loads_128", load && bits >= 128);
-  count("sass.hot.global_loads_64", load && bits == 64);
-  count("sass.hot.global_loads_32", load && bits == 32);
-  count("sass.hot.global_loads_narrow", load && bits < 32);
-  count("sass.hot.global_stores", store);
-  count("sass.hot.global_stores_128", store && bits >= 128);
-  count("sass.hot.shared_loads", is_shared_load(i));
-  count("sass.hot.shared_stores", is_shared_store(i));
-  count("sass.hot.async_copies", is_async_copy(i));
-  count("sass.hot.local_loads", i.root == "LDL");
-  count("sass.hot.local_stores", i.root == "STL");
-  count("sass.hot.ffma", is_fp32(i));
-  count("sass.hot.half_math", is_half(i));
-  count("sass.hot.fp64", is_fp64(i));
-  count("sass.hot.integer", is_integer(i));
-  count("sass.hot.mufu", i.root == "MUFU");
-  count("sass.hot.barriers", i.root == "BAR");
-}
-
-void add_text(const SassInstruction& i, std::string* text) {
-  if (text->size() >= kMaxText) return;
-  *text += "  ";
-  if (!i.guard.empty()) *text += i.guard + " ";
-  *text += i.root;
-  for (const std::string& modifier : i.modifiers) *text += "." + modifier;
-  *text += " " + i.operands + "\n";
-}
-
-// A new function in either tool's text, or "".
-std::string_view function_name(std::string_view line) {
-  line = trim(line);
-  constexpr std::string_view kCuobjdump = "Function : ";
-  constexpr std::string_view kNvdisasm = ".text.";
-  if (starts(line, kCuobjdump)) return trim(line.substr(kCuobjdump.size()));
-  if (starts(line, kNvdisasm) && line.back() == ':') {
-    return line.substr(kNvdisasm.size(), line.size() - kNvdisasm.size() - 1);
+  std::vector<LaneAccess> lanes_of(const std::vector<int>& body) {
+    if (lanes_.empty()) lanes_ = lane_accesses(f_);
+    std::vector<LaneAccess> result;
+    for (const int i : body) result.push_back(lanes_[static_cast<std::size_t>(i)]);
+    return result;
   }
-  return {};
-}
 
-std::string arch_of(std::string_view line) {
-  const std::size_t at = line.find("sm_");
-  if (at == std::string_view::npos) return "";
-  std::size_t end = at + 3;
-  while (end < line.size() && (std::isdigit(static_cast<unsigned char>(line[end])) != 0 ||
-                               (line[end] >= 'a' && line[end] <= 'z'))) {
-    ++end;
+  void study_lanes(const Dataflow& flow, const std::vector<int>& body) {
+    const std::vector<LaneAccess> lanes = lanes_of(body);
+    std::vector<int> unit, uniform, strided, conflicting, indexed;
+    std::map<std::string, double>& m = mix_.metrics;
+    for (int p = 0; p < flow.size(); ++p) {
+      const SassInstruction& i = flow.at(p);
+      const LaneAccess& access = lanes[static_cast<std::size_t>(p)];
+      const int index = body[static_cast<std::size_t>(p)];
+      if (i.root == "LDC" && address_of(i).base >= 0 && !access.uniform) indexed.push_back(index);
+      if (!access.known) continue;
+      if (i.op == Op::kGlobalLoad || i.op == Op::kGlobalStore) {
+        m["sass.hot.global_sectors"] += access.sectors;
+        m["sass.hot.global_sectors_fewest"] += access.fewest_sectors;
+        const bool even = access.sectors <= access.fewest_sectors;
+        (access.uniform ? uniform : even ? unit : strided).push_back(index);
+        raise("sass.hot.global_lane_stride", even ? 0 : std::abs(access.stride));
+      }
+      const bool shared = i.op == Op::kSharedLoad || (i.op == Op::kSharedStore && i.root == "STS");
+      if (!shared || access.ways == 0) continue;
+      raise("sass.hot.shared_ways", access.ways);
+      if (access.ways > 1) conflicting.push_back(index);
+    }
+    count("sass.hot.global_unit_stride", unit);
+    count("sass.hot.global_uniform", uniform);
+    count("sass.hot.global_strided", strided);
+    count("sass.hot.shared_conflicting", conflicting);
+    count("sass.hot.constant_loads_indexed", indexed);
   }
-  return std::string(line.substr(at, end - at));
-}
+
+  // Conditional ones but for those that close the loop.
+  void study_branches(const HotLoop& loop) {
+    std::vector<int> found;
+    for (const int i : loop.own) {
+      const Flow& flow = code_.flow[static_cast<std::size_t>(i)];
+      const bool closes = loop.loops && flow.target == loop.header;
+      if (at(i).root == "BRA" && flow.falls_through && !closes) found.push_back(i);
+    }
+    count("sass.hot.branches", found);
+  }
+
+  void study_barriers(const Dataflow& flow) {
+    std::vector<int> barriers;
+    for (int p = 0; p < flow.size(); ++p) {
+      if (flow.at(p).root == "BAR") barriers.push_back(p);
+    }
+    if (barriers.empty()) return;
+    int fewest = std::numeric_limits<int>::max();
+    for (std::size_t k = 1; k < barriers.size(); ++k) {
+      fewest = std::min(fewest, barriers[k] - barriers[k - 1] - 1);
+    }
+    // From the last around to the first.
+    if (flow.loops()) fewest = std::min(fewest, barriers[0] + flow.size() - barriers.back() - 1);
+    if (fewest == std::numeric_limits<int>::max()) return;
+    double& known = mix_.metrics["sass.hot.between_barriers"];
+    known = known > 0 ? std::min(known, static_cast<double>(fewest)) : fewest;
+  }
+
+  void study_waits(const Dataflow& flow, const std::vector<int>& body, bool hottest) {
+    std::map<std::string, std::vector<int>> producers;
+    for (const char* name :
+         {"global", "local", "shared", "special", "shuffle", "atomic", "constant", "other"}) {
+      producers[name];
+    }
+    std::size_t shown = 0;
+    for (const Wait& wait : waits_of(flow)) {
+      const SassInstruction& producer = flow.at(wait.producer);
+      producers[kind_of(producer)].push_back(body[static_cast<std::size_t>(wait.producer)]);
+      if (!hottest || shown++ >= kMaxShown) continue;
+      const SassInstruction& waiting = flow.at(wait.place);
+      mix_.waits += spaced(name_of(waiting), place_of(f_, waiting)) + " waits for " +
+                    spaced(name_of(producer), place_of(f_, producer)) + "\n";
+    }
+    for (const auto& [name, found] : producers) count("sass.hot.waits_" + name, found);
+  }
+
+  static std::string spaced(const std::string& a, const std::string& b) {
+    return b.empty() ? a : a + " (" + b + ")";
+  }
+
+  static const char* kind_of(const SassInstruction& i) {
+    switch (i.op) {
+      case Op::kGlobalLoad:
+      case Op::kTexture:
+        return "global";
+      case Op::kLocalLoad:
+        return "local";
+      case Op::kSharedLoad:
+      case Op::kMatrixLoad:
+        return "shared";
+      case Op::kSpecial:
+      case Op::kConvert:
+      case Op::kFp64:
+        return "special";
+      case Op::kShuffle:
+      case Op::kVote:
+        return "shuffle";
+      case Op::kGlobalAtomic:
+      case Op::kSharedAtomic:
+        return "atomic";
+      case Op::kConstantLoad:
+        return "constant";
+      default:
+        return i.root == "FCHK" ? "special" : "other";
+    }
+  }
+
+  void study_chain(const Dataflow& flow, const Flight& flight) {
+    const Chain chain = chain_of(flow);
+    std::map<std::string, double>& m = mix_.metrics;
+    m["sass.loop.instructions"] = flow.size();
+    m["sass.loop.issue_cycles"] = chain.issue_cycles;
+    m["sass.loop.alone_cycles"] = chain.alone_cycles;
+    m["sass.loop.chain_cycles"] = chain.chain_cycles;
+    m["sass.loop.chain_length"] = chain.chain_length;
+    m["sass.loop.carried_cycles"] = chain.carried_cycles;
+    m["sass.loop.carried_length"] = static_cast<double>(chain.carried.size());
+    m["sass.loop.load_use_cycles"] = flight.use_cycles;
+    auto& lines = lines_["sass.loop.carried_cycles"];
+    std::vector<std::pair<std::string, int>> steps;  // equal ones in a row as one
+    for (const int place : chain.carried) {
+      const SassInstruction& i = flow.at(place);
+      if (i.file >= 0) ++lines[{i.file, i.line}];
+      const std::string step = spaced(name_of(i), place_of(f_, i));
+      if (steps.empty() || steps.back().first != step) steps.push_back({step, 0});
+      ++steps.back().second;
+    }
+    for (std::size_t k = 0; k < std::min(steps.size(), kMaxShown); ++k) {
+      const auto& [step, times] = steps[k];
+      mix_.chain += (times > 1 ? std::to_string(times) + " x " : "") + step + "\n";
+    }
+  }
+
+  void finish() {
+    std::map<std::string, double>& m = mix_.metrics;
+    // Whatever had no body to study is 0 of its kind.
+    for (const char* name :
+         {"global_loads_mergeable", "global_loads_merged", "global_loads_invariant",
+          "global_stores_mergeable", "global_stores_merged", "shared_loads_mergeable",
+          "shared_loads_merged", "shared_loads_invariant", "global_sectors",
+          "global_sectors_fewest"}) {
+      m[std::string("sass.hot.") + name];
+    }
+    // A 64-bit division has a 32-bit one beside its call, for operands that fit.
+    raise("sass.hot.integer_divisions", m["sass.hot.division_calls"]);
+    if (m["sass.hot.division_calls"] > 0 && lines_["sass.hot.integer_divisions"].empty()) {
+      lines_["sass.hot.integer_divisions"] = lines_["sass.hot.division_calls"];
+    }
+    for (const auto& [metric, lines] : lines_) {
+      std::string text = most_of(lines);
+      if (!text.empty()) mix_.where[metric] = std::move(text);
+    }
+    add_text();
+  }
+
+  using Lines = std::map<std::pair<int, int>, int>;
+
+  std::string most_of(const Lines& lines) const {
+    std::vector<std::pair<int, std::pair<int, int>>> order;
+    for (const auto& [place, number] : lines) order.push_back({-number, place});
+    std::sort(order.begin(), order.end());
+    std::string text;
+    for (std::size_t k = 0; k < std::min(order.size(), kMaxLines); ++k) {
+      const auto& [file, line] = order[k].second;
+      if (!text.empty()) text += ", ";
+      text += f_.files[static_cast<std::size_t>(file)] + ":" + std::to_string(line);
+    }
+    return text;
+  }
+
+  void add_text() {
+    std::string& text = mix_.text;
+    for (const HotLoop& loop : code_.hot) {
+      std::string last;
+      for (const int index : loop.own) {
+        const SassInstruction& i = at(index);
+        if (i.root == "NOP") continue;
+        if (text.size() >= kMaxText) break;
+        const std::string place = place_of(f_, i);
+        if (place != last && !place.empty()) text += " " + place + "\n";
+        last = place;
+        text +=
+            "  " + (i.guard.empty() ? "" : i.guard + " ") + name_of(i) + " " + i.operands + "\n";
+      }
+      if (loop.loops) text += "  --\n";
+    }
+    text = clip(text, kMaxText);
+  }
+
+  const SassFunction& f_;
+  HotCode code_;
+  SassMix mix_;
+  std::vector<int> hot_;  // instructions of the hot loops
+  std::vector<LaneAccess> lanes_;
+  std::map<std::string, Lines> lines_;  // how often each line counts for a metric
+};
 
 }  // namespace
 
-std::vector<SassFunction> parse_sass(std::string_view text) {
-  std::vector<SassFunction> functions;
-  std::string arch;
-  bool inside = false;
-  std::size_t total = 0;
-  for (std::size_t begin = 0; begin < text.size() && total < kMaxInstructions;) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = trim(text.substr(begin, end - begin));
-    begin = end + 1;
-    if (line.empty()) continue;
-    const std::string_view name = function_name(line);
-    if (!name.empty()) {
-      functions.push_back({std::string(name), arch, {}, {}});
-      inside = true;
-    } else if (starts(line, ".target") || starts(line, "code for sm_")) {
-      arch = arch_of(line);
-    } else if (starts(line, ".section") || starts(line, "//------")) {
-      inside = false;
-    } else if (inside && line.back() == ':' && !contains(line, " ")) {
-      SassFunction& f = functions.back();
-      f.labels[std::string(line.substr(0, line.size() - 1))] = static_cast<int>(f.code.size());
-    } else if (inside) {
-      SassInstruction instruction;
-      if (!parse_instruction(line, &instruction)) continue;
-      functions.back().code.push_back(std::move(instruction));
-      ++total;
-    }
-  }
-  return functions;
-}
+SassMix hot_mix(const SassFunction& kernel) { return Mixer(kernel).mix(); }
 
-SassMix hot_mix(const SassFunction& kernel) {
-  SassMix mix;
-  const std::vector<Flow> flow = flow_of(kernel);
-  std::vector<Hot> hot = hot_loops(kernel, flow);
-  drop_remainders(&hot);
-  double heaviest = 0;
-  for (const Hot& h : hot) heaviest = std::max(heaviest, h.weight);
-  // Every name appears, if only with 0. The prototype counts nothing but itself.
-  count_hot({}, &mix.metrics);
-  mix.metrics["sass.hot.instructions"] = 0;
-  const auto add = [&](const std::vector<int>& body) {
-    for (const int i : body) {
-      const SassInstruction& instruction = kernel.code[static_cast<std::size_t>(i)];
-      if (instruction.root == "NOP") continue;
-      count_hot(instruction, &mix.metrics);
-      add_text(instruction, &mix.text);
-    }
-  };
-  for (const Hot& h : hot) {
-    if (h.weight < kHotShare * heaviest) continue;
-    mix.weight += h.weight;
-    add(h.own);
-    mix.text += "  --\n";
-    ++mix.loops;
+std::vector<SassKernel> kernel_mixes(std::string_view text) {
+  std::vector<SassKernel> kernels;
+  for (const SassFunction& function : parse_sass(text)) {
+    if (!function.entry || function.code.empty()) continue;
+    kernels.push_back({function.name, hot_mix(function)});
   }
-  if (mix.loops == 0) {
-    const std::vector<int> body = reachable(flow);
-    for (const int i : body) mix.weight += work_of(kernel.code[static_cast<std::size_t>(i)]);
-    add(body);
-  }
-  for (const char* name : {"sass.hmma", "sass.hgmma", "sass.local_loads", "sass.local_stores"}) {
-    mix.metrics[name] = 0;
-  }
-  for (const SassInstruction& i : kernel.code) {
-    mix.metrics["sass.hmma"] += is_tensor(i);
-    mix.metrics["sass.hgmma"] += is_warpgroup(i);
-    mix.metrics["sass.local_loads"] += i.root == "LDL";
-    mix.metrics["sass.local_stores"] += i.root == "STL";
-  }
-  mix.text = clip(mix.text, kMaxText);
-  return mix;
+  return kernels;
 }
 
 }  // namespace kernelpro

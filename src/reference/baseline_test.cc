@@ -40,7 +40,7 @@ Task task_of(const std::string& source) {
 }
 
 // Each test has a cache of its own.
-class BaselineTest : public testing::Test {
+class BaselineTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!find_python("")) GTEST_SKIP() << "PyTorch is not installed";

@@ -86,7 +86,7 @@ struct Set {
   }
 };
 
-class CandidateTest : public testing::Test {
+class CandidateTest : public ::testing::Test {
  protected:
   // Importing torch takes seconds: one process serves all tests, as `open` forgets what was before.
   static void SetUpTestSuite() {
@@ -213,8 +213,46 @@ TEST_F(CandidateTest, TimesComeForTimedStepsAndOutputsLieInTheSets) {
   EXPECT_TRUE(answer["times"][0].is_null());
   EXPECT_GT(answer["times"][1].get<double>(), 0);
   for (const Set& set : sets_) EXPECT_LT(set.wrong(), 1e-5);
+}
+
+TEST_F(CandidateTest, ALoopLeavesItsResultsInTheSets) {
+  expect_ok(load(model_new("return torch.relu(self.linear(x))")));
+  for (Set& set : sets_) std::fill_n(set.out.values, kRows * kOut, 9e9f);
+  const auto loop = [&](const char* subject) {
+    return ask({{"do", "loop"}, {"case", "full"}, {"subject", subject}, {"sets", {1, 0}}});
+  };
+  const Json answer = loop("candidate");
+  expect_ok(answer);
+  EXPECT_GT(answer["submitted_us"].get<double>(), 0);
+  for (const Set& set : sets_) EXPECT_LT(set.wrong(), 1e-5);
+  expect_ok(loop(""));
+  for (const Set& set : sets_) EXPECT_EQ(set.out.values[0], 0);
+}
+
+// The objects of the process that hold other sets are not listed to a candidate.
+TEST_F(CandidateTest, OurObjectsAreNotListed) {
   expect_ok(
-      ask({{"do", "loop"}, {"case", "full"}, {"subject", "candidate"}, {"set", 0}, {"count", 20}}));
+      load(model_new("names = [type(o).__name__ for o in gc.get_objects()]\n"
+                     "assert 'OpenCase' not in names and 'CpuMapping' not in names\n"
+                     "return torch.relu(self.linear(x))",
+                     "import gc")));
+  expect_ok(check());
+}
+
+TEST_F(CandidateTest, ReplacedFunctionsAreNoticed) {
+  const std::string find = "import sys\nside = sys.modules['kernelpro_torch.candidate']\n";
+  for (const char* patch : {"real = side.Candidate._timed\n"
+                            "side.Candidate._timed = lambda *a: real(*a) / 3\n",
+                            "side.devices._clock = lambda: 0\n",
+                            "side.Candidate._bind.__code__ = (lambda *a: []).__code__\n"}) {
+    EXPECT_EQ(rule_of(model_new("return torch.relu(self.linear(x))")), "");
+    EXPECT_EQ(rule_of(model_new("return torch.relu(self.linear(x))", find + patch)),
+              "patched-worker");
+    // What is replaced stays replaced: others get a process of their own.
+    TearDownTestSuite();
+    SetUpTestSuite();
+    open();
+  }
 }
 
 TEST_F(CandidateTest, ResultsThatAreNoPlainTensorsAreRefusedByName) {

@@ -17,7 +17,8 @@ constexpr double kImportTimeout = 300;        // of torch, from a cold disk
 constexpr std::int64_t kPrinted = 1LL << 30;  // what a module may print
 constexpr std::int64_t kMaxDescription = 16 << 20;
 constexpr std::size_t kFdsPerFrame = Channel::kMaxFds - 4;
-constexpr const char* kDrawKinds[] = {"given", "centred", "scaled", "parameters", "kernelbench"};
+constexpr const char* kDrawKinds[] = {"given",      "centred",     "scaled",
+                                      "parameters", "kernelbench", "given"};
 constexpr const char* kNumerics[] = {"float64", "strict", "declared", "kernelbench"};
 
 ErrorKind kind_of(const std::string& rule) {

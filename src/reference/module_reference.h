@@ -30,8 +30,9 @@ struct ReferenceSettings {
 //   centred:     floating inputs that never change sign are shifted by their mean; else as given;
 //   scaled:      floating inputs times 64 (times 4 for half types); else as given;
 //   parameters:  floating parameters that are constant (all ones, all zeros) get noise added;
+//   lowbits:     as given; the caller then changes last digits (evaluate/probes.h);
 //   kernelbench: exactly KernelBench's tensors for trial `seed` (drawn on the CPU, cast, moved).
-enum class DrawKind { kGiven, kCentred, kScaled, kParameters, kKernelBench };
+enum class DrawKind { kGiven, kCentred, kScaled, kParameters, kKernelBench, kLowBits };
 
 // In which arithmetic the module computes expected results:
 //   float64:  module and inputs as float64;

@@ -174,8 +174,13 @@ std::string body(const RunView& view, const Story& story) {
   html += section("changes", "What changed", escape(credit(story)), changes(story));
   if (story.best != nullptr) {
     html += section("diagnosis", "What limits the winner now", "",
-                    findings_list(story.best->known.diagnosis) + timings(story));
+                    findings_list(story.best->known.diagnosis) +
+                        tool_runs(story.best->known.diagnosis) + timings(story));
   }
+  html += section("advice", "What came of the advice",
+                  "Each step that answers a finding: the speed-up that was promised, and the one "
+                  "that was measured against its parent.",
+                  tool_step_table(view));
   html += section("search", "Search tree",
                   "From the start on the left; the line in colour leads to the winner.",
                   legend(story) + search_tree(view, story));

@@ -28,5 +28,9 @@ std::string changes(const Story& story);
 std::string candidate_table(const RunView& view, const Story& story);
 // The findings of one diagnosis in full.
 std::string findings_list(const Diagnosis& diagnosis);
+// What became of every tool, folded.
+std::string tool_runs(const Diagnosis& diagnosis);
+// What findings promised and what came of them.
+std::string tool_step_table(const RunView& view);
 
 }  // namespace kernelpro

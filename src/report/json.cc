@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "core/json.h"
 
 #include "report/view.h"
@@ -60,6 +59,16 @@ std::string render_json(const RunView& view) {
   if (view.confirmation) {
     json["stopped_by"] = view.confirmation->stopped_by;
     json["own_ms_per_evaluation"] = view.confirmation->own_ms_per_evaluation;
+  }
+  json["tool_steps"] = Json::array();
+  for (const ToolStep& step : view.steps) {
+    json["tool_steps"].push_back({{"candidate", step.candidate},
+                                  {"tool", step.tool},
+                                  {"tag", step.tag},
+                                  {"likely", step.likely},
+                                  {"upper", step.upper},
+                                  {"measured", step.measured},
+                                  {"record", step.record}});
   }
   json["candidates"] = Json::array();
   for (const StoredCandidate& candidate : view.candidates) {

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/kernel_name.h"
+#include "report/diagnosis.h"
 #include "report/diff.h"
 #include "report/html.h"
 
@@ -180,8 +182,15 @@ std::string findings_list(const Diagnosis& diagnosis) {
             (finding.stop ? "nothing left to win"
                           : "likely " + speedup_text(finding.likely_speedup) + ", at most " +
                                 speedup_text(finding.upper_speedup)) +
-            " &middot; " + std::string(level_name(finding.level)) + " evidence</span></h4><p>" +
-            escape(finding.cause) + "</p><ul>";
+            " &middot; by " + escape(level_words(finding.level)) + "</span></h4><p>" +
+            (finding.kernel.empty() ? std::string()
+                                    : "<code title=\"" + escape(finding.kernel) + "\">" +
+                                          escape(short_kernel_name(finding.kernel)) + "</code>: ") +
+            escape(finding.cause) + "</p>" +
+            (finding.where.empty()
+                 ? std::string()
+                 : "<p class=\"quiet\">at <code>" + escape(finding.where) + "</code></p>") +
+            "<ul>";
     for (const Prescription& p : finding.prescriptions) {
       html += "<li><span class=\"tag\">" + escape(p.tag) + "</span> " + prose(p.text);
       if (!p.not_when.empty()) {
@@ -192,6 +201,42 @@ std::string findings_list(const Diagnosis& diagnosis) {
     html += "</ul></div>";
   }
   return html;
+}
+
+std::string tool_runs(const Diagnosis& diagnosis) {
+  if (diagnosis.tools.empty()) return "";
+  static constexpr const char* kStates[] = {"fired", "looked, nothing to say", "could not look",
+                                            "left out"};
+  std::string html =
+      "<details><summary>what each tool did</summary><div class=\"scroll\"><table "
+      "class=\"tools\"><thead><tr><th>tool</th><th>state</th><th>why</th></tr></thead><tbody>";
+  for (const ToolRun& run : diagnosis.tools) {
+    html += "<tr><td>" + escape(run.tool) + "</td><td>" + kStates[static_cast<int>(run.state)] +
+            "</td><td>" + escape(run.reason) + "</td></tr>";
+  }
+  html += "</tbody></table></div>";
+  if (!diagnosis.record.empty()) {
+    html += "<p class=\"quiet\">Ranked with the record <code>" + escape(diagnosis.record) +
+            "</code> of what came of earlier findings.</p>";
+  }
+  return html + "</details>";
+}
+
+std::string tool_step_table(const RunView& view) {
+  if (view.steps.empty()) {
+    return "<p class=\"quiet\">No candidate so far answers a finding.</p>";
+  }
+  std::string html =
+      "<div class=\"scroll\"><table class=\"steps\"><thead><tr><th>#</th><th>tool</th>"
+      "<th>advice</th><th>likely</th><th>at most</th><th>measured</th></tr></thead><tbody>";
+  for (const ToolStep& step : view.steps) {
+    html += "<tr><td>" + std::to_string(step.candidate) + "</td><td>" + escape(step.tool) +
+            "</td><td><span class=\"tag\">" + escape(clip(step.tag, 60)) +
+            "</span></td><td class=\"num\">" + speedup_text(step.likely) +
+            "</td><td class=\"num\">" + speedup_text(step.upper) + "</td><td class=\"num\">" +
+            (step.measured > 0 ? speedup_text(step.measured) : "not correct") + "</td></tr>";
+  }
+  return html + "</tbody></table></div>";
 }
 
 std::string changes(const Story& story) {

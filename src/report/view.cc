@@ -69,6 +69,9 @@ Result<RunView> load_run_view(const std::string& directory) {
   auto confirmation = (*store)->confirmation();
   if (!confirmation) return tl::unexpected<Error>(confirmation.error());
   view.confirmation = std::move(*confirmation);
+  auto steps = (*store)->tool_steps();
+  if (!steps) return tl::unexpected<Error>(steps.error());
+  view.steps = std::move(*steps);
   view.run_seconds = (*store)->run_seconds();
   return view;
 }

@@ -18,6 +18,7 @@ struct RunView {
   RunHeader header;
   std::vector<StoredCandidate> candidates;
   std::optional<StoredConfirmation> confirmation;
+  std::vector<ToolStep> steps;  // what came of findings
   double run_seconds = 0;
 };
 

@@ -18,6 +18,8 @@ namespace kernelpro {
 
 namespace {
 
+constexpr int kProcesses = 3;  // in which a brief call is timed: they differ by a percent
+
 double ms_since(double from_s) { return 1000 * (real_clock().now_s() - from_s); }
 
 Result<KnobValues> values_with(const std::vector<Knob>& knobs, const KnobValues& overrides) {
@@ -145,7 +147,8 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPoo
     from = real_clock().now_s();
     if (ahead.valid()) ahead.wait();
     if (result.candidate.language != Language::kPython) {
-      result.evidence = observe(task_, settings_.run.target, *target, subject, result.evaluation);
+      result.evidence = observe(task_, settings_.run.target, *target, subject, result.evaluation,
+                                settings_.run.counters);
     }
     result.phases_ms["evidence"] = ms_since(from);
   }
@@ -240,6 +243,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
     candidates.push_back(std::move(*candidate));
   }
   EvaluateManySettings with = settings;
+  with.run.standby = kProcesses;
   for (const Candidate& candidate : candidates) {
     if (candidate.language == Language::kPython) ++with.run.modules_ahead;
   }

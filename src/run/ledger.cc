@@ -20,11 +20,7 @@ bool Ledger::record(Known known) {
     return false;
   }
   const std::string hash = added.candidate.content_hash();
-  double time = score_us(added.evaluation);
-  if (correct->versus && correct->versus->ratio > 0) {
-    const auto incumbent = comparable_by_hash_.find(correct->versus->incumbent);
-    if (incumbent != comparable_by_hash_.end()) time = incumbent->second / correct->versus->ratio;
-  }
+  const double time = comparable_us(added.evaluation);
   comparable_[added.id] = time;
   comparable_by_hash_[hash] = time;
   if (baseline_ == nullptr) baseline_ = &added;
@@ -60,6 +56,16 @@ std::vector<const Known*> Ledger::history() const {
 double Ledger::comparable_us(std::int64_t id) const {
   const auto it = comparable_.find(id);
   return it == comparable_.end() ? 0 : it->second;
+}
+
+double Ledger::comparable_us(const Evaluation& evaluation) const {
+  const Correct* correct = evaluation.correct();
+  if (correct == nullptr) return 0;
+  if (correct->versus && correct->versus->ratio > 0) {
+    const auto incumbent = comparable_by_hash_.find(correct->versus->incumbent);
+    if (incumbent != comparable_by_hash_.end()) return incumbent->second / correct->versus->ratio;
+  }
+  return score_us(evaluation);
 }
 
 std::vector<const Known*> Ledger::finalists() const {

@@ -43,6 +43,8 @@ class Ledger {
   // Time of a candidate in the baseline's measure: its incumbent's divided by the ratio measured
   // turn by turn, so that drift of the machine between evaluations cancels. 0 when not correct.
   double comparable_us(std::int64_t id) const;
+  // The same of an evaluation that is not recorded yet.
+  double comparable_us(const Evaluation& evaluation) const;
   double best_speedup() const;  // over the baseline, by comparable times; 1 when there is none
 
  private:

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "diagnose/diagnose.h"
 #include "run/build_pool.h"
 #include "run/ledger.h"
 #include "run/start.h"
+#include "run/tool_record.h"
 #include "search/stoppers.h"
 #include "task/header.h"
 
@@ -47,7 +47,8 @@ class Loop {
         task_(*parts.task),
         settings_(*parts.settings),
         ledger_(EvaluateSettings().min_effect),
-        stopper_(make_stopper(settings_)) {}
+        stopper_(make_stopper(settings_)),
+        record_(parts.record) {}
 
   Result<RunResult> run();
 
@@ -62,6 +63,8 @@ class Loop {
   Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* built,
                                             Subject* subject);
   Result<const Subject*> incumbent();
+  std::optional<ToolStep> step_of(const Known& known) const;
+  void learn(const ToolStep& step);
   Result<void> confirm(RunResult* result);
   Result<Evaluation> confirm_one(const Known& best);
   RunResult result(const std::string& stopped_by) const;
@@ -86,6 +89,8 @@ class Loop {
   const RunSettings& settings_;
   Ledger ledger_;
   std::unique_ptr<Stopper> stopper_;
+  ToolRecord record_;                     // the run's: its beginning's and its own steps
+  bool record_fails_ = false;             // the user's file cannot be written; said once
   std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not evaluated
   std::string header_;
   std::optional<Subject> best_subject_;
@@ -151,6 +156,9 @@ Result<void> Loop::restore() {
   auto stored = parts_.store->candidates();
   if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
   before_s_ = parts_.store->run_seconds();
+  auto steps = parts_.store->tool_steps();
+  if (!steps) return tl::unexpected<Error>(std::move(steps.error()));
+  for (const ToolStep& step : *steps) record_.add(step.tool, step.likely, step.measured);
   const auto waits = std::stable_partition(stored->begin(), stored->end(),
                                            [](const StoredCandidate& c) { return c.evaluated; });
   waiting_.assign(std::make_move_iterator(waits), std::make_move_iterator(stored->end()));
@@ -222,6 +230,23 @@ Result<std::optional<Evaluation>> Loop::measure(const Candidate& candidate,
   return evaluation;
 }
 
+// What came of the finding that a candidate answers; its own time in the measure of the others.
+std::optional<ToolStep> Loop::step_of(const Known& known) const {
+  const Known* parent = ledger_.find(known.candidate.origin.parent);
+  if (parent == nullptr) return std::nullopt;
+  return tool_step(*parent, known, ledger_.comparable_us(parent->id),
+                   ledger_.comparable_us(known.evaluation));
+}
+
+void Loop::learn(const ToolStep& step) {
+  record_.add(step.tool, step.likely, step.measured);
+  if (settings_.record.empty()) return;
+  const auto added = add_to_record(settings_.record, step);
+  if (added || record_fails_) return;
+  record_fails_ = true;
+  tell("note", nullptr, "the record of tools is left as it is: " + added.error().message);
+}
+
 // Takes a stored candidate through to its committed evaluation; nullopt when asked to stop before
 // that (the candidate then waits for the next sitting).
 Result<std::optional<NodeResult>> Loop::evaluate(Known known, const BuiltKernel* built) {
@@ -233,14 +258,21 @@ Result<std::optional<NodeResult>> Loop::evaluate(Known known, const BuiltKernel*
   known.evaluation = std::move(**measured);
   const Evidence evidence = outside([&] {
     if (known.candidate.language == Language::kPython) return Evidence();
-    return observe(task_, settings_.target, *parts_.target, subject, known.evaluation);
+    // Counters cost a tenth of a second: only what others will be changed from is worth them.
+    const Correct* correct = known.evaluation.correct();
+    const bool best = correct != nullptr && (!correct->versus || correct->versus->low > 1);
+    return observe(task_, settings_.target, *parts_.target, subject, known.evaluation,
+                   best ? settings_.counters : CounterSet::kOff);
   });
   if (known.evaluation.correct() != nullptr) {
-    known.diagnosis = diagnose(evidence);
+    known.diagnosis = diagnose_with(evidence, record_);
   } else {
     known.diagnosis.summary = outcome_summary(known.evaluation.outcome);
   }
-  KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, elapsed_s()));
+  const std::optional<ToolStep> step = step_of(known);
+  KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, elapsed_s(),
+                              step ? &*step : nullptr));
+  if (step) learn(*step);
   const std::string detail = outcome_summary(known.evaluation.outcome);
   const bool better = ledger_.record(std::move(known));
   if (better) best_subject_ = std::move(subject);

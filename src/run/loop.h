@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "diagnose/record.h"
 #include "propose/proposer.h"
 #include "run/run.h"
 #include "run/store.h"
@@ -19,6 +20,7 @@ struct LoopParts {
   Target* target = nullptr;  // prepared
   Proposer* proposer = nullptr;
   Search* search = nullptr;  // empty
+  ToolRecord record;         // that the run began with
   Observer observer;         // may be empty
   // The loop's own milliseconds for each evaluation of this sitting; may be null.
   std::vector<double>* own_ms = nullptr;

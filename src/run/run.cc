@@ -11,6 +11,7 @@
 #include "run/settings.h"
 #include "run/start.h"
 #include "run/store.h"
+#include "run/tool_record.h"
 #include "search/mcts.h"
 
 namespace kernelpro {
@@ -64,7 +65,7 @@ Result<std::unique_ptr<Proposer>> make_proposer(const RunSettings& settings,
 }
 
 Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store, Target& target,
-                     const Observer& observer, std::vector<double>* own_ms) {
+                     const Observer& observer, std::vector<double>* own_ms, ToolRecord record) {
   auto proposer = make_proposer(settings, observer);
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
   const std::unique_ptr<Search> search = make_mcts();
@@ -77,6 +78,7 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   parts.search = search.get();
   parts.observer = observer;
   parts.own_ms = own_ms;
+  parts.record = std::move(record);
   return run_loop(parts);
 }
 
@@ -149,11 +151,18 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
   auto target = maker(task, settings);
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(target->evaluator->prepare());
-  const RunHeader header{task,      settings.target,  *target->machine, settings_to_json(settings),
-                         utc_now(), KERNELPRO_VERSION};
+  ToolRecord record;
+  if (!settings.record.empty()) {
+    auto kept = read_record(settings.record, false);
+    if (!kept) return tl::unexpected<Error>(std::move(kept.error()));
+    record = std::move(*kept);
+  }
+  const RunHeader header{
+      task,      settings.target,   *target->machine,      settings_to_json(settings),
+      utc_now(), KERNELPRO_VERSION, record_to_json(record)};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  return go(task, settings, **store, *target, observer, own_ms);
+  return go(task, settings, **store, *target, observer, own_ms, std::move(record));
 }
 
 Result<RunResult> resume_with(const TargetMaker& maker, const std::string& directory,
@@ -185,7 +194,9 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, header->machine));
   KP_TRY(target->evaluator->prepare());
-  return go(header->task, *settings, **store, *target, observer, own_ms);
+  // A run of an earlier version began with none.
+  return go(header->task, *settings, **store, *target, observer, own_ms,
+            record_from_json(header->record_json).value_or(ToolRecord()));
 }
 
 Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "core/counters.h"
 #include "core/policy.h"
 #include "core/proposal.h"
 #include "core/task.h"
@@ -30,9 +31,15 @@ struct RunSettings {
   double timeout_s = 30;       // for one call of a candidate
   double exchange_wait_s = 3600;
   Policy policy = Policy::kContract;
-  bool probes = true;     // centred and scaled inputs, perturbed parameters
-  std::string gpu;        // cuda: UUID or index; "" the first
+  bool probes = true;  // centred and scaled inputs, perturbed parameters
+  std::string gpu;     // cuda: UUID or index; "" the first
+  // cuda: hardware counters of each new best candidate, or of each that is judged alone.
+  CounterSet counters = CounterSet::kOff;
   int modules_ahead = 0;  // cuda: PyTorch candidates that are to come, so that Python may start now
+  // File with the record of what came of findings: ranks them, and is told of every step; "" =
+  // none. The run keeps what the file held when it began.
+  std::string record;
+  int standby = 1;  // cuda: worker processes kept ready; brief calls are timed in all of them
 };
 
 // What has happened, for displays; each is emitted after its commit to the store.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's tables, version 1 (Store::kSchemaVersion). docs/run-store.md explains each column. A
+// The store's tables, version 3 (Store::kSchemaVersion). docs/run-store.md explains each column. A
 // change here needs a new version and a step that brings old stores up to it.
 #pragma once
 
@@ -49,12 +49,35 @@ CREATE TABLE diagnosis(
   json      TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE tool_steps(
+  candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
+  tool      TEXT NOT NULL,
+  tag       TEXT NOT NULL,
+  likely    REAL NOT NULL,
+  upper     REAL NOT NULL,
+  measured  REAL NOT NULL,
+  record    TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE confirmation(
   only       INTEGER PRIMARY KEY CHECK (only = 1),
   best       INTEGER NOT NULL REFERENCES evaluations(candidate),
   stopped_by TEXT NOT NULL,
   own_ms     REAL NOT NULL,
   json       TEXT NOT NULL
+) STRICT;
+)sql";
+
+// Brings a store of version 1 or 2 up to this one: what came of findings has a table.
+inline constexpr const char* kAddToolSteps = R"sql(
+CREATE TABLE IF NOT EXISTS tool_steps(
+  candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
+  tool      TEXT NOT NULL,
+  tag       TEXT NOT NULL,
+  likely    REAL NOT NULL,
+  upper     REAL NOT NULL,
+  measured  REAL NOT NULL,
+  record    TEXT NOT NULL
 ) STRICT;
 )sql";
 

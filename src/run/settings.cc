@@ -20,7 +20,9 @@ std::string settings_to_json(const RunSettings& s) {
                   {"exchange_wait_s", s.exchange_wait_s},
                   {"policy", policy_name(s.policy)},
                   {"probes", s.probes},
-                  {"gpu", s.gpu}};
+                  {"gpu", s.gpu},
+                  {"counters", counter_set_name(s.counters)},
+                  {"record", s.record}};
   return dump_json(j);
 }
 
@@ -47,6 +49,8 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.policy = *policy;
     s.probes = j.value("probes", s.probes);
     s.gpu = j.value("gpu", s.gpu);
+    s.counters = counter_set_from_name(j.value("counters", "off")).value_or(CounterSet::kOff);
+    s.record = j.value("record", s.record);
     return s;
   } catch (const json::exception&) {
     return std::nullopt;

@@ -63,6 +63,7 @@ struct Store::Impl {
   Result<void> open(Mode mode);
   Result<void> open_for_reading();
   Result<void> check(Mode mode);
+  Result<void> upgrade();
   Result<std::int64_t> insert(const Candidate& candidate);
   // A transaction that `add` may have begun already.
   Result<void> commit(const std::string& doing) {
@@ -99,6 +100,7 @@ Result<void> Store::Impl::create(const RunHeader& header) {
       {"target", std::string(target_name(header.target))},
       {"machine", machine_to_json(header.machine)},
       {"settings", header.settings_json},
+      {"record", header.record_json},
       {"created", header.created.empty() ? utc_now() : header.created},
       {"version", header.version.empty() ? KERNELPRO_VERSION : header.version}};
   for (const auto& [key, value] : meta) {
@@ -179,6 +181,15 @@ Result<void> Store::Impl::check(Mode mode) {
   code = db.query_text("PRAGMA quick_check(1)", &verdict);
   if (code != SQLITE_ROW) return failed(code, "check the run");
   if (verdict != "ok") return damaged(path, verdict);
+  return version < 3 ? upgrade() : Result<void>();
+}
+
+Result<void> Store::Impl::upgrade() {
+  const std::string statements = std::string("BEGIN IMMEDIATE;") + kAddToolSteps +
+                                 "PRAGMA user_version = " + std::to_string(kSchemaVersion) +
+                                 "; COMMIT";
+  const int code = db.execute(statements.c_str());
+  if (code != SQLITE_OK) return failed(code, "bring the run's store up to this version");
   return {};
 }
 
@@ -213,7 +224,8 @@ Result<RunHeader> Store::header() const {
   const auto target = target_from_name(meta["target"]);
   const auto machine = machine_from_json(meta["machine"]);
   if (!task || !target || !machine) return damaged(impl_->path, "its header cannot be read");
-  return RunHeader{*task, *target, *machine, meta["settings"], meta["created"], meta["version"]};
+  return RunHeader{*task,           *target,         *machine,      meta["settings"],
+                   meta["created"], meta["version"], meta["record"]};
 }
 
 namespace {
@@ -281,6 +293,25 @@ Result<std::optional<StoredConfirmation>> Store::confirmation() const {
       StoredConfirmation{row.integer(0), std::move(*evaluation), row.text(1), row.real(2)});
 }
 
+Result<std::vector<ToolStep>> Store::tool_steps() const {
+  std::vector<ToolStep> steps;
+  std::int64_t tables = 0;
+  // Stores of earlier versions are read as they are.
+  int code = impl_->db.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'tool_steps'",
+                                     &tables);
+  if (code != SQLITE_ROW) return impl_->failed(code, "read what came of findings");
+  if (tables == 0) return steps;
+  Statement rows = impl_->db.prepare(
+      "SELECT s.candidate, s.tool, s.tag, s.likely, s.upper, s.measured, s.record FROM tool_steps s"
+      " JOIN evaluations e ON e.candidate = s.candidate ORDER BY e.position");
+  for (code = rows.step(); code == SQLITE_ROW; code = rows.step()) {
+    steps.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.real(3), rows.real(4),
+                     rows.real(5), rows.text(6)});
+  }
+  if (code != SQLITE_DONE) return impl_->failed(code, "read what came of findings");
+  return steps;
+}
+
 double Store::run_seconds() const {
   Statement row = impl_->db.prepare("SELECT max(at_s) FROM evaluations");
   return row.step() == SQLITE_ROW ? row.real(0) : 0;
@@ -328,7 +359,7 @@ Result<std::vector<std::int64_t>> Store::add(const std::vector<Candidate>& candi
 }
 
 Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,
-                           const Diagnosis& diagnosis, double at_s) {
+                           const Diagnosis& diagnosis, double at_s, const ToolStep* step) {
   Database& db = impl_->db;
   const std::string doing = "write the evaluation of candidate " + std::to_string(id);
   const std::string outcome = outcome_name(evaluation.outcome);
@@ -353,6 +384,12 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
   if (code == SQLITE_DONE) {
     code =
         db.prepare("INSERT INTO diagnosis VALUES(?, ?)").bind(0, id).bind(1, diagnosis_text).step();
+  }
+  if (code == SQLITE_DONE && step != nullptr) {
+    Statement row = db.prepare("INSERT INTO tool_steps VALUES(?, ?, ?, ?, ?, ?, ?)");
+    row.bind(0, id).bind(1, step->tool).bind(2, step->tag).bind(3, step->likely);
+    row.bind(4, step->upper).bind(5, step->measured).bind(6, step->record);
+    code = row.step();
   }
   if (code != SQLITE_DONE) return impl_->failed(code, doing);
   return impl_->commit(doing);

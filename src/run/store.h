@@ -14,6 +14,7 @@
 #include "core/machine.h"
 #include "core/proposal.h"
 #include "core/task.h"
+#include "run/tool_record.h"
 
 namespace kernelpro {
 
@@ -24,6 +25,7 @@ struct RunHeader {
   std::string settings_json;  // RunSettings
   std::string created;        // UTC
   std::string version;        // of KernelPro
+  std::string record_json;    // ToolRecord that the run began with; "" = none
 };
 
 // A row as stored. `known.evaluation` is only meaningful when `evaluated`.
@@ -44,7 +46,7 @@ struct StoredConfirmation {
 
 class Store {
  public:
-  static constexpr int kSchemaVersion = 2;  // 2: candidates in Python
+  static constexpr int kSchemaVersion = 3;  // 2: candidates in Python; 3: tool steps
   enum class Mode { kCreate, kWrite, kRead };
 
   // kCreate needs `header`. Fails with kBusy (another process holds the run, its pid is named),
@@ -59,15 +61,18 @@ class Store {
   // All candidates by id.
   Result<std::vector<StoredCandidate>> candidates() const;
   Result<std::optional<StoredConfirmation>> confirmation() const;
+  // What came of findings, in the order of evaluation.
+  Result<std::vector<ToolStep>> tool_steps() const;
   double run_seconds() const;  // over all sittings
 
   // Proposals of one expansion; gives their ids. Content hashes are unique: a known one is left out
   // (id 0). They become durable with the next `finish`, `confirm` or with the store's end, in one
   // transaction: a proposal that a kill loses before anything came of it is made again.
   Result<std::vector<std::int64_t>> add(const std::vector<Candidate>& candidates);
-  // The result of one candidate, one transaction. REQUIRES: not yet evaluated.
+  // The result of one candidate, one transaction. `step`: what came of the finding that it answers;
+  // null: it answers none. REQUIRES: not yet evaluated.
   Result<void> finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,
-                      const Diagnosis& diagnosis, double at_s);
+                      const Diagnosis& diagnosis, double at_s, const ToolStep* step = nullptr);
   Result<void> confirm(const StoredConfirmation& confirmation);
   Result<void> save_settings(const std::string& settings_json);
 

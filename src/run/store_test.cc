@@ -169,7 +169,7 @@ TEST(Store, RefusesWhatIsNoRun) {
 TEST(Store, RefusesANewerVersionAndLeavesItAlone) {
   TempDir dir;
   create(dir.path());
-  patch_sql(dir.path(), "PRAGMA user_version = 3");
+  patch_sql(dir.path(), "PRAGMA user_version = 99");
   for (const auto mode : {Store::Mode::kRead, Store::Mode::kWrite}) {
     const auto store = Store::open(dir.path(), mode);
     ASSERT_FALSE(store);
@@ -181,6 +181,31 @@ TEST(Store, RefusesANewerVersionAndLeavesItAlone) {
   const auto foreign = Store::open(dir.path(), Store::Mode::kRead);
   ASSERT_FALSE(foreign);
   EXPECT_TRUE(contains(foreign.error().message, "not a KernelPro run store"));
+}
+
+TEST(Store, BringsAnEarlierVersionUp) {
+  TempDir dir;
+  create(dir.path());
+  patch_sql(dir.path(), "DROP TABLE tool_steps; PRAGMA user_version = 2");
+  {
+    const auto store = Store::open(dir.path(), Store::Mode::kRead);
+    ASSERT_TRUE(store) << store.error().text();
+    const auto steps = (*store)->tool_steps();
+    ASSERT_TRUE(steps) << steps.error().text();
+    EXPECT_TRUE(steps->empty());
+  }
+  auto store = Store::open(dir.path(), Store::Mode::kWrite);
+  ASSERT_TRUE(store) << store.error().text();
+  const auto ids = (*store)->add({candidate(1)});
+  ASSERT_TRUE(ids);
+  const ToolStep step{ids->at(0), "scalar-loads", "vectorize", 1.5, 2.5, 1.25, "hash"};
+  ASSERT_TRUE((*store)->finish(ids->at(0), correct(10), Evidence(), Diagnosis(), 1, &step));
+  const auto steps = (*store)->tool_steps();
+  ASSERT_TRUE(steps) << steps.error().text();
+  ASSERT_EQ(steps->size(), 1u);
+  EXPECT_EQ(steps->at(0).tool, "scalar-loads");
+  EXPECT_EQ(steps->at(0).measured, 1.25);
+  EXPECT_EQ(steps->at(0).record, "hash");
 }
 
 TEST(Store, SaysThatItIsDamaged) {

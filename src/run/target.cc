@@ -60,6 +60,8 @@ Result<Target> make(const Task& task, const RunSettings& settings,
   evaluate.probes = settings.probes;
   evaluate.gpu = settings.gpu;
   evaluate.modules_ahead = settings.modules_ahead;
+  evaluate.standby = settings.standby;
+  evaluate.counters = settings.counters;
   evaluate.module = target.module.get();
   auto evaluator = cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)
                        : make_cuda_evaluator(task, *target.compiler, *target.machine, evaluate);
@@ -155,7 +157,7 @@ std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject
 }
 
 Evidence observe(const Task& task, TargetKind kind, const Target& target, const Subject& subject,
-                 const Evaluation& evaluation) {
+                 const Evaluation& evaluation, CounterSet counters) {
   const Correct* correct = evaluation.correct();
   if (correct == nullptr) return {};
   const std::vector<const Case*> cases = cases_for(task, kind);
@@ -169,8 +171,13 @@ Evidence observe(const Task& task, TargetKind kind, const Target& target, const 
     }
   }
   if (chosen == cases.size()) return {};
-  return target.collect(task, *cases[chosen], *target.machine, subject.binaries[chosen],
-                        evaluation);
+  const Binary& binary = subject.binaries[chosen];
+  CallFacts call;
+  if (auto known = target.evaluator->call_facts(subject, chosen)) call = std::move(*known);
+  if (counters != CounterSet::kOff) {
+    call.counters = target.evaluator->profile(subject, chosen, counters);
+  }
+  return target.collect(task, *cases[chosen], *target.machine, binary, evaluation, call);
 }
 
 }  // namespace kernelpro

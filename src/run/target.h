@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "compile/compiler.h"
+#include "core/counters.h"
 #include "core/evidence.h"
 #include "core/machine.h"
 #include "core/task.h"
@@ -25,8 +26,8 @@ struct Target {
   std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
   std::unique_ptr<Evaluator> evaluator;
   // As collect_evidence (profile/collect.h).
-  std::function<Evidence(const Task&, const Case&, const Machine&, const Binary&,
-                         const Evaluation&)>
+  std::function<Evidence(const Task&, const Case&, const Machine&, const Binary&, const Evaluation&,
+                         const CallFacts&)>
       collect;
 };
 
@@ -61,7 +62,8 @@ BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const C
 std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject);
 
 // Evidence about a correct evaluation, from the timed case that took longest; empty for others.
+// `counters`: of the GPU's counters, which are collected for it now.
 Evidence observe(const Task& task, TargetKind kind, const Target& target, const Subject& subject,
-                 const Evaluation& evaluation);
+                 const Evaluation& evaluation, CounterSet counters = CounterSet::kOff);
 
 }  // namespace kernelpro

@@ -40,6 +40,26 @@ KP_DRAW unsigned long long draw_word(unsigned long long key, unsigned long long 
   return mix64(key + 0x9e3779b97f4a7c15ull * (4 * i + lane + 1));
 }
 
+// The bits of a binary32 with others in the last 16 places: 0101... or 1010..., as the key has it,
+// over noise. Whoever rounds it to fewer digits, at whatever place, errs by a third of the last
+// digit in a direction that is the same for all elements, so that errors add up instead of
+// cancelling. Values that 10 digits hold (zeros, small integers) stay, and some others.
+KP_DRAW unsigned lean_bits(unsigned bits, unsigned long long key, unsigned long long i) {
+  const unsigned long long noise = mix64(key + i);
+  const unsigned exponent = (bits >> 23) & 255u;
+  if ((bits & 0x1fffu) == 0 || exponent == 0 || exponent == 255 || noise % 8 == 0) return bits;
+  const unsigned last = (key & 1u) != 0 ? 0x5550u : 0xaaa0u;
+  return (bits & ~0xffffu) | last | (static_cast<unsigned>(noise >> 32) & 15u);
+}
+
+// Number k of `samples` places spread over `count` elements, each somewhere in its part, so that no
+// period of the contents decides what is seen. REQUIRES: k < samples <= count.
+KP_DRAW unsigned long long sample_place(unsigned long long k, unsigned long long samples,
+                                        unsigned long long count) {
+  const unsigned long long part = count / samples;
+  return k * part + mix64(k) % part;
+}
+
 KP_DRAW unsigned float_bits(float value) { return __builtin_bit_cast(unsigned, value); }
 KP_DRAW float bits_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 

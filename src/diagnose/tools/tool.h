@@ -60,6 +60,8 @@ struct Tool {
   // Names no cause of its own: its finding comes after every specific one, whatever it promises.
   bool catch_all = false;
   Scope scope = Scope::kKernel;
+  // Metrics of which one at least must be there: other kinds of evidence for the same thing.
+  std::span<const char* const> one_of = {};
 };
 
 // "37 %"
@@ -86,5 +88,41 @@ std::optional<Finding> scalar_loads(const Facts& facts);
 std::optional<Finding> missing_tensor_cores(const Facts& facts);
 std::optional<Finding> small_grid(const Facts& facts);
 std::optional<Finding> launch_bound(const Facts& facts);
+std::optional<Finding> host_copies(const Facts& facts);
+std::optional<Finding> host_syncs(const Facts& facts);
+std::optional<Finding> allocations_in_path(const Facts& facts);
+std::optional<Finding> device_copies(const Facts& facts);
+std::optional<Finding> unfused_kernels(const Facts& facts);
+std::optional<Finding> serial_graph(const Facts& facts);
+// About memory.
+std::optional<Finding> uncoalesced_access(const Facts& facts);
+std::optional<Finding> re_read_excess(const Facts& facts);
+std::optional<Finding> excess_writes(const Facts& facts);
+std::optional<Finding> l2_locality(const Facts& facts);
+std::optional<Finding> bank_conflicts(const Facts& facts);
+std::optional<Finding> missing_shared_memory_tiling(const Facts& facts);
+std::optional<Finding> missing_register_tiling(const Facts& facts);
+std::optional<Finding> register_pressure(const Facts& facts);
+std::optional<Finding> atomics_contention(const Facts& facts);
+std::optional<Finding> synchronous_staging(const Facts& facts);
+std::optional<Finding> missing_tma(const Facts& facts);
+std::optional<Finding> low_memory_parallelism(const Facts& facts);
+// About arithmetic, latency and the launch.
+std::optional<Finding> occupancy_limiter(const Facts& facts);
+std::optional<Finding> load_imbalance(const Facts& facts);
+std::optional<Finding> dominant_stall(const Facts& facts);
+std::optional<Finding> excessive_barriers(const Facts& facts);
+std::optional<Finding> dependent_chain(const Facts& facts);
+std::optional<Finding> divergence(const Facts& facts);
+std::optional<Finding> scalar_half_math(const Facts& facts);
+std::optional<Finding> expensive_math(const Facts& facts);
+std::optional<Finding> accidental_fp64(const Facts& facts);
+std::optional<Finding> integer_division(const Facts& facts);
+std::optional<Finding> address_overhead(const Facts& facts);
+std::optional<Finding> unfused_multiply_add(const Facts& facts);
+std::optional<Finding> instruction_cache(const Facts& facts);
+std::optional<Finding> constant_cache(const Facts& facts);
+std::optional<Finding> block_shape(const Facts& facts);
+std::optional<Finding> shallow_pipeline(const Facts& facts);
 
 }  // namespace kernelpro

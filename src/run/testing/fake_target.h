@@ -103,7 +103,7 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
     target.compiler = std::make_unique<FakeCompiler>(settings.landscape);
     target.evaluator = std::make_unique<FakeEvaluator>(settings);
     target.collect = [](const Task& task, const Case& c, const Machine& machine, const Binary&,
-                        const Evaluation& evaluation) {
+                        const Evaluation& evaluation, const CallFacts&) {
       Evidence evidence;
       evidence.set("timing.median", score_us(evaluation), Level::kTiming, "timing");
       evidence.set("task.compulsory_bytes", compulsory_bytes(task, c), Level::kTiming, "task");

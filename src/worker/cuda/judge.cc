@@ -11,7 +11,7 @@
 //       memory
 //   draw {case, set, seed, specs}
 //   reference {case, set, cubin, plan, again} -> {"agrees"}
-//   seal {case, set} -> {"outputs":[summary,...]}
+//   seal {case, set, typical} -> {"outputs":[summary,...]}
 //   broken {case} -> {"sets":[SET,...]}
 //   poison {case, keys:[[SET,KEY],...], slack}
 //   verify {case, sets:[SET,...], intrusions, then_poison:[[SET,KEY],...]} ->
@@ -54,6 +54,7 @@ class Judge {
         {"window", &Judge::window},   {"fetch", &Judge::fetch},
         {"disturb", &Judge::disturb}, {"restore", &Judge::restore},
         {"vary", &Judge::vary},       {"tolerances", &Judge::tolerances},
+        {"lean", &Judge::lean},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
@@ -194,7 +195,8 @@ class Judge {
   }
 
   Result<Json> seal(const WorkerCommand& command) {
-    const Result<std::vector<ExpectedSummary>> summaries = case_->seal(set_of(command));
+    const Result<std::vector<ExpectedSummary>> summaries =
+        case_->seal(set_of(command), JsonReader(command.json).flag("typical"));
     if (!summaries) return tl::unexpected<Error>(summaries.error());
     Json all = Json::array();
     for (const ExpectedSummary& s : *summaries) {
@@ -300,12 +302,19 @@ class Judge {
   Result<Json> vary(const WorkerCommand& command) {
     return done(case_->vary(set_of(command), command.natural("seed")));
   }
+  Result<Json> lean(const WorkerCommand& command) {
+    return done(case_->lean(set_of(command), command.natural("key")));
+  }
   Result<Json> tolerances(const WorkerCommand& command) {
     std::vector<double> values;
     for (const Json& value : JsonReader(command.json).array("tolerances")) {
       values.push_back(value.is_number() ? value.get<double>() : 0);
     }
-    case_->set_tolerances(values);
+    std::vector<bool> typical;
+    for (const Json& value : JsonReader(command.json).array("typical")) {
+      typical.push_back(!value.is_boolean() || value.get<bool>());
+    }
+    case_->set_tolerances(values, typical);
     return Json::object();
   }
   Result<Json> restore(const WorkerCommand&) { return done(case_->restore()); }

@@ -178,6 +178,14 @@ extern "C" __global__ void summarize(const void* expected, int dtype, int wide, 
   }
 }
 
+// Magnitudes of some expected values (core/policy.h, scale_of).
+extern "C" __global__ void sample_sizes(const void* expected, int dtype, int wide, u64 samples,
+                                        u64 count, double* out) {
+  for (u64 k = first_index(); k < samples; k += stride()) {
+    out[k] = fabs(expected_value(expected, dtype, wide, kp::sample_place(k, samples, count)));
+  }
+}
+
 // Words that differ between two buffers: does a reference agree with itself?
 extern "C" __global__ void count_differences(const unsigned* a, const unsigned* b, u64 count,
                                              u64* out) {
@@ -199,7 +207,7 @@ struct RuleSpec {
   int wide;
   int allclose;
   double tolerance, absolute, relative;
-  double rms;
+  double scale;
 };
 
 struct Judged {
@@ -225,7 +233,7 @@ __device__ inline Judged judge_element(const void* out, const void* expected, co
   const double difference = fabs(got - e);
   if (difference == 0) return {true, 0.0, got};
   const double scale = rule.allclose ? rule.absolute + rule.relative * fabs(got)
-                                     : fmax(fmax(fabs(e), rule.rms), 1e-300);
+                                     : fmax(fmax(fabs(e), rule.scale), 1e-300);
   const double limit = rule.allclose ? scale : rule.tolerance * scale;
   // The verdict is exact; the error that is shown has a float's precision where one can hold it.
   const double error = scale > 1e-30 && scale < 1e30 && difference < 1e30
@@ -285,6 +293,10 @@ extern "C" __global__ void vary(void* data, int dtype, u64 key, u64 count) {
     if (dtype == 1) static_cast<unsigned short*>(data)[i] = kp::to_half(value);
     if (dtype == 2) static_cast<unsigned short*>(data)[i] = kp::to_bfloat16(value);
   }
+}
+
+extern "C" __global__ void lean(unsigned* data, u64 key, u64 count) {
+  for (u64 i = first_index(); i < count; i += stride()) data[i] = kp::lean_bits(data[i], key, i);
 }
 
 // Do these bytes of an input matter to the result? 0: floating values become large, the sign in
@@ -359,8 +371,17 @@ __device__ inline void scrub_local(u64 key, unsigned* sink) {
 }
 extern "C" __global__ void scrub_local_1k(u64 key, unsigned* sink) { scrub_local<256>(key, sink); }
 extern "C" __global__ void scrub_local_8k(u64 key, unsigned* sink) { scrub_local<2048>(key, sink); }
+extern "C" __global__ void scrub_local_16k(u64 key, unsigned* sink) {
+  scrub_local<4096>(key, sink);
+}
+extern "C" __global__ void scrub_local_32k(u64 key, unsigned* sink) {
+  scrub_local<8192>(key, sink);
+}
 extern "C" __global__ void scrub_local_64k(u64 key, unsigned* sink) {
   scrub_local<16384>(key, sink);
+}
+extern "C" __global__ void scrub_local_128k(u64 key, unsigned* sink) {
+  scrub_local<32768>(key, sink);
 }
 
 extern "C" __global__ void copy(const uint4* from, uint4* to, u64 count) {

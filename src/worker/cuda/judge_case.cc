@@ -108,6 +108,7 @@ Result<void> JudgeCase::make_sets(int sets, int sharing) {
       set.expected.back() = std::move(*buffer);
     }
     set.rms.assign(tensors_.size(), 0);
+    set.scale.assign(tensors_.size(), 0);
     set.seals.assign(tensors_.size(), 0);
     sets_.push_back(std::move(set));
   }

@@ -69,11 +69,14 @@ class JudgeCase {
   // twice over different poison: false when the results differ.
   Result<bool> run_reference(int set, const std::string& cubin, const LaunchPlan& plan, bool again);
   // After inputs and expected results have been written: seals the inputs, looks at the results.
-  Result<std::vector<ExpectedSummary>> seal(int set);
+  // `typical`: whether core/policy.h's scale holds for them, or their root mean square.
+  Result<std::vector<ExpectedSummary>> seal(int set, bool typical);
   // Other values for floating parameters that are not constant, near what they are.
   Result<void> vary(int set, std::uint64_t seed);
+  // Other last digits for fp32 inputs (core/device/draw.h, lean_bits).
+  Result<void> lean(int set, std::uint64_t key);
   // In place of what was said at `open`; by tensor.
-  void set_tolerances(const std::vector<double>& tolerances);
+  void set_tolerances(const std::vector<double>& tolerances, const std::vector<bool>& typical);
   // Sets whose inputs no longer are what was sealed.
   Result<std::vector<int>> broken_seals();
   // Covers outputs and workspace; with `slack`, also what lies around every tensor.
@@ -101,9 +104,10 @@ class JudgeCase {
   struct Set {
     std::vector<std::shared_ptr<Buffer>> slots;
     std::vector<std::shared_ptr<Buffer>> expected;  // by tensor; null for inputs
-    std::vector<double> rms;
-    std::vector<std::uint64_t> seals;  // by tensor, inputs
-    std::vector<kp::DrawSpec> specs;   // as drawn here; empty when somebody else drew
+    std::vector<double> rms, scale;                 // by tensor, outputs
+    bool typical = true;                            // false: errors are measured by `rms`
+    std::vector<std::uint64_t> seals;               // by tensor, inputs
+    std::vector<kp::DrawSpec> specs;                // as drawn here; empty when somebody else drew
     std::uint64_t seed = 0;
     struct Known {
       std::vector<std::uint64_t> seals;  // of outputs that were compared and found right
@@ -125,6 +129,7 @@ class JudgeCase {
   Result<void> seal_data(std::uint64_t at, std::uint64_t bytes, std::uint64_t result);
   Result<std::vector<std::uint64_t>> input_seals(const std::vector<int>& sets);
   Result<std::vector<std::uint64_t>> expected_seals(const Set& set);
+  Result<double> scale_of_expected(const Set& set, std::size_t tensor);
   Result<void> poison_buffer(Buffer* buffer, std::size_t slot, std::uint64_t key, bool slack);
   Result<void> compare_set(Set* set, const std::vector<std::uint64_t>& seals, SetFindings* found);
   Result<void> find_intrusions(const std::vector<int>& sets, std::vector<SetFindings>* all);
@@ -132,7 +137,7 @@ class JudgeCase {
   // The rule in the form of judge.cu's RuleSpec.
   struct RuleSpec {
     int dtype, floating, wide, allclose;
-    double tolerance, absolute, relative, rms;
+    double tolerance, absolute, relative, scale;
   };
   RuleSpec rule_spec(const Set& set, std::size_t tensor) const;
 

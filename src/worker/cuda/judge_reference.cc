@@ -102,9 +102,24 @@ Result<std::vector<std::uint64_t>> JudgeCase::input_seals(const std::vector<int>
   return results<std::uint64_t>(count * sets.size());
 }
 
-Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index) {
+// What small results are measured by.
+Result<double> JudgeCase::scale_of_expected(const Set& set, std::size_t tensor) {
+  const JudgeTensor& t = tensors_[tensor];
+  const auto count = static_cast<std::uint64_t>(t.elements);
+  const std::uint64_t samples =
+      std::min({count, static_cast<std::uint64_t>(kScaleSample), scratch_bytes_ / sizeof(double)});
+  if (samples == 0 || !is_floating(t.dtype)) return set.rms[tensor];
+  KP_CUDA_TRY(kernels_->run("sample_sizes", samples, expected_at(set, tensor),
+                            static_cast<int>(t.dtype), t.wide ? 1 : 0, samples, count, scratch_));
+  Result<std::vector<double>> sizes = results<double>(samples);
+  if (!sizes) return tl::unexpected<Error>(sizes.error());
+  return scale_of(set.rms[tensor], std::move(*sizes), t.dtype);
+}
+
+Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index, bool typical) {
   Set& set = set_at(index);
   set.known.clear();
+  set.typical = typical;
   Result<std::vector<std::uint64_t>> inputs = input_seals({index});
   if (!inputs) return tl::unexpected<Error>(inputs.error());
   set.seals = std::move(*inputs);
@@ -136,6 +151,12 @@ Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index) {
     set.rms[i] = s.rms;
     result.push_back(s);
   }
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (!tensors_[i].output) continue;
+    const Result<double> scale = scale_of_expected(set, i);
+    if (!scale) return tl::unexpected<Error>(scale.error());
+    set.scale[i] = *scale;
+  }
   return result;
 }
 
@@ -165,9 +186,24 @@ Result<void> JudgeCase::vary(int index, std::uint64_t seed) {
   return {};
 }
 
-void JudgeCase::set_tolerances(const std::vector<double>& tolerances) {
+Result<void> JudgeCase::lean(int index, std::uint64_t key) {
+  Set& set = set_at(index);
+  set.specs.clear();  // it no longer holds what they draw
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const JudgeTensor& t = tensors_[i];
+    if (t.role != Role::kInput || t.dtype != DType::kFp32) continue;
+    const auto count = static_cast<std::uint64_t>(t.elements);
+    KP_CUDA_TRY(kernels_->run("lean", count, data_at(set, i), key, count));
+  }
+  KP_CUDA_TRY(cu_->CtxSynchronize());
+  return {};
+}
+
+void JudgeCase::set_tolerances(const std::vector<double>& tolerances,
+                               const std::vector<bool>& typical) {
   for (std::size_t i = 0; i < std::min(tolerances.size(), tensors_.size()); ++i) {
     tensors_[i].rule.tolerance = tolerances[i];
+    if (i < typical.size()) tensors_[i].rule.typical = typical[i];
   }
   for (Set& set : sets_) set.known.clear();
 }

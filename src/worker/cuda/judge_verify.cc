@@ -33,7 +33,7 @@ JudgeCase::RuleSpec JudgeCase::rule_spec(const Set& set, std::size_t tensor) con
           t.rule.tolerance,
           t.rule.absolute,
           t.rule.relative,
-          set.rms[tensor]};
+          t.rule.typical && set.typical ? set.scale[tensor] : set.rms[tensor]};
 }
 
 Result<std::vector<SetFindings>> JudgeCase::verify(const std::vector<int>& sets, bool intrusions) {

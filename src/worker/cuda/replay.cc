@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role cuda-replay FILE: runs a launch plan once over memory of its own, for tools that watch a
-// whole process (compute-sanitizer). FILE is JSON: "cubin" (a path), "plan", "layout", "tensors"
-// (core/protocol.h), "seed". No channel: prints what is wrong and leaves with status 1, or 0.
+// whole process (compute-sanitizer, ncu). FILE is JSON: "cubin" (a path), "plan", "layout",
+// "tensors" (core/protocol.h), "seed". No channel: prints what is wrong and leaves with status 1,
+// or 0.
 #if KERNELPRO_HAVE_CUDA
 
 #include <cstdio>
@@ -77,8 +78,11 @@ Result<void> run_replay(const Replay& replay) {
   if (!graph) return tl::unexpected<Error>(graph.error());
   CUstream stream = nullptr;
   KP_CUDA_TRY(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  // For ncu --profile-from-start off: only the plan counts.
+  KP_CUDA_TRY(cu.ProfilerStart());
   KP_CUDA_TRY(graph->launch(stream));
   KP_CUDA_TRY(cu.StreamSynchronize(stream));
+  KP_CUDA_TRY(cu.ProfilerStop());
   KP_CUDA_TRY(cu.StreamDestroy(stream));
   return {};
 }

@@ -4,13 +4,15 @@
 #if KERNELPRO_HAVE_CUDA
 
 #include <algorithm>
+#include <deque>
 #include <map>
-#include <memory>
+#include <utility>
 
 #include "core/protocol.h"
+#include "profile/plan_facts.h"
+#include "worker/cuda/cases.h"
 #include "worker/cuda/graph.h"
 #include "worker/cuda/kernels.h"
-#include "worker/cuda/memory.h"
 #include "worker/cuda/message.h"
 #include "worker/roles.h"
 
@@ -20,13 +22,17 @@ namespace {
 
 constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
 constexpr std::uint64_t kPageBytes = 2ull << 20;       // of CUDA's virtual memory
-constexpr std::int64_t kMostSets = 64;
+constexpr std::size_t kPastGraphs = 3;
 
 class Worker {
  public:
   Worker(WorkerChannel* channel, const CudaDriver& cu, const CudaContext& context,
          TrustedKernels* kernels)
-      : channel_(channel), cu_(cu), context_(context), kernels_(kernels) {}
+      : channel_(channel),
+        cu_(cu),
+        context_(context),
+        kernels_(kernels),
+        cases_(cu, context.device()) {}
 
   Result<void> start() {
     const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
@@ -63,100 +69,34 @@ class Worker {
   }
 
  private:
-  using Memory = std::shared_ptr<PhysicalMemory>;
   struct Subject {
     std::string cubin;
     LaunchPlan plan;
     ReplayGraph graph;
-  };
-  struct OpenCase {
-    AddressLayout layout;
-    std::vector<std::vector<Memory>> sets;  // by set, by slot
-    std::map<std::string, Subject> subjects;
+    std::deque<ReplayGraph> past;  // graphs of earlier loads, the last few
+    int scrub_kib = 0;             // of each thread's local memory that is overwritten
   };
 
   Result<Json> hello(WorkerCommand&) { return Json::object(); }
 
   Result<Json> open(WorkerCommand& command) {
-    cases_.clear();
-    range_ = AddressRange();
-    bound_.clear();
-    bound_case_ = nullptr;
-    std::uint64_t base = 0, bytes = 0;
-    for (const Json& item : JsonReader(command.json).array("cases")) {
-      const JsonReader r(item);
-      const auto layout = layout_from_json(dump_json(r.object("layout")));
-      if (!layout || (base != 0 && layout->base != base)) {
-        return fail(ErrorKind::kInternal, "the layout cannot be read", "");
-      }
-      base = layout->base;
-      bytes = std::max(bytes, layout->reserve_bytes);
-      OpenCase& opened = cases_[r.text("case")];
-      opened.layout = *layout;
-      opened.sets.resize(
-          static_cast<std::size_t>(std::clamp<std::int64_t>(r.integer("sets"), 1, kMostSets)));
-      for (auto& set : opened.sets) set.resize(layout->slots.size());
-    }
-    if (cases_.empty()) return fail(ErrorKind::kInternal, "no case is named", "");
-    Result<AddressRange> range = AddressRange::reserve(cu_, base, bytes);
-    if (!range) return tl::unexpected<Error>(range.error());
-    range_ = std::move(*range);
-    return Json::object();
+    subjects_.clear();
+    return cases_.open(command);
   }
 
-  Result<OpenCase*> case_of(const WorkerCommand& command) {
-    const auto it = cases_.find(command.text("case"));
-    if (it == cases_.end()) return fail(ErrorKind::kInternal, "no such case", "");
-    return &it->second;
-  }
+  Result<Json> memory(WorkerCommand& command) { return cases_.memory(command); }
 
-  Result<Json> memory(WorkerCommand& command) {
-    const Result<OpenCase*> c = case_of(command);
-    if (!c) return tl::unexpected<Error>(c.error());
-    const auto set = static_cast<std::size_t>(command.natural("set"));
-    const Json& slots = JsonReader(command.json).array("slots");
-    if (set >= (*c)->sets.size() || command.fds.size() != slots.size()) {
-      return fail(ErrorKind::kInternal, "descriptors and slots differ in number", "");
-    }
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      const auto slot = slots[i].is_number_unsigned() ? slots[i].get<std::size_t>() : SIZE_MAX;
-      if (slot >= (*c)->layout.slots.size()) return fail(ErrorKind::kInternal, "no such slot", "");
-      Result<PhysicalMemory> memory =
-          PhysicalMemory::import(cu_, command.fds[i].get(), (*c)->layout.slots[slot].mapping_bytes);
-      if (!memory) return tl::unexpected<Error>(memory.error());
-      (*c)->sets[set][slot] = std::make_shared<PhysicalMemory>(std::move(*memory));
-    }
-    return Json::object();
-  }
-
-  // Puts a set's memory behind the case's addresses; only what differs is mapped anew.
-  Result<void> bind(const OpenCase& c, std::int64_t set) {
-    if (set < 0 || set >= static_cast<std::int64_t>(c.sets.size())) {
-      return fail(ErrorKind::kInternal, "no such set", "");
-    }
-    if (bound_case_ != &c) {
-      range_.unmap_all();
-      bound_.assign(c.layout.slots.size(), nullptr);
-      bound_case_ = &c;
-    }
-    for (std::size_t i = 0; i < c.layout.slots.size(); ++i) {
-      const Memory& own = c.sets[static_cast<std::size_t>(set)][i];
-      const Memory& memory = own ? own : c.sets[0][i];
-      if (!memory) return fail(ErrorKind::kInternal, "a slot has no memory", "");
-      if (bound_[i] == memory.get()) continue;
-      const AddressLayout::Slot& slot = c.layout.slots[i];
-      if (bound_[i] != nullptr) range_.unmap(slot.mapping);
-      bound_[i] = nullptr;
-      KP_TRY(range_.map(context_.device(), slot.mapping, slot.mapping_bytes, memory->handle()));
-      bound_[i] = memory.get();
-    }
-    return {};
-  }
-
-  // A fresh module has fresh globals.
+  // A fresh module has fresh globals. It also lies elsewhere than the last few: where code and
+  // parameters lie is worth a percent of a short call, and no place shall speak for all.
   Result<void> reload(const OpenCase& c, Subject* subject) {
+    subject->past.push_back(std::move(subject->graph));
     subject->graph = ReplayGraph();
+    while (subject->past.size() > kPastGraphs) subject->past.pop_front();
     Result<ReplayGraph> graph = ReplayGraph::build(cu_, subject->cubin, subject->plan, c.layout);
+    if (!graph) {  // large globals may not fit more than once
+      subject->past.clear();
+      graph = ReplayGraph::build(cu_, subject->cubin, subject->plan, c.layout);
+    }
     if (!graph) return tl::unexpected<Error>(graph.error());
     subject->graph = std::move(*graph);
     KP_CUDA_TRY(subject->graph.upload(stream_));
@@ -164,11 +104,11 @@ class Worker {
   }
 
   Result<Json> load(WorkerCommand& command) {
-    const Result<OpenCase*> c = case_of(command);
+    const Result<const OpenCase*> c = cases_.of(command);
     if (!c) return tl::unexpected<Error>(c.error());
     // The driver wants memory behind the addresses of copies and memsets when it builds a graph.
-    if (bound_case_ != *c) KP_TRY(bind(**c, 0));
-    Subject& subject = (*c)->subjects[command.text("subject")];
+    if (!cases_.bound(**c)) KP_TRY(cases_.bind(**c, 0));
+    Subject& subject = subjects_[{(*c)->name, command.text("subject")}];
     Result<std::string> cubin = read_file(command.text("cubin"));
     if (!cubin) return tl::unexpected<Error>(cubin.error());
     const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
@@ -176,11 +116,19 @@ class Worker {
     subject.cubin = std::move(*cubin);
     subject.plan = *plan;
     KP_TRY(reload(**c, &subject));
-    return launch_facts(subject);
+    Json answer = launch_facts(**c, subject);
+    subject.scrub_kib = scrub_frame(subject.graph.local_bytes());
+    if (subject.scrub_kib == 0 && subject.graph.local_bytes() > 0) {
+      answer["notes"] =
+          Json::array({"its local memory, " + std::to_string(subject.graph.local_bytes()) +
+                       " bytes for each thread, is too large to be overwritten "
+                       "between calls"});
+    }
+    return answer;
   }
 
-  // Of the launch with the most threads: what evidence says about the grid.
-  Json launch_facts(const Subject& subject) const {
+  // What evidence says about the plan, and about the grid of the launch with the most threads.
+  Json launch_facts(const OpenCase& c, const Subject& subject) const {
     const PlanNode* largest = nullptr;
     double most = 0;
     for (const PlanNode& n : subject.plan.nodes) {
@@ -190,7 +138,7 @@ class Worker {
       largest = &n;
       most = threads;
     }
-    Json facts = {{"plan.kernels", subject.plan.kernel_count()}};
+    Json facts = plan_facts(subject.plan, {c.layout, c.inputs}).call;
     if (largest == nullptr) return Json{{"facts", facts}};
     const double grid = 1.0 * largest->grid[0] * largest->grid[1] * largest->grid[2];
     facts["launch__grid_size"] = grid;
@@ -200,9 +148,9 @@ class Worker {
     return Json{{"facts", facts}};
   }
 
-  static Result<Subject*> find(OpenCase* c, const std::string& name) {
-    const auto it = c->subjects.find(name);
-    if (it == c->subjects.end()) return fail(ErrorKind::kInternal, "no subject " + name, "");
+  Result<Subject*> find(const OpenCase* c, const std::string& name) {
+    const auto it = subjects_.find({c->name, name});
+    if (it == subjects_.end()) return fail(ErrorKind::kInternal, "no subject " + name, "");
     return &it->second;
   }
 
@@ -212,24 +160,38 @@ class Worker {
     const CUdeviceptr sink = flush_ + flush_bytes_;
     KP_CUDA_TRY(kernels_->run_on(stream_, "scrub_shared", multiprocessors, 1024u, shared_bytes_,
                                  key, shared_bytes_ / 4, sink));
-    const int local = subject.graph.local_bytes();
-    if (local == 0) return {};
-    const char* kernel = local <= 1024   ? "scrub_local_1k"
-                         : local <= 8192 ? "scrub_local_8k"
-                                         : "scrub_local_64k";
-    KP_CUDA_TRY(kernels_->run_on(stream_, kernel, multiprocessors * (resident_threads_ / 256), 256u,
-                                 0u, key, sink));
+    if (subject.scrub_kib == 0) return {};
+    const std::string kernel = "scrub_local_" + std::to_string(subject.scrub_kib) + "k";
+    KP_CUDA_TRY(kernels_->run_on(stream_, kernel.c_str(),
+                                 multiprocessors * (resident_threads_ / 256), 256u, 0u, key, sink));
     return {};
   }
 
+  // The least of our kernels' frames that covers so many bytes; 0 when none does, or when there is
+  // no memory for it: the driver keeps so much for every thread that the GPU can hold.
+  int scrub_frame(int local_bytes) {
+    const auto threads = static_cast<std::uint64_t>(resident_threads_) *
+                         static_cast<std::uint64_t>(kernels_->multiprocessors());
+    for (const int kib : {1, 8, 16, 32, 64, 128}) {
+      if (local_bytes == 0 || local_bytes > kib * 1024) continue;
+      std::size_t free_bytes = 0, total = 0;
+      static_cast<void>(cu_.MemGetInfo(&free_bytes, &total));
+      const std::uint64_t wanted = threads * static_cast<std::uint64_t>(kib) * 1024;
+      if (kib > largest_frame_kib_ && wanted > free_bytes / 2) return 0;
+      largest_frame_kib_ = std::max(largest_frame_kib_, kib);
+      return kib;
+    }
+    return 0;
+  }
+
   Result<Json> run(WorkerCommand& command) {
-    const Result<OpenCase*> c = case_of(command);
+    const Result<const OpenCase*> c = cases_.of(command);
     if (!c) return tl::unexpected<Error>(c.error());
     const Result<Subject*> subject = find(*c, command.text("subject"));
     if (!subject) return tl::unexpected<Error>(subject.error());
     for (const Json& item : JsonReader(command.json).array("steps")) {
       const JsonReader step(item);
-      KP_TRY(bind(**c, step.integer("set", -1)));
+      KP_TRY(cases_.bind(**c, step.integer("set", -1)));
       KP_TRY(reload(**c, *subject));
       KP_TRY(scrub(**subject, step.natural("key")));
       KP_CUDA_TRY((*subject)->graph.launch(stream_));
@@ -269,7 +231,7 @@ class Worker {
   }
 
   Result<Json> time(WorkerCommand& command) {
-    const Result<OpenCase*> c = case_of(command);
+    const Result<const OpenCase*> c = cases_.of(command);
     if (!c) return tl::unexpected<Error>(c.error());
     const JsonReader r(command.json);
     const std::uint64_t key = command.natural("key");
@@ -288,7 +250,7 @@ class Worker {
       const JsonReader step(item);
       const Result<Subject*> subject = find(*c, step.text("subject"));
       if (!subject) return tl::unexpected<Error>(subject.error());
-      KP_TRY(bind(**c, step.integer("set", -1)));
+      KP_TRY(cases_.bind(**c, step.integer("set", -1)));
       if (step.flag("timed")) {
         const Result<double> us = timed(**c, **subject);
         if (!us) return tl::unexpected<Error>(us.error());
@@ -312,10 +274,9 @@ class Worker {
   std::uint64_t flush_bytes_ = 0;
   unsigned shared_bytes_ = 0;
   unsigned resident_threads_ = 0;
-  std::map<std::string, OpenCase> cases_;  // its memory goes after the range that maps it
-  AddressRange range_;
-  const OpenCase* bound_case_ = nullptr;
-  std::vector<const PhysicalMemory*> bound_;  // by slot, what is mapped
+  int largest_frame_kib_ = 0;  // for which there is memory already
+  OpenCases cases_;
+  std::map<std::pair<std::string, std::string>, Subject> subjects_;  // by case and name
 };
 
 }  // namespace

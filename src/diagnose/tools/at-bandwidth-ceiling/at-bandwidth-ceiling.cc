@@ -1,14 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/text.h"
-#include "diagnose/tools/tool.h"
+#include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
+
+namespace {
+
+constexpr double kAtCeiling = 0.9;  // of the measured copy bandwidth, compulsory bytes only
+// Device memory is at its limit, and moves hardly more than it must.
+constexpr double kSaturated = 0.97;
+constexpr double kNoExcess = 1.1;
+constexpr double kNearCeiling = 0.8;
+constexpr double kLarge = 200e6;  // no cache holds much of it
+
+// Of the call's only kernel: device memory can do no more, and all of it is needed.
+bool saturated_with_need(const Facts& facts) {
+  const auto moved = dram(facts);
+  const auto least = compulsory(facts);
+  return moved && least && facts.model().demand(Resource::kDram) >= kSaturated &&
+         moved->bytes() <= kNoExcess * least->bytes;
+}
+
+// The call does not touch all that counts as compulsory (rows picked from a large table), so that
+// theory's time is none of its.
+bool leaves_bytes_alone(const Facts& facts) {
+  const auto moved = dram(facts);
+  const auto least = compulsory(facts);
+  return moved && least && least->bytes >= kLarge && moved->bytes() < 0.6 * least->bytes;
+}
+
+}  // namespace
 
 std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (roof.time_us <= 0) return std::nullopt;
   const double fraction = roof.memory_floor_us / roof.time_us;
-  if (fraction < 0.9) return std::nullopt;
+  const bool saturated = fraction >= kNearCeiling && saturated_with_need(facts);
+  if ((fraction < kAtCeiling && !saturated) || leaves_bytes_alone(facts)) return std::nullopt;
 
   Finding finding;
   finding.stop = true;
@@ -20,6 +50,12 @@ std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
                   (fraction >= 1 ? "at the ceiling (" + percent(fraction) + ")."
                                  : percent(fraction) + " of that ceiling.");
   if (fraction > kCopySlack) finding.cause += " Part of the data comes from a cache.";
+  if (fraction < kAtCeiling) {
+    finding.cause += " Device memory is " +
+                     percent(facts.model().busy(Resource::kDram).value_or(0)) +
+                     " busy, with little more than the compulsory bytes.";
+    finding.metrics.emplace_back("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed");
+  }
   finding.prescriptions = {
       {"algorithm",
        "Stop tuning this kernel: only moving fewer bytes can help, for instance a narrower type or "

@@ -11,13 +11,14 @@ namespace {
 constexpr double kDrainUs = 1.5;
 // Of a kernel's share of the call; some of it is work.
 constexpr double kMostOfAKernel = 0.95;
-}  // namespace
+// Of a traced program's time: less is no bottleneck.
+constexpr double kLeastShare = 0.15;
+// Longer kernels hide the launch of the next one: then the host is slow, not the launches many.
+constexpr double kLongKernelUs = 50;
 
-std::optional<Finding> launch_bound(const Facts& facts) {
-  const double kernels = facts("plan.kernels");
-  const double time_us = facts("timing.median");
+// Inside one graph the host does not matter: only fewer kernels help.
+std::optional<Finding> of_plan(double kernels, double time_us) {
   if (kernels < 3 || time_us / kernels >= kShortKernelUs) return std::nullopt;
-
   Finding finding;
   finding.severity = Severity::kWarning;
   finding.metrics = {"plan.kernels", "timing.median"};
@@ -36,6 +37,73 @@ std::optional<Finding> launch_bound(const Facts& facts) {
   finding.likely_speedup = time_us / (time_us - (kernels - 1) * between_us);
   finding.upper_speedup = kernels;
   return finding;
+}
+
+std::vector<Prescription> host_advice(bool graphs) {
+  std::vector<Prescription> advice;
+  if (!graphs) {
+    advice.push_back({"graph",
+                      "Capture the repeated launches once as a CUDA graph and replay it (PyTorch: "
+                      "torch.cuda.CUDAGraph, or torch.compile with mode=\"reduce-overhead\").",
+                      "shapes change from call to call, or the host must look at results between"});
+  }
+  advice.push_back(
+      {"fusion",
+       "Fuse small neighbouring kernels into one (by hand, or torch.compile), and batch equal "
+       "small launches over many tensors into one.",
+       "a grid-wide dependency separates them; then overlap them by programmatic dependent "
+       "launch"});
+  advice.push_back(
+      {"host",
+       "Take work off the launching thread: attributes, allocations and Python between "
+       "launches; run ahead of the GPU.",
+       ""});
+  return advice;
+}
+
+std::optional<Finding> of_trace(const Facts& facts, double span) {
+  const double launch_us = facts.maybe("trace.gaps_launch").value_or(0);
+  const double queue_us = facts.maybe("trace.gaps_queue").value_or(0);
+  const double unknown_us = facts.maybe("trace.gaps_unknown").value_or(0);
+  const double kernels = facts.maybe("trace.kernels").value_or(0);
+  const double median_us = facts.maybe("trace.kernel_median").value_or(0);
+  const double launches = kernels * std::max(1.0, facts.maybe("trace.periods").value_or(1));
+  const double lost_us = launch_us + queue_us + unknown_us;
+  if (launches < 3 || median_us >= kLongKernelUs || lost_us < kLeastShare * span) {
+    return std::nullopt;
+  }
+  const bool graphs = facts.maybe("trace.kernels_graph").value_or(0) >= 0.5 * kernels;
+  Finding finding;
+  finding.severity = lost_us >= 0.5 * span ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"trace.kernels", "trace.kernel_median", "trace.span", "trace.gaps_launch",
+                     "trace.gaps_queue"};
+  finding.cause = "The GPU stands idle for " + percent(lost_us / span) + " of " + human_us(span) +
+                  " between " + number(kernels) + " kernels of " + human_us(median_us) +
+                  " (median): ";
+  finding.cause += launch_us >= queue_us
+                       ? "the host does not launch them fast enough."
+                       : "each start after another kernel costs one to two microseconds.";
+  finding.prescriptions = host_advice(graphs);
+  // A graph leaves the start of each kernel; one fused kernel leaves nothing.
+  const double starts_us = std::min(launch_us, kDrainUs * std::max(0.0, kernels - 1));
+  finding.likely_speedup = span / (span - launch_us - unknown_us + starts_us);
+  if (graphs || queue_us > launch_us) finding.likely_speedup = span / (span - 0.7 * lost_us);
+  finding.likely_speedup = std::max(1.0, finding.likely_speedup);
+  // Fused kernels also do less: they need not read what they have.
+  const double gaps_us = std::max(lost_us, facts.maybe("trace.gaps").value_or(lost_us));
+  finding.upper_speedup =
+      std::min(1 / std::max(0.02, 1 - gaps_us / span) * std::clamp(kernels, 1.0, 3.0), 50.0);
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> launch_bound(const Facts& facts) {
+  const auto kernels = facts.maybe("plan.kernels");
+  const auto time_us = facts.maybe("timing.median");
+  if (kernels && time_us && *kernels > 0) return of_plan(*kernels, *time_us);
+  const auto span = facts.maybe("trace.span");
+  return span && *span > 0 ? of_trace(facts, *span) : std::nullopt;
 }
 
 }  // namespace kernelpro

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "diagnose/tools/tool.h"
+#include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
 
@@ -12,69 +12,130 @@ namespace {
 // 32-lane access per cycle to its L1 cache (128 B), and about a quarter of that to the L2 cache.
 constexpr double kL1Slots = 4;
 constexpr double kL2Slots = 16;
+constexpr double kLeastPart = 0.05;  // of the sectors that L1 looks up
+constexpr double kLeastGain = 1.05;
 
-// Bottleneck model of one pass of the hot loop, with and without its local accesses.
-void estimate(const Facts& facts, double local, Finding* finding) {
-  const double kept = std::max(facts("sass.hot.instructions") - local, 1.0);
-  double others = 0;  // the rest of the load/store path's work, the same before and after
+struct Local {
+  double hot = 0;           // local accesses in the hot loops
+  double instructions = 1;  // of the hot loops
+  double others = 0;        // other accesses there
+  double part() const { return hot > 0 ? hot / (hot + others) : 0; }
+};
+
+Local local_of(const Facts& facts) {
+  Local local;
+  local.hot = facts.maybe("sass.hot.local_loads").value_or(0) +
+              facts.maybe("sass.hot.local_stores").value_or(0);
+  local.instructions = std::max(1.0, facts.maybe("sass.hot.instructions").value_or(1));
   for (const char* name : {"sass.hot.global_loads", "sass.hot.global_stores",
                            "sass.hot.shared_loads", "sass.hot.shared_stores"}) {
-    others += facts.maybe(name).value_or(0);
+    local.others += facts.maybe(name).value_or(0);
   }
+  return local;
+}
+
+// Bottleneck model of one pass of the hot loop, with and without its local accesses.
+void estimate_from_code(const Facts& facts, const Local& local, Finding* finding) {
+  const double kept = std::max(local.instructions - local.hot, 1.0);
   // At best all local accesses hit L1 and overlap with the arithmetic.
-  const double after = std::max(kept, kL1Slots * others);
-  const double low = std::max(kept + local, kL1Slots * (others + local)) / after;
+  const double after = std::max(kept, kL1Slots * local.others);
+  const double low = std::max(kept + local.hot, kL1Slots * (local.others + local.hot)) / after;
   // At worst they go to L2 and everything waits for them.
-  const double serial = kept + kL1Slots * others;
-  const double high = (serial + kL2Slots * local) / serial;
+  const double serial = kept + kL1Slots * local.others;
+  const double high = (serial + kL2Slots * local.hot) / serial;
   const Roofline& roof = facts.roofline();
   finding->upper_speedup = std::max(low, high);
   finding->likely_speedup = middle(
       low, roof.known() ? std::min(finding->upper_speedup, roof.most()) : finding->upper_speedup);
 }
 
+// `part`: of the sectors that L1 looks up.
+void estimate_from_counters(const Facts& facts, const Local& local, double part, Finding* finding) {
+  Effect effect;
+  effect.scale(Resource::kL1, 1 - (1 - shared_part(facts)) * part);
+  effect.scale(Resource::kL2, 1 - 0.9 * part);
+  effect.scale(Resource::kLsu, 1 - std::max(local.part(), part * 0.5));
+  effect.scale(Resource::kIssue, 1 - std::min(0.6, local.hot / local.instructions));
+  const auto moved = dram(facts);
+  if (moved && moved->bytes() > 0) {
+    double after = moved->bytes() * (1 - 0.9 * part);
+    if (const auto least = compulsory(facts)) {
+      after = std::clamp(std::min(after, least->bytes), 0.0, moved->bytes());
+    }
+    effect.scale(Resource::kDram, after / moved->bytes());
+  }
+  effect.waiting = 1 - memory_wait(facts, 0.6) * std::max(part, local.part());
+  set_gain(facts, effect, finding);
+}
+
+void describe_spill(const Facts& facts, double spills, const std::string& run, Finding* finding) {
+  const auto registers = facts.maybe("launch__registers_per_thread");
+  finding->cause = number(spills) + " B of registers are spilled per thread" +
+                   (registers ? " at " + number(*registers) + " registers" : std::string()) + "; " +
+                   run;
+  finding->prescriptions = {
+      {"registers",
+       "Let a thread have more registers: fewer minimum blocks in `__launch_bounds__`, no "
+       "`--maxrregcount`.",
+       "the kernel is already at 255 registers"},
+      {"tile-size", "Compute a smaller tile per thread, so that fewer values live at once.",
+       "the tile is what feeds the matrix units; then split it among more warps"},
+      {"unroll", "Unroll less (`#pragma unroll 4`), or recompute values instead of keeping them.",
+       ""}};
+}
+
+void describe_array(double stack, const std::string& run, Finding* finding) {
+  finding->cause = (stack > 0 ? "A local array of " + number(stack) + " B" : "A local array") +
+                   std::string(
+                       " is indexed at run time, so it lives in local memory (nothing "
+                       "spills); ") +
+                   run;
+  finding->prescriptions = {
+      {"unroll",
+       "Make its indices compile-time constants: unroll the loops over it fully, or select with "
+       "a `switch`.",
+       "the trip count is not known at compile time"},
+      {"shared-memory", "Put a table that is really indexed at run time into shared memory.",
+       "shared memory would limit the resident blocks"}};
+}
+
 }  // namespace
 
 std::optional<Finding> register_spill(const Facts& facts) {
-  const double spills = facts("ptxas.spill_store_bytes") + facts("ptxas.spill_load_bytes");
-  const double stack = facts("ptxas.stack_bytes");
-  const double local = facts("sass.hot.local_loads") + facts("sass.hot.local_stores");
-  // Spills outside the hot loop (prologue, slow path) cost nothing that matters.
-  if (local <= 0 || (spills <= 0 && stack <= 0)) return std::nullopt;
+  const double stores = facts.maybe("ptxas.spill_store_bytes").value_or(0);
+  const double spills = stores + facts.maybe("ptxas.spill_load_bytes").value_or(0);
+  const double stack = facts.maybe("ptxas.stack_bytes").value_or(0);
+  const Local local = local_of(facts);
+  const auto part = local_part(facts);
+  if (part) {
+    // Counted: spills outside the hot loop (prologue, slow path) cost nothing that matters.
+    if (*part < kLeastPart) return std::nullopt;
+  } else if (local.hot <= 0 || (spills <= 0 && stack <= 0)) {
+    return std::nullopt;
+  }
 
   Finding finding;
   finding.severity = Severity::kCritical;
   finding.metrics = {"ptxas.spill_store_bytes", "ptxas.spill_load_bytes", "ptxas.stack_bytes",
                      "sass.hot.local_loads", "sass.hot.local_stores"};
-  const std::string run = number(local) + " of the hot loop's " +
-                          number(facts("sass.hot.instructions")) + " instructions are LDL or STL.";
-  if (spills > 0) {
-    const auto registers = facts.maybe("launch__registers_per_thread");
-    finding.cause = number(spills) + " B of registers are spilled per thread" +
-                    (registers ? " at " + number(*registers) + " registers" : std::string()) +
-                    "; " + run;
-    finding.prescriptions = {
-        {"registers",
-         "Let a thread have more registers: fewer minimum blocks in `__launch_bounds__`, no "
-         "`--maxrregcount`.",
-         "the kernel is already at 255 registers"},
-        {"tile-size", "Compute a smaller tile per thread, so that fewer values live at once.",
-         "the tile is what feeds the matrix units; then split it among more warps"},
-        {"unroll", "Unroll less (`#pragma unroll 4`), or recompute values instead of keeping them.",
-         ""}};
+  std::string run = number(local.hot) + " of the hot loop's " + number(local.instructions) +
+                    " instructions are LDL or STL.";
+  if (part) {
+    run = percent(*part) + " of the sectors that L1 looks up are local memory's.";
+    finding.metrics.emplace_back("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum");
+    finding.metrics.emplace_back("l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum");
+    estimate_from_counters(facts, local, *part, &finding);
+    if (finding.likely_speedup < kLeastGain) return std::nullopt;
   } else {
-    finding.cause = "A local array of " + number(stack) +
-                    " B is indexed at run time, so it lives in local memory (nothing spills); " +
-                    run;
-    finding.prescriptions = {
-        {"unroll",
-         "Make its indices compile-time constants: unroll the loops over it fully, or select with "
-         "a `switch`.",
-         "the trip count is not known at compile time"},
-        {"shared-memory", "Put a table that is really indexed at run time into shared memory.",
-         "shared memory would limit the resident blocks"}};
+    estimate_from_code(facts, local, &finding);
   }
-  estimate(facts, local, &finding);
+  // Every spilled register is stored at least once; a larger frame holds an array.
+  if (spills > 0 && stack <= 2 * std::max(stores, 1.0)) {
+    describe_spill(facts, spills, run, &finding);
+  } else {
+    describe_array(stack, run, &finding);
+  }
+  finding.where = line_of(facts, {"sass.hot.local_loads", "sass.hot.local_stores"});
   return finding;
 }
 

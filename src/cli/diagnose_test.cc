@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kernelpro diagnose` and `kernelpro tools` through the real binary, on files and without a GPU.
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "cli/parse.h"
+#include "core/json.h"
+#include "run/tool_record.h"
+
+namespace kernelpro {
+namespace {
+
+// A memory-bound kernel at a third of the bandwidth, all loads 32-bit, as ncu exports it.
+const std::string kCsv =
+    R"csv("ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","device__attribute_display_name","device__attribute_multiprocessor_count","dram__bytes_read.sum","dram__bytes_write.sum","gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed","gpu__time_duration.sum","launch__registers_per_thread"
+"","","","","","","","","","","","","","byte","byte","%","ns","register/thread"
+"0","1","app","h","void scale<float>(float *, int)","1","7","(256, 1, 1)","(4096, 1, 1)","0","9.0","NVIDIA H100 80GB HBM3","132","1073741824","1073741824","33.1","2000000","16"
+)csv";
+
+struct DiagnoseTest : ::testing::Test {
+  TempDir dir;
+  std::string csv = join(dir.path(), "report.csv");
+  void SetUp() override { ASSERT_TRUE(write_file(csv, kCsv)); }
+
+  Exit kernelpro(std::vector<std::string> arguments) {
+    Command command;
+    command.argv = {join(executable_dir(), "kernelpro")};
+    command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+    command.env = {"KERNELPRO_STATE=" + dir.path(), "KERNELPRO_CACHE=" + dir.path()};
+    command.limits.wall_seconds = 60;
+    command.limits.output_kept = 4 << 20;
+    const auto exit = run(command);
+    EXPECT_TRUE(exit.has_value());
+    return exit ? *exit : Exit();
+  }
+};
+
+TEST_F(DiagnoseTest, ImportedCountersWithTheoryByHand) {
+  const Exit exit = kernelpro(
+      {"diagnose", csv, "--bytes", "2147483648", "--flops", "268435456", "--dtype", "fp32"});
+  EXPECT_TRUE(exit.ok()) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "hardware counters of Nsight Compute")) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "nominal peaks of NVIDIA H100 80GB HBM3")) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "In theory memory bounds")) << exit.output;
+  EXPECT_FALSE(contains(exit.output, "\x1b[")) << "colour in a pipe";
+}
+
+TEST_F(DiagnoseTest, SavedEvidenceGivesTheSameDiagnosis) {
+  const std::string saved = join(dir.path(), "evidence.json");
+  const Exit first =
+      kernelpro({"diagnose", csv, "--bytes", "2147483648", "--json", "--evidence", saved});
+  ASSERT_TRUE(first.ok()) << first.output;
+  const Exit again = kernelpro({"diagnose", saved, "--json"});
+  ASSERT_TRUE(again.ok()) << again.output;
+  const auto a = parse_json(first.output);
+  const auto b = parse_json(again.output);
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ((*a)["diagnosis"].dump(), (*b)["diagnosis"].dump());
+  // What it printed itself can be read back, too.
+  ASSERT_TRUE(write_file(saved, first.output));
+  const Exit third = kernelpro({"diagnose", saved, "--for-model"});
+  EXPECT_TRUE(third.ok()) << third.output;
+  EXPECT_EQ(third.output.rfind("## Diagnosis", 0), 0u) << third.output;
+}
+
+TEST_F(DiagnoseTest, AllShowsToolsNumbersAndWhatIsMissing) {
+  const Exit exit = kernelpro({"diagnose", csv, "--all"});
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "could not look")) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "dram__bytes_read.sum")) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "not seen")) << exit.output;
+  for (const std::string& line : lines(exit.output)) EXPECT_LE(line.size(), 130u) << line;
+}
+
+TEST_F(DiagnoseTest, BadInput) {
+  ASSERT_TRUE(write_file(join(dir.path(), "empty.csv"), ""));
+  ASSERT_TRUE(write_file(join(dir.path(), "text.csv"), "hello, world\n1,2\n"));
+  ASSERT_TRUE(write_file(join(dir.path(), "cut.json"), "{\"items\": {"));
+  ASSERT_TRUE(write_file(join(dir.path(), "k.cu"), "__global__ void k() {}\n"));
+  const std::vector<std::vector<std::string>> faults = {
+      {"diagnose"},
+      {"diagnose", join(dir.path(), "absent.csv")},
+      {"diagnose", join(dir.path(), "empty.csv")},
+      {"diagnose", join(dir.path(), "text.csv")},
+      {"diagnose", join(dir.path(), "cut.json")},
+      {"diagnose", join(dir.path(), "k.cu")},
+      {"diagnose", csv, "--kernel", "nothing-of-that-name"},
+      {"diagnose", csv, "--calls", "0"},
+      {"diagnose", csv, "--", "true"},
+      {"diagnose", csv, "--record", join(dir.path(), "absent.json")},
+  };
+  for (const auto& arguments : faults) {
+    const Exit exit = kernelpro(arguments);
+    EXPECT_EQ(exit.code, 2) << join_text(arguments, " ") << "\n" << exit.output;
+    EXPECT_TRUE(contains(exit.output, "next:")) << exit.output;
+  }
+}
+
+TEST_F(DiagnoseTest, AnUnknownGpuIsSaid) {
+  const std::string other = join(dir.path(), "other.csv");
+  std::string text = replace_all(kCsv, "NVIDIA H100 80GB HBM3", "Future GPU");
+  text = replace_all(text, "\"33.1\"", "\"n/a\"");
+  ASSERT_TRUE(write_file(other, text));
+  const Exit exit = kernelpro({"diagnose", other, "--bytes", "2147483648", "--all"});
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "--device")) << exit.output;
+  const Exit named = kernelpro({"diagnose", other, "--bytes", "2147483648", "--device", "H100"});
+  EXPECT_TRUE(contains(named.output, "In theory memory bounds")) << named.output;
+}
+
+TEST_F(DiagnoseTest, TheRecordMovesTheLikelyGain) {
+  const std::vector<std::string> ask = {"diagnose", csv, "--bytes", "2147483648", "--json"};
+  const auto likely = [&](const std::string& output) {
+    const auto json = parse_json(output);
+    EXPECT_TRUE(json) << output;
+    const Json& findings = (*json)["diagnosis"]["findings"];
+    return findings.empty()
+               ? std::pair<std::string, double>{"", 0}
+               : std::pair<std::string, double>{findings[0]["tool"].get<std::string>(),
+                                                findings[0]["likely_speedup"].get<double>()};
+  };
+  const auto before = likely(kernelpro(ask).output);
+  ASSERT_FALSE(before.first.empty());
+  ASSERT_GT(before.second, 1.1);
+  const std::string record = join(dir.path(), "tools.json");
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_TRUE(add_to_record(record, {1, before.first, "", before.second, before.second, 1, ""}));
+  }
+  const std::string output = kernelpro(ask).output;
+  EXPECT_LT(likely(output).second, before.second);
+  EXPECT_TRUE(contains(output, read_record(record, true)->hash()));
+  std::vector<std::string> without = ask;
+  without.push_back("--no-record");
+  EXPECT_DOUBLE_EQ(likely(kernelpro(without).output).second, before.second);
+}
+
+TEST_F(DiagnoseTest, ToolsShowTheRecord) {
+  const Exit bare = kernelpro({"tools"});
+  ASSERT_TRUE(bare.ok()) << bare.output;
+  EXPECT_TRUE(contains(bare.output, "scalar-loads"));
+  EXPECT_TRUE(contains(bare.output, "nothing in it yet"));
+  ASSERT_TRUE(add_to_record(join(dir.path(), "tools.json"),
+                            {1, "scalar-loads", "vectorize", 1.5, 2.0, 1.4, ""}));
+  const auto json = parse_json(kernelpro({"tools", "scalar-loads", "--json"}).output);
+  ASSERT_TRUE(json);
+  const Json& tool = (*json)["tools"].at(0);
+  EXPECT_EQ(tool["name"], "scalar-loads");
+  EXPECT_EQ(tool["record"]["tried"], 1);
+  EXPECT_NEAR(tool["record"]["mean_gain"].get<double>(), 1.4, 1e-9);
+  EXPECT_FALSE(tool["needs"].empty());
+  EXPECT_EQ(kernelpro({"tools", "no-such-tool"}).code, 2);
+}
+
+TEST(Parse, WordsBehindTwoDashesAreAProgram) {
+  const auto options =
+      parse_options(*find_subcommand("diagnose"),
+                    {"--timeout", "5", "--", "python", "-c", "print(1)\n", "--all"});
+  ASSERT_TRUE(options) << options.error().text();
+  EXPECT_EQ(options->rest, (std::vector<std::string>{"python", "-c", "print(1)\n", "--all"}));
+  EXPECT_FALSE(options->flag("--all"));
+  EXPECT_EQ(options->real("--timeout"), 5);
+}
+
+}  // namespace
+}  // namespace kernelpro

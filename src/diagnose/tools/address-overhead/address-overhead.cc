@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr double kLeastShare = 0.4;
+constexpr double kLeastBusy = 0.6;
+constexpr double kRemovable = 0.6;
+constexpr double kLeastGain = 1.05;
+}  // namespace
+
+std::optional<Finding> address_overhead(const Facts& facts) {
+  const double instructions = facts("sass.hot.instructions");
+  const double address = facts("sass.hot.address");
+  if (instructions < 8 || address <= 0) return std::nullopt;
+  if (facts.maybe("sass.hot.integer_divisions").value_or(0) > 0) return std::nullopt;
+  const double share = std::min(1.0, address / instructions);
+  if (share < kLeastShare) return std::nullopt;
+  const KernelModel& model = facts.model();
+  if (model.counted()) {
+    if (std::max(model.demand(Resource::kIssue), model.demand(Resource::kAlu)) < kLeastBusy) {
+      return std::nullopt;
+    }
+  } else if (share < 0.5 || !facts.roofline().known() || facts.roofline().fraction >= 0.5) {
+    return std::nullopt;
+  }
+  Effect effect;
+  for (const Resource r : {Resource::kIssue, Resource::kAlu, Resource::kFma}) {
+    effect.scale(r, 1 - kRemovable * share);
+  }
+  effect.waiting = 1 - 0.5 * kRemovable * share;
+  Finding finding;
+  set_gain(model.gain(effect), &finding);
+  finding.upper_speedup =
+      std::max(finding.likely_speedup, std::min(finding.upper_speedup, 1 / (1 - 0.9 * share)));
+  if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  const double wide = facts.maybe("sass.hot.integer_wide").value_or(0);
+  finding.severity = Severity::kWarning;
+  finding.metrics = {"sass.hot.address", "sass.hot.instructions"};
+  finding.cause = percent(share) + " of the hot loop's " + number(instructions) +
+                  " instructions only compute addresses and count" +
+                  (wide > 0 ? " (" + number(wide) + " of them in 64 bits)" : std::string()) + ".";
+  finding.where = line_of(facts, {"sass.hot.address"});
+  finding.prescriptions = {
+      {"index-arithmetic",
+       "Hoist what does not change: one base pointer per array before the loop, advanced by a "
+       "constant stride.",
+       ""},
+      {"index-arithmetic",
+       "Make strides and shapes compile-time constants, so that offsets become immediates.",
+       "they change from call to call"},
+      {"unroll", "Unroll, so that one address serves several accesses at constant offsets.",
+       "registers would spill"},
+      {"vectorize", "Access 128 bits at a time: a quarter of the addresses.",
+       "addresses are not 16-byte aligned"}};
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kUnitBusy = 0.4;      // of the L2 atomic units
+constexpr double kLeastPart = 0.1;     // of the warps' global accesses
+constexpr double kLeastPerWarp = 0.3;  // atomics of a warp; one per block is far less
+constexpr double kSpread = 8;          // sectors of a request: many addresses
+constexpr double kLeastGain = 1.1;
+
+std::string in_millions(double count) {
+  return count >= 1e6 ? number(count / 1e6, 3) + " million" : number(count);
+}
+
+struct Atomics {
+  double requests = 0;
+  double sectors = 0;
+  double part = 0;  // of all global requests
+  double returning = 0;
+};
+
+std::optional<Atomics> counted_atomics(const Facts& facts) {
+  const auto atom = facts.maybe("l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum");
+  const auto red = facts.maybe("l1tex__t_requests_pipe_lsu_mem_global_op_red.sum");
+  if (!atom || !red) return std::nullopt;
+  Atomics result;
+  result.requests = *atom + *red;
+  result.returning = result.requests > 0 ? *atom / result.requests : 0;
+  for (const char* name :
+       {"lts__t_sectors_srcunit_tex_op_atom.sum", "lts__t_sectors_srcunit_tex_op_red.sum"}) {
+    result.sectors += facts.maybe(name).value_or(0);
+  }
+  double all = result.requests;
+  for (const char* name : {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+                           "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"}) {
+    all += facts.maybe(name).value_or(0);
+  }
+  result.part = all > 0 ? result.requests / all : 0;
+  return result;
+}
+
+// Atomics of a warp, on average over the launch; nullopt: the launch is not known.
+std::optional<double> per_warp(const Facts& facts, double requests) {
+  const auto grid = facts.maybe("launch__grid_size");
+  const auto block = facts.maybe("launch__block_size");
+  if (!grid || !block || *grid <= 0 || *block <= 0) return std::nullopt;
+  const double launches = std::max(1.0, facts.maybe("kernel.launches").value_or(1));
+  return requests / (*grid * ((*block + 31) / 32) * launches);
+}
+
+bool has_cas_loop(const Facts& facts) {
+  return facts.maybe("sass.cas_loops").value_or(0) > 0 ||
+         facts.maybe("sass.hot.cas").value_or(0) > 0;
+}
+
+std::vector<Prescription> advice(bool cas, bool shared) {
+  std::vector<Prescription> list;
+  if (cas) {
+    list.push_back(
+        {"atomics",
+         "Replace the compare-and-swap loop by a native atomic: `atomicAdd` on float, double or "
+         "`__half2`; a float maximum as `atomicMax` on its bits ordered as integers.",
+         "no native operation exists; then reduce first and lock rarely"});
+  }
+  list.push_back(
+      {"atomics",
+       "Reduce before the atomic: in the warp (`__reduce_add_sync`, shuffles), then in the block "
+       "through shared memory, so that one atomic per block is left.",
+       "the lanes of a block hit many different addresses"});
+  list.push_back({"shared-memory",
+                  shared
+                      ? "Give each warp its own copy of the bins in shared memory, and add the "
+                        "copies up at the end."
+                      : "Keep private bins in shared memory per block and add them to the global "
+                        "ones at the end.",
+                  "the bins do not fit in shared memory; then sort or bucket the keys"});
+  list.push_back({"algorithm",
+                  "Let one block own each output and gather its contributions (two stages), which "
+                  "needs no atomics and is deterministic.",
+                  "contributions per output are few and irregular"});
+  return list;
+}
+
+void finish(const Facts& facts, bool shared, Finding* finding) {
+  finding->where = line_of(facts, {"sass.cas_loops", "sass.hot.cas", "sass.hot.global_atomics",
+                                   "sass.hot.shared_atomics", "sass.global_atomics"});
+  finding->prescriptions = advice(has_cas_loop(facts), shared);
+}
+
+std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics) {
+  const KernelModel& model = facts.model();
+  const double unit = model.busy(Resource::kAtomics).value_or(0);
+  const auto each = per_warp(facts, atomics.requests);
+  const bool many = atomics.part >= kLeastPart && each.value_or(1) >= kLeastPerWarp;
+  if (atomics.requests <= 0 || (unit < kUnitBusy && !many)) return std::nullopt;
+  const double spread = atomics.sectors / atomics.requests;
+  // Spread over many addresses, they are as fast as the units, and those are not the limit.
+  if (spread >= kSpread && unit < kUnitBusy) return std::nullopt;
+
+  // Lanes on one address take turns in one L2 slice, and all other accesses queue up behind them.
+  const bool jammed = spread <= 2 && model.demand() < 0.6;
+  const double sure = std::clamp(atomics.part / 0.3, 0.3, 1.0);
+  // Where device memory or arithmetic are the limit, atomics hide behind them: the model knows.
+  const double waits = jammed ? memory_wait(facts, 0.8) + stalls(facts, {"membar"}, 0)
+                              : stalls(facts, {"lg_throttle", "drain", "membar"}, 0.5) +
+                                    stalls(facts, {"long_scoreboard"}, 0.3) *
+                                        std::max(atomics.returning > 0 ? atomics.part : 0,
+                                                 has_cas_loop(facts) ? 0.8 : 0.0) +
+                                    stalls(facts, {"barrier"}, 0) * 0.5;
+  Effect effect;
+  effect.scale(Resource::kAtomics, 0.1);
+  effect.waiting = 1 - (jammed ? 0.96 : 0.85) * sure * std::min(1.0, waits);
+  const auto l2 = facts.maybe("lts__t_sectors_srcunit_tex.sum");
+  if (l2 && *l2 > 0) effect.scale(Resource::kL2, 1 - 0.9 * std::min(1.0, atomics.sectors / *l2));
+  Finding finding;
+  set_gain(facts, effect, &finding);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = finding.likely_speedup >= 2 ? Severity::kCritical : Severity::kWarning;
+  finding.cause =
+      in_millions(atomics.requests) + " atomic requests go to L2 (" + percent(atomics.part) +
+      " of the global accesses, " + number(spread, 2) + " sectors per request" +
+      (unit >= 0.05 ? ", atomic units " + percent(unit) + " busy" : std::string()) + ")" +
+      (spread <= 2 ? ": the lanes of a warp hit the same addresses and take turns."
+                   : ": they queue up there.") +
+      (has_cas_loop(facts) ? " A compare-and-swap loop tries again when it loses." : "");
+  finding.metrics = {"l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
+                     "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
+                     "lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed"};
+  finish(facts, false, &finding);
+  return finding;
+}
+
+// Atomics on shared memory wait as other shared accesses do.
+std::optional<Finding> shared_counted(const Facts& facts) {
+  const double atomics = facts.maybe("sass.hot.shared_atomics").value_or(0);
+  if (atomics <= 0) return std::nullopt;
+  const double waits =
+      stalls(facts, {"short_scoreboard", "mio_throttle", "branch_resolving", "lg_throttle"}, 0);
+  const double others = facts.maybe("sass.hot.shared_loads").value_or(0) +
+                        facts.maybe("sass.hot.shared_stores").value_or(0);
+  const double part = atomics / (atomics + others);
+  const bool cas = has_cas_loop(facts);
+  if (waits < 0.4 || (part < 0.3 && !cas)) return std::nullopt;
+  Effect effect;
+  effect.waiting = 1 - waits * (cas ? 0.8 : 0.7 * part);
+  effect.scale(Resource::kL1, 1 - 0.7 * part * shared_part(facts));
+  Finding finding;
+  set_gain(facts, effect, &finding);
+  // Private bins in shared memory are the sound way to count.
+  if (finding.likely_speedup < (cas ? kLeastGain : 1.25)) return std::nullopt;
+  finding.severity = Severity::kWarning;
+  finding.cause = percent(waits) + " of the waits are for shared memory, where the hot loop does " +
+                  number(atomics) + (cas ? " atomics in a compare-and-swap loop" : " atomics") +
+                  ": threads of a block meet on the same addresses.";
+  finding.metrics = {"sass.hot.shared_atomics",
+                     "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio"};
+  finish(facts, true, &finding);
+  return finding;
+}
+
+// From the machine code: an atomic for a few loads, or a compare-and-swap loop.
+std::optional<Finding> from_code(const Facts& facts) {
+  const double atomics = facts.maybe("sass.hot.global_atomics").value_or(0);
+  const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
+  const bool cas = has_cas_loop(facts);
+  const Roofline& roof = facts.roofline();
+  if (!roof.known() || roof.fraction >= 0.4) return std::nullopt;
+  if (!cas && (atomics <= 0 || atomics < 0.5 * loads)) return std::nullopt;
+  Finding finding;
+  finding.severity = Severity::kWarning;
+  finding.upper_speedup = roof.most();
+  finding.likely_speedup = middle(1, roof.headroom());
+  finding.cause =
+      cas ? "A compare-and-swap loop updates memory: every thread that loses tries again, at a "
+            "fraction of " +
+                percent(roof.fraction) + " of the roofline."
+          : number(atomics) + " atomics on global memory for " + number(loads) +
+                " loads in the hot loop: each element is added to memory on its own.";
+  finding.metrics = {"sass.hot.global_atomics", "sass.cas_loops", "timing.median"};
+  finish(facts, false, &finding);
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> atomics_contention(const Facts& facts) {
+  const auto atomics = counted_atomics(facts);
+  if (!atomics || !facts.model().counted()) return from_code(facts);
+  std::optional<Finding> global = global_counted(facts, *atomics);
+  return global ? global : shared_counted(facts);
+}
+
+}  // namespace kernelpro

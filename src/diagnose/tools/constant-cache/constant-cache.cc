@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr double kShare = 0.15;
+constexpr double kLeastGain = 1.05;
+}  // namespace
+
+std::optional<Finding> constant_cache(const Facts& facts) {
+  const double indexed = facts("sass.hot.constant_loads_indexed");
+  const double instructions = facts("sass.hot.instructions");
+  if (indexed <= 0 || instructions <= 0) return std::nullopt;
+  const KernelModel& model = facts.model();
+  Effect effect, none;
+  if (model.stall("short_scoreboard")) {
+    // Indexed constant loads answer through the same queue as shared memory.
+    const bool shared = facts.maybe("sass.hot.shared_loads").value_or(0) > indexed;
+    const double share = stalls(facts, {"imc_miss"}, 0) +
+                         (shared ? 0 : stalls(facts, {"short_scoreboard", "mio_throttle"}, 0));
+    if (share < kShare) return std::nullopt;
+    effect.waiting = 1 - 0.8 * share;
+    none.waiting = std::max(0.03, 1 - share);
+  } else {
+    if (indexed / instructions < 0.05 || !facts.roofline().known() ||
+        facts.roofline().fraction >= 0.5) {
+      return std::nullopt;
+    }
+    effect.waiting = 0.7;
+    none.waiting = 0.2;
+  }
+  Finding finding;
+  finding.likely_speedup = model.gain(effect).likely;
+  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(none).upper);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = Severity::kWarning;
+  finding.metrics = {"sass.hot.constant_loads_indexed", "sass.hot.instructions"};
+  finding.cause = number(indexed) +
+                  " loads of the hot loop read constant memory at an index of "
+                  "their own per lane: different addresses are served one after another.";
+  finding.where = line_of(facts, {"sass.hot.constant_loads_indexed"});
+  finding.prescriptions = {
+      {"shared-memory",
+       "Put the table into shared memory (loaded once per block), or read it through `__ldg` from "
+       "global memory.",
+       "all lanes of a warp read the same entry"},
+      {"algorithm", "Keep small tables in registers, or compute the entry.", ""}};
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLeastRatio = 1.5;  // chain over what the resident warps can issue meanwhile
+constexpr double kLeastWaits = 0.2;
+constexpr double kBusy = 0.8;
+constexpr double kLeastGain = 1.1;
+constexpr double kSplit = 4;  // independent chains that a writer would make of it
+
+}  // namespace
+
+std::optional<Finding> dependent_chain(const Facts& facts) {
+  const double carried = facts("sass.loop.carried_cycles");
+  const double issue = std::max(facts("sass.loop.issue_cycles"), 1.0);
+  const double length = facts.maybe("sass.loop.carried_length").value_or(0);
+  // A chain of one or two instructions is a loop counter or an address.
+  if (carried < 8 || length < 1) return std::nullopt;
+  const auto resident = resident_warps(facts);
+  const double warps = std::max(1.0, resident ? *resident / 4 : 8);
+  const double ratio = carried / (issue * warps);
+  if (ratio < kLeastRatio) return std::nullopt;
+  const KernelModel& model = facts.model();
+  // Waiting for memory within the chain is for more loads in flight, not for more accumulators.
+  const double waits = stalls(facts, {"wait", "short_scoreboard", "math_pipe_throttle"}, 0.6);
+  if (waits < kLeastWaits || stalls(facts, {"long_scoreboard"}, 0) > waits) return std::nullopt;
+  if (model.counted() ? model.demand() >= kBusy : facts.roofline().fraction >= 0.6) {
+    return std::nullopt;
+  }
+  Effect split, gone;
+  split.waiting = 1 - waits * (1 - 1 / std::min(kSplit, ratio));
+  gone.waiting = 1 - waits * (1 - 1 / ratio);
+  Finding finding;
+  finding.likely_speedup = model.gain(split).likely;
+  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(gone).upper);
+  if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = ratio >= 4 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"sass.loop.carried_cycles", "sass.loop.issue_cycles"};
+  if (model.counted()) {
+    finding.metrics.emplace_back("smsp__average_warps_issue_stalled_wait_per_issue_active.ratio");
+  }
+  finding.cause = "Each iteration of the hot loop waits for the one before: a chain of " +
+                  number(length) + " dependent instructions takes " + number(carried, 3) +
+                  " cycles, the iteration's own instructions only " + number(issue, 3) + ", and " +
+                  number(warps, 2) + " warps per scheduler cannot fill the gap.";
+  finding.where = line_of(facts, {"sass.loop.carried_cycles", "sass.hot.ffma"});
+  finding.prescriptions = {
+      {"unroll",
+       "Break the chain: four or more independent accumulators per thread, added at the end (a sum "
+       "in another order), or several independent items per thread.",
+       "the result must be the same bit for bit as in this order"},
+      {"block-size", "Have more warps resident, so that others issue meanwhile.",
+       "occupancy is high already"},
+      {"algorithm",
+       "Shorten the chain: a tree or scan instead of a running value, the latency-bound operation "
+       "out of the recurrence.",
+       ""}};
+  return finding;
+}
+
+}  // namespace kernelpro

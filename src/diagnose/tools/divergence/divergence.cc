@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kThreads = 24;  // of 32, per warp instruction (Nsight Compute's ThreadDivergence)
+constexpr double kLeastGain = 1.05;
+
+}  // namespace
+
+std::optional<Finding> divergence(const Facts& facts) {
+  const double warp = facts("smsp__inst_executed.sum");
+  if (warp <= 0) return std::nullopt;
+  // One elected lane that feeds the matrix units or starts copies is no divergence.
+  if (facts.maybe("sass.hgmma").value_or(0) > 0 ||
+      facts.maybe("sass.bulk_copies").value_or(0) > 0) {
+    return std::nullopt;
+  }
+  const double active = facts("smsp__thread_inst_executed.sum") / warp;
+  const double useful =
+      facts.maybe("smsp__thread_inst_executed_pred_on.sum").value_or(active * warp) / warp;
+  // Warps that are partly empty are block-shape's to speak of.
+  const double block = facts.maybe("launch__block_size").value_or(32);
+  const double full = block / std::ceil(block / 32);
+  if (std::min(active, useful) >= kThreads * full / 32) return std::nullopt;
+  const double left = std::clamp(std::min(active, useful) / full, 1.0 / 32, 1.0);
+
+  Effect effect, most;
+  for (const Resource r : {Resource::kIssue, Resource::kFma, Resource::kAlu, Resource::kXu,
+                           Resource::kFp64, Resource::kLsu}) {
+    effect.scale(r, middle(1, left));
+    most.scale(r, left);
+  }
+  effect.waiting = middle(1, left);
+  most.waiting = left;
+  const KernelModel& model = facts.model();
+  Finding finding;
+  finding.likely_speedup = model.gain(effect).likely;
+  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(most).upper);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  const bool branches = active < kThreads * full / 32;
+  finding.severity = left < 0.4 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"smsp__thread_inst_executed.sum", "smsp__inst_executed.sum"};
+  finding.where = line_of(facts, {"sass.hot.divergent_regions", "sass.hot.predicated"});
+  if (branches) {
+    finding.cause = "Lanes of a warp take different ways: on average " + number(active, 3) +
+                    " of 32 execute an instruction.";
+    finding.prescriptions = {
+        {"divergence",
+         "Let lanes of one warp agree: sort or bin the work by branch or by trip count, or let a "
+         "whole warp take one item.",
+         "sorting costs more than the branch"},
+        {"divergence", "Compute short branches both ways and select.", "bodies are long"},
+        {"divergence",
+         "Replace loops of single lanes (`if (lane == 0)`) by shuffles that all lanes share.", ""}};
+  } else {
+    finding.cause = "Conditions switch lanes off: " + number(active, 3) +
+                    " of 32 lanes go along, but only " + number(useful, 3) + " do work.";
+    finding.metrics.emplace_back("smsp__thread_inst_executed_pred_on.sum");
+    finding.prescriptions = {
+        {"divergence",
+         "Skip what is masked as a whole: bound loops by the row's or tile's length, leave out "
+         "tiles "
+         "that a mask empties.",
+         ""},
+        {"divergence", "Check bounds only in the last tile; a version without checks for the rest.",
+         ""},
+        {"block-size", "Shape the block after the data, so that few lanes fall outside.", ""}};
+  }
+  return finding;
+}
+
+}  // namespace kernelpro

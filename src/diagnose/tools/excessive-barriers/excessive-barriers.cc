@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kShare = 0.25;     // of the waits, where they were counted
+constexpr double kFewBetween = 64;  // instructions from one barrier to the next
+constexpr double kBusy = 0.85;
+constexpr double kLeastGain = 1.05;
+
+std::vector<Prescription> advice(const Facts& facts) {
+  std::vector<Prescription> list = {
+      {"synchronization",
+       "Let warps exchange by shuffles and meet once: reduce within each warp, then one barrier "
+       "and "
+       "one warp for the rest.",
+       "the data does not fit a warp's registers"},
+      {"synchronization",
+       "Use two buffers in turn, so that one barrier per iteration suffices instead of two.",
+       "shared memory would limit the resident blocks"},
+      {"synchronization", "Do more between two barriers: a deeper tile along the summed dimension.",
+       ""}};
+  if (facts.maybe("launch__block_size").value_or(0) >= 512) {
+    list.push_back({"block-size", "Use smaller blocks: fewer warps wait for the slowest.",
+                    "the block's tile needs all of them"});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::optional<Finding> excessive_barriers(const Facts& facts) {
+  const double barriers = facts("sass.hot.barriers");
+  const double between = facts.maybe("sass.hot.between_barriers").value_or(1e9);
+  const double block = facts.maybe("launch__block_size").value_or(1024);
+  if (barriers < 1 || block <= 32) return std::nullopt;
+  const KernelModel& model = facts.model();
+  const auto share = model.stall("barrier");
+  Effect effect, none;
+  if (share) {
+    if (*share < kShare || model.demand() >= kBusy) return std::nullopt;
+    effect.waiting = 1 - 0.7 * *share;
+    none.waiting = 1 - *share;
+  } else {
+    const Roofline& roof = facts.roofline();
+    if (barriers < 2 || between >= kFewBetween || !roof.known() || roof.fraction >= 0.5) {
+      return std::nullopt;
+    }
+    effect.waiting = 0.8;
+    none.waiting = 0.5;
+  }
+  Finding finding;
+  finding.likely_speedup = model.gain(effect).likely;
+  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(none).upper);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = share && *share >= 0.5 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"sass.hot.barriers"};
+  finding.cause = "The hot loop has " + number(barriers) + " block barriers";
+  if (between < 1e9) {
+    finding.cause += ", as few as " + number(between) + " instructions apart";
+    finding.metrics.emplace_back("sass.hot.between_barriers");
+  }
+  finding.cause += " (" + number(block) + " threads wait at each)";
+  if (share) {
+    finding.cause += "; " + percent(*share) + " of the warps' waiting is there";
+    finding.metrics.emplace_back(
+        "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio");
+  }
+  finding.cause += ".";
+  finding.where = line_of(facts, {"sass.hot.barriers", "sass.barriers"});
+  finding.prescriptions = advice(facts);
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Instructions that one of them takes beyond a plain one, as CUDA 13 compiles them for sm_90.
+constexpr double kDivision = 9;        // IEEE division against a multiply by a reciprocal
+constexpr double kTrigonometric = 30;  // argument reduction for large angles, inline part
+constexpr double kXuRate = 8;  // cycles of the special-function unit for one warp instruction
+constexpr double kLeastShare = 0.12;
+constexpr double kLeastGain = 1.05;
+
+}  // namespace
+
+std::optional<Finding> expensive_math(const Facts& facts) {
+  const double instructions = facts("sass.hot.instructions");
+  const double special = facts("sass.hot.mufu") + facts.maybe("sass.hot.conversions").value_or(0);
+  const double divisions = facts.maybe("sass.hot.precise_divisions").value_or(0);
+  const double angles = facts.maybe("sass.hot.trigonometric_slow_paths").value_or(0);
+  const double roots = facts.maybe("sass.hot.mufu_root").value_or(0);
+  if (instructions <= 0 || special + divisions + angles <= 0) return std::nullopt;
+  const double extra = kDivision * divisions + kTrigonometric * angles;
+  const double share = std::min(0.9, extra / instructions);
+  // The unit's time for a pass through the loop, of the time in which it can issue.
+  const double unit = std::min(1.0, kXuRate * special / std::max(instructions, kXuRate * special));
+  const KernelModel& model = facts.model();
+  const bool bound = model.counted() ? model.demand(Resource::kXu) >= 0.5 : unit >= 0.6;
+  if (share < kLeastShare && !bound) return std::nullopt;
+  if (!model.counted() && (!facts.roofline().known() || facts.roofline().fraction >= 0.5)) {
+    return std::nullopt;
+  }
+  // In a task that memory bounds, only instructions that plainly fill the loop are worth a word
+  // without a counter's.
+  if (!model.counted() && facts.roofline().theory == Bound::kMemory && share < 0.3) {
+    return std::nullopt;
+  }
+  Effect effect;
+  for (const Resource r : {Resource::kIssue, Resource::kFma, Resource::kAlu}) {
+    effect.scale(r, 1 - share);
+  }
+  effect.scale(Resource::kXu, bound ? 0.5 : 1 - share);
+  effect.waiting = 1 - std::max(share, bound ? 0.4 : 0.0) * 0.8;
+  Finding finding;
+  set_gain(model.gain(effect), &finding);
+  if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = bound && share >= kLeastShare ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"sass.hot.mufu", "sass.hot.instructions"};
+  finding.cause = "The hot loop's " + number(instructions) + " instructions include " +
+                  number(special) + " special functions and conversions";
+  if (divisions > 0) {
+    finding.cause += ", " + number(divisions) + " full-precision divisions";
+    finding.metrics.emplace_back("sass.hot.precise_divisions");
+  }
+  if (angles > 0) {
+    finding.cause += ", " + number(angles) + " argument reductions of sine and cosine";
+    finding.metrics.emplace_back("sass.hot.trigonometric_slow_paths");
+  }
+  if (const auto busy = model.busy(Resource::kXu)) {
+    finding.cause += "; their unit is busy for " + percent(*busy) + " of the time";
+    finding.metrics.emplace_back("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed");
+  }
+  finding.cause += ".";
+  finding.where = line_of(
+      facts, {"sass.hot.precise_divisions", "sass.hot.trigonometric_slow_paths", "sass.hot.mufu"});
+  if (divisions > 0) {
+    finding.prescriptions.push_back(
+        {"fast-math",
+         "Divide once: hoist the reciprocal out of the loop and multiply, or use `__fdividef` or "
+         "`__frcp_rn`.",
+         "results must be correctly rounded"});
+  }
+  if (angles > 0) {
+    finding.prescriptions.push_back(
+        {"fast-math", "`__sinf`/`__cosf`, or `sinpif`/`cospif` for angles in multiples of pi.",
+         "angles are large or the tolerance is below 1e-6"});
+  }
+  finding.prescriptions.push_back(
+      {"fast-math",
+       std::string(
+           "Use the hardware forms: `__expf` or `exp2f` with log2(e) folded in, `__logf`, ") +
+           (roots > 0 ? "`rsqrtf` instead of a root and a division, " : "") +
+           "`x * x * x` instead of `powf`, `tanh.approx`.",
+       "the tolerance does not allow a few units in the last place"});
+  finding.prescriptions.push_back(
+      {"algorithm",
+       "Compute fewer of them: once per row instead of per element, or a polynomial on the "
+       "multiply-add units for a part.",
+       ""});
+  return finding;
+}
+
+}  // namespace kernelpro

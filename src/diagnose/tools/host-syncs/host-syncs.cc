@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr double kLeastShare = 0.04;
+// A program that runs once may well wait at its end.
+constexpr double kMostOnce = 2;
+}  // namespace
+
+std::optional<Finding> host_syncs(const Facts& facts) {
+  const double span = facts("trace.span");
+  const double idle_us = facts("trace.gaps_sync");
+  const double syncs = facts("trace.syncs");
+  if (span <= 0 || idle_us < kLeastShare * span) return std::nullopt;
+  const bool steady = facts.maybe("trace.periods").value_or(0) > 0;
+  if (!steady && syncs <= kMostOnce) return std::nullopt;
+
+  Finding finding;
+  finding.severity = idle_us >= 0.3 * span ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"trace.gaps_sync", "trace.syncs", "trace.span"};
+  const std::string waits = syncs < 0.5  ? "in copies that return only when they are done"
+                            : syncs == 1 ? "in one synchronising call"
+                                         : "in " + number(syncs) + " synchronising calls";
+  finding.cause = "The host waits for the GPU " + waits + ", and the GPU is idle for " +
+                  percent(idle_us / span) + " of " + human_us(span) +
+                  " because the next launch comes only after that.";
+  finding.prescriptions = {
+      {"host",
+       "Drop the waits: kernels of one stream run in order without cudaDeviceSynchronize or "
+       "cudaStreamSynchronize; wait once, where the host really needs the result.",
+       "the host must see this result before it can decide what comes next"},
+      {"host",
+       "Order streams by events on the device (cudaStreamWaitEvent) instead of waiting on the "
+       "host; let a copy to the host be asynchronous and look at it one step later.",
+       ""},
+      {"host",
+       "Replace reads of single values that steer the host (.item(), .cpu(), a copied flag) by a "
+       "decision on the device.",
+       "the number of launches depends on it"}};
+  finding.likely_speedup = speedup_without(idle_us / span);
+  // Without the waits the host also gets ahead of the GPU, which hides late launches.
+  const double late_us = facts.maybe("trace.gaps_launch").value_or(0);
+  finding.upper_speedup = speedup_without((idle_us + late_us) / span);
+  return finding;
+}
+
+}  // namespace kernelpro

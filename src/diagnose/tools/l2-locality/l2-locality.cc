@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLeastExcess = 1.3;  // inputs read from device memory, over the inputs
+constexpr double kLeastReuse = 1.2;   // L2 is asked for more than misses it
+constexpr double kReached = 1.3;      // what a good order of blocks comes down to
+constexpr double kLeastBytes = 10e6;
+constexpr double kLeastBusy = 0.3;  // of device memory's limit
+constexpr double kLeastGain = 1.08;
+
+std::vector<Prescription> advice(bool tiles, bool hints) {
+  std::vector<Prescription> list = {
+      {"block-order",
+       "Order the blocks so that those that run at the same time share operands: walk the tiles in "
+       "groups of 8 or 16 rows (a `GROUP_M` swizzle of `blockIdx`), or let the fastest block index "
+       "run over what shares the larger operand.",
+       "one wave of blocks already covers the whole output"}};
+  if (tiles) {
+    list.push_back(
+        {"tile-size",
+         "Compute a larger tile per block: every operand is then fetched by fewer blocks.",
+         "the tile no longer fits in shared memory and registers"});
+    list.push_back({"cluster",
+                    "Share operand tiles among the blocks of a cluster (TMA multicast, sm_90).",
+                    "the GPU has no clusters"});
+  }
+  if (!hints) {
+    list.push_back(
+        {"cache-hints",
+         "Mark data that are used once as streaming (`__ldcs`, `__stcs`, `L2::evict_first`), so "
+         "that they do not push out what is reused; pin a reused table with "
+         "`L2::evict_last` or an access-policy window.",
+         "everything is reused about equally often"});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::optional<Finding> l2_locality(const Facts& facts) {
+  const auto least = compulsory(facts);
+  const auto moved = dram(facts);
+  const auto asked = l2_read_bytes(facts);
+  if (!least || !moved || !asked || least->reads <= 0) return std::nullopt;
+  if (moved->reads < kLeastBytes || worst_excess(facts) >= 2) return std::nullopt;
+  const double reads = moved->reads / least->reads;
+  if (reads < kLeastExcess || *asked < kLeastReuse * moved->reads) return std::nullopt;
+  const KernelModel& model = facts.model();
+  if (model.counted() && model.demand(Resource::kDram) < kLeastBusy) return std::nullopt;
+  // A loop that goes over its block's input again is a matter of passes: re-read-excess.
+  const bool tiles =
+      facts.roofline().theory == Bound::kCompute || *asked > kManyPasses * least->reads;
+  if (!tiles && own_passes(facts)) return std::nullopt;
+
+  const double after = std::min(moved->reads, kReached * least->reads);
+  Effect effect;
+  effect.scale(Resource::kDram, (after + moved->writes) / moved->bytes());
+  // Hits in L2 take about half as long as misses.
+  effect.waiting = 1 - memory_wait(facts, 0.5) * 0.5 * (1 - after / moved->reads);
+  Finding finding;
+  set_gain(facts, effect, &finding);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = reads >= 3 ? Severity::kCritical : Severity::kWarning;
+  finding.cause = "Device memory reads the inputs " + number(reads, 3) + " times (" +
+                  human_bytes(moved->reads) + " for " + human_bytes(least->reads) +
+                  "): blocks that share data run too far apart for L2, which serves only " +
+                  percent(std::max(0.0, 1 - moved->reads / *asked)) + " of what is asked of it.";
+  finding.metrics = {"dram__bytes_read.sum", "lts__t_sectors_srcunit_tex.sum",
+                     "task.compulsory_bytes"};
+  finding.prescriptions = advice(tiles, facts.maybe("sass.hot.global_evict_hints").value_or(0) > 0);
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kAddressPart = 0.25;  // of the hot loop's instructions
+constexpr double kQueued = 0.15;       // of the waits, for room in the memory queues
+constexpr double kLeastGain = 1.05;
+
+bool has_tma(const std::string& arch) {
+  return arch.rfind("sm_9", 0) == 0 || arch.rfind("sm_10", 0) == 0 || arch.rfind("sm_12", 0) == 0;
+}
+
+}  // namespace
+
+std::optional<Finding> missing_tma(const Facts& facts) {
+  const double copies = facts("sass.hot.ldgsts");
+  const double instructions = facts("sass.hot.instructions");
+  if (copies < 2 || instructions <= 0 || !has_tma(facts.text("arch"))) return std::nullopt;
+  if (facts.maybe("sass.bulk_copies").value_or(0) > 0) return std::nullopt;
+  const KernelModel& model = facts.model();
+  const double address = facts("sass.hot.address") / instructions;
+  const double queued = stalls(facts, {"lg_throttle", "mio_throttle"}, 0);
+  if (address < kAddressPart && queued < kQueued) return std::nullopt;
+  if (!model.counted() && facts.roofline().fraction >= 0.6) return std::nullopt;
+
+  // The copies, and most of the arithmetic for their addresses, leave the loop.
+  const double removed = std::min(0.6, copies / instructions + 0.7 * address);
+  Effect effect;
+  effect.scale(Resource::kIssue, 1 - removed).scale(Resource::kAlu, 1 - 0.7 * address);
+  effect.scale(Resource::kLsu, 0.7);
+  effect.waiting = 1 - 0.7 * queued - 0.2 * stalls(facts, {"long_scoreboard", "barrier"}, 0.3);
+  Finding finding;
+  set_gain(facts, effect, &finding);
+  if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = Severity::kInfo;
+  finding.cause =
+      number(copies) + " asynchronous copies of the hot loop are issued thread by thread, and " +
+      percent(address) + " of its instructions compute addresses" +
+      (queued >= kQueued ? "; " + percent(queued) + " of the waits are for the memory queues"
+                         : std::string()) +
+      ": bulk copies (TMA) need one thread and no address arithmetic.";
+  finding.metrics = {"sass.hot.ldgsts", "sass.hot.address", "sass.hot.instructions"};
+  if (queued >= kQueued) {
+    finding.metrics.emplace_back(
+        "smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio");
+  }
+  finding.where = line_of(facts, {"sass.hot.ldgsts", "sass.hot.async_copies"});
+  finding.prescriptions = {
+      {"pipeline",
+       "Let one elected thread copy whole boxes with `cp.async.bulk.tensor` (a tensor map encoded "
+       "on the host) and wait on an mbarrier; rows beyond the edge are filled with zeros.",
+       "bases or pitches are not multiples of 16 B"},
+      {"pipeline",
+       "Give the copies to a producer warp of their own and its registers to the consumers "
+       "(`setmaxnreg`).",
+       "the block has fewer than three warpgroups of work"}};
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLowOccupancy = 0.5;  // KernelPro's threshold
+constexpr double kBusy = 0.8;          // of a resource: more warps would only queue for it
+constexpr double kIssues = 0.6;        // instructions per cycle: enough warps are ready
+constexpr double kLeastGain = 1.05;
+constexpr double kReserved = 1024;  // bytes of shared memory that a block takes besides its own
+
+struct Limiter {
+  const char* metric;
+  const char* what;
+};
+// Registers are register-pressure's to speak of.
+constexpr Limiter kLimiters[] = {
+    {"launch__occupancy_limit_shared_mem", "shared memory"},
+    {"launch__occupancy_limit_blocks", "the number of blocks that a multiprocessor holds"},
+    {"launch__occupancy_limit_warps", "the size of the block"},
+    {"launch__occupancy_limit_barriers", "named barriers"},
+};
+
+const Limiter* limiter(const Facts& facts) {
+  const Limiter* tightest = nullptr;
+  double least = facts.maybe("launch__occupancy_limit_registers").value_or(1e9);
+  for (const Limiter& each : kLimiters) {
+    const auto blocks = facts.maybe(each.metric);
+    if (!blocks || *blocks > least || (*blocks == least && tightest != nullptr)) continue;
+    least = *blocks;
+    tightest = &each;
+  }
+  return tightest;
+}
+
+Prescription advice(const std::string& metric, double shared) {
+  if (metric == "launch__occupancy_limit_shared_mem") {
+    return {"shared-memory",
+            "Use less shared memory per block (" + human_bytes(shared) +
+                " now): a smaller tile or fewer stages, buffers whose lives do not overlap in one "
+                "place, half precision for what is only staged.",
+            "the tile is what feeds the matrix units, or reuse falls with it"};
+  }
+  if (metric == "launch__occupancy_limit_blocks") {
+    return {"block-size", "Use larger blocks (128 to 256 threads).",
+            "each block's work is one warp's and cannot be joined"};
+  }
+  return {"block-size",
+          "Choose a block size that divides the multiprocessor's warps evenly (128 or 256 threads "
+          "instead of one very large block).",
+          "the whole block works on one tile that cannot be split"};
+}
+
+}  // namespace
+
+std::optional<Finding> occupancy_limiter(const Facts& facts) {
+  const double occupancy = facts("sm__maximum_warps_per_active_cycle_pct") / 100;
+  const Limiter* tightest = limiter(facts);
+  if (tightest == nullptr || occupancy <= 0 || occupancy >= kLowOccupancy) return std::nullopt;
+  // Few warps are how warpgroup matrix kernels are built.
+  if (facts.maybe("sass.hgmma").value_or(0) > 0) return std::nullopt;
+  const KernelModel& model = facts.model();
+  if (model.counted()) {
+    if (model.demand() >= kBusy) return std::nullopt;
+    if (facts.maybe("smsp__issue_active.avg.per_cycle_active").value_or(0) >= kIssues) {
+      return std::nullopt;
+    }
+    if (facts.maybe("smsp__warps_eligible.avg.per_cycle_active").value_or(0) >= 1) {
+      return std::nullopt;
+    }
+  } else if (!facts.roofline().known() || facts.roofline().fraction >= 0.6) {
+    return std::nullopt;
+  }
+  // A block more, or twice the warps: what a change of the limiting resource gives.
+  const double target = std::min(1.0, 2 * occupancy);
+  Effect effect;
+  effect.waiting = middle(1, occupancy / target);
+  Finding finding;
+  set_gain(model.gain(effect), &finding);
+  Effect all;
+  all.waiting = occupancy;
+  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(all).likely);
+  if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  const double shared = facts.maybe("launch__shared_mem_per_block_dynamic").value_or(0) +
+                        facts.maybe("launch__shared_mem_per_block_static").value_or(0) + kReserved;
+  finding.severity = occupancy < 0.2 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"sm__maximum_warps_per_active_cycle_pct", tightest->metric};
+  if (model.counted()) finding.metrics.emplace_back("smsp__warps_eligible.avg.per_cycle_active");
+  finding.cause = "Only " + percent(occupancy) +
+                  " of the warps that a multiprocessor could hold are resident, limited by " +
+                  tightest->what + " (" + number(facts(tightest->metric)) +
+                  " blocks fit), and too few are ready to hide the waits.";
+  finding.prescriptions = {
+      advice(tightest->metric, shared),
+      {"unroll", "Or give each warp more independent work, so that fewer warps suffice.",
+       "registers would spill"}};
+  return finding;
+}
+
+}  // namespace kernelpro

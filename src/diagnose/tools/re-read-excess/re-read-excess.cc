@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLeastExcess = 1.3;  // bytes moved over bytes needed
+constexpr double kLeastPasses = 1.6;  // L2 reads over inputs: nearly two passes
+constexpr double kLeastBytes = 10e6;  // less stays in L2
+constexpr double kLeastGain = 1.08;
+
+struct Excess {
+  double moved = 1;   // device memory, moved over compulsory
+  double reads = 1;   // of it reads
+  double passes = 1;  // L2 reads over inputs
+};
+
+std::optional<Excess> excess_of(const Facts& facts) {
+  const auto least = compulsory(facts);
+  const auto moved = dram(facts);
+  if (!least || !moved || least->reads <= 0) return std::nullopt;
+  Excess excess;
+  excess.moved = moved->bytes() / least->bytes;
+  excess.reads = moved->reads / least->reads;
+  // Half-used sectors are not passes.
+  if (const auto l2 = l2_read_bytes(facts)) {
+    const auto loads = global_loads(facts);
+    const double hits =
+        facts.maybe("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum").value_or(0);
+    const double waste =
+        loads && loads->ideal > 0 ? std::max(1.0, (loads->sectors - hits) / loads->ideal) : 1;
+    excess.passes = *l2 / waste / least->reads;
+  }
+  return excess;
+}
+
+std::vector<Prescription> advice(bool one_kernel, bool whole) {
+  std::vector<Prescription> list = {
+      {"passes",
+       "Read the input once: fuse the passes (online softmax, Welford's or shifted one-pass mean "
+       "and variance), or keep the row in registers or shared memory between them.",
+       "a row fits neither registers nor shared memory of a cluster, and a one-pass form loses too "
+       "much precision"},
+      {"tile-size",
+       "Where several blocks read the same input, give each block more outputs, so that an input "
+       "is "
+       "fetched by fewer blocks.",
+       "every input is used by one block only"}};
+  if (!one_kernel) {
+    list.insert(list.begin(),
+                {"fusion",
+                 "Fuse this kernel with the one that makes or uses its intermediate, so that it "
+                 "never goes through device memory.",
+                 "other work needs the intermediate"});
+  }
+  if (!whole) {
+    list.push_back(
+        {"cache-hints",
+         "Run the second pass over a part that still sits in L2: process a few rows at a "
+         "time, both passes of them, before the next rows.",
+         "the passes depend on the whole input"});
+  }
+  return list;
+}
+
+Finding describe(const Facts& facts, const Excess& excess, const Dram& moved,
+                 const Compulsory& least, bool from_dram) {
+  const double kernels = facts.maybe("plan.kernels").value_or(1);
+  Finding finding;
+  finding.severity = excess.moved >= 2 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"dram__bytes_read.sum", "dram__bytes_write.sum", "task.compulsory_bytes"};
+  if (from_dram) {
+    finding.cause = "Device memory moves " + human_bytes(moved.bytes()) + " where " +
+                    human_bytes(least.bytes) + " must be moved once (" + times(excess.moved) + ")" +
+                    (least.split ? ": the inputs are read " + number(excess.reads, 2) + " times."
+                                 : std::string("."));
+  } else {
+    finding.metrics.emplace_back("lts__t_sectors_srcunit_tex.sum");
+    finding.cause =
+        "The kernel asks L2 for its inputs " + number(excess.passes, 2) +
+        " times: it goes through them again and again, and L2 serves most of it (device memory "
+        "reads " +
+        times(excess.reads) + " the inputs).";
+  }
+  finding.prescriptions = advice(kernels < 2, !from_dram);
+  finding.where = line_of(facts, {"sass.hot.global_loads"});
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> re_read_excess(const Facts& facts) {
+  const auto excess = excess_of(facts);
+  if (!excess) return std::nullopt;
+  const Dram moved = *dram(facts);
+  const Compulsory least = *compulsory(facts);
+  if (std::max(moved.bytes(), least.bytes) < kLeastBytes) return std::nullopt;
+  // Half-used sectors are another flaw, and mending it comes first.
+  if (worst_excess(facts) >= 2) return std::nullopt;
+  // What is re-read because tiles share operands is a matter of their order: l2-locality.
+  const bool tiles = facts.roofline().theory == Bound::kCompute || excess->passes > kManyPasses ||
+                     !own_passes(facts);
+  const bool from_dram = excess->reads >= kLeastExcess && excess->moved >= kLeastExcess;
+  const bool from_l2 = excess->passes >= kLeastPasses && facts.roofline().theory != Bound::kCompute;
+  if (tiles || (!from_dram && !from_l2)) return std::nullopt;
+
+  const double passes = std::max({excess->reads, excess->passes, 1.0});
+  Effect effect;
+  if (moved.bytes() > 0) {
+    const double reads_after = std::min(moved.reads, least.reads);
+    effect.scale(Resource::kDram, (reads_after + moved.writes) / moved.bytes());
+  }
+  effect.scale(Resource::kL2, 1 / excess->passes).scale(Resource::kL1, 1 / excess->passes);
+  // Each pass has its own waits.
+  effect.waiting = 1 - memory_wait(facts, 0.6) * (1 - 1 / passes);
+  Finding finding = describe(facts, *excess, moved, least, from_dram);
+  set_gain(facts, effect, &finding);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr double kLeastShare = 0.15;  // of the hot loop's instructions
+constexpr double kLeastGain = 1.05;
+}  // namespace
+
+std::optional<Finding> scalar_half_math(const Facts& facts) {
+  const double instructions = facts("sass.hot.instructions");
+  const double scalar = facts("sass.hot.half_scalar");
+  const double narrow = facts.maybe("sass.hot.half_conversions_scalar").value_or(0);
+  if (instructions <= 0 || scalar + narrow < 2) return std::nullopt;
+  const double share = (scalar + narrow) / instructions;
+  const KernelModel& model = facts.model();
+  if (share < kLeastShare) return std::nullopt;
+  if (!model.counted() && (!facts.roofline().known() || facts.roofline().fraction >= 0.6)) {
+    return std::nullopt;
+  }
+  Effect effect;
+  for (const Resource r : {Resource::kIssue, Resource::kFma, Resource::kAlu}) {
+    effect.scale(r, 1 - 0.5 * share);
+  }
+  effect.waiting = 1 - 0.5 * share;
+  Finding finding;
+  set_gain(model.gain(effect), &finding);
+  finding.upper_speedup = std::max(finding.likely_speedup, std::min(finding.upper_speedup, 2.0));
+  if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = Severity::kWarning;
+  finding.metrics = {"sass.hot.half_scalar", "sass.hot.instructions"};
+  finding.cause = number(scalar + narrow) + " of the hot loop's " + number(instructions) +
+                  " instructions compute or convert one half-precision value where one instruction "
+                  "can do two.";
+  finding.where = line_of(facts, {"sass.hot.half_scalar", "sass.hot.half_conversions_scalar"});
+  finding.prescriptions = {
+      {"vectorize",
+       "Work on pairs: `__half2`/`__nv_bfloat162` with `__hfma2`, `__hadd2`; convert with "
+       "`__float22half2_rn`.",
+       "neighbouring elements need different operations"},
+      {"vectorize", "Load eight half-precision values at a time (128 bits) and keep them packed.",
+       "addresses are not 16-byte aligned"}};
+  return finding;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr double kShare = 0.3;
+constexpr double kBusy = 0.75;
+constexpr double kLeastGain = 1.05;
+}  // namespace
+
+std::optional<Finding> shallow_pipeline(const Facts& facts) {
+  const double warpgroup = facts("sass.hgmma"), warp = facts("sass.hmma");
+  if (warpgroup + warp <= 0 || facts.roofline().theory == Bound::kMemory) return std::nullopt;
+  // Without asynchronous copies synchronous-staging speaks.
+  if (facts.maybe("sass.ldgsts").value_or(0) + facts.maybe("sass.bulk_copies").value_or(0) <= 0) {
+    return std::nullopt;
+  }
+  const KernelModel& model = facts.model();
+  if (!model.stall("barrier") || model.demand() >= kBusy) return std::nullopt;
+  const double share = stalls(facts, {"barrier", "long_scoreboard", "gmma", "sleeping"}, 0);
+  if (share < kShare) return std::nullopt;
+  Effect effect, none;
+  effect.waiting = 1 - 0.5 * share;
+  none.waiting = 1 - share;
+  Finding finding;
+  finding.likely_speedup = model.gain(effect).likely;
+  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(none).upper);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  const bool specialised = facts.maybe("sass.register_reallocations").value_or(0) > 0;
+  finding.severity = Severity::kWarning;
+  finding.metrics = {warpgroup > 0 ? "sass.hgmma" : "sass.hmma",
+                     "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"};
+  finding.cause = "The matrix units are busy for " +
+                  percent(model.busy(Resource::kTensor).value_or(0)) + " of the time; " +
+                  percent(share) +
+                  " of the warps' waiting is for the next tile (barriers, copies, matrix results).";
+  finding.prescriptions = {{"pipeline",
+                            "More stages: three or four tiles under way while one is multiplied.",
+                            "shared memory allows no further tile"}};
+  if (warpgroup > 0 && !specialised) {
+    finding.prescriptions.push_back(
+        {"pipeline",
+         "Specialise warps: one producer warp that starts TMA copies, two consumer warpgroups, an "
+         "mbarrier pair per stage, registers moved with `setmaxnreg`.",
+         "the product is small"});
+  }
+  finding.prescriptions.push_back(
+      {"tile-size", "A larger tile per block: more matrix work for each copied byte.",
+       "there would be less than a wave of tiles"});
+  return finding;
+}
+
+}  // namespace kernelpro

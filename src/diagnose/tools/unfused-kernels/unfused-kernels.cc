@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr double kLeastShare = 0.08;
+constexpr double kStartUs = 1.5;  // of a kernel that depends on the one before
+// A buffer of less than about half of L2 is still there when the next kernel reads it, at a
+// multiple of the memory's bandwidth.
+constexpr double kInL2Bytes = 24e6;
+constexpr double kL2Speed = 2.5;
+// More implied traffic than the time allows: the buffers were not handed over whole.
+constexpr double kPlausible = 1.3;
+// From here on the whole call moves at the speed of memory, and time follows the bytes.
+constexpr double kMemoryBound = 0.6;
+
+// Of PyTorch's own passes over memory, what one fused kernel leaves away.
+constexpr double kFusable = 0.7;
+constexpr double kLeastTraced = 0.25;
+
+std::vector<Prescription> advice() {
+  return {{"fusion",
+           "Compute the chain in one kernel: apply elementwise steps where the value is produced "
+           "(epilogue) or where it is read (prologue), so that it stays in registers or shared "
+           "memory.",
+           "the next step needs results of all blocks before it can start, or the fused kernel "
+           "would spill or recompute more than it saves"},
+          {"passes",
+           "Where one block can hold a row, fuse a reduction with what follows it: keep the row on "
+           "chip between the two.",
+           "rows are longer than a block's or cluster's shared memory and registers"}};
+}
+
+std::optional<Finding> of_plan(const Facts& facts) {
+  const double bytes = facts.maybe("plan.handover_bytes").value_or(0);
+  const double consumers = facts.maybe("plan.consumers").value_or(0);
+  const auto time_us = facts.maybe("timing.median");
+  const auto bandwidth = facts.maybe("ceiling.copy_bandwidth");
+  if (bytes <= 0 || consumers < 1 || !time_us || !bandwidth || *bandwidth <= 0) {
+    return std::nullopt;
+  }
+  const double largest = facts.maybe("plan.handover_largest").value_or(bytes);
+  const bool in_l2 = largest < kInL2Bytes;
+  const double speed = *bandwidth * (in_l2 ? kL2Speed : 1);
+  const double saved_us = 1e6 * bytes / speed;
+  const double compulsory_us = 1e6 * facts.maybe("task.compulsory_bytes").value_or(0) / *bandwidth;
+  const double traffic_us = saved_us + compulsory_us;
+  if (traffic_us > kPlausible * *time_us) return std::nullopt;
+  const double starts_us = kStartUs * consumers;
+  // At the speed of memory, the time that goes is in proportion to the bytes that go.
+  const bool memory_bound = traffic_us >= kMemoryBound * *time_us;
+  const double by_bytes = traffic_us > 0 ? saved_us / traffic_us : 0;
+  const double by_time = (saved_us + starts_us) / *time_us;
+  const double share = std::min(0.95, memory_bound ? std::max(by_bytes, by_time) : by_time);
+  if (share < kLeastShare) return std::nullopt;
+
+  Finding finding;
+  finding.severity = share >= 0.4 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"plan.handover_bytes", "plan.consumers", "plan.kernels", "timing.median",
+                     "ceiling.copy_bandwidth"};
+  finding.cause = number(consumers) + " of the call's " +
+                  number(facts.maybe("plan.kernels").value_or(0)) + " kernels " +
+                  (consumers == 1 ? "reads" : "read") + " back what an earlier one has just " +
+                  "written: " + human_bytes(bytes) + " that only travel between kernels" +
+                  (in_l2 ? " (through L2)" : "") + ", about " + percent(share) + " of " +
+                  human_us(*time_us) + ".";
+  finding.prescriptions = advice();
+  finding.likely_speedup = speedup_without(share);
+  finding.upper_speedup =
+      speedup_without(std::min(0.95, std::max(1.3 * share, std::max(by_bytes, by_time))));
+  return finding;
+}
+
+std::optional<Finding> of_trace(const Facts& facts, double span) {
+  const double count = facts.maybe("trace.pointwise").value_or(0);
+  const double time_us = facts.maybe("trace.pointwise_us").value_or(0);
+  if (count < 2 || span <= 0) return std::nullopt;
+  const double fusable = time_us / span * (1 - 1 / count);
+  if (fusable < kLeastTraced) return std::nullopt;
+  Finding finding;
+  finding.severity = fusable >= 0.4 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"trace.pointwise", "trace.pointwise_us", "trace.span"};
+  finding.cause = number(count) + " pointwise and reduction kernels take " +
+                  percent(std::min(1.0, time_us / span)) + " of " + human_us(span) +
+                  ", each of them a pass over memory of its own.";
+  finding.prescriptions = advice();
+  finding.prescriptions.insert(
+      finding.prescriptions.begin() + 1,
+      {"fusion", "Let torch.compile fuse them, and write by hand what it leaves apart.",
+       "the module is to be a kernel of one's own"});
+  finding.likely_speedup = speedup_without(kFusable * fusable);
+  finding.upper_speedup =
+      speedup_without(std::min(0.95, fusable + facts.maybe("trace.gaps").value_or(0) / span));
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> unfused_kernels(const Facts& facts) {
+  if (facts.maybe("plan.handover_bytes")) return of_plan(facts);
+  const auto span = facts.maybe("trace.span");
+  return span ? of_trace(facts, *span) : std::nullopt;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/diagnosis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/text.h"
+#include "core/kernel_name.h"
+#include "core/metrics.h"
+#include "report/view.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr const char* kBold = "1";
+constexpr const char* kRed = "31";
+constexpr const char* kYellow = "33";
+constexpr const char* kGreen = "32";
+constexpr const char* kDim = "2";
+
+std::string painted(const std::string& text, const char* code, const DiagnosisStyle& style) {
+  return style.color ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
+}
+
+// Characters, not bytes; good enough for the signs that we print.
+int columns(const std::string& text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+std::string padded(const std::string& text, int width) {
+  return text + std::string(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ');
+}
+
+std::string padded_left(const std::string& text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ') + text;
+}
+
+std::string plain(const std::string& text) {
+  return replace_all(replace_all(printable(text), "\n", " "), "\t", " ");
+}
+
+const char* color_of(const Finding& finding) {
+  if (finding.stop) return kGreen;
+  return finding.severity == Severity::kCritical  ? kRed
+         : finding.severity == Severity::kWarning ? kYellow
+                                                  : kBold;
+}
+
+std::string gain_of(const Finding& finding, int likely_width, int upper_width) {
+  if (finding.stop) return "nothing left to win";
+  if (finding.upper_speedup <= 1) return "no gain is estimated";
+  return "likely " + padded_left(speedup_text(finding.likely_speedup), likely_width) +
+         ", at most " + padded_left(speedup_text(finding.upper_speedup), upper_width);
+}
+
+struct Widths {
+  int tool = 0, likely = 0, upper = 0;
+};
+
+std::string finding_lines(const Finding& finding, std::size_t position, const Widths& widths,
+                          const DiagnosisStyle& style) {
+  const std::string number = padded_left(std::to_string(position), 2) + ". ";
+  std::string text = number +
+                     painted(padded(plain(finding.tool), widths.tool), color_of(finding), style) +
+                     "  " + gain_of(finding, widths.likely, widths.upper) +
+                     painted("  (" + level_words(finding.level) + ")", kDim, style) + "\n";
+  std::string cause = plain(finding.cause);
+  if (!finding.kernel.empty()) cause = short_kernel_name(plain(finding.kernel)) + ": " + cause;
+  text += wrapped(cause, style.width, 4);
+  if (!finding.where.empty()) {
+    text += painted(wrapped("at " + plain(finding.where), style.width, 4), kDim, style);
+  }
+  for (const Prescription& p : finding.prescriptions) {
+    std::string line = plain(p.text);
+    if (!p.not_when.empty()) line += " Not when " + plain(p.not_when) + ".";
+    std::string part = wrapped(line, style.width, 6);
+    part.replace(4, 1, "-");
+    text += part;
+  }
+  return text;
+}
+
+std::string findings_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) {
+  if (diagnosis.findings.empty()) return "No tool found anything to change.\n";
+  Widths widths;
+  for (const Finding& finding : diagnosis.findings) {
+    widths.tool = std::max(widths.tool, columns(plain(finding.tool)));
+    if (finding.stop || finding.upper_speedup <= 1) continue;
+    widths.likely = std::max(widths.likely, columns(speedup_text(finding.likely_speedup)));
+    widths.upper = std::max(widths.upper, columns(speedup_text(finding.upper_speedup)));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+    text += (i == 0 ? "" : "\n") + finding_lines(diagnosis.findings[i], i + 1, widths, style);
+  }
+  return text;
+}
+
+const char* state_words(ToolRun::State state) {
+  switch (state) {
+    case ToolRun::State::kFired:
+      return "fired";
+    case ToolRun::State::kSilent:
+      return "looked, nothing to say";
+    case ToolRun::State::kNotEvaluable:
+      return "could not look";
+    default:
+      return "left out";
+  }
+}
+
+std::string tools_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) {
+  int width = 0;
+  for (const ToolRun& run : diagnosis.tools) width = std::max(width, columns(run.tool));
+  std::string text = painted("tools", kBold, style) + "\n";
+  for (const ToolRun& run : diagnosis.tools) {
+    std::string told = state_words(run.state);
+    if (!run.reason.empty()) told += ": " + plain(run.reason);
+    // The name's column stays free on further lines.
+    bool first = true;
+    for (const std::string& part : lines(wrapped(told, style.width - width - 4, 0))) {
+      text += "  " + padded(first ? plain(run.tool) : "", width) + "  " + part + "\n";
+      first = false;
+    }
+  }
+  return text;
+}
+
+// In the unit of the registry, whole numbers without a fraction.
+std::string value_text(double value) {
+  if (value == static_cast<double>(static_cast<long long>(value)) && std::abs(value) < 1e15) {
+    return std::to_string(static_cast<long long>(value));
+  }
+  return number(value, 5);
+}
+
+std::string items_text(const std::string& title, const Evidence& evidence,
+                       const DiagnosisStyle& style) {
+  if (evidence.items().empty()) return "";
+  int name_width = 0, value_width = 0;
+  for (const auto& [name, item] : evidence.items()) {
+    name_width = std::max(name_width, columns(name));
+    value_width = std::max(value_width, columns(value_text(item.value)));
+  }
+  std::string text = painted(title, kBold, style) + "\n";
+  for (const auto& [name, item] : evidence.items()) {
+    const Metric* metric = find_metric(name);
+    const std::string unit =
+        metric == nullptr || metric->unit == "1" ? "" : " " + std::string(metric->unit);
+    text += "  " + padded(name, name_width) + "  " +
+            padded_left(value_text(item.value), value_width) + padded(unit, 7) + "  " +
+            painted(plain(item.source), kDim, style) + "\n";
+  }
+  return text;
+}
+
+std::string missing_text(const Evidence& evidence, const DiagnosisStyle& style) {
+  // One line for a reason, however many things it keeps from sight.
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  const auto add = [&](const Missing& missing) {
+    std::string reason = plain(missing.reason);
+    if (!missing.next.empty()) reason += "; " + plain(missing.next);
+    const auto found = std::find_if(by_reason.begin(), by_reason.end(),
+                                    [&](const auto& row) { return row.first == reason; });
+    if (found == by_reason.end()) {
+      by_reason.push_back({reason, {plain(missing.what)}});
+    } else {
+      found->second.push_back(plain(missing.what));
+    }
+  };
+  for (const Missing& missing : evidence.missing()) add(missing);
+  for (const KernelEvidence& kernel : evidence.kernels) {
+    for (const Missing& missing : kernel.facts.missing()) add(missing);
+  }
+  if (by_reason.empty()) return "";
+  std::string text = painted("not seen", kBold, style) + "\n";
+  constexpr std::size_t kNamed = 4;
+  for (const auto& [reason, names] : by_reason) {
+    std::vector<std::string> shown = names;
+    if (!style.all && shown.size() > kNamed) shown.resize(kNamed);
+    std::string line = join_text(shown, ", ");
+    if (shown.size() < names.size()) {
+      line += " and " + std::to_string(names.size() - shown.size()) + " more";
+    }
+    text += wrapped(line + ": " + reason + ".", style.width, 2);
+  }
+  return text;
+}
+
+std::string blind_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) {
+  const auto count =
+      std::count_if(diagnosis.tools.begin(), diagnosis.tools.end(),
+                    [](const ToolRun& run) { return run.state == ToolRun::State::kNotEvaluable; });
+  if (count == 0) return "";
+  return painted(wrapped(std::to_string(count) + " of " + std::to_string(diagnosis.tools.size()) +
+                             " tools could not look, for lack of evidence (--all tells why).",
+                         style.width, 0),
+                 kDim, style);
+}
+
+}  // namespace
+
+std::string level_words(Level level) {
+  switch (level) {
+    case Level::kCounters:
+      return "hardware counters";
+    case Level::kStatic:
+      return "machine code";
+    default:
+      return "timing";
+  }
+}
+
+std::string wrapped(const std::string& text, int width, int indent) {
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  std::string result, line;
+  for (const std::string& word : words(text)) {
+    if (!line.empty() && indent + columns(line) + 1 + columns(word) > width) {
+      result += margin + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line.empty() ? result : result + margin + line + "\n";
+}
+
+std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& evidence,
+                                   const DiagnosisStyle& asked) {
+  DiagnosisStyle style = asked;
+  style.width = std::clamp(style.width, 40, 120);
+  std::string text =
+      wrapped(plain(diagnosis.summary), style.width, 0) + "\n" + findings_text(diagnosis, style);
+  if (!style.all) {
+    const std::string blind = blind_text(diagnosis, style);
+    return blind.empty() ? text : text + "\n" + blind;
+  }
+  text += "\n" + tools_text(diagnosis, style);
+  const std::string items = items_text("evidence about the call", evidence, style);
+  if (!items.empty()) text += "\n" + items;
+  for (const KernelEvidence& kernel : evidence.kernels) {
+    text += "\n" + items_text("evidence about " + short_kernel_name(plain(kernel.name), 60),
+                              kernel.facts, style);
+  }
+  const std::string missing = missing_text(evidence, style);
+  return missing.empty() ? text : text + "\n" + missing;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/tool_record.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "diagnose/runner.h"
+
+namespace kernelpro {
+
+namespace {
+
+std::string env(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::optional<ToolStep> tool_step(const Known& parent, const Known& child, double parent_us,
+                                  double child_us) {
+  const std::string& answers = child.candidate.origin.answers;
+  const std::size_t colon = answers.find(':');
+  const std::string tool(trim(answers.substr(0, colon)));
+  if (tool.empty() || parent_us <= 0) return std::nullopt;
+  for (const Finding& finding : parent.diagnosis.findings) {
+    if (finding.tool != tool) continue;
+    ToolStep step;
+    step.candidate = child.id;
+    step.tool = tool;
+    if (colon != std::string::npos) step.tag = std::string(trim(answers.substr(colon + 1)));
+    step.likely = finding.likely_speedup;
+    step.upper = finding.upper_speedup;
+    step.measured = child_us > 0 ? parent_us / child_us : 0;
+    step.record = parent.diagnosis.record;
+    return step;
+  }
+  return std::nullopt;
+}
+
+std::string user_record_path() {
+  constexpr const char* kName = "tools.json";
+  for (const char* own : {"KERNELPRO_STATE", "KERNELPRO_CACHE"}) {
+    if (!env(own).empty()) return join(env(own), kName);
+  }
+  if (!env("XDG_STATE_HOME").empty()) {
+    return join(join(env("XDG_STATE_HOME"), "kernelpro"), kName);
+  }
+  const std::string home = env("HOME");
+  if (!home.empty() && ::access(home.c_str(), W_OK) == 0) {
+    return join(join(home, ".local/state/kernelpro"), kName);
+  }
+  return join(cache_dir(), kName);
+}
+
+Result<ToolRecord> read_record(const std::string& path, bool must_exist) {
+  if (!must_exist && !exists(path)) return ToolRecord();
+  const Result<std::string> text = read_file(path, 16 << 20);
+  if (!text) return tl::unexpected<Error>(text.error());
+  auto record = record_from_json(*text);
+  if (!record) {
+    return fail(ErrorKind::kBadInput,
+                path + " is no record of tools, or one of another version of KernelPro",
+                "name another file, or move this one away");
+  }
+  return std::move(*record);
+}
+
+Result<void> add_to_record(const std::string& path, const ToolStep& step) {
+  KP_TRY(make_dirs(dirname(absolute(path))));
+  const std::string lock_path = path + ".lock";
+  const Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  // Released with the descriptor. Without it (a file system that knows no locks) a step may be lost
+  // when two runs end one at the same moment; nothing worse.
+  if (lock.valid()) static_cast<void>(::flock(lock.get(), LOCK_EX));
+  auto record = read_record(path, false);
+  if (!record) return tl::unexpected<Error>(std::move(record.error()));
+  record->add(step.tool, step.likely, step.measured);
+  return write_file(path, record_to_json(*record) + "\n");
+}
+
+Diagnosis diagnose_with(const Evidence& evidence, const ToolRecord& record) {
+  RunnerSettings settings;
+  settings.record = record;
+  Diagnosis diagnosis = run_tools(evidence, tools(), settings);
+  diagnosis.record = record.hash();
+  return diagnosis;
+}
+
+}  // namespace kernelpro

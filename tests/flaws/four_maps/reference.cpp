@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "task.h"
+
+extern "C" void reference(const ReferenceArgs& args) {
+  constexpr long long kCount = 1ll * N;
+  for (long long i = 0; i < kCount; ++i) {
+    const double x = args.x[i];
+    double v = x;
+    for (int k = 0; k < 24; ++k) {
+      if (i % 4 == 0) v = 0.5 * v + 0.25 * x;
+      if (i % 4 == 1) v = 0.25 * x / sqrt(1 + v * v);
+      if (i % 4 == 2) v = 0.5 * sqrt(fabs(v) + fabs(x) + 1);
+      if (i % 4 == 3) v = 0.3 * exp(-fabs(v)) + 0.1 * x;
+    }
+    args.y[i] = v;
+  }
+}
