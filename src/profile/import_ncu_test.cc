@@ -23,7 +23,7 @@ std::string meta(int id, const std::string& kernel, const std::string& grid = "(
 
 // `ncu --page raw --csv`: units in the second row, numbers with thousands separators.
 const std::string kWide =
-    "==PROF== Connected to process 4711 (/home/me/app)\n"
+    "==PROF== Connected to process 4711 (/opt/app)\n"
     "max error 0.000000\n"
     "==PROF== Profiling \"axpy\" - 0: 0%....50%....100% - 8 passes\n"
     "==PROF== Disconnected from process 4711\n" +

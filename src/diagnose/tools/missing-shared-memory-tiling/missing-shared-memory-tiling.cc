@@ -11,7 +11,8 @@ namespace {
 constexpr double kLeastReuse = 6;  // bytes asked of L1 over bytes that device memory must move
 constexpr double kLeastBusy = 0.5;
 constexpr double kLeastGain = 1.15;
-// What a first tiling leaves: every loaded element serves several products instead of one, through shared memory.
+// What a first tiling leaves: every loaded element serves several products instead of one, through
+// shared memory.
 constexpr double kKept = 0.5;
 
 // Lanes side by side or on one address: data that threads share in an order that tiles can keep.
