@@ -233,7 +233,9 @@ TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
               : optimize_with(fake_target(fake), fake_task(), settings_for(run, 60), nullptr);
       ::_exit(result ? 0 : 1);
     }
-    ::usleep(4000 + static_cast<useconds_t>(random() % 25000));
+    // Longer and longer, so that a slow machine gets through as well.
+    ::usleep(4000 +
+             static_cast<useconds_t>(random() % 25000) * static_cast<useconds_t>(1 + round / 10));
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -356,7 +357,12 @@ TEST(Store, SurvivesSigkillAtAnyMoment) {
     const pid_t child = ::fork();
     if (child == 0) write_until_killed(dir.path(), ends[1]);
     ::close(ends[1]);
-    ::usleep(3000 + static_cast<useconds_t>(random() % 30000));
+    // Mostly amid its writes, however slow the machine is; now and then before the first.
+    pollfd first{ends[0], POLLIN, 0};
+    if (round % 4 != 0) {
+      ASSERT_EQ(::poll(&first, 1, 20000), 1);
+    }
+    ::usleep(static_cast<useconds_t>(random() % 30000));
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
@@ -377,7 +383,7 @@ TEST(Store, SurvivesSigkillAtAnyMoment) {
     EXPECT_LE(evaluated, acknowledged + static_cast<std::size_t>(round) + 1);
     ASSERT_EQ(integrity(dir.path()), "ok");
   }
-  EXPECT_GT(acknowledged, 20u);
+  EXPECT_GE(acknowledged, 15u);
 }
 
 TEST(Store, AStartThatWasKilledIsNoRun) {
