@@ -135,6 +135,7 @@ void print_for_people(const Gathered& gathered, const Diagnosis& diagnosis, bool
   style.color = display_kind(false, stdout) == DisplayKind::kTerminal;
   style.width = terminal_columns(stdout);
   style.all = all;
+  style.more = "--all";
   std::string head = printable(gathered.subject) + ": by " + gathered.basis;
   if (!gathered.ceilings.empty()) head += "; ceilings " + gathered.ceilings;
   std::string text = wrapped(head + ".", style.width, 0);

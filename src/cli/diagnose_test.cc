@@ -136,6 +136,31 @@ TEST_F(DiagnoseTest, TheRecordMovesTheLikelyGain) {
   EXPECT_DOUBLE_EQ(likely(kernelpro(without).output).second, before.second);
 }
 
+// A third of the time is copies from pageable memory; the file's name says nothing.
+TEST_F(DiagnoseTest, NsysTrace) {
+  std::string rows =
+      "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem "
+      "(MB),Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name\n";
+  for (int i = 0; i < 20; ++i) {
+    const auto at = [&](int us) { return std::to_string(1000 * (i * 1000 + us)); };
+    rows += at(0) + ",300000," + std::to_string(2 * i) +
+            ",,,,,,,,,,8.000,26666,Pageable,Device,NVIDIA H100 80GB HBM3 (0),1,,7,[CUDA memcpy "
+            "Host-to-Device]\n";
+    rows += at(310) + ",600000," + std::to_string(2 * i + 1) +
+            ",132,1,1,256,1,1,32,0,0,,,,,NVIDIA H100 80GB HBM3 (0),1,,7,\"void work<float>(float "
+            "*)\"\n";
+  }
+  const std::string path = join(dir.path(), "anything.txt");
+  ASSERT_TRUE(write_file(path, rows));
+  const Exit exit = kernelpro({"diagnose", path, "--json"});
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  const auto json = parse_json(exit.output);
+  ASSERT_TRUE(json) << exit.output;
+  EXPECT_EQ((*json)["evidence"]["kernels"].at(0)["name"], "void work<float>(float *)");
+  EXPECT_TRUE(contains((*json)["diagnosis"].dump(), "host-copies")) << exit.output;
+  EXPECT_EQ((*json)["ceilings"].get<std::string>().rfind("nominal peaks", 0), 0u);
+}
+
 TEST_F(DiagnoseTest, ToolsShowTheRecord) {
   const Exit bare = kernelpro({"tools"});
   ASSERT_TRUE(bare.ok()) << bare.output;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "report/diagnosis.h"
 #include "report/labels.h"
 #include "report/view.h"
 
@@ -127,7 +128,7 @@ std::string verdict_text(const VerdictContext& context, const EvaluateOneResult&
   if (const Correct* correct = result.evaluation.correct()) text += times(context, *correct);
   text += remarks(context, result);
   if (result.evaluation.correct() != nullptr && !result.evidence.items().empty()) {
-    text += "\n" + diagnosis_to_text(result.diagnosis);
+    text += "\n" + diagnosis_for_terminal(result.diagnosis, result.evidence, {});
   }
   return text;
 }

@@ -35,6 +35,12 @@ std::size_t line_end(std::string_view text, std::size_t from) {
   return end == std::string_view::npos ? text.size() : end;
 }
 
+// The next comma of the line, or the line's end. Looks no further: a file may have no comma at all.
+std::size_t comma_or_end(std::string_view text, std::size_t from) {
+  const std::size_t end = line_end(text, from);
+  return std::min(end, from + std::min(text.substr(from, end - from).find(','), end - from));
+}
+
 std::string without_return(std::string_view text) {
   if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
   return std::string(text);
@@ -54,9 +60,9 @@ bool next_record(std::string_view* text, std::vector<std::string>* fields) {
       fields->push_back(
           replace_all(without_return(text->substr(at + 1, close - at - 1)), "\"\"", "\""));
       // What stands between the quote and the next comma is no part of any field.
-      at = std::min(text->find(',', std::min(close, text->size())), line_end(*text, close));
+      at = comma_or_end(*text, close);
     } else {
-      const std::size_t end = std::min(text->find(',', at), line);
+      const std::size_t end = comma_or_end(*text, at);
       fields->push_back(without_return(text->substr(at, end - at)));
       at = end;
     }

@@ -35,7 +35,7 @@ struct NcuImport {
 // Whether a counter is an amount, which adds up over launches; rates, shares and means do not.
 bool adds_up(std::string_view metric);
 
-// True when `text` begins as ncu's CSV does, after lines of other programs.
+// Whether `text` may be ncu's CSV, perhaps between lines of other programs, or only its messages.
 bool is_ncu_csv(std::string_view text);
 
 // kBadInput when there is no launch in it; the message says what was found instead (a refused

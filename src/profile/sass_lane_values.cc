@@ -161,6 +161,11 @@ LaneValue LaneTable::bit_and(const LaneValue& a, const LaneValue& mask) {
   if (a.uniform() && mask.uniform()) return uniform();
   if (!mask.constant || a.labels != 0) return unknown();
   const auto low = [](long long m) { return m >= 0 && ((m + 1) & m) == 0; };
+  // Bits from the middle: those from below, then without the lowest.
+  const long long below = (mask.number & -mask.number) - 1;
+  if (mask.number > 0 && below > 0 && low(mask.number | below)) {
+    return bit_and(bit_and(a, literal(mask.number | below)), literal(~below));
+  }
   const Lanes& pattern = lanes(a.pattern);
   const bool keeps_low = low(mask.number);
   const bool keeps_high = mask.number < 0 && low(~mask.number);

@@ -17,8 +17,10 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kGeneral = 255;            // R registers
-constexpr std::size_t kMaxBlocks = 600;  // larger kernels are not analysed
+constexpr int kGeneral = 255;  // R registers
+// Larger kernels are not analysed.
+constexpr std::size_t kMaxBlocks = 600;
+constexpr std::size_t kMaxCode = 50'000;
 constexpr int kMaxRounds = 6;
 
 using State = std::vector<LaneValue>;  // by R register
@@ -373,7 +375,7 @@ void flow_into(Block* to, const State& state, const LaneTable& table, bool* chan
 
 std::vector<LaneAccess> lane_accesses(const SassFunction& kernel) {
   std::vector<LaneAccess> accesses(kernel.code.size());
-  if (kernel.code.empty()) return accesses;
+  if (kernel.code.empty() || kernel.code.size() > kMaxCode) return accesses;
   std::vector<Block> blocks = blocks_of(flow_of(kernel));
   if (blocks.empty()) return accesses;
   LaneTable table;

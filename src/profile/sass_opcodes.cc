@@ -125,12 +125,6 @@ Op op_of(std::string_view root) {
   return Op::kUnknown;
 }
 
-bool is_tensor(Op op) { return op == Op::kTensor || op == Op::kWarpgroup; }
-
-bool is_shared_access(Op op) {
-  return op == Op::kSharedLoad || op == Op::kMatrixLoad || op == Op::kSharedStore;
-}
-
 bool is_variable_latency(Op op) {
   switch (op) {
     case Op::kSpecial:

@@ -53,8 +53,6 @@ enum class Op : std::uint8_t {
 
 Op op_of(std::string_view root);
 
-bool is_tensor(Op op);            // of a warp or of a warpgroup
-bool is_shared_access(Op op);     // LDS, LDSM, STS
 bool is_variable_latency(Op op);  // its result comes by a scoreboard
 
 // On fp64 values: arithmetic, comparisons and conversions from or to them.

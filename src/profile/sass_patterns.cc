@@ -139,7 +139,7 @@ std::vector<int> invariant_loads(const Dataflow& body, Op op, const std::vector<
   std::vector<int> result;
   if (!body.loops()) return result;
   std::vector<bool> elsewhere(kRegisters, false);  // written by an inner loop
-  std::vector<int> own = body.body();
+  const std::vector<int>& own = body.body();
   for (const int index : all_of_loop) {
     const SassInstruction& i = body.function().code[slot(index)];
     const bool writes_shared = i.op == Op::kSharedStore || i.op == Op::kAsyncCopy ||

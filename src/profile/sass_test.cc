@@ -123,6 +123,42 @@ TEST(Sass, FifthGenerationMatrixInstructions) {
   EXPECT_GE(mix.metrics["sass.hgmma"], 1);
 }
 
+TEST(Sass, ControlCodesAndLines) {
+  const std::vector<SassFunction> f = parse_sass(
+      ".target sm_90\n.text.k:\n"
+      "//## File \"/usr/include/cuda_fp16.hpp\", line 9 inlined at \"/home/a/k.cu\", line 41\n"
+      "//## File \"/home/a/k.cu\", line 41 inlined at \"/home/a/k.cu\", line 7\n"
+      "/*0080*/ LDG.E.64 R16, desc[UR4][R16.64] ; /* 0x0000000410107981 */\n"
+      "/* 0x002ea2000c1e1b00 */\n"
+      "//## File \"/home/a/k.cu\", line 12\n"
+      "/*0090*/ @!PT LDS RZ, [RZ] ; /* 0x0 */\n/* 0x000fe20000000800 */\n"
+      "/*00a0*/ FROB.NEW R1, R2 ; /* 0x0 */\n/* 0x000fe20000000800 */\n");
+  ASSERT_EQ(f.size(), 1u);
+  ASSERT_EQ(f[0].code.size(), 3u);
+  const SassInstruction& load = f[0].code[0];
+  EXPECT_EQ(f[0].files.at(static_cast<std::size_t>(load.file)), "k.cu");
+  EXPECT_EQ(load.line, 41);  // the author's own, not the header's, nor where that was called
+  EXPECT_TRUE(load.control.known);
+  EXPECT_EQ(load.control.stall, 1);
+  EXPECT_EQ(load.control.written_by, 2);
+  EXPECT_EQ(load.control.read_by, 7);
+  EXPECT_EQ(load.control.waits, 2);
+  EXPECT_EQ(f[0].code[1].root, "NOP");
+  EXPECT_EQ(f[0].code[2].line, 12);
+  SassMix mix = hot_mix(f[0]);
+  EXPECT_EQ(mix.metrics["sass.unknown_share"], 0.5);
+  EXPECT_EQ(mix.where["sass.hot.global_loads_64"], "k.cu:41");
+}
+
+// Functions that are no kernels are left out where the text tells them apart.
+TEST(Sass, KernelsOnly) {
+  const std::vector<SassKernel> kernels = kernel_mixes(
+      ".other k,@\"STO_CUDA_ENTRY STV_DEFAULT\"\n.text.k:\n/*0000*/ EXIT ;\n"
+      ".section .text.f\n.text.f:\n/*0000*/ RET.REL.NODEC R20 0x0 ;\n");
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].name, "k");
+}
+
 TEST(Sass, NonsenseGivesNothing) {
   EXPECT_TRUE(parse_sass("").empty());
   EXPECT_TRUE(parse_sass("/*0000*/ EXIT ;").empty());

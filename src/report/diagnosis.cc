@@ -197,7 +197,8 @@ std::string blind_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) 
                     [](const ToolRun& run) { return run.state == ToolRun::State::kNotEvaluable; });
   if (count == 0) return "";
   return painted(wrapped(std::to_string(count) + " of " + std::to_string(diagnosis.tools.size()) +
-                             " tools could not look, for lack of evidence (--all tells why).",
+                             " tools could not look, for lack of evidence" +
+                             (style.more.empty() ? "." : " (" + style.more + " tells why)."),
                          style.width, 0),
                  kDim, style);
 }

@@ -13,6 +13,7 @@ struct DiagnosisStyle {
   int width = 80;      // columns
   bool color = false;  // escape sequences
   bool all = false;    // also every tool with what became of it, every number, everything missing
+  std::string more;    // what tells the rest: "--all"; "" = nothing does
 };
 
 // Findings first, numbered, their gains aligned; then what could not be looked at. Bytes that are

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "report/diagnosis.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -61,7 +62,12 @@ std::string render_text(const RunView& view) {
     text += "; stopped: " + view.confirmation->stopped_by;
   }
   text += "\n" + leaders(view, story);
-  if (story.best != nullptr) text += "\n" + diagnosis_to_text(story.best->known.diagnosis);
+  if (story.best != nullptr) {
+    DiagnosisStyle style;
+    style.more = "kernelpro diagnose --all";
+    text += "\nWhat limits it now:\n" +
+            diagnosis_for_terminal(story.best->known.diagnosis, story.best->evidence, style);
+  }
   return text;
 }
 

@@ -213,6 +213,11 @@ Result<Gathered> gather_file(const std::string& file, const Theory& theory) {
     if (!import) return tl::unexpected<Error>(std::move(import.error()));
     return with_theory(from_trace(*import, file, theory), theory, import->device);
   }
+  if (!is_ncu_csv(*text)) {
+    return fail(ErrorKind::kBadInput, file + " is nothing that can be diagnosed",
+                "give a run, a kernel, a cubin, a report of ncu or nsys or its export, or evidence "
+                "that was saved; `kernelpro diagnose --help` lists them");
+  }
   return gather_ncu(import_ncu_csv(*text, {theory.calls, theory.kernel}), file, theory);
 }
 

@@ -28,6 +28,8 @@ std::optional<ToolStep> tool_step(const Known& parent, const Known& child, doubl
   const std::size_t colon = answers.find(':');
   const std::string tool(trim(answers.substr(0, colon)));
   if (tool.empty() || parent_us <= 0) return std::nullopt;
+  // Code that does not compile says nothing about the advice that it was to follow.
+  if (std::holds_alternative<CompileError>(child.evaluation.outcome)) return std::nullopt;
   for (const Finding& finding : parent.diagnosis.findings) {
     if (finding.tool != tool) continue;
     ToolStep step;

@@ -24,8 +24,8 @@ struct ToolStep {
   std::string record;   // hash of the record that the promise was made with
 };
 
-// nullopt when the candidate names no finding that its parent's diagnosis has. Times are comparable
-// ones (Ledger::comparable_us); `child_us` 0 = not correct. Pure.
+// nullopt when the candidate names no finding that its parent's diagnosis has, or does not compile.
+// Times are comparable ones (Ledger::comparable_us); `child_us` 0 = not correct. Pure.
 std::optional<ToolStep> tool_step(const Known& parent, const Known& child, double parent_us,
                                   double child_us);
 

@@ -32,6 +32,7 @@ Known child(const std::string& answers) {
   Known known;
   known.id = 7;
   known.candidate.origin = {"tuner", 1, "an idea", answers};
+  known.evaluation.outcome = WrongResult();
   return known;
 }
 
@@ -58,6 +59,9 @@ TEST(ToolStep, NothingThatNoFindingPromised) {
   EXPECT_FALSE(tool_step(parent(), child(""), 30, 20));
   EXPECT_FALSE(tool_step(parent(), child("register-spill: registers"), 30, 20));
   EXPECT_FALSE(tool_step(parent(), child("scalar-loads: vectorize"), 0, 20));
+  Known broken = child("scalar-loads: vectorize");
+  broken.evaluation.outcome = CompileError{"kernel.cu(3): error"};
+  EXPECT_FALSE(tool_step(parent(), broken, 30, 0));
 }
 
 struct RecordTest : ::testing::Test {
