@@ -126,11 +126,11 @@ TEST(Sass, FifthGenerationMatrixInstructions) {
 TEST(Sass, ControlCodesAndLines) {
   const std::vector<SassFunction> f = parse_sass(
       ".target sm_90\n.text.k:\n"
-      "//## File \"/usr/include/cuda_fp16.hpp\", line 9 inlined at \"/home/a/k.cu\", line 41\n"
-      "//## File \"/home/a/k.cu\", line 41 inlined at \"/home/a/k.cu\", line 7\n"
+      "//## File \"/usr/include/cuda_fp16.hpp\", line 9 inlined at \"/src/k.cu\", line 41\n"
+      "//## File \"/src/k.cu\", line 41 inlined at \"/src/k.cu\", line 7\n"
       "/*0080*/ LDG.E.64 R16, desc[UR4][R16.64] ; /* 0x0000000410107981 */\n"
       "/* 0x002ea2000c1e1b00 */\n"
-      "//## File \"/home/a/k.cu\", line 12\n"
+      "//## File \"/src/k.cu\", line 12\n"
       "/*0090*/ @!PT LDS RZ, [RZ] ; /* 0x0 */\n/* 0x000fe20000000800 */\n"
       "/*00a0*/ FROB.NEW R1, R2 ; /* 0x0 */\n/* 0x000fe20000000800 */\n");
   ASSERT_EQ(f.size(), 1u);
