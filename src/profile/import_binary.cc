@@ -69,7 +69,8 @@ int arch_number(const std::string& arch) {
 
 // Device code inside a host file: the paths of the cubins for one architecture, put into `folder`.
 Result<std::vector<std::string>> extract(const std::string& path, const std::string& arch,
-                                         const std::string& folder, std::string* chosen) {
+                                         const std::string& folder, std::string* chosen,
+                                         bool* none) {
   const std::string cuobjdump = find_cuda_tool("cuobjdump");
   if (cuobjdump.empty()) {
     return fail(ErrorKind::kEnvironment,
@@ -78,6 +79,11 @@ Result<std::vector<std::string>> extract(const std::string& path, const std::str
                 "cubin itself");
   }
   const auto said = output_of({cuobjdump, "-xelf", "all", absolute(path)}, folder);
+  // A host file may name the section without having it.
+  if (!said && contains(said.error().message, "does not contain device code")) {
+    *none = true;
+    return std::vector<std::string>();
+  }
   if (!said) return tl::unexpected<Error>(said.error());
   std::map<std::string, std::vector<std::string>> by_arch;
   for (const std::string& name : list_dir(folder)) {
@@ -175,7 +181,9 @@ std::string arch_of_cubin(const std::string& cubin) {
 Result<BinaryImport> host_code(const std::string& path) {
   const Result<Disassembly> disassembly = disassemble_host(path);
   if (!disassembly) return tl::unexpected<Error>(disassembly.error());
-  const AsmMix mix = hot_mix(parse_objdump(disassembly->text));
+  // Without it there is no telling which of the file's loops are a kernel's.
+  const bool kernel = contains(disassembly->text, "<launch>:");
+  const AsmMix mix = kernel ? hot_mix(parse_objdump(disassembly->text)) : AsmMix();
   if (mix.instructions == 0) {
     return fail(ErrorKind::kBadInput,
                 path + " has neither device code nor a function `launch` of a CPU kernel",
@@ -214,8 +222,10 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
     if (!contains(*bytes, ".nv_fatbin") && !contains(*bytes, ".nvFatBinSegment")) {
       return host_code(path);
     }
-    auto extracted = extract(path, arch, folder.path(), &chosen);
+    bool none = false;
+    auto extracted = extract(path, arch, folder.path(), &chosen, &none);
     if (!extracted) return tl::unexpected<Error>(std::move(extracted.error()));
+    if (none) return host_code(path);
     cubins = std::move(*extracted);
     if (cubins.empty()) {
       return fail(ErrorKind::kBadInput, path + " holds PTX only, no machine code",

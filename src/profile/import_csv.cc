@@ -35,10 +35,9 @@ std::size_t line_end(std::string_view text, std::size_t from) {
   return end == std::string_view::npos ? text.size() : end;
 }
 
-// The next comma of the line, or the line's end. Looks no further: a file may have no comma at all.
-std::size_t comma_or_end(std::string_view text, std::size_t from) {
-  const std::size_t end = line_end(text, from);
-  return std::min(end, from + std::min(text.substr(from, end - from).find(','), end - from));
+// The next comma before `end`, or `end`. Looks no further: a file may have no comma at all.
+std::size_t comma_or(std::size_t end, std::string_view text, std::size_t from) {
+  return from + std::min(text.substr(from, end - from).find(','), end - from);
 }
 
 std::string without_return(std::string_view text) {
@@ -52,17 +51,18 @@ bool next_record(std::string_view* text, std::vector<std::string>* fields) {
   fields->clear();
   if (text->empty()) return false;
   std::size_t at = 0;
+  std::size_t line = line_end(*text, 0);
   for (;;) {
-    const std::size_t line = line_end(*text, at);
     if (at < text->size() && (*text)[at] == '"') {
       std::size_t close = closing_quote(*text, at + 1);
       if (close == std::string_view::npos) close = line;
+      if (close > line) line = line_end(*text, close);
       fields->push_back(
           replace_all(without_return(text->substr(at + 1, close - at - 1)), "\"\"", "\""));
       // What stands between the quote and the next comma is no part of any field.
-      at = comma_or_end(*text, close);
+      at = comma_or(line, *text, close);
     } else {
-      const std::size_t end = comma_or_end(*text, at);
+      const std::size_t end = comma_or(line, *text, at);
       fields->push_back(without_return(text->substr(at, end - at)));
       at = end;
     }

@@ -35,6 +35,16 @@ TEST(Csv, LastFieldMayBeEmpty) {
   EXPECT_TRUE(records("").empty());
 }
 
+// Time grows with the text, not with its square, commas or none.
+TEST(Csv, LongTexts) {
+  std::string without;
+  for (int i = 0; i < 200000; ++i) without += "no comma here\n";
+  EXPECT_EQ(records(without).size(), 200000u);
+  std::string wide;
+  for (int i = 0; i < 200000; ++i) wide += "\"x\",";
+  EXPECT_EQ(records(wide).at(0).size(), 200001u);
+}
+
 TEST(Numbers, ThousandsInBothWays) {
   EXPECT_EQ(read_number("1,234,567.50", DecimalSign::kPoint), 1234567.5);
   EXPECT_EQ(read_number("1.234.567,50", DecimalSign::kComma), 1234567.5);
