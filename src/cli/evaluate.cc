@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -140,7 +141,10 @@ int run_evaluate(const Options& options) {
   OpenSettings open = read_open_settings(options);
   open.target = target;
   open.gpu = settings.run.gpu;
-  const ToolsAhead tools = begin_tools(target);
+  const bool native = std::any_of(kernels.begin(), kernels.end(), [](const KernelFile& kernel) {
+    return kernel.language != Language::kPython;
+  });
+  const ToolsAhead tools = begin_tools(target, settings.run.gpu, native ? kTimingProcesses : 0);
   OpenedTask opened = require(open_task(path, open));
   const double open_ms = 1000 * (real_clock().now_s() - began);
 
@@ -151,7 +155,6 @@ int run_evaluate(const Options& options) {
   context.policy = settings.run.policy;
   context.notes = opened.notes;
   context.baselines = baselines(options, opened.task, settings);
-  const std::shared_ptr<ModuleReference> module = std::move(opened.module);
   const bool json = options.flag("--json");
   bool first = true;
   const auto show = [&](std::size_t i, const EvaluateOneResult& result) {
@@ -162,8 +165,8 @@ int run_evaluate(const Options& options) {
     std::fflush(stdout);
     first = false;
   };
-  std::vector<EvaluateOneResult> results =
-      require(evaluate_many(opened.task, kernels, settings, show, target_with(module, tools)));
+  std::vector<EvaluateOneResult> results = require(evaluate_many(
+      opened.task, kernels, settings, show, target_with(std::move(opened.module), tools)));
 
   bool all_correct = true;
   Json array = Json::array();

@@ -21,6 +21,7 @@
 #include "device/gpu_lease.h"
 #include "device/gpu_watch.h"
 #include "evaluate/cpu_case.h"
+#include "evaluate/cuda_ahead.h"
 #include "evaluate/cuda_profile.h"
 #include "evaluate/cuda_python.h"
 #include "evaluate/cuda_trial.h"
@@ -30,7 +31,8 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kMostProcesses = 3;  // that time a brief call
+constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a tensor in float64
+constexpr int kMostProcesses = 3;                     // that time a brief call
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
@@ -88,6 +90,25 @@ class CudaEvaluator : public Evaluator {
         reference_(judge_, task_, compiler, settings_),
         shop_{task_, machine_, settings_, judge_, reference_, cases_, {}, {}} {}
 
+  // All processes end side by side: each takes a while to give its context back.
+  ~CudaEvaluator() override {
+    retire(std::move(judge_));
+    for (auto* links : {&standby_, &modules_}) {
+      for (CudaLink& link : *links) retire(std::move(link));
+    }
+    if (shop_.capture) retire(std::move(*shop_.capture));
+  }
+  CudaEvaluator(const CudaEvaluator&) = delete;
+  CudaEvaluator& operator=(const CudaEvaluator&) = delete;
+
+  // Processes that were started before the task was known.
+  void take(CudaAhead* ahead) {
+    standby_ = std::move(ahead->workers);
+    shop_.capture = std::move(ahead->capture);
+    ahead->workers.clear();
+    ahead->capture.reset();
+  }
+
   // Processes make their contexts while the caller does other things.
   void start_ahead() {
     fill_standby();
@@ -121,7 +142,7 @@ class CudaEvaluator : public Evaluator {
   void find_labels();
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
   Result<CudaWorker> take_worker(const Subject& subject);
-  void retire(CudaWorker worker);
+  void retire(CudaLink link);
   void fill_standby();
   void fill_modules();
   bool contract() const { return settings_.policy == Policy::kContract; }
@@ -334,6 +355,13 @@ Result<void> CudaEvaluator::cross_check() {
       *std::min_element(cases_.begin(), cases_.end(), [&](const CudaCase& a, const CudaCase& b) {
         return compulsory_bytes(task_, *a.c) < compulsory_bytes(task_, *b.c);
       });
+  for (const Shaped& shaped : state.tensors) {
+    if (shaped.elements * 8 <= kCrossCheckBytes) continue;
+    return fail(ErrorKind::kTask,
+                "the smallest case, " + state.c->name +
+                    ", is too large to compare reference.cpp with reference.cu",
+                "add a small case for the cuda target to task.toml, or leave reference.cpp out");
+  }
   CompileResult built = settings_.host_compiler->compile_reference(task_, *state.c);
   if (!built) return tl::unexpected<Error>(built.error());
   if (const auto* error = std::get_if<CompileError>(&*built)) {
@@ -409,9 +437,9 @@ Result<CudaWorker> CudaEvaluator::take_worker(const Subject& subject) {
 }
 
 // Ending a process that has a context takes a while; nobody needs to wait for it.
-void CudaEvaluator::retire(CudaWorker worker) {
-  leaving_.push_back(std::async(std::launch::async, [link = std::move(worker.link)]() mutable {
-    const CudaLink gone = std::move(link);
+void CudaEvaluator::retire(CudaLink link) {
+  leaving_.push_back(std::async(std::launch::async, [leaving = std::move(link)]() mutable {
+    const CudaLink gone = std::move(leaving);
   }));
 }
 
@@ -450,7 +478,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();
   // All were settled above: taking one starts nothing while something is timed.
-  shop_.retire = [this](CudaWorker leaving) { retire(std::move(leaving)); };
+  shop_.retire = [this](CudaWorker leaving) { retire(std::move(leaving.link)); };
   shop_.another = [this, left = kMostProcesses - 1]() mutable -> std::optional<CudaWorker> {
     if (standby_.empty() || left-- <= 0) return std::nullopt;
     CudaWorker more;
@@ -464,8 +492,8 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   Result<Outcome> outcome =
       CudaTrial(shop_, *worker, other ? &*other : nullptr, plan).run(subject, incumbent);
   const auto after = gpu_state(uuid_);
-  retire(std::move(*worker));
-  if (other) retire(std::move(*other));
+  retire(std::move(worker->link));
+  if (other) retire(std::move(other->link));
   if (!outcome) return tl::unexpected<Error>(outcome.error());
 
   Evaluation evaluation;
@@ -534,14 +562,35 @@ CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, Co
 
 }  // namespace
 
+std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers) {
+  Result<CudaLink> judge = CudaLink::start("cuda-judge", gpu);
+  if (!judge) return nullptr;
+  auto ahead = std::make_shared<CudaAhead>();
+  ahead->gpu = gpu;
+  ahead->judge = std::move(*judge);
+  for (int i = 0; i < workers; ++i) {
+    if (auto worker = CudaLink::start("cuda-worker", gpu)) {
+      ahead->workers.push_back(std::move(*worker));
+    }
+  }
+  if (workers > 0) {
+    if (auto capture = CudaLink::start("cuda-capture", gpu)) ahead->capture = std::move(*capture);
+  }
+  return ahead;
+}
+
 Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, Compiler& compiler,
                                                        const Machine& machine,
                                                        const EvaluateSettings& settings) {
   raise_descriptor_limit();
-  Result<CudaLink> judge = CudaLink::start("cuda-judge", settings.gpu);
+  CudaAhead* ahead = settings.ahead.get();
+  if (ahead != nullptr && (ahead->gpu != settings.gpu || !ahead->judge.running())) ahead = nullptr;
+  Result<CudaLink> judge = ahead != nullptr ? Result<CudaLink>(std::move(ahead->judge))
+                                            : CudaLink::start("cuda-judge", settings.gpu);
   if (!judge) return tl::unexpected<Error>(judge.error());
   auto evaluator =
       std::make_unique<CudaEvaluator>(task, compiler, machine, settings, std::move(*judge));
+  if (ahead != nullptr) evaluator->take(ahead);
   evaluator->start_ahead();
   return evaluator;
 }

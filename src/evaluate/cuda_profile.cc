@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluate/cuda_profile.h"
 
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/subprocess.h"
@@ -17,6 +19,7 @@ namespace {
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLoadTimeout = 60;
 constexpr double kNcuTimeout = 120;
+constexpr unsigned kAgainAfterUs = 300'000;
 constexpr std::size_t kMostSaid = 400;
 constexpr const char* kWhat = "hardware counters";
 
@@ -67,7 +70,8 @@ void CudaProfile::settle() {
   const Answer answer = link_->settle(kStartTimeout);
   if (std::holds_alternative<Reply>(answer)) return;
   const auto* refusal = std::get_if<Refusal>(&answer);
-  if (refusal != nullptr && refusal->rule == "unavailable") out_of_reach_ = missing_from(answer);
+  failed_ = missing_from(answer);
+  if (refusal != nullptr && refusal->rule == "unavailable") out_of_reach_ = failed_;
   link_.reset();
 }
 
@@ -77,13 +81,20 @@ CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase
   const double start = real_clock().now_s();
   start_ahead(task, cases, set);
   settle();
+  if (!link_ && !out_of_reach_) {
+    // The process before may have taken a while to let go of the counters.
+    ::usleep(kAgainAfterUs);
+    start_ahead(task, cases, set);
+    settle();
+  }
   const double ready = real_clock().now_s();
   CounterAnswers answers;
   if (out_of_reach_) {
     answers = without_cupti(state, binary, plan, set);
   } else if (!link_) {
-    answers.missing.push_back({kWhat, "the profiling process cannot be started",
-                               "run again; `kernelpro doctor` shows what is missing"});
+    answers.missing.push_back(
+        failed_.value_or(Missing{kWhat, "the profiling process cannot be started",
+                                 "run again; `kernelpro doctor` shows what is missing"}));
   } else {
     answers = ask(state, binary, plan, set, timeout_s);
   }

@@ -40,6 +40,7 @@ class CudaProfile {
   CounterSet prepared_ = CounterSet::kOff;
   std::optional<Missing> out_of_reach_;  // why CUPTI cannot be used here
   bool try_ncu_ = true;                  // then
+  std::optional<Missing> failed_;        // why the process could not be used the last time
 };
 
 // A report of `ncu --csv` over one call in a process of its own (role cuda-replay), with the

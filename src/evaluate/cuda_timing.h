@@ -40,7 +40,7 @@ struct CudaTimed {
 };
 
 // Calls shorter than this owe much of their time to where a process and its graphs lie in memory.
-inline constexpr double kBriefUs = 20;
+inline constexpr double kBriefUs = 100;
 
 // The timings of several processes as one: the same number of samples of each. REQUIRES: not empty.
 CudaTimed merge_processes(const std::vector<CudaTimed>& processes);

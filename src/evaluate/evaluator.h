@@ -26,6 +26,14 @@ struct Subject {
   std::vector<Binary> binaries;
 };
 
+// Processes of the cuda evaluator that were started before its task was known
+// (evaluate/cuda_ahead.h).
+struct CudaAhead;
+// `gpu`: UUID or index; "" the first. `workers`: how many run candidates; 0 where only PyTorch
+// candidates are to come. Returns at once; null where none can be started, which the evaluator then
+// explains.
+std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers);
+
 struct EvaluateSettings {
   double timeout_s = 30;              // for one call in one case, at most; a hang is ended after it
   int samples = 40;                   // timed pairs per timed case, at most
@@ -35,11 +43,13 @@ struct EvaluateSettings {
   Compiler* host_compiler = nullptr;  // cuda: builds reference.cpp for the cross-check; may be null
   ModuleReference* module = nullptr;  // of a task with a Module: has described it; must outlive us
   Policy policy = Policy::kContract;
-  bool probes = true;     // centred and scaled inputs, perturbed parameters
-  std::string gpu;        // cuda: UUID or index; "" the first
-  int standby = 1;        // cuda: worker processes that are started at once, when none is left; a
-                          // brief call that is timed alone is timed in all that are there, three
-                          // at most
+  bool probes = true;  // centred and scaled inputs, perturbed parameters
+  std::string gpu;     // cuda: UUID or index; "" the first
+  int standby = 1;     // cuda: worker processes that are started at once, when none is left; a
+                       // brief call that is timed alone is timed in all that are there, three
+                       // at most
+  std::shared_ptr<CudaAhead>
+      ahead;              // cuda: used if they are on `gpu`, by one evaluator; may be null
   int modules_ahead = 0;  // cuda: PyTorch candidates that are to come; their processes start early
   CounterSet counters = CounterSet::kOff;  // cuda: of which `profile` will be asked; made ready
 };

@@ -18,8 +18,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kProcesses = 3;  // in which a brief call is timed: they differ by a percent
-
 double ms_since(double from_s) { return 1000 * (real_clock().now_s() - from_s); }
 
 Result<KnobValues> values_with(const std::vector<Knob>& knobs, const KnobValues& overrides) {
@@ -231,7 +229,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
                                                      const std::vector<KernelFile>& kernels,
                                                      const EvaluateManySettings& settings,
                                                      const OnVerdict& on_verdict,
-                                                     const TargetMaker& maker) {
+                                                     TargetMaker maker) {
   std::vector<Candidate> candidates;
   for (const KernelFile& kernel : kernels) {
     auto candidate = candidate_of(task, kernel);
@@ -243,7 +241,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
     candidates.push_back(std::move(*candidate));
   }
   EvaluateManySettings with = settings;
-  with.run.standby = kProcesses;
+  with.run.standby = kTimingProcesses;
   for (const Candidate& candidate : candidates) {
     if (candidate.language == Language::kPython) ++with.run.modules_ahead;
   }
@@ -260,18 +258,22 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
       settings.gpus.empty() ? std::vector<std::string>{settings.run.gpu} : settings.gpus;
   auto targets = make_targets(task, with.run, gpus, maker);
   if (!targets) return tl::unexpected<Error>(std::move(targets.error()));
-  return Judging(task, candidates, settings, on_verdict, std::move(against)).run(&*targets, gpus);
+  maker = nullptr;  // the reference that it may hold ends with the targets
+  auto results =
+      Judging(task, candidates, settings, on_verdict, std::move(against)).run(&*targets, gpus);
+  end_targets(&*targets);
+  return results;
 }
 
 Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind kind, const std::string& source,
                                        const KnobValues& overrides, const RunSettings& settings,
-                                       const TargetMaker& maker) {
+                                       TargetMaker maker) {
   EvaluateManySettings many;
   many.run = settings;
   many.run.target = kind;
   const KernelFile kernel{"", source, kind == TargetKind::kCpu ? Language::kCpp : Language::kCuda,
                           overrides};
-  auto results = evaluate_many(task, {kernel}, many, nullptr, maker);
+  auto results = evaluate_many(task, {kernel}, many, nullptr, std::move(maker));
   if (!results) return tl::unexpected<Error>(std::move(results.error()));
   return std::move(results->front());
 }

@@ -49,6 +49,9 @@ struct EvaluateManySettings {
 // Called as verdicts come, from one thread at a time, with the kernel's place in the list.
 using OnVerdict = std::function<void(std::size_t index, const EvaluateOneResult& result)>;
 
+// In so many processes a brief call is timed: they differ by a percent.
+inline constexpr int kTimingProcesses = 3;
+
 // Verdicts in the order of `kernels`. Fails with kBadInput on faulty knobs, before anything runs;
 // with kTask, kEnvironment when the task or the machine is at fault. What a kernel does wrong is in
 // its evaluation.
@@ -56,13 +59,13 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
                                                      const std::vector<KernelFile>& kernels,
                                                      const EvaluateManySettings& settings,
                                                      const OnVerdict& on_verdict,
-                                                     const TargetMaker& maker = make_target);
+                                                     TargetMaker maker = make_target);
 
 // One kernel in the target's own language. Of `settings` only target, seed, timeout_s, policy,
 // probes and gpu count.
 Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind target,
                                        const std::string& source, const KnobValues& overrides,
                                        const RunSettings& settings,
-                                       const TargetMaker& maker = make_target);
+                                       TargetMaker maker = make_target);
 
 }  // namespace kernelpro

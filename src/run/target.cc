@@ -26,7 +26,7 @@ Result<Tools> make_tools(TargetKind kind) {
   if (!machine) return tl::unexpected<Error>(std::move(machine.error()));
   auto compiler = make_compiler(kind, *machine);
   if (!compiler) return tl::unexpected<Error>(std::move(compiler.error()));
-  return Tools{std::move(*machine), std::move(*compiler)};
+  return Tools{std::move(*machine), std::move(*compiler), nullptr};
 }
 
 Result<Target> make(const Task& task, const RunSettings& settings,
@@ -63,6 +63,7 @@ Result<Target> make(const Task& task, const RunSettings& settings,
   evaluate.standby = settings.standby;
   evaluate.counters = settings.counters;
   evaluate.module = target.module.get();
+  evaluate.ahead = std::move(tools->processes);
   auto evaluator = cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)
                        : make_cuda_evaluator(task, *target.compiler, *target.machine, evaluate);
   if (!evaluator) return tl::unexpected<Error>(std::move(evaluator.error()));
@@ -107,9 +108,23 @@ Result<Target> make_target(const Task& task, const RunSettings& settings) {
   return make(task, settings, nullptr, nullptr);
 }
 
-ToolsAhead begin_tools(TargetKind kind) {
+ToolsAhead begin_tools(TargetKind kind, const std::string& gpu, int workers) {
+  std::shared_ptr<CudaAhead> processes;
+  if (kind == TargetKind::kCuda) processes = start_cuda_ahead(gpu, workers);
   return std::make_shared<std::future<Result<Tools>>>(
-      std::async(std::launch::async, [kind] { return make_tools(kind); }));
+      std::async(std::launch::async, [kind, processes] {
+        Result<Tools> tools = make_tools(kind);
+        if (tools) tools->processes = processes;
+        return tools;
+      }));
+}
+
+void end_targets(std::vector<Target>* targets) {
+  std::vector<std::future<void>> ending;
+  for (Target& target : *targets) {
+    ending.push_back(std::async(std::launch::async, [&] { target.evaluator.reset(); }));
+    ending.push_back(std::async(std::launch::async, [&] { target.module.reset(); }));
+  }
 }
 
 TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools) {

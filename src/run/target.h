@@ -38,13 +38,19 @@ using TargetMaker = std::function<Result<Target>(const Task& task, const RunSett
 // machine or this build lacks the target.
 Result<Target> make_target(const Task& task, const RunSettings& settings);
 // What a target needs that does not depend on its task. Made in the background, while the task is
-// still being opened: compilers are asked for their versions.
+// still being opened: compilers are asked for their versions, the evaluator's processes make
+// contexts.
 struct Tools {
   Machine machine;
   std::unique_ptr<Compiler> compiler;
+  std::shared_ptr<CudaAhead> processes;  // cuda; may be null
 };
 using ToolsAhead = std::shared_ptr<std::future<Result<Tools>>>;
-ToolsAhead begin_tools(TargetKind kind);
+// `gpu` and `workers`: as for start_cuda_ahead.
+ToolsAhead begin_tools(TargetKind kind, const std::string& gpu, int workers);
+
+// Ends the targets' processes, the references' too where nothing else holds them, side by side.
+void end_targets(std::vector<Target>* targets);
 
 // The same with a reference that runs already and has described the task; null: one is started.
 // `tools` go to the first target that is made; null: each finds its own.

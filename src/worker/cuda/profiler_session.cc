@@ -15,9 +15,21 @@ namespace kernelpro {
 namespace {
 
 constexpr int kOrders = 16;              // of metrics that are tried: the scheduler is greedy
+constexpr std::size_t kLeastRoom = 8;    // launches: most calls have fewer
 constexpr std::size_t kExtraPasses = 4;  // over what was scheduled, before something is wrong
 
 double ms_since(double start) { return (real_clock().now_s() - start) * 1e3; }
+
+Result<CUpti_RangeProfiler_Object*> enable_profiler(const Cupti& cu) {
+  const Result<const CudaDriver*> driver = cuda_driver();
+  if (!driver) return tl::unexpected<Error>(driver.error());
+  CUcontext context = nullptr;
+  KP_CUDA_TRY((*driver)->CtxGetCurrent(&context));
+  KP_CUPTI_PARAMS(CUpti_RangeProfiler_Enable, enable);
+  enable.ctx = context;
+  KP_CUPTI_TRY(cu.RangeProfilerEnable(&enable));
+  return enable.pRangeProfilerObject;
+}
 
 Result<std::vector<std::uint8_t>> availability(const Cupti& cu, CUcontext context) {
   KP_CUPTI_PARAMS(CUpti_Profiler_GetCounterAvailability, get);
@@ -50,16 +62,16 @@ Result<CounterSession> CounterSession::open() {
   if (!image) return tl::unexpected<Error>(image.error());
   Result<CounterHost> host = CounterHost::open(name, std::move(*image));
   if (!host) return tl::unexpected<Error>(host.error());
-  KP_CUPTI_PARAMS(CUpti_RangeProfiler_Enable, enable);
-  enable.ctx = context;
-  KP_CUPTI_TRY(cu.RangeProfilerEnable(&enable));
-  return CounterSession(cu, std::move(*host), enable.pRangeProfilerObject);
+  const auto profiler = enable_profiler(cu);
+  if (!profiler) return tl::unexpected<Error>(profiler.error());
+  return CounterSession(cu, std::move(*host), *profiler);
 }
 
 CounterSession::CounterSession(CounterSession&& other) noexcept
     : cu_(other.cu_),
       host_(std::move(other.host_)),
       profiler_(std::exchange(other.profiler_, nullptr)),
+      room_(other.room_),
       schedules_(std::move(other.schedules_)),
       data_(std::move(other.data_)) {}
 
@@ -93,6 +105,24 @@ Result<const CounterSession::Schedule*> CounterSession::schedule(
   }
   known = std::move(made);
   return known.get();
+}
+
+// The first configuration says how many launches a profiler ever has room for (CUPTI 13.0 drops the
+// others, whatever later configurations say): more need another profiler.
+Result<void> CounterSession::reserve(std::size_t ranges) {
+  if (room_ == 0) {
+    room_ = ranges;
+    return {};
+  }
+  if (ranges <= room_) return {};
+  KP_CUPTI_PARAMS(CUpti_RangeProfiler_Disable, disable);
+  disable.pRangeProfilerObject = std::exchange(profiler_, nullptr);
+  KP_CUPTI_TRY(cu_->RangeProfilerDisable(&disable));
+  const auto profiler = enable_profiler(*cu_);
+  if (!profiler) return tl::unexpected<Error>(profiler.error());
+  profiler_ = *profiler;
+  room_ = ranges;
+  return {};
 }
 
 Result<CounterSession::Bytes*> CounterSession::counter_data(const Schedule& schedule,
@@ -159,7 +189,8 @@ Result<CounterSession::Collected> CounterSession::collect(const Schedule& schedu
                                                           const Step& run) {
   Collected collected;
   double start = real_clock().now_s();
-  const std::size_t ranges = std::bit_ceil(launches);  // few different buffers
+  const std::size_t ranges = std::max(kLeastRoom, std::bit_ceil(launches));  // few buffers
+  KP_TRY(reserve(ranges));
   const Result<Bytes*> data = counter_data(schedule, ranges);
   if (!data) return tl::unexpected<Error>(data.error());
   KP_TRY(set_config(schedule, ranges, *data));

@@ -56,6 +56,8 @@ class CounterSession {
   CounterSession(const Cupti& cu, CounterHost host, CUpti_RangeProfiler_Object* profiler)
       : cu_(&cu), host_(std::move(host)), profiler_(profiler) {}
   using Bytes = std::vector<std::uint8_t>;
+  // Makes room for so many launches.
+  Result<void> reserve(std::size_t ranges);
   Result<Bytes*> counter_data(const Schedule& schedule, std::size_t ranges);
   Result<void> set_config(const Schedule& schedule, std::size_t ranges, Bytes* data);
   Result<bool> one_pass(const Step& run);
@@ -63,6 +65,7 @@ class CounterSession {
   const Cupti* cu_;
   CounterHost host_;
   CUpti_RangeProfiler_Object* profiler_;
+  std::size_t room_ = 0;  // launches that the profiler has room for; 0: nothing is configured yet
   std::map<std::vector<std::string>, std::unique_ptr<Schedule>> schedules_;
   // The driver keeps pointers to these: they live as long as the session.
   std::map<std::pair<const Schedule*, std::size_t>, std::unique_ptr<Bytes>> data_;
