@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -28,6 +29,8 @@ namespace {
 
 constexpr double kWatchStep = 0.02;  // seconds between looks at a child's memory, at least
 constexpr double kWatchShare = 50;   // a look may cost one part in so many of our time
+
+std::atomic<bool> leaving_behind{false};
 
 std::vector<std::string> child_environment(const Command& command) {
   std::vector<std::string> result;
@@ -252,8 +255,12 @@ Child& Child::operator=(Child&& other) noexcept {
   return *this;
 }
 
+void leave_children_behind() { leaving_behind = true; }
+
 Child::~Child() {
-  if (running()) finish();
+  if (!running()) return;
+  kill_group();
+  finish();
 }
 
 void Child::kill_group() {
@@ -300,12 +307,12 @@ void Child::drain() {
   }
 }
 
-bool Child::reap(bool block) {
+bool Child::reap() {
   if (reaped_) return true;
   int status = 0;
   rusage usage{};
   pid_t r;
-  do r = ::wait4(pid_, &status, block ? 0 : WNOHANG, &usage);
+  do r = ::wait4(pid_, &status, WNOHANG, &usage);
   while (r < 0 && errno == EINTR);
   if (r == 0) return false;
   reaped_ = true;
@@ -385,12 +392,11 @@ const Exit& Child::finish() {
   if (pid_ <= 0) return exit_;
   // Give a child that has just closed its channel a moment to leave by itself.
   const double end = real_clock().now_s() + (verdict_ ? 0.0 : 0.05);
-  while (!reap(false)) {
+  while (!reap()) {
     drain();
     if (real_clock().now_s() >= end) {
       kill_group();
-      reap(true);
-      break;
+      if (leaving_behind) break;
     }
     ::usleep(500);
   }
@@ -406,7 +412,7 @@ const Exit& Child::wait(double timeout_s) {
   if (pid_ <= 0) return exit_;
   channel_.close();
   const double end = real_clock().now_s() + timeout_s;
-  while (!verdict_ && !reap(false)) {
+  while (!verdict_ && !reap()) {
     const double left = end - real_clock().now_s();
     if (left <= 0) {
       verdict_ = Exit::Kind::kTimedOut;

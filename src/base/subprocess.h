@@ -86,7 +86,7 @@ class Child {
   friend Result<Exit> run(const Command& command);
   static Result<Child> start(const Command& command, bool with_channel);
   void drain();
-  bool reap(bool block);
+  bool reap();
   bool over_limits();
   bool end_for(Exit::Kind why);
   void take_report(int* status);
@@ -105,6 +105,11 @@ class Child {
   std::optional<Exit::Kind> verdict_;  // why we ended it
   Exit exit_;
 };
+
+// For a process that is about to exit: from now on a child that is dropped or finished is ended,
+// but nobody waits until it is gone (one with a CUDA context takes a tenth of a second). How it
+// ended is not told. Any thread.
+void leave_children_behind();
 
 // "Segmentation fault" for 11, and so on.
 std::string signal_name(int signal);

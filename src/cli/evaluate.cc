@@ -96,6 +96,7 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.run.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.jobs = static_cast<int>(options.integer("--jobs"));
+  settings.last = true;
   if (options.has("--gpu")) settings.gpus = lines(options.text("--gpu"));
   if (!settings.gpus.empty()) settings.run.gpu = settings.gpus.front();
   if (options.has("--against")) settings.against = read_kernel(options.text("--against"));

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "base/clock.h"
@@ -178,6 +179,16 @@ void CpuSession::pause() {
 
 void CpuSession::go_on() {
   if (child_.pid() > 0) ::kill(child_.pid(), SIGCONT);
+}
+
+double CpuSession::cpu_ns() const {
+  clockid_t clock = 0;
+  timespec time{};
+  if (child_.pid() <= 0 || ::clock_getcpuclockid(child_.pid(), &clock) != 0 ||
+      ::clock_gettime(clock, &time) != 0) {
+    return 0;
+  }
+  return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
 double CpuSession::kept_waiting_ns() const {

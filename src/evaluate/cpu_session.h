@@ -52,6 +52,9 @@ class CpuSession {
   // How long the worker's first thread and our thread have been kept waiting for a processor, in
   // all; 0 where the system does not tell.
   double kept_waiting_ns() const;
+  // Processor time of all threads of the process, those that are gone included; 0 where the system
+  // does not tell.
+  double cpu_ns() const;
 
  private:
   CpuSession(const std::vector<Shaped>& tensors, const CpuBuffers& buffers)

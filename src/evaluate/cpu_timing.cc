@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluate/cpu_timing.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -23,6 +26,12 @@ constexpr double kWarmBelowNs = 20e6;   // longer calls are not warmed up before
 // without calls takes, and this.
 constexpr double kForgedShare = 0.10;
 constexpr double kForgedNs = 1e5;
+// ... and what part of that its process must have computed for: a machine that is late, as a
+// virtual one may be for milliseconds, is nobody's tale. (The time is charged in either case.)
+constexpr double kForgedCpuShare = 0.5;
+constexpr const char* kForgedRule = "forged-timing";
+constexpr int kForgedContests = 3;  // in a row that tell the tale
+constexpr unsigned kBetweenContestsUs = 200'000;
 constexpr double kLongestEmptyNs = 1e5;  // an order without calls: what is slower is its own doing
 constexpr int kWarmSlot = 0;             // the slots after it are timed
 
@@ -36,6 +45,8 @@ struct Side {
   // By turn, by the supervisor's clock: all of it; what of it the worker does not claim, less what
   // either waited for a processor; and an order without calls.
   std::vector<double> wall_ns, unclaimed_ns, empty_ns;
+  // By turn: processor time of its process outside of what it claims.
+  std::vector<double> unclaimed_cpu_ns;
   double cpu_ns = 0, claimed_ns = 0;
 };
 
@@ -170,6 +181,7 @@ class Contest {
   std::optional<Outcome> turn(Side& side) {
     const double limit = plan_.timeout_s + 10 * calls_ * side.call_ns * 1e-9;
     const double waited = side.session->kept_waiting_ns();
+    const double computed = side.session->cpu_ns();
     const double start = static_cast<double>(real_clock().now_ns());
     side.session->go_on();
     const auto called = side.session->call({kWarmSlot + 1, calls_, 1, 0}, limit, phase_);
@@ -179,6 +191,9 @@ class Contest {
     side.session->pause();
     const Called& c = std::get<Called>(called);
     const double claimed = static_cast<double>(c.done.elapsed_ns);
+    const double claimed_cpu =
+        std::min(static_cast<double>(c.done.cpu_ns), claimed * std::thread::hardware_concurrency());
+    side.unclaimed_cpu_ns.push_back(side.session->cpu_ns() - computed - claimed_cpu);
     const double unclaimed =
         std::max(0.0, wall - claimed - (side.session->kept_waiting_ns() - waited));
     // What an order takes by itself is free, to a limit; the rest is charged.
@@ -256,20 +271,17 @@ class Contest {
     return {std::min(interval.low, 1.0), interval.mid, std::max(interval.high, 1.0)};
   }
 
-  // A worker whose clock runs behind ours in three of four turns tells a tale. In fewer, a busy
-  // machine may have been late; the time that is missing was charged in either case.
+  // A worker whose clock runs behind ours in half of the turns, and so in the median, tells a tale.
   std::optional<Outcome> forged() const {
-    const double order = 2 * std::min(median(candidate_.empty_ns), kLongestEmptyNs);
-    std::vector<double> excess;
-    for (std::size_t i = 0; i < candidate_.wall_ns.size(); ++i) {
-      excess.push_back(candidate_.unclaimed_ns[i] - order - kForgedShare * candidate_.wall_ns[i]);
-    }
-    if (excess.empty() || quantile(excess, 0.25) <= kForgedNs) return std::nullopt;
     const double wall = median(candidate_.wall_ns), unclaimed = median(candidate_.unclaimed_ns);
-    return Rejected{"forged-timing", "the worker claims " +
-                                         number(100 * (1 - unclaimed / wall), 3) +
-                                         " % of the time that its calls took by the supervisor's "
-                                         "clock"};
+    if (unclaimed <= 2 * std::min(median(candidate_.empty_ns), kLongestEmptyNs) +
+                         kForgedShare * wall + kForgedNs ||
+        median(candidate_.unclaimed_cpu_ns) < kForgedCpuShare * unclaimed) {
+      return std::nullopt;
+    }
+    return Rejected{kForgedRule, "the worker claims " + number(100 * (1 - unclaimed / wall), 3) +
+                                     " % of the time that its calls took by the supervisor's "
+                                     "clock"};
   }
 
   Timed result() {
@@ -321,7 +333,14 @@ Result<std::variant<Timed, Outcome>> time_case(const CpuCase& state, const Sessi
                                                const Binary& candidate, const Binary* incumbent,
                                                const TimingPlan& plan) {
   KP_ASSERT(state.slots >= 2 && state.sets.size() >= 2);
-  return Contest(state, start, candidate, incumbent, plan).run();
+  for (int contest = 1;; ++contest) {
+    auto timed = Contest(state, start, candidate, incumbent, plan).run();
+    const Outcome* outcome = timed ? std::get_if<Outcome>(&*timed) : nullptr;
+    const Rejected* rejected = outcome != nullptr ? std::get_if<Rejected>(outcome) : nullptr;
+    const bool forged = rejected != nullptr && rejected->rule == kForgedRule;
+    if (!forged || contest == kForgedContests) return timed;
+    ::usleep(kBetweenContestsUs);
+  }
 }
 
 }  // namespace kernelpro

@@ -515,7 +515,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
       }
     }
   }
-  fill_standby();
+  if (round_ != static_cast<std::uint64_t>(settings_.evaluations)) fill_standby();
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
   return evaluation;
 }

@@ -43,11 +43,12 @@ struct EvaluateSettings {
   Compiler* host_compiler = nullptr;  // cuda: builds reference.cpp for the cross-check; may be null
   ModuleReference* module = nullptr;  // of a task with a Module: has described it; must outlive us
   Policy policy = Policy::kContract;
-  bool probes = true;  // centred and scaled inputs, perturbed parameters
-  std::string gpu;     // cuda: UUID or index; "" the first
-  int standby = 1;     // cuda: worker processes that are started at once, when none is left; a
-                       // brief call that is timed alone is timed in all that are there, three
-                       // at most
+  bool probes = true;   // centred and scaled inputs, perturbed parameters
+  std::string gpu;      // cuda: UUID or index; "" the first
+  int evaluations = 0;  // cuda: that are to come; 0: unknown. After the last, no worker is started
+  int standby = 1;      // cuda: worker processes that are started at once, when none is left; a
+                        // brief call that is timed alone is timed in all that are there, three
+                        // at most
   std::shared_ptr<CudaAhead>
       ahead;              // cuda: used if they are on `gpu`, by one evaluator; may be null
   int modules_ahead = 0;  // cuda: PyTorch candidates that are to come; their processes start early

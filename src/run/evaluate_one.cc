@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/subprocess.h"
 #include "base/text.h"
 #include "core/knobs.h"
 #include "diagnose/diagnose.h"
@@ -254,14 +255,23 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
                   .empty()) {
     if (auto start = start_candidate(task, settings.run.target)) against = std::move(*start);
   }
+  if (settings.gpus.size() < 2) {
+    with.run.evaluations = static_cast<int>(kernels.size()) + (against ? 1 : 0);
+  }
   const std::vector<std::string> gpus =
       settings.gpus.empty() ? std::vector<std::string>{settings.run.gpu} : settings.gpus;
+  const double from = real_clock().now_s();
   auto targets = make_targets(task, with.run, gpus, maker);
+  const double target_ms = ms_since(from);
   if (!targets) return tl::unexpected<Error>(std::move(targets.error()));
   maker = nullptr;  // the reference that it may hold ends with the targets
   auto results =
       Judging(task, candidates, settings, on_verdict, std::move(against)).run(&*targets, gpus);
+  if (settings.last) leave_children_behind();
   end_targets(&*targets);
+  for (std::size_t i = 0; results && i < results->size(); ++i) {
+    (*results)[i].phases_ms["target"] = target_ms;
+  }
   return results;
 }
 

@@ -34,8 +34,9 @@ struct EvaluateOneResult {
   Machine machine;
   std::vector<std::string> labels;  // of the verdict: the kernel's own and those of the task here
   std::string gpu;                  // which one judged it; "" the first
-  // Where the time went, milliseconds: "prepare" (machine, references; once per GPU), "compile",
-  // "wait" (for the compiler or the GPU), "evaluate", "evidence".
+  // Where the time went, milliseconds: "target" (machine, compilers, processes), "prepare"
+  // (references; both once per GPU), "compile", "wait" (for the compiler or the GPU), "evaluate",
+  // "evidence".
   std::map<std::string, double> phases_ms;
 };
 
@@ -44,6 +45,7 @@ struct EvaluateManySettings {
   std::vector<std::string> gpus;      // cuda: one evaluator each; empty: one, on run.gpu
   int jobs = 0;                       // compilers at once; 0: as many as there are cores
   std::optional<KernelFile> against;  // what to compare with; else the task's starting kernel
+  bool last = false;                  // the process exits afterwards (leave_children_behind)
 };
 
 // Called as verdicts come, from one thread at a time, with the kernel's place in the list.

@@ -39,7 +39,8 @@ struct RunSettings {
   // File with the record of what came of findings: ranks them, and is told of every step; "" =
   // none. The run keeps what the file held when it began.
   std::string record;
-  int standby = 1;  // cuda: worker processes kept ready; brief calls are timed in all of them
+  int evaluations = 0;  // that are to come; 0: unknown. After the last, no worker is made ready
+  int standby = 1;      // cuda: worker processes kept ready; brief calls are timed in all of them
 };
 
 // What has happened, for displays; each is emitted after its commit to the store.

@@ -61,6 +61,7 @@ Result<Target> make(const Task& task, const RunSettings& settings,
   evaluate.gpu = settings.gpu;
   evaluate.modules_ahead = settings.modules_ahead;
   evaluate.standby = settings.standby;
+  evaluate.evaluations = settings.evaluations;
   evaluate.counters = settings.counters;
   evaluate.module = target.module.get();
   evaluate.ahead = std::move(tools->processes);

@@ -122,10 +122,7 @@ class Profiler {
     const auto schedule = schedule_of(command);
     if (!schedule) return tl::unexpected<Error>(schedule.error());
     const double scheduled = real_clock().now_s();
-    const auto run = [&] { return flush(); };
-    const auto collected = session_->collect(
-        **schedule, 1, [] { return Result<void>(); }, run);
-    if (!collected) return tl::unexpected<Error>(collected.error());
+    KP_TRY(session_->warm_up(**schedule, [&] { return flush(); }));
     return Json{{"passes", (*schedule)->config.passes},
                 {"phases_ms",
                  {{"schedule", (scheduled - start) * 1e3},
@@ -153,13 +150,43 @@ class Profiler {
   }
 
   Result<void> run_nodes(Subject& subject, const std::vector<int>& nodes) {
+    for (const int node : nodes) KP_TRY(run_node(subject, node));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    return {};
+  }
+  Result<void> run_node(Subject& subject, int node) {
+    const CUresult result = subject.launcher.launch(node, stream_);
+    if (result == CUDA_SUCCESS) return {};
+    return fail(ErrorKind::kEnvironment,
+                "node " + std::to_string(node) +
+                    " cannot be launched by itself: " + cuda_error_text(result),
+                "");
+  }
+
+  using Step = CounterSession::Step;
+
+  // With `begin` and `end` around kernel number `only`, or around all nodes (-1).
+  Result<void> run_counted(Subject& subject, const std::vector<int>& nodes, int only,
+                           const Step& begin, const Step& end) {
+    if (only < 0) {
+      KP_TRY(begin());
+      KP_TRY(run_nodes(subject, nodes));
+      return end();
+    }
+    int kernel = 0;
     for (const int node : nodes) {
-      const CUresult result = subject.launcher.launch(node, stream_);
-      if (result == CUDA_SUCCESS) continue;
-      return fail(ErrorKind::kEnvironment,
-                  "node " + std::to_string(node) +
-                      " cannot be launched by itself: " + cuda_error_text(result),
-                  "");
+      const bool counts =
+          subject.plan.nodes[static_cast<std::size_t>(node)].kind == PlanNode::Kind::kKernel &&
+          kernel++ == only;
+      if (!counts) {
+        KP_TRY(run_node(subject, node));
+        continue;
+      }
+      KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+      KP_TRY(begin());
+      KP_TRY(run_node(subject, node));
+      KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+      KP_TRY(end());
     }
     KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
     return {};
@@ -197,7 +224,9 @@ class Profiler {
       return flush();
     };
     auto collected = session_->collect(**schedule, chosen.size(), before,
-                                       [&] { return run_nodes(subject, nodes); });
+                                       [&](int only, const Step& begin, const Step& end) {
+                                         return run_counted(subject, nodes, only, begin, end);
+                                       });
     if (!collected) return tl::unexpected<Error>(collected.error());
     collected->phases_ms["first call"] = warm_ms;
     return answer(subject, chosen, **schedule, *collected);

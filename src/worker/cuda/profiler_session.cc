@@ -15,7 +15,6 @@ namespace kernelpro {
 namespace {
 
 constexpr int kOrders = 16;              // of metrics that are tried: the scheduler is greedy
-constexpr std::size_t kLeastRoom = 8;    // launches: most calls have fewer
 constexpr std::size_t kExtraPasses = 4;  // over what was scheduled, before something is wrong
 
 double ms_since(double start) { return (real_clock().now_s() - start) * 1e3; }
@@ -71,7 +70,6 @@ CounterSession::CounterSession(CounterSession&& other) noexcept
     : cu_(other.cu_),
       host_(std::move(other.host_)),
       profiler_(std::exchange(other.profiler_, nullptr)),
-      room_(other.room_),
       schedules_(std::move(other.schedules_)),
       data_(std::move(other.data_)) {}
 
@@ -105,24 +103,6 @@ Result<const CounterSession::Schedule*> CounterSession::schedule(
   }
   known = std::move(made);
   return known.get();
-}
-
-// The first configuration says how many launches a profiler ever has room for (CUPTI 13.0 drops the
-// others, whatever later configurations say): more need another profiler.
-Result<void> CounterSession::reserve(std::size_t ranges) {
-  if (room_ == 0) {
-    room_ = ranges;
-    return {};
-  }
-  if (ranges <= room_) return {};
-  KP_CUPTI_PARAMS(CUpti_RangeProfiler_Disable, disable);
-  disable.pRangeProfilerObject = std::exchange(profiler_, nullptr);
-  KP_CUPTI_TRY(cu_->RangeProfilerDisable(&disable));
-  const auto profiler = enable_profiler(*cu_);
-  if (!profiler) return tl::unexpected<Error>(profiler.error());
-  profiler_ = *profiler;
-  room_ = ranges;
-  return {};
 }
 
 Result<CounterSession::Bytes*> CounterSession::counter_data(const Schedule& schedule,
@@ -168,47 +148,42 @@ Result<void> CounterSession::set_config(const Schedule& schedule, std::size_t ra
   return {};
 }
 
-// Whether it was the last one.
-Result<bool> CounterSession::one_pass(const Step& run) {
-  KP_CUPTI_PARAMS(CUpti_RangeProfiler_Start, start);
-  start.pRangeProfilerObject = profiler_;
-  KP_CUPTI_TRY(cu_->RangeProfilerStart(&start));
-  const Result<void> ran = run();
-  KP_CUPTI_PARAMS(CUpti_RangeProfiler_Stop, stop);
-  stop.pRangeProfilerObject = profiler_;
-  const CUptiResult stopped = cu_->RangeProfilerStop(&stop);
-  if (!ran) return tl::unexpected<Error>(ran.error());
-  if (stopped != CUPTI_SUCCESS) {
-    return tl::unexpected<Error>(cupti_error("cu_->RangeProfilerStop", stopped));
-  }
-  return stop.isAllPassSubmitted != 0;
-}
-
-Result<CounterSession::Collected> CounterSession::collect(const Schedule& schedule,
-                                                          std::size_t launches, const Step& before,
-                                                          const Step& run) {
-  Collected collected;
+Result<void> CounterSession::collect_ranges(const Schedule& schedule, std::size_t launches,
+                                            int only, const Step& before, const Run& run,
+                                            Collected* collected, std::size_t* counted) {
   double start = real_clock().now_s();
-  const std::size_t ranges = std::max(kLeastRoom, std::bit_ceil(launches));  // few buffers
-  KP_TRY(reserve(ranges));
+  const auto lap = [&](const char* phase) {
+    collected->phases_ms[phase] += ms_since(std::exchange(start, real_clock().now_s()));
+  };
+  const std::size_t ranges = std::bit_ceil(launches);  // few different buffers
   const Result<Bytes*> data = counter_data(schedule, ranges);
   if (!data) return tl::unexpected<Error>(data.error());
   KP_TRY(set_config(schedule, ranges, *data));
-  collected.phases_ms["set config"] = ms_since(start);
-  start = real_clock().now_s();
-  for (bool last = false; !last; ++collected.passes) {
-    if (collected.passes == static_cast<int>(schedule.config.passes + kExtraPasses)) {
+  lap("set config");
+  const auto begin = [&]() -> Result<void> {
+    KP_CUPTI_PARAMS(CUpti_RangeProfiler_Start, params);
+    params.pRangeProfilerObject = profiler_;
+    KP_CUPTI_TRY(cu_->RangeProfilerStart(&params));
+    return {};
+  };
+  bool last = false;
+  const auto end = [&]() -> Result<void> {
+    KP_CUPTI_PARAMS(CUpti_RangeProfiler_Stop, params);
+    params.pRangeProfilerObject = profiler_;
+    KP_CUPTI_TRY(cu_->RangeProfilerStop(&params));
+    last = params.isAllPassSubmitted != 0;
+    return {};
+  };
+  for (std::size_t pass = 0; !last; ++pass, ++collected->passes) {
+    if (pass == schedule.config.passes + kExtraPasses) {
       return fail(ErrorKind::kEnvironment, "CUPTI asks for more passes than it announced",
                   "`kernelpro doctor` shows the versions of driver and CUPTI; they should match");
     }
     KP_TRY(before());
-    const Result<bool> pass = one_pass(run);
-    if (!pass) return tl::unexpected<Error>(pass.error());
-    last = *pass;
-    if (collected.passes == 0) collected.phases_ms["first pass"] = ms_since(start);
+    KP_TRY(run(only, begin, end));
+    if (collected->passes == 0) collected->phases_ms["first pass"] = ms_since(start);
   }
-  collected.phases_ms["passes"] = ms_since(start);
-  start = real_clock().now_s();
+  lap("passes");
   KP_CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData, decode);
   decode.pRangeProfilerObject = profiler_;
   KP_CUPTI_TRY(cu_->RangeProfilerDecodeData(&decode));
@@ -216,20 +191,50 @@ Result<CounterSession::Collected> CounterSession::collect(const Schedule& schedu
   info.pCounterDataImage = (*data)->data();
   info.counterDataImageSize = (*data)->size();
   KP_CUPTI_TRY(cu_->RangeProfilerGetCounterDataInfo(&info));
-  if (decode.numOfRangeDropped > 0 || info.numTotalRanges != launches) {
-    return fail(ErrorKind::kEnvironment,
-                "CUPTI counted " + std::to_string(info.numTotalRanges) + " kernels of " +
-                    std::to_string(launches) + " and dropped " +
-                    std::to_string(decode.numOfRangeDropped),
-                "run again; if it stays so, report it with your driver and CUPTI versions");
-  }
-  for (std::size_t i = 0; i < launches; ++i) {
+  *counted = info.numTotalRanges - std::min(info.numTotalRanges, decode.numOfRangeDropped);
+  for (std::size_t i = 0; *counted == launches && i < launches; ++i) {
     auto values = host_.values(**data, i, schedule.config.metrics);
     if (!values) return tl::unexpected<Error>(values.error());
-    collected.values.push_back(std::move(*values));
+    collected->values.push_back(std::move(*values));
   }
-  collected.phases_ms["decode"] = ms_since(start);
+  lap("decode");
+  return {};
+}
+
+Result<CounterSession::Collected> CounterSession::collect(const Schedule& schedule,
+                                                          std::size_t launches, const Step& before,
+                                                          const Run& run) {
+  Collected collected;
+  std::size_t counted = 0;
+  const double start = real_clock().now_s();
+  KP_TRY(collect_ranges(schedule, launches, launches == 1 ? 0 : -1, before, run, &collected,
+                        &counted));
+  if (counted == launches) return collected;
+  // CUPTI 13.0 was seen to count 2 of 64.
+  collected = Collected();
+  collected.phases_ms["all at once"] = ms_since(start);
+  for (std::size_t i = 0; i < launches; ++i) {
+    counted = 0;
+    KP_TRY(collect_ranges(schedule, 1, static_cast<int>(i), before, run, &collected, &counted));
+    if (counted == 1) continue;
+    return fail(ErrorKind::kEnvironment,
+                "CUPTI counted " + std::to_string(counted) + " kernels of 1",
+                "run again; if it stays so, report it with your driver and CUPTI versions");
+  }
   return collected;
+}
+
+Result<void> CounterSession::warm_up(const Schedule& schedule, const Step& run) {
+  Collected collected;
+  std::size_t counted = 0;
+  return collect_ranges(
+      schedule, 1, 0, [] { return Result<void>(); },
+      [&](int, const Step& begin, const Step& end) -> Result<void> {
+        KP_TRY(begin());
+        KP_TRY(run());
+        return end();
+      },
+      &collected, &counted);
 }
 
 }  // namespace kernelpro

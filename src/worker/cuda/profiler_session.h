@@ -40,32 +40,40 @@ class CounterSession {
   Result<const Schedule*> schedule(const std::vector<std::string>& metrics);
 
   // Once per pass: `before`, which may run kernels that do not count, then `run`, which launches
-  // exactly `launches` kernels; both wait for the GPU. The values of each launch in order, in the
-  // order of the schedule's metrics; NaN for what could not be had. After an error the session may
-  // be unusable.
+  // `launches` kernels in order, with `begin` before and `end` after launch number `only`, or
+  // around all of them (-1); before `end` it waits for the GPU. All at once where CUPTI counts them
+  // right, else one after the other, each with all passes. The values of each launch in order, in
+  // the order of the schedule's metrics; NaN for what could not be had. After an error the session
+  // may be unusable.
   struct Collected {
     std::vector<std::vector<double>> values;
     int passes = 0;
-    std::map<std::string, double> phases_ms;  // "set config", "passes", "first pass", "decode"
+    // "set config", "passes", "first pass", "decode"; "all at once", where that failed first
+    std::map<std::string, double> phases_ms;
   };
   using Step = std::function<Result<void>()>;
+  using Run = std::function<Result<void>(int only, const Step& begin, const Step& end)>;
   Result<Collected> collect(const Schedule& schedule, std::size_t launches, const Step& before,
-                            const Step& run);
+                            const Run& run);
+  // The first collection of a session costs much more than the next: one of `run`, whatever that
+  // launches.
+  Result<void> warm_up(const Schedule& schedule, const Step& run);
 
  private:
   CounterSession(const Cupti& cu, CounterHost host, CUpti_RangeProfiler_Object* profiler)
       : cu_(&cu), host_(std::move(host)), profiler_(profiler) {}
   using Bytes = std::vector<std::uint8_t>;
-  // Makes room for so many launches.
-  Result<void> reserve(std::size_t ranges);
   Result<Bytes*> counter_data(const Schedule& schedule, std::size_t ranges);
   Result<void> set_config(const Schedule& schedule, std::size_t ranges, Bytes* data);
-  Result<bool> one_pass(const Step& run);
+  // Adds the values of `launches` launches and what it took; `counted` is what CUPTI saw. Nothing
+  // is added where those differ.
+  Result<void> collect_ranges(const Schedule& schedule, std::size_t launches, int only,
+                              const Step& before, const Run& run, Collected* collected,
+                              std::size_t* counted);
 
   const Cupti* cu_;
   CounterHost host_;
   CUpti_RangeProfiler_Object* profiler_;
-  std::size_t room_ = 0;  // launches that the profiler has room for; 0: nothing is configured yet
   std::map<std::vector<std::string>, std::unique_ptr<Schedule>> schedules_;
   // The driver keeps pointers to these: they live as long as the session.
   std::map<std::pair<const Schedule*, std::size_t>, std::unique_ptr<Bytes>> data_;
