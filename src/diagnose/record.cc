@@ -12,6 +12,7 @@ namespace kernelpro {
 namespace {
 constexpr double kHit = 1.05;
 const double kPrior = 10 * std::log(1.3) * std::log(1.3);
+const double kMostPromised = std::log(1.6);  // a larger promise weighs no more: one miss is no rule
 }  // namespace
 
 double ToolHistory::mean_gain() const { return tried > 0 ? std::exp(log_measured / tried) : 1; }
@@ -27,8 +28,9 @@ void ToolRecord::add(const std::string& tool, double predicted_likely, double me
   ++history.tried;
   history.hits += measured >= kHit ? 1 : 0;
   history.log_measured += gained;
-  history.log_products += promised * gained;
-  history.log_squares += promised * promised;
+  const double weight = promised > kMostPromised ? std::pow(kMostPromised / promised, 2) : 1;
+  history.log_products += weight * promised * gained;
+  history.log_squares += weight * promised * promised;
 }
 
 double ToolRecord::calibrated(const std::string& tool, double likely, double upper) const {

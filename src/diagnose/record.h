@@ -16,8 +16,8 @@ struct ToolHistory {
   int tried = 0;            // steps that were measured
   int hits = 0;             // of them faster by at least 5 %
   double log_measured = 0;  // sum of ln(measured speed-up), 1 for wrong or slower candidates
-  double log_products = 0;  // sum of ln(predicted likely) * ln(measured)
-  double log_squares = 0;   // sum of ln(predicted likely)^2
+  double log_products = 0;  // weighted sum of ln(predicted likely) * ln(measured)
+  double log_squares = 0;   // of ln(predicted likely)^2: promises above 1.6 weigh less
   double hit_rate() const { return tried > 0 ? static_cast<double>(hits) / tried : 0; }
   double mean_gain() const;  // geometric; 1 without steps
   // The factor by which ln(likely) was too large or too small: ridge regression through the

@@ -30,6 +30,8 @@ TEST(ToolRecord, OneFailureIsNoVerdict) {
   record.add("unlucky", 1.5, 0);
   EXPECT_GT(record.calibrated("unlucky", 1.5, 3), 1.3);
   EXPECT_EQ(record.tools.at("unlucky").hits, 0);
+  record.add("bold", 4, 0);
+  EXPECT_GT(record.calibrated("bold", 4, 9), 2.5);
 }
 
 TEST(ToolRecord, JsonRoundTrips) {

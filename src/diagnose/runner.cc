@@ -27,12 +27,21 @@ ToolTarget target_of(const Evidence& evidence) {
   return text->second == "cuda" ? ToolTarget::kCuda : ToolTarget::kCpu;
 }
 
+constexpr std::string_view kHardwareCounters = "hardware counters";  // as collectors call them all
+
+bool is_counter(std::string_view name) {
+  const std::span<const Metric> counters = counter_metrics();
+  return std::any_of(counters.begin(), counters.end(),
+                     [&](const Metric& metric) { return metric.name == name; });
+}
+
 // The collector's reason for a metric's absence where it gave one for its family.
 std::string missing_reason(const Evidence& evidence, const std::vector<std::string>& names) {
   std::string reason = "not observed: " + join_text(names, ", ");
   for (const Missing& missing : evidence.missing()) {
     for (const std::string& name : names) {
-      if (!contains(missing.what, name) && !contains(name, missing.what)) continue;
+      const bool counters = missing.what == kHardwareCounters && is_counter(name);
+      if (!counters && !contains(missing.what, name) && !contains(name, missing.what)) continue;
       return reason + " (" + missing.reason + ")";
     }
   }

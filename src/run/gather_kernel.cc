@@ -134,6 +134,7 @@ Result<Gathered> gather_kernel(const std::string& file, const Theory& theory,
   }
   RunSettings with = settings;
   with.target = target;
+  if (with.counters == CounterSet::kOff) with.counters = CounterSet::kFull;
   return evaluated(opened->task, target, file, with, std::move(opened->module));
 }
 

@@ -99,6 +99,20 @@ void describe_array(double stack, const std::string& run, Finding* finding) {
        "shared memory would limit the resident blocks"}};
 }
 
+// From a report that knows nothing of the compiler's.
+void describe_either(const std::string& run, Finding* finding) {
+  finding->cause =
+      "Spilled registers, or an array that is indexed at run time, live in local memory; " + run;
+  finding->prescriptions = {
+      {"registers",
+       "See what it is: compile with `-Xptxas -v`. Spills need more registers (fewer minimum "
+       "blocks in `__launch_bounds__`) or a smaller tile per thread.",
+       ""},
+      {"unroll",
+       "An array needs indices that are compile-time constants: unroll the loops over it fully.",
+       "the trip count is not known at compile time"}};
+}
+
 }  // namespace
 
 std::optional<Finding> register_spill(const Facts& facts) {
@@ -129,8 +143,11 @@ std::optional<Finding> register_spill(const Facts& facts) {
   } else {
     estimate_from_code(facts, local, &finding);
   }
+  const bool known = facts.maybe("ptxas.spill_store_bytes") || facts.maybe("ptxas.stack_bytes");
   // Every spilled register is stored at least once; a larger frame holds an array.
-  if (spills > 0 && stack <= 2 * std::max(stores, 1.0)) {
+  if (!known) {
+    describe_either(run, &finding);
+  } else if (spills > 0 && stack <= 2 * std::max(stores, 1.0)) {
     describe_spill(facts, spills, run, &finding);
   } else {
     describe_array(stack, run, &finding);
