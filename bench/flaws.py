@@ -214,7 +214,8 @@ def diagnose_again(program, folder, kernel, match):
     kernel.time_us = about["time_us"]
     kernel.problem = "" if about["outcome"] == "correct" else about["outcome"]
     evidence = os.path.join(folder, kernel.name + ".json")
-    done = subprocess.run([program, "diagnose", evidence, "--json"], capture_output=True, text=True)
+    done = subprocess.run([program, "diagnose", evidence, "--task", kernel.task, "--json"],
+                          capture_output=True, text=True)
     answer = last_json(done.stdout)
     if answer is None:
         kernel.problem = "diagnose: " + (done.stderr.strip() or "no JSON")

@@ -25,6 +25,11 @@ void put(Evidence* e, const std::string& name, double value, Level level, const 
 
 void collect_theory(const Task& task, const Case& c, Evidence* e) {
   put(e, "task.compulsory_bytes", compulsory_bytes(task, c), Level::kTiming, "task");
+  double outputs = 0;
+  for (const Shaped& shaped : shaped_tensors(task, c)) {
+    if (shaped.tensor->role == Role::kOutput) outputs += static_cast<double>(shaped.bytes);
+  }
+  put(e, "task.output_bytes", outputs, Level::kTiming, "task");
   put(e, "task.flops", task_flops(task, c), Level::kTiming, "task");
   put(e, "task.matmul_flops", task_matmul_flops(task, c), Level::kTiming, "task");
   bool any = false, all_half = true;

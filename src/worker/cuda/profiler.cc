@@ -28,7 +28,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
-constexpr std::size_t kMostLaunches = 64;              // that are profiled of one call
+constexpr std::size_t kMostLaunches = 16;              // that are profiled of one call
 constexpr std::uint64_t kPoison = 0x6b70;
 
 constexpr const char* kUnavailable = "unavailable";  // the rule: asking again is of no use

@@ -3,19 +3,26 @@
 
 #if KERNELPRO_HAVE_CUPTI
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <random>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr int kOrders = 16;              // of metrics that are tried: the scheduler is greedy
+constexpr std::size_t kAtOnce = 2;       // launches; of more, CUPTI 13.0 was seen to count 2
 constexpr std::size_t kExtraPasses = 4;  // over what was scheduled, before something is wrong
+
+constexpr double kBusySeconds = 4;  // while another process holds the counters
+constexpr unsigned kBusyStepUs = 100'000;
 
 double ms_since(double start) { return (real_clock().now_s() - start) * 1e3; }
 
@@ -57,7 +64,14 @@ Result<CounterSession> CounterSession::open() {
   chip.deviceIndex = 0;  // of those that this process sees
   KP_CUPTI_TRY(cu.DeviceGetChipName(&chip));
   const std::string name = chip.pChipName;
+  // A process before us may take a while to let go of them.
   auto image = availability(cu, context);
+  const double begun = real_clock().now_s();
+  while (!image && contains(image.error().message, "HARDWARE_BUSY") &&
+         real_clock().now_s() - begun < kBusySeconds) {
+    ::usleep(kBusyStepUs);
+    image = availability(cu, context);
+  }
   if (!image) return tl::unexpected<Error>(image.error());
   Result<CounterHost> host = CounterHost::open(name, std::move(*image));
   if (!host) return tl::unexpected<Error>(host.error());
@@ -107,19 +121,18 @@ Result<const CounterSession::Schedule*> CounterSession::schedule(
 
 Result<CounterSession::Bytes*> CounterSession::counter_data(const Schedule& schedule,
                                                             std::size_t ranges) {
+  // Asked every time: Initialize, which is not told for how many ranges, goes by the last answer.
+  std::vector<const char*> names;
+  for (const std::string& name : schedule.config.metrics) names.push_back(name.c_str());
+  KP_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize, size);
+  size.pRangeProfilerObject = profiler_;
+  size.pMetricNames = names.data();
+  size.numMetrics = names.size();
+  size.maxNumOfRanges = ranges;
+  size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(ranges);
+  KP_CUPTI_TRY(cu_->RangeProfilerGetCounterDataSize(&size));
   std::unique_ptr<Bytes>& data = data_[{&schedule, ranges}];
-  if (!data) {
-    std::vector<const char*> names;
-    for (const std::string& name : schedule.config.metrics) names.push_back(name.c_str());
-    KP_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize, size);
-    size.pRangeProfilerObject = profiler_;
-    size.pMetricNames = names.data();
-    size.numMetrics = names.size();
-    size.maxNumOfRanges = ranges;
-    size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(ranges);
-    KP_CUPTI_TRY(cu_->RangeProfilerGetCounterDataSize(&size));
-    data = std::make_unique<Bytes>(size.counterDataSize);
-  }
+  if (!data) data = std::make_unique<Bytes>(size.counterDataSize);
   std::fill(data->begin(), data->end(), std::uint8_t{0});
   KP_CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize, clear);
   clear.pRangeProfilerObject = profiler_;
@@ -207,12 +220,13 @@ Result<CounterSession::Collected> CounterSession::collect(const Schedule& schedu
   Collected collected;
   std::size_t counted = 0;
   const double start = real_clock().now_s();
-  KP_TRY(collect_ranges(schedule, launches, launches == 1 ? 0 : -1, before, run, &collected,
-                        &counted));
-  if (counted == launches) return collected;
-  // CUPTI 13.0 was seen to count 2 of 64.
-  collected = Collected();
-  collected.phases_ms["all at once"] = ms_since(start);
+  if (launches <= kAtOnce) {
+    KP_TRY(collect_ranges(schedule, launches, launches == 1 ? 0 : -1, before, run, &collected,
+                          &counted));
+    if (counted == launches) return collected;
+    collected = Collected();
+    collected.phases_ms["all at once"] = ms_since(start);
+  }
   for (std::size_t i = 0; i < launches; ++i) {
     counted = 0;
     KP_TRY(collect_ranges(schedule, 1, static_cast<int>(i), before, run, &collected, &counted));

@@ -19,21 +19,23 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
   const double conversions = facts.maybe("sass.hot.fp64_conversions").value_or(0);
   if (instructions <= 0 || wide <= 0) return std::nullopt;
   const KernelModel& model = facts.model();
-  const double share = std::min(1.0, wide / instructions);
+  // A double takes two registers: constants and results are moved in pairs.
+  const double moves = std::min(wide, facts.maybe("sass.hot.moves").value_or(0));
+  const double share = std::min(0.95, (wide + moves) / instructions);
   const double busy = model.busy(Resource::kFp64).value_or(0);
   if (share < kLeastShare && busy < kLeastBusy) return std::nullopt;
   if (!model.counted() && (!facts.roofline().known() || facts.roofline().fraction >= 0.6)) {
     return std::nullopt;
   }
   // Arithmetic stays as fp32 work; conversions go away.
-  const double kept = (wide - conversions) / std::max(1.0, wide);
+  const double kept = (wide - conversions) / (wide + moves);
   Effect effect;
   effect.scale(Resource::kFp64, 0);
   effect.scale(Resource::kXu, 1 - std::min(1.0, conversions > 0 ? 0.9 : 0.0));
   effect.scale(Resource::kIssue, 1 - share * (1 - kept / kSlower));
   effect.waiting = 1 - std::max(share, busy) * 0.7;
   Finding finding;
-  set_gain(model.gain(effect), &finding);
+  set_gain(facts, effect, &finding);
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = busy >= 0.5 || share >= 0.3 ? Severity::kCritical : Severity::kWarning;

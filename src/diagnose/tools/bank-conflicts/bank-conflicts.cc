@@ -8,7 +8,8 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kLeastReplays = 0.15;  // conflicts over wavefronts; arbitration noise is below
+// Conflicts over wavefronts; arbitration noise and matrix fragments' stores are below.
+constexpr double kLeastReplays = 0.25;
 constexpr double kLeastGain = 1.05;
 
 struct Side {

@@ -30,7 +30,7 @@ std::optional<Finding> constant_cache(const Facts& facts) {
         facts.roofline().fraction >= 0.5) {
       return std::nullopt;
     }
-    effect.waiting = 0.7;
+    effect.waiting = 0.35;
     none.waiting = 0.2;
   }
   Finding finding;

@@ -53,8 +53,8 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
     if (barriers < 2 || between >= kFewBetween || !roof.known() || roof.fraction >= 0.5) {
       return std::nullopt;
     }
-    effect.waiting = 0.8;
-    none.waiting = 0.5;
+    effect.waiting = 0.5;
+    none.waiting = 0.2;
   }
   Finding finding;
   finding.likely_speedup = model.gain(effect).likely;

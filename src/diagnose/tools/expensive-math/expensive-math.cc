@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "base/text.h"
@@ -12,9 +13,21 @@ namespace {
 // Instructions that one of them takes beyond a plain one, as CUDA 13 compiles them for sm_90.
 constexpr double kDivision = 9;        // IEEE division against a multiply by a reciprocal
 constexpr double kTrigonometric = 30;  // argument reduction for large angles, inline part
+constexpr double kPower = 84;          // powf against a few multiplications
+// What tells it: each has one reciprocal, three conversions and more than so many selects.
+constexpr double kPowerConversions = 3;
+constexpr double kPowerSelects = 15;
 constexpr double kXuRate = 8;  // cycles of the special-function unit for one warp instruction
 constexpr double kLeastShare = 0.12;
 constexpr double kLeastGain = 1.05;
+
+double powers_of(const Facts& facts) {
+  const double powers =
+      std::min({facts.maybe("sass.hot.mufu_reciprocal").value_or(0),
+                facts.maybe("sass.hot.conversions").value_or(0) / kPowerConversions,
+                facts.maybe("sass.hot.selects").value_or(0) / kPowerSelects});
+  return std::floor(powers);
+}
 
 }  // namespace
 
@@ -25,8 +38,9 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   const double angles = facts.maybe("sass.hot.trigonometric_slow_paths").value_or(0);
   const double roots = facts.maybe("sass.hot.mufu_root").value_or(0);
   if (instructions <= 0 || special + divisions + angles <= 0) return std::nullopt;
-  const double extra = kDivision * divisions + kTrigonometric * angles;
-  const double share = std::min(0.9, extra / instructions);
+  const double powers = powers_of(facts);
+  const double extra = kDivision * divisions + kTrigonometric * angles + kPower * powers;
+  const double share = std::min(0.96, extra / instructions);
   // The unit's time for a pass through the loop, of the time in which it can issue.
   const double unit = std::min(1.0, kXuRate * special / std::max(instructions, kXuRate * special));
   const KernelModel& model = facts.model();
@@ -47,7 +61,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   effect.scale(Resource::kXu, bound ? 0.5 : 1 - share);
   effect.waiting = 1 - std::max(share, bound ? 0.4 : 0.0) * 0.8;
   Finding finding;
-  set_gain(model.gain(effect), &finding);
+  set_gain(facts, effect, &finding);
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = bound && share >= kLeastShare ? Severity::kCritical : Severity::kWarning;
@@ -62,6 +76,11 @@ std::optional<Finding> expensive_math(const Facts& facts) {
     finding.cause += ", " + number(angles) + " argument reductions of sine and cosine";
     finding.metrics.emplace_back("sass.hot.trigonometric_slow_paths");
   }
+  if (powers > 0) {
+    finding.cause += ", " + number(powers) + " full powers (`powf`, about " + number(kPower) +
+                     " instructions each)";
+    finding.metrics.emplace_back("sass.hot.selects");
+  }
   if (const auto busy = model.busy(Resource::kXu)) {
     finding.cause += "; their unit is busy for " + percent(*busy) + " of the time";
     finding.metrics.emplace_back("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed");
@@ -75,6 +94,13 @@ std::optional<Finding> expensive_math(const Facts& facts) {
          "Divide once: hoist the reciprocal out of the loop and multiply, or use `__fdividef` or "
          "`__frcp_rn`.",
          "results must be correctly rounded"});
+  }
+  if (powers > 0) {
+    finding.prescriptions.push_back(
+        {"fast-math",
+         "Multiply for small whole exponents (`x * x * x`), take `sqrtf` and `rsqrtf` for halves, "
+         "`exp2f(y * __log2f(x))` for others; say at compile time which it is.",
+         "bases near 1 with large exponents need every digit"});
   }
   if (angles > 0) {
     finding.prescriptions.push_back(

@@ -34,7 +34,6 @@ std::optional<Finding> integer_division(const Facts& facts) {
   effect.waiting = 1 - 0.85 * share;
   Finding finding;
   set_gain(model.gain(effect), &finding);
-  if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share >= 0.5 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.integer_divisions", "sass.hot.instructions"};

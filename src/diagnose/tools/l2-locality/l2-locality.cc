@@ -9,7 +9,6 @@ namespace kernelpro {
 namespace {
 
 constexpr double kLeastExcess = 1.3;  // inputs read from device memory, over the inputs
-constexpr double kLeastReuse = 1.2;   // L2 is asked for more than misses it
 constexpr double kReached = 1.3;      // what a good order of blocks comes down to
 constexpr double kLeastBytes = 10e6;
 constexpr double kLeastBusy = 0.3;  // of device memory's limit
@@ -51,7 +50,7 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   if (!least || !moved || !asked || least->reads <= 0) return std::nullopt;
   if (moved->reads < kLeastBytes || worst_excess(facts) >= 2) return std::nullopt;
   const double reads = moved->reads / least->reads;
-  if (reads < kLeastExcess || *asked < kLeastReuse * moved->reads) return std::nullopt;
+  if (reads < kLeastExcess) return std::nullopt;
   const KernelModel& model = facts.model();
   if (model.counted() && model.demand(Resource::kDram) < kLeastBusy) return std::nullopt;
   // A loop that goes over its block's input again is a matter of passes: re-read-excess.
@@ -62,6 +61,8 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   const double after = std::min(moved->reads, kReached * least->reads);
   Effect effect;
   effect.scale(Resource::kDram, (after + moved->writes) / moved->bytes());
+  // L2 looks a sector up when it is asked for and when it comes in.
+  effect.scale(Resource::kL2, (*asked + after) / (*asked + moved->reads));
   // Hits in L2 take about half as long as misses.
   effect.waiting = 1 - memory_wait(facts, 0.5) * 0.5 * (1 - after / moved->reads);
   Finding finding;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "diagnose/tools/tool.h"
@@ -13,11 +14,14 @@ constexpr double kDrainUs = 1.5;
 constexpr double kMostOfAKernel = 0.95;
 // Of a traced program's time: less is no bottleneck.
 constexpr double kLeastShare = 0.15;
+// Short kernels cannot fill the GPU either: from the starts alone to the best that one kernel could
+// do, fusing goes so much of the way, in logarithms.
+constexpr double kFilled = 0.7;
 // Longer kernels hide the launch of the next one: then the host is slow, not the launches many.
 constexpr double kLongKernelUs = 50;
 
 // Inside one graph the host does not matter: only fewer kernels help.
-std::optional<Finding> of_plan(double kernels, double time_us) {
+std::optional<Finding> of_plan(const Facts& facts, double kernels, double time_us) {
   if (kernels < 3 || time_us / kernels >= kShortKernelUs) return std::nullopt;
   Finding finding;
   finding.severity = Severity::kWarning;
@@ -36,6 +40,11 @@ std::optional<Finding> of_plan(double kernels, double time_us) {
   const double between_us = std::min(kDrainUs, kMostOfAKernel * time_us / kernels);
   finding.likely_speedup = time_us / (time_us - (kernels - 1) * between_us);
   finding.upper_speedup = kernels;
+  const Roofline& roof = facts.roofline();
+  const double most = roof.known() ? std::min(kernels, roof.headroom()) : 1;
+  if (most > finding.likely_speedup) {
+    finding.likely_speedup *= std::pow(most / finding.likely_speedup, kFilled);
+  }
   return finding;
 }
 
@@ -101,7 +110,7 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
 std::optional<Finding> launch_bound(const Facts& facts) {
   const auto kernels = facts.maybe("plan.kernels");
   const auto time_us = facts.maybe("timing.median");
-  if (kernels && time_us && *kernels > 0) return of_plan(*kernels, *time_us);
+  if (kernels && time_us && *kernels > 0) return of_plan(facts, *kernels, *time_us);
   const auto span = facts.maybe("trace.span");
   return span && *span > 0 ? of_trace(facts, *span) : std::nullopt;
 }

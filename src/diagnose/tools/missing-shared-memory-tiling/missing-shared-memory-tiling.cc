@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "diagnose/tools/traffic.h"
@@ -10,6 +11,10 @@ namespace {
 
 constexpr double kLeastReuse = 6;  // bytes asked of L1 over bytes that device memory must move
 constexpr double kLeastBusy = 0.5;
+// Without counters: a first tiled kernel goes so much of the way to the ceiling, in logarithms (an
+// H200: 0.65 to 0.75).
+constexpr double kFirstTiling = 0.65;
+constexpr double kMostLikely = 6;
 constexpr double kLeastGain = 1.15;
 // What a first tiling leaves: every loaded element serves several products instead of one, through
 // shared memory.
@@ -108,7 +113,7 @@ std::optional<Finding> from_code(const Facts& facts) {
   finding.where = line_of(facts, {"sass.hot.global_loads"});
   finding.prescriptions = advice();
   finding.upper_speedup = roof.most();
-  finding.likely_speedup = std::min(2.5, middle(1, roof.headroom()));
+  finding.likely_speedup = std::min(kMostLikely, std::pow(roof.headroom(), kFirstTiling));
   return finding;
 }
 

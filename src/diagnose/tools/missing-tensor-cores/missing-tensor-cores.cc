@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "diagnose/tools/tool.h"
@@ -10,6 +11,11 @@ namespace {
 
 // What mma.sync reaches of the wgmma rate on Hopper (secondary sources give 50 to 63 %).
 constexpr double kHmmaOnHopper = 0.62;
+// What a wgmma kernel with a plain pipeline reaches of the ceiling (an H200: 0.65 to 0.75).
+constexpr double kPlainWgmma = 0.7;
+// How much of the way to mma.sync's rate a first kernel with matrix instructions goes, in
+// logarithms (an H200).
+constexpr double kFirstMatrixKernel = 0.75;
 
 bool is_hopper(const Facts& facts) { return facts.text("arch").rfind("sm_90", 0) == 0; }
 
@@ -44,9 +50,11 @@ std::optional<Finding> warpgroup_form(const Facts& facts) {
         {"shared-memory",
          "Until then, stage the tiles in shared memory and load them with `ldmatrix`.", ""});
   }
-  // The instruction explains the ratio of the two rates; the way of the operands, all of the gap.
-  finding.upper_speedup = unstaged ? roof.most() : 1 / kHmmaOnHopper;
-  finding.likely_speedup = middle(1, finding.upper_speedup);
+  // Kernels around mma.sync are seldom at its rate either.
+  finding.upper_speedup = roof.most();
+  finding.likely_speedup =
+      std::max(middle(1, 1 / kHmmaOnHopper),
+               unstaged ? middle(1, finding.upper_speedup) : kPlainWgmma / roof.fraction);
   return finding;
 }
 
@@ -87,10 +95,14 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
       {"shared-memory", "Stage the operand tiles in shared memory and load them with `ldmatrix`.",
        ""}};
   finding.upper_speedup = roof.time_us / possible;
-  // mma.sync as a first step, half way to its rate: the faster the unit, the more its operands
-  // have to be fed.
-  finding.likely_speedup = middle(
-      1, std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / kHmmaOnHopper)));
+  // mma.sync as a first step: the faster the unit, the more its operands have to be fed. More than
+  // the ratio of the two rates is owed to other flaws.
+  double gap =
+      std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / kHmmaOnHopper));
+  if (const auto fma = facts.maybe("ceiling.fma_rate"); fma && *fma > 0) {
+    gap = std::min(gap, std::max(1.0, kHmmaOnHopper * facts("ceiling.tensor_rate") / *fma));
+  }
+  finding.likely_speedup = std::pow(gap, kFirstMatrixKernel);
   return finding;
 }
 

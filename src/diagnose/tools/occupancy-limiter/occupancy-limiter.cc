@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "diagnose/tools/traffic.h"
@@ -11,6 +12,8 @@ namespace {
 constexpr double kLowOccupancy = 0.5;  // KernelPro's threshold
 constexpr double kBusy = 0.8;          // of a resource: more warps would only queue for it
 constexpr double kIssues = 0.6;        // instructions per cycle: enough warps are ready
+constexpr double kMoreWarps = 4;       // times the resident ones: what a mend of the limiter gives
+constexpr double kOverlapping = 0.75;
 constexpr double kLeastGain = 1.05;
 constexpr double kReserved = 1024;  // bytes of shared memory that a block takes besides its own
 
@@ -76,16 +79,15 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
   } else if (!facts.roofline().known() || facts.roofline().fraction >= 0.6) {
     return std::nullopt;
   }
-  // A block more, or twice the warps: what a change of the limiting resource gives.
-  const double target = std::min(1.0, 2 * occupancy);
+  // What waits for latency waits in inverse proportion to the warps, nearly (Little's law).
+  const double target = std::min(1.0, kMoreWarps * occupancy);
   Effect effect;
-  effect.waiting = middle(1, occupancy / target);
+  effect.waiting = std::pow(occupancy / target, kOverlapping);
   Finding finding;
   set_gain(model.gain(effect), &finding);
   Effect all;
   all.waiting = occupancy;
   finding.upper_speedup = std::max(finding.likely_speedup, model.gain(all).likely);
-  if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   const double shared = facts.maybe("launch__shared_mem_per_block_dynamic").value_or(0) +
                         facts.maybe("launch__shared_mem_per_block_static").value_or(0) + kReserved;

@@ -8,8 +8,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kQueued = 0.15;  // of the waits, for room in the load-store unit's queue
-constexpr double kBusy = 0.5;     // of the load-store unit or the issue slots
+constexpr double kQueued = 0.15;     // of the waits, for room in the load-store unit's queue
+constexpr double kBusy = 0.5;        // of the load-store unit or the issue slots
+constexpr double kLeastBytes = 0.3;  // part of the loaded bytes
 constexpr double kLeastGain = 1.06;
 
 struct Widths {
@@ -17,6 +18,7 @@ struct Widths {
   double scalar = 0;  // 32 bits or less
   double merged = 4;  // of them in a 128-bit load
   bool narrow = false;
+  double of_bytes = 0;  // part of the loaded bytes that scalar loads bring
   double instructions = 1;
 };
 
@@ -28,6 +30,10 @@ Widths widths_of(const Facts& facts) {
   w.scalar = narrow + words;
   w.narrow = narrow > words;
   w.merged = w.narrow ? 8 : 4;  // 16-bit or 32-bit elements in 128 bits
+  const double others = 16 * facts.maybe("sass.hot.global_loads_128").value_or(0) +
+                        8 * facts.maybe("sass.hot.global_loads_64").value_or(0);
+  const double bytes = 2 * narrow + 4 * words;
+  w.of_bytes = bytes > 0 ? bytes / (bytes + others) : 0;
   w.instructions = std::max({1.0, facts("sass.hot.instructions"), w.loads});
   return w;
 }
@@ -70,7 +76,7 @@ bool gain_from_counters(const Facts& facts, const Widths& w, Finding* finding) {
   // Bytes in flight grow with the width, up to what the bandwidth needs.
   double filled = 1 / w.merged;
   if (have && need) filled = std::clamp(*have / *need, filled, 1.0);
-  const double shorter = short_of_bytes ? waits * part * (1 - filled) * 0.7 : 0;
+  const double shorter = short_of_bytes ? waits * part * (1 - filled) : 0;
   effect.waiting = 1 - std::min(0.9, shorter + queued * part * 0.7);
   set_gain(model.gain(effect), finding);
   finding->upper_speedup =
@@ -101,6 +107,8 @@ bool gain_from_code(const Facts& facts, const Widths& w, Finding* finding) {
 std::optional<Finding> scalar_loads(const Facts& facts) {
   const Widths w = widths_of(facts);
   if (w.loads <= 0 || w.scalar < 0.5 * w.loads || fixed_width(facts, w)) return std::nullopt;
+  // An index here and there, beside wide loads of the data.
+  if (w.of_bytes < kLeastBytes) return std::nullopt;
   Finding finding;
   const bool counted = facts.model().counted();
   if (!(counted ? gain_from_counters(facts, w, &finding) : gain_from_code(facts, w, &finding))) {

@@ -73,8 +73,14 @@ std::optional<Finding> small_grid(const Facts& facts) {
     if (loss < 0.1) return std::nullopt;
     return idle_multiprocessors(grid, waves, units, loss);
   }
-  const double loss = 1 - waves / std::ceil(waves);
+  double loss = 1 - waves / std::ceil(waves);
   if (waves > 10 || loss < 0.1) return std::nullopt;
+  // Counted: blocks of the next wave start as others end, and the last ones have a multiprocessor
+  // more to themselves.
+  if (facts.maybe("sm__cycles_active.avg") && facts.maybe("gpc__cycles_elapsed.max")) {
+    loss = facts.model().idle();
+    if (loss < 0.1) return std::nullopt;
+  }
   return tail_wave(grid, waves, loss);
 }
 

@@ -12,6 +12,7 @@ namespace {
 constexpr double kLeastExcess = 1.25;      // sectors over the ideal; 1.25 is one misaligned row
 constexpr double kShifted = 1.6;           // up to here a shifted base explains it
 constexpr double kUnusedNeighbours = 1.5;  // bytes moved over bytes needed
+constexpr double kQueues = 1.5;
 constexpr double kLeastGain = 1.1;
 
 // kUnknown: far apart, in an order that the code does not tell.
@@ -75,8 +76,9 @@ Effect coalesced(const Facts& facts, const Accesses& loads, const Accesses& stor
     }
     effect.scale(Resource::kDram, after / moved->bytes());
   }
-  // A request for many sectors waits for the last of them; latency itself stays.
-  effect.waiting = 1 - memory_wait(facts, 0.7) * (1 - std::sqrt(kept));
+  // A request for many sectors waits for the last of them, and fills the queues in which all others
+  // wait (pairs on an H200: the waits fall faster than the sectors).
+  effect.waiting = std::pow(1 - memory_wait(facts, 0.7) * (1 - kept), kQueues);
   return effect;
 }
 

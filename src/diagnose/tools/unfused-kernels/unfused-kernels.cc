@@ -14,6 +14,8 @@ constexpr double kStartUs = 1.5;  // of a kernel that depends on the one before
 constexpr double kInL2Bytes = 24e6;
 constexpr double kL2Speed = 2.5;
 // More implied traffic than the time allows: the buffers were not handed over whole.
+// Intermediates this much larger than a half-precision output are kept in a wider type.
+constexpr double kWider = 1.6;
 constexpr double kPlausible = 1.3;
 // From here on the whole call moves at the speed of memory, and time follows the bytes.
 constexpr double kMemoryBound = 0.6;
@@ -69,6 +71,16 @@ std::optional<Finding> of_plan(const Facts& facts) {
                   (in_l2 ? " (through L2)" : "") + ", about " + percent(share) + " of " +
                   human_us(*time_us) + ".";
   finding.prescriptions = advice();
+  const double output = facts.maybe("task.output_bytes").value_or(0);
+  if (facts.maybe("task.half_inputs").value_or(0) > 0 && output > 0 && largest >= kWider * output) {
+    finding.cause += " The largest of them takes " + number(largest / output, 2) +
+                     " times the bytes of the output: it is kept in a wider type than the tensors.";
+    finding.metrics.emplace_back("task.output_bytes");
+    finding.prescriptions.push_back(
+        {"precision",
+         "If it must go through memory, store it in the tensors' own type and convert on the way.",
+         "the rounding of the intermediate would show in the result"});
+  }
   finding.likely_speedup = speedup_without(share);
   finding.upper_speedup =
       speedup_without(std::min(0.95, std::max(1.3 * share, std::max(by_bytes, by_time))));
