@@ -126,7 +126,8 @@ TEST(Traffic, TheUpperGainLeavesRoom) {
   Finding finding;
   set_gain(k.facts(), Effect().scale(Resource::kL2, 0.5), &finding);
   EXPECT_NEAR(finding.likely_speedup, 2, 0.01);
-  EXPECT_NEAR(finding.upper_speedup, 4.8, 0.01);  // what is mended twice as far, and a fifth of slack
+  EXPECT_NEAR(finding.upper_speedup, 4.8,
+              0.01);  // what is mended twice as far, and a fifth of slack
 }
 
 }  // namespace
