@@ -43,6 +43,56 @@ const std::vector<Truth> kTruths = {
     {"cpu-matmul-vec4", "one-thread-busy", "threads", ""},
     {"cpu-matmul-one-thread", "one-thread-busy", "threads", "cpu-matmul-both"},
     {"cpu-matmul-both", "", "", ""},
+    // Pairs of tests/flaws (for four it is not asked how much mending won: three lack counters, one
+    // has several flaws).
+    {"flaw-column_sort-tight_bounds", "register-spill", "registers",
+     "flaw-column_sort-tight_bounds-mended"},
+    {"flaw-depth_filter-plane_after_plane", "l2-locality", "block-order",
+     "flaw-depth_filter-plane_after_plane-mended"},
+    {"flaw-four_maps-channel_by_lane", "divergence", "divergence",
+     "flaw-four_maps-channel_by_lane-mended"},
+    {"flaw-gemm_fp16-fp32_multiply_adds", "missing-tensor-cores", "tensor-cores",
+     "flaw-gemm_fp16-fp32_multiply_adds-mended"},
+    {"flaw-histogram-straight_to_global", "atomics-contention", "atomics", ""},
+    {"flaw-layernorm_rows-slice_by_slice", "launch-bound", "algorithm",
+     "flaw-layernorm_rows-slice_by_slice-mended"},
+    {"flaw-linear_fp16-warp_mma", "missing-tensor-cores", "tensor-cores",
+     "flaw-linear_fp16-warp_mma-mended"},
+    {"flaw-long_reduce-block_per_row", "small-grid", "grid-size",
+     "flaw-long_reduce-block_per_row-mended"},
+    {"flaw-long_reduce-one_load_at_a_time", "low-memory-parallelism", "unroll",
+     "flaw-long_reduce-one_load_at_a_time-mended"},
+    {"flaw-matmul_fp32-from_global", "missing-shared-memory-tiling", "shared-memory",
+     "flaw-matmul_fp32-from_global-mended"},
+    {"flaw-mode16-local_counters", "register-spill", "unroll", ""},
+    {"flaw-mulaw-table_in_constant_memory", "constant-cache", "shared-memory",
+     "flaw-mulaw-table_in_constant_memory-mended"},
+    {"flaw-particles-record_per_thread", "uncoalesced-access", "layout",
+     "flaw-particles-record_per_thread-mended"},
+    {"flaw-permute4-unravel", "integer-division", "index-arithmetic",
+     "flaw-permute4-unravel-mended"},
+    {"flaw-relax_ode-powf", "expensive-math", "fast-math", "flaw-relax_ode-powf-mended"},
+    {"flaw-relax_ode-wave_and_a_bit", "small-grid", "grid-size",
+     "flaw-relax_ode-wave_and_a_bit-mended"},
+    {"flaw-rmsnorm_bf16-through_fp32", "unfused-kernels", "fusion",
+     "flaw-rmsnorm_bf16-through_fp32-mended"},
+    {"flaw-rotary-copy_in_copy_out", "device-copies", "passes",
+     "flaw-rotary-copy_in_copy_out-mended"},
+    {"flaw-row_abs_sum-tree_per_chunk", "excessive-barriers", "synchronization", ""},
+    {"flaw-row_walk-generous_path", "occupancy-limiter", "shared-memory",
+     "flaw-row_walk-generous_path-mended"},
+    {"flaw-saxpy-chunk_per_thread", "uncoalesced-access", "layout",
+     "flaw-saxpy-chunk_per_thread-mended"},
+    {"flaw-silu_bf16-double_exp", "accidental-fp64", "precision",
+     "flaw-silu_bf16-double_exp-mended"},
+    {"flaw-silu_bf16-one_element", "scalar-loads", "vectorize",
+     "flaw-silu_bf16-one_element-mended"},
+    {"flaw-small_softmax-warp_per_row", "low-memory-parallelism", "unroll", ""},
+    {"flaw-swiglu-four_kernels", "unfused-kernels", "fusion", "flaw-swiglu-four_kernels-mended"},
+    {"flaw-transpose-square_tile", "bank-conflicts", "bank-layout",
+     "flaw-transpose-square_tile-mended"},
+    {"flaw-transpose-strided_store", "uncoalesced-access", "layout",
+     "flaw-transpose-strided_store-mended"},
 };
 
 Evidence recorded(const std::string& name) {
@@ -88,8 +138,12 @@ TEST(Planted, GainsHoldAgainstTheMendedKernel) {
 TEST(Planted, CatchAllsComeLast) {
   for (const Truth& truth : kTruths) {
     const Diagnosis diagnosis = diagnose(recorded(truth.recording));
-    for (std::size_t i = 0; i + 1 < diagnosis.findings.size(); ++i) {
-      EXPECT_NE(diagnosis.findings[i].tool, "far-from-both-ceilings") << truth.recording;
+    bool before = true;
+    for (const Finding& finding : diagnosis.findings) {
+      const bool catch_all =
+          finding.tool == "far-from-both-ceilings" || finding.tool == "dominant-stall";
+      EXPECT_TRUE(before || catch_all) << truth.recording << ": " << finding.tool;
+      before = before && !catch_all;
     }
   }
 }

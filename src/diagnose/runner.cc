@@ -237,10 +237,31 @@ void apply_stop(Diagnosis* diagnosis) {
 
 // Findings that promise less than this are noise next to a measurement.
 constexpr double kLeastGain = 1.02;
+// A finding accounts for the gap to the ceiling that promises so much of it, in logarithms.
+constexpr double kAccounted = 0.5;
 
 bool is_catch_all(std::span<const Tool> table, std::string_view name) {
   return std::any_of(table.begin(), table.end(),
                      [&](const Tool& tool) { return tool.name == name && tool.catch_all; });
+}
+
+// Counters name a cause that accounts for the gap: what only says that there is one adds nothing.
+void withhold_catch_alls(std::span<const Tool> table, const Roofline& roof, bool counted,
+                         Diagnosis* diagnosis) {
+  if (!counted || !roof.known()) return;
+  const auto accounts = [&](const Finding& finding) {
+    return !finding.stop && !is_catch_all(table, finding.tool) &&
+           std::log(finding.likely_speedup) >= kAccounted * std::log(roof.headroom());
+  };
+  const auto cause = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(), accounts);
+  if (cause == diagnosis->findings.end()) return;
+  const std::string by = cause->tool;
+  for (const Tool& tool : table) {
+    const std::string name(tool.name);
+    if (tool.catch_all && fired(*diagnosis, name)) {
+      withhold(diagnosis, name, by + " accounts for the time");
+    }
+  }
 }
 
 // A named cause before a catch-all, then the largest likely gain.
@@ -314,6 +335,7 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   }
   apply_stop(&diagnosis);
   resolve(&diagnosis);
+  withhold_catch_alls(table, roof, pass.kernels.front().model.counted(), &diagnosis);
   rank(table, &diagnosis);
   return diagnosis;
 }
