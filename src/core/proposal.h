@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,22 @@ struct ProposalRequest {
   std::string task_header;            // the generated task.h of the largest timed case
   std::uint64_t seed = 0;             // of the run
   int wanted = 1;
+  std::string answers;  // the finding that this time shall be answered: "scalar-loads: vectorize"
+  std::string focus;    // what a writer shall try this time, one sentence; "" leaves it the choice
+};
+
+// What a writer was asked and what it answered, word for word: kept beside the candidate.
+struct Writing {
+  std::string request;  // names it: "0003" of the exchange
+  std::string writer;   // "exchange", or the model
+  std::string prompt;
+  std::string reply;
+  std::string usage;  // JSON: tokens and cost; "" not known
 };
 
 struct Proposal {
-  Candidate candidate;  // origin filled in
+  Candidate candidate;             // origin filled in
+  std::optional<Writing> writing;  // of a writer
 };
 
 }  // namespace kernelpro

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates through a folder. Each request is a folder NNNN with prompt.md, task.h, the parent's
-// source, `parent` (its content hash and id) and an empty reply/.
+// source, `parent` (its content hash and id), `focus` (what it asks to try), `answers` (the
+// finding) and an empty reply/.
 //
 // A reply is handed out while it still lies in reply/ and only moves to taken/ in a later call,
 // when the history shows that the run has it: a kill in between hands it out again, and its content
@@ -20,25 +21,38 @@
 #include "core/knobs.h"
 #include "propose/prompt.h"
 #include "propose/proposer.h"
+#include "propose/reply.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kMaxReplyBytes = 4 << 20;
+// One byte more than is read, so that what is too large is seen to be.
+constexpr std::int64_t kMostBytes = static_cast<std::int64_t>(kMaxReplyBytes) + 1;
 
 Language language_of(TargetKind target) {
   return target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
 }
 
-// "// idea: ..." in the first line, or "".
-std::string idea_of(const std::string& source) {
-  std::string_view line = std::string_view(source).substr(0, source.find('\n'));
-  line = trim(line);
-  if (!line.starts_with("//")) return "";
-  line = trim(line.substr(2));
-  if (!line.starts_with("idea:")) return "";
-  return printable(trim(line.substr(5)));
+struct Folder {
+  std::string path, name;
+  std::string parent_hash;
+  std::int64_t parent_id = 0;
+};
+
+std::vector<Folder> folders_in(const std::string& exchange) {
+  std::vector<Folder> all;
+  for (const std::string& name : list_dir(exchange)) {
+    Folder folder{join(exchange, name), name, "", 0};
+    const auto parent = read_file(join(folder.path, "parent"), 4096);
+    if (!parent) continue;
+    const std::vector<std::string> parts = words(*parent);
+    if (parts.size() != 2) continue;
+    folder.parent_hash = parts[0];
+    folder.parent_id = std::strtoll(parts[1].c_str(), nullptr, 10);
+    all.push_back(std::move(folder));
+  }
+  return all;
 }
 
 class Exchange : public Proposer {
@@ -55,79 +69,39 @@ class Exchange : public Proposer {
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override;
 
  private:
-  struct Folder {
-    std::string path;
-    std::string parent_hash;
-    std::int64_t parent_id = 0;
-  };
-
-  std::vector<Folder> folders() const;
-  Result<std::string> open_request(const ProposalRequest& request);
   Result<std::vector<Proposal>> collect(const ProposalRequest& request);
   void refuse(const Folder& folder, const std::string& file, const Error& error);
   void file_taken(const Folder& folder, const std::string& file, const Known& known,
                   const ProposalRequest& request);
-  Result<Candidate> read_reply(const std::string& path, const Folder& folder,
-                               const ProposalRequest& request) const;
+  Result<Proposal> read_reply(const std::string& path, const Folder& folder,
+                              const ProposalRequest& request) const;
 
   ExchangeSettings settings_;
   double waited_s_ = 0;
   std::optional<std::string> finished_;
 };
 
-std::vector<Exchange::Folder> Exchange::folders() const {
-  std::vector<Folder> all;
-  for (const std::string& name : list_dir(settings_.folder)) {
-    Folder folder{join(settings_.folder, name), "", 0};
-    const auto parent = read_file(join(folder.path, "parent"), 4096);
-    if (!parent) continue;
-    const std::vector<std::string> parts = words(*parent);
-    if (parts.size() != 2) continue;
-    folder.parent_hash = parts[0];
-    folder.parent_id = std::strtoll(parts[1].c_str(), nullptr, 10);
-    all.push_back(std::move(folder));
-  }
-  return all;
-}
-
-// The newest request for this parent, else a new one. Its `parent` file is written last: a folder
-// without it is one that a kill left unfinished.
-Result<std::string> Exchange::open_request(const ProposalRequest& request) {
-  const std::string hash = request.parent->candidate.content_hash();
-  int last = 0;
-  for (const std::string& name : list_dir(settings_.folder)) {
-    last = std::max(last, std::atoi(name.c_str()));
-  }
-  char number[16];
-  snprintf(number, sizeof number, "%04d", last + 1);
-  const std::string path = join(settings_.folder, number);
-  const Candidate& parent = request.parent->candidate;
-  KP_TRY(make_dirs(join(path, "reply")));
-  KP_TRY(write_file(join(path, "task.h"), request.task_header));
-  KP_TRY(write_file(join(path, "parent." + source_extension(parent.language)), parent.source));
-  KP_TRY(write_file(join(path, "prompt.md"), exchange_prompt(request, number)));
-  KP_TRY(write_file(join(path, "parent"), hash + " " + std::to_string(request.parent->id) + "\n"));
-  return path;
-}
-
-Result<Candidate> Exchange::read_reply(const std::string& path, const Folder& folder,
-                                       const ProposalRequest& request) const {
-  auto source = read_file(path, kMaxReplyBytes);
+Result<Proposal> Exchange::read_reply(const std::string& path, const Folder& folder,
+                                      const ProposalRequest& request) const {
+  auto reply = read_file(path, kMostBytes);
+  if (!reply) return tl::unexpected<Error>(std::move(reply.error()));
+  const Language language = language_of(request.target);
+  auto source = source_of_reply(*reply, language);
   if (!source) return tl::unexpected<Error>(std::move(source.error()));
-  if (trim(*source).empty()) {
-    return fail(ErrorKind::kBadInput, "the file is empty", "write the whole source into it");
-  }
-  if (printable(*source) != replace_all(*source, "\r", "?")) {
-    return fail(ErrorKind::kBadInput, "the file is not UTF-8 text", "write plain text");
-  }
   auto knobs = parse_knobs(*source, reserved_names(*request.task));
   if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
-  Candidate candidate;
-  candidate.language = language_of(request.target);
+  Proposal proposal;
+  Candidate& candidate = proposal.candidate;
+  candidate.language = language;
   candidate.source = std::move(*source);
   candidate.knobs = default_values(*knobs);
-  candidate.origin = {"exchange", folder.parent_id, idea_of(candidate.source), ""};
-  return candidate;
+  const auto answers = read_file(join(folder.path, "answers"), 4096);
+  candidate.origin = {"exchange", folder.parent_id, idea_of(candidate.source),
+                      answers ? printable(trim(*answers)) : ""};
+  auto prompt = read_file(join(folder.path, "prompt.md"), kMostBytes);
+  proposal.writing =
+      Writing{folder.name, "exchange", prompt ? printable(*prompt) : "", std::move(*reply), ""};
+  return proposal;
 }
 
 void Exchange::refuse(const Folder& folder, const std::string& file, const Error& error) {
@@ -152,24 +126,25 @@ Result<std::vector<Proposal>> Exchange::collect(const ProposalRequest& request) 
   std::vector<Proposal> proposals;
   std::set<std::string> given;
   const std::string suffix = "." + source_extension(language_of(request.target));
-  for (const Folder& folder : folders()) {
+  for (const Folder& folder : folders_in(settings_.folder)) {
     const std::string replies = join(folder.path, "reply");
     for (const std::string& file : list_dir(replies)) {
-      if (file.starts_with('.') || !file.ends_with(suffix)) continue;
-      auto candidate = read_reply(join(replies, file), folder, request);
-      if (!candidate) {
-        refuse(folder, file, candidate.error());
+      const bool named = file.ends_with(suffix) || file.ends_with(".md");
+      if (file.starts_with('.') || !named) continue;
+      auto proposal = read_reply(join(replies, file), folder, request);
+      if (!proposal) {
+        refuse(folder, file, proposal.error());
         continue;
       }
       if (known.empty()) {
         for (const Known* each : request.history) known[each->candidate.content_hash()] = each;
       }
-      const std::string hash = candidate->content_hash();
+      const std::string hash = proposal->candidate.content_hash();
       const auto seen = known.find(hash);
       if (seen != known.end()) {
         file_taken(folder, file, *seen->second, request);
       } else if (static_cast<int>(proposals.size()) < request.wanted && given.insert(hash).second) {
-        proposals.push_back({std::move(*candidate)});
+        proposals.push_back(std::move(*proposal));
       }
     }
   }
@@ -184,14 +159,18 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
   for (;;) {
     auto proposals = collect(request);
     if (!proposals || !proposals->empty()) return proposals;
+    if (!settings_.write) {
+      finished_ = "every reply that lay there was measured";
+      return proposals;
+    }
     if (waiting.empty()) {
-      for (const Folder& folder : folders()) {
+      for (const Folder& folder : folders_in(settings_.folder)) {
         if (folder.parent_hash == hash && list_dir(join(folder.path, "taken")).empty()) {
           waiting = folder.path;
         }
       }
       if (waiting.empty()) {
-        auto path = open_request(request);
+        auto path = write_request(settings_.folder, request);
         if (!path) return tl::unexpected<Error>(std::move(path.error()));
         waiting = *path;
       }
@@ -213,6 +192,36 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
 }
 
 }  // namespace
+
+// Its `parent` file is written last: a folder without it is one that a kill left unfinished.
+Result<std::string> write_request(const std::string& folder, const ProposalRequest& request) {
+  int last = 0;
+  for (const std::string& name : list_dir(folder)) last = std::max(last, std::atoi(name.c_str()));
+  char number[16];
+  snprintf(number, sizeof number, "%04d", last + 1);
+  const std::string path = join(folder, number);
+  const Candidate& parent = request.parent->candidate;
+  KP_TRY(make_dirs(join(path, "reply")));
+  KP_TRY(write_file(join(path, "task.h"), request.task_header));
+  KP_TRY(write_file(join(path, "parent." + source_extension(parent.language)), parent.source));
+  KP_TRY(write_file(join(path, "prompt.md"), exchange_prompt(request, number)));
+  KP_TRY(write_file(join(path, "focus"), request.focus + "\n"));
+  KP_TRY(write_file(join(path, "answers"), request.answers + "\n"));
+  KP_TRY(write_file(join(path, "parent"),
+                    parent.content_hash() + " " + std::to_string(request.parent->id) + "\n"));
+  return path;
+}
+
+std::vector<std::string> requested(const std::string& folder, const Candidate& parent) {
+  std::vector<std::string> all;
+  const std::string hash = parent.content_hash();
+  for (const Folder& each : folders_in(folder)) {
+    if (each.parent_hash != hash) continue;
+    const auto focus = read_file(join(each.path, "focus"), kMostBytes);
+    all.push_back(focus ? std::string(trim(*focus)) : "");
+  }
+  return all;
+}
 
 std::unique_ptr<Proposer> make_exchange(const ExchangeSettings& settings) {
   return std::make_unique<Exchange>(settings);

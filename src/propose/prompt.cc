@@ -174,6 +174,10 @@ std::string exchange_prompt(const ProposalRequest& request, const std::string& n
       {"parent_file", "parent." + source_extension(parent.candidate.language)},
       {"definition", definition(*request.task)},
       {"standing", standing(request)},
+      {"focus", request.focus.empty()
+                    ? "Whatever promises most. Others may be asked about the same candidate: an "
+                      "unusual idea is worth more than the first one."
+                    : request.focus},
       {"diagnosis", diagnosis_to_text(parent.diagnosis)},
       {"tried", tried(request.history)},
       {"language", cpu ? "C++20" : "CUDA C++"},

@@ -58,6 +58,7 @@ Finding finding(const std::string& tool, const std::vector<std::string>& tags) {
 
 struct Asked {
   std::vector<Known> all;
+  std::vector<std::optional<Writing>> writings;  // of the last answer
   Task t = task();
   std::vector<Candidate> ask(Proposer& proposer, std::size_t parent, int wanted) {
     ProposalRequest request;
@@ -70,7 +71,11 @@ struct Asked {
     const auto proposals = proposer.propose(request);
     EXPECT_TRUE(proposals) << proposals.error().text();
     std::vector<Candidate> candidates;
-    for (const Proposal& p : *proposals) candidates.push_back(p.candidate);
+    writings.clear();
+    for (const Proposal& p : *proposals) {
+      candidates.push_back(p.candidate);
+      writings.push_back(p.writing);
+    }
     return candidates;
   }
 };
@@ -211,8 +216,8 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   for (const char* file : {"prompt.md", "task.h", "parent.cpp", "reply"}) {
     EXPECT_TRUE(exists(join(folder, file))) << file;
   }
-  ASSERT_TRUE(
-      write_file(join(folder, "reply/a.cpp"), "// idea: wider\n// @knob W 4 8\nint w = W;\n"));
+  ASSERT_TRUE(write_file(join(folder, "reply/a.cpp"),
+                         "// idea: wider\n// @knob W 4 8\nvoid launch() {}\n"));
   ASSERT_TRUE(write_file(join(folder, "reply/b.txt"), "not a kernel"));
   ASSERT_TRUE(write_file(join(folder, "reply/.c.cpp"), "hidden"));
   ASSERT_TRUE(write_file(join(folder, "reply/d.cpp"), std::string("bin\0ary", 7)));
@@ -224,6 +229,11 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
     EXPECT_EQ(given[0].origin.idea, "wider");
     EXPECT_EQ(given[0].knobs, (KnobValues{{"W", "4"}}));
     EXPECT_EQ(given[0].origin.parent, 1);
+    const std::optional<Writing>& writing = asked.writings.at(0);
+    ASSERT_TRUE(writing);
+    EXPECT_EQ(writing->request, "0001");
+    EXPECT_EQ(writing->prompt, *read_file(join(folder, "prompt.md")));
+    EXPECT_EQ(writing->reply, *read_file(join(folder, "reply/a.cpp")));
     EXPECT_TRUE(exists(join(folder, "reply/a.cpp")));
   }
   EXPECT_TRUE(exists(join(folder, "refused/d.cpp.error.md")));
@@ -236,6 +246,47 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   EXPECT_TRUE(exists(join(folder, "taken/a.cpp")));
   EXPECT_TRUE(contains(*read_file(join(folder, "taken/a.cpp.result.md")), "2x the start"));
   EXPECT_TRUE(exists(join(settings.folder, "0002/prompt.md"))) << "an answered request is over";
+}
+
+TEST(Exchange, PickingUpWritesNoRequests) {
+  TempDir dir;
+  Asked asked;
+  asked.all = {known(1, {}, 100)};
+  ExchangeSettings settings;
+  settings.folder = join(dir.path(), "exchange");
+  settings.write = false;
+  const auto empty = make_exchange(settings);
+  EXPECT_TRUE(asked.ask(*empty, 0, 1).empty());
+  EXPECT_TRUE(empty->finished());
+  EXPECT_FALSE(exists(join(settings.folder, "0001")));
+
+  ProposalRequest request;
+  request.task = &asked.t;
+  request.parent = &asked.all[0];
+  request.history = {&asked.all[0]};
+  request.focus = "Answer the finding scalar-loads: too narrow.";
+  const auto first = write_request(settings.folder, request);
+  ASSERT_TRUE(first) << first.error().text();
+  request.focus.clear();
+  const auto second = write_request(settings.folder, request);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_TRUE(contains(*read_file(join(*first, "prompt.md")), "finding scalar-loads: too narrow"));
+  EXPECT_TRUE(contains(*read_file(join(*second, "prompt.md")), "Whatever promises most"));
+  const std::vector<std::string> asked_for = requested(settings.folder, asked.all[0].candidate);
+  ASSERT_EQ(asked_for.size(), 2u);
+  EXPECT_EQ(asked_for[0], "Answer the finding scalar-loads: too narrow.");
+  EXPECT_EQ(asked_for[1], "");
+  // A chat's answer as it is, prose and all.
+  ASSERT_TRUE(write_file(join(*second, "reply/answer.md"),
+                         "Here:\r\n```cpp\r\n// idea: narrower\r\nvoid launch() {}\r\n```\r\n"));
+  const auto picked = make_exchange(settings);
+  const auto given = asked.ask(*picked, 0, 4);
+  ASSERT_EQ(given.size(), 1u);
+  EXPECT_EQ(given[0].source, "// idea: narrower\nvoid launch() {}\n");
+  EXPECT_EQ(given[0].origin.idea, "narrower");
+  // A folder that went away half way is passed over.
+  ASSERT_EQ(std::system(("rm -r " + *second).c_str()), 0);
+  EXPECT_TRUE(asked.ask(*make_exchange(settings), 0, 4).empty());
 }
 
 }  // namespace

@@ -38,11 +38,16 @@ struct ExchangeSettings {
   std::string folder;    // run/exchange: one folder per request
   double wait_s = 3600;  // how long a reply is waited for; 0: only what lies there
   double poll_s = 0.2;
-  std::function<bool()> cancelled;               // asked while waiting; may be empty
+  bool write = true;                // false: no requests are written, only replies are picked up
+  std::function<bool()> cancelled;  // asked while waiting; may be empty
   std::function<void(const std::string&)> note;  // told how to reply, once a request; may be empty
 };
 // Writes request folders and picks up replies; any writer that reads and writes files can serve it.
 std::unique_ptr<Proposer> make_exchange(const ExchangeSettings& settings);
+// One more request in `folder` (run/exchange), for request.parent and request.focus; its path.
+Result<std::string> write_request(const std::string& folder, const ProposalRequest& request);
+// What the requests in `folder` for this parent asked to try, oldest first; "" where it was free.
+std::vector<std::string> requested(const std::string& folder, const Candidate& parent);
 
 // Hands out recorded candidates in order, whatever the parent.
 std::unique_ptr<Proposer> make_replay(std::vector<Candidate> recorded);

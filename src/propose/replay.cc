@@ -28,7 +28,7 @@ class Replay : public Proposer {
     for (std::size_t i = 0; i < recorded_.size(); ++i) {
       if (static_cast<int>(proposals.size()) >= request.wanted) break;
       if (!known.insert(hashes_[i]).second) continue;
-      Proposal proposal{recorded_[i]};
+      Proposal proposal{recorded_[i], std::nullopt};
       Origin& origin = proposal.candidate.origin;
       if (origin.idea.empty()) origin.idea = "recorded as a candidate of " + origin.proposer;
       origin.proposer = "replay";

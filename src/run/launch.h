@@ -18,4 +18,7 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
                               const RunSettings* budgets, const Observer& observer,
                               std::vector<double>* own_ms = nullptr);
 
+Result<RunResult> measure_with(const TargetMaker& maker, const std::string& directory,
+                               const Observer& observer);
+
 }  // namespace kernelpro

@@ -51,13 +51,14 @@ class Loop {
         record_(parts.record) {}
 
   Result<RunResult> run();
+  Result<std::vector<std::string>> write_requests(const std::string& folder, int count);
 
  private:
   Result<void> restore();
   Result<void> first(const Candidate& start);
   Result<std::string> search_until_stopped();
-  Result<void> expand(std::int64_t parent);
-  Result<bool> evaluate_all(std::int64_t parent, std::vector<Known>* fresh);
+  Result<void> expand(std::int64_t parent, bool started);
+  Result<bool> evaluate_all(std::int64_t parent, bool started, std::vector<Known>* fresh);
   // `built`: when it was built ahead; null builds it now.
   Result<std::optional<NodeResult>> evaluate(Known known, const BuiltKernel* built = nullptr);
   Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* built,
@@ -302,39 +303,37 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   return request;
 }
 
-// One turn: ask for a change of `parent`, store it, evaluate it, let the search learn.
-Result<void> Loop::expand(std::int64_t parent) {
+// One turn: ask for a change of `parent`, store it, evaluate it, let the search learn. `started`:
+// the search waits for the turn's result.
+Result<void> Loop::expand(std::int64_t parent, bool started) {
   auto proposals = parts_.proposer->propose(request(parent));
   if (!proposals) return tl::unexpected<Error>(std::move(proposals.error()));
-  std::vector<Candidate> candidates;
-  for (Proposal& proposal : *proposals) candidates.push_back(std::move(proposal.candidate));
   std::vector<Known> fresh;
-  if (!candidates.empty()) {
-    auto ids = parts_.store->add(candidates);
+  if (!proposals->empty()) {
+    auto ids = parts_.store->add_proposals(*proposals);
     if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
     for (std::size_t i = 0; i < ids->size(); ++i) {
       if ((*ids)[i] == 0) continue;  // known already
-      fresh.push_back({(*ids)[i], std::move(candidates[i]), {}, {}});
+      fresh.push_back({(*ids)[i], std::move((*proposals)[i].candidate), {}, {}});
     }
   }
-  auto started = evaluate_all(parent, &fresh);
-  if (!started) return tl::unexpected<Error>(std::move(started.error()));
-  if (*started) parts_.search->cancel(parent);
-  if (fresh.empty() && !stop_requested()) parts_.search->close(parent);
+  auto waits = evaluate_all(parent, started, &fresh);
+  if (!waits) return tl::unexpected<Error>(std::move(waits.error()));
+  if (*waits) parts_.search->cancel(parent);
+  if (fresh.empty() && started && !stop_requested()) parts_.search->close(parent);
   return {};
 }
 
 // Evaluates proposals in order; the compiler is ahead of the measurement, but on the cpu target,
 // where they would share the cores. What a stopper leaves out waits in the store. True when the
 // search still waits for the result of `parent`'s turn.
-Result<bool> Loop::evaluate_all(std::int64_t parent, std::vector<Known>* fresh) {
+Result<bool> Loop::evaluate_all(std::int64_t parent, bool started, std::vector<Known>* fresh) {
   std::vector<Candidate> to_build;
   if (fresh->size() > 1) {
     for (const Known& known : *fresh) to_build.push_back(known.candidate);
   }
   BuildPool pool(task_, settings_.target, *parts_.target->compiler, to_build, 0);
   if (settings_.target == TargetKind::kCpu) outside([&] { return pool.join(), true; });
-  bool started = true;
   for (std::size_t i = 0; i < fresh->size(); ++i) {
     if (i > 0 && stop_reason()) break;
     const std::int64_t id = (*fresh)[i].id;
@@ -368,9 +367,11 @@ Result<std::string> Loop::search_until_stopped() {
   for (;;) {
     if (auto reason = stop_reason()) return *reason;
     if (auto reason = parts_.proposer->finished()) return *reason;
-    const auto parent = parts_.search->start();
+    auto parent = parts_.search->start();
+    const bool started = parent.has_value();
+    if (!started && parts_.only_replies) parent = ledger_.history().front()->id;
     if (!parent) return std::string("nothing is left to try: every line of change is exhausted");
-    KP_TRY(expand(*parent));
+    KP_TRY(expand(*parent, started));
   }
 }
 
@@ -484,7 +485,46 @@ Result<RunResult> Loop::run() {
   return found;
 }
 
+// What a request shall ask to try: the findings of its parent in turn, then anything.
+void set_focus(const std::vector<std::string>& asked, ProposalRequest* request) {
+  for (const Finding& finding : request->parent->diagnosis.findings) {
+    if (finding.stop || finding.prescriptions.empty()) continue;
+    const std::string text = "Answer the finding " + finding.tool + ": " + finding.cause;
+    if (std::find(asked.begin(), asked.end(), text) != asked.end()) continue;
+    request->focus = text;
+    request->answers = finding.tool + ": " + finding.prescriptions.front().tag;
+    return;
+  }
+}
+
+Result<std::vector<std::string>> Loop::write_requests(const std::string& folder, int count) {
+  KP_TRY(restore());
+  header_ = largest_header(task_, settings_.target);
+  const std::vector<const Known*> history = ledger_.history();
+  if (history.empty()) {
+    return fail(ErrorKind::kBadInput, "nothing of this run was measured yet",
+                "let `kernelpro measure` (or `optimize`) measure its start first");
+  }
+  std::vector<std::string> paths;
+  for (int i = 0; i < count; ++i) {
+    // Where the search has had enough of every line, the best is still worth an idea.
+    const auto chosen = parts_.search->start();
+    const Known* best = ledger_.best() != nullptr ? ledger_.best() : history.front();
+    ProposalRequest asking = request(chosen ? *chosen : best->id);
+    set_focus(requested(folder, asking.parent->candidate), &asking);
+    auto path = write_request(folder, asking);
+    if (!path) return tl::unexpected<Error>(std::move(path.error()));
+    paths.push_back(std::move(*path));
+  }
+  return paths;
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> write_requests(const LoopParts& parts, const std::string& folder,
+                                                int count) {
+  return Loop(parts).write_requests(folder, count);
+}
 
 Result<RunResult> run_loop(const LoopParts& parts) { return Loop(parts).run(); }
 

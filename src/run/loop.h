@@ -22,6 +22,8 @@ struct LoopParts {
   Search* search = nullptr;  // empty
   ToolRecord record;         // that the run began with
   Observer observer;         // may be empty
+  // Replies alone are measured, whatever the search thinks of their parents.
+  bool only_replies = false;
   // The loop's own milliseconds for each evaluation of this sitting; may be null.
   std::vector<double>* own_ms = nullptr;
 };
@@ -29,5 +31,12 @@ struct LoopParts {
 // Runs to a stopper, an interruption or an error of the machine; whatever was evaluated is stored
 // by then.
 Result<RunResult> run_loop(const LoopParts& parts);
+
+// Writes `count` requests into `folder` without measuring anything; `target` and `proposer` of
+// `parts` may be null. Parents are what the search would build on; requests for the same parent ask
+// to answer one of its findings each. The requests' folders. Fails with kBadInput when nothing was
+// evaluated yet.
+Result<std::vector<std::string>> write_requests(const LoopParts& parts, const std::string& folder,
+                                                int count);
 
 }  // namespace kernelpro

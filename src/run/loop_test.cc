@@ -324,6 +324,53 @@ TEST_F(LoopTest, ExchangeWithoutAWriterEnds) {
   EXPECT_EQ(result->evaluations, 1);
 }
 
+TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
+  fake.landscape = [](const KnobValues& k) { return 1000 / (1 + knob(k, "V")); };
+  RunSettings settings = settings_for(run);
+  settings.proposer = "exchange";
+  settings.exchange_wait_s = 0;
+  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings, observer));
+  // On the writer's machine: a copy of the folder, no target.
+  const std::string there = join(dir.path(), "there");
+  ASSERT_EQ(std::system(("cp -r " + run + " " + there).c_str()), 0);
+  const auto folders = propose(there, 3);
+  ASSERT_TRUE(folders) << folders.error().text();
+  ASSERT_EQ(folders->size(), 3u);
+  const std::string source = fake_task().kernel_cpp;
+  for (int i = 0; i < 3; ++i) {
+    const std::string& folder = folders->at(static_cast<std::size_t>(i));
+    EXPECT_TRUE(exists(join(folder, "prompt.md"))) << folder;
+    if (i == 1) continue;  // no answer
+    const std::string text =
+        replace_all(source, "V 1 2 4 8 16", "V " + std::to_string(4 + i) + " 1");
+    ASSERT_TRUE(write_file(join(folder, "reply/kernel.cpp"), text));
+  }
+  ASSERT_TRUE(write_file(join(folders->at(0), "reply/refusal.cpp"), "I had rather not."));
+  // Back where it is measured.
+  ASSERT_EQ(std::system(("rm -r " + run + " && cp -r " + there + " " + run).c_str()), 0);
+  const auto measured = measure_with(fake_target(fake), run, observer);
+  ASSERT_TRUE(measured) << measured.error().text();
+  EXPECT_EQ(measured->evaluations, 3);
+  EXPECT_TRUE(contains(measured->stopped_by, "every reply")) << measured->stopped_by;
+  EXPECT_GT(measured->speedup, 3);
+  EXPECT_TRUE(exists(join(run, "exchange/0002/taken/kernel.cpp.result.md")));
+  EXPECT_TRUE(exists(join(run, "exchange/0002/refused/refusal.cpp.error.md")));
+  // What was asked and answered stays with the candidate; nothing is measured twice.
+  {
+    const auto store = Store::open(run, Store::Mode::kRead);
+    ASSERT_TRUE(store);
+    const auto writing = (*store)->writing(2);
+    ASSERT_TRUE(writing && *writing);
+    EXPECT_EQ((*writing)->request, "0002");
+    EXPECT_TRUE(contains((*writing)->prompt, "request 0002"));
+  }
+  const auto again = measure_with(fake_target(fake), run, observer);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->evaluations, 3);
+  EXPECT_EQ(again->best, measured->best);
+  EXPECT_FALSE(propose(join(dir.path(), "nowhere"), 1));
+}
+
 TEST_F(LoopTest, EvaluateOneKernel) {
   const Task task = fake_task();
   const auto one =

@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include <csignal>
+#include <limits>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -39,12 +40,23 @@ Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind
   return candidates;
 }
 
+std::string exchange_folder(const std::string& directory) { return join(directory, "exchange"); }
+
+// For what only picks up replies.
+std::unique_ptr<Proposer> make_collector(const std::string& directory) {
+  ExchangeSettings exchange;
+  exchange.folder = exchange_folder(directory);
+  exchange.wait_s = 0;
+  exchange.write = false;
+  return make_exchange(exchange);
+}
+
 Result<std::unique_ptr<Proposer>> make_proposer(const RunSettings& settings,
                                                 const Observer& observer) {
   if (settings.proposer == "tuner") return make_tuner();
   if (settings.proposer == "exchange") {
     ExchangeSettings exchange;
-    exchange.folder = join(settings.directory, "exchange");
+    exchange.folder = exchange_folder(settings.directory);
     exchange.wait_s = settings.exchange_wait_s;
     exchange.cancelled = stop_requested;
     exchange.note = [observer](const std::string& text) {
@@ -65,8 +77,11 @@ Result<std::unique_ptr<Proposer>> make_proposer(const RunSettings& settings,
 }
 
 Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store, Target& target,
-                     const Observer& observer, std::vector<double>* own_ms, ToolRecord record) {
-  auto proposer = make_proposer(settings, observer);
+                     const Observer& observer, std::vector<double>* own_ms, ToolRecord record,
+                     bool only_replies = false) {
+  auto proposer = only_replies
+                      ? Result<std::unique_ptr<Proposer>>(make_collector(settings.directory))
+                      : make_proposer(settings, observer);
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
   const std::unique_ptr<Search> search = make_mcts();
   LoopParts parts;
@@ -79,6 +94,7 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   parts.observer = observer;
   parts.own_ms = own_ms;
   parts.record = std::move(record);
+  parts.only_replies = only_replies;
   return run_loop(parts);
 }
 
@@ -121,6 +137,33 @@ Result<std::optional<RunResult>> finished(const Store& store) {
     result.speedup_high = correct->versus->high;
   }
   return std::optional<RunResult>(result);
+}
+
+// A stored run, to go on with.
+struct Stored {
+  std::unique_ptr<Store> store;
+  RunHeader header;
+  RunSettings settings;
+};
+
+Result<Stored> open_run(const std::string& directory) {
+  auto store = Store::open(directory, Store::Mode::kWrite);
+  if (!store) return tl::unexpected<Error>(std::move(store.error()));
+  auto header = (*store)->header();
+  if (!header) return tl::unexpected<Error>(std::move(header.error()));
+  auto settings = settings_from_json(header->settings_json);
+  if (!settings) {
+    return fail(ErrorKind::kStore, "the settings in the store of " + directory + " are damaged",
+                "restore the folder from a copy, or start a new run");
+  }
+  settings->directory = directory;
+  settings->target = header->target;
+  return Stored{std::move(*store), std::move(*header), std::move(*settings)};
+}
+
+// A run of an earlier version began with none.
+ToolRecord record_of(const RunHeader& header) {
+  return record_from_json(header.record_json).value_or(ToolRecord());
 }
 
 bool same_budgets(const RunSettings& a, const RunSettings& b) {
@@ -168,35 +211,62 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
 Result<RunResult> resume_with(const TargetMaker& maker, const std::string& directory,
                               const RunSettings* budgets, const Observer& observer,
                               std::vector<double>* own_ms) {
-  auto store = Store::open(directory, Store::Mode::kWrite);
-  if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  auto header = (*store)->header();
-  if (!header) return tl::unexpected<Error>(std::move(header.error()));
-  auto settings = settings_from_json(header->settings_json);
-  if (!settings) {
-    return fail(ErrorKind::kStore, "the settings in the store of " + directory + " are damaged",
-                "restore the folder from a copy, or start a new run");
-  }
-  settings->directory = directory;
-  settings->target = header->target;
-  if (budgets == nullptr || same_budgets(*budgets, *settings)) {
-    auto done = finished(**store);
+  auto run = open_run(directory);
+  if (!run) return tl::unexpected<Error>(std::move(run.error()));
+  RunSettings& settings = run->settings;
+  if (budgets == nullptr || same_budgets(*budgets, settings)) {
+    auto done = finished(*run->store);
     if (!done) return tl::unexpected<Error>(std::move(done.error()));
     if (*done) return **done;
   } else {
-    settings->max_evaluations = budgets->max_evaluations;
-    settings->max_seconds = budgets->max_seconds;
-    settings->near_ceiling = budgets->near_ceiling;
-    settings->plateau = budgets->plateau;
-    KP_TRY((*store)->save_settings(settings_to_json(*settings)));
+    settings.max_evaluations = budgets->max_evaluations;
+    settings.max_seconds = budgets->max_seconds;
+    settings.near_ceiling = budgets->near_ceiling;
+    settings.plateau = budgets->plateau;
+    KP_TRY(run->store->save_settings(settings_to_json(settings)));
   }
-  auto target = maker(header->task, *settings);
+  auto target = maker(run->header.task, settings);
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
-  KP_TRY(same_machine(*target->machine, header->machine));
+  KP_TRY(same_machine(*target->machine, run->header.machine));
   KP_TRY(target->evaluator->prepare());
-  // A run of an earlier version began with none.
-  return go(header->task, *settings, **store, *target, observer, own_ms,
-            record_from_json(header->record_json).value_or(ToolRecord()));
+  return go(run->header.task, settings, *run->store, *target, observer, own_ms,
+            record_of(run->header));
+}
+
+Result<RunResult> measure_with(const TargetMaker& maker, const std::string& directory,
+                               const Observer& observer) {
+  auto run = open_run(directory);
+  if (!run) return tl::unexpected<Error>(std::move(run.error()));
+  RunSettings& settings = run->settings;
+  settings.proposer = "exchange";
+  settings.max_evaluations = std::numeric_limits<int>::max();
+  settings.max_seconds = 1e9;
+  settings.near_ceiling = 1e9;
+  settings.plateau = 0;
+  auto target = maker(run->header.task, settings);
+  if (!target) return tl::unexpected<Error>(std::move(target.error()));
+  KP_TRY(same_machine(*target->machine, run->header.machine));
+  KP_TRY(target->evaluator->prepare());
+  return go(run->header.task, settings, *run->store, *target, observer, nullptr,
+            record_of(run->header), true);
+}
+
+Result<RunResult> measure(const std::string& directory, const Observer& observer) {
+  return measure_with(make_target, directory, observer);
+}
+
+Result<std::vector<std::string>> propose(const std::string& directory, int count) {
+  auto run = open_run(directory);
+  if (!run) return tl::unexpected<Error>(std::move(run.error()));
+  run->settings.proposer = "exchange";
+  const std::unique_ptr<Search> search = make_mcts();
+  LoopParts parts;
+  parts.task = &run->header.task;
+  parts.settings = &run->settings;
+  parts.store = run->store.get();
+  parts.search = search.get();
+  parts.record = record_of(run->header);
+  return write_requests(parts, exchange_folder(directory), count);
 }
 
 Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,

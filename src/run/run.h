@@ -86,6 +86,14 @@ Result<RunResult> optimize(const Task& task, const RunSettings& settings, const 
 Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,
                          const Observer& observer);
 
+// The phases of an exchange by themselves, so that writing and measuring can happen on different
+// machines: `propose` writes `count` requests into DIR/exchange and returns their folders; it needs
+// neither compiler nor GPU. `measure` evaluates the replies that lie there, whatever the budgets,
+// confirms the best and returns; it needs the machine that the run began on. Both hold the run's
+// lock. A run's folder may be copied between them.
+Result<std::vector<std::string>> propose(const std::string& directory, int count);
+Result<RunResult> measure(const std::string& directory, const Observer& observer);
+
 // Asks the run in this process to end after what it is doing now; safe in a signal handler. The run
 // then returns with `stopped_by` = "interrupted" and can be resumed. Stays set until cleared.
 void request_stop();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's tables, version 3 (Store::kSchemaVersion). docs/run-store.md explains each column. A
+// The store's tables, version 4 (Store::kSchemaVersion). docs/run-store.md explains each column. A
 // change here needs a new version and a step that brings old stores up to it.
 #pragma once
 
@@ -59,6 +59,15 @@ CREATE TABLE tool_steps(
   record    TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE writings(
+  candidate INTEGER PRIMARY KEY REFERENCES candidates(id),
+  request   TEXT NOT NULL,
+  writer    TEXT NOT NULL,
+  prompt    TEXT NOT NULL,
+  reply     TEXT NOT NULL,
+  usage     TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE confirmation(
   only       INTEGER PRIMARY KEY CHECK (only = 1),
   best       INTEGER NOT NULL REFERENCES evaluations(candidate),
@@ -68,8 +77,9 @@ CREATE TABLE confirmation(
 ) STRICT;
 )sql";
 
-// Brings a store of version 1 or 2 up to this one: what came of findings has a table.
-inline constexpr const char* kAddToolSteps = R"sql(
+// Brings a store of an earlier version up to this one: what came of findings has a table (3), and
+// what writers were asked and answered (4).
+inline constexpr const char* kUpgrade = R"sql(
 CREATE TABLE IF NOT EXISTS tool_steps(
   candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
   tool      TEXT NOT NULL,
@@ -78,6 +88,15 @@ CREATE TABLE IF NOT EXISTS tool_steps(
   upper     REAL NOT NULL,
   measured  REAL NOT NULL,
   record    TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS writings(
+  candidate INTEGER PRIMARY KEY REFERENCES candidates(id),
+  request   TEXT NOT NULL,
+  writer    TEXT NOT NULL,
+  prompt    TEXT NOT NULL,
+  reply     TEXT NOT NULL,
+  usage     TEXT NOT NULL
 ) STRICT;
 )sql";
 

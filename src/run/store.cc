@@ -181,11 +181,11 @@ Result<void> Store::Impl::check(Mode mode) {
   code = db.query_text("PRAGMA quick_check(1)", &verdict);
   if (code != SQLITE_ROW) return failed(code, "check the run");
   if (verdict != "ok") return damaged(path, verdict);
-  return version < 3 ? upgrade() : Result<void>();
+  return version < kSchemaVersion ? upgrade() : Result<void>();
 }
 
 Result<void> Store::Impl::upgrade() {
-  const std::string statements = std::string("BEGIN IMMEDIATE;") + kAddToolSteps +
+  const std::string statements = std::string("BEGIN IMMEDIATE;") + kUpgrade +
                                  "PRAGMA user_version = " + std::to_string(kSchemaVersion) +
                                  "; COMMIT";
   const int code = db.execute(statements.c_str());
@@ -356,6 +356,50 @@ Result<std::vector<std::int64_t>> Store::add(const std::vector<Candidate>& candi
     ids.push_back(*id);
   }
   return ids;
+}
+
+Result<std::vector<std::int64_t>> Store::add_proposals(const std::vector<Proposal>& proposals) {
+  std::vector<Candidate> candidates;
+  for (const Proposal& proposal : proposals) candidates.push_back(proposal.candidate);
+  auto ids = add(candidates);
+  if (!ids) return ids;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    const std::optional<Writing>& w = proposals[i].writing;
+    if (!w || (*ids)[i] == 0) continue;
+    Statement row = impl_->db.prepare("INSERT INTO writings VALUES(?, ?, ?, ?, ?, ?)");
+    row.bind(0, (*ids)[i]).bind(1, w->request).bind(2, w->writer).bind(3, w->prompt);
+    const int code = row.bind(4, w->reply).bind(5, w->usage).step();
+    if (code != SQLITE_DONE) return impl_->failed(code, "write what a writer answered");
+  }
+  return ids;
+}
+
+Result<std::optional<Writing>> Store::writing(std::int64_t candidate) const {
+  const std::string doing = "read what a writer answered";
+  std::int64_t tables = 0;
+  int code = impl_->db.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'writings'",
+                                     &tables);
+  if (code != SQLITE_ROW) return impl_->failed(code, doing);
+  if (tables == 0) return std::optional<Writing>();  // a store of an earlier version
+  Statement row = impl_->db.prepare(
+      "SELECT request, writer, prompt, reply, usage FROM writings WHERE candidate = ?");
+  code = row.bind(0, candidate).step();
+  if (code == SQLITE_DONE) return std::optional<Writing>();
+  if (code != SQLITE_ROW) return impl_->failed(code, doing);
+  return std::optional<Writing>(
+      Writing{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4)});
+}
+
+Result<void> Store::copy_to(const std::string& directory) const {
+  const std::string path = store_path(directory);
+  KP_TRY(make_dirs(directory));
+  if (exists(path)) {
+    return fail(ErrorKind::kStore, path + " is there already", "name a new or an empty folder");
+  }
+  Statement row = impl_->db.prepare("VACUUM INTO ?");
+  const int code = row.bind(0, path).step();
+  if (code != SQLITE_DONE) return impl_->failed(code, "copy the run's store to " + path);
+  return {};
 }
 
 Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,

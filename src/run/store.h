@@ -46,7 +46,7 @@ struct StoredConfirmation {
 
 class Store {
  public:
-  static constexpr int kSchemaVersion = 3;  // 2: candidates in Python; 3: tool steps
+  static constexpr int kSchemaVersion = 4;  // 2: Python; 3: tool steps; 4: writings
   enum class Mode { kCreate, kWrite, kRead };
 
   // kCreate needs `header`. Fails with kBusy (another process holds the run, its pid is named),
@@ -69,6 +69,12 @@ class Store {
   // (id 0). They become durable with the next `finish`, `confirm` or with the store's end, in one
   // transaction: a proposal that a kill loses before anything came of it is made again.
   Result<std::vector<std::int64_t>> add(const std::vector<Candidate>& candidates);
+  Result<std::vector<std::int64_t>> add_proposals(const std::vector<Proposal>& proposals);
+  // What the writer of a candidate was asked and answered; nullopt for those of other proposers.
+  Result<std::optional<Writing>> writing(std::int64_t candidate) const;
+  // A copy of the store as it is between two evaluations, also beside a run that goes on. Fails
+  // with kStore when there is one in `directory` already.
+  Result<void> copy_to(const std::string& directory) const;
   // The result of one candidate, one transaction. `step`: what came of the finding that it answers;
   // null: it answers none. REQUIRES: not yet evaluated.
   Result<void> finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,

@@ -187,13 +187,16 @@ TEST(Store, RefusesANewerVersionAndLeavesItAlone) {
 TEST(Store, BringsAnEarlierVersionUp) {
   TempDir dir;
   create(dir.path());
-  patch_sql(dir.path(), "DROP TABLE tool_steps; PRAGMA user_version = 2");
+  patch_sql(dir.path(), "DROP TABLE tool_steps; DROP TABLE writings; PRAGMA user_version = 2");
   {
     const auto store = Store::open(dir.path(), Store::Mode::kRead);
     ASSERT_TRUE(store) << store.error().text();
     const auto steps = (*store)->tool_steps();
     ASSERT_TRUE(steps) << steps.error().text();
     EXPECT_TRUE(steps->empty());
+    const auto writing = (*store)->writing(1);
+    ASSERT_TRUE(writing) << writing.error().text();
+    EXPECT_FALSE(writing->has_value());
   }
   auto store = Store::open(dir.path(), Store::Mode::kWrite);
   ASSERT_TRUE(store) << store.error().text();
@@ -207,6 +210,53 @@ TEST(Store, BringsAnEarlierVersionUp) {
   EXPECT_EQ(steps->at(0).tool, "scalar-loads");
   EXPECT_EQ(steps->at(0).measured, 1.25);
   EXPECT_EQ(steps->at(0).record, "hash");
+}
+
+TEST(Store, KeepsWhatWritersWereAskedAndAnswered) {
+  TempDir dir;
+  create(dir.path());
+  auto store = Store::open(dir.path(), Store::Mode::kWrite);
+  ASSERT_TRUE(store) << store.error().text();
+  Proposal written{candidate(1), Writing{"0001", "exchange", "make it fast", "int x;", ""}};
+  Proposal tuned{candidate(2), std::nullopt};
+  const auto ids = (*store)->add_proposals({written, tuned, written});
+  ASSERT_TRUE(ids) << ids.error().text();
+  ASSERT_EQ(ids->size(), 3u);
+  EXPECT_EQ(ids->at(2), 0) << "the same once more";
+  const auto writing = (*store)->writing(ids->at(0));
+  ASSERT_TRUE(writing && *writing);
+  EXPECT_EQ((*writing)->request, "0001");
+  EXPECT_EQ((*writing)->prompt, "make it fast");
+  EXPECT_EQ((*writing)->reply, "int x;");
+  const auto none = (*store)->writing(ids->at(1));
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(none->has_value());
+}
+
+TEST(Store, IsCopiedBesideItsWriter) {
+  TempDir dir;
+  TempDir other;
+  create(dir.path());
+  auto writer = Store::open(dir.path(), Store::Mode::kWrite);
+  ASSERT_TRUE(writer);
+  const auto ids = (*writer)->add({candidate(1), candidate(2)});
+  ASSERT_TRUE(ids);
+  ASSERT_TRUE((*writer)->finish(ids->at(0), correct(10), Evidence(), Diagnosis(), 1));
+  const std::string to = join(other.path(), "copy");
+  {
+    const auto reader = Store::open(dir.path(), Store::Mode::kRead);
+    ASSERT_TRUE(reader);
+    const auto copied = (*reader)->copy_to(to);
+    ASSERT_TRUE(copied) << copied.error().text();
+    EXPECT_FALSE((*reader)->copy_to(to)) << "there is one already";
+  }
+  const auto copy = Store::open(to, Store::Mode::kWrite);
+  ASSERT_TRUE(copy) << copy.error().text();
+  const auto all = (*copy)->candidates();
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_TRUE(all->at(0).evaluated);
+  EXPECT_FALSE(all->at(1).evaluated);
 }
 
 TEST(Store, SaysThatItIsDamaged) {

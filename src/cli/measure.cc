@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+#include "cli/display.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {"RUN", "", "", "Folder of the run.", true},
+    {"--json", "", "", "Print one JSON object a line."},
+};
+
+int run_measure(const Options& options) {
+  const std::string run = options.text("RUN");
+  const bool json = options.flag("--json");
+  stop_on_signals();
+  const auto result = measure(run, make_display(display_kind(json, stdout), stdout));
+  return finish_run(run, result, json);
+}
+
+}  // namespace
+
+const Subcommand kMeasure{"measure", "Evaluate the replies that lie in a run's exchange folder.",
+                          kOptions, run_measure};
+
+}  // namespace kernelpro

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/trajectories.h"
+
+#include <cstdio>
+
+#include "base/files.h"
+#include "cli/commands.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {"RUN", "", "", "Folder of the run; it may be going on.", true},
+    {"--output", "FILE", "", "Where to write; standard output by default."},
+    {"--written", "", "", "Only candidates that a writer was asked for."},
+};
+
+int run_trajectories(const Options& options) {
+  const std::string text = require(trajectories(options.text("RUN"), options.flag("--written")));
+  if (options.has("--output")) {
+    require(write_file(options.text("--output"), text));
+  } else {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+const Subcommand kTrajectories{
+    "trajectories", "Print what was asked, answered, measured and diagnosed, as JSON lines.",
+    kOptions, run_trajectories};
+
+}  // namespace kernelpro

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "propose/reply.h"
+
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::size_t kMostBackticks = 64;
+
+// A word that stands alone: not part of an identifier.
+bool has_word(std::string_view text, std::string_view word) {
+  const auto inside = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    const bool left = at == 0 || !inside(text[at - 1]);
+    const std::size_t end = at + word.size();
+    if (left && (end == text.size() || !inside(text[end]))) return true;
+  }
+  return false;
+}
+
+bool has_entry(std::string_view source, Language language) {
+  if (language == Language::kPython) return has_word(source, "ModelNew");
+  return has_word(source, "launch") || has_word(source, "KP_LAUNCH");
+}
+
+std::string entry_name(Language language) {
+  return language == Language::kPython ? "`ModelNew`" : "`launch` (nor KP_LAUNCH)";
+}
+
+// Length of a run of backticks or tildes that opens or closes a block, at the start of a line.
+std::size_t fence(std::string_view line) {
+  const std::string_view text = trim(line);
+  if (text.empty() || (text[0] != '`' && text[0] != '~')) return 0;
+  std::size_t n = 0;
+  while (n < text.size() && n < kMostBackticks && text[n] == text[0]) ++n;
+  return n >= 3 ? n : 0;
+}
+
+struct Blocks {
+  std::vector<std::string> closed;
+  bool cut = false;  // the last one is open at the end
+};
+
+Blocks blocks_of(const std::string& text) {
+  Blocks blocks;
+  std::string block;
+  std::size_t opened = 0;
+  for (const std::string& line : lines(text)) {
+    const std::size_t n = fence(line);
+    if (opened == 0 && n > 0) {
+      opened = n;
+      block.clear();
+    } else if (opened > 0 && n >= opened && trim(line).size() == n) {
+      blocks.closed.push_back(block);
+      opened = 0;
+    } else if (opened > 0) {
+      block += line + "\n";
+    }
+  }
+  blocks.cut = opened > 0;
+  return blocks;
+}
+
+std::string with_plain_ends(std::string text) {
+  text = replace_all(text, "\r\n", "\n");
+  return replace_all(text, "\r", "\n");
+}
+
+}  // namespace
+
+Result<std::string> source_of_reply(const std::string& reply, Language language) {
+  const auto refused = [](const std::string& what, const std::string& next) {
+    return fail(ErrorKind::kBadInput, what, next);
+  };
+  if (reply.size() > kMaxReplyBytes) {
+    return refused("the reply has " + human_bytes(static_cast<double>(reply.size())) +
+                       "; at most " + human_bytes(static_cast<double>(kMaxReplyBytes)) +
+                       " are read",
+                   "write one kernel, and let tables be computed");
+  }
+  const std::string text = with_plain_ends(reply);
+  if (trim(text).empty()) return refused("the reply is empty", "write the whole source into it");
+  if (printable(text) != text) {
+    return refused("the reply is not UTF-8 text", "write plain text");
+  }
+  const Blocks blocks = blocks_of(text);
+  if (blocks.closed.empty() && !blocks.cut) {
+    if (has_entry(text, language)) return text;
+    return refused("the reply does not define " + entry_name(language),
+                   "write one complete source, with the entry that the prompt names");
+  }
+  std::vector<const std::string*> kernels;
+  for (const std::string& block : blocks.closed) {
+    if (has_entry(block, language)) kernels.push_back(&block);
+  }
+  if (kernels.size() == 1) return *kernels[0];
+  if (kernels.size() > 1) {
+    return refused("the reply has " + std::to_string(kernels.size()) + " blocks that define " +
+                       entry_name(language),
+                   "give one of them, complete, or write a reply for each");
+  }
+  if (blocks.cut) {
+    return refused("the reply ends inside a block of code", "write it to its end");
+  }
+  return refused("no block of the reply defines " + entry_name(language),
+                 "write one complete source, with the entry that the prompt names");
+}
+
+std::string idea_of(const std::string& source) {
+  std::string_view line = std::string_view(source).substr(0, source.find('\n'));
+  line = trim(line);
+  if (line.starts_with("//")) {
+    line = trim(line.substr(2));
+  } else if (line.starts_with("#")) {
+    line = trim(line.substr(1));
+  } else {
+    return "";
+  }
+  if (!line.starts_with("idea:")) return "";
+  return printable(trim(line.substr(5)));
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "propose/reply.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace kernelpro {
+namespace {
+
+const std::string kKernel = "#include \"task.h\"\nextern \"C\" void launch(const Args& a) {}\n";
+
+std::string source(const std::string& reply, Language language = Language::kCpp) {
+  const auto found = source_of_reply(reply, language);
+  EXPECT_TRUE(found) << found.error().text();
+  return found ? *found : "";
+}
+
+std::string refusal(const std::string& reply, Language language = Language::kCpp) {
+  const auto found = source_of_reply(reply, language);
+  EXPECT_FALSE(found) << *found;
+  if (found) return "";
+  EXPECT_FALSE(found.error().next.empty());
+  return found.error().message;
+}
+
+TEST(Reply, APlainFileIsTheSource) { EXPECT_EQ(source(kKernel), kKernel); }
+
+TEST(Reply, WindowsLineEndsBecomePlain) {
+  EXPECT_EQ(source(replace_all(kKernel, "\n", "\r\n")), kKernel);
+}
+
+TEST(Reply, ProseAroundABlockIsLeftOut) {
+  EXPECT_EQ(source("Here it is:\n\n```cpp\n" + kKernel + "```\n\nIt is faster since launch ...\n"),
+            kKernel);
+  EXPECT_EQ(source("~~~\n" + kKernel + "~~~"), kKernel);
+}
+
+TEST(Reply, BlocksThatAreNoKernelAreLeftOut) {
+  EXPECT_EQ(source("Compile with\n```sh\nmake\n```\nand\n```c++\n" + kKernel + "```\n"), kKernel);
+}
+
+TEST(Reply, LongerFencesMayHoldShorterOnes) {
+  const std::string inner = kKernel + "// ```\n";
+  EXPECT_EQ(source("````\n" + inner + "````\n"), inner);
+}
+
+TEST(Reply, TwoKernelsAreOneTooMany) {
+  const std::string two = "```\n" + kKernel + "```\nor\n```\n" + kKernel + "```\n";
+  EXPECT_TRUE(contains(refusal(two), "2 blocks"));
+}
+
+TEST(Reply, WhatIsNoKernelIsRefused) {
+  EXPECT_TRUE(contains(refusal(""), "empty"));
+  EXPECT_TRUE(contains(refusal(" \n\t\n"), "empty"));
+  EXPECT_TRUE(contains(refusal("I cannot help with that."), "does not define"));
+  EXPECT_TRUE(contains(refusal("void launched() {}"), "does not define"));
+  EXPECT_TRUE(contains(refusal("```\nint x;\n```\n"), "no block"));
+  EXPECT_TRUE(contains(refusal("```cpp\n" + kKernel), "ends inside"));
+  EXPECT_TRUE(contains(refusal(std::string("launch\0", 7)), "not UTF-8 text"));
+  EXPECT_TRUE(contains(refusal("launch \xff\xfe"), "not UTF-8 text"));
+  EXPECT_TRUE(contains(refusal(std::string(5 << 20, 'x')), "at most"));
+}
+
+TEST(Reply, PythonNeedsItsModel) {
+  const std::string model = "class ModelNew:\n    pass\n";
+  EXPECT_EQ(source("```python\n" + model + "```\n", Language::kPython), model);
+  EXPECT_TRUE(contains(refusal(kKernel, Language::kPython), "ModelNew"));
+}
+
+TEST(Reply, IdeasStandInTheFirstLine) {
+  EXPECT_EQ(idea_of("// idea: load float4\nint x;"), "load float4");
+  EXPECT_EQ(idea_of("# idea: fuse\n"), "fuse");
+  EXPECT_EQ(idea_of("int x; // idea: no\n"), "");
+  EXPECT_EQ(idea_of("//idea:"), "");
+}
+
+}  // namespace
+}  // namespace kernelpro
