@@ -191,7 +191,13 @@ void ReplyReader::bytes(bool says_event_stream, std::string_view part) {
   if (!sse_.feed(part, [this](SseEvent&& e) { event(std::move(e)); })) garbage_ = true;
 }
 
+// A body of JSON that cannot be read to its end was most likely a reply.
+bool ReplyReader::looks_paid() const {
+  return !streaming_ && !draft_.ended && !draft_.failure && trim(body_).substr(0, 1) == "{";
+}
+
 void ReplyReader::estimate(std::size_t request_bytes) {
+  if (looks_paid()) draft_.seen_bytes = static_cast<std::int64_t>(body_.size());
   // A fault or a ping alone says nothing of tokens.
   const bool began = draft_.input_told || draft_.seen_bytes > 0 || !draft_.stop.empty();
   if (!began || (draft_.input_told && draft_.output_told)) return;
@@ -255,6 +261,8 @@ ChatResult ReplyReader::finish(bool cut, std::size_t request_bytes) {
       bytes(true, std::exchange(body_, {}) + "\n\n");  // a stream under a wrong name
     } else if (!wire_.read_body(body_, &draft_)) {
       garbage_ = true;
+    } else if (on_text_ && !draft_.text.empty()) {
+      on_text_(draft_.text);
     }
   }
   estimate(request_bytes);

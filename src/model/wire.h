@@ -67,6 +67,7 @@ class ReplyReader {
  private:
   void event(SseEvent&& event);
   void estimate(std::size_t request_bytes);
+  bool looks_paid() const;
   ChatResult judge();
 
   const Wire& wire_;

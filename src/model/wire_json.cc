@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/wire_json.h"
 
-#include <algorithm>
+#include "base/text.h"
 
 namespace kernelpro {
 namespace {
@@ -32,7 +32,11 @@ bool too_deep(const std::string& text) {
 
 std::optional<Json> parse_foreign_json(const std::string& text) {
   if (too_deep(text)) return std::nullopt;
-  return parse_json(text);
+  std::optional<Json> json = parse_json(text);
+  if (json) return json;
+  // Bytes that are no UTF-8 (a character that a server cut in two) cost a character, not a reply.
+  std::string clean = printable(text);
+  return clean == text ? std::nullopt : parse_json(clean);
 }
 
 std::optional<Json> parse_object(const std::string& text) {

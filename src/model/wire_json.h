@@ -11,7 +11,7 @@
 namespace kernelpro {
 
 // nullopt: no JSON, or nested deeper than 200 levels, which no format needs and some code that
-// handles trees cannot bear.
+// handles trees cannot bear. Bytes that are no UTF-8 become '?'.
 std::optional<Json> parse_foreign_json(const std::string& text);
 
 // The JSON text of an object; "" counts as {}. nullopt: anything else.
