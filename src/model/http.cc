@@ -12,7 +12,8 @@
 namespace kernelpro {
 namespace {
 
-constexpr double kGrace = 0.2;  // for a connection to end after all has come
+constexpr double kGrace = 0.2;                 // for a connection to end after all has come
+constexpr std::int64_t kAfterAll = 256 << 10;  // bytes
 constexpr int kPollMs = 50;
 constexpr std::size_t kMaxIdle = 64;  // connections kept
 
@@ -23,7 +24,9 @@ struct Transfer {
   std::int64_t received = 0;
   std::int64_t header_bytes = 0;
   double last_byte = 0;
+  std::int64_t after_all = 0;  // bytes that came although all that matters had come
   bool too_large = false;
+  bool enough = false;
 };
 
 void take_header(std::string_view line, HttpHead* head) {
@@ -67,12 +70,18 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self)
     transfer->too_large = true;
     return 0;
   }
+  if (transfer->sink->complete()) {
+    transfer->after_all += static_cast<std::int64_t>(part.size());
+    transfer->enough = transfer->after_all > kAfterAll;
+    return transfer->enough ? 0 : part.size();
+  }
   transfer->sink->bytes(transfer->head, part);
   return part.size();
 }
 
 HttpEnd end_of(CURLcode code, const Transfer& transfer) {
   if (transfer.too_large) return HttpEnd::kTooLarge;
+  if (transfer.enough) return HttpEnd::kDone;
   switch (code) {
     case CURLE_OK:
       return transfer.head.status > 0 ? HttpEnd::kDone : HttpEnd::kUnreachable;
@@ -194,7 +203,7 @@ HttpResult HttpPool::post(const HttpRequest& request, HttpSink& sink) {
   line->curl->multi_remove_handle(line->multi, line->easy);
   result.head = transfer.head;
   // A line on which something went wrong is not used again.
-  if (result.end == HttpEnd::kDone) {
+  if (result.end == HttpEnd::kDone && !transfer.enough) {
     const std::lock_guard lock(mutex_);
     if (idle_.size() < kMaxIdle) idle_.push_back(std::move(line));
   }
