@@ -24,6 +24,11 @@ set_target_properties(SQLite::SQLite3 PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES ${KERNELPRO_SQLITE_INCLUDE}
   INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};m")
 
+# libcurl is opened at run time as well: only models are asked through it.
+find_path(KERNELPRO_CURL_INCLUDE curl/curl.h REQUIRED)
+add_library(kernelpro_curl_api INTERFACE)
+target_include_directories(kernelpro_curl_api SYSTEM INTERFACE ${KERNELPRO_CURL_INCLUDE})
+
 # The CUDA driver, NVRTC and the rest are opened at run time; only headers are needed here.
 add_library(kernelpro_cuda_api INTERFACE)
 set(KERNELPRO_CUDA_FOUND FALSE)
