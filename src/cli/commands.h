@@ -22,6 +22,7 @@ extern const Subcommand kReport;
 extern const Subcommand kReplay;
 extern const Subcommand kDiagnose;
 extern const Subcommand kTools;
+extern const Subcommand kKnowledge;
 extern const Subcommand kDoctor;
 extern const Subcommand kHelp;
 

@@ -190,7 +190,9 @@ class Indexer {
     db_->query_integer("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'highest_file'",
                        &next_file_);
     ++next_file_;
-    if (highest == 0 || static_cast<double>(highest - live) < kMostDead * static_cast<double>(highest)) return {};
+    if (highest == 0 ||
+        static_cast<double>(highest - live) < kMostDead * static_cast<double>(highest))
+      return {};
     known->clear();
     next_chunk_ = next_file_ = 1;
     return done(db_->execute(
@@ -200,8 +202,9 @@ class Indexer {
   }
 
   Result<void> forget(std::int64_t id) {
-    for (const char* sql : {"DELETE FROM chunks WHERE file = ?", "DELETE FROM symbols WHERE file = ?",
-                            "DELETE FROM includes WHERE file = ?", "DELETE FROM files WHERE id = ?"}) {
+    for (const char* sql :
+         {"DELETE FROM chunks WHERE file = ?", "DELETE FROM symbols WHERE file = ?",
+          "DELETE FROM includes WHERE file = ?", "DELETE FROM files WHERE id = ?"}) {
       KP_TRY(done(db_->prepare(sql).bind(0, id).step()));
     }
     return {};
@@ -214,6 +217,10 @@ class Indexer {
       out += ' ';
     });
     return out;
+  }
+
+  static std::int64_t count_words(const std::string& text) {
+    return std::count(text.begin(), text.end(), ' ');
   }
 
   // A word without its digits.
@@ -286,6 +293,10 @@ class Indexer {
                     .bind(7, chunk.signature)
                     .bind(8, static_cast<std::int64_t>(fold))
                     .step()));
+    if (!body.empty()) {
+      ++bodies_;
+      chunk_words_ += count_words(body);
+    }
     const std::string symbol = words_of(chunk.symbol);
     const std::string docs = words_of(chunk.doc);
     const std::string signature = words_of(chunk.signature);
@@ -323,10 +334,8 @@ class Indexer {
                       .step()));
     }
     for (const std::string& target : file.includes) {
-      KP_TRY(done(db_->prepare("INSERT INTO includes VALUES(?,?)")
-                      .bind(0, id)
-                      .bind(1, target)
-                      .step()));
+      KP_TRY(done(
+          db_->prepare("INSERT INTO includes VALUES(?,?)").bind(0, id).bind(1, target).step()));
     }
     return {};
   }
@@ -341,6 +350,7 @@ class Indexer {
     const std::string docs = body_.take(words_);
     const std::string intro = words_of(file.doc);
     const std::string body = whole_.take(words_);
+    file_words_ += count_words(body);
     return done(db_->prepare("INSERT INTO file_text(rowid,symbol,path,intro,doc,body) "
                              "VALUES(?,?,?,?,?,?)")
                     .bind(0, id)
@@ -383,24 +393,31 @@ class Indexer {
                       .bind(1, id)
                       .step()));
     }
-    return done(db_->execute("INSERT INTO chunk_text(chunk_text) VALUES('optimize');"
-                             "INSERT INTO file_text(file_text) VALUES('optimize')"));
+    return done(
+        db_->execute("INSERT INTO chunk_text(chunk_text) VALUES('optimize');"
+                     "INSERT INTO file_text(file_text) VALUES('optimize')"));
+  }
+
+  // How long bodies are on average, in words; an update of a few files leaves what it was.
+  Result<void> write_lengths() {
+    if (report_.read < report_.unchanged || bodies_ == 0 || report_.read == 0) return {};
+    KP_TRY(
+        write("chunk_length", std::to_string(std::max<std::int64_t>(1, chunk_words_ / bodies_))));
+    return write("file_length",
+                 std::to_string(std::max<std::int64_t>(1, file_words_ / report_.read)));
+  }
+
+  Result<void> write(const char* key, const std::string& value) {
+    return done(
+        db_->prepare("INSERT OR REPLACE INTO meta VALUES(?,?)").bind(0, key).bind(1, value).step());
   }
 
   Result<void> write_meta() {
     db_->query_integer("SELECT count(*) FROM chunks", &report_.chunks);
-    const std::pair<const char*, std::string> rows[] = {
-        {"updated", utc_now()},
-        {"highest", std::to_string(next_chunk_ - 1)},
-        {"highest_file", std::to_string(next_file_ - 1)},
-    };
-    for (const auto& [key, value] : rows) {
-      KP_TRY(done(db_->prepare("INSERT OR REPLACE INTO meta VALUES(?,?)")
-                      .bind(0, key)
-                      .bind(1, value)
-                      .step()));
-    }
-    return {};
+    KP_TRY(write_lengths());
+    KP_TRY(write("updated", utc_now()));
+    KP_TRY(write("highest", std::to_string(next_chunk_ - 1)));
+    return write("highest_file", std::to_string(next_file_ - 1));
   }
 
   Database* db_;
@@ -410,6 +427,9 @@ class Indexer {
   Counts body_;
   Counts whole_;
   std::vector<std::uint64_t> shapes_;
+  std::int64_t bodies_ = 0;
+  std::int64_t chunk_words_ = 0;
+  std::int64_t file_words_ = 0;
   std::int64_t next_chunk_ = 1;
   std::int64_t next_file_ = 0;
 };

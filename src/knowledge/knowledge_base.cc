@@ -121,8 +121,9 @@ Result<IndexReport> KnowledgeBase::add(const std::string& name, const std::strin
   remove_files(aside);
   int code = database.open(aside, Database::Mode::kCreate);
   if (code == SQLITE_OK) {
-    code = database.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
-                            "PRAGMA cache_size=-65536");
+    code = database.execute(
+        "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
+        "PRAGMA cache_size=-65536");
   }
   if (code != SQLITE_OK) {
     return tl::unexpected<Error>(database.explain(code, "make the library " + name));

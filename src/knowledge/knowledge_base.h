@@ -21,11 +21,11 @@ namespace kernelpro {
 class Database;
 
 struct IndexReport {
-  int files = 0;      // in the index now
-  int read = 0;       // new or changed, and scanned
+  int files = 0;  // in the index now
+  int read = 0;   // new or changed, and scanned
   int unchanged = 0;
   int removed = 0;
-  int skipped = 0;    // of a kind that is indexed, but binary, too large or unreadable
+  int skipped = 0;  // of a kind that is indexed, but binary, too large or unreadable
   std::int64_t chunks = 0;
   std::int64_t bytes = 0;  // of all files
   double seconds = 0;
@@ -56,7 +56,7 @@ struct Hit {
 };
 
 struct SearchSettings {
-  int limit = 10;           // at most 100
+  int limit = 10;  // at most 100
   bool one_per_file = true;
   bool excerpts = true;
 };
@@ -64,9 +64,9 @@ struct SearchSettings {
 struct CodeText {
   std::string path;
   int first = 0;
-  int last = 0;        // of what is given
-  int lines = 0;       // of the file
-  std::string text;    // printable
+  int last = 0;          // of what is given
+  int lines = 0;         // of the file
+  std::string text;      // printable
   bool clipped = false;  // the sizes allowed gave less than was asked for
   bool changed = false;  // the file differs from what was indexed
 };

@@ -15,7 +15,10 @@ namespace {
 constexpr std::size_t kMostConcepts = 24;
 constexpr std::size_t kMostForms = 8;
 constexpr std::size_t kLongestWord = 96;
-constexpr double kSynonymWeight = 0.7;
+constexpr double kSynonymWeight = 1.0;
+constexpr double kFieldWeight = 1.5;
+constexpr double kPhraseWeight = 1.2;
+constexpr double kWordOfPhrase = 0.45;
 // Parts of an identifier, against the whole of it.
 constexpr double kPartWeight = 0.45;
 
@@ -53,20 +56,38 @@ struct Plain {
   std::size_t at = 0;
 };
 
+bool stands_at(const Phrase& phrase, const std::vector<Plain>& plain, std::size_t at) {
+  if (at + phrase.size() > plain.size()) return false;
+  for (std::size_t k = 0; k < phrase.size(); ++k) {
+    if (plain[at + k].stem != phrase[k]) return false;
+  }
+  return true;
+}
+
+// A word of the field counts more than another, and its other names are asked for as well. Several
+// words that are one name are one concept; each by itself then says little.
 void add_synonyms(const std::vector<Plain>& plain, Question* question) {
+  std::vector<bool> weakened(question->concepts.size(), false);
+  std::unordered_set<std::size_t> raised;
   for (const std::vector<Phrase>& group : synonym_groups()) {
     for (const Phrase& phrase : group) {
-      for (std::size_t i = 0; i + phrase.size() <= plain.size(); ++i) {
-        bool same = true;
-        for (std::size_t k = 0; same && k < phrase.size(); ++k) {
-          same = plain[i + k].stem == phrase[k];
-        }
-        if (!same) continue;
-        for (const Phrase& other : group) {
-          if (other == phrase) continue;
+      for (std::size_t i = 0; i < plain.size(); ++i) {
+        if (!stands_at(phrase, plain, i)) continue;
+        std::size_t target = plain[i].at;
+        if (phrase.size() > 1 && question->concepts.size() < kMostConcepts) {
+          target = question->concepts.size();
+          question->concepts.push_back({{{phrase, 1}}, kPhraseWeight});
           for (std::size_t k = 0; k < phrase.size(); ++k) {
-            add_form(&question->concepts[plain[i + k].at], {other, kSynonymWeight});
+            const std::size_t word = plain[i + k].at;
+            if (word >= weakened.size() || weakened[word]) continue;
+            weakened[word] = true;
+            question->concepts[word].weight *= kWordOfPhrase;
           }
+        } else if (raised.insert(target).second) {
+          question->concepts[target].weight *= kFieldWeight;
+        }
+        for (const Phrase& other : group) {
+          if (other != phrase) add_form(&question->concepts[target], {other, kSynonymWeight});
         }
       }
     }
@@ -93,8 +114,8 @@ Question read_question(const std::string& text) {
     }
     if (is_stop_word(small)) continue;
     const std::vector<std::string> parts = identifier_parts(word);
-    const bool capitals = std::any_of(word.begin() + 1, word.end(),
-                                      [](char c) { return c >= 'A' && c <= 'Z'; });
+    const bool capitals =
+        std::any_of(word.begin() + 1, word.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
     if (parts.size() > 1 || capitals || word.find('_') != std::string::npos) {
       question.identifiers.push_back(word);
     }

@@ -10,11 +10,15 @@
 namespace kernelpro {
 
 // symbol, path, doc, signature, body
-const Ranking kChunkRanking{"chunk_text", {6.0, 2.0, 3.0, 2.0, 1.0}, 0.4, 1.2, 12000, 200};
+const Ranking kChunkRanking{"chunk_text", {6.0, 2.0, 3.0, 2.0, 1.0}, 0.4, 5.0, 8000, 200};
 // symbol, path, intro, doc, body
 const Ranking kFileRanking{"file_text", {2.5, 5.0, 4.0, 1.5, 1.0}, 0.5, 1.5, 9000, 200};
 
 namespace {
+
+// A word of few rows is not worth more than this: plain words that are rare in sources are often
+// chance. Identifiers have their table of symbols.
+constexpr double kMostRare = 6;
 
 // One phrase of the MATCH expression.
 struct Term {
@@ -61,7 +65,7 @@ void score_row(const Fts5ExtensionApi* api, Fts5Context* fts, sqlite3_context* c
     const double f = plan.frequency[i];
     if (f == 0) continue;
     double& best = plan.best[plan.terms[i].idea];
-    best = std::max(best, plan.terms[i].gain * f * 2.2 / (f + k));
+    best = std::max(best, plan.terms[i].gain * f * (1 + plan.ranking->saturation) / (f + k));
   }
   double sum = 0;
   double covered = 0;
@@ -101,10 +105,19 @@ Result<void> register_score(Database* database) {
 bool is_chunks(const Ranking& ranking) { return ranking.table[0] == 'c'; }
 
 std::int64_t rows_with(Database* database, const Ranking& ranking, const std::string& word) {
-  Statement find = database->prepare(is_chunks(ranking)
-                                         ? "SELECT doc FROM chunk_words WHERE term = ?"
-                                         : "SELECT doc FROM file_words WHERE term = ?");
+  Statement find =
+      database->prepare(is_chunks(ranking) ? "SELECT doc FROM chunk_words WHERE term = ?"
+                                           : "SELECT doc FROM file_words WHERE term = ?");
   return find.bind(0, word).step() == SQLITE_ROW ? find.integer(0) : 0;
+}
+
+double average_length(Database* database, bool chunks) {
+  std::int64_t length = 0;
+  database->query_integer(chunks
+                              ? "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'chunk_length'"
+                              : "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'file_length'",
+                          &length);
+  return static_cast<double>(std::max<std::int64_t>(length, 1));
 }
 
 // The terms, rare ones first, as many as may be looked at.
@@ -125,7 +138,7 @@ void make_terms(Database* database, const Question& question, double total, Plan
       term.rows = rows;
       const double n = static_cast<double>(rows);
       term.gain = question.concepts[i].weight * form.weight *
-                  std::log(1 + (total - n + 0.5) / (n + 0.5));
+                  std::min(kMostRare, std::log(1 + (total - n + 0.5) / (n + 0.5)));
       plan->terms.push_back(std::move(term));
     }
   }
@@ -151,13 +164,13 @@ Result<std::vector<Scored>> rank_rows(Database* database, const Question& questi
   KP_TRY(register_score(database));
   std::int64_t total = 0;
   const bool chunks = is_chunks(ranking);
-  database->query_integer(
-      chunks ? "SELECT max(id) FROM chunks" : "SELECT max(id) FROM files", &total);
+  database->query_integer(chunks ? "SELECT max(id) FROM chunks" : "SELECT max(id) FROM files",
+                          &total);
   Plan plan;
   plan.ranking = &ranking;
   plan.best.resize(question.concepts.size());
   plan.most.resize(question.concepts.size());
-  plan.average_length = chunks ? 60 : 900;
+  plan.average_length = average_length(database, chunks);
   make_terms(database, question, static_cast<double>(std::max<std::int64_t>(total, 1)), &plan);
   std::vector<Scored> found;
   if (plan.terms.empty()) return found;
@@ -167,11 +180,11 @@ Result<std::vector<Scored>> rank_rows(Database* database, const Question& questi
     if (!match.empty()) match += " OR ";
     match += term.match;
   }
-  Statement rows = database->prepare(
-      chunks ? "SELECT rowid, kernelpro_score(chunk_text) AS s FROM chunk_text "
-               "WHERE chunk_text MATCH ? ORDER BY s DESC, rowid LIMIT ?"
-             : "SELECT rowid, kernelpro_score(file_text) AS s FROM file_text "
-               "WHERE file_text MATCH ? ORDER BY s DESC, rowid LIMIT ?");
+  Statement rows =
+      database->prepare(chunks ? "SELECT rowid, kernelpro_score(chunk_text) AS s FROM chunk_text "
+                                 "WHERE chunk_text MATCH ? ORDER BY s DESC, rowid LIMIT ?"
+                               : "SELECT rowid, kernelpro_score(file_text) AS s FROM file_text "
+                                 "WHERE file_text MATCH ? ORDER BY s DESC, rowid LIMIT ?");
   rows.bind(0, match).bind(1, std::int64_t{ranking.limit});
   current = &plan;
   int code = SQLITE_ROW;

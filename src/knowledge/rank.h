@@ -20,11 +20,11 @@ struct Scored {
 };
 
 struct Ranking {
-  const char* table = "";       // chunk_text or file_text
-  double weights[5] = {};       // by column
-  double length_share = 0.5;    // BM25's b, on the last column
-  double saturation = 1.2;      // BM25's k1
-  std::int64_t most_rows = 0;   // words of so many rows in all are looked at, rare ones first
+  const char* table = "";      // chunk_text or file_text
+  double weights[5] = {};      // by column
+  double length_share = 0.5;   // BM25's b, on the last column
+  double saturation = 1.2;     // BM25's k1
+  std::int64_t most_rows = 0;  // words of so many rows in all are looked at, rare ones first
   int limit = 0;
 };
 

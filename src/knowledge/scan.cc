@@ -21,13 +21,13 @@ struct Ending {
   Language language;
 };
 constexpr std::array<Ending, 22> kEndings = {{
-    {".h", Language::kCpp},      {".hpp", Language::kCpp},     {".hh", Language::kCpp},
-    {".hxx", Language::kCpp},    {".inl", Language::kCpp},     {".c", Language::kCpp},
-    {".cc", Language::kCpp},     {".cpp", Language::kCpp},     {".cxx", Language::kCpp},
-    {".inc", Language::kCpp},    {".cu", Language::kCuda},     {".cuh", Language::kCuda},
-    {".py", Language::kPython},  {".pyi", Language::kPython},  {".md", Language::kMarkdown},
-    {".rst", Language::kText},   {".txt", Language::kText},    {".cmake", Language::kText},
-    {".toml", Language::kText},  {".ptx", Language::kText},    {".sh", Language::kText},
+    {".h", Language::kCpp},     {".hpp", Language::kCpp},    {".hh", Language::kCpp},
+    {".hxx", Language::kCpp},   {".inl", Language::kCpp},    {".c", Language::kCpp},
+    {".cc", Language::kCpp},    {".cpp", Language::kCpp},    {".cxx", Language::kCpp},
+    {".inc", Language::kCpp},   {".cu", Language::kCuda},    {".cuh", Language::kCuda},
+    {".py", Language::kPython}, {".pyi", Language::kPython}, {".md", Language::kMarkdown},
+    {".rst", Language::kText},  {".txt", Language::kText},   {".cmake", Language::kText},
+    {".toml", Language::kText}, {".ptx", Language::kText},   {".sh", Language::kText},
     {".metal", Language::kCpp},
 }};
 
@@ -92,12 +92,18 @@ Language language_of(std::string_view path) {
 
 std::string_view language_name(Language language) {
   switch (language) {
-    case Language::kCpp: return "c++";
-    case Language::kCuda: return "cuda";
-    case Language::kPython: return "python";
-    case Language::kMarkdown: return "markdown";
-    case Language::kText: return "text";
-    case Language::kNone: break;
+    case Language::kCpp:
+      return "c++";
+    case Language::kCuda:
+      return "cuda";
+    case Language::kPython:
+      return "python";
+    case Language::kMarkdown:
+      return "markdown";
+    case Language::kText:
+      return "text";
+    case Language::kNone:
+      break;
   }
   return "none";
 }
@@ -179,11 +185,23 @@ ScannedFile scan(Language language, std::string_view text) {
   file.chunks[0].kind = "file";
   switch (language) {
     case Language::kCpp:
-    case Language::kCuda: scan_cpp(text, &file); break;
-    case Language::kPython: scan_python(text, &file); break;
-    case Language::kMarkdown: scan_markdown(text, &file); break;
+    case Language::kCuda:
+      scan_cpp(text, &file);
+      break;
+    case Language::kPython:
+      scan_python(text, &file);
+      break;
+    case Language::kMarkdown:
+      scan_markdown(text, &file);
+      break;
     case Language::kText:
-    case Language::kNone: break;
+    case Language::kNone:
+      break;
+  }
+  for (Chunk& chunk : file.chunks) {
+    // What was still open at the end ends there.
+    chunk.first = std::clamp(chunk.first, 1, file.lines);
+    if (&chunk != &file.chunks[0]) chunk.last = std::clamp(chunk.last, chunk.first, file.lines);
   }
   int head = std::min(file.lines, kHeadLines);
   for (std::size_t i = 1; i < file.chunks.size(); ++i) {

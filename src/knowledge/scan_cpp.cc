@@ -103,8 +103,7 @@ class CppScanner {
     if (at_ > 0 && text_[at_ - 1] == 'R') {
       const std::size_t open = text_.find('(', at_);
       if (open != std::string_view::npos && open - at_ <= 17) {
-        const std::string close =
-            ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
+        const std::string close = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
         const std::size_t end = text_.find(close, open);
         if (end != std::string_view::npos) return advance_to(end + close.size());
       }
@@ -263,9 +262,12 @@ class CppScanner {
         end_head();
         scopes_.push_back({false, -1});
         return;
-      case Declaration::kType: return type(head, found);
-      case Declaration::kFunction: return function(head, found);
-      case Declaration::kOther: return skip_braces();  // an initializer: the head goes on
+      case Declaration::kType:
+        return type(head, found);
+      case Declaration::kFunction:
+        return function(head, found);
+      case Declaration::kOther:
+        return skip_braces();  // an initializer: the head goes on
     }
   }
 

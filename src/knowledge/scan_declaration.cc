@@ -107,15 +107,32 @@ class Tokens {
 };
 
 bool is_name(std::string_view word) {
-  return !word.empty() && is_word(word[0]) && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
+  return !word.empty() && is_word(word[0]) &&
+         std::isdigit(static_cast<unsigned char>(word[0])) == 0;
 }
 
 // Words with parentheses that are no function's name.
 bool is_decoration(std::string_view word) {
-  for (const std::string_view known :
-       {"alignas", "__attribute__", "__launch_bounds__", "decltype", "noexcept", "requires",
-        "CUTLASS_ALIGNAS", "__declspec", "sizeof", "static_assert", "if", "for", "while", "switch",
-        "explicit", "__align__", "__cluster_dims__", "__grid_constant__", "asm", "return"}) {
+  for (const std::string_view known : {"alignas",
+                                       "__attribute__",
+                                       "__launch_bounds__",
+                                       "decltype",
+                                       "noexcept",
+                                       "requires",
+                                       "CUTLASS_ALIGNAS",
+                                       "__declspec",
+                                       "sizeof",
+                                       "static_assert",
+                                       "if",
+                                       "for",
+                                       "while",
+                                       "switch",
+                                       "explicit",
+                                       "__align__",
+                                       "__cluster_dims__",
+                                       "__grid_constant__",
+                                       "asm",
+                                       "return"}) {
     if (word == known) return true;
   }
   return false;

@@ -29,8 +29,7 @@ struct Open {
 
 class PythonScanner {
  public:
-  PythonScanner(std::string_view text, ScannedFile* file)
-      : lines_(line_views(text)), file_(file) {}
+  PythonScanner(std::string_view text, ScannedFile* file) : lines_(line_views(text)), file_(file) {}
 
   void run() {
     const int count = static_cast<int>(lines_.size());

@@ -19,7 +19,7 @@ namespace kernelpro {
 namespace {
 
 // The best chunk of a file, beside what the file as a whole says.
-constexpr double kChunkShare = 0.8;
+constexpr double kChunkShare = 1.3;
 // For the chunk that defines an identifier of the question.
 constexpr double kDefined = 14;
 constexpr double kDeclared = 5;
@@ -133,8 +133,7 @@ class Search {
   }
 
   void judge(Candidate* candidate) {
-    Statement row =
-        db_->prepare("SELECT path, language, shape, included FROM files WHERE id = ?");
+    Statement row = db_->prepare("SELECT path, language, shape, included FROM files WHERE id = ?");
     if (row.bind(0, candidate->file).step() != SQLITE_ROW) return;
     candidate->hit.path = row.text(0);
     candidate->shape = row.text(2);
@@ -192,7 +191,7 @@ class Search {
   const Question& question_;
   const SearchSettings& settings_;
   std::unordered_map<std::int64_t, double> file_scores_;
-  std::unordered_map<std::int64_t, double> defined_;       // by chunk
+  std::unordered_map<std::int64_t, double> defined_;        // by chunk
   std::unordered_map<std::int64_t, std::size_t> by_chunk_;  // in candidates_
   std::vector<Candidate> candidates_;
 };
@@ -217,9 +216,8 @@ void add_excerpt(const std::string& root, const Question& question, Hit* hit) {
   std::vector<int> hits;
   for (int i = hit->first - 1; i < last && i < hit->first + 1500; ++i) {
     int count = 0;
-    words.each(lines[i].substr(0, 400), [&](std::uint32_t word) {
-      count += wanted.count(words.text(word)) != 0 ? 1 : 0;
-    });
+    words.each(lines[i].substr(0, 400),
+               [&](std::uint32_t word) { count += wanted.count(words.text(word)) != 0 ? 1 : 0; });
     hits.push_back(std::min(count, 4));
   }
   const int span = static_cast<int>(hits.size());

@@ -29,7 +29,7 @@ struct Suffix {
 
 // The first that fits is taken off.
 constexpr std::array<Suffix, 24> kSuffixes = {{
-    {"izations", 4}, {"ization", 4}, {"izing", 4}, {"izers", 4}, {"izer", 4},  {"ized", 4},
+    {"izations", 4}, {"ization", 4}, {"izing", 4},  {"izers", 4}, {"izer", 4},  {"ized", 4},
     {"izes", 4},     {"ize", 4},     {"ations", 4}, {"ation", 4}, {"ators", 5}, {"ator", 5},
     {"ating", 4},    {"ated", 4},    {"ates", 4},   {"ate", 5},   {"tions", 4}, {"tion", 4},
     {"ings", 4},     {"ing", 3},     {"ers", 5},    {"er", 5},    {"ed", 3},    {"ies", 3},
@@ -64,22 +64,29 @@ std::string stem(std::string_view word) {
 
 bool is_stop_word(std::string_view word) {
   static const std::unordered_set<std::string_view> kWords = {
-      "a",       "an",      "the",       "and",     "or",     "of",       "to",       "in",
-      "on",      "at",      "by",        "for",     "with",   "from",     "into",     "is",
-      "are",     "be",      "was",       "were",    "it",     "its",      "this",     "that",
-      "these",   "those",   "as",        "so",      "do",     "does",     "how",      "what",
-      "where",   "which",   "when",      "who",     "that",   "than",     "then",     "there",
-      "can",     "will",    "would",     "should",  "has",    "have",     "had",      "not",
-      "no",      "but",     "if",        "else",    "while",  "return",   "const",    "static",
-      "typename", "template", "void",    "auto",    "using",  "namespace", "include", "ifdef",
-      "ifndef",  "endif",   "define",    "defined", "int",    "public",   "private",  "true",
-      "false",   "struct",  "class",     "constexpr", "inline", "operator", "sizeof", "unsigned",
-      "we",      "i",       "you",       "me",      "my",     "our",      "their",    "about",
-      "all",     "any",     "some",      "such",    "also",   "each",     "over",     "through",
-      "still",   "runs",    "one",       "once",    "other",  "them",     "they",     "get",
-      "find",    "show",    "use",       "used",    "using",  "uses",     "via",      "between",
-      "out",     "up",      "off",       "only",    "own",    "same",     "just",     "not",
-      "definition", "function"};
+      "a",         "an",         "the",      "and",     "or",      "of",        "to",
+      "in",        "on",         "at",       "by",      "for",     "with",      "from",
+      "into",      "is",         "are",      "be",      "was",     "were",      "it",
+      "its",       "this",       "that",     "these",   "those",   "as",        "so",
+      "do",        "does",       "how",      "what",    "where",   "which",     "when",
+      "who",       "that",       "than",     "then",    "there",   "can",       "will",
+      "would",     "should",     "has",      "have",    "had",     "not",       "no",
+      "but",       "if",         "else",     "while",   "return",  "const",     "static",
+      "typename",  "template",   "void",     "auto",    "using",   "namespace", "include",
+      "ifdef",     "ifndef",     "endif",    "define",  "defined", "int",       "public",
+      "private",   "true",       "false",    "struct",  "class",   "constexpr", "inline",
+      "operator",  "sizeof",     "unsigned", "we",      "i",       "you",       "me",
+      "my",        "our",        "their",    "about",   "all",     "any",       "some",
+      "such",      "also",       "each",     "over",    "through", "still",     "runs",
+      "one",       "once",       "other",    "them",    "they",    "get",       "find",
+      "show",      "use",        "used",     "using",   "uses",    "via",       "between",
+      "out",       "up",         "off",      "only",    "own",     "same",      "just",
+      "not",       "definition", "function", "after",   "before",  "several",   "many",
+      "different", "without",    "every",    "both",    "again",   "already",   "more",
+      "less",      "most",       "very",     "another", "next",    "previous",  "like",
+      "within",    "until",      "because",  "made",    "make",    "makes",     "must",
+      "may",       "might",      "here",     "too",     "even",    "few",       "whose",
+      "whether",   "example",    "examples", "code"};
   return kWords.count(word) != 0;
 }
 
