@@ -5,8 +5,8 @@ namespace kernelpro {
 
 namespace {
 constexpr const Subcommand* kSubcommands[] = {
-    &kOptimize, &kResume, &kEvaluate, &kDiagnose, &kTools,  &kNew,  &kExport,
-    &kShow,     &kList,   &kReport,   &kReplay,   &kDoctor, &kHelp,
+    &kOptimize, &kResume, &kEvaluate, &kDiagnose, &kTools,     &kNew,    &kExport,
+    &kShow,     &kList,   &kReport,   &kReplay,   &kKnowledge, &kDoctor, &kHelp,
 };
 }  // namespace
 

@@ -237,7 +237,7 @@ class Indexer {
   }
 
   Result<void> add(const std::string& path, const std::string& text, const std::string& hash) {
-    const Language language = language_of(path);
+    const SourceKind language = source_kind_of(path);
     const ScannedFile file = scan(language, text);
     const std::vector<int> owner = owners(file);
     const std::vector<std::string_view> lines = line_views(text);
@@ -311,14 +311,14 @@ class Indexer {
                     .step());
   }
 
-  Result<void> add_file(std::int64_t id, const std::string& path, Language language,
+  Result<void> add_file(std::int64_t id, const std::string& path, SourceKind language,
                         const ScannedFile& file, const std::string& text, const std::string& hash,
                         const std::string& shape) {
     const std::string doc = one_line(file.doc, 400);
     KP_TRY(done(db_->prepare("INSERT INTO files VALUES(?,?,?,?,?,?,?,?,0)")
                     .bind(0, id)
                     .bind(1, path)
-                    .bind(2, language_name(language))
+                    .bind(2, source_kind_name(language))
                     .bind(3, static_cast<std::int64_t>(text.size()))
                     .bind(4, hash)
                     .bind(5, std::int64_t{file.lines})

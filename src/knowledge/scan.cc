@@ -18,17 +18,17 @@ constexpr int kHeadLines = 60;
 
 struct Ending {
   std::string_view text;
-  Language language;
+  SourceKind language;
 };
 constexpr std::array<Ending, 22> kEndings = {{
-    {".h", Language::kCpp},     {".hpp", Language::kCpp},    {".hh", Language::kCpp},
-    {".hxx", Language::kCpp},   {".inl", Language::kCpp},    {".c", Language::kCpp},
-    {".cc", Language::kCpp},    {".cpp", Language::kCpp},    {".cxx", Language::kCpp},
-    {".inc", Language::kCpp},   {".cu", Language::kCuda},    {".cuh", Language::kCuda},
-    {".py", Language::kPython}, {".pyi", Language::kPython}, {".md", Language::kMarkdown},
-    {".rst", Language::kText},  {".txt", Language::kText},   {".cmake", Language::kText},
-    {".toml", Language::kText}, {".ptx", Language::kText},   {".sh", Language::kText},
-    {".metal", Language::kCpp},
+    {".h", SourceKind::kCpp},     {".hpp", SourceKind::kCpp},    {".hh", SourceKind::kCpp},
+    {".hxx", SourceKind::kCpp},   {".inl", SourceKind::kCpp},    {".c", SourceKind::kCpp},
+    {".cc", SourceKind::kCpp},    {".cpp", SourceKind::kCpp},    {".cxx", SourceKind::kCpp},
+    {".inc", SourceKind::kCpp},   {".cu", SourceKind::kCuda},    {".cuh", SourceKind::kCuda},
+    {".py", SourceKind::kPython}, {".pyi", SourceKind::kPython}, {".md", SourceKind::kMarkdown},
+    {".rst", SourceKind::kText},  {".txt", SourceKind::kText},   {".cmake", SourceKind::kText},
+    {".toml", SourceKind::kText}, {".ptx", SourceKind::kText},   {".sh", SourceKind::kText},
+    {".metal", SourceKind::kCpp},
 }};
 
 bool ends_with(std::string_view text, std::string_view end) {
@@ -83,26 +83,26 @@ void add_blocks(const std::vector<std::string_view>& lines, ScannedFile* file) {
 
 }  // namespace
 
-Language language_of(std::string_view path) {
+SourceKind source_kind_of(std::string_view path) {
   for (const Ending& ending : kEndings) {
     if (ends_with(path, ending.text)) return ending.language;
   }
-  return Language::kNone;
+  return SourceKind::kNone;
 }
 
-std::string_view language_name(Language language) {
+std::string_view source_kind_name(SourceKind language) {
   switch (language) {
-    case Language::kCpp:
+    case SourceKind::kCpp:
       return "c++";
-    case Language::kCuda:
+    case SourceKind::kCuda:
       return "cuda";
-    case Language::kPython:
+    case SourceKind::kPython:
       return "python";
-    case Language::kMarkdown:
+    case SourceKind::kMarkdown:
       return "markdown";
-    case Language::kText:
+    case SourceKind::kText:
       return "text";
-    case Language::kNone:
+    case SourceKind::kNone:
       break;
   }
   return "none";
@@ -174,7 +174,7 @@ std::vector<int> owners(const ScannedFile& file) {
   return owner;
 }
 
-ScannedFile scan(Language language, std::string_view text) {
+ScannedFile scan(SourceKind language, std::string_view text) {
   ScannedFile file;
   const std::vector<std::string_view> lines = line_views(text);
   file.lines = static_cast<int>(lines.size());
@@ -184,18 +184,18 @@ ScannedFile scan(Language language, std::string_view text) {
   file.chunks[0].last = 0;
   file.chunks[0].kind = "file";
   switch (language) {
-    case Language::kCpp:
-    case Language::kCuda:
+    case SourceKind::kCpp:
+    case SourceKind::kCuda:
       scan_cpp(text, &file);
       break;
-    case Language::kPython:
+    case SourceKind::kPython:
       scan_python(text, &file);
       break;
-    case Language::kMarkdown:
+    case SourceKind::kMarkdown:
       scan_markdown(text, &file);
       break;
-    case Language::kText:
-    case Language::kNone:
+    case SourceKind::kText:
+    case SourceKind::kNone:
       break;
   }
   for (Chunk& chunk : file.chunks) {

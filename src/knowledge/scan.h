@@ -11,11 +11,11 @@
 
 namespace kernelpro {
 
-enum class Language { kNone, kCpp, kCuda, kPython, kMarkdown, kText };
+enum class SourceKind { kNone, kCpp, kCuda, kPython, kMarkdown, kText };
 
 // By the name's ending; kNone is not indexed.
-Language language_of(std::string_view path);
-std::string_view language_name(Language language);
+SourceKind source_kind_of(std::string_view path);
+std::string_view source_kind_name(SourceKind language);
 
 struct Chunk {
   int first = 1;
@@ -40,7 +40,7 @@ struct ScannedFile {
   int lines = 0;
 };
 
-ScannedFile scan(Language language, std::string_view text);
+ScannedFile scan(SourceKind language, std::string_view text);
 
 // Index of the innermost chunk by line - 1; -1 = none.
 std::vector<int> owners(const ScannedFile& file);

@@ -6,10 +6,10 @@
 
 // The first byte chooses the language.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  using kernelpro::Language;
+  using kernelpro::SourceKind;
   if (size == 0) return 0;
-  const Language languages[] = {Language::kCpp, Language::kPython, Language::kMarkdown,
-                                Language::kText};
+  const SourceKind languages[] = {SourceKind::kCpp, SourceKind::kPython, SourceKind::kMarkdown,
+                                  SourceKind::kText};
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const kernelpro::ScannedFile file = kernelpro::scan(languages[data[0] % 4], text);
   for (const kernelpro::Chunk& chunk : file.chunks) {

@@ -182,8 +182,9 @@ void scan_markdown(std::string_view text, ScannedFile* file) {
   int open = -1;
   for (int i = 0; i < static_cast<int>(lines.size()); ++i) {
     const std::string_view line = trim(lines[i]);
-    if (begins(line, "```") || begins(line, "~~~")) fenced = !fenced;
-    if (fenced) continue;
+    const bool fence = begins(line, "```") || begins(line, "~~~");
+    fenced ^= fence;
+    if (fenced || fence) continue;
     std::size_t level = 0;
     while (level < line.size() && line[level] == '#') ++level;
     if (level > 0 && level <= 6 && level < line.size() && line[level] == ' ') {

@@ -80,7 +80,7 @@ float later(float x);
 )";
 
 TEST(Scan, DefinitionsOfCpp) {
-  const ScannedFile file = scan(Language::kCuda, kSource);
+  const ScannedFile file = scan(SourceKind::kCuda, kSource);
   EXPECT_EQ(file.doc, "Adds numbers in the way of the field.");
   EXPECT_EQ(file.includes, (std::vector<std::string>{"vector", "other/adder.h"}));
 
@@ -122,8 +122,8 @@ TEST(Scan, LineEndsOfWindows) {
     if (c == '\n') crlf += '\r';
     crlf += c;
   }
-  const ScannedFile a = scan(Language::kCuda, text);
-  const ScannedFile b = scan(Language::kCuda, crlf);
+  const ScannedFile a = scan(SourceKind::kCuda, text);
+  const ScannedFile b = scan(SourceKind::kCuda, crlf);
   ASSERT_EQ(a.chunks.size(), b.chunks.size());
   for (std::size_t i = 0; i < a.chunks.size(); ++i) {
     EXPECT_EQ(a.chunks[i].symbol, b.chunks[i].symbol);
@@ -134,7 +134,7 @@ TEST(Scan, LineEndsOfWindows) {
 }
 
 TEST(Scan, Python) {
-  const ScannedFile file = scan(Language::kPython, R"PY(# Copyright (c) somebody
+  const ScannedFile file = scan(SourceKind::kPython, R"PY(# Copyright (c) somebody
 # Redistribution and use in source
 
 """Sorts things.
@@ -181,7 +181,7 @@ def free(): return 1
 
 TEST(Scan, Markdown) {
   const ScannedFile file =
-      scan(Language::kMarkdown,
+      scan(SourceKind::kMarkdown,
            "# Title\n\nWhat it is.\n\n```\n# no heading\n```\n## Part two\nMore.\n");
   const Chunk* title = find(file, "Title");
   ASSERT_NE(title, nullptr);
@@ -200,10 +200,10 @@ void expect_sane(const ScannedFile& file) {
 }
 
 TEST(Scan, TakesWhatIsNoSource) {
-  expect_sane(scan(Language::kCpp, ""));
-  EXPECT_TRUE(scan(Language::kCpp, "").chunks.empty());
-  for (const Language language :
-       {Language::kCpp, Language::kPython, Language::kMarkdown, Language::kText}) {
+  expect_sane(scan(SourceKind::kCpp, ""));
+  EXPECT_TRUE(scan(SourceKind::kCpp, "").chunks.empty());
+  for (const SourceKind language :
+       {SourceKind::kCpp, SourceKind::kPython, SourceKind::kMarkdown, SourceKind::kText}) {
     for (const char* text : {"{",
                              "}",
                              "}}}}{{{{",
@@ -234,7 +234,7 @@ TEST(Scan, TakesWhatIsNoSource) {
 }
 
 TEST(Scan, ABodyThatNeverEndsStopsAtTheNextNamespace) {
-  const ScannedFile file = scan(Language::kCpp,
+  const ScannedFile file = scan(SourceKind::kCpp,
                                 "void broken() {\n  OPEN_BRACE {\n  x();\n}\n\n"
                                 "namespace a {\nvoid whole() {\n  y();\n}\n}\n");
   EXPECT_NE(find(file, "whole"), nullptr);

@@ -32,7 +32,7 @@ void walk(const std::string& root, const std::string& below, int depth,
     if (::lstat(join(root, path).c_str(), &info) != 0) continue;
     if (S_ISDIR(info.st_mode)) {
       walk(root, path, depth + 1, found);
-    } else if (S_ISREG(info.st_mode) && language_of(path) != Language::kNone) {
+    } else if (S_ISREG(info.st_mode) && source_kind_of(path) != SourceKind::kNone) {
       found->push_back(path);
     }
   }
