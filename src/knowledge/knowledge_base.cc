@@ -84,6 +84,7 @@ Result<Database*> KnowledgeBase::open(const std::string& name) {
                 "the index of " + name + " is damaged or of another version of KernelPro",
                 "kernelpro knowledge remove " + name + ", then add it again");
   }
+  database->execute("PRAGMA cache_size = -32768");
   return (open_[name] = std::move(database)).get();
 }
 

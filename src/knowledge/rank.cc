@@ -10,9 +10,9 @@
 namespace kernelpro {
 
 // symbol, path, doc, signature, body
-const Ranking kChunkRanking{"chunk_text", {6.0, 2.0, 3.0, 2.0, 1.0}, 0.4, 5.0, 8000, 200};
+const Ranking kChunkRanking{"chunk_text", {6.0, 2.0, 3.0, 2.0, 1.0}, 0.4, 5.0, 5000, 120};
 // symbol, path, intro, doc, body
-const Ranking kFileRanking{"file_text", {2.5, 5.0, 4.0, 1.5, 1.0}, 0.5, 1.5, 9000, 200};
+const Ranking kFileRanking{"file_text", {2.5, 5.0, 4.0, 1.5, 1.0}, 0.5, 1.5, 6000, 120};
 
 namespace {
 

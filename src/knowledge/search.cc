@@ -200,7 +200,11 @@ class Search {
 
 Result<std::vector<Hit>> search_library(Database* database, const Question& question,
                                         const SearchSettings& settings) {
-  return Search(database, question, settings).run();
+  // One transaction: one lock for hundreds of small statements, and one state of the index.
+  database->execute("BEGIN");
+  auto hits = Search(database, question, settings).run();
+  database->execute("COMMIT");
+  return hits;
 }
 
 void add_excerpt(const std::string& root, const Question& question, Hit* hit) {
