@@ -26,6 +26,7 @@ extern const Subcommand kPack;
 extern const Subcommand kTrajectories;
 extern const Subcommand kDiagnose;
 extern const Subcommand kTools;
+extern const Subcommand kKnowledge;
 extern const Subcommand kDoctor;
 extern const Subcommand kHelp;
 

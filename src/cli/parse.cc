@@ -14,7 +14,7 @@ namespace {
 
 // The row that takes all words behind a lone "--", a program and its arguments.
 bool is_rest(const OptionSpec& spec) { return spec.name == "--"; }
-bool is_positional(const OptionSpec& spec) { return spec.name.rfind("--", 0) != 0; }
+bool is_positional(const OptionSpec& spec) { return spec.name.rfind("-", 0) != 0; }
 bool is_flag(const OptionSpec& spec) { return !is_positional(spec) && spec.value.empty(); }
 bool repeats(const OptionSpec& spec) {
   return spec.value.size() > 3 && spec.value.substr(spec.value.size() - 3) == "...";

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/sqlite.h"
 #include "core/json.h"
 #include "run/lock.h"
 #include "run/schema.h"
-#include "run/sqlite.h"
 
 namespace kernelpro {
 

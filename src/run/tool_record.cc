@@ -5,22 +5,12 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "base/files.h"
+#include "base/state_dir.h"
 #include "base/text.h"
 #include "diagnose/runner.h"
 
 namespace kernelpro {
-
-namespace {
-
-std::string env(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
 
 std::optional<ToolStep> tool_step(const Known& parent, const Known& child, double parent_us,
                                   double child_us) {
@@ -45,20 +35,7 @@ std::optional<ToolStep> tool_step(const Known& parent, const Known& child, doubl
   return std::nullopt;
 }
 
-std::string user_record_path() {
-  constexpr const char* kName = "tools.json";
-  for (const char* own : {"KERNELPRO_STATE", "KERNELPRO_CACHE"}) {
-    if (!env(own).empty()) return join(env(own), kName);
-  }
-  if (!env("XDG_STATE_HOME").empty()) {
-    return join(join(env("XDG_STATE_HOME"), "kernelpro"), kName);
-  }
-  const std::string home = env("HOME");
-  if (!home.empty() && ::access(home.c_str(), W_OK) == 0) {
-    return join(join(home, ".local/state/kernelpro"), kName);
-  }
-  return join(cache_dir(), kName);
-}
+std::string user_record_path() { return join(state_dir(), "tools.json"); }
 
 Result<ToolRecord> read_record(const std::string& path, bool must_exist) {
   if (!must_exist && !exists(path)) return ToolRecord();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little of SQLite that the store needs: a connection, prepared statements, and SQLite's error
+// The little of SQLite that the stores need: a connection, prepared statements, and SQLite's error
 // codes turned into messages that say what to do. One thread at a time per database.
 #pragma once
 
@@ -60,6 +60,8 @@ class Database {
   Statement prepare(const char* sql);
   std::int64_t last_row() const;
   bool in_transaction() const;
+  // For what this wrapper does not cover; nullptr when not open.
+  sqlite3* handle() const { return handle_; }
   // The first column of the first row; code SQLITE_ROW when there is one.
   int query_integer(const char* sql, std::int64_t* value);
   int query_text(const char* sql, std::string* value);

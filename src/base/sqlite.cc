@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/sqlite.h"
+#include "base/sqlite.h"
 
 #include <sqlite3.h>
 
