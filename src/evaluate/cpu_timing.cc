@@ -206,23 +206,26 @@ class Contest {
     return std::nullopt;
   }
 
-  // One turn of each, in an order that nobody knows, on the same sets.
+  // One turn of each, in an order that nobody knows, on the same sets. Whoever comes second finds
+  // the same in the caches: both are warmed up in the order of their turns, and looked at after
+  // them.
   Step play() {
     if (unseen_.size() < static_cast<std::size_t>(calls_)) {
       if (Step outcome = renew(); !outcome || *outcome) return outcome;
     }
-    if (paired() && warm_up(incumbent_)) drop_incumbent();
+    const bool incumbent_first = draw() % 2 == 0;
+    if (incumbent_first && paired() && warm_up(incumbent_)) drop_incumbent();
     if (auto outcome = warm_up(candidate_)) return outcome;
+    if (!incumbent_first && paired() && warm_up(incumbent_)) drop_incumbent();
     std::vector<std::size_t> shown;
     for (int i = 0; i < calls_; ++i) {
       shown.push_back(unseen_.back());
       unseen_.pop_back();
       load_inputs(state_, kWarmSlot + 1 + i, state_.sets[shown.back()]);
     }
-    const bool incumbent_first = draw() % 2 == 0;
-    if (incumbent_first) incumbent_turn();
+    if (incumbent_first) incumbent_turn(shown);
     if (auto outcome = candidate_turn(shown)) return outcome;
-    if (!incumbent_first) incumbent_turn();
+    if (!incumbent_first) incumbent_turn(shown);
     if (paired()) test_->add(incumbent_.us.back() / candidate_.us.back());
     return std::optional<Outcome>();
   }
@@ -231,11 +234,26 @@ class Contest {
     std::vector<Poison> poisons;
     poison_outputs(state_, kWarmSlot + 1, calls_, draw(), &poisons);
     if (auto outcome = turn(candidate_)) return outcome;
+    return look(shown, poisons, &max_error_);
+  }
+
+  // Its trouble is not the candidate's.
+  void incumbent_turn(const std::vector<std::size_t>& shown) {
+    if (!paired()) return;
+    std::vector<Poison> poisons;
+    poison_outputs(state_, kWarmSlot + 1, calls_, draw(), &poisons);
+    double ignored = 0;
+    if (turn(incumbent_) || look(shown, poisons, &ignored)) drop_incumbent();
+  }
+
+  // What a turn left behind.
+  std::optional<Outcome> look(const std::vector<std::size_t>& shown,
+                              const std::vector<Poison>& poisons, double* max_error) {
     if (auto outcome = judge_memory(state_)) return outcome;
     for (int i = 0; i < calls_; ++i) {
       auto outcome =
           judge_outputs(state_, kWarmSlot + 1 + i, state_.sets[shown[static_cast<std::size_t>(i)]],
-                        poisons, &max_error_);
+                        poisons, max_error);
       if (!outcome) continue;
       if (auto* wrong = std::get_if<WrongResult>(&*outcome)) {
         wrong->reason = "in a timed call: " + wrong->reason;
@@ -243,14 +261,6 @@ class Contest {
       return outcome;
     }
     return std::nullopt;
-  }
-
-  // Its trouble is not the candidate's.
-  void incumbent_turn() {
-    if (!paired()) return;
-    std::vector<Poison> poisons;
-    poison_outputs(state_, kWarmSlot + 1, calls_, draw(), &poisons);
-    if (turn(incumbent_)) drop_incumbent();
   }
 
   bool enough(int pairs, double spent) const {
