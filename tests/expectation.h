@@ -5,8 +5,8 @@
 //   // expect: rejected input-mutation | crashed
 //
 // Alternatives are separated by " | ". The first word of each is an outcome's name
-// (core/evaluation.h), or `slow`: correct, but not reported as more than 1.1 times faster than the
-// task's own kernel. What follows must be in the verdict: a rejection's rule, a correct kernel's
+// (core/evaluation.h), or `slow`: correct, but not declared faster than the task's own kernel by
+// more than 1.1 times. What follows must be in the verdict: a rejection's rule, a correct kernel's
 // label, part of another outcome's text. `correct` alone accepts no label that restricts what is
 // right ("given-distribution-only", "given-parameters-only").
 #pragma once
