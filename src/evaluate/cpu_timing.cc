@@ -25,7 +25,7 @@ constexpr double kWarmBelowNs = 20e6;   // longer calls are not warmed up before
 // By how much the supervisor's time of a turn may pass what the worker claims: twice what an order
 // without calls takes, and this.
 constexpr double kForgedShare = 0.10;
-constexpr double kForgedNs = 1e5;
+constexpr double kForgedNs = 1e6;  // less is charged, and nobody is accused
 // ... and what part of that its process must have computed for: a machine that is late, as a
 // virtual one may be for milliseconds, is nobody's tale. (The time is charged in either case.)
 constexpr double kForgedCpuShare = 0.5;
