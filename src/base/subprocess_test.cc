@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -171,6 +172,39 @@ TEST(Child, ADestroyedChildIsGone) {
     EXPECT_EQ(::kill(pid, 0), 0);
   }
   EXPECT_NE(::kill(pid, 0), 0);
+}
+
+// In a process of its own, since that one waits for no child any more.
+TEST(Child, OneLeftBehindIsEndedAndNotWaitedFor) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t leaver = ::fork();
+  ASSERT_GE(leaver, 0);
+  if (leaver == 0) {
+    pid_t left = 0;
+    {
+      Result<Child> child = Child::start(shell("sleep 60"));
+      leave_children_behind();
+      if (child) left = child->pid();
+    }
+    ::_exit(::write(ends[1], &left, sizeof left) == sizeof left ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(leaver, &status, 0), leaver);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  pid_t left = 0;
+  ASSERT_EQ(::read(ends[0], &left, sizeof left), static_cast<ssize_t>(sizeof left));
+  ::close(ends[0]);
+  ::close(ends[1]);
+  ASSERT_GT(left, 0);
+  // Dead; whoever takes in orphans may be slow to reap it.
+  const auto ended = [&] {
+    const auto stat = read_file("/proc/" + std::to_string(left) + "/status");
+    return ::kill(left, 0) != 0 || (stat && contains(*stat, "State:\tZ"));
+  };
+  const double begin = real_clock().now_s();
+  while (!ended() && real_clock().now_s() - begin < 5) ::usleep(1000);
+  EXPECT_TRUE(ended());
 }
 
 TEST(Child, MovesWithoutLosingItsProcess) {

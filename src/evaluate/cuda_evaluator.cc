@@ -32,7 +32,6 @@ namespace kernelpro {
 namespace {
 
 constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a tensor in float64
-constexpr int kMostProcesses = 3;                     // that time a brief call
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
@@ -479,7 +478,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   const double ready = real_clock().now_s();
   // All were settled above: taking one starts nothing while something is timed.
   shop_.retire = [this](CudaWorker leaving) { retire(std::move(leaving.link)); };
-  shop_.another = [this, left = kMostProcesses - 1]() mutable -> std::optional<CudaWorker> {
+  shop_.another = [this, left = kTimingProcesses - 1]() mutable -> std::optional<CudaWorker> {
     if (standby_.empty() || left-- <= 0) return std::nullopt;
     CudaWorker more;
     more.link = std::move(standby_.front());

@@ -26,6 +26,9 @@ struct Subject {
   std::vector<Binary> binaries;
 };
 
+// In so many processes at most a brief call is timed alone: they differ by a percent.
+inline constexpr int kTimingProcesses = 3;
+
 // Processes of the cuda evaluator that were started before its task was known
 // (evaluate/cuda_ahead.h).
 struct CudaAhead;
@@ -46,9 +49,9 @@ struct EvaluateSettings {
   bool probes = true;   // centred and scaled inputs, perturbed parameters
   std::string gpu;      // cuda: UUID or index; "" the first
   int evaluations = 0;  // cuda: that are to come; 0: unknown. After the last, no worker is started
-  int standby = 1;      // cuda: worker processes that are started at once, when none is left; a
-                        // brief call that is timed alone is timed in all that are there, three
-                        // at most
+  int standby =
+      1;  // cuda: worker processes that are started at once, when none is left; a
+          // brief call that is timed alone is timed in all that are there, kTimingProcesses at most
   std::shared_ptr<CudaAhead>
       ahead;              // cuda: used if they are on `gpu`, by one evaluator; may be null
   int modules_ahead = 0;  // cuda: PyTorch candidates that are to come; their processes start early

@@ -51,9 +51,6 @@ struct EvaluateManySettings {
 // Called as verdicts come, from one thread at a time, with the kernel's place in the list.
 using OnVerdict = std::function<void(std::size_t index, const EvaluateOneResult& result)>;
 
-// In so many processes a brief call is timed: they differ by a percent.
-inline constexpr int kTimingProcesses = 3;
-
 // Verdicts in the order of `kernels`. Fails with kBadInput on faulty knobs, before anything runs;
 // with kTask, kEnvironment when the task or the machine is at fault. What a kernel does wrong is in
 // its evaluation.

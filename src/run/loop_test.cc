@@ -14,6 +14,7 @@
 #include "run/evaluate_one.h"
 #include "run/launch.h"
 #include "run/ledger.h"
+#include "run/pack.h"
 #include "run/settings.h"
 #include "run/store.h"
 #include "run/testing/fake_target.h"
@@ -369,6 +370,27 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   EXPECT_EQ(again->evaluations, 3);
   EXPECT_EQ(again->best, measured->best);
   EXPECT_FALSE(propose(join(dir.path(), "nowhere"), 1));
+}
+
+TEST_F(LoopTest, APackedRunGoesOnElsewhere) {
+  RunSettings settings = settings_for(run);
+  settings.proposer = "exchange";
+  settings.exchange_wait_s = 0;
+  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings, observer));
+  const std::string reply = join(run, "exchange/0001/reply");
+  ASSERT_TRUE(write_file(join(reply, "half.cpp.tmp"), "not complete"));
+  ASSERT_TRUE(write_file(join(reply, "kernel.cpp"),
+                         replace_all(fake_task().kernel_cpp, "V 1 2 4 8 16", "V 8 1")));
+  const std::string copy = join(dir.path(), "copy");
+  const auto packed = pack_run(run, copy);
+  ASSERT_TRUE(packed) << packed.error().text();
+  EXPECT_FALSE(exists(join(copy, "exchange/0001/reply/half.cpp.tmp")));
+  EXPECT_FALSE(pack_run(run, copy)) << "it is there already";
+  EXPECT_FALSE(pack_run(join(dir.path(), "nowhere"), join(dir.path(), "other")));
+  const auto measured = measure_with(fake_target(fake), copy, observer);
+  ASSERT_TRUE(measured) << measured.error().text();
+  EXPECT_EQ(measured->evaluations, 2);
+  EXPECT_EQ(stored_in(run).size(), 1u) << "the first one is as it was";
 }
 
 TEST_F(LoopTest, EvaluateOneKernel) {
