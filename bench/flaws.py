@@ -10,7 +10,8 @@ sound kernel, then the figures.
 
 Needs a GPU, except with --from: that scores what --save stored, by diagnosing it again. Sealed
 kernels are left out unless --sealed (they alone) or --all is given. --ncu scores Nsight Compute's
-rules on the same kernels beside it, and needs bench_replays and kernelpro-worker next to PROGRAM.
+rules on the same kernels beside it, and needs bench_replays and kernelpro-worker next to PROGRAM;
+with --from it profiles what DIR has no report of yet, and keeps the reports there.
 """
 
 import argparse
@@ -169,6 +170,8 @@ class Runner:
 
     def replay(self, task, kernels):
         """Nsight Compute on one call of each kernel."""
+        if not kernels:
+            return
         bin_folder = os.path.dirname(os.path.abspath(self.program))
         with tempfile.TemporaryDirectory() as folder:
             made = subprocess.run([os.path.join(bin_folder, "bench_replays"), task, folder,
@@ -332,6 +335,12 @@ def report(pairs, sound, judges):
     return results
 
 
+def profile_missing(runner, folder, kernels):
+    missing = [k for k in kernels if not os.path.exists(os.path.join(folder, k.name + ".ncu.csv"))]
+    for task in sorted({k.task for k in missing}):
+        runner.replay(task, [k for k in missing if k.task == task])
+
+
 def list_suite(pairs, sound):
     for pair in pairs:
         print("%-36s %-24s %s%s" % (pair.name, pair.flaw, ", ".join(sorted(pair.symptoms)),
@@ -370,6 +379,11 @@ def main():
         list_suite(pairs, sound)
         return 0
     if arguments.stored:
+        arguments.save = arguments.stored
+        runner = Runner(arguments, match) if arguments.ncu else None
+        if runner:
+            profile_missing(runner, arguments.stored, [p.flawed for p in pairs] + sound)
+            profile_missing(runner, arguments.stored, [p.mended for p in pairs])
         for kernel in kernels:
             diagnose_again(arguments.kernelpro, arguments.stored, kernel, match)
     else:
