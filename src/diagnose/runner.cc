@@ -287,7 +287,7 @@ void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
   }
 }
 
-std::string summarize(const Roofline& roof) {
+std::string summarize(const Roofline& roof, const KernelModel& model) {
   if (!roof.known()) {
     return "The roofline cannot be drawn: a time, a ceiling or the task's bytes are missing.";
   }
@@ -300,6 +300,10 @@ std::string summarize(const Roofline& roof) {
                      " of the ceiling).";
   if (roof.bound == Bound::kLaunch) text += " Its many short kernels make it launch-bound.";
   if (roof.bound == Bound::kLatency) text += " It is far from any ceiling: latency-bound.";
+  if (model.counted() && roof.fraction < 0.9) {
+    text += " Its busiest resource is " + std::string(resource_name(model.busiest())) + " (" +
+            percent(model.demand()) + " of what good kernels reach).";
+  }
   return text;
 }
 
@@ -328,8 +332,8 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   diagnosis.bound = roof.bound;
   diagnosis.floor_us = roof.floor_us;
   diagnosis.fraction_of_ceiling = roof.fraction;
-  diagnosis.summary = summarize(roof);
   const Pass pass = make_pass(evidence, roof, settings);
+  diagnosis.summary = summarize(roof, pass.kernels.front().model);
   for (const Tool& tool : table) {
     diagnosis.tools.push_back(run_one(tool, pass, &diagnosis.findings));
   }

@@ -12,6 +12,7 @@ constexpr double kUnitBusy = 0.4;      // of the L2 atomic units
 constexpr double kLeastPart = 0.1;     // of the warps' global accesses
 constexpr double kLeastPerWarp = 0.3;  // atomics of a warp; one per block is far less
 constexpr double kSpread = 8;          // sectors of a request: many addresses
+constexpr double kMostOfL2 = 0.5;      // of the sectors that L2 is asked for
 constexpr double kLeastGain = 1.1;
 
 std::string in_millions(double count) {
@@ -100,11 +101,17 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   const bool many = atomics.part >= kLeastPart && each.value_or(1) >= kLeastPerWarp;
   if (atomics.requests <= 0 || (unit < kUnitBusy && !many)) return std::nullopt;
   const double spread = atomics.sectors / atomics.requests;
+  const auto l2 = facts.maybe("lts__t_sectors_srcunit_tex.sum");
+  const double of_l2 = l2 && *l2 > 0 ? std::min(1.0, atomics.sectors / *l2) : 0;
+  // Nothing is busy, the warps wait for memory, and what memory is asked for are atomics: they take
+  // turns in few slices of L2, of which the counters give the mean over all.
+  const double waited = memory_wait(facts, 0) + stalls(facts, {"membar"}, 0);
+  const bool queue = model.demand() < 0.6 && of_l2 >= kMostOfL2 && waited >= 0.5;
   // Spread over many addresses, they are as fast as the units, and those are not the limit.
-  if (spread >= kSpread && unit < kUnitBusy) return std::nullopt;
+  if (spread >= kSpread && unit < kUnitBusy && !queue) return std::nullopt;
 
   // Lanes on one address take turns in one L2 slice, and all other accesses queue up behind them.
-  const bool jammed = spread <= 2 && model.demand() < 0.6;
+  const bool jammed = queue || (spread <= 2 && model.demand() < 0.6);
   const double sure = std::clamp(atomics.part / 0.3, 0.3, 1.0);
   // Where device memory or arithmetic are the limit, atomics hide behind them: the model knows.
   const double waits = jammed ? memory_wait(facts, 0.8) + stalls(facts, {"membar"}, 0)
@@ -115,11 +122,20 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
                                     stalls(facts, {"barrier"}, 0) * 0.5;
   Effect effect;
   effect.scale(Resource::kAtomics, 0.1);
-  effect.waiting = 1 - (jammed ? 0.96 : 0.85) * sure * std::min(1.0, waits);
-  const auto l2 = facts.maybe("lts__t_sectors_srcunit_tex.sum");
-  if (l2 && *l2 > 0) effect.scale(Resource::kL2, 1 - 0.9 * std::min(1.0, atomics.sectors / *l2));
+  // What replaces a compare-and-swap loop is an atomic as a rule, and waits a little.
+  const double gone = !jammed ? 0.85 : has_cas_loop(facts) ? 0.92 : 0.97;
+  effect.waiting = 1 - gone * sure * std::min(1.0, waits);
+  effect.scale(Resource::kL2, 1 - 0.9 * of_l2);
   Finding finding;
+  if (jammed) {
+    effect.scale(Resource::kL1, 1 - 0.8 * atomics.part);
+    effect.scale(Resource::kLsu, 1 - 0.8 * atomics.part);
+  }
   set_gain(facts, effect, &finding);
+  // What the kernel does besides is hidden behind the queue, and no counter shows its limit.
+  if (jammed && facts.roofline().known()) {
+    finding.upper_speedup = std::max(finding.upper_speedup, facts.roofline().most());
+  }
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = finding.likely_speedup >= 2 ? Severity::kCritical : Severity::kWarning;
   finding.cause =

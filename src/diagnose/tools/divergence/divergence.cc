@@ -14,6 +14,23 @@ constexpr double kLeastGain = 1.05;
 // Of the lanes that are missing, in logarithms, so much comes back: pairs measured on an H200.
 constexpr double kMended = 0.85;
 
+// Lanes that a warp's load has data for, where the hot loads lie side by side, all words, and the
+// sectors carry little but the inputs; nullopt: not known.
+std::optional<double> fed_lanes(const Facts& facts) {
+  const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
+  const double all = loads + facts.maybe("sass.hot.global_stores").value_or(0);
+  const auto unit = facts.maybe("sass.hot.global_unit_stride");
+  const auto words = facts.maybe("sass.hot.global_loads_32");
+  const auto counted = global_loads(facts);
+  const auto least = compulsory(facts);
+  if (loads <= 0 || !unit || *unit < all || !words || *words < loads || !counted || !least) {
+    return std::nullopt;
+  }
+  const double bytes = counted->sectors * kSectorBytes;
+  if (counted->requests <= 0 || !least->split || bytes > 2 * least->reads) return std::nullopt;
+  return std::min(bytes, least->reads) / counted->requests / 4;
+}
+
 }  // namespace
 
 std::optional<Finding> divergence(const Facts& facts) {
@@ -30,8 +47,11 @@ std::optional<Finding> divergence(const Facts& facts) {
   // Warps that are partly empty are block-shape's to speak of.
   const double block = facts.maybe("launch__block_size").value_or(32);
   const double full = block / std::ceil(block / 32);
-  if (std::min(active, useful) >= kThreads * full / 32) return std::nullopt;
-  const double left = std::clamp(std::min(active, useful) / full, 1.0 / 32, 1.0);
+  const double fed = std::min(fed_lanes(facts).value_or(full), full);
+  const double least = std::min({active, useful, fed});
+  if (least >= kThreads * full / 32) return std::nullopt;
+  const double left = std::clamp(least / full, 1.0 / 32, 1.0);
+  const bool unfed = fed < kThreads * full / 32;
 
   Effect effect, most;
   for (const Resource r : {Resource::kIssue, Resource::kFma, Resource::kAlu, Resource::kXu,
@@ -41,12 +61,17 @@ std::optional<Finding> divergence(const Facts& facts) {
   }
   effect.waiting = std::pow(left, kMended);
   most.waiting = left;
+  if (unfed) {
+    // Each access carries less than it could: there are more of them.
+    effect.scale(Resource::kL1, std::pow(left, kMended));
+    most.scale(Resource::kL1, left);
+  }
   const KernelModel& model = facts.model();
   Finding finding;
   finding.likely_speedup = model.gain(effect).likely;
   finding.upper_speedup = std::max(finding.likely_speedup, model.gain(most).upper);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
-  const bool branches = active < kThreads * full / 32;
+  const bool branches = active < kThreads * full / 32 && !unfed;
   finding.severity = left < 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"smsp__thread_inst_executed.sum", "smsp__inst_executed.sum"};
   finding.where = line_of(facts, {"sass.hot.divergent_regions", "sass.hot.predicated"});
@@ -61,6 +86,18 @@ std::optional<Finding> divergence(const Facts& facts) {
         {"divergence", "Compute short branches both ways and select.", "bodies are long"},
         {"divergence",
          "Replace loops of single lanes (`if (lane == 0)`) by shuffles that all lanes share.", ""}};
+  } else if (unfed) {
+    finding.cause = "A load of a warp brings " + number(fed, 2) +
+                    " values on average, for 32 lanes: the other lanes have nothing to do.";
+    finding.metrics.insert(finding.metrics.end(),
+                           {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+                            "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"});
+    finding.prescriptions = {
+        {"divergence",
+         "Give a warp several short rows at a time: a group of 4, 8 or 16 lanes for each (shuffles "
+         "take a width), or one row for each lane through shared memory.",
+         ""},
+        {"block-size", "Shape the block after the data, so that few lanes fall outside.", ""}};
   } else {
     finding.cause = "Conditions switch lanes off: " + number(active, 3) +
                     " of 32 lanes go along, but only " + number(useful, 3) + " do work.";

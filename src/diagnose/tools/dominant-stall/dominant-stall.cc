@@ -11,6 +11,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kShare = 0.4;  // of the waits (KernelPro; critical above 60 %)
+constexpr double kNearRoofline = 0.7;
 constexpr double kCritical = 0.6;
 constexpr double kIssues = 0.7;  // instructions per cycle: the schedulers have enough to do
 constexpr double kBusy = 0.8;
@@ -126,6 +127,8 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
   if (facts.maybe("smsp__issue_active.avg.per_cycle_active").value_or(0) >= kIssues) {
     return std::nullopt;
   }
+  // Every kernel waits for something; near the roofline that is no fault.
+  if (facts.roofline().known() && facts.roofline().fraction >= kNearRoofline) return std::nullopt;
   const Reason* worst = nullptr;
   double share = kShare;
   for (const Reason& reason : reasons()) {

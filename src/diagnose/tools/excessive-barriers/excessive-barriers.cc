@@ -13,6 +13,8 @@ namespace {
 constexpr double kShare = 0.25;     // of the waits, where they were counted
 constexpr double kFewBetween = 64;  // instructions from one barrier to the next
 constexpr double kBusy = 0.85;
+constexpr double kManySteps = 4;   // barriers of the hot loop
+constexpr double kShortStep = 16;  // instructions from one to the next, on average
 constexpr double kLeastGain = 1.05;
 
 std::vector<Prescription> advice(const Facts& facts) {
@@ -34,6 +36,33 @@ std::vector<Prescription> advice(const Facts& facts) {
   return list;
 }
 
+// Instructions of the hot loop that exchange through shared memory, and what belongs to them: two
+// more for each access, and the barrier.
+double exchange_part(const Facts& facts, double barriers) {
+  const double all = facts.maybe("sass.hot.instructions").value_or(0);
+  if (all <= 0) return 0;
+  const double shared = facts.maybe("sass.hot.shared_loads").value_or(0) +
+                        facts.maybe("sass.hot.shared_stores").value_or(0);
+  return std::min(0.9, (2 * shared + barriers) / all);
+}
+
+// Of the hot loop's accesses; those that are switched off for all lanes pass the pipe as well, but
+// are not counted as wavefronts.
+double shared_instructions(const Facts& facts) {
+  const double shared = facts.maybe("sass.hot.shared_loads").value_or(0) +
+                        facts.maybe("sass.hot.shared_stores").value_or(0);
+  const double global = facts.maybe("sass.hot.global_loads").value_or(0) +
+                        facts.maybe("sass.hot.global_stores").value_or(0);
+  return shared > 0 ? shared / (shared + global) : 0;
+}
+
+// A loop that is cut into many short steps: a tree over shared memory.
+bool in_steps(const Facts& facts, double barriers) {
+  const double all = facts.maybe("sass.hot.instructions").value_or(1e9);
+  return barriers >= kManySteps && all / barriers < kShortStep &&
+         facts.maybe("sass.hot.shared_loads").value_or(0) >= barriers / 2;
+}
+
 }  // namespace
 
 std::optional<Finding> excessive_barriers(const Facts& facts) {
@@ -44,7 +73,20 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   const KernelModel& model = facts.model();
   const auto share = model.stall("barrier");
   Effect effect, none;
-  if (share) {
+  if (share && in_steps(facts, barriers)) {
+    // All that a step does, its barrier, its shared accesses and their waits, is for the exchange.
+    const double waits = stalls(facts, {"barrier", "short_scoreboard", "mio_throttle"}, 0);
+    const double shared = std::max(shared_part(facts), shared_instructions(facts));
+    const double work = exchange_part(facts, barriers);
+    effect.scale(Resource::kL1, 1 - 0.85 * shared);
+    effect.scale(Resource::kLsu, 1 - 0.85 * shared).scale(Resource::kIssue, 1 - 0.7 * work);
+    effect.scale(Resource::kAlu, 1 - 0.7 * work).scale(Resource::kFma, 1 - 0.7 * work);
+    effect.waiting = 1 - 0.85 * waits;
+    none.scale(Resource::kL1, 1 - shared).scale(Resource::kLsu, 1 - shared);
+    none.scale(Resource::kIssue, 1 - work).scale(Resource::kAlu, 1 - work);
+    none.scale(Resource::kFma, 1 - work);
+    none.waiting = 0;
+  } else if (share) {
     if (*share < kShare || model.demand() >= kBusy) return std::nullopt;
     effect.waiting = 1 - 0.7 * *share;
     none.waiting = 1 - *share;

@@ -6,6 +6,8 @@ namespace kernelpro {
 
 namespace {
 
+constexpr double kBusy = 0.75;  // of what good kernels reach of a resource
+
 using Prescriptions = std::vector<Prescription>;
 
 Prescriptions memory_advice(bool gpu) {
@@ -66,6 +68,8 @@ Prescriptions compute_advice(bool gpu) {
 std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (!roof.known() || roof.fraction >= 0.5) return std::nullopt;
+  // Something is busy, and the kernel no longer waits: which work is too much, others tell.
+  if (facts.model().counted() && facts.model().demand() >= kBusy) return std::nullopt;
 
   const double memory = roof.memory_floor_us / roof.time_us;
   const double compute = roof.compute_floor_us / roof.time_us;

@@ -9,6 +9,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kLeastExcess = 1.3;  // inputs read from device memory, over the inputs
+constexpr double kLeastShared = 3;    // asked of L2, over the inputs: less is a gather's chance
 constexpr double kReached = 1.3;      // what a good order of blocks comes down to
 constexpr double kLeastBytes = 10e6;
 constexpr double kLeastBusy = 0.3;  // of device memory's limit
@@ -50,7 +51,7 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   if (!least || !moved || !asked || least->reads <= 0) return std::nullopt;
   if (moved->reads < kLeastBytes || worst_excess(facts) >= 2) return std::nullopt;
   const double reads = moved->reads / least->reads;
-  if (reads < kLeastExcess) return std::nullopt;
+  if (reads < kLeastExcess || *asked < kLeastShared * least->reads) return std::nullopt;
   const KernelModel& model = facts.model();
   if (model.counted() && model.demand(Resource::kDram) < kLeastBusy) return std::nullopt;
   // A loop that goes over its block's input again is a matter of passes: re-read-excess.

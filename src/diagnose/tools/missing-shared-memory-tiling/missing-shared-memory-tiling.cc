@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kLeastReuse = 6;  // bytes asked of L1 over bytes that device memory must move
 constexpr double kLeastBusy = 0.5;
-// Without counters: a first tiled kernel goes so much of the way to the ceiling, in logarithms (an
-// H200: 0.65 to 0.75).
+constexpr double kBusyForReuse = 0.8;
+// A first tiled kernel goes so much of the way to the ceiling, in logarithms (an H200: 0.65 to
+// 0.75).
 constexpr double kFirstTiling = 0.65;
 constexpr double kMostLikely = 6;
 constexpr double kLeastGain = 1.15;
@@ -54,6 +55,10 @@ std::vector<Prescription> advice() {
        "shared memory would limit the resident blocks"}};
 }
 
+double tiled_gain(const Roofline& roof) {
+  return std::min(kMostLikely, std::pow(roof.headroom(), kFirstTiling));
+}
+
 std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
   const auto moved = dram(facts);
   const auto least = compulsory(facts);
@@ -78,6 +83,12 @@ std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
   most.scale(Resource::kL1, 0.25).scale(Resource::kL2, 0.25).scale(Resource::kLsu, 0.25);
   most.scale(Resource::kIssue, 0.5).scale(Resource::kAlu, 0.5);
   finding.upper_speedup = std::max(finding.upper_speedup, model.gain(most).upper);
+  // Where theory has arithmetic as the limit, tiles take a kernel most of the way to it.
+  const Roofline& roof = facts.roofline();
+  if (roof.known() && roof.theory == Bound::kCompute && busy >= kBusyForReuse) {
+    finding.likely_speedup = std::max(finding.likely_speedup, tiled_gain(roof));
+    finding.upper_speedup = std::max(finding.upper_speedup, roof.most());
+  }
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = Severity::kCritical;
   finding.cause = "The threads load " + human_bytes(asked) + " from L1 where " + human_bytes(once) +
@@ -113,7 +124,7 @@ std::optional<Finding> from_code(const Facts& facts) {
   finding.where = line_of(facts, {"sass.hot.global_loads"});
   finding.prescriptions = advice();
   finding.upper_speedup = roof.most();
-  finding.likely_speedup = std::min(kMostLikely, std::pow(roof.headroom(), kFirstTiling));
+  finding.likely_speedup = tiled_gain(roof);
   return finding;
 }
 

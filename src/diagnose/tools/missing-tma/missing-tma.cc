@@ -34,7 +34,7 @@ std::optional<Finding> missing_tma(const Facts& facts) {
   Effect effect;
   effect.scale(Resource::kIssue, 1 - removed).scale(Resource::kAlu, 1 - 0.7 * address);
   effect.scale(Resource::kLsu, 0.7);
-  effect.waiting = 1 - 0.7 * queued - 0.2 * stalls(facts, {"long_scoreboard", "barrier"}, 0.3);
+  effect.waiting = 1 - 0.5 * queued - 0.1 * stalls(facts, {"long_scoreboard", "barrier"}, 0.3);
   Finding finding;
   set_gain(facts, effect, &finding);
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);

@@ -76,6 +76,11 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
     if (facts.maybe("smsp__warps_eligible.avg.per_cycle_active").value_or(0) >= 1) {
       return std::nullopt;
     }
+    // The loads that bandwidth needs are under way already.
+    const auto needed = needed_in_flight(facts), under_way = in_flight(facts);
+    if (facts.roofline().theory == Bound::kMemory && needed && under_way && *under_way >= *needed) {
+      return std::nullopt;
+    }
   } else if (!facts.roofline().known() || facts.roofline().fraction >= 0.6) {
     return std::nullopt;
   }
