@@ -240,11 +240,11 @@ def score_pair(pair, judge):
     near = pair.symptoms | {pair.flaw}
     loose = next((i for i, f in enumerate(found, 1) if f.classes & near), 0)
     by = found[rank - 1] if rank else None
-    after = pair.mended.findings.get(judge, [])
-    accused = any(pair.flaw in f.classes and f.likely >= MAIN and not f.stop for f in after)
+    after = pair.mended.findings.get(judge)
+    accused = after is not None and any(pair.flaw in f.classes and f.likely >= MAIN and not f.stop for f in after)
     named = by or (found[loose - 1] if loose else None)
     return {"top": found[0].name if found else "", "rank": rank, "loose": loose,
-            "silenced": not accused if rank else None,
+            "silenced": not accused if rank and after is not None else None,
             "likely": named.likely if named else 0, "upper": named.upper if named else 0,
             "close": bool(named) and 1 / CLOSE <= named.likely / gain <= CLOSE,
             "bounded": named.upper >= gain if named else None}

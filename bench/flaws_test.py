@@ -99,7 +99,8 @@ class Scores(unittest.TestCase):
 class NcuRules(unittest.TestCase):
     def test_order_is_by_the_calls_gain(self):
         text = "\n".join([
-            "==PROF== Connected to process 1", ",".join('"%s"' % c for c in COLUMNS),
+            "==PROF== Connected to process 1", "==WARNING== Unable to access a metric.", "", "",
+            "==PROF== Disconnected from process 1", ",".join('"%s"' % c for c in COLUMNS),
             row(ID="0", Kernel_Name="f", Metric_Name="Duration", Metric_Unit="us",
                 Metric_Value="1,000.00"),
             row(ID="1", Kernel_Name="g", Metric_Name="Duration", Metric_Unit="ms",
@@ -110,6 +111,8 @@ class NcuRules(unittest.TestCase):
                 Estimated_Speedup_Type="global", Estimated_Speedup="50"),
             row(ID="1", Kernel_Name="g", Rule_Name="Part", Rule_Type="OPT", Rule_Description="p",
                 Estimated_Speedup_Type="local", Estimated_Speedup="99"),
+            row(ID="1", Kernel_Name="g", Rule_Name="MemoryL2Compression", Rule_Type="OPT",
+                Rule_Description="c", Estimated_Speedup_Type="global", Estimated_Speedup="90"),
             row(ID="1", Kernel_Name="g", Rule_Name="Note", Rule_Type="INF", Rule_Description="n"),
         ])
         found = ncu_rules.read(text)

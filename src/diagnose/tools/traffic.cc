@@ -13,6 +13,7 @@ constexpr double kLoadedLatency = 700e-9;
 // A kernel with this part of the call's time is taken to do all of its work.
 constexpr double kWholeCall = 0.8;
 constexpr double kSlack = 1.2;     // of upper gains: limits of resources are what was seen so far
+constexpr double kChained = 0.8;   // of an iteration's cycles, one after the other
 constexpr double kMostWarps = 64;  // of a multiprocessor, compute capability 8.0, 9.0 and 10.0
 
 // Sectors of one full warp's access, from the hot loops' widths; nullopt: none there.
@@ -164,6 +165,13 @@ std::optional<double> needed_in_flight(const Facts& facts) {
   const auto units = facts.maybe("machine.parallel_units");
   if (!bandwidth || !units || *units <= 0) return std::nullopt;
   return *bandwidth * kLoadedLatency / *units;
+}
+
+bool chained(const Facts& facts) {
+  const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
+  const double alone = facts.maybe("sass.loop.alone_cycles").value_or(0);
+  return loads > 0 && loads <= 2 && alone > 0 &&
+         facts.maybe("sass.loop.carried_cycles").value_or(0) >= kChained * alone;
 }
 
 std::optional<double> resident_warps(const Facts& facts) {

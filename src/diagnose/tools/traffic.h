@@ -81,6 +81,9 @@ std::optional<double> needed_in_flight(const Facts& facts);
 // Bytes that its resident threads have under way at most: warps x 32 x bytes per thread of the hot
 // loop's loads before the first wait.
 std::optional<double> in_flight(const Facts& facts);
+// The hot loop follows addresses: each of its one or two loads takes what the one before brought,
+// so that neither more nor wider loads of a warp can be under way.
+bool chained(const Facts& facts);
 // Warps resident on a multiprocessor: counted, else what the launch allows.
 std::optional<double> resident_warps(const Facts& facts);
 

@@ -9,7 +9,8 @@ namespace kernelpro {
 namespace {
 constexpr double kLeastShare = 0.4;
 constexpr double kLeastBusy = 0.6;
-constexpr double kRemovable = 0.6;
+constexpr double kMostRemovable = 0.9;
+constexpr double kAside = 16;  // instructions of the kernel for one of the hot loop
 constexpr double kLeastGain = 1.05;
 }  // namespace
 
@@ -21,6 +22,12 @@ std::optional<Finding> address_overhead(const Facts& facts) {
   const double share = std::min(1.0, address / instructions);
   if (share < kLeastShare) return std::nullopt;
   const KernelModel& model = facts.model();
+  // The multiply-adds that keep the machine busy are elsewhere: this loop only brings their data.
+  if (model.demand(Resource::kFma) >= 0.4 &&
+      facts.maybe("sass.hot.ffma").value_or(0) < 0.1 * instructions &&
+      facts.maybe("sass.instructions").value_or(0) > kAside * instructions) {
+    return std::nullopt;
+  }
   if (model.counted()) {
     if (std::max(model.demand(Resource::kIssue), model.demand(Resource::kAlu)) < kLeastBusy) {
       return std::nullopt;
@@ -28,15 +35,17 @@ std::optional<Finding> address_overhead(const Facts& facts) {
   } else if (share < 0.5 || !facts.roofline().known() || facts.roofline().fraction >= 0.5) {
     return std::nullopt;
   }
-  Effect effect;
+  // The more of a loop only computes addresses, the more of that has no need to be there.
+  const double removed = std::min(kMostRemovable, share) * share;
+  Effect effect, most;
   for (const Resource r : {Resource::kIssue, Resource::kAlu, Resource::kFma}) {
-    effect.scale(r, 1 - kRemovable * share);
+    effect.scale(r, 1 - removed);
+    most.scale(r, 1 - kMostRemovable * share);
   }
-  effect.waiting = 1 - 0.5 * kRemovable * share;
+  effect.waiting = 1 - 0.5 * removed;
   Finding finding;
   set_gain(model.gain(effect), &finding);
-  finding.upper_speedup =
-      std::max(finding.likely_speedup, std::min(finding.upper_speedup, 1 / (1 - 0.9 * share)));
+  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(most).upper);
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   const double wide = facts.maybe("sass.hot.integer_wide").value_or(0);

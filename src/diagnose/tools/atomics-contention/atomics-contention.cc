@@ -89,8 +89,9 @@ std::vector<Prescription> advice(bool cas, bool shared) {
 }
 
 void finish(const Facts& facts, bool shared, Finding* finding) {
-  finding->where = line_of(facts, {"sass.cas_loops", "sass.hot.cas", "sass.hot.global_atomics",
-                                   "sass.hot.shared_atomics", "sass.global_atomics"});
+  finding->where =
+      line_of(facts, {"sass.cas_loops", "sass.hot.cas", "sass.hot.global_atomics",
+                      "sass.hot.shared_atomics", "sass.shared_atomics", "sass.global_atomics"});
   finding->prescriptions = advice(has_cas_loop(facts), shared);
 }
 
@@ -152,29 +153,50 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   return finding;
 }
 
-// Atomics on shared memory wait as other shared accesses do.
+// Wavefronts of the data pipe that are neither a plain shared access nor a global one.
+double atomic_wavefronts(const Facts& facts) {
+  const auto busy = facts.model().busy(Resource::kL1);
+  const auto cycles = facts.maybe("gpc__cycles_elapsed.max");
+  const auto units = facts.maybe("machine.parallel_units");
+  if (!busy || !cycles || !units || *busy <= 0) return 0;
+  const double sectors = facts.maybe("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum").value_or(0) +
+                         facts.maybe("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum").value_or(0);
+  const double global = sectors / 4 / (*busy * *cycles * *units);
+  return std::clamp(1 - global - shared_part(facts), 0.0, 1.0);
+}
+
+// Atomics on shared memory wait as other shared accesses do. On floats they are loops that try
+// again, which the compiler keeps apart from the loop that needs them.
 std::optional<Finding> shared_counted(const Facts& facts) {
-  const double atomics = facts.maybe("sass.hot.shared_atomics").value_or(0);
+  const bool spins = facts.maybe("sass.wait_loops").value_or(0) > 0;
+  double atomics = facts.maybe("sass.hot.shared_atomics").value_or(0);
+  const bool apart = atomics <= 0 && spins;
+  if (apart) atomics = facts.maybe("sass.shared_atomics").value_or(0);
   if (atomics <= 0) return std::nullopt;
   const double waits =
       stalls(facts, {"short_scoreboard", "mio_throttle", "branch_resolving", "lg_throttle"}, 0);
   const double others = facts.maybe("sass.hot.shared_loads").value_or(0) +
                         facts.maybe("sass.hot.shared_stores").value_or(0);
   const double part = atomics / (atomics + others);
-  const bool cas = has_cas_loop(facts);
+  const bool cas = has_cas_loop(facts) || (spins && apart);
   if (waits < 0.4 || (part < 0.3 && !cas)) return std::nullopt;
   Effect effect;
   effect.waiting = 1 - waits * (cas ? 0.8 : 0.7 * part);
-  effect.scale(Resource::kL1, 1 - 0.7 * part * shared_part(facts));
+  // A loop that tries again reads first.
+  const double pipe =
+      cas ? atomic_wavefronts(facts) + shared_part(facts) : part * shared_part(facts);
+  const double gone = cas ? 0.85 : 0.7;
+  effect.scale(Resource::kL1, 1 - gone * std::min(1.0, pipe));
+  if (cas) effect.scale(Resource::kLsu, 1 - gone).scale(Resource::kIssue, 0.4);
   Finding finding;
   set_gain(facts, effect, &finding);
   // Private bins in shared memory are the sound way to count.
   if (finding.likely_speedup < (cas ? kLeastGain : 1.25)) return std::nullopt;
   finding.severity = Severity::kWarning;
-  finding.cause = percent(waits) + " of the waits are for shared memory, where the hot loop does " +
+  finding.cause = percent(waits) + " of the waits are for shared memory, where the kernel does " +
                   number(atomics) + (cas ? " atomics in a compare-and-swap loop" : " atomics") +
                   ": threads of a block meet on the same addresses.";
-  finding.metrics = {"sass.hot.shared_atomics",
+  finding.metrics = {apart ? "sass.shared_atomics" : "sass.hot.shared_atomics",
                      "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio"};
   finish(facts, true, &finding);
   return finding;

@@ -60,6 +60,13 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   }
   effect.scale(Resource::kXu, bound ? 0.5 : 1 - share);
   effect.waiting = 1 - std::max(share, bound ? 0.4 : 0.0) * 0.8;
+  // The reduction of large angles keeps its digits in an array in local memory.
+  const double local = angles > 0 ? local_part(facts).value_or(0) : 0;
+  if (local > 0) {
+    effect.scale(Resource::kL1, 1 - local).scale(Resource::kLsu, 1 - local);
+    effect.scale(Resource::kL2, 1 - local);
+    effect.waiting = std::min(effect.waiting, 1 - std::max(share, local * memory_wait(facts, 0)));
+  }
   Finding finding;
   set_gain(facts, effect, &finding);
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);

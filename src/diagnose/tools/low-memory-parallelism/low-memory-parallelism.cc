@@ -62,6 +62,8 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
   if (loads > 0 && narrow >= 0.5 * loads && *resident_warps(facts) >= kFewWarps) {
     return std::nullopt;
   }
+  // Each address comes out of the load before: only more warps help (occupancy, dependent-chain).
+  if (chained(facts)) return std::nullopt;
   const double waits = stalls(facts, {"long_scoreboard"}, 0.6);
   if (waits < kLeastWaits) return std::nullopt;
 

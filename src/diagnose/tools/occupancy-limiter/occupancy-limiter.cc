@@ -64,7 +64,7 @@ Prescription advice(const std::string& metric, double shared) {
 std::optional<Finding> occupancy_limiter(const Facts& facts) {
   const double occupancy = facts("sm__maximum_warps_per_active_cycle_pct") / 100;
   const Limiter* tightest = limiter(facts);
-  if (tightest == nullptr || occupancy <= 0 || occupancy >= kLowOccupancy) return std::nullopt;
+  if (tightest == nullptr || occupancy <= 0 || occupancy > kLowOccupancy) return std::nullopt;
   // Few warps are how warpgroup matrix kernels are built.
   if (facts.maybe("sass.hgmma").value_or(0) > 0) return std::nullopt;
   const KernelModel& model = facts.model();

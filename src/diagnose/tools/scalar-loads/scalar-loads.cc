@@ -106,7 +106,8 @@ bool gain_from_code(const Facts& facts, const Widths& w, Finding* finding) {
 
 std::optional<Finding> scalar_loads(const Facts& facts) {
   const Widths w = widths_of(facts);
-  if (w.loads <= 0 || w.scalar < 0.5 * w.loads || fixed_width(facts, w)) return std::nullopt;
+  if (w.loads <= 0 || w.scalar < 0.5 * w.loads || fixed_width(facts, w) || chained(facts))
+    return std::nullopt;
   // An index here and there, beside wide loads of the data.
   if (w.of_bytes < kLeastBytes) return std::nullopt;
   Finding finding;

@@ -13,6 +13,8 @@ constexpr double kLeastExcess = 1.25;      // sectors over the ideal; 1.25 is on
 constexpr double kShifted = 1.6;           // up to here a shifted base explains it
 constexpr double kUnusedNeighbours = 1.5;  // bytes moved over bytes needed
 constexpr double kQueues = 1.5;
+constexpr double kPieces = 4;    // sectors over the ideal
+constexpr double kQueued = 0.4;  // of the waits
 constexpr double kLeastGain = 1.1;
 
 // kUnknown: far apart, in an order that the code does not tell.
@@ -107,6 +109,14 @@ std::vector<Prescription> for_scattered() {
        "the table is larger than shared memory"}};
 }
 
+Prescription for_pieces() {
+  return {"vectorize",
+          "Move 16 bytes of a thread with one access: start at an aligned address (peel the first "
+          "elements), and where source and target are aligned differently, load aligned and shift "
+          "between neighbours (`__shfl`, `__byte_perm`) or through shared memory.",
+          "the data are aligned already; then say so with the type (`float4`, `uint4`)"};
+}
+
 void prescribe(Pattern pattern, Finding* finding) {
   if (pattern == Pattern::kMisaligned) {
     finding->prescriptions = {
@@ -140,14 +150,22 @@ void prescribe(Pattern pattern, Finding* finding) {
   if (pattern == Pattern::kUnknown) finding->prescriptions.push_back(for_scattered().front());
 }
 
+// A thread takes what lies side by side in many narrow accesses. L1 serves the neighbours, and the
+// queue in front of it fills up all the same.
+bool in_pieces(const Facts& facts, const Accesses& loads, const Accesses& stores) {
+  return chunked(facts) && std::max(loads.excess(), stores.excess()) >= kPieces &&
+         stalls(facts, {"lg_throttle", "mio_throttle"}, 0) >= kQueued;
+}
+
 std::optional<Finding> counted(const Facts& facts) {
   const auto loads = global_loads(facts);
   const auto stores = global_stores(facts);
-  const double excess = worst_excess(facts);
-  if (excess < kLeastExcess) return std::nullopt;
   const Accesses none;
   const Accesses& reads = loads ? *loads : none;
   const Accesses& writes = stores ? *stores : none;
+  const bool pieces = in_pieces(facts, reads, writes);
+  const double excess = pieces ? std::max(reads.excess(), writes.excess()) : worst_excess(facts);
+  if (excess < kLeastExcess) return std::nullopt;
   const bool load_side = reads.sectors - reads.ideal >= writes.sectors - writes.ideal;
   const Pattern pattern = pattern_of(facts, excess);
 
@@ -177,7 +195,12 @@ std::optional<Finding> counted(const Facts& facts) {
   finding.where = line_of(facts, {"sass.hot.global_strided",
                                   load_side ? "sass.hot.global_loads" : "sass.hot.global_stores"});
   prescribe(pattern, &finding);
-  if (pattern == Pattern::kStrided && fields(facts)) {
+  if (pieces) {
+    finding.cause +=
+        " Each thread's accesses lie side by side, and nothing tells the compiler "
+        "that they are aligned.";
+    finding.prescriptions.insert(finding.prescriptions.begin(), for_pieces());
+  } else if (pattern == Pattern::kStrided && fields(facts)) {
     std::rotate(finding.prescriptions.begin(), finding.prescriptions.end() - 1,
                 finding.prescriptions.end());
   }
