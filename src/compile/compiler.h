@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "core/binary.h"
@@ -34,6 +35,9 @@ struct CompileSettings {
   std::string cache_dir;  // base/files.h cache_dir() when empty
   double timeout_s = 60;
   std::string cuda_arch;  // "sm_90a"; cuda only
+  // cuda: folders that candidates may include from besides the toolkit's, absolute. Sources that
+  // do may take three times `timeout_s`.
+  std::vector<std::string> include_dirs;
   // Text of task.h; run/ passes kernelpro::task_header (task/header.h), which compile/ may not
   // include. Required.
   std::function<std::string(const Task&, const Case&, TargetKind)> task_header;

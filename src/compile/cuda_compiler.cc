@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "compile/cached.h"
 #include "compile/diagnostics.h"
+#include "compile/includes.h"
 #include "compile/nvcc_steps.h"
 #include "compile/nvrtc_pool.h"
 #include "compile/plan_form.h"
@@ -97,6 +98,17 @@ bool is_final(const std::string& log) {
   return false;
 }
 
+// Of the functions that kLeanCmath leaves out.
+bool lacks_special_function(const std::string& log) {
+  for (const char* name : {"beta", "comp_ellint", "cyl_bessel", "cyl_neumann", "ellint", "expint",
+                           "hermite", "laguerre", "legendre", "riemann_zeta", "sph_"}) {
+    if (contains(log, name)) return true;
+  }
+  return false;
+}
+
+constexpr double kLibraryTimes = 3;  // as long may a source take that includes a library
+
 int pool_size() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
 }
@@ -113,9 +125,10 @@ class CudaCompiler : public Compiler {
   CudaCompiler(CompileSettings settings, std::string nvcc, std::string nvcc_version)
       : settings_(std::move(settings)),
         cache_(settings_.cache_dir),
+        includes_(settings_.include_dirs),
         nvcc_(std::move(nvcc)),
         nvcc_version_(std::move(nvcc_version)),
-        nvrtc_(cache_, settings_.cuda_arch, settings_.timeout_s, pool_size()) {}
+        nvrtc_(cache_, settings_.cuda_arch, pool_size(), settings_.include_dirs) {}
 
   // Asks NVRTC for its version. Without nvcc and NVRTC there is nothing to compile with.
   Result<void> find_nvrtc() {
@@ -131,15 +144,21 @@ class CudaCompiler : public Compiler {
     if (nvcc_.empty()) return;
     const Result<std::string> folder = cache_.stage();
     if (!folder) return;  // the first compilation tells
-    static_cast<void>(script_for(*folder, "kernel.cu"));
+    static_cast<void>(script_for(*folder, "kernel.cu", false));
     cache_.discard(*folder);
   }
 
   CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override {
     if (is_plan_form(candidate.source)) {
-      // Knobs come after what NVRTC may keep as a precompiled header.
+      // What NVRTC may keep as a precompiled header comes first: libraries alone, else task.h.
+      const std::vector<std::string> used = includes_.used_by(candidate.source);
+      if (!used.empty()) {
+        return plan_form(task, c,
+                         hoisted(used, apply_knobs(candidate.source, candidate.knobs), "kernel.cu"),
+                         true);
+      }
       return plan_form(task, c,
-                       apply_knobs(candidate.source, candidate.knobs, "#pragma nv_hdrstop"));
+                       apply_knobs(candidate.source, candidate.knobs, "#pragma nv_hdrstop"), false);
     }
     return host_form(task, c, apply_knobs(candidate.source, candidate.knobs), "kernel.cu", "launch",
                      "Args");
@@ -164,25 +183,31 @@ class CudaCompiler : public Compiler {
                   "install the CUDA toolkit and set CUDA_HOME, or write the kernel in plan form");
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
+    const bool library = !includes_.used_by(source).empty();
     const std::string key =
-        hash_hex({"cuda-host-5", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry});
+        hash_hex({"cuda-host-5", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry,
+                  library ? includes_.fingerprint() : ""});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
       KP_TRY(write_file(join(folder, "task.h"), header));
       KP_TRY(write_file(join(folder, file), source + guarded_entry(entry, args)));
-      return run_nvcc(folder, file, entry);
+      return run_nvcc(folder, file, entry, library);
     });
   }
 
-  Command command_in(const std::string& folder) const {
+  double seconds_for(bool library) const {
+    return settings_.timeout_s * (library ? kLibraryTimes : 1);
+  }
+
+  Command command_in(const std::string& folder, bool library) const {
     Command command;
     command.cwd = folder;
     command.env = {"LC_ALL=C", "TMPDIR=" + folder, "CCACHE_DISABLE=1"};
-    command.limits = limits_of(settings_.timeout_s);
-    command.sandbox = compiler_sandbox(folder, toolchain_roots(), settings_.timeout_s + 5);
+    command.limits = limits_of(seconds_for(library));
+    command.sandbox = compiler_sandbox(folder, toolchain_roots(), seconds_for(library) + 5);
     return command;
   }
 
-  std::vector<std::string> nvcc_argv(const std::string& file,
+  std::vector<std::string> nvcc_argv(const std::string& file, bool library,
                                      const std::vector<std::string>& more = {}) const {
     std::vector<std::string> argv = {nvcc_,
                                      "-std=c++20",
@@ -205,41 +230,50 @@ class CudaCompiler : public Compiler {
                                      "-I.",
                                      "-o",
                                      "kernel.so"};
+    if (library) {
+      const std::vector<std::string> options = includes_.options();
+      argv.insert(argv.end(), options.begin(), options.end());
+      argv.emplace_back(
+          "--expt-relaxed-constexpr");  // CuTe calls constexpr functions of the host's
+    }
     argv.insert(argv.end(), more.begin(), more.end());
     argv.push_back(file);
     return argv;
   }
 
   // The script for files of this name, asked of nvcc once; "" when it must do the work itself.
-  std::string script_for(const std::string& folder, const std::string& file) {
+  std::string script_for(const std::string& folder, const std::string& file, bool library) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto it = scripts_.find(file); it != scripts_.end()) return it->second;
-    Command command = command_in(folder);
-    command.argv = nvcc_argv(file, {kLeanCmath, "--dryrun"});
+    const std::string name = file + (library ? " with libraries" : "");
+    if (const auto it = scripts_.find(name); it != scripts_.end()) return it->second;
+    Command command = command_in(folder, library);
+    command.argv = nvcc_argv(file, library, {kLeanCmath, "--dryrun"});
     const Result<Exit> exit = run(command);
     if (!exit || !exit->ok()) return "";  // perhaps for want of memory: asked again
-    return scripts_[file] = side_by_side(exit->output, folder).value_or("");
+    return scripts_[name] = side_by_side(exit->output, folder).value_or("");
   }
 
   // nvcc's steps side by side, with a lean <cmath>; where a source may need what that lacks, and
   // wherever else they fail for a reason that nvcc itself may not have, nvcc.
-  Result<Exit> run_steps(const std::string& folder, const std::string& file) {
-    Command command = command_in(folder);
-    if (const std::string script = script_for(folder, file); !script.empty()) {
+  Result<Exit> run_steps(const std::string& folder, const std::string& file, bool library) {
+    Command command = command_in(folder, library);
+    if (const std::string script = script_for(folder, file, library); !script.empty()) {
       command.argv = {"/bin/sh", "-c", script};
       Result<Exit> exit = run(command);
       if (!exit || exit->ok() || exit->kind != Exit::Kind::kExited || is_final(exit->output)) {
         return exit;
       }
+      // Half a minute more is too much for what is most likely the source's own fault.
+      if (library && !lacks_special_function(exit->output)) return exit;
     }
-    command.argv = nvcc_argv(file);
+    command.argv = nvcc_argv(file, library);
     return run(command);
   }
 
   Result<Made> run_nvcc(const std::string& folder, const std::string& file,
-                        const std::string& entry) {
+                        const std::string& entry, bool library) {
     const std::string stem = file.substr(0, file.rfind('.'));
-    const Result<Exit> exit = run_steps(folder, file);
+    const Result<Exit> exit = run_steps(folder, file, library);
     if (!exit) return tl::unexpected<Error>(exit.error());
     const std::string cubin = join(folder, stem + ".cubin");
     const std::string object = join(folder, "kernel.so");
@@ -252,7 +286,7 @@ class CudaCompiler : public Compiler {
     if (!made) {
       log = explained(log, file, entry);
       if (exit->kind != Exit::Kind::kExited)
-        log = "nvcc " + exit->describe(limits_of(settings_.timeout_s)) + "\n" + log;
+        log = "nvcc " + exit->describe(limits_of(seconds_for(library))) + "\n" + log;
       return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited};
     }
     Binary binary;
@@ -267,7 +301,7 @@ class CudaCompiler : public Compiler {
     return Made{std::move(binary), true};
   }
 
-  // nvcc's own toolkit, and the host compiler that it finds on PATH or in NVCC_CCBIN.
+  // nvcc's own toolkit, the host compiler that it finds on PATH or in NVCC_CCBIN, and libraries.
   std::vector<std::string> toolchain_roots() const {
     std::vector<std::string> roots = {program_root(nvcc_), program_root("g++"),
                                       program_root("gcc")};
@@ -275,6 +309,7 @@ class CudaCompiler : public Compiler {
     if (chosen != nullptr && *chosen != '\0') {
       roots.push_back(is_dir(chosen) ? chosen : program_root(chosen));
     }
+    roots.insert(roots.end(), includes_.folders().begin(), includes_.folders().end());
     return roots;
   }
 
@@ -287,24 +322,25 @@ class CudaCompiler : public Compiler {
     }
   }
 
-  CompileResult plan_form(const Task& task, const Case& c, const std::string& source) {
+  CompileResult plan_form(const Task& task, const Case& c, const std::string& source,
+                          bool library) {
     if (nvrtc_version_.empty()) {
       return fail(ErrorKind::kEnvironment, "NVRTC was not found, and the plan form needs it",
                   "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
-    const std::string key =
-        hash_hex({"cuda-plan-5", nvrtc_version_, settings_.cuda_arch, header, source});
+    const std::string key = hash_hex({"cuda-plan-6", nvrtc_version_, settings_.cuda_arch, header,
+                                      source, library ? includes_.fingerprint() : ""});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
       KP_TRY(write_file(join(folder, "task.h"), header));
       KP_TRY(write_file(join(folder, "kernel.cu"), source));
-      return run_nvrtc(task, c, folder, source, header);
+      return run_nvrtc(task, c, folder, source, header, library);
     });
   }
 
   Result<Made> run_nvrtc(const Task& task, const Case& c, const std::string& folder,
-                         const std::string& source, const std::string& header) {
-    const auto done = nvrtc_.compile(source, header, "kernel.cu");
+                         const std::string& source, const std::string& header, bool library) {
+    const auto done = nvrtc_.compile(source, header, "kernel.cu", library, seconds_for(library));
     if (!done) return tl::unexpected<Error>(done.error());
     if (!*done) return Made{CompileError{done->error()}, false};
     const NvrtcBuild& build = **done;
@@ -326,6 +362,7 @@ class CudaCompiler : public Compiler {
 
   CompileSettings settings_;
   BuildCache cache_;
+  IncludeDirs includes_;
   std::string nvcc_;
   std::string nvcc_version_;
   std::string nvrtc_version_;

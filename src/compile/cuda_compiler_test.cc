@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "compile/compiler.h"
 #include "compile/plan_form.h"
 #include "compile/ptxas.h"
@@ -110,6 +111,59 @@ TEST_F(CudaCompilerTest, PlanFormGivesThePlan) {
   EXPECT_EQ(b.plan.edges.size(), 2u);
   ASSERT_EQ(b.resources.count("_Z5scaleILi1ELi2EEvPKfPffx"), 1u);
   EXPECT_GT(b.resources.at("_Z5scaleILi1ELi2EEvPKfPffx").registers, 0);
+}
+
+constexpr const char* kMapped = R"(
+#include "task.h"
+__global__ void tiles(float s, const __grid_constant__ kp::TensorMap a, float* y,
+                      const __grid_constant__ kp::TensorMap b) {
+  y[threadIdx.x] = s + (&a == &b);
+}
+KP_LAUNCH(tiles, kp::dim(4), kp::dim(32), 0, 2.0f,
+          kp::tensor_map(arg::x + 4, kp::sizes(100, 10), kp::box(16, 2), kp::Swizzle::k64), arg::y,
+          kp::tensor_map(arg::y, kp::sizes(20, 5, 10), kp::strides(80, 400), kp::box(4, 1, 256)))
+)";
+
+TEST_F(CudaCompilerTest, TensorMapsAreDeclared) {
+  const Binary b = binary(compile(kMapped));
+  ASSERT_EQ(b.plan.nodes.size(), 1u);
+  const std::vector<PlanParameter>& all = b.plan.nodes[0].parameters;
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_FALSE(all[0].map || all[2].map);
+  ASSERT_TRUE(all[1].map && all[3].map);
+  EXPECT_EQ(all[1].kind, PlanParameter::Kind::kTensor);
+  EXPECT_EQ(all[1].index, 0);
+  EXPECT_EQ(all[1].offset, 16);
+  const PlanTensorMap& a = *all[1].map;
+  EXPECT_EQ(a.type, 7) << "float";
+  EXPECT_EQ(a.rank, 2);
+  EXPECT_EQ(a.swizzle, 2);
+  EXPECT_EQ(a.sizes[0], 100);
+  EXPECT_EQ(a.sizes[1], 10);
+  EXPECT_EQ(a.strides[0], 400) << "rows without gaps";
+  EXPECT_EQ(a.box[0], 16);
+  EXPECT_EQ(a.box[1], 2);
+  const PlanTensorMap& c = *all[3].map;
+  EXPECT_EQ(all[3].index, 1);
+  EXPECT_EQ(c.rank, 3);
+  EXPECT_EQ(c.strides[1], 400);
+  EXPECT_EQ(c.box[2], 256);
+  const auto again = plan_from_json(plan_to_json(b.plan));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(plan_to_json(*again), plan_to_json(b.plan));
+}
+
+TEST_F(CudaCompilerTest, ATensorMapThatTheDriverWouldRefuseIsExplained) {
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    return log(compile(replace_all(kMapped, from, to)));
+  };
+  EXPECT_TRUE(contains(refused("box(16, 2)", "box(16, 257)"), "box that is not 1 to 256"));
+  EXPECT_TRUE(contains(refused("box(16, 2)", "box(3, 2)"), "multiple of 16 bytes"));
+  EXPECT_TRUE(contains(refused("box(16, 2)", "box(32, 2)"), "bytes of its swizzle"));
+  EXPECT_TRUE(contains(refused("sizes(100, 10)", "sizes(99, 10)"), "stride that is no multiple"));
+  EXPECT_TRUE(contains(refused("box(16, 2)", "box(16)"), "do not have the dimensions"));
+  EXPECT_TRUE(contains(refused("arg::x + 4", "arg::x + 1"), "address is no multiple of 16"));
+  EXPECT_TRUE(contains(refused("kp::TensorMap b", "float* b"), "kp::TensorMap"));
 }
 
 // Cases differ only in the text of task.h, which compilers may keep precompiled.

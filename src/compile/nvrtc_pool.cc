@@ -63,11 +63,12 @@ struct NvrtcPool::Slot {
   }
 };
 
-NvrtcPool::NvrtcPool(const BuildCache& cache, std::string arch, double timeout_s, int most)
+NvrtcPool::NvrtcPool(const BuildCache& cache, std::string arch, int most,
+                     std::vector<std::string> include_dirs)
     : cache_(cache),
       arch_(std::move(arch)),
-      timeout_s_(timeout_s),
-      most_(static_cast<std::size_t>(std::max(1, most))) {}
+      most_(static_cast<std::size_t>(std::max(1, most))),
+      include_dirs_(std::move(include_dirs)) {}
 
 NvrtcPool::~NvrtcPool() {
   for (const std::unique_ptr<Slot>& slot : slots_) {
@@ -89,7 +90,9 @@ Result<void> NvrtcPool::start(Slot* slot) {
   command.cwd = slot->folder;
   command.env = {"TMPDIR=" + slot->folder, "HOME=" + slot->folder};
   command.limits.memory_bytes = kMaxMemory;
-  command.sandbox = compiler_sandbox(slot->folder, toolkit_roots(*worker), 0);
+  std::vector<std::string> roots = toolkit_roots(*worker);
+  roots.insert(roots.end(), include_dirs_.begin(), include_dirs_.end());
+  command.sandbox = compiler_sandbox(slot->folder, roots, 0);
   command.sandbox->alone = true;
   slot->limits = command.limits;
   Result<Child> child = Child::start(command);
@@ -136,7 +139,8 @@ std::string NvrtcPool::version(std::string* problem) {
 
 Result<tl::expected<NvrtcBuild, std::string>> NvrtcPool::compile(const std::string& source,
                                                                  const std::string& header,
-                                                                 const std::string& file) {
+                                                                 const std::string& file,
+                                                                 bool library, double timeout_s) {
   Slot* slot = take();
   struct Return {
     NvrtcPool* pool;
@@ -144,12 +148,13 @@ Result<tl::expected<NvrtcBuild, std::string>> NvrtcPool::compile(const std::stri
     ~Return() { pool->give_back(slot); }
   } const back{this, slot};
   if (!slot->child.running()) KP_TRY(start(slot));
-  const std::optional<Frame> frame = slot->ask(
-      {{"do", "compile"}, {"arch", arch_}, {"source", source}, {"header", header}, {"file", file}},
-      timeout_s_);
+  Json message = {
+      {"do", "compile"}, {"arch", arch_}, {"source", source}, {"header", header}, {"file", file}};
+  if (library) message["include_dirs"] = include_dirs_;
+  const std::optional<Frame> frame = slot->ask(message, timeout_s);
   const std::optional<Json> answer = frame ? parse_json(frame->bytes) : std::nullopt;
   if (!answer || !answer->is_object()) {
-    slot->limits.wall_seconds = timeout_s_;
+    slot->limits.wall_seconds = timeout_s;
     std::string how = "the compiler " + slot->child.finish().describe(slot->limits);
     slot->child = Child();
     return tl::unexpected<std::string>(std::move(how));

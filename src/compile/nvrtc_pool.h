@@ -25,18 +25,23 @@ struct NvrtcBuild {
 // Thread-safe: as many compilations at once as there are processes, the others wait for their turn.
 class NvrtcPool {
  public:
-  // `most`: processes; made when they are needed, the first by `version`.
-  NvrtcPool(const BuildCache& cache, std::string arch, double timeout_s, int most);
+  // `most`: processes; made when they are needed, the first by `version`. `include_dirs`: folders
+  // of libraries that sources may include from.
+  NvrtcPool(const BuildCache& cache, std::string arch, int most,
+            std::vector<std::string> include_dirs);
   ~NvrtcPool();
 
   // NVRTC's version, "13.0"; "" when it is not there, and why in `problem`. That process then pays
   // NVRTC's start-up by itself, while nobody waits for it.
   std::string version(std::string* problem);
+  // `library`: the source includes from `include_dirs` before anything else, and what it has until
+  // `#pragma nv_hdrstop` is the same for every task.h.
   // A text when the process was lost over it (crash, time, memory): another try might go
   // differently. Errors of the machine as well.
   Result<tl::expected<NvrtcBuild, std::string>> compile(const std::string& source,
                                                         const std::string& header,
-                                                        const std::string& file);
+                                                        const std::string& file, bool library,
+                                                        double timeout_s);
 
  private:
   struct Slot;
@@ -46,8 +51,8 @@ class NvrtcPool {
 
   const BuildCache& cache_;
   std::string arch_;
-  double timeout_s_;
   std::size_t most_;
+  std::vector<std::string> include_dirs_;
   std::string version_;
   std::mutex mutex_;
   std::condition_variable free_;

@@ -35,7 +35,12 @@ struct RawHeader {
   std::int32_t reserved;
   std::int64_t bytes;
 };
-static_assert(sizeof(RawParameter) == 24 && sizeof(RawHeader) == 72);
+struct RawMap {
+  std::int32_t type, rank, swizzle, mismatch;
+  std::int64_t sizes[5], strides[5];
+  std::int32_t box[6];
+};
+static_assert(sizeof(RawParameter) == 24 && sizeof(RawHeader) == 72 && sizeof(RawMap) == 120);
 
 class Elf {
  public:
@@ -172,7 +177,7 @@ class PlanReader {
       return p;
     }
     p.offset = raw.offset;
-    if (raw.kind == 1) {
+    if (raw.kind == 1 || raw.kind == 3) {
       p.kind = PlanParameter::Kind::kTensor;
       p.index = static_cast<int>(raw.index_or_bits);
       if (raw.index_or_bits < 0 || raw.index_or_bits >= tensors_) {
@@ -181,10 +186,29 @@ class PlanReader {
       return p;
     }
     p.kind = PlanParameter::Kind::kWorkspace;
-    if (raw.kind != 2 || !has_workspace_) {
+    if ((raw.kind != 2 && raw.kind != 4) || !has_workspace_) {
       return Refused("a step uses the workspace, but the task declares none");
     }
     return p;
+  }
+
+  // The address is the parameter's; the driver encodes the two where they are used.
+  static tl::expected<PlanTensorMap, std::string> tensor_map(const RawMap& raw,
+                                                             std::int64_t offset) {
+    PlanTensorMap map;
+    map.type = raw.type;
+    map.rank = raw.rank;
+    map.swizzle = raw.swizzle;
+    std::copy(raw.sizes, raw.sizes + 5, map.sizes.begin());
+    std::copy(raw.strides, raw.strides + 5, map.strides.begin());
+    std::copy(raw.box, raw.box + 5, map.box.begin());
+    if (raw.mismatch != 0) {
+      return Refused("a tensor map whose box or strides do not have the dimensions of its sizes");
+    }
+    const std::string problem = map.problem();
+    if (!problem.empty()) return Refused("a tensor map " + problem);
+    if (offset % 16 != 0) return Refused("a tensor map whose address is no multiple of 16 bytes");
+    return map;
   }
 
   tl::expected<Step, std::string> read_step(const Elf64_Sym& symbol) const {
@@ -197,6 +221,9 @@ class PlanReader {
     step.order = raw->order;
     PlanNode& n = step.node;
     std::vector<PlanParameter> parameters;
+    std::uint64_t maps =
+        symbol.st_value + 8 + sizeof(RawHeader) +
+        static_cast<std::uint64_t>(std::max(1, raw->parameter_count)) * sizeof(RawParameter);
     for (int i = 0; i < raw->parameter_count; ++i) {
       const auto p =
           record_at<RawParameter>(data_, symbol.st_value + 8 + sizeof(RawHeader) +
@@ -204,6 +231,14 @@ class PlanReader {
       if (!p) return Refused("a launch step that ends too early");
       auto made = parameter(*p);
       if (!made) return Refused(made.error());
+      if (p->kind >= 3) {
+        const auto record = record_at<RawMap>(data_, maps);
+        if (!record) return Refused("a launch step that ends too early");
+        maps += sizeof(RawMap);
+        auto map = tensor_map(*record, p->offset);
+        if (!map) return Refused(map.error());
+        made->map = *map;
+      }
       parameters.push_back(std::move(*made));
     }
     if (raw->kind == 1) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <limits>
 
 #include "core/json.h"
 
@@ -42,9 +44,40 @@ std::optional<std::string> from_hex(const std::string& hex) {
 
 Json parameter_to_json(const PlanParameter& p) {
   if (p.kind == PlanParameter::Kind::kBytes) return {{"bytes", to_hex(p.bytes)}};
-  return {{"kind", kParameterKinds[static_cast<int>(p.kind)]},
-          {"index", p.index},
-          {"offset", p.offset}};
+  Json json = {{"kind", kParameterKinds[static_cast<int>(p.kind)]},
+               {"index", p.index},
+               {"offset", p.offset}};
+  if (p.map) {
+    json["map"] = {{"type", p.map->type},       {"rank", p.map->rank}, {"sizes", p.map->sizes},
+                   {"strides", p.map->strides}, {"box", p.map->box},   {"swizzle", p.map->swizzle}};
+  }
+  return json;
+}
+
+template <class T>
+bool read_five(const Json& json, std::array<T, 5>* out) {
+  if (json.size() != out->size()) return false;
+  for (std::size_t i = 0; i < out->size(); ++i) {
+    if (!json[i].is_number_integer()) return false;
+    const std::int64_t value = json[i].get<std::int64_t>();
+    if (value < 0 || value > std::numeric_limits<T>::max()) return false;
+    (*out)[i] = static_cast<T>(value);
+  }
+  return true;
+}
+
+std::optional<PlanTensorMap> tensor_map_from_json(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  const JsonReader r(json);
+  PlanTensorMap map;
+  map.type = static_cast<int>(r.integer("type"));
+  map.rank = static_cast<int>(r.integer("rank"));
+  map.swizzle = static_cast<int>(r.integer("swizzle"));
+  const bool read = read_five(r.array("sizes"), &map.sizes) &&
+                    read_five(r.array("strides"), &map.strides) &&
+                    read_five(r.array("box"), &map.box);
+  if (!read || !map.problem().empty()) return std::nullopt;
+  return map;
 }
 
 std::optional<PlanParameter> parameter_from_json(const Json& json) {
@@ -66,6 +99,10 @@ std::optional<PlanParameter> parameter_from_json(const Json& json) {
   }
   p.index = static_cast<int>(r.integer("index"));
   p.offset = r.integer("offset");
+  if (const Json* map = r.member("map")) {
+    p.map = tensor_map_from_json(*map);
+    if (!p.map) return std::nullopt;
+  }
   return p;
 }
 
@@ -163,13 +200,44 @@ std::string kernel_problem(const PlanNode& n) {
   }
   if (volume(n.cluster) > 16) return n.function + ": a cluster has at most 16 blocks";
   std::size_t bytes = 0;
-  for (const PlanParameter& p : n.parameters)
-    bytes += p.kind == PlanParameter::Kind::kBytes ? p.bytes.size() : 8;
+  for (const PlanParameter& p : n.parameters) {
+    bytes += p.map ? kTensorMapBytes : p.kind == PlanParameter::Kind::kBytes ? p.bytes.size() : 8;
+    if (!p.map) continue;
+    const std::string problem = p.map->problem();
+    if (!problem.empty()) return n.function + ": a tensor map " + problem;
+  }
   if (bytes > kMaxParameterBytes) return n.function + ": more than 32764 bytes of parameters";
   return "";
 }
 
 }  // namespace
+
+// CUDA driver API, cuTensorMapEncodeTiled.
+std::string PlanTensorMap::problem() const {
+  constexpr int kTypeBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  if (type < 0 || type >= static_cast<int>(std::size(kTypeBytes))) {
+    return "of elements that are not 1, 2, 4 or 8 bytes";
+  }
+  if (rank < 1 || rank > 5) return "of " + std::to_string(rank) + " dimensions (1 to 5)";
+  const std::int64_t element = kTypeBytes[type];
+  for (int i = 0; i < rank; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::string which = " in dimension " + std::to_string(i);
+    if (sizes[at] < 1 || sizes[at] > (1LL << 32)) return "with an impossible size" + which;
+    if (box[at] < 1 || box[at] > 256) return "with a box that is not 1 to 256" + which;
+    if (i + 1 < rank && (strides[at] % 16 != 0 || strides[at] < 1 || strides[at] >= (1LL << 40))) {
+      return "with a stride that is no multiple of 16 bytes after" + which.substr(3);
+    }
+  }
+  if (box[0] * element % 16 != 0) return "with a box whose rows are no multiple of 16 bytes";
+  if (swizzle < 0 || swizzle > 3) return "with an unknown swizzle";
+  const std::int64_t span = 16LL << swizzle;
+  if (swizzle > 0 && box[0] * element > span) {
+    return "with rows of " + std::to_string(box[0] * element) +
+           " bytes in its box, more than the " + std::to_string(span) + " bytes of its swizzle";
+  }
+  return "";
+}
 
 int LaunchPlan::kernel_count() const {
   return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [](const PlanNode& n) {

@@ -15,6 +15,20 @@
 
 namespace kernelpro {
 
+// What a tensor map says, but for its address: the arguments of cuTensorMapEncodeTiled. Sizes and
+// box are elements, the contiguous dimension first; strides are bytes, of the second dimension on.
+struct PlanTensorMap {
+  int type = 0;  // CUtensorMapDataType, without those of sub-byte elements
+  int rank = 1;  // 1 to 5
+  std::array<std::int64_t, 5> sizes{};
+  std::array<std::int64_t, 5> strides{};
+  std::array<std::int32_t, 5> box{};
+  int swizzle = 0;  // CUtensorMapSwizzle: none, 32, 64 or 128 bytes
+  // What the driver would refuse, or "".
+  std::string problem() const;
+};
+inline constexpr std::size_t kTensorMapBytes = 128;
+
 // One kernel parameter: raw bytes, into which addresses are written before use.
 struct PlanParameter {
   enum class Kind {
@@ -26,6 +40,9 @@ struct PlanParameter {
   int index = 0;
   std::int64_t offset = 0;
   std::string bytes;  // kBytes; captured plans hold final addresses in here
+  // Not the address but a tensor map of it: kTensor and kWorkspace of the plan form. Captured plans
+  // have theirs encoded, in `bytes`.
+  std::optional<PlanTensorMap> map = {};
 };
 
 struct PlanNode {
@@ -105,7 +122,7 @@ struct AddressLayout {
 AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t workspace,
                           std::uint64_t granularity, std::uint64_t base);
 
-// The bytes of a parameter with addresses filled in.
+// The bytes of a parameter with addresses filled in; of a tensor map, its address.
 std::string parameter_bytes(const PlanParameter& parameter, const AddressLayout& layout);
 
 }  // namespace kernelpro

@@ -11,8 +11,17 @@
 //
 // Steps run in the order of the source, each after the one before. A kernel with template commas
 // is written in parentheses. Arguments are converted to the kernel's parameter types; `arg::x + n`
-// is the address of element n. Dynamic shared memory above 48 KB needs nothing else. Whatever a
-// launch needs from the host (streams, events, tensor maps) is for the host form, `launch`.
+// is the address of element n. Dynamic shared memory above 48 KB needs nothing else. Streams and
+// events are for the host form, `launch`.
+//
+// A tensor map for TMA is an argument as well: sizes and box in elements, the contiguous dimension
+// first, rows without gaps unless strides (bytes, of the second dimension on) are given. What lies
+// outside of the sizes reads as 0.
+//
+//     __global__ void tiles(const __grid_constant__ kp::TensorMap a, float* y) { ... &a ... }
+//     KP_LAUNCH(tiles, kp::dim(64), kp::dim(128), 0,
+//               kp::tensor_map(arg::a, kp::sizes(K, M), kp::box(64, 128), kp::Swizzle::k128),
+//               arg::y)
 #ifdef __CUDACC_RTC__  // has no <math.h>
 #ifndef INFINITY
 #define INFINITY __builtin_bit_cast(float, 0x7f800000u)
@@ -49,9 +58,88 @@ struct Address<void> {
   }
 };
 
-// One parameter. The layouts of Parameter, StepHeader and Step are read by compile/plan_form.cc.
+// A CUtensorMap, as a kernel takes it: `const __grid_constant__ kp::TensorMap`.
+struct alignas(64) TensorMap {
+  unsigned long long opaque[16];
+};
+enum class Swizzle { kNone, k32, k64, k128 };  // bytes, as CU_TENSOR_MAP_SWIZZLE_*
+
+struct Extents {
+  int rank;
+  long long at[5];
+};
+template <class... N>
+__host__ __device__ constexpr Extents sizes(N... n) {
+  static_assert(sizeof...(N) >= 1 && sizeof...(N) <= 5, "a tensor map has 1 to 5 dimensions");
+  return {sizeof...(N), {static_cast<long long>(n)...}};
+}
+template <class... N>
+__host__ __device__ constexpr Extents box(N... n) {
+  return sizes(n...);
+}
+// Bytes, of the second dimension on.
+template <class... N>
+__host__ __device__ constexpr Extents strides(N... n) {
+  static_assert(sizeof...(N) <= 4, "a tensor map has at most 4 strides");
+  return {sizeof...(N), {static_cast<long long>(n)...}};
+}
+
+template <class T>
+struct MapOf {
+  Address<T> address;
+  Extents sizes, strides, box;
+  Swizzle swizzle;
+};
+template <class T>
+__host__ __device__ constexpr MapOf<T> tensor_map(Address<T> address, Extents sizes,
+                                                  Extents strides, Extents box,
+                                                  Swizzle swizzle = Swizzle::kNone) {
+  return {address, sizes, strides, box, swizzle};
+}
+template <class T>
+__host__ __device__ constexpr MapOf<T> tensor_map(Address<T> address, Extents sizes, Extents box,
+                                                  Swizzle swizzle = Swizzle::kNone) {
+  Extents strides{sizes.rank - 1, {}};
+  long long bytes = sizeof(T);
+  for (int i = 0; i + 1 < sizes.rank; ++i) strides.at[i] = bytes *= sizes.at[i];
+  return {address, sizes, strides, box, swizzle};
+}
+
+// CUtensorMapDataType of an element.
+template <class T>
+struct MapType {
+  static constexpr int value = sizeof(T) == 1   ? 0
+                               : sizeof(T) == 2 ? 1
+                               : sizeof(T) == 4 ? 2
+                               : sizeof(T) == 8 ? 4
+                                                : -1;
+};
+template <>
+struct MapType<int> {
+  static constexpr int value = 3;
+};
+template <>
+struct MapType<float> {
+  static constexpr int value = 7;
+};
+template <>
+struct MapType<double> {
+  static constexpr int value = 8;
+};
+template <class T>
+struct Plain {
+  using type = T;
+};
+template <class T>
+struct Plain<const T> {
+  using type = T;
+};
+
+// One parameter. The layouts of Parameter, StepHeader, Step, MapRecord and MappedStep are read by
+// compile/plan_form.cc.
 struct Parameter {
-  int kind;  // 0: the value in bits; 1: address of a tensor; 2: address in the workspace
+  int kind;  // 0: the value in bits; 1: address of a tensor; 2: address in the workspace; 3: a
+             // tensor map of a tensor, 4: of the workspace: the step's next MapRecord
   int size;  // bytes
   long long index_or_bits;
   long long offset;
@@ -76,6 +164,18 @@ struct Step {
   Parameter parameters[N == 0 ? 1 : N];
 };
 
+struct MapRecord {
+  int type, rank, swizzle, mismatch;
+  long long sizes[5], strides[5];
+  int box[6];
+};
+// A step, and its tensor maps in the order of its parameters.
+template <class Step, int M>
+struct MappedStep {
+  Step step;
+  MapRecord maps[M];
+};
+
 template <class P, class A>
 struct Convert {
   __host__ __device__ static constexpr Parameter make(const A& a) {
@@ -95,16 +195,60 @@ struct Convert<P*, Address<T>> {
   }
 };
 
+template <class P, class T>
+struct Convert<P, MapOf<T>> {
+  __host__ __device__ static constexpr Parameter make(const MapOf<T>& map) {
+    static_assert(sizeof(P) == 128 && alignof(P) == 64,
+                  "plan form: a tensor map goes to a parameter of type kp::TensorMap");
+    return {map.address.index < 0 ? 4 : 3, 128, map.address.index, map.address.offset};
+  }
+};
+
+template <class A>
+struct IsMap {
+  static constexpr int value = 0;
+};
+template <class T>
+struct IsMap<MapOf<T>> {
+  static constexpr int value = 1;
+};
+
+template <class A>
+__host__ __device__ constexpr void add_map(MapRecord*&, const A&) {}
+template <class T>
+__host__ __device__ constexpr void add_map(MapRecord*& to, const MapOf<T>& map) {
+  MapRecord& record = *to++;
+  record.type = MapType<typename Plain<T>::type>::value;
+  record.rank = map.sizes.rank;
+  record.swizzle = static_cast<int>(map.swizzle);
+  record.mismatch = map.box.rank != map.sizes.rank || map.strides.rank != map.sizes.rank - 1;
+  for (int i = 0; i < 5; ++i) {
+    record.sizes[i] = map.sizes.at[i];
+    record.strides[i] = map.strides.at[i];
+    record.box[i] = static_cast<int>(map.box.at[i]);
+  }
+}
+
 template <class... P, class... A>
-__host__ __device__ constexpr Step<void(P...), sizeof...(P)> launch_step(
-    int order, void (*kernel)(P...), Dim3 grid, Dim3 block, long long shared, Dim3 cluster,
-    const A&... a) {
+__host__ __device__ constexpr auto launch_step(int order, void (*kernel)(P...), Dim3 grid,
+                                               Dim3 block, long long shared, Dim3 cluster,
+                                               const A&... a) {
   static_assert(sizeof...(P) == sizeof...(A),
                 "plan form: KP_LAUNCH gives a different number of arguments than the kernel takes");
-  return {kernel,
-          {0x4b505354u, 0, order, static_cast<int>(sizeof...(P)), grid, block, cluster,
-           static_cast<unsigned>(shared), 0, 0, 0},
-          {Convert<P, A>::make(a)...}};
+  using Launch = Step<void(P...), sizeof...(P)>;
+  const Launch step{kernel,
+                    {0x4b505354u, 0, order, static_cast<int>(sizeof...(P)), grid, block, cluster,
+                     static_cast<unsigned>(shared), 0, 0, 0},
+                    {Convert<P, A>::make(a)...}};
+  constexpr int maps = (IsMap<A>::value + ... + 0);
+  if constexpr (maps == 0) {
+    return step;
+  } else {
+    MappedStep<Launch, maps> mapped{step, {}};
+    MapRecord* next = mapped.maps;
+    (add_map(next, a), ...);
+    return mapped;
+  }
 }
 
 template <class T>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the launches below are written: KP_LAUNCH(kernel, grid, block, dynamic shared memory,
 // arguments...), KP_LAUNCH_CLUSTER (with cluster dimensions) and KP_MEMSET (address, byte, bytes),
-// run in this order. `arg::x + n` is the address of element n.
+// run in this order. `arg::x + n` is the address of element n; kp::tensor_map(address, sizes,
+// [strides,] box, swizzle) makes a tensor map for TMA.
 namespace kp {
 namespace {
 
@@ -36,6 +37,82 @@ void* pointer(const Args& args, const Address<T>& a) {
   return static_cast<char*>(all[a.index < 0 ? kPointers - 1 : a.index]) + a.offset;
 }
 
+struct alignas(64) TensorMap {  // a CUtensorMap
+  unsigned long long opaque[16];
+};
+enum class Swizzle { kNone, k32, k64, k128 };
+
+struct Extents {
+  int rank;
+  long long at[5];
+};
+template <class... N>
+constexpr Extents sizes(N... n) {
+  return {sizeof...(N), {static_cast<long long>(n)...}};
+}
+template <class... N>
+constexpr Extents box(N... n) {
+  return sizes(n...);
+}
+template <class... N>
+constexpr Extents strides(N... n) {
+  return {sizeof...(N), {static_cast<long long>(n)...}};
+}
+
+template <class T>
+struct MapOf {
+  Address<T> address;
+  Extents sizes, strides, box;
+  Swizzle swizzle;
+};
+template <class T>
+constexpr MapOf<T> tensor_map(Address<T> address, Extents sizes, Extents strides, Extents box,
+                              Swizzle swizzle = Swizzle::kNone) {
+  return {address, sizes, strides, box, swizzle};
+}
+template <class T>
+constexpr MapOf<T> tensor_map(Address<T> address, Extents sizes, Extents box,
+                              Swizzle swizzle = Swizzle::kNone) {
+  Extents strides{sizes.rank - 1, {}};
+  long long bytes = sizeof(T);
+  for (int i = 0; i + 1 < sizes.rank; ++i) strides.at[i] = bytes *= sizes.at[i];
+  return {address, sizes, strides, box, swizzle};
+}
+
+// cuTensorMapEncodeTiled, without the driver's header; all zeros where it fails.
+using Encode = int (*)(void*, int, unsigned, void*, const unsigned long long*,
+                       const unsigned long long*, const unsigned*, const unsigned*, int, int, int,
+                       int);
+Encode encoder() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 13000
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
+                                   &found);
+#else
+  cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
+#endif
+  return reinterpret_cast<Encode>(function);
+}
+template <class T>
+TensorMap encoded(void* address, const MapOf<T>& map) {
+  static const Encode encode = encoder();
+  unsigned long long sizes[5], strides[5];
+  unsigned box[5], steps[5] = {1, 1, 1, 1, 1};
+  for (int i = 0; i < 5; ++i) {
+    sizes[i] = static_cast<unsigned long long>(map.sizes.at[i]);
+    strides[i] = static_cast<unsigned long long>(map.strides.at[i]);
+    box[i] = static_cast<unsigned>(map.box.at[i]);
+  }
+  constexpr int kOpaque[] = {-1, 0, 1, -1, 2, -1, -1, -1, 4};  // types that say the width alone
+  TensorMap made{};
+  if (encode != nullptr) {
+    encode(&made, kOpaque[sizeof(T)], static_cast<unsigned>(map.sizes.rank), address, sizes,
+           strides, box, steps, 0, static_cast<int>(map.swizzle), 3, 0);
+  }
+  return made;
+}
+
 template <class P, class A>
 struct Argument {
   static P value(const Args&, const A& a) { return static_cast<P>(a); }
@@ -43,6 +120,13 @@ struct Argument {
 template <class P, class T>
 struct Argument<P*, Address<T>> {
   static P* value(const Args& args, const Address<T>& a) { return (P*)pointer(args, a); }
+};
+
+template <class P, class T>
+struct Argument<P, MapOf<T>> {
+  static P value(const Args& args, const MapOf<T>& map) {
+    return encoded(pointer(args, map.address), map);
+  }
 };
 
 template <class... P, class... A>

@@ -60,9 +60,10 @@ Result<Fd> in_memory(const std::string& bytes) {
 }
 
 // A precompiled header is matched by the names of what it includes, not by the texts that we give
-// under those names: each task.h has its own folder.
-std::string pch_option(const std::string& header) {
-  const std::string folder = hash_hex(header);
+// under those names: each task.h has its own folder. Libraries come before task.h, and are the same
+// for all.
+std::string pch_option(const std::string& header, bool library) {
+  const std::string folder = library ? "library" : hash_hex(header);
   ::mkdir(folder.c_str(), 0700);
   return "-pch-dir=" + folder;
 }
@@ -70,7 +71,11 @@ std::string pch_option(const std::string& header) {
 void serve_compile(WorkerChannel* channel, const WorkerCommand& command,
                    std::vector<std::string> options) {
   const bool precompiles = std::find(options.begin(), options.end(), "-pch") != options.end();
-  if (precompiles) options.push_back(pch_option(command.text("header")));
+  const Json include_dirs = JsonReader(command.json).array("include_dirs");
+  for (const Json& folder : include_dirs) {
+    if (folder.is_string()) options.push_back("-I" + folder.get<std::string>());
+  }
+  if (precompiles) options.push_back(pch_option(command.text("header"), !include_dirs.empty()));
   Result<NvrtcOutput> output = nvrtc_compile(command.text("source"), command.text("file"),
                                              {{"task.h", command.text("header")}}, options);
   if (!output) return channel->answer_error(output.error());

@@ -3,6 +3,7 @@
 
 #if KERNELPRO_HAVE_CUDA
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -32,6 +33,31 @@ Result<CUfunction> function_of(const CudaDriver& cu, CUmodule module, const Plan
   return f;
 }
 
+// The tensor map of a parameter of the plan form, as the driver encodes it for this layout.
+Result<std::string> encoded(const CudaDriver& cu, const PlanParameter& parameter,
+                            const AddressLayout& layout) {
+  const PlanTensorMap& map = *parameter.map;
+  std::uint64_t address = 0;
+  std::memcpy(&address, parameter_bytes(parameter, layout).data(), sizeof address);
+  std::array<cuuint64_t, 5> sizes{}, strides{};
+  std::array<cuuint32_t, 5> box{}, steps{};
+  for (std::size_t i = 0; i < 5; ++i) {
+    sizes[i] = static_cast<cuuint64_t>(map.sizes[i]);
+    strides[i] = static_cast<cuuint64_t>(map.strides[i]);
+    box[i] = static_cast<cuuint32_t>(map.box[i]);
+    steps[i] = 1;
+  }
+  CUtensorMap made{};
+  static_assert(sizeof made == kTensorMapBytes);
+  const CUresult result = cu.TensorMapEncodeTiled(
+      &made, static_cast<CUtensorMapDataType>(map.type), static_cast<cuuint32_t>(map.rank),
+      reinterpret_cast<void*>(address), sizes.data(), strides.data(), box.data(), steps.data(),
+      CU_TENSOR_MAP_INTERLEAVE_NONE, static_cast<CUtensorMapSwizzle>(map.swizzle),
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) return plan_misfit("a tensor map: " + cuda_error_text(result));
+  return std::string(reinterpret_cast<const char*>(&made), sizeof made);
+}
+
 // Parameter values with the sizes that the cubin declares.
 Result<std::vector<std::string>> values_of(const CudaDriver& cu, CUfunction f, const PlanNode& node,
                                            const AddressLayout& layout) {
@@ -42,7 +68,13 @@ Result<std::vector<std::string>> values_of(const CudaDriver& cu, CUfunction f, c
     if (i >= node.parameters.size()) {
       return plan_misfit(node.function + " takes more parameters than the plan gives");
     }
-    std::string bytes = parameter_bytes(node.parameters[i], layout);
+    const PlanParameter& parameter = node.parameters[i];
+    std::string bytes = parameter_bytes(parameter, layout);
+    if (parameter.map) {
+      Result<std::string> map = encoded(cu, parameter, layout);
+      if (!map) return tl::unexpected<Error>(map.error());
+      bytes = std::move(*map);
+    }
     if (bytes.size() != size) {
       return plan_misfit(node.function + ": parameter " + std::to_string(i) + " has " +
                          std::to_string(size) + " bytes, the plan gives " +

@@ -58,6 +58,12 @@ Result<Nvrtc> load_nvrtc() {
                 "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` and put its lib "
                 "folder on LD_LIBRARY_PATH");
   }
+  // CuTe's headers need 280 MB; only what is used is touched. From CUDA 12.8 on.
+  constexpr std::size_t kPrecompiledBytes = 1u << 30;
+  using SetHeap = int (*)(std::size_t);
+  if (const auto set = reinterpret_cast<SetHeap>(::dlsym(library, "nvrtcSetPCHHeapSize"))) {
+    static_cast<void>(set(kPrecompiledBytes));
+  }
   Nvrtc nvrtc;
 #define KP_NVRTC_LOAD(name)                                                             \
   nvrtc.name = reinterpret_cast<decltype(nvrtc.name)>(::dlsym(library, "nvrtc" #name)); \
