@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "core/json.h"
 #include "evaluate/evaluator.h"
+#include "propose/calls.h"
 #include "report/report.h"
 #include "report/view.h"
 
@@ -93,6 +94,7 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   std::printf("\n%s\n%s\n", verdict(view, story).c_str(), credit(story).c_str());
   std::printf("stopped after %d evaluations: %s\n", result->evaluations,
               result->stopped_by.c_str());
+  if (!view.calls.empty()) std::printf("%s\n", calls_text(view.calls).c_str());
   if (result->stopped_by == "interrupted") {
     std::printf("go on with: kernelpro resume %s\n", directory.c_str());
   }
