@@ -278,10 +278,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         # Counted before the last byte leaves, so that who has it all finds it counted.
         text = api.begin() + "".join(pieces) + api.done()
         self.served(api, True)
-        with STATS.lock:
-            STATS.replied[self.name] = time.perf_counter()
         self.start_stream()
         self.chunk(change(text))
+        with STATS.lock:
+            STATS.replied[self.name] = time.perf_counter()
         self.end_stream()
 
     def words(self, api, words=None, why="end"):

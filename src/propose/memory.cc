@@ -65,14 +65,20 @@ void CallMemory::learn(const ModelCall& call) {
   }
 }
 
+const std::string& CallMemory::hash_of(const Known& known) {
+  std::string& hash = hashes_[known.id];
+  if (hash.empty()) hash = known.candidate.content_hash();
+  return hash;
+}
+
 int CallMemory::next_request() { return ++last_request_; }
 
 std::vector<const Known*> CallMemory::to_repair(const std::vector<const Known*>& history,
-                                                int fixes) const {
+                                                int fixes) {
   std::map<std::int64_t, std::int64_t> repaired;  // candidate -> the one that it repairs
   std::set<std::int64_t> done = given_up_;
   for (const Known* known : history) {
-    const auto call = repairs_.find(known->candidate.content_hash());
+    const auto call = repairs_.find(hash_of(*known));
     if (call == repairs_.end()) continue;
     repaired[known->id] = call->second;
     if (call->second != 0) done.insert(call->second);

@@ -165,7 +165,7 @@ Result<std::vector<Proposal>> ModelProposer::propose(const ProposalRequest& requ
   Result<std::vector<Proposal>> proposals;
   while (proposals->empty() && !over()) {
     hashes_.clear();
-    for (const Known* known : request.history) hashes_.insert(known->candidate.content_hash());
+    for (const Known* known : request.history) hashes_.insert(memory_.hash_of(*known));
     *proposals = repair(request);
     if (proposals->empty() && !over()) {
       proposals = tune(request);

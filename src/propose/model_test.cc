@@ -167,6 +167,18 @@ TEST_F(ModelTest, OneCallAnswersTheFindingsAndThenAnything) {
   EXPECT_FALSE(contains(calls[0].prompt, "scalar-code"));
 }
 
+TEST_F(ModelTest, TheSameSourceTwiceIsOneCandidate) {
+  script({rule("# Plan:", kPlan), rule("# Write:", replace_all(kKernel, "{n}", "7"))});
+  const auto given = propose();
+  ASSERT_EQ(given.size(), 1u);
+  EXPECT_EQ(outcomes(),
+            (Counted{{"planner reply", 1}, {"coder reply", 1}, {"coder duplicate", 1}}));
+  measured(given[0], 90);
+  calls.clear();
+  EXPECT_TRUE(propose().empty()) << "and it is known from then on";
+  EXPECT_EQ(outcomes(), (Counted{{"planner reply", 3}, {"coder duplicate", 6}}));
+}
+
 TEST_F(ModelTest, RepairsWhatFailedSoManyTimes) {
   settings.roles.ideas = 1;
   script({rule("# Plan:", kPlan), rule("# Write:", kKernel), rule("# Repair:", kKernel)});
