@@ -7,10 +7,10 @@
 The port is told over descriptor 3 (base/channel.h: four bytes of length, then text) or printed.
 
 The path of a request says what comes: /t/ID/ACT,ACT,.../v1/messages (or /chat/completions). The
-n-th request with an ID gets the n-th act, the last one from then on; ACTS below has them all. The
-act random-PERCENT is a fault in so many of a hundred requests. A POST to /stats gives what was
-served, to /last/ID the last request with that ID, to /gaps/ID the seconds from each reply to the
-next request.
+n-th request with an ID gets the n-th act, the last one from then on; the methods act_* are them
+all, and a semicolon serves where a comma has another meaning. The act random-PERCENT is a fault in
+so many of a hundred requests. A POST to /stats gives what was served, to /last/ID the last request
+with that ID, to /gaps/ID the seconds from each reply to the next request.
 
 The act script answers by rules that a POST to /script/ID gives, a list: the first one whose `when`
 is in what came since the model's last turn, and that has been used less than `times`, says what it
@@ -247,7 +247,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with STATS.lock:
                 return self.plain(200, json.dumps(STATS.last.get(parts[2])))
         arrived = time.perf_counter()
-        name, acts, path = parts[2], parts[3].split(","), "/" + "/".join(parts[4:])
+        name, acts, path = parts[2], parts[3].replace(";", ",").split(","), "/" + "/".join(parts[4:])
         body = json.loads(raw)
         with STATS.lock:
             if name in STATS.replied:

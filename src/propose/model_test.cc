@@ -84,7 +84,7 @@ struct ModelTest : ::testing::Test {
                                 Feedback feedback = Feedback::kDiagnosed) {
     if (!proposer) {
       auto made = make_model(settings);
-      EXPECT_TRUE(made) << made.error().text();
+      if (!made) throw Fatal(made.error());
       proposer = std::move(*made);
     }
     ProposalRequest request;
@@ -326,6 +326,22 @@ TEST_F(ToolsTest, LooksThingsUpAndThenWrites) {
   EXPECT_EQ(usage_from_json(calls[0].usage).requests, 3);
   EXPECT_TRUE(contains(given[0].writing->prompt, "### read_code")) << "what it read is kept";
   EXPECT_TRUE(contains(calls[0].prompt, "These source trees are indexed: lib."));
+}
+
+// The other API, from a server that has no room at first: the same course, one attempt more, and
+// what stays the same is marked to be kept.
+TEST_F(ToolsTest, SpeaksTheMessagesApiToo) {
+  settings.roles.coder = "anthropic:" + spec("529;script");
+  script({rule("# Write:", "Let me look.", {call("search_code", R"({"query": "bulk_copy_tile"})")}),
+          rule("copy.hpp:", kKernel)});
+  ASSERT_EQ(propose(1).size(), 1u);
+  const CallUsage usage = usage_from_json(calls.at(0).usage);
+  EXPECT_EQ(usage.requests, 2);
+  EXPECT_EQ(usage.attempts, 3);
+  const Json body = server().ask("/last/" + id)["body"];
+  EXPECT_TRUE(body["system"][0].contains("cache_control")) << body["system"];
+  EXPECT_TRUE(body["messages"].back()["content"].back().contains("cache_control"));
+  EXPECT_EQ(body["tools"].size(), 3u);
 }
 
 TEST_F(ToolsTest, WhatItMayNotOrCannotDoIsAnErrorForTheModel) {

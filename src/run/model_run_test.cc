@@ -126,6 +126,23 @@ TEST_F(ModelRunTest, PlansWritesRepairsAndWins) {
   EXPECT_EQ((*writing)->reply, calls->at(2).reply);
 }
 
+TEST_F(ModelRunTest, ThreeSourcesAreWrittenSideBySide) {
+  settings.roles.ideas = 3;
+  settings.max_evaluations = 7;
+  server().script(id,
+                  Json(std::vector<Json>{rule("# Plan:", kPlan + "IDEA: Deeper.\nIDEA: Flatter.\n"),
+                                         rule("# Write:", kernel("{n}"))}));
+  const auto result = optimize();
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 7);
+  EXPECT_EQ(asked(), 8) << "two plans of three ideas each";
+  EXPECT_EQ(store()->calls()->size(), 8u);
+  std::map<std::string, int> ideas;
+  for (const std::string& line : course()) ++ideas[line];
+  EXPECT_EQ(ideas["model: Deeper. => correct"], 2);
+  EXPECT_EQ(ideas["model: Flatter. => correct"], 2);
+}
+
 TEST_F(ModelRunTest, ABudgetEndsItAndAnotherOneGoesOn) {
   settings.roles.max_calls = 4;
   server().script(id,
