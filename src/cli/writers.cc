@@ -38,6 +38,10 @@ void read_writers(const Options& options, RunSettings* settings) {
   roles.planner = named("--planner");
   roles.coder = named("--coder");
   roles.fixer = named("--fixer");
+  if (roles.coder.empty() && (options.has("--planner") || options.has("--fixer"))) {
+    throw Fatal({ErrorKind::kBadInput, "no model is named that writes the sources",
+                 "name one with --coder SPEC, or one for all roles with --model SPEC"});
+  }
   if (!roles.coder.empty() && settings->proposer == "tuner") settings->proposer = "model";
   roles.one_call = options.flag("--one-call");
   roles.ideas = small(options, "--ideas", 1, kMostAtOnce);

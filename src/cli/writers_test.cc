@@ -145,6 +145,9 @@ TEST_F(Writers, Faults) {
   EXPECT_EQ(price.code, 2);
   EXPECT_TRUE(contains(price.output, "price")) << price.output;
   EXPECT_EQ(kernelpro({"optimize", task, "--ideas", "0"}).code, 2);
+  const Exit alone = kernelpro({"optimize", task, "--run", run_dir, "--planner", "openai:m"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_TRUE(contains(alone.output, "--coder")) << alone.output;
   EXPECT_EQ(kernelpro({"optimize", task, "--feedback", "much"}).code, 2);
   EXPECT_FALSE(exists(run_dir));
 }
