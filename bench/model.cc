@@ -25,10 +25,10 @@ struct Outcomes {
   double wall = 0;
 };
 
-Request question(int number) {
-  Request request;
+ChatRequest question(int number) {
+  ChatRequest request;
   request.system = "You write kernels.";
-  request.messages.push_back({Role::kUser, "Question " + std::to_string(number), {}, {}});
+  request.messages.push_back({Speaker::kUser, "Question " + std::to_string(number), {}, {}});
   return request;
 }
 

@@ -7,9 +7,15 @@
 The port is told over descriptor 3 (base/channel.h: four bytes of length, then text) or printed.
 
 The path of a request says what comes: /t/ID/ACT,ACT,.../v1/messages (or /chat/completions). The
-n-th request with an ID gets the n-th act, the last one from then on; ACTS below has them all. The
-act random-PERCENT is a fault in so many of a hundred requests. A POST to /stats gives what was
-served, to /last/ID the last request with that ID.
+n-th request with an ID gets the n-th act, the last one from then on; the methods act_* are them
+all, and a semicolon serves where a comma has another meaning. The act random-PERCENT is a fault in
+so many of a hundred requests. A POST to /stats gives what was served, to /last/ID the last request
+with that ID, to /gaps/ID the seconds from each reply to the next request.
+
+The act script answers by rules that a POST to /script/ID gives, a list: the first one whose `when`
+is in what came since the model's last turn, and that has been used less than `times`, says what it
+`say`s ({n} is the number of the request), calls its `tools` ([[name, arguments], ...]) and stops
+`why` ("end").
 """
 import http.server
 import json
@@ -35,6 +41,9 @@ class Stats:
         self.lock = threading.Lock()
         self.turns = {}
         self.last = {}
+        self.scripts = {}
+        self.gaps = {}
+        self.replied = {}
         self.random = random.Random(7)
         self.counts = {"requests": 0, "whole": 0, "whole_input": 0, "whole_output": 0,
                        "part": 0, "part_input": 0, "part_output": 0, "acts": {}}
@@ -175,6 +184,15 @@ class OpenAi(Api):
         return "data: " + json.dumps(self.error(kind, message)) + "\n\n"
 
 
+def strings(value):
+    """All texts within a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    return [text for part in value for text in strings(part)] if hasattr(value, "__iter__") else []
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -218,12 +236,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/stats":
             with STATS.lock:
                 return self.plain(200, json.dumps(STATS.counts))
+        if parts[1] == "script":
+            with STATS.lock:
+                STATS.scripts[parts[2]] = json.loads(raw)
+            return self.plain(200, "{}")
+        if parts[1] == "gaps":
+            with STATS.lock:
+                return self.plain(200, json.dumps(STATS.gaps.get(parts[2], [])))
         if parts[1] == "last":
             with STATS.lock:
                 return self.plain(200, json.dumps(STATS.last.get(parts[2])))
-        name, acts, path = parts[2], parts[3].split(","), "/" + "/".join(parts[4:])
+        arrived = time.perf_counter()
+        name, acts, path = parts[2], parts[3].replace(";", ",").split(","), "/" + "/".join(parts[4:])
         body = json.loads(raw)
         with STATS.lock:
+            if name in STATS.replied:
+                STATS.gaps.setdefault(name, []).append(arrived - STATS.replied[name])
             turn = STATS.turns.get(name, 0)
             STATS.turns[name] = turn + 1
             act = acts[min(turn, len(acts) - 1)]
@@ -235,6 +263,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             STATS.last[name] = {"path": path, "body": body, "turns": turn + 1,
                                 "headers": {k.lower(): v for k, v in self.headers.items()}}
         api = (Anthropic if path.endswith("/v1/messages") else OpenAi)(self, body)
+        self.name, self.body, self.turn = name, body, turn + 1
         verb, _, detail = act.partition("-")
         try:
             getattr(self, "act_" + verb)(api, detail)
@@ -251,6 +280,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.served(api, True)
         self.start_stream()
         self.chunk(change(text))
+        with STATS.lock:
+            STATS.replied[self.name] = time.perf_counter()
         self.end_stream()
 
     def words(self, api, words=None, why="end"):
@@ -260,6 +291,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
     # -- acts: replies --------------------------------------------------------------------------
     def act_ok(self, api, _):
         self.stream(api, self.words(api))
+
+    def act_script(self, api, _):
+        messages = self.body["messages"]
+        turns = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+        asked = "\n".join(strings(messages[turns[-1] + 1 if turns else 0:]))
+        with STATS.lock:
+            for rule in STATS.scripts.get(self.name, []):
+                if rule["when"] in asked and rule.setdefault("times", 1 << 30) > 0:
+                    rule["times"] -= 1
+                    break
+            else:
+                rule = None
+        if rule is None:
+            return self.status(api, 400, "invalid_request_error", "no rule of the script fits")
+        say = rule.get("say", "").replace("{n}", str(self.turn))
+        pieces = list(api.text([say[at:at + 40] for at in range(0, len(say), 40)])) if say else []
+        calls = [(f"call_{self.turn}_{i}", name, arguments)
+                 for i, (name, arguments) in enumerate(rule.get("tools", []))]
+        why = "tools" if calls else rule.get("why", "end")
+        self.stream(api, [*pieces, *api.tools(calls), api.stop(why)])
 
     def act_tools(self, api, _):
         self.stream(api, [*api.text(["Look."]), *api.tools(TOOLS[:1]), api.stop("tools")])

@@ -43,6 +43,10 @@ TargetKind choose_target(const Task& task, const std::string& name);
 std::string new_run_directory(const Task& task, TargetKind target);
 // Budgets from --evaluations, --seconds, --near-ceiling, --plateau.
 void read_budgets(const Options& options, RunSettings* settings);
+// Models, their budgets, prompts, feedback and --start-from.
+void read_writers(const Options& options, RunSettings* settings);
+// --max-tokens, --max-usd and --max-calls, those that were given.
+void read_model_budgets(const Options& options, RoleSettings* roles);
 // What optimize, resume and replay do after the loop: report.html and the last lines.
 int finish_run(const std::string& directory, const Result<RunResult>& result, bool json);
 // SIGINT and SIGTERM ask the run to end after what it is doing; a second one ends the process.

@@ -17,7 +17,8 @@ constexpr OptionSpec kOptions[] = {
     kTaskOption,
     {"--target", "TARGET", "auto", "Where candidates run.", false, "auto|cpu|cuda"},
     {"--run", "DIR", "", "Folder of the run; by default a new one under runs/."},
-    {"--proposer", "NAME", "tuner", "Who writes candidates.", false, "tuner|exchange|replay"},
+    {"--proposer", "NAME", "tuner", "Who writes candidates; --model makes it model.", false,
+     "tuner|exchange|model|replay"},
     {"--from", "RUN", "", "With --proposer replay: the run whose candidates are tried again."},
     {"--evaluations", "N", "60", "Stop after so many evaluated candidates."},
     {"--seconds", "S", "600", "Stop after so much run time."},
@@ -26,6 +27,25 @@ constexpr OptionSpec kOptions[] = {
     {"--timeout", "S", "30", "Longest time for one call of a candidate."},
     {"--seed", "N", "1", "The search's choices follow it; inputs, with a secret of the process."},
     {"--start", "FILE", "", "Kernel to start from, instead of the task's own."},
+    {"--start-from", "RUN...", "",
+     "A run whose best, or a task folder whose kernel, is tried right after the start."},
+    {"--model", "SPEC", "",
+     "Model that writes: anthropic:MODEL, openai:MODEL, http://host:port/v1#MODEL."},
+    {"--planner", "SPEC", "", "Another model for ideas."},
+    {"--coder", "SPEC", "", "Another model for sources."},
+    {"--fixer", "SPEC", "", "Another model for repairs."},
+    {"--one-call", "", "", "Ask for idea and source at once, without a planner."},
+    {"--ideas", "N", "3", "Ideas for a candidate at a time."},
+    {"--fixes", "N", "2", "Repairs of a source that failed, one after the other."},
+    {"--tune", "N", "4", "Settings of a source's knobs to try before new ideas."},
+    {"--tool-rounds", "N", "8", "Rounds in which a model may look up code for one answer."},
+    {"--max-tokens", "N", "0", "Stop when models have used so many tokens; 0 is no limit."},
+    {"--max-usd", "X", "0", "Stop when models have cost so many US dollars; 0 is no limit."},
+    {"--max-calls", "N", "0", "Stop after so many requests to models; 0 is no limit."},
+    {"--feedback", "KIND", "diagnosed",
+     "What writers are told: time alone, every metric as it is, or the diagnosis.", false,
+     "none|raw|diagnosed"},
+    {"--prompts", "DIR", "", "Folder of prompts that replace the built-in ones of the same name."},
     {"--policy", "NAME", "contract", "By which rule results are judged.", false,
      "contract|kernelbench"},
     kPrecisionOption,
@@ -70,6 +90,7 @@ int run_optimize(const Options& options) {
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
   settings.exchange_wait_s = options.real("--exchange-wait");
+  read_writers(options, &settings);
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
   settings.directory =

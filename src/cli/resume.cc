@@ -15,13 +15,19 @@ constexpr OptionSpec kOptions[] = {
     {"--seconds", "S", "", "New budget of run time, that so far included."},
     {"--near-ceiling", "F", "", "New share of the ceiling at which to stop."},
     {"--plateau", "N", "", "New number of evaluations without a better one; 0 is never."},
+    {"--max-tokens", "N", "",
+     "New budget of models' tokens, those so far included; 0 is no limit."},
+    {"--max-usd", "X", "", "New budget of models' cost, that so far included; 0 is no limit."},
+    {"--max-calls", "N", "", "New budget of requests to models; 0 is no limit."},
     {"--json", "", "", "Print one JSON object a line."},
 };
 
 // The run's own settings with the budgets that were given; nullopt when none was.
 std::optional<RunSettings> budgets(const Options& options) {
   const bool any = options.has("--evaluations") || options.has("--seconds") ||
-                   options.has("--near-ceiling") || options.has("--plateau");
+                   options.has("--near-ceiling") || options.has("--plateau") ||
+                   options.has("--max-tokens") || options.has("--max-usd") ||
+                   options.has("--max-calls");
   if (!any) return std::nullopt;
   const auto store = require(Store::open(options.text("RUN"), Store::Mode::kRead));
   auto settings = settings_from_json(require(store->header()).settings_json);
@@ -32,6 +38,7 @@ std::optional<RunSettings> budgets(const Options& options) {
   if (options.has("--seconds")) settings->max_seconds = options.real("--seconds");
   if (options.has("--near-ceiling")) settings->near_ceiling = options.real("--near-ceiling");
   if (options.has("--plateau")) settings->plateau = static_cast<int>(options.integer("--plateau"));
+  read_model_budgets(options, &settings->roles);
   return settings;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "core/json.h"
 #include "evaluate/evaluator.h"
+#include "propose/calls.h"
 #include "report/report.h"
 #include "report/view.h"
 
@@ -31,7 +32,8 @@ std::string safe_name(const std::string& name) {
   return result.empty() ? "task" : result;
 }
 
-void print_json(const std::string& directory, const std::string& page, const RunResult& result) {
+void print_json(const std::string& directory, const std::string& page, const RunResult& result,
+                const RunView& view) {
   const Json json = {{"event", "result"},
                      {"run", directory},
                      {"report", page},
@@ -43,6 +45,7 @@ void print_json(const std::string& directory, const std::string& page, const Run
                      {"fraction_of_ceiling", result.fraction_of_ceiling},
                      {"evaluations", result.evaluations},
                      {"stopped_by", result.stopped_by},
+                     {"models", calls_text(view.calls)},
                      {"own_ms_per_evaluation", result.own_ms_per_evaluation}};
   std::printf("%s\n", dump_json(json).c_str());
 }
@@ -84,15 +87,16 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   const std::string page = join(directory, "report.html");
   const std::string html = require(html_report(directory));
   require(write_file(page, html));
+  const RunView view = require(load_run_view(directory));
   if (json) {
-    print_json(directory, page, *result);
+    print_json(directory, page, *result, view);
     return 0;
   }
-  const RunView view = require(load_run_view(directory));
   const Story story = tell(view);
   std::printf("\n%s\n%s\n", verdict(view, story).c_str(), credit(story).c_str());
   std::printf("stopped after %d evaluations: %s\n", result->evaluations,
               result->stopped_by.c_str());
+  if (!view.calls.empty()) std::printf("%s\n", calls_text(view.calls).c_str());
   if (result->stopped_by == "interrupted") {
     std::printf("go on with: kernelpro resume %s\n", directory.c_str());
   }

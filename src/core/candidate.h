@@ -20,7 +20,7 @@ std::optional<Language> language_from_name(std::string_view name);
 using KnobValues = std::map<std::string, std::string>;
 
 struct Origin {
-  std::string proposer;     // "start", "tuner", "exchange", "replay", "given"
+  std::string proposer;     // "start", "seed", "tuner", "model", "exchange", "replay", "given"
   std::int64_t parent = 0;  // candidate id in the run; 0 = none
   std::string idea;         // one sentence: what was changed and why
   std::string answers;      // "tool: prescription" of the finding that it answers, or ""

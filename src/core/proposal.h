@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/candidate.h"
 #include "core/evaluation.h"
+#include "core/evidence.h"
 #include "core/finding.h"
 #include "core/task.h"
 
@@ -22,6 +24,12 @@ struct Known {
   Diagnosis diagnosis;
 };
 
+// What a writer is told of how a candidate fared: time and outcome alone; every metric with its
+// value; or the diagnosis, which is what helps (the others are for comparison).
+enum class Feedback { kNone, kRaw, kDiagnosed };
+std::string_view feedback_name(Feedback feedback);  // "none", "raw", "diagnosed"
+std::optional<Feedback> feedback_from_name(std::string_view name);
+
 // Everything a proposer may look at. Pointers live for the call only.
 struct ProposalRequest {
   const Task* task = nullptr;
@@ -33,6 +41,8 @@ struct ProposalRequest {
   int wanted = 1;
   std::string answers;  // the finding that this time shall be answered: "scalar-loads: vectorize"
   std::string focus;    // what a writer shall try this time, one sentence; "" leaves it the choice
+  Feedback feedback = Feedback::kDiagnosed;
+  const Evidence* evidence = nullptr;  // about the parent, with kRaw; null: there is none
 };
 
 // What a writer was asked and what it answered, word for word: kept beside the candidate.
@@ -42,6 +52,22 @@ struct Writing {
   std::string prompt;
   std::string reply;
   std::string usage;  // JSON: tokens and cost; "" not known
+};
+
+// One question to a model until its last word, whatever came of it.
+struct ModelCall {
+  std::string request;       // names it: "0003" of a plan, "0003.2" of its second idea
+  std::string role;          // "planner", "coder" or "fixer"
+  std::string model;         // as the user named it
+  std::int64_t parent = 0;   // candidate that it is about
+  std::int64_t repairs = 0;  // of a fixer: the candidate that failed; 0: an answer without code
+  std::string idea;
+  std::string outcome;  // "reply", or the kind of failure: "no-code", "rate-limited" ...
+  std::string prompt;
+  std::string tools;  // what it looked up in between; "" = nothing
+  std::string reply;
+  std::string usage;  // JSON (propose/calls.h)
+  std::string gave;   // content hash of the candidate that came of it; "" = none
 };
 
 struct Proposal {

@@ -9,7 +9,7 @@ namespace {
 
 const Json kCacheMark = {{"type", "ephemeral"}};
 
-Result<Json> content_of(const Message& message) {
+Result<Json> content_of(const ChatMessage& message) {
   Json blocks = Json::array();
   for (const ToolResult& result : message.results) {
     Json block = {{"type", "tool_result"}, {"tool_use_id", result.call_id}};
@@ -71,7 +71,7 @@ class AnthropicWire : public Wire {
     return result;
   }
 
-  Result<std::string> encode(const ModelSpec& spec, const Request& request) const override {
+  Result<std::string> encode(const ModelSpec& spec, const ChatRequest& request) const override {
     Json body = {{"model", spec.model}, {"max_tokens", request.max_tokens}, {"stream", true}};
     if (!request.system.empty()) {
       Json block = {{"type", "text"}, {"text", request.system}};
@@ -85,7 +85,7 @@ class AnthropicWire : public Wire {
       if (static_cast<int>(i) + 1 == request.stable_messages && !content->empty()) {
         content->back()["cache_control"] = kCacheMark;
       }
-      const bool user = request.messages[i].role == Role::kUser;
+      const bool user = request.messages[i].role == Speaker::kUser;
       Json message = {{"role", user ? "user" : "assistant"}};
       message["content"] = std::move(*content);
       messages.push_back(std::move(message));

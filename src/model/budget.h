@@ -28,7 +28,9 @@ struct Spend {
 
 class Budget {
  public:
-  explicit Budget(const BudgetLimits& limits = {}) : limits_(limits) {}
+  // `spent`: in earlier sittings.
+  explicit Budget(const BudgetLimits& limits = {}, const Spend& spent = {})
+      : limits_(limits), spent_(spent) {}
 
   // Sets `worst` aside, or says in a sentence what does not fit. Each admission is settled once.
   std::optional<std::string> admit(const Spend& worst);

@@ -13,7 +13,7 @@
 
 namespace kernelpro {
 
-enum class Role { kUser, kAssistant };
+enum class Speaker { kUser, kAssistant };
 
 // The model asks for a tool. `arguments` is the JSON text of an object, always.
 struct ToolCall {
@@ -30,8 +30,8 @@ struct ToolResult {
 };
 
 // Calls belong to the assistant's messages, results to the user's message that follows.
-struct Message {
-  Role role = Role::kUser;
+struct ChatMessage {
+  Speaker role = Speaker::kUser;
   std::string text;
   std::vector<ToolCall> calls;
   std::vector<ToolResult> results;
@@ -43,9 +43,9 @@ struct ToolSpec {
   std::string schema = R"({"type":"object"})";  // JSON Schema of the arguments
 };
 
-struct Request {
+struct ChatRequest {
   std::string system;
-  std::vector<Message> messages;
+  std::vector<ChatMessage> messages;
   std::vector<ToolSpec> tools;
   int max_tokens = 8192;
   std::optional<double> temperature;  // none: the server's own
@@ -72,7 +72,7 @@ struct Usage {
 
 enum class StopReason { kEnd, kToolCalls, kStopSequence };
 
-struct Reply {
+struct ChatReply {
   std::string text;
   std::vector<ToolCall> calls;
   StopReason stop = StopReason::kEnd;
@@ -120,7 +120,7 @@ struct Failure {
   std::string text() const;  // "rate-limited: message\n  next: ..."
 };
 
-using ChatResult = tl::expected<Reply, Failure>;
+using ChatResult = tl::expected<ChatReply, Failure>;
 
 // What a client has done so far. calls = replies + all of failures.
 struct Counts {

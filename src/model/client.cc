@@ -37,7 +37,7 @@ class Collector : public HttpSink {
 
 // One call on its way through its attempts.
 struct Call {
-  const Request* request = nullptr;
+  const ChatRequest* request = nullptr;
   const CallOptions* options = nullptr;
   std::string body;
   double begin = 0;
@@ -67,7 +67,7 @@ class HttpClient : public ChatClient {
         pool_(std::move(pool)) {}
 
   std::string name() const override { return settings_.spec.name; }
-  ChatResult complete(const Request& request, const CallOptions& options) override;
+  ChatResult complete(const ChatRequest& request, const CallOptions& options) override;
   Counts counts() const override {
     const std::lock_guard lock(mutex_);
     return counts_;
@@ -100,8 +100,8 @@ std::optional<double> HttpClient::cost(const Usage& usage) const {
   return cost_usd(*settings_.price, usage);
 }
 
-ChatResult HttpClient::complete(const Request& request, const CallOptions& options) {
-  Request asked = request;
+ChatResult HttpClient::complete(const ChatRequest& request, const CallOptions& options) {
+  ChatRequest asked = request;
   const ModelSpec& spec = settings_.spec;
   if (!asked.temperature) asked.temperature = spec.temperature;
   if (spec.max_tokens) asked.max_tokens = *spec.max_tokens;
@@ -298,7 +298,7 @@ void HttpClient::scrub_all(ChatResult* result) const {
     return;
   }
   // A model does not know the key; a server that echoes it is kept from doing so.
-  Reply& reply = **result;
+  ChatReply& reply = **result;
   if (contains(reply.text, key)) reply.text = replace_all(reply.text, key, "[key]");
   reply.model = scrub(reply.model, key);
   for (ToolCall& call : reply.calls) {

@@ -30,7 +30,7 @@ class ChatClient {
  public:
   virtual ~ChatClient() = default;
   virtual std::string name() const = 0;  // ModelSpec::name
-  virtual ChatResult complete(const Request& request, const CallOptions& options = {}) = 0;
+  virtual ChatResult complete(const ChatRequest& request, const CallOptions& options = {}) = 0;
   // A snapshot.
   virtual Counts counts() const = 0;
 };

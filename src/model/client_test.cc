@@ -22,10 +22,10 @@ const LocalServer& server() {
   return *started;
 }
 
-Request question() {
-  Request request;
+ChatRequest question() {
+  ChatRequest request;
   request.system = "You write kernels.";
-  request.messages.push_back({Role::kUser, "Make it faster.", {}, {}});
+  request.messages.push_back({Speaker::kUser, "Make it faster.", {}, {}});
   request.max_tokens = 100;
   return request;
 }
@@ -47,7 +47,7 @@ class Client : public ::testing::TestWithParam<Api> {
     result.pause = [this](double seconds) { waits_.push_back(seconds); };
     return result;
   }
-  ChatResult ask(const ClientSettings& settings, const Request& request = question(),
+  ChatResult ask(const ClientSettings& settings, const ChatRequest& request = question(),
                  const CallOptions& options = {}) {
     client_ = std::move(*make_client(settings));
     return client_->complete(request, options);
@@ -101,9 +101,10 @@ TEST_P(Client, EveryFormOfAReply) {
 }
 
 TEST_P(Client, SendsWhatTheApiDocuments) {
-  Request request = question();
-  request.messages.push_back({Role::kAssistant, "Looking.", {{"c1", "measure", R"({"a":1})"}}, {}});
-  request.messages.push_back({Role::kUser, "Go on.", {}, {{"c1", "12 us", false}}});
+  ChatRequest request = question();
+  request.messages.push_back(
+      {Speaker::kAssistant, "Looking.", {{"c1", "measure", R"({"a":1})"}}, {}});
+  request.messages.push_back({Speaker::kUser, "Go on.", {}, {{"c1", "12 us", false}}});
   request.tools.push_back({"measure", "Times a kernel.", R"({"type":"object"})"});
   request.stop = {"END"};
   request.temperature = 0.25;
@@ -373,10 +374,10 @@ TEST_P(Client, BudgetsEndCalls) {
 }
 
 TEST_P(Client, BadRequestsAreNotSent) {
-  Request request = question();
+  ChatRequest request = question();
   request.tools.push_back({"t", "", "not json"});
   EXPECT_EQ(kind(ask(settings("ok"), request)), "bad-request");
-  EXPECT_EQ(kind(ask(settings("ok"), Request())), "bad-request");
+  EXPECT_EQ(kind(ask(settings("ok"), ChatRequest())), "bad-request");
   EXPECT_TRUE(last().is_null());
 }
 

@@ -41,8 +41,10 @@ class LocalServer {
   std::string base(const std::string& id, const std::string& acts) const {
     return url_ + "/t/" + id + "/" + acts;
   }
-  // What the server tells at /stats or /last/ID; null when it does not answer.
-  Json ask(const std::string& path) const {
+  // Rules for the act "script" of requests with `id`; server.py says what they are.
+  void script(const std::string& id, const Json& rules) const { ask("/script/" + id, rules); }
+  // What the server tells at /stats, /last/ID or /gaps/ID; null when it does not answer.
+  Json ask(const std::string& path, const Json& body = {}) const {
     struct Text : HttpSink {
       std::string all;
       void bytes(const HttpHead&, std::string_view part) override { all += part; }
@@ -52,6 +54,7 @@ class LocalServer {
     HttpRequest request;
     request.url = url_ + path;
     request.direct = true;
+    if (!body.is_null()) request.body = dump_json(body);
     (*pool)->post(request, text);
     return parse_json(text.all).value_or(Json());
   }

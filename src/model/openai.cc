@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::int64_t kMaxCalls = 1024;  // of one reply
 
-void add_messages(const Message& message, Json* messages) {
+void add_messages(const ChatMessage& message, Json* messages) {
   for (const ToolResult& result : message.results) {
     // This API has no mark for a tool that failed.
     messages->push_back({{"role", "tool"},
                          {"tool_call_id", result.call_id},
                          {"content", (result.failed ? "error: " : "") + result.text}});
   }
-  if (message.role == Role::kUser) {
+  if (message.role == Speaker::kUser) {
     if (!message.text.empty() || message.results.empty()) {
       messages->push_back({{"role", "user"}, {"content", message.text}});
     }
@@ -108,7 +108,7 @@ class OpenAiWire : public Wire {
     return result;
   }
 
-  Result<std::string> encode(const ModelSpec& spec, const Request& request) const override {
+  Result<std::string> encode(const ModelSpec& spec, const ChatRequest& request) const override {
     Json body = {{"model", spec.model}, {"stream", true}};
     body["stream_options"] = {{"include_usage", true}};
     // OpenAI's newer models refuse the old name, other servers do not know the new one.
@@ -117,7 +117,7 @@ class OpenAiWire : public Wire {
     if (!request.system.empty()) {
       messages.push_back({{"role", "system"}, {"content", request.system}});
     }
-    for (const Message& message : request.messages) add_messages(message, &messages);
+    for (const ChatMessage& message : request.messages) add_messages(message, &messages);
     body["messages"] = std::move(messages);
     for (const ToolSpec& tool : request.tools) {
       const std::optional<Json> schema = parse_object(tool.schema);

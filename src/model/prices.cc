@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/prices.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/files.h"
 #include "base/text.h"
+#include "core/toml.h"
 #include "embedded/model_prices.h"
 
 namespace kernelpro {
@@ -80,25 +79,26 @@ double cost_usd(const Price& price, const Usage& usage) {
 Result<Prices> Prices::parse(std::string_view text, const std::string& path) {
   Prices prices;
   prices.source_ = path;
-  try {
-    const toml::table table = toml::parse(text, path);
-    const toml::array* rows = table["price"].as_array();
-    if (rows == nullptr && !table.empty()) {
-      return fail(ErrorKind::kBadInput, path + ": there is no [[price]]", kHow);
-    }
-    for (std::size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
-      const toml::table* row = rows->get(i)->as_table();
-      const std::string where = path + ":" + std::to_string(rows->get(i)->source().begin.line);
-      if (row == nullptr) return fail(ErrorKind::kBadInput, where + ": not a [[price]]", kHow);
-      Result<Price> price = read_row(*row, where);
-      if (!price) return tl::unexpected<Error>(price.error());
-      prices.prices_.push_back(std::move(*price));
-    }
-  } catch (const toml::parse_error& error) {
+  const toml::parse_result result = toml::parse(text, path);
+  if (!result) {
+    const toml::parse_error& error = result.error();
     return fail(ErrorKind::kBadInput,
                 path + ":" + std::to_string(error.source().begin.line) + ": " +
                     printable(error.description()),
                 "mend the TOML there");
+  }
+  const toml::table& table = result.table();
+  const toml::array* rows = table["price"].as_array();
+  if (rows == nullptr && !table.empty()) {
+    return fail(ErrorKind::kBadInput, path + ": there is no [[price]]", kHow);
+  }
+  for (std::size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
+    const toml::table* row = rows->get(i)->as_table();
+    const std::string where = path + ":" + std::to_string(rows->get(i)->source().begin.line);
+    if (row == nullptr) return fail(ErrorKind::kBadInput, where + ": not a [[price]]", kHow);
+    Result<Price> price = read_row(*row, where);
+    if (!price) return tl::unexpected<Error>(price.error());
+    prices.prices_.push_back(std::move(*price));
   }
   return prices;
 }

@@ -230,7 +230,7 @@ ChatResult ReplyReader::judge() {
   if (trim(draft_.text).empty() && draft_.calls.empty()) {
     return tl::unexpected<Failure>(failure(FailureKind::kEmpty, "the model answered nothing"));
   }
-  Reply reply;
+  ChatReply reply;
   for (ToolCall& call : draft_.calls) {
     const std::optional<Json> arguments = parse_object(call.arguments);
     if (!arguments || call.name.empty()) {

@@ -41,7 +41,7 @@ class Wire {
   virtual std::string path() const = 0;
   virtual std::vector<std::string> headers(const std::string& key) const = 0;
   // Fails with kBadInput when a schema or arguments are no JSON object.
-  virtual Result<std::string> encode(const ModelSpec& spec, const Request& request) const = 0;
+  virtual Result<std::string> encode(const ModelSpec& spec, const ChatRequest& request) const = 0;
   // One event of a stream, and a whole body, added to `draft`. False: not of this format.
   virtual bool read_event(const SseEvent& event, Draft* draft) const = 0;
   virtual bool read_body(const std::string& json, Draft* draft) const = 0;

@@ -23,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (result.error().message.empty()) std::abort();
       continue;
     }
-    Request request;
-    request.messages.push_back({Role::kAssistant, result->text, result->calls, {}});
+    ChatRequest request;
+    request.messages.push_back({Speaker::kAssistant, result->text, result->calls, {}});
     ModelSpec spec;
     spec.model = "m";
     if (!wire_for(api).encode(spec, request)) std::abort();

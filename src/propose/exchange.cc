@@ -116,7 +116,8 @@ void Exchange::file_taken(const Folder& folder, const std::string& file, const K
                           const ProposalRequest& request) {
   const std::string taken = join(folder.path, "taken");
   if (!make_dirs(taken)) return;
-  (void)write_file(join(taken, file + ".result.md"), result_text(known, request.history));
+  (void)write_file(join(taken, file + ".result.md"),
+                   result_text(known, request.history, request.feedback));
   (void)::rename(join(join(folder.path, "reply"), file).c_str(), join(taken, file).c_str());
 }
 
@@ -170,7 +171,7 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
         }
       }
       if (waiting.empty()) {
-        auto path = write_request(settings_.folder, request);
+        auto path = write_request(settings_.folder, request, settings_.prompts);
         if (!path) return tl::unexpected<Error>(std::move(path.error()));
         waiting = *path;
       }
@@ -194,7 +195,8 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
 }  // namespace
 
 // Its `parent` file is written last: a folder without it is one that a kill left unfinished.
-Result<std::string> write_request(const std::string& folder, const ProposalRequest& request) {
+Result<std::string> write_request(const std::string& folder, const ProposalRequest& request,
+                                  const Prompts& prompts) {
   int last = 0;
   for (const std::string& name : list_dir(folder)) last = std::max(last, std::atoi(name.c_str()));
   char number[16];
@@ -204,7 +206,7 @@ Result<std::string> write_request(const std::string& folder, const ProposalReque
   KP_TRY(make_dirs(join(path, "reply")));
   KP_TRY(write_file(join(path, "task.h"), request.task_header));
   KP_TRY(write_file(join(path, "parent." + source_extension(parent.language)), parent.source));
-  KP_TRY(write_file(join(path, "prompt.md"), exchange_prompt(request, number)));
+  KP_TRY(write_file(join(path, "prompt.md"), exchange_prompt(request, number, prompts)));
   KP_TRY(write_file(join(path, "focus"), request.focus + "\n"));
   KP_TRY(write_file(join(path, "answers"), request.answers + "\n"));
   KP_TRY(write_file(join(path, "parent"),

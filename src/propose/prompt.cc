@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "propose/prompt.h"
 
-#include <map>
+#include <algorithm>
+#include <variant>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "embedded/exchange_prompt.h"
+#include "core/metrics.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr std::size_t kTriedShown = 40;
+constexpr std::size_t kIdeaShown = 400;
 constexpr std::size_t kLogShown = 1500;
+constexpr std::size_t kFailureShown = 4000;
 constexpr std::size_t kDefinitionShown = 20000;
 
 // The first correct candidate: what speed is counted against.
@@ -30,11 +33,19 @@ std::string speed(const Known& known, const std::vector<const Known*>& history) 
   return number(start / time, 3) + "x the start";
 }
 
+// One line of about this many bytes, cut between words.
+std::string brief(const std::string& text) {
+  const std::string line = replace_all(text, "\n", " ");
+  if (line.size() <= kIdeaShown) return line;
+  const std::size_t space = line.rfind(' ', kIdeaShown);
+  return (space == std::string::npos ? "" : line.substr(0, space)) + " ...";
+}
+
 std::string tried_line(const Known& known, const std::vector<const Known*>& history) {
   const Origin& origin = known.candidate.origin;
   std::string line = "- " + std::to_string(known.id);
   if (origin.parent != 0) line += " (from " + std::to_string(origin.parent) + ")";
-  line += ": " + (origin.idea.empty() ? origin.proposer : origin.idea);
+  line += ": " + (origin.idea.empty() ? origin.proposer : brief(origin.idea));
   if (!known.candidate.knobs.empty()) line += " [" + knobs_to_text(known.candidate.knobs) + "]";
   const std::string outcome =
       known.evaluation.correct() != nullptr
@@ -150,9 +161,47 @@ std::string cases(const Task& task, TargetKind target) {
   return text;
 }
 
-std::string without_last_newline(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
+constexpr std::size_t kMetricsShown = 200;
+constexpr std::size_t kKernelsShown = 3;
+
+std::string metric_rows(const Evidence& evidence) {
+  std::string text = "| metric | value | unit |\n|---|---|---|\n";
+  std::size_t rows = 0;
+  for (const auto& [name, item] : evidence.items()) {
+    if (++rows > kMetricsShown) break;
+    const Metric* metric = find_metric(name);
+    text += "| " + name + " | " + number(item.value, 6) + " | " +
+            std::string(metric != nullptr ? metric->unit : "") + " |\n";
+  }
   return text;
+}
+
+// All that was measured, unread: what a diagnosis is to be compared with.
+std::string metric_tables(const Evidence* evidence) {
+  if (evidence == nullptr || (evidence->items().empty() && evidence->kernels.empty())) return "";
+  std::string text = "## What was measured\n" + metric_rows(*evidence);
+  for (std::size_t i = 0; i < std::min(evidence->kernels.size(), kKernelsShown); ++i) {
+    text += "\nKernel `" + printable(evidence->kernels[i].name) + "`:\n\n" +
+            metric_rows(evidence->kernels[i].facts);
+  }
+  return text;
+}
+
+std::string feedback_text(const ProposalRequest& request) {
+  switch (request.feedback) {
+    case Feedback::kNone:
+      return "";
+    case Feedback::kRaw:
+      return metric_tables(request.evidence);
+    case Feedback::kDiagnosed:
+      break;
+  }
+  return diagnosis_to_text(request.parent->diagnosis);
+}
+
+// As fenced blocks name it.
+std::string_view block_language(Language language) {
+  return language == Language::kCpp ? "cpp" : language == Language::kCuda ? "cuda" : "python";
 }
 
 }  // namespace
@@ -161,13 +210,11 @@ std::string source_extension(Language language) {
   return language == Language::kCpp ? "cpp" : language == Language::kCuda ? "cu" : "py";
 }
 
-std::string exchange_prompt(const ProposalRequest& request, const std::string& number) {
+PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompts) {
   const Known& parent = *request.parent;
   const bool cpu = request.target == TargetKind::kCpu;
-  const std::string extension = cpu ? "cpp" : "cu";  // of a reply
-  const std::map<std::string, std::string> fields = {
+  PromptFields fields = {
       {"task", request.task->name},
-      {"number", number},
       {"summary", request.task->summary},
       {"target", std::string(target_name(request.target))},
       {"parent", std::to_string(parent.id)},
@@ -178,36 +225,67 @@ std::string exchange_prompt(const ProposalRequest& request, const std::string& n
                     ? "Whatever promises most. Others may be asked about the same candidate: an "
                       "unusual idea is worth more than the first one."
                     : request.focus},
-      {"diagnosis", diagnosis_to_text(parent.diagnosis)},
+      {"diagnosis", feedback_text(request)},
       {"tried", tried(request.history)},
       {"language", cpu ? "C++20" : "CUDA C++"},
       {"entry", cpu ? "extern \"C\" void launch(const Args& args)"
                     : "extern \"C\" void launch(const Args& args, cudaStream_t stream)"},
       {"contract", contract(*request.task)},
       {"cases", cases(*request.task, request.target)},
-      {"extension", extension}};
-  // One pass over the template, so that nothing in a filled-in text is taken for a field.
-  std::string out;
-  std::string_view rest = embedded::exchange_prompt;
-  for (;;) {
-    const std::size_t open = rest.find("{{");
-    const std::size_t close = open == std::string_view::npos ? open : rest.find("}}", open);
-    if (close == std::string_view::npos) break;
-    out += rest.substr(0, open);
-    const auto field = fields.find(std::string(rest.substr(open + 2, close - open - 2)));
-    KP_ASSERT(field != fields.end());
-    out += without_last_newline(field->second);
-    rest.remove_prefix(close + 2);
-  }
-  return out + std::string(rest);
+      {"extension", cpu ? "cpp" : "cu"},
+      {"header", request.task_header},
+      {"source", block_of(parent.candidate.source, block_language(parent.candidate.language))}};
+  fields["rules"] = prompts.fill("rules", fields);
+  return fields;
 }
 
-std::string result_text(const Known& known, const std::vector<const Known*>& history) {
+std::string exchange_prompt(const ProposalRequest& request, const std::string& number,
+                            const Prompts& prompts) {
+  PromptFields fields = prompt_fields(request, prompts);
+  fields["number"] = number;
+  return prompts.fill("exchange", fields);
+}
+
+std::string task_prompt(const PromptFields& fields, const Prompts& prompts,
+                        const std::string& library) {
+  PromptFields all = fields;
+  all["library"] = library;
+  return prompts.fill("task", all);
+}
+
+std::string failure_text(const Outcome& outcome) {
+  std::string text = outcome_summary(outcome) + "\n";
+  std::string more;
+  if (const auto* failed = std::get_if<CompileError>(&outcome)) {
+    text = "It does not compile:\n";
+    more = failed->log;
+  } else if (const auto* crashed = std::get_if<Crashed>(&outcome)) {
+    more = crashed->output;
+  }
+  if (trim(more).empty()) return text;
+  return text + "\n" + block_of(clip(printable(more), kFailureShown), "");
+}
+
+std::string block_of(const std::string& text, std::string_view language) {
+  std::size_t longest = 2;
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  const std::string fence(longest + 1, '`');
+  return fence + std::string(language) + "\n" + text + (text.ends_with('\n') ? "" : "\n") + fence +
+         "\n";
+}
+
+std::string result_text(const Known& known, const std::vector<const Known*>& history,
+                        Feedback feedback) {
   std::string text = "# Candidate " + std::to_string(known.id) + ": " +
                      outcome_summary(known.evaluation.outcome) + "\n";
   if (known.evaluation.correct() != nullptr) {
-    text += "\n" + human_us(score_us(known.evaluation)) + " a call, " + speed(known, history) +
-            ".\n\n" + diagnosis_to_text(known.diagnosis);
+    text +=
+        "\n" + human_us(score_us(known.evaluation)) + " a call, " + speed(known, history) + ".\n";
+    if (feedback == Feedback::kDiagnosed) text += "\n" + diagnosis_to_text(known.diagnosis);
   } else if (const auto* failed = std::get_if<CompileError>(&known.evaluation.outcome)) {
     text += "\n```\n" + clip(failed->log, kLogShown) + "\n```\n";
   }

@@ -8,53 +8,13 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "core/knobs.h"
-#include "propose/prompt.h"
 #include "propose/proposer.h"
+#include "propose/testing.h"
 
 namespace kernelpro {
 namespace {
 
-constexpr const char* kSource =
-    "// @knob VEC 1 2 4 : vectorize\n// @knob THREADS 1 2 4 : threads\n// @knob TILE 8 16 32\n"
-    "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {}\n";
-
-Task task() {
-  Task t;
-  t.name = "scale";
-  t.summary = "Multiplies each element by two: y = 2 x. No {{field}} is meant here.";
-  Tensor x{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0};
-  Tensor y{"y", Role::kOutput, DType::kFp32, {"N"}, {}, 1e-5};
-  t.tensors = {x, y};
-  t.cases = {Case{"small", {{"N", 100}}, false, {}}, Case{"large", {{"N", 65536}}, true, {}}};
-  return t;
-}
-
-Known known(std::int64_t id, const KnobValues& values, double us) {
-  Known k;
-  k.id = id;
-  k.candidate.source = kSource;
-  k.candidate.knobs = default_values(*parse_knobs(kSource));
-  for (const auto& [name, value] : values) k.candidate.knobs[name] = value;
-  k.candidate.origin = {id == 1 ? "start" : "tuner", id == 1 ? 0 : 1, "an idea", ""};
-  if (us > 0) {
-    Correct correct;
-    correct.timings.push_back({"large", us, us, us, 20, "calls in turn"});
-    k.evaluation.outcome = correct;
-  } else {
-    k.evaluation.outcome = CompileError{"kernel.cpp:7:3: error: no such register"};
-  }
-  return k;
-}
-
-Finding finding(const std::string& tool, const std::vector<std::string>& tags) {
-  Finding f;
-  f.tool = tool;
-  f.cause = "12 of 12 operations in the hot loop are scalar.";
-  f.likely_speedup = 2;
-  f.upper_speedup = 4;
-  for (const std::string& tag : tags) f.prescriptions.push_back({tag, "do it", ""});
-  return f;
-}
+using namespace proposing;
 
 struct Asked {
   std::vector<Known> all;
@@ -180,28 +140,6 @@ TEST(Replay, HandsOutInOrderAndPassesOverWhatIsKnown) {
   EXPECT_TRUE(replay->finished());
 }
 
-TEST(Exchange, TheRenderedPromptIsGolden) {
-  Asked asked;
-  asked.all = {known(1, {}, 100), known(2, {{"VEC", "4"}}, 40), known(3, {{"TILE", "32"}}, 0)};
-  asked.all[1].diagnosis.bound = Bound::kMemory;
-  asked.all[1].diagnosis.fraction_of_ceiling = 0.4;
-  asked.all[1].diagnosis.floor_us = 16;
-  asked.all[1].diagnosis.summary = "The kernel runs at 40 % of the measured copy bandwidth.";
-  asked.all[1].diagnosis.findings = {finding("one-thread-busy", {"threads"})};
-  ProposalRequest request;
-  request.task = &asked.t;
-  request.parent = &asked.all[1];
-  for (const Known& k : asked.all) request.history.push_back(&k);
-  const std::string prompt = exchange_prompt(request, "0001");
-  const std::string path = KERNELPRO_SOURCE_DIR "/src/propose/testdata/exchange_prompt.golden.md";
-  if (std::getenv("KERNELPRO_UPDATE_GOLDEN") != nullptr) {
-    ASSERT_TRUE(write_file(path, prompt));
-  }
-  const auto expected = read_file(path);
-  ASSERT_TRUE(expected) << "make it with KERNELPRO_UPDATE_GOLDEN=1";
-  EXPECT_EQ(prompt, *expected) << "refresh with KERNELPRO_UPDATE_GOLDEN=1 if this is meant";
-}
-
 TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   TempDir dir;
   Asked asked;
@@ -265,10 +203,10 @@ TEST(Exchange, PickingUpWritesNoRequests) {
   request.parent = &asked.all[0];
   request.history = {&asked.all[0]};
   request.focus = "Answer the finding scalar-loads: too narrow.";
-  const auto first = write_request(settings.folder, request);
+  const auto first = write_request(settings.folder, request, Prompts());
   ASSERT_TRUE(first) << first.error().text();
   request.focus.clear();
-  const auto second = write_request(settings.folder, request);
+  const auto second = write_request(settings.folder, request, Prompts());
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_TRUE(contains(*read_file(join(*first, "prompt.md")), "finding scalar-loads: too narrow"));
   EXPECT_TRUE(contains(*read_file(join(*second, "prompt.md")), "Whatever promises most"));

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-kernelpro_embed(kernelpro_propose exchange_prompt prompts/exchange.md)
+foreach(prompt coder exchange fixer library planner rules task)
+  kernelpro_embed(kernelpro_propose prompt_${prompt} prompts/${prompt}.md)
+endforeach()

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "embedded/report_css.h"
 #include "embedded/report_js.h"
+#include "propose/calls.h"
 
 namespace kernelpro {
 
@@ -73,6 +74,10 @@ std::string facts(const RunView& view, const Story& story) {
                view.confirmation && !view.confirmation->stopped_by.empty()
                    ? "stopped: " + escape(view.confirmation->stopped_by)
                    : "still open");
+  if (!view.calls.empty()) {
+    html += fact("models", std::to_string(view.calls.size()) + " questions",
+                 escape(calls_text(view.calls)));
+  }
   if (view.confirmation && view.confirmation->own_ms_per_evaluation > 0) {
     html += fact("the loop itself", number(view.confirmation->own_ms_per_evaluation, 3) + " ms",
                  "an evaluation, without compiling, running and waiting");

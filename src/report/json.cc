@@ -70,6 +70,21 @@ std::string render_json(const RunView& view) {
                                   {"measured", step.measured},
                                   {"record", step.record}});
   }
+  json["calls"] = Json::array();
+  for (const ModelCall& call : view.calls) {
+    json["calls"].push_back({{"request", call.request},
+                             {"role", call.role},
+                             {"model", call.model},
+                             {"parent", call.parent},
+                             {"repairs", call.repairs},
+                             {"idea", call.idea},
+                             {"outcome", call.outcome},
+                             {"prompt", call.prompt},
+                             {"tools", call.tools},
+                             {"reply", call.reply},
+                             {"usage", parsed(call.usage)},
+                             {"gave", call.gave}});
+  }
   json["candidates"] = Json::array();
   for (const StoredCandidate& candidate : view.candidates) {
     json["candidates"].push_back(candidate_json(candidate));

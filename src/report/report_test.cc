@@ -208,6 +208,28 @@ TEST(Story, CreditSaysWhoWroteWhat) {
   EXPECT_NE(text.find("confirmed in fresh processes"), std::string::npos) << text;
 }
 
+TEST(Text, SaysWhatModelsCostAndWhereTheyFailed) {
+  RunView view = a_run(3);
+  EXPECT_FALSE(contains(render_text(view), "models"));
+  ModelCall call;
+  call.role = "coder";
+  call.outcome = "reply";
+  call.usage =
+      R"({"requests":2,"input":1000,"output":234,"cost_usd":0.125,"tools":{"read_code":1}})";
+  view.calls = {call, call};
+  view.calls[1].outcome = "no-code";
+  const char* line =
+      "2 questions to models (2 coder): 4 requests, 2468 tokens, $0.2500; looked up: 2 read_code; "
+      "1 came to nothing: 1 no-code";
+  EXPECT_TRUE(contains(render_text(view), line)) << render_text(view);
+  EXPECT_TRUE(contains(render_html(view), line));
+  view.calls[0].usage = R"({"requests":1,"input":10,"cost_known":false,"estimated":true})";
+  const std::string partly = render_text(view);
+  EXPECT_TRUE(contains(partly, "(partly estimated), $0.1250 and what has no known price"))
+      << partly;
+  EXPECT_TRUE(contains(render_json(view), "\"no-code\""));
+}
+
 TEST(Text, IsShort) {
   const std::string text = render_text(a_run(200));
   EXPECT_NE(text.find("fastest:"), std::string::npos);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "propose/calls.h"
 #include "report/diagnosis.h"
 #include "report/view.h"
 
@@ -61,7 +62,9 @@ std::string render_text(const RunView& view) {
   if (view.confirmation && !view.confirmation->stopped_by.empty()) {
     text += "; stopped: " + view.confirmation->stopped_by;
   }
-  text += "\n" + leaders(view, story);
+  text += "\n";
+  if (!view.calls.empty()) text += calls_text(view.calls) + "\n";
+  text += leaders(view, story);
   if (story.best != nullptr) {
     DiagnosisStyle style;
     style.more = "kernelpro diagnose --all";

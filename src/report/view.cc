@@ -72,6 +72,9 @@ Result<RunView> load_run_view(const std::string& directory) {
   auto steps = (*store)->tool_steps();
   if (!steps) return tl::unexpected<Error>(steps.error());
   view.steps = std::move(*steps);
+  auto calls = (*store)->calls();
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  view.calls = std::move(*calls);
   view.run_seconds = (*store)->run_seconds();
   return view;
 }
@@ -154,6 +157,7 @@ std::string verdict(const RunView& view, const Story& story) {
 std::string credit(const Story& story) {
   if (story.best == nullptr) return "";
   const std::string& who = story.best->known.candidate.origin.proposer;
+  const std::string& idea = story.best->known.candidate.origin.idea;
   if (story.best == story.start || who == "start") return "The kernel is the one that was given.";
   const bool same_source = story.start != nullptr && story.start->known.candidate.source ==
                                                          story.best->known.candidate.source;
@@ -168,6 +172,8 @@ std::string credit(const Story& story) {
   }
   if (who == "exchange") return "The source was written by a writer outside, through the exchange.";
   if (who == "replay") return "The candidate was replayed from a recorded run.";
+  if (who == "model") return "The source was written by a language model.";
+  if (who == "seed") return "The kernel came from earlier work: " + printable(idea);
   return "The source was written by proposer \"" + who + "\".";
 }
 

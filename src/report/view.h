@@ -18,7 +18,8 @@ struct RunView {
   RunHeader header;
   std::vector<StoredCandidate> candidates;
   std::optional<StoredConfirmation> confirmation;
-  std::vector<ToolStep> steps;  // what came of findings
+  std::vector<ToolStep> steps;   // what came of findings
+  std::vector<ModelCall> calls;  // questions to models
   double run_seconds = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "run/loop.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/clock.h"
@@ -56,6 +57,7 @@ class Loop {
  private:
   Result<void> restore();
   Result<void> first(const Candidate& start);
+  void place(std::int64_t parent, std::int64_t id, const NodeResult& node);
   Result<std::string> search_until_stopped();
   Result<void> expand(std::int64_t parent, bool started);
   Result<bool> evaluate_all(std::int64_t parent, bool started, std::vector<Known>* fresh);
@@ -90,9 +92,11 @@ class Loop {
   const RunSettings& settings_;
   Ledger ledger_;
   std::unique_ptr<Stopper> stopper_;
-  ToolRecord record_;                     // the run's: its beginning's and its own steps
-  bool record_fails_ = false;             // the user's file cannot be written; said once
-  std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not evaluated
+  ToolRecord record_;                          // the run's: its beginning's and its own steps
+  bool record_fails_ = false;                  // the user's file cannot be written; said once
+  std::int64_t root_ = 0;                      // of the search
+  std::map<std::int64_t, Evidence> evidence_;  // where writers get it raw
+  std::vector<StoredCandidate> waiting_;       // stored by an earlier sitting, not evaluated
   std::string header_;
   std::optional<Subject> best_subject_;
   double started_ = 0;    // of this sitting
@@ -169,20 +173,39 @@ Result<void> Loop::restore() {
   for (StoredCandidate& each : *stored) {
     const std::int64_t id = each.known.id;
     const std::int64_t parent = each.known.candidate.origin.parent;
+    if (settings_.feedback == Feedback::kRaw) evidence_[id] = std::move(each.evidence);
     ledger_.record(std::move(each.known));
     const NodeResult node = node_result(*ledger_.find(id));
-    parent == 0 ? parts_.search->add_root(id, node) : parts_.search->restore(parent, id, node);
+    place(parent, id, node);
   }
   return {};
 }
 
+// A candidate without a parent is the search's root, or stands right below it: the others that a
+// run begins with.
+void Loop::place(std::int64_t parent, std::int64_t id, const NodeResult& node) {
+  if (parent != 0) {
+    parts_.search->restore(parent, id, node);
+  } else if (root_ != 0) {
+    parts_.search->restore(root_, id, node);
+  } else {
+    parts_.search->add_root(id, node);
+    root_ = id;
+  }
+}
+
 Result<void> Loop::first(const Candidate& start) {
-  auto ids = parts_.store->add({start});
+  std::vector<Candidate> all = {start};
+  all.insert(all.end(), parts_.seeds.begin(), parts_.seeds.end());
+  auto ids = parts_.store->add(all);
   if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
-  StoredCandidate root;
-  root.known.id = ids->front();
-  root.known.candidate = start;
-  waiting_.push_back(std::move(root));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((*ids)[i] == 0) continue;  // the same as one before it
+    StoredCandidate root;
+    root.known.id = (*ids)[i];
+    root.known.candidate = std::move(all[i]);
+    waiting_.push_back(std::move(root));
+  }
   return {};
 }
 
@@ -274,6 +297,7 @@ Result<std::optional<NodeResult>> Loop::evaluate(Known known, const BuiltKernel*
   KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, elapsed_s(),
                               step ? &*step : nullptr));
   if (step) learn(*step);
+  if (settings_.feedback == Feedback::kRaw) evidence_[id] = evidence;
   const std::string detail = outcome_summary(known.evaluation.outcome);
   const bool better = ledger_.record(std::move(known));
   if (better) best_subject_ = std::move(subject);
@@ -300,6 +324,10 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   // it gets no more than that takes, and none where both share the cores.
   const bool cuda = settings_.target == TargetKind::kCuda;
   request.wanted = settings_.proposer != "tuner" ? 4 : cuda ? 2 : 1;
+  if (settings_.proposer == "model") request.wanted = std::max(1, settings_.roles.ideas);
+  request.feedback = settings_.feedback;
+  const auto evidence = evidence_.find(parent);
+  if (evidence != evidence_.end()) request.evidence = &evidence->second;
   return request;
 }
 
@@ -362,7 +390,7 @@ Result<std::string> Loop::search_until_stopped() {
     auto node = evaluate(std::move(each.known));
     if (!node) return tl::unexpected<Error>(std::move(node.error()));
     if (!*node) return std::string(kInterrupted);
-    parent == 0 ? parts_.search->add_root(id, **node) : parts_.search->restore(parent, id, **node);
+    place(parent, id, **node);
   }
   for (;;) {
     if (auto reason = stop_reason()) return *reason;
@@ -505,14 +533,19 @@ Result<std::vector<std::string>> Loop::write_requests(const std::string& folder,
     return fail(ErrorKind::kBadInput, "nothing of this run was measured yet",
                 "let `kernelpro measure` (or `optimize`) measure its start first");
   }
+  const auto prompts = Prompts::load(settings_.prompts);
+  if (!prompts) return tl::unexpected<Error>(prompts.error());
   std::vector<std::string> paths;
   for (int i = 0; i < count; ++i) {
     // Where the search has had enough of every line, the best is still worth an idea.
     const auto chosen = parts_.search->start();
     const Known* best = ledger_.best() != nullptr ? ledger_.best() : history.front();
     ProposalRequest asking = request(chosen ? *chosen : best->id);
-    set_focus(requested(folder, asking.parent->candidate), &asking);
-    auto path = write_request(folder, asking);
+    // Which finding to answer is a diagnosis too.
+    if (settings_.feedback == Feedback::kDiagnosed) {
+      set_focus(requested(folder, asking.parent->candidate), &asking);
+    }
+    auto path = write_request(folder, asking, *prompts);
     if (!path) return tl::unexpected<Error>(std::move(path.error()));
     paths.push_back(std::move(*path));
   }

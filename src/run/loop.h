@@ -19,9 +19,10 @@ struct LoopParts {
   Store* store = nullptr;    // open for writing; may hold a run to go on with
   Target* target = nullptr;  // prepared
   Proposer* proposer = nullptr;
-  Search* search = nullptr;  // empty
-  ToolRecord record;         // that the run began with
-  Observer observer;         // may be empty
+  Search* search = nullptr;      // empty
+  ToolRecord record;             // that the run began with
+  std::vector<Candidate> seeds;  // evaluated after the start, where the run has not begun
+  Observer observer;             // may be empty
   // Replies alone are measured, whatever the search thinks of their parents.
   bool only_replies = false;
   // The loop's own milliseconds for each evaluation of this sitting; may be null.

@@ -424,10 +424,23 @@ TEST(Settings, RoundTrip) {
   s.plateau = 6;
   s.timeout_s = 7;
   s.exchange_wait_s = 8;
+  s.roles.coder = "openai:m";
+  s.roles.fixer = "anthropic:f";
+  s.roles.one_call = true;
+  s.roles.ideas = 5;
+  s.roles.max_tokens = 1LL << 40;
+  s.roles.max_usd = 0.25;
+  s.roles.max_calls = 12;
+  s.feedback = Feedback::kRaw;
+  s.prompts = "mine";
+  s.start_from = {"a", "b"};
   const auto back = settings_from_json(settings_to_json(s));
   ASSERT_TRUE(back);
   EXPECT_EQ(settings_to_json(*back), settings_to_json(s));
   EXPECT_EQ(back->target, TargetKind::kCuda);
+  EXPECT_EQ(back->roles.max_tokens, 1LL << 40);
+  EXPECT_EQ(back->feedback, Feedback::kRaw);
+  EXPECT_EQ(back->start_from.size(), 2u);
   EXPECT_FALSE(settings_from_json("{\"seed\":\"many\"}"));
   EXPECT_FALSE(settings_from_json("rubbish"));
 }

@@ -5,14 +5,13 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "base/files.h"
-#include "propose/proposer.h"
 #include "run/launch.h"
 #include "run/loop.h"
 #include "run/settings.h"
 #include "run/start.h"
 #include "run/store.h"
 #include "run/tool_record.h"
+#include "run/writers.h"
 #include "search/mcts.h"
 
 namespace kernelpro {
@@ -21,67 +20,10 @@ namespace {
 
 volatile std::sig_atomic_t stop_flag = 0;
 
-// The candidates of another run, the start left out by its content hash when it is the same.
-Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind target) {
-  auto store = Store::open(directory, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  auto header = (*store)->header();
-  if (!header) return tl::unexpected<Error>(std::move(header.error()));
-  if (header->target != target) {
-    return fail(
-        ErrorKind::kBadInput,
-        directory + " is a run on the " + std::string(target_name(header->target)) + " target",
-        "replay it on the target that it was recorded on");
-  }
-  auto stored = (*store)->candidates();
-  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
-  std::vector<Candidate> candidates;
-  for (StoredCandidate& each : *stored) candidates.push_back(std::move(each.known.candidate));
-  return candidates;
-}
-
-std::string exchange_folder(const std::string& directory) { return join(directory, "exchange"); }
-
-// For what only picks up replies.
-std::unique_ptr<Proposer> make_collector(const std::string& directory) {
-  ExchangeSettings exchange;
-  exchange.folder = exchange_folder(directory);
-  exchange.wait_s = 0;
-  exchange.write = false;
-  return make_exchange(exchange);
-}
-
-Result<std::unique_ptr<Proposer>> make_proposer(const RunSettings& settings,
-                                                const Observer& observer) {
-  if (settings.proposer == "tuner") return make_tuner();
-  if (settings.proposer == "exchange") {
-    ExchangeSettings exchange;
-    exchange.folder = exchange_folder(settings.directory);
-    exchange.wait_s = settings.exchange_wait_s;
-    exchange.cancelled = stop_requested;
-    exchange.note = [observer](const std::string& text) {
-      Progress progress;
-      progress.event = "waiting";
-      progress.detail = text;
-      if (observer) observer(progress);
-    };
-    return make_exchange(exchange);
-  }
-  if (settings.proposer == "replay") {
-    auto candidates = recorded(settings.replay_from, settings.target);
-    if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
-    return make_replay(std::move(*candidates));
-  }
-  return fail(ErrorKind::kBadInput, "there is no proposer named " + settings.proposer,
-              "choose one of tuner, exchange, replay");
-}
-
 Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store, Target& target,
                      const Observer& observer, std::vector<double>* own_ms, ToolRecord record,
                      bool only_replies = false) {
-  auto proposer = only_replies
-                      ? Result<std::unique_ptr<Proposer>>(make_collector(settings.directory))
-                      : make_proposer(settings, observer);
+  auto proposer = only_replies ? make_collector(settings) : make_writer(settings, &store, observer);
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
   const std::unique_ptr<Search> search = make_mcts();
   LoopParts parts;
@@ -95,6 +37,13 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   parts.own_ms = own_ms;
   parts.record = std::move(record);
   parts.only_replies = only_replies;
+  if (!settings.start_from.empty()) {
+    auto given = seeds(settings.start_from, task, settings.target);
+    // A run that has begun holds them; what they came from may be gone.
+    const auto begun = store.candidates();
+    if (!given && begun && begun->empty()) return tl::unexpected<Error>(std::move(given.error()));
+    if (given) parts.seeds = std::move(*given);
+  }
   return run_loop(parts);
 }
 
@@ -168,7 +117,9 @@ ToolRecord record_of(const RunHeader& header) {
 
 bool same_budgets(const RunSettings& a, const RunSettings& b) {
   return a.max_evaluations == b.max_evaluations && a.max_seconds == b.max_seconds &&
-         a.near_ceiling == b.near_ceiling && a.plateau == b.plateau;
+         a.near_ceiling == b.near_ceiling && a.plateau == b.plateau &&
+         a.roles.max_tokens == b.roles.max_tokens && a.roles.max_usd == b.roles.max_usd &&
+         a.roles.max_calls == b.roles.max_calls;
 }
 
 }  // namespace
@@ -189,8 +140,10 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
   if (!kernel && settings.proposer == "tuner") {
     return fail(ErrorKind::kBadInput,
                 "the tuner moves the knobs of a kernel, and " + task.name + " has no kernel",
-                "give one with --start FILE, or let a writer begin: --proposer exchange");
+                "give one with --start FILE, or let a writer begin: --model, --proposer exchange");
   }
+  KP_TRY(check_writer(settings));
+  KP_TRY(seeds(settings.start_from, task, settings.target));
   auto target = maker(task, settings);
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(target->evaluator->prepare());
@@ -223,6 +176,9 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
     settings.max_seconds = budgets->max_seconds;
     settings.near_ceiling = budgets->near_ceiling;
     settings.plateau = budgets->plateau;
+    settings.roles.max_tokens = budgets->roles.max_tokens;
+    settings.roles.max_usd = budgets->roles.max_usd;
+    settings.roles.max_calls = budgets->roles.max_calls;
     KP_TRY(run->store->save_settings(settings_to_json(settings)));
   }
   auto target = maker(run->header.task, settings);

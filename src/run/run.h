@@ -6,12 +6,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "core/counters.h"
 #include "core/policy.h"
 #include "core/proposal.h"
 #include "core/task.h"
+#include "propose/roles.h"
 
 namespace kernelpro {
 
@@ -20,7 +22,7 @@ class ModuleReference;
 struct RunSettings {
   std::string directory;  // of the run
   TargetKind target = TargetKind::kCpu;
-  std::string proposer = "tuner";  // tuner | exchange | replay
+  std::string proposer = "tuner";  // tuner | exchange | model | replay
   std::string replay_from;         // run directory, for replay
   std::uint64_t seed = 1;
   // Stoppers; whichever comes first.
@@ -30,6 +32,11 @@ struct RunSettings {
   int plateau = 0;             // evaluations without a better one; 0: off
   double timeout_s = 30;       // for one call of a candidate
   double exchange_wait_s = 3600;
+  RoleSettings roles;  // for models; their budgets are stoppers as well
+  Feedback feedback = Feedback::kDiagnosed;
+  std::string prompts;  // folder of prompts that replace embedded ones; "" = none
+  // Runs whose best, and task folders whose kernel, are evaluated first and built on.
+  std::vector<std::string> start_from;
   Policy policy = Policy::kContract;
   bool probes = true;  // centred and scaled inputs, perturbed parameters
   std::string gpu;     // cuda: UUID or index; "" the first
@@ -45,8 +52,9 @@ struct RunSettings {
 
 // What has happened, for displays; each is emitted after its commit to the store.
 struct Progress {
-  // "prepared", "evaluated", "best", "waiting" (for a writer), "stopped", "confirmed",
-  // "unconfirmed" (a winner that did not hold in fresh processes; the one before it is tried)
+  // "prepared", "evaluated", "best", "waiting" (for a writer), "model" (what one answered that is
+  // of no use), "stopped", "confirmed", "unconfirmed" (a winner that did not hold in fresh
+  // processes; the one before it is tried)
   std::string event;
   std::int64_t candidate = 0;
   std::string outcome;  // outcome_name

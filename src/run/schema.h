@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's tables, version 4 (Store::kSchemaVersion). docs/run-store.md explains each column. A
+// The store's tables, version 5 (Store::kSchemaVersion). docs/run-store.md explains each column. A
 // change here needs a new version and a step that brings old stores up to it.
 #pragma once
 
@@ -68,6 +68,22 @@ CREATE TABLE writings(
   usage     TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE calls(
+  id      INTEGER PRIMARY KEY,
+  request TEXT NOT NULL,
+  role    TEXT NOT NULL,
+  model   TEXT NOT NULL,
+  parent  INTEGER NOT NULL,
+  repairs INTEGER NOT NULL,
+  idea    TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  prompt  TEXT NOT NULL,
+  tools   TEXT NOT NULL,
+  reply   TEXT NOT NULL,
+  usage   TEXT NOT NULL,
+  gave    TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE confirmation(
   only       INTEGER PRIMARY KEY CHECK (only = 1),
   best       INTEGER NOT NULL REFERENCES evaluations(candidate),
@@ -77,8 +93,8 @@ CREATE TABLE confirmation(
 ) STRICT;
 )sql";
 
-// Brings a store of an earlier version up to this one: what came of findings has a table (3), and
-// what writers were asked and answered (4).
+// Brings a store of an earlier version up to this one: what came of findings has a table (3),
+// what writers were asked and answered (4), and each question to a model (5).
 inline constexpr const char* kUpgrade = R"sql(
 CREATE TABLE IF NOT EXISTS tool_steps(
   candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
@@ -97,6 +113,22 @@ CREATE TABLE IF NOT EXISTS writings(
   prompt    TEXT NOT NULL,
   reply     TEXT NOT NULL,
   usage     TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS calls(
+  id      INTEGER PRIMARY KEY,
+  request TEXT NOT NULL,
+  role    TEXT NOT NULL,
+  model   TEXT NOT NULL,
+  parent  INTEGER NOT NULL,
+  repairs INTEGER NOT NULL,
+  idea    TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  prompt  TEXT NOT NULL,
+  tools   TEXT NOT NULL,
+  reply   TEXT NOT NULL,
+  usage   TEXT NOT NULL,
+  gave    TEXT NOT NULL
 ) STRICT;
 )sql";
 

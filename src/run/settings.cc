@@ -7,6 +7,40 @@ namespace kernelpro {
 
 using json = Json;
 
+namespace {
+
+json roles_json(const RoleSettings& r) {
+  return {{"planner", r.planner},
+          {"coder", r.coder},
+          {"fixer", r.fixer},
+          {"one_call", r.one_call},
+          {"ideas", r.ideas},
+          {"fixes", r.fixes},
+          {"tune", r.tune},
+          {"tool_rounds", r.tool_rounds},
+          {"max_tokens", r.max_tokens},
+          {"max_usd", r.max_usd},
+          {"max_calls", r.max_calls}};
+}
+
+RoleSettings roles_from_json(const json& j) {
+  RoleSettings r;
+  r.planner = j.value("planner", r.planner);
+  r.coder = j.value("coder", r.coder);
+  r.fixer = j.value("fixer", r.fixer);
+  r.one_call = j.value("one_call", r.one_call);
+  r.ideas = j.value("ideas", r.ideas);
+  r.fixes = j.value("fixes", r.fixes);
+  r.tune = j.value("tune", r.tune);
+  r.tool_rounds = j.value("tool_rounds", r.tool_rounds);
+  r.max_tokens = j.value("max_tokens", r.max_tokens);
+  r.max_usd = j.value("max_usd", r.max_usd);
+  r.max_calls = j.value("max_calls", r.max_calls);
+  return r;
+}
+
+}  // namespace
+
 std::string settings_to_json(const RunSettings& s) {
   const json j = {{"target", target_name(s.target)},
                   {"proposer", s.proposer},
@@ -22,7 +56,11 @@ std::string settings_to_json(const RunSettings& s) {
                   {"probes", s.probes},
                   {"gpu", s.gpu},
                   {"counters", counter_set_name(s.counters)},
-                  {"record", s.record}};
+                  {"record", s.record},
+                  {"roles", roles_json(s.roles)},
+                  {"feedback", feedback_name(s.feedback)},
+                  {"prompts", s.prompts},
+                  {"start_from", s.start_from}};
   return dump_json(j);
 }
 
@@ -51,6 +89,10 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.gpu = j.value("gpu", s.gpu);
     s.counters = counter_set_from_name(j.value("counters", "off")).value_or(CounterSet::kOff);
     s.record = j.value("record", s.record);
+    s.roles = roles_from_json(JsonReader(j).object("roles"));
+    s.feedback = feedback_from_name(j.value("feedback", "")).value_or(s.feedback);
+    s.prompts = j.value("prompts", s.prompts);
+    s.start_from = j.value("start_from", s.start_from);
     return s;
   } catch (const json::exception&) {
     return std::nullopt;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The candidate that every search begins with.
+// The candidates that a search begins with.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "core/candidate.h"
@@ -13,5 +16,12 @@ namespace kernelpro {
 // on the cpu target, which runs none, an empty kernel, which fails.
 // Fails with kBadInput when there is neither, or when the kernel's knobs are faulty.
 Result<Candidate> start_candidate(const Task& task, TargetKind target);
+
+// What earlier work gives to begin with: of a run its confirmed winner (else its fastest
+// candidate), of a task folder its kernel. `from`: runs and task folders. Each says where it came
+// from. Fails with kBadInput when one is neither, or was made for other tensors or for another
+// target; kStore when a run cannot be read.
+Result<std::vector<Candidate>> seeds(const std::vector<std::string>& from, const Task& task,
+                                     TargetKind target);
 
 }  // namespace kernelpro

@@ -390,6 +390,42 @@ Result<std::optional<Writing>> Store::writing(std::int64_t candidate) const {
       Writing{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4)});
 }
 
+Result<void> Store::add_call(const ModelCall& c) {
+  const std::string doing = "write a question to a model";
+  if (const int code = impl_->begin(); code != SQLITE_OK) return impl_->failed(code, doing);
+  int code = SQLITE_OK;
+  {
+    Statement row = impl_->db.prepare(
+        "INSERT INTO calls(request, role, model, parent, repairs, idea, outcome, prompt, tools,"
+        " reply, usage, gave) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    row.bind(0, c.request).bind(1, c.role).bind(2, c.model).bind(3, c.parent).bind(4, c.repairs);
+    row.bind(5, c.idea).bind(6, c.outcome).bind(7, c.prompt).bind(8, c.tools).bind(9, c.reply);
+    code = row.bind(10, c.usage).bind(11, c.gave).step();
+  }
+  if (code != SQLITE_DONE) return impl_->failed(code, doing);
+  return impl_->commit(doing);
+}
+
+Result<std::vector<ModelCall>> Store::calls() const {
+  const std::string doing = "read the questions to models";
+  std::vector<ModelCall> all;
+  std::int64_t tables = 0;
+  int code =
+      impl_->db.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'calls'", &tables);
+  if (code != SQLITE_ROW) return impl_->failed(code, doing);
+  if (tables == 0) return all;  // a store of an earlier version
+  Statement rows = impl_->db.prepare(
+      "SELECT request, role, model, parent, repairs, idea, outcome, prompt, tools, reply, usage,"
+      " gave FROM calls ORDER BY id");
+  for (code = rows.step(); code == SQLITE_ROW; code = rows.step()) {
+    all.push_back({rows.text(0), rows.text(1), rows.text(2), rows.integer(3), rows.integer(4),
+                   rows.text(5), rows.text(6), rows.text(7), rows.text(8), rows.text(9),
+                   rows.text(10), rows.text(11)});
+  }
+  if (code != SQLITE_DONE) return impl_->failed(code, doing);
+  return all;
+}
+
 Result<void> Store::copy_to(const std::string& directory) const {
   const std::string path = store_path(directory);
   KP_TRY(make_dirs(directory));

@@ -46,7 +46,7 @@ struct StoredConfirmation {
 
 class Store {
  public:
-  static constexpr int kSchemaVersion = 4;  // 2: Python; 3: tool steps; 4: writings
+  static constexpr int kSchemaVersion = 5;  // 2: Python; 3: tool steps; 4: writings; 5: calls
   enum class Mode { kCreate, kWrite, kRead };
 
   // kCreate needs `header`. Fails with kBusy (another process holds the run, its pid is named),
@@ -72,6 +72,11 @@ class Store {
   Result<std::vector<std::int64_t>> add_proposals(const std::vector<Proposal>& proposals);
   // What the writer of a candidate was asked and answered; nullopt for those of other proposers.
   Result<std::optional<Writing>> writing(std::int64_t candidate) const;
+  // A question to a model and what came of it; durable at once, with what `add` left open: it is
+  // paid, whatever happens next. From any thread, while no other uses the store.
+  Result<void> add_call(const ModelCall& call);
+  // In the order in which they were added.
+  Result<std::vector<ModelCall>> calls() const;
   // A copy of the store as it is between two evaluations, also beside a run that goes on. Fails
   // with kStore when there is one in `directory` already.
   Result<void> copy_to(const std::string& directory) const;

@@ -187,7 +187,9 @@ TEST(Store, RefusesANewerVersionAndLeavesItAlone) {
 TEST(Store, BringsAnEarlierVersionUp) {
   TempDir dir;
   create(dir.path());
-  patch_sql(dir.path(), "DROP TABLE tool_steps; DROP TABLE writings; PRAGMA user_version = 2");
+  patch_sql(dir.path(),
+            "DROP TABLE tool_steps; DROP TABLE writings; DROP TABLE calls;"
+            "PRAGMA user_version = 2");
   {
     const auto store = Store::open(dir.path(), Store::Mode::kRead);
     ASSERT_TRUE(store) << store.error().text();
@@ -197,6 +199,9 @@ TEST(Store, BringsAnEarlierVersionUp) {
     const auto writing = (*store)->writing(1);
     ASSERT_TRUE(writing) << writing.error().text();
     EXPECT_FALSE(writing->has_value());
+    const auto calls = (*store)->calls();
+    ASSERT_TRUE(calls) << calls.error().text();
+    EXPECT_TRUE(calls->empty());
   }
   auto store = Store::open(dir.path(), Store::Mode::kWrite);
   ASSERT_TRUE(store) << store.error().text();
@@ -210,6 +215,36 @@ TEST(Store, BringsAnEarlierVersionUp) {
   EXPECT_EQ(steps->at(0).tool, "scalar-loads");
   EXPECT_EQ(steps->at(0).measured, 1.25);
   EXPECT_EQ(steps->at(0).record, "hash");
+  EXPECT_TRUE((*store)->add_call(ModelCall()));
+}
+
+// Paid is paid: a call is there for other readers at once, with what was proposed before it.
+TEST(Store, KeepsQuestionsToModels) {
+  TempDir dir;
+  create(dir.path());
+  const auto store = Store::open(dir.path(), Store::Mode::kWrite);
+  ASSERT_TRUE(store) << store.error().text();
+  ASSERT_TRUE((*store)->add({candidate(1)}));
+  const ModelCall call{"0003.1",   "fixer",  "openai:m",       7,
+                       2,          "wider",  "reply",          "mend it",
+                       "### read", "int x;", "{\"output\":3}", "hash"};
+  ASSERT_TRUE((*store)->add_call(call));
+  ASSERT_TRUE((*store)->add_call(ModelCall()));
+  const auto reader = Store::open(dir.path(), Store::Mode::kRead);
+  ASSERT_TRUE(reader) << reader.error().text();
+  EXPECT_EQ((*reader)->candidates()->size(), 1u);
+  const auto calls = (*reader)->calls();
+  ASSERT_TRUE(calls) << calls.error().text();
+  ASSERT_EQ(calls->size(), 2u);
+  EXPECT_EQ(calls->at(0).request, "0003.1");
+  EXPECT_EQ(calls->at(0).role, "fixer");
+  EXPECT_EQ(calls->at(0).parent, 7);
+  EXPECT_EQ(calls->at(0).repairs, 2);
+  EXPECT_EQ(calls->at(0).prompt, "mend it");
+  EXPECT_EQ(calls->at(0).tools, "### read");
+  EXPECT_EQ(calls->at(0).reply, "int x;");
+  EXPECT_EQ(calls->at(0).usage, "{\"output\":3}");
+  EXPECT_EQ(calls->at(0).gave, "hash");
 }
 
 TEST(Store, KeepsWhatWritersWereAskedAndAnswered) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a reply's text to the prompt for the next step, outside compiling and running: the time
+// between a server's reply to a model's client and the next request that reaches it.
+//   bench_reply_to_prompt [EVALUATIONS]     100
+// All is real but compiling, running and the model: client, sockets, extraction, store, diagnosis
+// (of counters recorded on a GPU), search, prompts. The figure: at most 50 ms, each. Exit status 1
+// above it.
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/statistics.h"
+#include "core/json.h"
+#include "model/local_server.h"
+#include "run/launch.h"
+#include "run/testing/fake_target.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr double kMostMs = 50;
+
+// A kernel of a usual length, another one each time.
+std::string reply() {
+  std::string source =
+      "// idea: version {n}, which loads wider than the one before it\n"
+      "// @knob V {n}\n// @knob TILE 16 32 64 : tile-size\n#include \"task.h\"\n";
+  for (int i = 0; i < 300; ++i) {
+    source += "static inline float part" + std::to_string(i) + "(float x) { return x * " +
+              std::to_string(i) + ".0f; }\n";
+  }
+  return "The loads are narrow, so they come first.\n\n```cpp\n" + source +
+         "extern \"C\" void launch(const Args& args) {}\n```\n";
+}
+
+Result<TargetMaker> target() {
+  auto text = read_file(KERNELPRO_SOURCE_DIR "/src/diagnose/fixtures/counted-gemm-wmma.json");
+  if (!text) return tl::unexpected<Error>(std::move(text.error()));
+  const Json json = parse_json(*text).value_or(Json());
+  const auto evidence = evidence_from_json(dump_json(JsonReader(json).object("evidence")));
+  if (!evidence) {
+    return fail(ErrorKind::kBadInput, "the recording cannot be read", "restore it from git");
+  }
+  testing::FakeSettings fake;
+  fake.landscape = [](const KnobValues& k) {
+    return 1000 / (1 + std::fmod(testing::knob(k, "V"), 17));
+  };
+  const TargetMaker plain = testing::fake_target(fake);
+  return TargetMaker([plain, evidence](const Task& task, const RunSettings& settings) {
+    auto made = plain(task, settings);
+    if (made) {
+      made->collect = [evidence](const Task&, const Case&, const Machine&, const Binary&,
+                                 const Evaluation&, const CallFacts&) { return *evidence; };
+    }
+    return made;
+  });
+}
+
+Result<int> measure(int evaluations) {
+  const auto server = LocalServer::start(KERNELPRO_SOURCE_DIR);
+  if (!server) return tl::unexpected<Error>(server.error());
+  Json rule = Json::object();
+  rule["when"] = "";
+  rule["say"] = reply();
+  server->script("bench", Json(std::vector<Json>{rule}));
+  const auto maker = target();
+  if (!maker) return tl::unexpected<Error>(maker.error());
+  const TempDir dir;
+  RunSettings settings;
+  settings.directory = join(dir.path(), "run");
+  settings.max_evaluations = evaluations;
+  settings.max_seconds = 250;
+  settings.near_ceiling = 0;
+  settings.proposer = "model";
+  settings.roles.coder = server->base("bench", "script") + "#any";
+  settings.roles.one_call = true;
+  settings.roles.ideas = 1;
+  settings.roles.tune = 0;
+  std::vector<double> own;
+  const auto result = optimize_with(*maker, testing::fake_task(), settings, nullptr, &own);
+  if (!result) return tl::unexpected<Error>(result.error());
+  std::vector<double> ms;
+  for (const Json& gap : server->ask("/gaps/bench")) ms.push_back(1000 * gap.get<double>());
+  if (ms.empty()) {
+    return fail(ErrorKind::kInternal, "nothing was asked: " + result->stopped_by, "see the run");
+  }
+  std::printf("| steps | median ms | p95 ms | max ms | limit ms |\n|---|---|---|---|---|\n");
+  std::printf("| %zu | %.2f | %.2f | %.2f | %.0f |\n", ms.size(), median(ms), quantile(ms, 0.95),
+              quantile(ms, 1), kMostMs);
+  return quantile(ms, 1) <= kMostMs ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace kernelpro
+
+int main(int argc, char** argv) {
+  using namespace kernelpro;
+  const auto status = measure(argc > 1 ? std::atoi(argv[1]) : 100);
+  if (status) return *status;
+  std::fprintf(stderr, "bench_reply_to_prompt: %s\n", status.error().text().c_str());
+  return static_cast<int>(status.error().kind);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options about who writes: models, and what writers are told.
+#include <algorithm>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/commands.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr int kMostAtOnce = 16;  // sources that models write side by side
+
+int small(const Options& options, const char* name, int least, int most) {
+  const long long value = options.integer(name);
+  if (value < least || value > most) {
+    throw Fatal({ErrorKind::kBadInput,
+                 std::string(name) + " " + std::to_string(value) + " is out of range",
+                 "give " + std::to_string(least) + " to " + std::to_string(most)});
+  }
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+void read_model_budgets(const Options& options, RoleSettings* roles) {
+  if (options.has("--max-tokens")) roles->max_tokens = options.integer("--max-tokens");
+  if (options.has("--max-usd")) roles->max_usd = options.real("--max-usd");
+  if (options.has("--max-calls")) roles->max_calls = options.integer("--max-calls");
+}
+
+void read_writers(const Options& options, RunSettings* settings) {
+  RoleSettings& roles = settings->roles;
+  const auto named = [&](const char* role) {
+    return options.has(role) ? options.text(role) : options.text("--model");
+  };
+  roles.planner = named("--planner");
+  roles.coder = named("--coder");
+  roles.fixer = named("--fixer");
+  if (roles.coder.empty() && (options.has("--planner") || options.has("--fixer"))) {
+    throw Fatal({ErrorKind::kBadInput, "no model is named that writes the sources",
+                 "name one with --coder SPEC, or one for all roles with --model SPEC"});
+  }
+  if (!roles.coder.empty() && settings->proposer == "tuner") settings->proposer = "model";
+  roles.one_call = options.flag("--one-call");
+  roles.ideas = small(options, "--ideas", 1, kMostAtOnce);
+  roles.fixes = small(options, "--fixes", 0, 10);
+  roles.tune = small(options, "--tune", 0, 1000);
+  roles.tool_rounds = small(options, "--tool-rounds", 0, 100);
+  read_model_budgets(options, &roles);
+  settings->feedback =
+      feedback_from_name(options.text("--feedback")).value_or(Feedback::kDiagnosed);
+  if (options.has("--prompts")) settings->prompts = absolute(options.text("--prompts"));
+  if (options.has("--start-from")) {
+    for (const std::string& path : lines(options.text("--start-from"))) {
+      settings->start_from.push_back(absolute(path));
+    }
+  }
+}
+
+}  // namespace kernelpro

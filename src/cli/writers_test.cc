@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kernelpro optimize --model` from its command line to its report: the real binary, compiler and
+// cpu target, and a server on this machine that speaks a model's part (bench/model/server.py).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "core/json.h"
+#include "model/local_server.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr const char* kTask = R"([task]
+name = "twice"
+summary = "y = 2 x"
+
+[[tensor]]
+name = "x"
+role = "input"
+dtype = "fp32"
+shape = ["N"]
+init = { kind = "normal", mean = 0.0, std = 1.0 }
+
+[[tensor]]
+name = "y"
+role = "output"
+dtype = "fp32"
+shape = ["N"]
+
+[[case]]
+name = "small"
+dims = { N = 77 }
+targets = ["cpu"]
+
+[[case]]
+name = "large"
+dims = { N = 100000 }
+timed = true
+targets = ["cpu"]
+)";
+constexpr const char* kReference = R"(#include "task.h"
+extern "C" void reference(const ReferenceArgs& args) {
+  for (int i = 0; i < N; ++i) args.y[i] = 2.0 * args.x[i];
+}
+)";
+constexpr const char* kSlow = R"(#include "task.h"
+extern "C" void launch(const Args& args) {
+  for (int i = 0; i < N; ++i) {
+    for (volatile int k = 0; k < 20; k = k + 1) args.y[i] = 2 * args.x[i];
+  }
+}
+)";
+const std::string kBroken =
+    "```cpp\n#include \"task.h\"\nextern \"C\" void launch(const Args& args) { no_such(args); "
+    "}\n```";
+const std::string kFast =
+    "The function does not exist.\n```cpp\n// idea: one pass\n#include \"task.h\"\n"
+    "extern \"C\" void launch(const Args& args) {\n"
+    "  for (int i = 0; i < N; ++i) args.y[i] = 2 * args.x[i];\n}\n```\n";
+
+Json rule(const char* when, const std::string& say) {
+  Json json = Json::object();
+  json["when"] = when;
+  json["say"] = say;
+  return json;
+}
+
+struct Writers : ::testing::Test {
+  TempDir dir;
+  std::string task = join(dir.path(), "twice");
+  std::string run_dir = join(dir.path(), "run");
+  Exit kernelpro(std::vector<std::string> arguments) {
+    Command command;
+    command.argv = {join(executable_dir(), "kernelpro")};
+    command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+    command.limits.wall_seconds = 200;
+    const auto exit = run(command);
+    EXPECT_TRUE(exit.has_value());
+    return exit ? *exit : Exit();
+  }
+  void SetUp() override {
+    ASSERT_EQ(setenv("KERNELPRO_STATE", join(dir.path(), "state").c_str(), 1), 0);
+    ASSERT_TRUE(make_dirs(task));
+    ASSERT_TRUE(write_file(join(task, "task.toml"), kTask));
+    ASSERT_TRUE(write_file(join(task, "reference.cpp"), kReference));
+    ASSERT_TRUE(write_file(join(task, "kernel.cpp"), kSlow));
+  }
+  void TearDown() override { unsetenv("KERNELPRO_STATE"); }
+};
+
+TEST_F(Writers, AModelMakesItFaster) {
+  const auto server = LocalServer::start(KERNELPRO_SOURCE_DIR);
+  ASSERT_TRUE(server) << server.error().text();
+  server->script("cli", Json(std::vector<Json>{
+                            rule("# Plan:", "IDEA: One pass.\nANSWERS: nothing\nGAIN: 10\n"),
+                            rule("# Write:", kBroken), rule("# Repair: candidate 2", kFast)}));
+  const Exit exit = kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir, "--model",
+                               server->base("cli", "script") + "#any", "--ideas", "1",
+                               "--evaluations", "3", "--near-ceiling", "0", "--no-record"});
+  ASSERT_EQ(exit.code, 0) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "written by a language model")) << exit.output;
+  EXPECT_TRUE(contains(exit.output,
+                       "3 questions to models (1 coder, 1 fixer, 1 planner): "
+                       "3 requests"))
+      << exit.output;
+  const Exit show = kernelpro({"show", run_dir, "--json"});
+  const auto json = parse_json(show.output);
+  ASSERT_TRUE(json) << show.output;
+  EXPECT_EQ((*json)["best"]["id"], 3);
+  EXPECT_GT((*json)["best"]["speedup"].get<double>(), 2);
+  EXPECT_EQ((*json)["calls"].size(), 3u);
+  EXPECT_EQ((*json)["candidates"][1]["outcome"], "compile-error") << (*json)["candidates"][1];
+  EXPECT_TRUE(contains((*json)["calls"][2]["prompt"].get<std::string>(), "no_such"))
+      << "the fixer is shown what the compiler said";
+  EXPECT_TRUE(contains(kernelpro({"show", run_dir}).output, "3 questions to models"));
+  const Exit lines_out = kernelpro({"trajectories", run_dir, "--written"});
+  const std::vector<std::string> all = lines(lines_out.output);
+  ASSERT_EQ(all.size(), 2u) << lines_out.output;
+  EXPECT_TRUE(contains(all[1], "\"role\":\"fixer\""));
+  EXPECT_TRUE(exists(join(run_dir, "report.html")));
+
+  // With its winner as the seed, and another budget that ends the run.
+  const Exit warm =
+      kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir + "-warm", "--start-from",
+                 run_dir, "--evaluations", "2", "--no-record", "--near-ceiling", "0"});
+  ASSERT_EQ(warm.code, 0) << warm.output;
+  EXPECT_TRUE(contains(warm.output, "came from earlier work: The best of the run")) << warm.output;
+}
+
+TEST_F(Writers, Faults) {
+  const Exit unnamed = kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir, "--model",
+                                  "my-model", "--no-record"});
+  EXPECT_EQ(unnamed.code, 2);
+  EXPECT_TRUE(contains(unnamed.output, "anthropic:MODEL")) << unnamed.output;
+  const Exit none = kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir, "--proposer",
+                               "model", "--no-record"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(contains(none.output, "--model")) << none.output;
+  const Exit price = kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir, "--model",
+                                "http://127.0.0.1:1/v1#any", "--max-usd", "1", "--no-record"});
+  EXPECT_EQ(price.code, 2);
+  EXPECT_TRUE(contains(price.output, "price")) << price.output;
+  EXPECT_EQ(kernelpro({"optimize", task, "--ideas", "0"}).code, 2);
+  const Exit alone = kernelpro({"optimize", task, "--run", run_dir, "--planner", "openai:m"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_TRUE(contains(alone.output, "--coder")) << alone.output;
+  EXPECT_EQ(kernelpro({"optimize", task, "--feedback", "much"}).code, 2);
+  EXPECT_FALSE(exists(run_dir));
+}
+
+}  // namespace
+}  // namespace kernelpro

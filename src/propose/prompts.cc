@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "propose/prompts.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "embedded/prompt_coder.h"
+#include "embedded/prompt_exchange.h"
+#include "embedded/prompt_fixer.h"
+#include "embedded/prompt_library.h"
+#include "embedded/prompt_planner.h"
+#include "embedded/prompt_rules.h"
+#include "embedded/prompt_task.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::int64_t kLargestTemplate = 1 << 20;
+
+// All that any of the templates may name.
+constexpr std::string_view kFields[] = {
+    "task",     "number", "summary",   "target", "parent",   "parent_file", "definition",
+    "standing", "focus",  "diagnosis", "tried",  "language", "entry",       "contract",
+    "cases",    "rules",  "extension", "header", "library",  "libraries",   "rounds",
+    "ideas",    "idea",   "source",    "failed", "failure",  "broken"};
+
+std::string without_last_newline(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+// The next {{field}} of `rest`; false when there is none.
+bool next_field(std::string_view rest, std::size_t* open, std::string_view* name) {
+  *open = rest.find("{{");
+  if (*open == std::string_view::npos) return false;
+  const std::size_t close = rest.find("}}", *open);
+  if (close == std::string_view::npos) return false;
+  *name = rest.substr(*open + 2, close - *open - 2);
+  return true;
+}
+
+// A field that there is not; "" when all are known.
+std::string unknown_field(std::string_view rest) {
+  std::size_t open = 0;
+  std::string_view name;
+  while (next_field(rest, &open, &name)) {
+    if (std::find(std::begin(kFields), std::end(kFields), name) == std::end(kFields)) {
+      return std::string(name);
+    }
+    rest.remove_prefix(open + name.size() + 4);
+  }
+  return "";
+}
+
+}  // namespace
+
+Prompts::Prompts()
+    : texts_{{"coder", std::string(embedded::prompt_coder)},
+             {"exchange", std::string(embedded::prompt_exchange)},
+             {"fixer", std::string(embedded::prompt_fixer)},
+             {"library", std::string(embedded::prompt_library)},
+             {"planner", std::string(embedded::prompt_planner)},
+             {"rules", std::string(embedded::prompt_rules)},
+             {"task", std::string(embedded::prompt_task)}} {
+  for (const auto& [name, text] : texts_) KP_ASSERT(unknown_field(text).empty());
+}
+
+Result<Prompts> Prompts::load(const std::string& directory) {
+  Prompts prompts;
+  if (directory.empty()) return prompts;
+  std::vector<std::string> names;
+  for (const auto& [name, text] : prompts.texts_) names.push_back(name + ".md");
+  const std::string all = join_text(names, ", ");
+  int replaced = 0;
+  for (const std::string& file : list_dir(directory)) {
+    if (!file.ends_with(".md") || file == "README.md") continue;
+    const auto place = prompts.texts_.find(file.substr(0, file.size() - 3));
+    const std::string path = join(directory, file);
+    if (place == prompts.texts_.end()) {
+      return fail(ErrorKind::kBadInput, path + " is no prompt", "name it as one of " + all);
+    }
+    auto text = read_file(path, kLargestTemplate);
+    if (!text) return tl::unexpected<Error>(std::move(text.error()));
+    place->second = printable(replace_all(*text, "\r\n", "\n"));
+    const std::string field = unknown_field(place->second);
+    if (!field.empty()) {
+      std::vector<std::string> known(std::begin(kFields), std::end(kFields));
+      return fail(ErrorKind::kBadInput, path + " has a field {{" + field + "}} that there is not",
+                  "use one of " + join_text(known, ", "));
+    }
+    ++replaced;
+  }
+  if (replaced == 0) {
+    return fail(ErrorKind::kBadInput, "there is no prompt in " + directory,
+                "put one of " + all + " there; docs/models.md says what they are");
+  }
+  return prompts;
+}
+
+std::string Prompts::fill(const std::string& name, const PromptFields& fields) const {
+  const auto text = texts_.find(name);
+  KP_ASSERT(text != texts_.end());
+  std::string out;
+  std::string_view rest = text->second;
+  std::size_t open = 0;
+  std::string_view field;
+  while (next_field(rest, &open, &field)) {
+    out += rest.substr(0, open);
+    const auto value = fields.find(std::string(field));
+    if (value != fields.end()) out += without_last_newline(value->second);
+    rest.remove_prefix(open + field.size() + 4);
+  }
+  return out + std::string(rest);
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "core/knobs.h"
+#include "run/start.h"
+#include "run/store.h"
+#include "task/loader.h"
+
+namespace kernelpro {
+
+namespace {
+
+std::size_t rank_of(const Task& task, std::size_t i) {
+  if (task.cases.empty() || task.cases.back().shapes.size() <= i) {
+    return task.tensors[i].shape.size();
+  }
+  return task.cases.back().shapes[i].size();
+}
+
+// What a kernel sees of a task's tensors: "in x fp32[2], out y fp32[1]".
+std::string face_of(const Task& task) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < task.tensors.size(); ++i) {
+    const Tensor& tensor = task.tensors[i];
+    all.push_back((tensor.role == Role::kOutput ? "out " : "in ") + tensor.name + " " +
+                  std::string(dtype_name(tensor.dtype)) + "[" + std::to_string(rank_of(task, i)) +
+                  "]");
+  }
+  return join_text(all, ", ");
+}
+
+Result<void> same_family(const Task& theirs, const Task& task, const std::string& from) {
+  if (face_of(theirs) == face_of(task)) return {};
+  return fail(
+      ErrorKind::kBadInput,
+      from + " is about other tensors (" + face_of(theirs) + "; here: " + face_of(task) + ")",
+      "begin from work on the same operator; sizes may differ");
+}
+
+Result<Candidate> of_task(const std::string& folder, const Task& task, TargetKind target) {
+  auto theirs = load_task(folder);
+  if (!theirs) return tl::unexpected<Error>(std::move(theirs.error()));
+  KP_TRY(same_family(*theirs, task, folder));
+  auto candidate = start_candidate(*theirs, target);
+  if (!candidate) return candidate;
+  candidate->origin = {"seed", 0, "The kernel of the task folder " + folder + ".", ""};
+  return candidate;
+}
+
+// The confirmed winner, else the fastest, of those in the target's own language.
+const StoredCandidate* best_of(const std::vector<StoredCandidate>& all, std::int64_t confirmed,
+                               TargetKind target) {
+  const Language language = target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
+  const StoredCandidate* best = nullptr;
+  for (const StoredCandidate& each : all) {
+    if (!each.evaluated || each.known.evaluation.correct() == nullptr) continue;
+    if (each.known.candidate.language != language) continue;
+    if (each.known.id == confirmed) return &each;
+    const double time = score_us(each.known.evaluation);
+    if (best == nullptr || time < score_us(best->known.evaluation)) best = &each;
+  }
+  return best;
+}
+
+Result<Candidate> of_run(const std::string& directory, const Task& task, TargetKind target) {
+  const auto store = Store::open(directory, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(store.error());
+  const auto header = (*store)->header();
+  if (!header) return tl::unexpected<Error>(header.error());
+  if (header->target != target) {
+    return fail(
+        ErrorKind::kBadInput,
+        directory + " is a run on the " + std::string(target_name(header->target)) + " target",
+        "begin from a run on the target that this one is for");
+  }
+  KP_TRY(same_family(header->task, task, directory));
+  const auto all = (*store)->candidates();
+  if (!all) return tl::unexpected<Error>(all.error());
+  const auto confirmation = (*store)->confirmation();
+  if (!confirmation) return tl::unexpected<Error>(confirmation.error());
+  const std::int64_t winner = *confirmation ? (*confirmation)->best : 0;
+  const StoredCandidate* best = best_of(*all, winner, target);
+  if (best == nullptr) {
+    return fail(ErrorKind::kBadInput, directory + " has no correct kernel to begin from",
+                "leave it out, or give one with --start FILE");
+  }
+  Candidate candidate = best->known.candidate;
+  candidate.origin = {"seed", 0,
+                      "The best of the run " + directory + ": candidate " +
+                          std::to_string(best->known.id) + ", " +
+                          human_us(score_us(best->known.evaluation)) + " there.",
+                      ""};
+  return candidate;
+}
+
+}  // namespace
+
+Result<std::vector<Candidate>> seeds(const std::vector<std::string>& from, const Task& task,
+                                     TargetKind target) {
+  std::vector<Candidate> all;
+  for (const std::string& path : from) {
+    const bool run = exists(store_path(path));
+    if (!run && !exists(join(path, "task.toml"))) {
+      return fail(ErrorKind::kBadInput, path + " is neither a run nor a task folder",
+                  "name a run's folder (`kernelpro list` shows runs) or a folder with task.toml");
+    }
+    auto candidate = run ? of_run(path, task, target) : of_task(path, task, target);
+    if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
+    const auto knobs = parse_knobs(candidate->source, reserved_names(task));
+    if (!knobs) return tl::unexpected<Error>(knobs.error());
+    all.push_back(std::move(*candidate));
+  }
+  return all;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/writers.h"
+
+#include "base/files.h"
+#include "knowledge/knowledge_base.h"
+
+namespace kernelpro {
+
+namespace {
+
+// The candidates of another run, the start left out by its content hash when it is the same.
+Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind target) {
+  auto store = Store::open(directory, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(std::move(store.error()));
+  auto header = (*store)->header();
+  if (!header) return tl::unexpected<Error>(std::move(header.error()));
+  if (header->target != target) {
+    return fail(
+        ErrorKind::kBadInput,
+        directory + " is a run on the " + std::string(target_name(header->target)) + " target",
+        "replay it on the target that it was recorded on");
+  }
+  auto stored = (*store)->candidates();
+  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
+  std::vector<Candidate> candidates;
+  for (StoredCandidate& each : *stored) candidates.push_back(std::move(each.known.candidate));
+  return candidates;
+}
+
+std::function<void(const std::string&)> teller(const Observer& observer, const char* event) {
+  return [observer, event](const std::string& text) {
+    Progress progress;
+    progress.event = event;
+    progress.detail = text;
+    if (observer) observer(progress);
+  };
+}
+
+Result<ModelSettings> model_settings(const RunSettings& settings) {
+  auto prompts = Prompts::load(settings.prompts);
+  if (!prompts) return tl::unexpected<Error>(std::move(prompts.error()));
+  ModelSettings model;
+  model.roles = settings.roles;
+  model.prompts = std::move(*prompts);
+  model.knowledge = knowledge_folder();
+  model.cancelled = stop_requested;
+  return model;
+}
+
+Result<std::unique_ptr<Proposer>> make_model_of_run(const RunSettings& settings, Store* store,
+                                                    const Observer& observer) {
+  auto model = model_settings(settings);
+  if (!model) return tl::unexpected<Error>(std::move(model.error()));
+  auto past = store->calls();
+  if (!past) return tl::unexpected<Error>(std::move(past.error()));
+  model->past = std::move(*past);
+  model->record = [store](const ModelCall& call) { return store->add_call(call); };
+  model->note = teller(observer, "model");
+  return make_model(std::move(*model));
+}
+
+Result<std::unique_ptr<Proposer>> make_exchange_of_run(const RunSettings& settings,
+                                                       const Observer& observer) {
+  auto prompts = Prompts::load(settings.prompts);
+  if (!prompts) return tl::unexpected<Error>(std::move(prompts.error()));
+  ExchangeSettings exchange;
+  exchange.folder = exchange_folder(settings.directory);
+  exchange.wait_s = settings.exchange_wait_s;
+  exchange.cancelled = stop_requested;
+  exchange.note = teller(observer, "waiting");
+  exchange.prompts = std::move(*prompts);
+  return make_exchange(exchange);
+}
+
+}  // namespace
+
+std::string exchange_folder(const std::string& directory) { return join(directory, "exchange"); }
+
+Result<void> check_writer(const RunSettings& settings) {
+  if (settings.proposer == "model") {
+    auto model = model_settings(settings);
+    if (!model) return tl::unexpected<Error>(std::move(model.error()));
+    KP_TRY(make_model(std::move(*model)));
+  } else {
+    KP_TRY(Prompts::load(settings.prompts));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings) {
+  ExchangeSettings exchange;
+  exchange.folder = exchange_folder(settings.directory);
+  exchange.wait_s = 0;
+  exchange.write = false;
+  return make_exchange(exchange);
+}
+
+Result<std::unique_ptr<Proposer>> make_writer(const RunSettings& settings, Store* store,
+                                              const Observer& observer) {
+  if (settings.proposer == "tuner") return make_tuner();
+  if (settings.proposer == "exchange") return make_exchange_of_run(settings, observer);
+  if (settings.proposer == "model") return make_model_of_run(settings, store, observer);
+  if (settings.proposer == "replay") {
+    auto candidates = recorded(settings.replay_from, settings.target);
+    if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
+    return make_replay(std::move(*candidates));
+  }
+  return fail(ErrorKind::kBadInput, "there is no proposer named " + settings.proposer,
+              "choose one of tuner, exchange, model, replay");
+}
+
+}  // namespace kernelpro
