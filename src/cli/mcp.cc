@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cstdio>
+
 #include "cli/commands.h"
 #include "cli/served.h"
 #include "cli/tasks.h"
@@ -13,7 +17,13 @@ constexpr OptionSpec kOptions[] = {kServedTasks,   kServedRuns,   kServedTarget,
                                    kServedTimeout, kServedRecord};
 
 int run_mcp(const Options& options) {
-  require(serve_stdio(read_desk_settings(options)));
+  const DeskSettings settings = read_desk_settings(options);
+  if (::isatty(STDIN_FILENO) != 0) {
+    std::fprintf(stderr,
+                 "This speaks MCP on standard input and waits for a client's messages.\n"
+                 "  next: let a coding agent start it, as docs/mcp.md says; Ctrl-C ends it\n");
+  }
+  require(serve_stdio(settings));
   return 0;
 }
 

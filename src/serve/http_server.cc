@@ -4,11 +4,14 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <deque>
 #include <list>
 #include <thread>
@@ -143,7 +146,10 @@ void HttpServer::serve(const HttpListener& listener) {
     });
     if ((polled[0].revents & POLLIN) == 0) continue;
     Fd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket.valid()) continue;
+    if (!socket.valid()) {
+      ::usleep(20000);  // out of descriptors, mostly: others may end meanwhile
+      continue;
+    }
     Served& each = served_.emplace_back();
     const bool full = served_.size() > kMaxConnections;
     each.thread = std::thread([this, &each, full, fd = socket.release()] {

@@ -246,7 +246,8 @@ Json tools_json(const std::string& version) {
   return all;
 }
 
-Result<ToolAnswer> call_tool(const McpTool& tool, Desk& desk, const Json& arguments, Ticket& ticket) {
+Result<ToolAnswer> call_tool(const McpTool& tool, Desk& desk, const Json& arguments,
+                             Ticket& ticket) {
   KP_TRY(check(tool, arguments));
   try {
     return tool.call(desk, arguments, ticket);

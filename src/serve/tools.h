@@ -43,7 +43,8 @@ const McpTool* find_mcp_tool(std::string_view name);
 // Of tools/list, in the words of a protocol version.
 Json tools_json(const std::string& version);
 // Checks the arguments, calls, and keeps exceptions of ours from ending the server.
-Result<ToolAnswer> call_tool(const McpTool& tool, Desk& desk, const Json& arguments, Ticket& ticket);
+Result<ToolAnswer> call_tool(const McpTool& tool, Desk& desk, const Json& arguments,
+                             Ticket& ticket);
 
 // Bytes of text that a result has, unless its caller asks for more, and the most it gets.
 inline constexpr std::size_t kPageBytes = 6000;

@@ -56,6 +56,7 @@ class ServerProcess {
   }
   ~ServerProcess() {
     close_input();
+    if (pid_ > 0) ::kill(pid_, SIGTERM);
     if (pid_ > 0 && !wait(10)) {
       ::kill(pid_, SIGKILL);
       ::waitpid(pid_, nullptr, 0);
