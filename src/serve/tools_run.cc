@@ -125,6 +125,9 @@ Result<ToolAnswer> diagnose_tool(Desk& desk, const Json& arguments, Ticket&) {
            printable(error->log) + "\n```\n";
   } else if (known.evaluation.correct() != nullptr) {
     Diagnosis diagnosis = known.diagnosis;
+    // Tools that are for the other target would fill the page.
+    std::erase_if(diagnosis.tools,
+                  [](const ToolRun& each) { return each.state == ToolRun::State::kFilteredOut; });
     DiagnosisStyle style;
     style.all = true;
     style.width = 100;
