@@ -68,7 +68,7 @@ Result<void> Sitting::warm_up(const Phase& phase) {
     return fail(ErrorKind::kEnvironment, "the preparation was cancelled", "call again");
   }
   target_ = std::move(*made);
-  machine_ = target_->machine->name;
+  if (machine_.empty()) machine_ = target_->machine->name;  // others read it from then on
   if (bench_) bench_->set_target(&*target_);
   return {};
 }
