@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/processes.h"
 #include "base/spawner.h"
@@ -343,9 +344,9 @@ bool Child::send(std::string_view bytes, const std::vector<int>& fds) {
 
 std::optional<Frame> Child::receive(double timeout_s) {
   const double end = real_clock().now_s() + timeout_s;
-  const bool watched = limits_.memory_bytes > 0 || max_processes_ > 0;
+  const bool watched = limits_.memory_bytes > 0 || max_processes_ > 0 || in_cancel_scope();
   while (running()) {
-    const double left = end - real_clock().now_s();
+    const double left = cancel_requested() ? 0 : end - real_clock().now_s();
     if (left <= 0) {
       verdict_ = Exit::Kind::kTimedOut;
       limits_.wall_seconds = timeout_s;
@@ -413,7 +414,7 @@ const Exit& Child::wait(double timeout_s) {
   channel_.close();
   const double end = real_clock().now_s() + timeout_s;
   while (!verdict_ && !reap()) {
-    const double left = end - real_clock().now_s();
+    const double left = cancel_requested() ? 0 : end - real_clock().now_s();
     if (left <= 0) {
       verdict_ = Exit::Kind::kTimedOut;
       limits_.wall_seconds = timeout_s;

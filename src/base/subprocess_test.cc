@@ -7,8 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -214,6 +217,40 @@ TEST(Child, MovesWithoutLosingItsProcess) {
   EXPECT_FALSE(child->running());
   EXPECT_EQ(moved.wait(10).code, 5);
   EXPECT_EQ(moved.wait(10).code, 5);  // idempotent
+}
+
+TEST(Subprocess, AFlagFromAnotherThreadEndsWhatIsWaitedFor) {
+  std::atomic<bool> flag{false};
+  std::thread other([&] {
+    ::usleep(100000);
+    flag = true;
+  });
+  const double from = real_clock().now_s();
+  {
+    const CancelScope scope(&flag);
+    const Result<Exit> exit = run(shell("sleep 15"));
+    ASSERT_TRUE(exit);
+    EXPECT_EQ(exit->kind, Exit::Kind::kTimedOut);
+    const Result<Exit> next = run(shell("sleep 15"));  // the flag stays set
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->kind, Exit::Kind::kTimedOut);
+  }
+  EXPECT_LT(real_clock().now_s() - from, 5);
+  other.join();
+  EXPECT_TRUE(run(shell("true"))->ok());  // outside the scope it says nothing
+}
+
+TEST(Subprocess, AFlagEndsAChildThatOwesAMessage) {
+  std::atomic<bool> flag{false};
+  const CancelScope scope(&flag);
+  auto child = Child::start(shell("sleep 15"));
+  ASSERT_TRUE(child);
+  std::thread other([&] { flag = true; });
+  const double from = real_clock().now_s();
+  EXPECT_FALSE(child->receive(10));
+  EXPECT_LT(real_clock().now_s() - from, 5);
+  EXPECT_EQ(child->finish().kind, Exit::Kind::kTimedOut);
+  other.join();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli/subcommand.h"
 #include "core/task.h"
+#include "run/choices.h"
 #include "run/run.h"
 
 namespace kernelpro {
@@ -27,6 +28,8 @@ extern const Subcommand kTrajectories;
 extern const Subcommand kDiagnose;
 extern const Subcommand kTools;
 extern const Subcommand kKnowledge;
+extern const Subcommand kMcp;
+extern const Subcommand kServe;
 extern const Subcommand kDoctor;
 extern const Subcommand kHelp;
 
@@ -37,10 +40,6 @@ T require(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// "auto" is cuda when this machine can use it and the task has a kernel for it, else cpu.
-TargetKind choose_target(const Task& task, const std::string& name);
-// runs/<task>-<target>-<UTC time>, with a counter when that exists.
-std::string new_run_directory(const Task& task, TargetKind target);
 // Budgets from --evaluations, --seconds, --near-ceiling, --plateau.
 void read_budgets(const Options& options, RunSettings* settings);
 // Models, their budgets, prompts, feedback and --start-from.

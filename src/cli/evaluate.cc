@@ -38,6 +38,7 @@ constexpr OptionSpec kOptions[] = {
     {"--timeout", "S", "30", "Longest time for one call."},
     {"--seed", "N", "1", "Inputs are drawn from it and a secret of the process."},
     kPythonOption,
+    kIncludeOption,
     {"--json", "", "", "Print JSON: an object for one kernel, an array for several."},
 };
 
@@ -95,6 +96,7 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.run.probes = !options.flag("--no-probes");
   settings.run.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
+  settings.run.include_dirs = read_include_dirs(options);
   settings.jobs = static_cast<int>(options.integer("--jobs"));
   settings.last = true;
   if (options.has("--gpu")) settings.gpus = lines(options.text("--gpu"));
@@ -145,7 +147,7 @@ int run_evaluate(const Options& options) {
   const bool native = std::any_of(kernels.begin(), kernels.end(), [](const KernelFile& kernel) {
     return kernel.language != Language::kPython;
   });
-  const ToolsAhead tools = begin_tools(target, settings.run.gpu, native ? kTimingProcesses : 0);
+  const ToolsAhead tools = begin_tools(settings.run, native ? kTimingProcesses : 0);
   OpenedTask opened = require(open_task(path, open));
   const double open_ms = 1000 * (real_clock().now_s() - began);
 

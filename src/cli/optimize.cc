@@ -52,6 +52,7 @@ constexpr OptionSpec kOptions[] = {
     kSetOption,
     {"--gpu", "ID", "", "GPU by index or UUID; the first by default."},
     kPythonOption,
+    kIncludeOption,
     {"--exchange-wait", "S", "3600", "With --proposer exchange: how long to wait for a reply."},
     profile_option("triage"),
     {"--no-record", "", "", "Neither use nor extend the record of what came of findings."},
@@ -90,6 +91,7 @@ int run_optimize(const Options& options) {
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
   settings.exchange_wait_s = options.real("--exchange-wait");
+  settings.include_dirs = read_include_dirs(options);
   read_writers(options, &settings);
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));

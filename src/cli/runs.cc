@@ -3,12 +3,10 @@
 #include <csignal>
 #include <cstdio>
 
-#include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "core/json.h"
-#include "evaluate/evaluator.h"
 #include "propose/calls.h"
 #include "report/report.h"
 #include "report/view.h"
@@ -20,16 +18,6 @@ namespace {
 extern "C" void on_signal(int signal) {
   request_stop();
   std::signal(signal, SIG_DFL);
-}
-
-std::string safe_name(const std::string& name) {
-  std::string result;
-  for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_';
-    result += plain ? c : '_';
-  }
-  return result.empty() ? "task" : result;
 }
 
 void print_json(const std::string& directory, const std::string& page, const RunResult& result,
@@ -51,24 +39,6 @@ void print_json(const std::string& directory, const std::string& page, const Run
 }
 
 }  // namespace
-
-TargetKind choose_target(const Task& task, const std::string& name) {
-  if (const auto target = target_from_name(name)) return *target;
-  if (task.kernel_cu.empty() || cases_for(task, TargetKind::kCuda).empty()) {
-    return TargetKind::kCpu;
-  }
-  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
-}
-
-std::string new_run_directory(const Task& task, TargetKind target) {
-  std::string stamp = utc_now();
-  std::erase_if(stamp, [](char c) { return c == ':' || c == '-'; });
-  const std::string base =
-      join("runs", safe_name(task.name) + "-" + std::string(target_name(target)) + "-" + stamp);
-  std::string directory = base;
-  for (int i = 2; exists(directory); ++i) directory = base + "-" + std::to_string(i);
-  return directory;
-}
 
 void read_budgets(const Options& options, RunSettings* settings) {
   settings->max_evaluations = static_cast<int>(options.integer("--evaluations"));

@@ -4,6 +4,8 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "cli/commands.h"
+#include "run/libraries.h"
 
 namespace kernelpro {
 
@@ -19,6 +21,12 @@ std::map<std::string, std::string> read_pairs(const Options& options, const std:
     pairs[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
   return pairs;
+}
+
+std::vector<std::string> read_include_dirs(const Options& options) {
+  std::vector<std::string> named;
+  if (options.has("--include")) named = lines(options.text("--include"));
+  return require(include_dirs(named));
 }
 
 OpenSettings read_open_settings(const Options& options) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "cli/subcommand.h"
 #include "run/open_task.h"
@@ -20,6 +21,9 @@ inline constexpr OptionSpec kSetOption = {"--set", "NAME=VALUE...", "",
                                           "Replaces an integer at the top of a PyTorch file."};
 inline constexpr OptionSpec kPythonOption = {"--python", "FILE", "",
                                              "Interpreter with PyTorch; python3 by default."};
+inline constexpr OptionSpec kIncludeOption = {
+    "--include", "DIR...", "",
+    "Where candidates may #include from, besides the libraries of `kernelpro knowledge`."};
 // Row of the option that sets RunSettings::counters.
 constexpr OptionSpec profile_option(std::string_view initial) {
   return {"--profile", "SET",
@@ -29,6 +33,8 @@ constexpr OptionSpec profile_option(std::string_view initial) {
 
 // NAME=VALUE pairs of a repeated option; Fatal on anything else.
 std::map<std::string, std::string> read_pairs(const Options& options, const std::string& name);
+// Of --include and the indexed libraries; Fatal when a folder is not there.
+std::vector<std::string> read_include_dirs(const Options& options);
 // Everything but the target, the start and the GPU.
 OpenSettings read_open_settings(const Options& options);
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "device/gpu_watch.h"
@@ -122,7 +123,7 @@ Result<GpuLease> GpuLease::take(const std::string& gpu, double timeout_s) {
       return fail(ErrorKind::kEnvironment, "cannot lock " + path + ": " + std::strerror(errno),
                   "set KERNELPRO_LEASES to a folder on a local disk");
     }
-    if (real_clock().now_s() >= end) {
+    if (real_clock().now_s() >= end || cancel_requested()) {
       return fail(ErrorKind::kEnvironment,
                   "GPU " + name + " is in use by " + holder(lease.lock_.get()) + " (waited " +
                       human_seconds(timeout_s) + ")",

@@ -292,4 +292,8 @@ std::string result_text(const Known& known, const std::vector<const Known*>& his
   return text;
 }
 
+std::string definition_text(const Task& task) { return definition(task); }
+
+std::string contract_text(const Task& task) { return contract(task); }
+
 }  // namespace kernelpro

@@ -26,6 +26,10 @@ std::string exchange_prompt(const ProposalRequest& request, const std::string& n
 std::string task_prompt(const PromptFields& fields, const Prompts& prompts,
                         const std::string& library);
 
+// Parts of it: a module's source with its tensors ("" for other tasks), and the precision owed.
+std::string definition_text(const Task& task);
+std::string contract_text(const Task& task);
+
 // What came of a candidate, for the one who wrote it: outcome, speed against the start, diagnosis.
 std::string result_text(const Known& known, const std::vector<const Known*>& history,
                         Feedback feedback);

@@ -42,6 +42,8 @@ Result<KnobValues> values_with(const std::vector<Knob>& knobs, const KnobValues&
   return values;
 }
 
+}  // namespace
+
 Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
   Candidate candidate;
   candidate.language = kernel.language;
@@ -58,6 +60,8 @@ Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
   candidate.knobs = std::move(*values);
   return candidate;
 }
+
+namespace {
 
 // What all threads share.
 class Judging {

@@ -26,6 +26,9 @@ struct KernelFile {
   KnobValues knobs;
 };
 
+// With proposer "given". Fails with kBadInput on faulty knobs, and on values that they do not list.
+Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel);
+
 struct EvaluateOneResult {
   Candidate candidate;
   Evaluation evaluation;  // versus the one to compare with, where that is there and correct

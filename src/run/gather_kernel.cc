@@ -9,6 +9,7 @@
 #include "profile/import_device.h"
 #include "run/evaluate_one.h"
 #include "run/gather_theory.h"
+#include "run/libraries.h"
 #include "task/header.h"
 
 namespace kernelpro {
@@ -65,6 +66,7 @@ Result<Gathered> compiled_only(const Task& task, const std::string& file, const 
   CompileSettings settings;
   settings.cuda_arch = compile_arch(machine.arch);
   settings.task_header = task_header;
+  if (auto dirs = include_dirs({})) settings.include_dirs = std::move(*dirs);
   const auto compiler = make_cuda_compiler(settings);
   if (!compiler) return tl::unexpected<Error>(compiler.error());
   auto built = (*compiler)->compile(task, **c, *candidate);

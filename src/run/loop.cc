@@ -2,15 +2,12 @@
 #include "run/loop.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "run/build_pool.h"
-#include "run/ledger.h"
+#include "run/bench.h"
 #include "run/start.h"
-#include "run/tool_record.h"
 #include "search/stoppers.h"
 #include "task/header.h"
 
@@ -47,14 +44,15 @@ class Loop {
       : parts_(parts),
         task_(*parts.task),
         settings_(*parts.settings),
-        ledger_(EvaluateSettings().min_effect),
-        stopper_(make_stopper(settings_)),
-        record_(parts.record) {}
+        bench_(bench_parts()),
+        ledger_(bench_.ledger()),
+        stopper_(make_stopper(settings_)) {}
 
   Result<RunResult> run();
   Result<std::vector<std::string>> write_requests(const std::string& folder, int count);
 
  private:
+  BenchParts bench_parts() const;
   Result<void> restore();
   Result<void> first(const Candidate& start);
   void place(std::int64_t parent, std::int64_t id, const NodeResult& node);
@@ -63,13 +61,6 @@ class Loop {
   Result<bool> evaluate_all(std::int64_t parent, bool started, std::vector<Known>* fresh);
   // `built`: when it was built ahead; null builds it now.
   Result<std::optional<NodeResult>> evaluate(Known known, const BuiltKernel* built = nullptr);
-  Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* built,
-                                            Subject* subject);
-  Result<const Subject*> incumbent();
-  std::optional<ToolStep> step_of(const Known& known) const;
-  void learn(const ToolStep& step);
-  Result<void> confirm(RunResult* result);
-  Result<Evaluation> confirm_one(const Known& best);
   RunResult result(const std::string& stopped_by) const;
   NodeResult node_result(const Known& known) const;
   std::optional<std::string> stop_reason() const;
@@ -90,24 +81,22 @@ class Loop {
   const LoopParts& parts_;
   const Task& task_;
   const RunSettings& settings_;
-  Ledger ledger_;
+  Bench bench_;
+  const Ledger& ledger_;  // the bench's
   std::unique_ptr<Stopper> stopper_;
-  ToolRecord record_;                          // the run's: its beginning's and its own steps
-  bool record_fails_ = false;                  // the user's file cannot be written; said once
-  std::int64_t root_ = 0;                      // of the search
-  std::map<std::int64_t, Evidence> evidence_;  // where writers get it raw
-  std::vector<StoredCandidate> waiting_;       // stored by an earlier sitting, not evaluated
+  std::int64_t root_ = 0;                 // of the search
+  std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not evaluated
   std::string header_;
-  std::optional<Subject> best_subject_;
   double started_ = 0;    // of this sitting
   double before_s_ = 0;   // run time of earlier sittings
-  double outside_s_ = 0;  // compiling, running, disassembling
+  double outside_s_ = 0;  // building ahead; starting
   double own_marked_ = 0;
   int evaluated_now_ = 0;
 };
 
 double Loop::own_s() const {
-  return real_clock().now_s() - started_ - outside_s_ - parts_.proposer->waited_s();
+  return real_clock().now_s() - started_ - outside_s_ - bench_.outside_s() -
+         parts_.proposer->waited_s();
 }
 
 NodeResult Loop::node_result(const Known& known) const {
@@ -156,27 +145,26 @@ void Loop::tell(const std::string& event, const Known* known, const std::string&
   parts_.observer(p);
 }
 
-// Rebuilds ledger and search from the store, in the order of evaluation.
+BenchParts Loop::bench_parts() const {
+  BenchParts bench;
+  bench.task = &task_;
+  bench.settings = &settings_;
+  bench.store = parts_.store;
+  bench.target = parts_.target;
+  bench.record = parts_.record;
+  bench.stop = stop_requested;
+  bench.elapsed_s = [this] { return elapsed_s(); };
+  return bench;
+}
+
+// Rebuilds ledger and search from the store.
 Result<void> Loop::restore() {
-  auto stored = parts_.store->candidates();
-  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
   before_s_ = parts_.store->run_seconds();
-  auto steps = parts_.store->tool_steps();
-  if (!steps) return tl::unexpected<Error>(std::move(steps.error()));
-  for (const ToolStep& step : *steps) record_.add(step.tool, step.likely, step.measured);
-  const auto waits = std::stable_partition(stored->begin(), stored->end(),
-                                           [](const StoredCandidate& c) { return c.evaluated; });
-  waiting_.assign(std::make_move_iterator(waits), std::make_move_iterator(stored->end()));
-  stored->erase(waits, stored->end());
-  std::sort(stored->begin(), stored->end(),
-            [](const StoredCandidate& a, const StoredCandidate& b) { return a.order < b.order; });
-  for (StoredCandidate& each : *stored) {
-    const std::int64_t id = each.known.id;
-    const std::int64_t parent = each.known.candidate.origin.parent;
-    if (settings_.feedback == Feedback::kRaw) evidence_[id] = std::move(each.evidence);
-    ledger_.record(std::move(each.known));
-    const NodeResult node = node_result(*ledger_.find(id));
-    place(parent, id, node);
+  auto waiting = bench_.restore();
+  if (!waiting) return tl::unexpected<Error>(std::move(waiting.error()));
+  waiting_ = std::move(*waiting);
+  for (const Known* known : ledger_.history()) {
+    place(known->candidate.origin.parent, known->id, node_result(*known));
   }
   return {};
 }
@@ -209,101 +197,17 @@ Result<void> Loop::first(const Candidate& start) {
   return {};
 }
 
-// The best so far as something to measure against; built again after a resume.
-Result<const Subject*> Loop::incumbent() {
-  const Known* best = ledger_.best();
-  if (best == nullptr) return static_cast<const Subject*>(nullptr);
-  if (best_subject_) return &*best_subject_;
-  double compile_ms = 0;
-  auto built =
-      build(task_, settings_.target, *parts_.target->compiler, best->candidate, &compile_ms);
-  if (!built) return tl::unexpected<Error>(std::move(built.error()));
-  if (!std::holds_alternative<Subject>(*built)) {
-    return fail(
-        ErrorKind::kEnvironment,
-        "the best candidate of this run no longer compiles: " + std::get<CompileError>(*built).log,
-        "use the compiler that the run began with, or start a new run");
-  }
-  best_subject_ = std::get<Subject>(std::move(*built));
-  return &*best_subject_;
-}
-
-// Compiles and evaluates; nullopt when asked to stop in between.
-Result<std::optional<Evaluation>> Loop::measure(const Candidate& candidate,
-                                                const BuiltKernel* ahead, Subject* subject) {
-  const BuiltKernel now =
-      ahead != nullptr ? *ahead
-                       : build_kernel(task_, settings_.target, *parts_.target->compiler, candidate);
-  if (!now.built) return tl::unexpected<Error>(now.built.error());
-  std::optional<Evaluation> evaluation;
-  if (const auto* error = std::get_if<CompileError>(&*now.built)) {
-    evaluation.emplace();
-    evaluation->outcome = *error;
-    evaluation->compile_ms = now.compile_ms;
-    return evaluation;
-  }
-  *subject = std::get<Subject>(*now.built);
-  auto versus = incumbent();
-  if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
-  if (stop_requested()) return evaluation;
-  const auto disassembling = observe_ahead(task_, settings_.target, *subject);
-  auto evaluated = parts_.target->evaluator->evaluate(*subject, *versus);
-  if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
-  evaluation = std::move(*evaluated);
-  evaluation->compile_ms = now.compile_ms;
-  return evaluation;
-}
-
-// What came of the finding that a candidate answers; its own time in the measure of the others.
-std::optional<ToolStep> Loop::step_of(const Known& known) const {
-  const Known* parent = ledger_.find(known.candidate.origin.parent);
-  if (parent == nullptr) return std::nullopt;
-  return tool_step(*parent, known, ledger_.comparable_us(parent->id),
-                   ledger_.comparable_us(known.evaluation));
-}
-
-void Loop::learn(const ToolStep& step) {
-  record_.add(step.tool, step.likely, step.measured);
-  if (settings_.record.empty()) return;
-  const auto added = add_to_record(settings_.record, step);
-  if (added || record_fails_) return;
-  record_fails_ = true;
-  tell("note", nullptr, "the record of tools is left as it is: " + added.error().message);
-}
-
 // Takes a stored candidate through to its committed evaluation; nullopt when asked to stop before
 // that (the candidate then waits for the next sitting).
 Result<std::optional<NodeResult>> Loop::evaluate(Known known, const BuiltKernel* built) {
-  const std::int64_t id = known.id;
-  Subject subject;
-  auto measured = outside([&] { return measure(known.candidate, built, &subject); });
-  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
-  if (!*measured) return std::optional<NodeResult>();
-  known.evaluation = std::move(**measured);
-  const Evidence evidence = outside([&] {
-    if (known.candidate.language == Language::kPython) return Evidence();
-    // Counters cost a tenth of a second: only what others will be changed from is worth them.
-    const Correct* correct = known.evaluation.correct();
-    const bool best = correct != nullptr && (!correct->versus || correct->versus->low > 1);
-    return observe(task_, settings_.target, *parts_.target, subject, known.evaluation,
-                   best ? settings_.counters : CounterSet::kOff);
-  });
-  if (known.evaluation.correct() != nullptr) {
-    known.diagnosis = diagnose_with(evidence, record_);
-  } else {
-    known.diagnosis.summary = outcome_summary(known.evaluation.outcome);
-  }
-  const std::optional<ToolStep> step = step_of(known);
-  KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, elapsed_s(),
-                              step ? &*step : nullptr));
-  if (step) learn(*step);
-  if (settings_.feedback == Feedback::kRaw) evidence_[id] = evidence;
-  const std::string detail = outcome_summary(known.evaluation.outcome);
-  const bool better = ledger_.record(std::move(known));
-  if (better) best_subject_ = std::move(subject);
-  const Known& stored = *ledger_.find(id);
+  auto verdict = bench_.evaluate(std::move(known), built);
+  if (!verdict) return tl::unexpected<Error>(std::move(verdict.error()));
+  if (!*verdict) return std::optional<NodeResult>();
+  if (!(*verdict)->note.empty()) tell("note", nullptr, (*verdict)->note);
+  const Known& stored = *(*verdict)->known;
+  const std::string detail = outcome_summary(stored.evaluation.outcome);
   tell("evaluated", &stored, detail);
-  if (better) tell("best", &stored, detail);
+  if ((*verdict)->better) tell("best", &stored, detail);
   ++evaluated_now_;
   if (parts_.own_ms != nullptr) {
     parts_.own_ms->push_back(1000 * (own_s() - own_marked_));
@@ -326,8 +230,7 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   request.wanted = settings_.proposer != "tuner" ? 4 : cuda ? 2 : 1;
   if (settings_.proposer == "model") request.wanted = std::max(1, settings_.roles.ideas);
   request.feedback = settings_.feedback;
-  const auto evidence = evidence_.find(parent);
-  if (evidence != evidence_.end()) request.evidence = &evidence->second;
+  request.evidence = bench_.evidence(parent);
   return request;
 }
 
@@ -417,79 +320,6 @@ RunResult Loop::result(const std::string& stopped_by) const {
   return result;
 }
 
-namespace {
-
-constexpr std::size_t kFinalists = 3;
-
-// Over the start; 1 for the start itself.
-double ratio_of(const Evaluation& confirmed) {
-  const Correct* correct = confirmed.correct();
-  return correct != nullptr && correct->versus ? correct->versus->ratio : 1;
-}
-
-}  // namespace
-
-// One finalist against the start, in fresh processes.
-Result<Evaluation> Loop::confirm_one(const Known& best) {
-  const Known& start = *ledger_.baseline();
-  if (&best == &start) return start.evaluation;
-  double compile_ms = 0;
-  Compiler& compiler = *parts_.target->compiler;
-  auto winner = build(task_, settings_.target, compiler, best.candidate, &compile_ms);
-  if (!winner) return tl::unexpected<Error>(std::move(winner.error()));
-  auto first = build(task_, settings_.target, compiler, start.candidate, &compile_ms);
-  if (!first) return tl::unexpected<Error>(std::move(first.error()));
-  for (const auto* built : {&*winner, &*first}) {
-    const auto* error = std::get_if<CompileError>(built);
-    if (error == nullptr) continue;
-    Evaluation failed;
-    failed.outcome = *error;
-    return failed;
-  }
-  return parts_.target->evaluator->confirm(std::get<Subject>(*winner), std::get<Subject>(*first));
-}
-
-// Of the finalists, each measured against the start in fresh processes, the fastest wins; when none
-// holds, those who were best before, latest first.
-Result<void> Loop::confirm(RunResult* result) {
-  const std::vector<const Known*> finalists = ledger_.finalists();
-  const Known* winner = nullptr;
-  Evaluation confirmed;
-  for (std::size_t i = 0; i < finalists.size(); ++i) {
-    if (winner != nullptr && i >= kFinalists) break;
-    if (stop_requested()) {
-      result->stopped_by = kInterrupted;
-      return {};
-    }
-    auto evaluation = confirm_one(*finalists[i]);
-    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
-    if (evaluation->correct() == nullptr) {
-      tell("unconfirmed", finalists[i], outcome_summary(evaluation->outcome));
-      continue;
-    }
-    if (winner == nullptr || ratio_of(*evaluation) > ratio_of(confirmed)) {
-      winner = finalists[i];
-      confirmed = std::move(*evaluation);
-    }
-  }
-  result->best = 0;
-  if (winner == nullptr) return {};
-  result->best = winner->id;
-  result->best_us = score_us(confirmed);
-  result->fraction_of_ceiling = winner->diagnosis.floor_us / result->best_us;
-  result->speedup = result->speedup_low = result->speedup_high = 1;
-  const Correct* correct = confirmed.correct();
-  if (winner != ledger_.baseline() && correct->versus) {
-    result->speedup = correct->versus->ratio;
-    result->speedup_low = correct->versus->low;
-    result->speedup_high = correct->versus->high;
-  }
-  KP_TRY(parts_.store->confirm(
-      {winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation}));
-  tell("confirmed", winner, number(result->speedup, 3) + "x the start");
-  return {};
-}
-
 Result<RunResult> Loop::run() {
   started_ = real_clock().now_s();
   KP_TRY(restore());
@@ -509,7 +339,9 @@ Result<RunResult> Loop::run() {
   RunResult found = result(*stopped_by);
   tell("stopped", ledger_.best(), *stopped_by);
   if (ledger_.best() == nullptr || *stopped_by == kInterrupted) return found;
-  KP_TRY(confirm(&found));
+  KP_TRY(bench_.confirm([this](const std::string& event, const Known& known,
+                               const std::string& detail) { tell(event, &known, detail); },
+                        &found));
   return found;
 }
 

@@ -38,8 +38,9 @@ struct RunSettings {
   // Runs whose best, and task folders whose kernel, are evaluated first and built on.
   std::vector<std::string> start_from;
   Policy policy = Policy::kContract;
-  bool probes = true;  // centred and scaled inputs, perturbed parameters
-  std::string gpu;     // cuda: UUID or index; "" the first
+  bool probes = true;                     // centred and scaled inputs, perturbed parameters
+  std::string gpu;                        // cuda: UUID or index; "" the first
+  std::vector<std::string> include_dirs;  // cuda: that candidates may include from (libraries.h)
   // cuda: hardware counters of each new best candidate, or of each that is judged alone.
   CounterSet counters = CounterSet::kOff;
   int modules_ahead = 0;  // cuda: PyTorch candidates that are to come, so that Python may start now

@@ -55,6 +55,7 @@ std::string settings_to_json(const RunSettings& s) {
                   {"policy", policy_name(s.policy)},
                   {"probes", s.probes},
                   {"gpu", s.gpu},
+                  {"include_dirs", s.include_dirs},
                   {"counters", counter_set_name(s.counters)},
                   {"record", s.record},
                   {"roles", roles_json(s.roles)},
@@ -87,6 +88,7 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.policy = *policy;
     s.probes = j.value("probes", s.probes);
     s.gpu = j.value("gpu", s.gpu);
+    s.include_dirs = j.value("include_dirs", s.include_dirs);
     s.counters = counter_set_from_name(j.value("counters", "off")).value_or(CounterSet::kOff);
     s.record = j.value("record", s.record);
     s.roles = roles_from_json(JsonReader(j).object("roles"));

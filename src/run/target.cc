@@ -14,17 +14,19 @@ namespace kernelpro {
 
 namespace {
 
-Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& machine) {
+Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& machine,
+                                                std::vector<std::string> include_dirs) {
   CompileSettings settings;
+  settings.include_dirs = std::move(include_dirs);
   settings.cuda_arch = kind == TargetKind::kCuda ? machine.arch : "";
   settings.task_header = task_header;
   return kind == TargetKind::kCpu ? make_cpu_compiler(settings) : make_cuda_compiler(settings);
 }
 
-Result<Tools> make_tools(TargetKind kind) {
+Result<Tools> make_tools(TargetKind kind, const std::vector<std::string>& include_dirs) {
   auto machine = kind == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine();
   if (!machine) return tl::unexpected<Error>(std::move(machine.error()));
-  auto compiler = make_compiler(kind, *machine);
+  auto compiler = make_compiler(kind, *machine, include_dirs);
   if (!compiler) return tl::unexpected<Error>(std::move(compiler.error()));
   return Tools{std::move(*machine), std::move(*compiler), nullptr};
 }
@@ -40,14 +42,14 @@ Result<Target> make(const Task& task, const RunSettings& settings,
     target.module = std::move(*started);
   }
   const bool ready = ahead != nullptr && ahead->valid();
-  Result<Tools> tools = ready ? ahead->get() : make_tools(settings.target);
+  Result<Tools> tools = ready ? ahead->get() : make_tools(settings.target, settings.include_dirs);
   if (!tools) return tl::unexpected<Error>(std::move(tools.error()));
   target.machine = std::make_unique<Machine>(std::move(tools->machine));
   target.compiler = std::move(tools->compiler);
   EvaluateSettings evaluate;
   if (!cpu && !task.reference_cpp.empty()) {
     // For the cross-check of reference.cu against reference.cpp.
-    auto host = make_compiler(TargetKind::kCpu, *target.machine);
+    auto host = make_compiler(TargetKind::kCpu, *target.machine, {});
     if (!host) return tl::unexpected<Error>(std::move(host.error()));
     target.host_compiler = std::move(*host);
     evaluate.host_compiler = target.host_compiler.get();
@@ -109,12 +111,13 @@ Result<Target> make_target(const Task& task, const RunSettings& settings) {
   return make(task, settings, nullptr, nullptr);
 }
 
-ToolsAhead begin_tools(TargetKind kind, const std::string& gpu, int workers) {
+ToolsAhead begin_tools(const RunSettings& settings, int workers) {
+  const TargetKind kind = settings.target;
   std::shared_ptr<CudaAhead> processes;
-  if (kind == TargetKind::kCuda) processes = start_cuda_ahead(gpu, workers);
+  if (kind == TargetKind::kCuda) processes = start_cuda_ahead(settings.gpu, workers);
   return std::make_shared<std::future<Result<Tools>>>(
-      std::async(std::launch::async, [kind, processes] {
-        Result<Tools> tools = make_tools(kind);
+      std::async(std::launch::async, [kind, processes, dirs = settings.include_dirs] {
+        Result<Tools> tools = make_tools(kind, dirs);
         if (tools) tools->processes = processes;
         return tools;
       }));

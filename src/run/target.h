@@ -46,8 +46,8 @@ struct Tools {
   std::shared_ptr<CudaAhead> processes;  // cuda; may be null
 };
 using ToolsAhead = std::shared_ptr<std::future<Result<Tools>>>;
-// `gpu` and `workers`: as for start_cuda_ahead.
-ToolsAhead begin_tools(TargetKind kind, const std::string& gpu, int workers);
+// Of `settings`: target, gpu, include_dirs. `workers`: as for start_cuda_ahead.
+ToolsAhead begin_tools(const RunSettings& settings, int workers);
 
 // Ends the targets' processes, the references' too where nothing else holds them, side by side.
 void end_targets(std::vector<Target>* targets);

@@ -105,6 +105,8 @@ Result<std::unique_ptr<Proposer>> make_writer(const RunSettings& settings, Store
     if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
     return make_replay(std::move(*candidates));
   }
+  // Its candidates came from outside (run/sitting.h): what is left is to confirm the best.
+  if (settings.proposer == "mcp") return make_replay({});
   return fail(ErrorKind::kBadInput, "there is no proposer named " + settings.proposer,
               "choose one of tuner, exchange, model, replay");
 }

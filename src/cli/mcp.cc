@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/served.h"
+#include "cli/tasks.h"
+#include "serve/stdio.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {kServedTasks,   kServedRuns,   kServedTarget,
+                                   kServedGpu,     kPythonOption, profile_option("triage"),
+                                   kServedTimeout, kServedRecord};
+
+int run_mcp(const Options& options) {
+  const DeskSettings settings = read_desk_settings(options);
+  if (::isatty(STDIN_FILENO) != 0) {
+    std::fprintf(stderr,
+                 "This speaks MCP on standard input and waits for a client's messages.\n"
+                 "  next: let a coding agent start it, as docs/mcp.md says; Ctrl-C ends it\n");
+  }
+  require(serve_stdio(settings));
+  return 0;
+}
+
+}  // namespace
+
+const Subcommand kMcp{"mcp", "Tools for a coding agent, over standard input and output (MCP).",
+                      kOptions, run_mcp};
+
+}  // namespace kernelpro

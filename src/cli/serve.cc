@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/served.h"
+#include "cli/tasks.h"
+#include "serve/http_server.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    kServedTasks,
+    {"--port", "N", "8341", "Port to listen on; 0 takes a free one."},
+    {"--host", "ADDRESS", "127.0.0.1", "Address to listen on."},
+    {"--allow-remote", "", "",
+     "Let --host be an address that other machines reach. Whoever has the token runs code here."},
+    {"--allow-host", "NAME...", "", "Also answer requests for this host name, a proxy's."},
+    {"--allow-origin", "URL...", "", "Also answer browsers whose page is from here."},
+    kServedRuns,
+    kServedTarget,
+    kServedGpu,
+    kPythonOption,
+    profile_option("triage"),
+    kServedTimeout,
+    kServedRecord};
+
+int run_serve(const Options& options) {
+  HttpSettings http;
+  http.host = options.text("--host");
+  const long long port = options.integer("--port");
+  if (port > 65535) {
+    throw Fatal({ErrorKind::kBadInput, "there is no port " + options.text("--port"),
+                 "give one up to 65535"});
+  }
+  http.port = static_cast<int>(port);
+  http.remote = options.flag("--allow-remote");
+  if (options.has("--allow-host")) http.hosts = lines(options.text("--allow-host"));
+  if (options.has("--allow-origin")) http.origins = lines(options.text("--allow-origin"));
+  const char* token = std::getenv("KERNELPRO_TOKEN");
+  http.token = token != nullptr ? token : "";
+  const bool made = http.token.empty();
+  if (made) http.token = random_token();
+  // Children get no sight of it (compilers, candidates).
+  ::unsetenv("KERNELPRO_TOKEN");
+  const auto ready = [&](const std::string& url) {
+    std::printf("MCP at %s\n", url.c_str());
+    if (made) {
+      std::printf(
+          "token: %s\n(shown once; clients send it as Authorization: Bearer TOKEN. Set "
+          "KERNELPRO_TOKEN to choose your own.)\n",
+          http.token.c_str());
+    }
+    std::fflush(stdout);
+  };
+  require(serve_http(http, read_desk_settings(options), ready));
+  return 0;
+}
+
+}  // namespace
+
+const Subcommand kServe{"serve", "The same tools over HTTP (MCP), on this machine by default.",
+                        kOptions, run_serve};
+
+}  // namespace kernelpro

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/served.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/tasks.h"
+#include "run/tool_record.h"
+
+namespace kernelpro {
+
+DeskSettings read_desk_settings(const Options& options) {
+  DeskSettings settings;
+  if (options.has("TASKS")) settings.roots = lines(options.text("TASKS"));
+  for (const std::string& root : settings.roots) {
+    if (exists(root)) continue;
+    throw Fatal({ErrorKind::kBadInput, "there is no task or folder " + root,
+                 "name folders that have tasks below, or leave them out for the current one"});
+  }
+  settings.runs = options.text("--runs");
+  settings.target = options.text("--target");
+  settings.gpu = options.text("--gpu");
+  settings.include_dirs = read_include_dirs(options);
+  settings.python = options.text("--python");
+  settings.timeout_s = options.real("--timeout");
+  settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
+  if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
+  return settings;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/bench.h"
+
+#include <algorithm>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "run/tool_record.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::size_t kFinalists = 3;
+constexpr const char* kInterrupted = "interrupted";
+
+// Over the start; 1 for the start itself.
+double ratio_of(const Evaluation& confirmed) {
+  const Correct* correct = confirmed.correct();
+  return correct != nullptr && correct->versus ? correct->versus->ratio : 1;
+}
+
+}  // namespace
+
+Bench::Bench(BenchParts parts)
+    : parts_(std::move(parts)), ledger_(EvaluateSettings().min_effect), record_(parts_.record) {}
+
+// Runs `work` and counts its time as others'.
+template <class Work>
+auto Bench::outside(Work work) {
+  const double from = real_clock().now_s();
+  auto value = work();
+  outside_s_ += real_clock().now_s() - from;
+  return value;
+}
+
+Result<std::vector<StoredCandidate>> Bench::restore() {
+  auto stored = parts_.store->candidates();
+  if (!stored) return stored;
+  auto steps = parts_.store->tool_steps();
+  if (!steps) return tl::unexpected<Error>(std::move(steps.error()));
+  for (const ToolStep& step : *steps) record_.add(step.tool, step.likely, step.measured);
+  const auto waits = std::stable_partition(stored->begin(), stored->end(),
+                                           [](const StoredCandidate& c) { return c.evaluated; });
+  std::vector<StoredCandidate> waiting(std::make_move_iterator(waits),
+                                       std::make_move_iterator(stored->end()));
+  stored->erase(waits, stored->end());
+  std::sort(stored->begin(), stored->end(),
+            [](const StoredCandidate& a, const StoredCandidate& b) { return a.order < b.order; });
+  for (StoredCandidate& each : *stored) {
+    if (raw()) evidence_[each.known.id] = std::move(each.evidence);
+    ledger_.record(std::move(each.known));
+  }
+  return waiting;
+}
+
+const Evidence* Bench::evidence(std::int64_t id) const {
+  const auto it = evidence_.find(id);
+  return it != evidence_.end() ? &it->second : nullptr;
+}
+
+// The best so far as something to measure against; built again after a resume.
+Result<const Subject*> Bench::incumbent() {
+  const Known* best = ledger_.best();
+  if (best == nullptr) return static_cast<const Subject*>(nullptr);
+  if (best_subject_) return &*best_subject_;
+  const BuiltKernel now = build_kernel(*parts_.task, parts_.settings->target,
+                                       *parts_.target->compiler, best->candidate);
+  if (!now.built) return tl::unexpected<Error>(now.built.error());
+  if (!std::holds_alternative<Subject>(*now.built)) {
+    return fail(ErrorKind::kEnvironment,
+                "the best candidate of this run no longer compiles: " +
+                    std::get<CompileError>(*now.built).log,
+                "use the compiler that the run began with, or start a new run");
+  }
+  best_subject_ = std::get<Subject>(*now.built);
+  return &*best_subject_;
+}
+
+// Compiles and evaluates; nullopt when asked to stop in between.
+Result<std::optional<Evaluation>> Bench::measure(const Candidate& candidate,
+                                                 const BuiltKernel* ahead, Subject* subject) {
+  const TargetKind kind = parts_.settings->target;
+  phase("compiling");
+  const BuiltKernel now =
+      ahead != nullptr ? *ahead
+                       : build_kernel(*parts_.task, kind, *parts_.target->compiler, candidate);
+  std::optional<Evaluation> evaluation;
+  // A compiler or a worker that was ended from outside says nothing about the candidate.
+  if (cancel_requested()) return evaluation;
+  if (!now.built) return tl::unexpected<Error>(now.built.error());
+  if (const auto* error = std::get_if<CompileError>(&*now.built)) {
+    evaluation.emplace();
+    evaluation->outcome = *error;
+    evaluation->compile_ms = now.compile_ms;
+    return evaluation;
+  }
+  *subject = std::get<Subject>(*now.built);
+  auto versus = incumbent();
+  if (stopped() || cancel_requested()) return evaluation;
+  if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
+  phase("checking and timing");
+  const auto disassembling = observe_ahead(*parts_.task, kind, *subject);
+  auto evaluated = parts_.target->evaluator->evaluate(*subject, *versus);
+  if (cancel_requested()) return evaluation;
+  if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
+  evaluation = std::move(*evaluated);
+  evaluation->compile_ms = now.compile_ms;
+  return evaluation;
+}
+
+// What came of the finding that a candidate answers; its own time in the measure of the others.
+std::optional<ToolStep> Bench::step_of(const Known& known) const {
+  const Known* parent = ledger_.find(known.candidate.origin.parent);
+  if (parent == nullptr) return std::nullopt;
+  return tool_step(*parent, known, ledger_.comparable_us(parent->id),
+                   ledger_.comparable_us(known.evaluation));
+}
+
+// Why the user's record could not be told, the first time; else "".
+std::string Bench::learn(const ToolStep& step) {
+  record_.add(step.tool, step.likely, step.measured);
+  if (parts_.settings->record.empty()) return "";
+  const auto added = add_to_record(parts_.settings->record, step);
+  if (added || record_fails_) return "";
+  record_fails_ = true;
+  return "the record of tools is left as it is: " + added.error().message;
+}
+
+Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKernel* ahead) {
+  const std::int64_t id = known.id;
+  Subject subject;
+  auto measured = outside([&] { return measure(known.candidate, ahead, &subject); });
+  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
+  if (!*measured) return std::optional<Verdict>();
+  known.evaluation = std::move(**measured);
+  const Evidence evidence = outside([&] {
+    if (known.candidate.language == Language::kPython) return Evidence();
+    phase("diagnosing");
+    // Counters cost a tenth of a second: only what others will be changed from is worth them.
+    const Correct* correct = known.evaluation.correct();
+    const bool best = correct != nullptr && (!correct->versus || correct->versus->low > 1);
+    return observe(*parts_.task, parts_.settings->target, *parts_.target, subject, known.evaluation,
+                   best ? parts_.settings->counters : CounterSet::kOff);
+  });
+  if (known.evaluation.correct() != nullptr) {
+    known.diagnosis = diagnose_with(evidence, record_);
+  } else {
+    known.diagnosis.summary = outcome_summary(known.evaluation.outcome);
+  }
+  const std::optional<ToolStep> step = step_of(known);
+  KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, parts_.elapsed_s(),
+                              step ? &*step : nullptr));
+  if (raw()) evidence_[id] = evidence;
+  Verdict verdict;
+  if (step) verdict.note = learn(*step);
+  verdict.better = ledger_.record(std::move(known));
+  if (verdict.better) best_subject_ = std::move(subject);
+  verdict.known = ledger_.find(id);
+  return std::optional<Verdict>(std::move(verdict));
+}
+
+Result<Evaluation> Bench::duel(const Candidate& candidate, const Candidate& versus) {
+  const auto both = outside([&]() -> Result<Evaluation> {
+    std::vector<Subject> subjects;
+    for (const Candidate* each : {&candidate, &versus}) {
+      phase("compiling");
+      const BuiltKernel now =
+          build_kernel(*parts_.task, parts_.settings->target, *parts_.target->compiler, *each);
+      if (!now.built) return tl::unexpected<Error>(now.built.error());
+      if (const auto* error = std::get_if<CompileError>(&*now.built)) {
+        Evaluation failed;
+        failed.outcome = *error;
+        return failed;
+      }
+      subjects.push_back(std::get<Subject>(*now.built));
+    }
+    phase("timing both in turn");
+    return parts_.target->evaluator->evaluate(subjects[0], &subjects[1]);
+  });
+  return both;
+}
+
+// One finalist against the start, in fresh processes.
+Result<Evaluation> Bench::confirm_one(const Known& best) {
+  const Known& start = *ledger_.baseline();
+  if (&best == &start) return start.evaluation;
+  Compiler& compiler = *parts_.target->compiler;
+  std::vector<Subject> subjects;
+  for (const Known* each : {&best, &start}) {
+    const BuiltKernel now =
+        build_kernel(*parts_.task, parts_.settings->target, compiler, each->candidate);
+    if (!now.built) return tl::unexpected<Error>(now.built.error());
+    if (const auto* error = std::get_if<CompileError>(&*now.built)) {
+      Evaluation failed;
+      failed.outcome = *error;
+      return failed;
+    }
+    subjects.push_back(std::get<Subject>(*now.built));
+  }
+  return parts_.target->evaluator->confirm(subjects[0], subjects[1]);
+}
+
+Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
+  const std::vector<const Known*> finalists = ledger_.finalists();
+  const Known* winner = nullptr;
+  Evaluation confirmed;
+  for (std::size_t i = 0; i < finalists.size(); ++i) {
+    if (winner != nullptr && i >= kFinalists) break;
+    if (stopped()) {
+      result->stopped_by = kInterrupted;
+      return {};
+    }
+    phase("confirming in fresh processes");
+    auto evaluation = confirm_one(*finalists[i]);
+    if (cancel_requested()) {
+      result->stopped_by = kInterrupted;
+      return {};
+    }
+    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
+    if (evaluation->correct() == nullptr) {
+      tell("unconfirmed", *finalists[i], outcome_summary(evaluation->outcome));
+      continue;
+    }
+    if (winner == nullptr || ratio_of(*evaluation) > ratio_of(confirmed)) {
+      winner = finalists[i];
+      confirmed = std::move(*evaluation);
+    }
+  }
+  result->best = 0;
+  if (winner == nullptr) return {};
+  result->best = winner->id;
+  result->best_us = score_us(confirmed);
+  result->fraction_of_ceiling = winner->diagnosis.floor_us / result->best_us;
+  result->speedup = result->speedup_low = result->speedup_high = 1;
+  const Correct* correct = confirmed.correct();
+  if (winner != ledger_.baseline() && correct->versus) {
+    result->speedup = correct->versus->ratio;
+    result->speedup_low = correct->versus->low;
+    result->speedup_high = correct->versus->high;
+  }
+  KP_TRY(parts_.store->confirm(
+      {winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation}));
+  tell("confirmed", *winner, number(result->speedup, 3) + "x the start");
+  return {};
+}
+
+}  // namespace kernelpro

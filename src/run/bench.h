@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every candidate of a run goes through, whoever wrote it and whoever asks: built, evaluated
+// against the best so far, observed, diagnosed, stored, ranked. The loop puts its candidates on it
+// one after the other, and so does whoever evaluates what an MCP client sends (run/sitting.h).
+// One thread at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/record.h"
+#include "run/build_pool.h"
+#include "run/ledger.h"
+#include "run/run.h"
+#include "run/store.h"
+#include "run/target.h"
+
+namespace kernelpro {
+
+struct BenchParts {
+  const Task* task = nullptr;
+  const RunSettings* settings = nullptr;
+  Store* store = nullptr;                               // open for writing
+  Target* target = nullptr;                             // prepared; null where nothing is evaluated
+  ToolRecord record;                                    // that the run began with
+  std::function<bool()> stop;                           // asked between steps
+  std::function<double()> elapsed_s;                    // run time: stored with each evaluation
+  std::function<void(const std::string& phase)> phase;  // "compiling", ...; may be empty
+};
+
+class Bench {
+ public:
+  explicit Bench(BenchParts parts);
+
+  // Rebuilds the ledger from the store, in the order of evaluation. What was stored and never
+  // evaluated is returned.
+  Result<std::vector<StoredCandidate>> restore();
+
+  struct Verdict {
+    const Known* known = nullptr;  // in the ledger
+    bool better = false;           // it is the best now
+    std::string note;              // something that went wrong beside it, one sentence; "" nothing
+  };
+  // Takes a stored candidate through to its committed evaluation; nullopt when `stop` said so
+  // before it was run, or this thread's CancelScope did while it was (base/cancel.h): the
+  // candidate then waits in the store. `ahead`: when it was built already.
+  Result<std::optional<Verdict>> evaluate(Known known, const BuiltKernel* ahead = nullptr);
+
+  // One candidate timed against another, turn by turn on the same buffers. Nothing is stored. A
+  // candidate that does not compile has that as its outcome.
+  Result<Evaluation> duel(const Candidate& candidate, const Candidate& versus);
+
+  // Of the finalists, each measured against the start in fresh processes, the fastest wins; when
+  // none holds, those who were best before, latest first. The result goes to the store and into
+  // `result`; `tell` hears of each. `result->stopped_by` becomes "interrupted" when `stop` says so.
+  using Tell = std::function<void(const std::string& event, const Known&, const std::string&)>;
+  Result<void> confirm(const Tell& tell, RunResult* result);
+
+  // Goes on with another target of the same task; null: none for now.
+  void set_target(Target* target) { parts_.target = target; }
+
+  const Ledger& ledger() const { return ledger_; }
+  // What was observed of a candidate, where the run's writers get it raw (Feedback::kRaw); else
+  // null.
+  const Evidence* evidence(std::int64_t id) const;
+  // Seconds spent in compilers, workers and disassemblers so far.
+  double outside_s() const { return outside_s_; }
+
+ private:
+  Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* ahead,
+                                            Subject* subject);
+  Result<const Subject*> incumbent();
+  std::optional<ToolStep> step_of(const Known& known) const;
+  std::string learn(const ToolStep& step);
+  Result<Evaluation> confirm_one(const Known& best);
+  bool raw() const { return parts_.settings->feedback == Feedback::kRaw; }
+  bool stopped() const { return parts_.stop && parts_.stop(); }
+  void phase(const char* name) const {
+    if (parts_.phase) parts_.phase(name);
+  }
+  template <class Work>
+  auto outside(Work work);
+
+  BenchParts parts_;
+  Ledger ledger_;
+  ToolRecord record_;                          // the run's: its beginning's and its own steps
+  bool record_fails_ = false;                  // the user's file cannot be written; said once
+  std::map<std::int64_t, Evidence> evidence_;  // where writers get it raw
+  std::optional<Subject> best_subject_;
+  double outside_s_ = 0;
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/choices.h"
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "evaluate/evaluator.h"
+
+namespace kernelpro {
+
+namespace {
+
+std::string safe_name(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_';
+    result += plain ? c : '_';
+  }
+  return result.empty() ? "task" : result;
+}
+
+}  // namespace
+
+TargetKind choose_target(const Task& task, const std::string& name) {
+  if (const auto target = target_from_name(name)) return *target;
+  if (task.kernel_cu.empty() || cases_for(task, TargetKind::kCuda).empty()) {
+    return TargetKind::kCpu;
+  }
+  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+}
+
+std::string new_run_directory(const Task& task, TargetKind target, const std::string& folder) {
+  std::string stamp = utc_now();
+  std::erase_if(stamp, [](char c) { return c == ':' || c == '-'; });
+  const std::string base =
+      join(folder, safe_name(task.name) + "-" + std::string(target_name(target)) + "-" + stamp);
+  std::string directory = base;
+  for (int i = 2; exists(directory); ++i) directory = base + "-" + std::to_string(i);
+  return directory;
+}
+
+}  // namespace kernelpro

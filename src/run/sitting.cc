@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/sitting.h"
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "run/settings.h"
+#include "run/start.h"
+#include "run/tool_record.h"
+
+namespace kernelpro {
+
+Sitting::Sitting(Task task, std::shared_ptr<ModuleReference> module, RunSettings settings,
+                 TargetMaker maker)
+    : task_(std::move(task)),
+      module_(std::move(module)),
+      settings_(std::move(settings)),
+      maker_(std::move(maker)),
+      opened_(real_clock().now_s()) {}
+
+Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<ModuleReference> module,
+                                               const RunSettings& settings,
+                                               const TargetMaker& maker, const Phase& phase) {
+  KP_TRY(Store::check_new(settings.directory));
+  if (const auto start = start_candidate(task, settings.target); !start) {
+    return tl::unexpected<Error>(start.error());
+  }
+  ToolRecord record;
+  if (!settings.record.empty()) {
+    auto kept = read_record(settings.record, false);
+    if (!kept) return tl::unexpected<Error>(std::move(kept.error()));
+    record = std::move(*kept);
+  }
+  std::unique_ptr<Sitting> sitting(
+      new Sitting(std::move(task), std::move(module), settings, maker));
+  KP_TRY(sitting->warm_up(phase));
+  const RunHeader header{
+      sitting->task_, settings.target,   *sitting->target_->machine, settings_to_json(settings),
+      utc_now(),      KERNELPRO_VERSION, record_to_json(record)};
+  auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
+  if (!store) return tl::unexpected<Error>(std::move(store.error()));
+  sitting->store_ = std::move(*store);
+  Sitting* self = sitting.get();
+  BenchParts parts;
+  parts.task = &self->task_;
+  parts.settings = &self->settings_;
+  parts.store = self->store_.get();
+  parts.target = &*self->target_;
+  parts.record = std::move(record);
+  parts.stop = cancel_requested;
+  parts.elapsed_s = [self] { return real_clock().now_s() - self->opened_; };
+  parts.phase = [self](const std::string& text) {
+    if (self->phase_) self->phase_(text);
+  };
+  sitting->bench_ = std::make_unique<Bench>(std::move(parts));
+  return sitting;
+}
+
+// A target that was cut short while it was prepared is not kept.
+Result<void> Sitting::warm_up(const Phase& phase) {
+  if (target_) return {};
+  if (phase) phase("preparing the " + std::string(target_name(settings_.target)) + " target");
+  auto made = module_ != nullptr ? target_with(std::move(module_))(task_, settings_)
+                                 : maker_(task_, settings_);
+  module_ = nullptr;
+  if (!made) return tl::unexpected<Error>(std::move(made.error()));
+  KP_TRY(made->evaluator->prepare());
+  if (cancel_requested()) {
+    return fail(ErrorKind::kEnvironment, "the preparation was cancelled", "call again");
+  }
+  target_ = std::move(*made);
+  if (machine_.empty()) machine_ = target_->machine->name;  // others read it from then on
+  if (bench_) bench_->set_target(&*target_);
+  return {};
+}
+
+void Sitting::cool() {
+  if (bench_) bench_->set_target(nullptr);
+  target_.reset();
+}
+
+template <class Work>
+auto Sitting::with_target(const Phase& phase, Work work) -> decltype(work()) {
+  auto ready = warm_up(phase);
+  if (!ready && cancel_requested()) return std::nullopt;
+  if (!ready) return tl::unexpected<Error>(std::move(ready.error()));
+  phase_ = phase;
+  auto value = work();
+  phase_ = nullptr;
+  // Processes of the cuda target that serve several evaluations may have been ended with this one.
+  const bool broken = !value || (cancel_requested() && settings_.target == TargetKind::kCuda);
+  if (broken) cool();
+  if (cancel_requested()) return std::nullopt;
+  return value;
+}
+
+Result<std::optional<Sitting::Evaluated>> Sitting::put(Candidate candidate) {
+  const std::string hash = candidate.content_hash();
+  Known known;
+  if (const auto waits = waiting_.find(hash); waits != waiting_.end()) {
+    known = waits->second;
+  } else {
+    auto ids = store_->add({candidate});
+    if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
+    if (ids->front() == 0) {
+      for (const RowPtr& row : rows()) {
+        if (row->known.candidate.content_hash() == hash) return Evaluated{row, true, "", 0};
+      }
+      KP_ASSERT(false);
+    }
+    known.id = ids->front();
+    known.candidate = std::move(candidate);
+    waiting_[hash] = known;
+  }
+  const double before = bench_->outside_s();
+  auto verdict = bench_->evaluate(std::move(known));
+  if (!verdict) return tl::unexpected<Error>(std::move(verdict.error()));
+  if (!*verdict) return std::nullopt;
+  waiting_.erase(hash);
+  const Ledger& ledger = bench_->ledger();
+  auto row = std::make_shared<Row>();
+  row->known = *(*verdict)->known;
+  row->better = (*verdict)->better;
+  const double own = ledger.comparable_us(row->known.id);
+  if (ledger.baseline() != nullptr && own > 0) {
+    row->speedup = ledger.comparable_us(ledger.baseline()->id) / own;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  rows_.push_back(row);
+  best_ = ledger.best() != nullptr ? ledger.best()->id : 0;
+  start_ = ledger.baseline() != nullptr ? ledger.baseline()->id : 0;
+  return Evaluated{row, false, (*verdict)->note, 1000 * (bench_->outside_s() - before)};
+}
+
+// What the others are compared with.
+Result<std::optional<Sitting::Evaluated>> Sitting::begin() {
+  auto start = start_candidate(task_, settings_.target);
+  if (!start) return tl::unexpected<Error>(std::move(start.error()));
+  if (phase_) phase_("the task's start first");
+  return put(std::move(*start));
+}
+
+Result<std::optional<Sitting::Evaluated>> Sitting::evaluate(const Given& given,
+                                                            const Phase& phase) {
+  auto candidate = candidate_of(task_, given.kernel);
+  if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
+  if (given.parent != 0 && row(given.parent) == nullptr) {
+    return fail(ErrorKind::kBadInput,
+                "this run has no evaluated candidate " + std::to_string(given.parent),
+                "leave the parent out for the best so far; `history` lists them all");
+  }
+  using Answer = Result<std::optional<Evaluated>>;
+  auto work = [&]() -> Answer {
+    if (rows().empty()) {
+      Answer begun = begin();
+      if (!begun || !*begun) return begun;
+    }
+    const RowPtr below = given.parent != 0 ? row(given.parent) : best();
+    candidate->origin.proposer = "mcp";
+    candidate->origin.parent = below != nullptr ? below->known.id : rows().front()->known.id;
+    candidate->origin.idea = given.idea;
+    candidate->origin.answers = given.answers;
+    return put(std::move(*candidate));
+  };
+  return with_target(phase, work);
+}
+
+Result<std::optional<Evaluation>> Sitting::compare(const Row& a, const Row& b, const Phase& phase) {
+  auto work = [&]() -> Result<std::optional<Evaluation>> {
+    auto evaluation = bench_->duel(a.known.candidate, b.known.candidate);
+    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
+    return std::optional<Evaluation>(std::move(*evaluation));
+  };
+  return with_target(phase, work);
+}
+
+Result<std::optional<RunResult>> Sitting::finish(const Phase& phase) {
+  if (bench_->ledger().best() == nullptr) {
+    return fail(ErrorKind::kBadInput, "nothing of this run is correct yet",
+                "evaluate a correct kernel first; `diagnose` tells why one is not");
+  }
+  auto work = [&]() -> Result<std::optional<RunResult>> {
+    RunResult result;
+    result.stopped_by = "the client finished the run";
+    result.evaluations = bench_->ledger().evaluations();
+    const auto tell = [this](const std::string& event, const Known& known, const std::string&) {
+      if (phase_) phase_("candidate " + std::to_string(known.id) + " " + event);
+    };
+    KP_TRY(bench_->confirm(tell, &result));
+    return std::optional<RunResult>(std::move(result));
+  };
+  return with_target(phase, work);
+}
+
+std::vector<Sitting::RowPtr> Sitting::rows() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return rows_;
+}
+
+Sitting::RowPtr Sitting::row(std::int64_t id) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const RowPtr& row : rows_) {
+    if (row->known.id == id) return row;
+  }
+  return nullptr;
+}
+
+Sitting::RowPtr Sitting::best() const {
+  const std::int64_t id = [this] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return best_;
+  }();
+  return row(id);
+}
+
+Sitting::RowPtr Sitting::start() const {
+  const std::int64_t id = [this] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return start_;
+  }();
+  return row(id);
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run that is written from outside, one candidate at a time: what an MCP client's evaluations are
+// recorded in. It is an ordinary run on the disk: report, trajectories, replay and resume take it.
+// The target stays prepared between calls, until `cool`.
+//
+// One thread at a time evaluates, compares and finishes, under a CancelScope (base/cancel.h) when
+// it can be cancelled; `rows`, `row`, `best` and `directory` may be called from any thread
+// meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "run/bench.h"
+#include "run/evaluate_one.h"
+#include "run/run.h"
+#include "run/store.h"
+#include "run/target.h"
+
+namespace kernelpro {
+
+class Sitting {
+ public:
+  using Phase = std::function<void(const std::string&)>;
+
+  // A candidate as it was when it had been evaluated.
+  struct Row {
+    Known known;
+    double speedup = 0;   // over the start, by comparable times; 0 when one is not correct
+    bool better = false;  // it became the best
+  };
+  using RowPtr = std::shared_ptr<const Row>;
+
+  // Prepares the target and makes the run's folder; nothing is evaluated yet. `module`: the running
+  // reference of a task with a Module. Fails as `optimize` does (run/run.h).
+  static Result<std::unique_ptr<Sitting>> open(Task task, std::shared_ptr<ModuleReference> module,
+                                               const RunSettings& settings,
+                                               const TargetMaker& maker, const Phase& phase);
+
+  struct Given {
+    KernelFile kernel;
+    std::string idea;
+    std::string answers;      // "tool: prescription" of its parent's finding; ""
+    std::int64_t parent = 0;  // 0: the best so far, else the start
+  };
+  struct Evaluated {
+    RowPtr row;
+    bool again = false;     // it was evaluated before: nothing was run
+    std::string note;       // something else that went wrong; "" nothing
+    double outside_ms = 0;  // in compilers, workers and disassemblers; the rest is our own
+  };
+  // nullopt: cancelled. The task's start is evaluated first, with the first candidate. Fails with
+  // kBadInput on faulty knobs or an unknown parent, before anything runs.
+  Result<std::optional<Evaluated>> evaluate(const Given& given, const Phase& phase);
+
+  // Two evaluated candidates, turn by turn on the same buffers; nullopt: cancelled. REQUIRES: both
+  // are correct and differ.
+  Result<std::optional<Evaluation>> compare(const Row& a, const Row& b, const Phase& phase);
+
+  // Confirms the best against the start in fresh processes and stores that; `best` 0: none held.
+  // nullopt: cancelled. Fails with kBadInput when nothing was correct.
+  Result<std::optional<RunResult>> finish(const Phase& phase);
+
+  // Ends the target's processes and gives back its memory; the next evaluation prepares it anew.
+  void cool();
+  bool warm() const { return target_.has_value(); }
+
+  const Task& task() const { return task_; }
+  const RunSettings& settings() const { return settings_; }
+  const std::string& directory() const { return settings_.directory; }
+  const std::string& machine() const { return machine_; }
+
+  std::vector<RowPtr> rows() const;  // in order of evaluation
+  RowPtr row(std::int64_t id) const;
+  RowPtr best() const;   // null: nothing correct yet
+  RowPtr start() const;  // the first correct one; null
+
+ private:
+  Sitting(Task task, std::shared_ptr<ModuleReference> module, RunSettings settings,
+          TargetMaker maker);
+  Result<void> warm_up(const Phase& phase);
+  Result<std::optional<Evaluated>> put(Candidate candidate);
+  Result<std::optional<Evaluated>> begin();
+  // Calls `work` with the target prepared and `phase` heard.
+  template <class Work>
+  auto with_target(const Phase& phase, Work work) -> decltype(work());
+
+  const Task task_;
+  std::shared_ptr<ModuleReference> module_;  // until the first target has it
+  const RunSettings settings_;
+  const TargetMaker maker_;
+  const double opened_;
+  std::string machine_;
+  std::optional<Target> target_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Bench> bench_;
+  Phase phase_;                           // of the call that is under way
+  std::map<std::string, Known> waiting_;  // by content hash: cancelled before they were evaluated
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<RowPtr> rows_;
+  std::int64_t best_ = 0;
+  std::int64_t start_ = 0;
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON-RPC 2.0 as MCP narrows it: what a frame says, or the error to answer it with. Any bytes are
+// safe. Pure.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/json.h"
+
+namespace kernelpro {
+
+inline constexpr int kRpcParseError = -32700;
+inline constexpr int kRpcInvalidRequest = -32600;
+inline constexpr int kRpcMethodNotFound = -32601;
+inline constexpr int kRpcInvalidParams = -32602;
+inline constexpr int kRpcInternalError = -32603;
+
+struct RpcMessage {
+  enum class Kind { kRequest, kNotification, kResponse };
+  Kind kind = Kind::kRequest;
+  Json id;  // a string or an integer; null for a notification
+  std::string method;
+  Json params = Json::object();  // always an object
+};
+
+struct RpcFault {
+  Json answer;  // the JSON-RPC error to send
+};
+
+struct RpcFrame {
+  bool batch = false;
+  std::vector<std::variant<RpcMessage, RpcFault>> parts;
+};
+
+RpcFrame read_rpc(const std::string& frame);
+
+Json rpc_result(const Json& id, Json result);
+Json rpc_error(const Json& id, int code, const std::string& message);
+Json rpc_notification(const std::string& method, Json params);
+
+}  // namespace kernelpro
