@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task.h"
+
+constexpr int kThreads = 128;
+
+__device__ inline unsigned shifted(unsigned v) {
+#pragma unroll
+  for (int b = 0; b < 8; ++b) v = (v >> 1) ^ ((v & 1) != 0 ? 0xedb88320u : 0u);
+  return v;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    crc32(const int* __restrict__ word, int* __restrict__ y) {
+  __shared__ unsigned table[4][256];
+  for (int b = threadIdx.x; b < 256; b += kThreads) {
+    unsigned v = b;
+#pragma unroll
+    for (int t = 0; t < 4; ++t) table[t][b] = v = shifted(v);
+  }
+  __syncthreads();
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  unsigned crc = 0xffffffffu;
+  unsigned next[16];
+#pragma unroll
+  for (int h = 0; h < 16; ++h) next[h] = word[h * N + i];
+#pragma unroll 1
+  for (int k = 0; k < WORDS; k += 16) {
+    unsigned w[16];
+#pragma unroll
+    for (int h = 0; h < 16; ++h) w[h] = next[h];
+    if (k + 16 < WORDS) {  // the next words come while these are used
+#pragma unroll
+      for (int h = 0; h < 16; ++h) next[h] = word[(k + 16 + h) * N + i];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int h = 0; h < 16; ++h) {
+      crc ^= w[h];
+      crc = table[3][crc & 255] ^ table[2][crc >> 8 & 255] ^ table[1][crc >> 16 & 255] ^
+            table[0][crc >> 24];
+    }
+  }
+  y[i] = ~crc;
+}
+static_assert(N % kThreads == 0 && WORDS % 16 == 0);
+KP_LAUNCH(crc32, kp::dim(N / kThreads), kp::dim(kThreads), 0, arg::word, arg::y)
