@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B in bf16 with CuTe: tiles come by TMA into a ring of stages, two warpgroups multiply them.
-// For bench/planted/gemm_bf16; shows what a candidate with CuTe costs to compile.
+// C = A B in bf16 with CuTe, in the plan form: tiles come by TMA into a ring of stages, two
+// warpgroups multiply them. For bench/planted/gemm_bf16; gemm_host.cu is the same in the host form,
+// and the two show what a candidate with CuTe costs to compile.
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 
@@ -23,7 +24,7 @@ using TileK = Int<64>;
 using LayoutA = decltype(tile_to_shape(GMMA::Layout_K_SW128_Atom<Element>{},
                                        Shape<TileM, TileK, Int<kStages>>{}));
 using LayoutB = decltype(tile_to_shape(GMMA::Layout_MN_SW128_Atom<Element>{},
-                                       Shape<TileN, TileK, Int<kStages>>{}));
+                                       Shape<TileN, TileK, Int<kStages>>{}, Step<_2, _1, _3>{}));
 using Mma = decltype(make_tiled_mma(
     SM90_64x256x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::MN>{}, Layout<Shape<_2, _1, _1>>{}));
 
@@ -33,25 +34,17 @@ struct Storage {
   uint64_t full[kStages], empty[kStages];
 };
 
-template <class CopyA, class CopyB>
-__global__ void __launch_bounds__(384) multiply(const __grid_constant__ CopyA copy_a,
-                                                const __grid_constant__ CopyB copy_b, Element* c) {
+__global__ void __launch_bounds__(384)
+    multiply(const __grid_constant__ kp::TensorMap map_a,
+             const __grid_constant__ kp::TensorMap map_b, __nv_bfloat16* c) {
   extern __shared__ __align__(1024) char memory[];
   Storage& shared = *reinterpret_cast<Storage*>(memory);
   Tensor sa = make_tensor(make_smem_ptr(shared.a.begin()), LayoutA{});
   Tensor sb = make_tensor(make_smem_ptr(shared.b.begin()), LayoutB{});
-
-  const auto at = make_coord(blockIdx.y, blockIdx.x, _);
-  const auto tile = Shape<TileM, TileN, TileK>{};
-  Tensor ga = local_tile(copy_a.get_tma_tensor(make_shape(M, K)), tile, at, Step<_1, X, _1>{});
-  Tensor gb = local_tile(copy_b.get_tma_tensor(make_shape(N, K)), tile, at, Step<X, _1, _1>{});
-  Tensor gc = local_tile(make_tensor(make_gmem_ptr(c), make_shape(M, N), make_stride(N, _1{})),
-                         tile, at, Step<_1, _1, X>{});
-  auto [from_a, to_a] =
-      tma_partition(copy_a, _0{}, Layout<_1>{}, group_modes<0, 2>(sa), group_modes<0, 2>(ga));
-  auto [from_b, to_b] =
-      tma_partition(copy_b, _0{}, Layout<_1>{}, group_modes<0, 2>(sb), group_modes<0, 2>(gb));
-  const int tiles = size<1>(from_a);
+  Tensor gc = local_tile(make_tensor(make_gmem_ptr(reinterpret_cast<Element*>(c)), make_shape(M, N),
+                                     make_stride(N, _1{})),
+                         Shape<TileM, TileN>{}, make_coord(blockIdx.y, blockIdx.x));
+  constexpr int tiles = K / TileK{};
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
@@ -70,8 +63,14 @@ __global__ void __launch_bounds__(384) multiply(const __grid_constant__ CopyA co
         const int s = k % kStages;
         Empty::wait(&shared.empty[s], (k / kStages + 1) % 2);
         Full::arrive_and_expect_tx(&shared.full[s], bytes);
-        copy(copy_a.with(shared.full[s]), from_a(_, k), to_a(_, s));
-        copy(copy_b.with(shared.full[s]), from_b(_, k), to_b(_, s));
+        const auto hint = static_cast<uint64_t>(TMA::CacheHintSm90::EVICT_NORMAL);
+        SM90_TMA_LOAD_2D::copy(&map_a, &shared.full[s], hint, &sa(0, 0, s), k * TileK{},
+                               blockIdx.y * TileM{});
+        // A box is as wide as the swizzle: 64 columns.
+        for (int n = 0; n < TileN{}; n += 64) {
+          SM90_TMA_LOAD_2D::copy(&map_b, &shared.full[s], hint, &sb(n, 0, s),
+                                 blockIdx.x * TileN{} + n, k * TileK{});
+        }
       }
     }
     return;
@@ -101,18 +100,6 @@ __global__ void __launch_bounds__(384) multiply(const __grid_constant__ CopyA co
   for (int i = 0; i < size(sum); ++i) out(i) = Element(sum(i));
 }
 
-extern "C" void launch(const Args& args, cudaStream_t stream) {
-  static_assert(K % 8 == 0 && N % 8 == 0, "TMA wants rows of whole 16 bytes");
-  const auto* a = reinterpret_cast<const Element*>(args.a);
-  const auto* b = reinterpret_cast<const Element*>(args.b);
-  const auto copy_a =
-      make_tma_atom(SM90_TMA_LOAD{}, make_tensor(a, make_shape(M, K), make_stride(K, _1{})),
-                    LayoutA{}(_, _, _0{}), Shape<TileM, TileK>{});
-  const auto copy_b =
-      make_tma_atom(SM90_TMA_LOAD{}, make_tensor(b, make_shape(N, K), make_stride(_1{}, N)),
-                    LayoutB{}(_, _, _0{}), Shape<TileN, TileK>{});
-  auto* kernel = &multiply<decltype(copy_a), decltype(copy_b)>;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage));
-  kernel<<<dim3(N / TileN{}, M / TileM{}), 384, sizeof(Storage), stream>>>(
-      copy_a, copy_b, reinterpret_cast<Element*>(args.c));
-}
+KP_LAUNCH(multiply, kp::dim(N / TileN{}, M / TileM{}), kp::dim(384), sizeof(Storage),
+          kp::tensor_map(arg::a, kp::sizes(K, M), kp::box(64, 128), kp::Swizzle::k128),
+          kp::tensor_map(arg::b, kp::sizes(N, K), kp::box(64, 64), kp::Swizzle::k128), arg::c)

@@ -153,12 +153,10 @@ class CudaCompiler : public Compiler {
       // What NVRTC may keep as a precompiled header comes first: libraries alone, else task.h.
       const std::vector<std::string> used = includes_.used_by(candidate.source);
       if (!used.empty()) {
-        return plan_form(task, c,
-                         hoisted(used, apply_knobs(candidate.source, candidate.knobs), "kernel.cu"),
-                         true);
+        return plan_form(task, c, hoisted(used, apply_knobs(candidate.source, candidate.knobs)));
       }
-      return plan_form(task, c,
-                       apply_knobs(candidate.source, candidate.knobs, "#pragma nv_hdrstop"), false);
+      return plan_form(
+          task, c, {apply_knobs(candidate.source, candidate.knobs, "#pragma nv_hdrstop"), "", 0});
     }
     return host_form(task, c, apply_knobs(candidate.source, candidate.knobs), "kernel.cu", "launch",
                      "Args");
@@ -322,29 +320,32 @@ class CudaCompiler : public Compiler {
     }
   }
 
-  CompileResult plan_form(const Task& task, const Case& c, const std::string& source,
-                          bool library) {
+  // `source.library` is "" where task.h is what comes first.
+  CompileResult plan_form(const Task& task, const Case& c, const Hoisted& source) {
     if (nvrtc_version_.empty()) {
       return fail(ErrorKind::kEnvironment, "NVRTC was not found, and the plan form needs it",
                   "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
-    const std::string key = hash_hex({"cuda-plan-6", nvrtc_version_, settings_.cuda_arch, header,
-                                      source, library ? includes_.fingerprint() : ""});
+    const std::string key =
+        hash_hex({"cuda-plan-6", nvrtc_version_, settings_.cuda_arch, header, source.text,
+                  source.library, source.library.empty() ? "" : includes_.fingerprint()});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
       KP_TRY(write_file(join(folder, "task.h"), header));
-      KP_TRY(write_file(join(folder, "kernel.cu"), source));
-      return run_nvrtc(task, c, folder, source, header, library);
+      KP_TRY(write_file(join(folder, "kernel.cu"), source.text));
+      return run_nvrtc(task, c, folder, source, header);
     });
   }
 
   Result<Made> run_nvrtc(const Task& task, const Case& c, const std::string& folder,
-                         const std::string& source, const std::string& header, bool library) {
-    const auto done = nvrtc_.compile(source, header, "kernel.cu", library, seconds_for(library));
+                         const Hoisted& source, const std::string& header) {
+    const double seconds = seconds_for(!source.library.empty());
+    const auto done = nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds);
     if (!done) return tl::unexpected<Error>(done.error());
     if (!*done) return Made{CompileError{done->error()}, false};
     const NvrtcBuild& build = **done;
-    const std::string log = trim_diagnostics(without_ptxas_info(build.log), {folder});
+    const std::string log = shifted_back(trim_diagnostics(without_ptxas_info(build.log), {folder}),
+                                         "kernel.cu", source.shift);
     if (!build.compiled) return Made{CompileError{std::string(trim(log))}, true};
     const std::string cubin = join(folder, "kernel.cubin");
     KP_TRY(write_file(cubin, build.cubin));

@@ -79,11 +79,52 @@ std::vector<std::string> IncludeDirs::options() const {
   return options;
 }
 
-std::string hoisted(const std::vector<std::string>& names, const std::string& source,
-                    const std::string& file) {
-  std::string text;
-  for (const std::string& name : names) text += "#include <" + name + ">\n";
-  return text + "#pragma nv_hdrstop\n#line 1 \"" + file + "\"\n" + source;
+Hoisted hoisted(const std::vector<std::string>& names, const std::string& source) {
+  Hoisted result;
+  for (const std::string& name : names) result.library += "#include <" + name + ">\n";
+  const std::vector<std::string> all = lines(source);
+  std::vector<std::string> others;  // that are included before anything else
+  std::size_t first = 0;            // line after the first comments and includes
+  for (; first < all.size(); ++first) {
+    const std::string_view line = trim(all[first]);
+    if (line.empty() || line.starts_with("//")) continue;
+    const std::vector<std::string> included = included_names(line);
+    if (included.empty()) break;
+    const bool library = std::find(names.begin(), names.end(), included[0]) != names.end();
+    if (!library) others.push_back(all[first]);
+  }
+  std::vector<std::string> head = {"#include \"" + std::string(kLibraryHeader) + "\"",
+                                   "#pragma nv_hdrstop"};
+  head.insert(head.end(), others.begin(), others.end());
+  result.shift = static_cast<int>(head.size()) - static_cast<int>(first);
+  if (result.shift < 0) {
+    head.resize(first);
+    result.shift = 0;
+  }
+  for (const std::string& line : head) result.text += line + "\n";
+  for (std::size_t i = first; i < all.size(); ++i) result.text += all[i] + "\n";
+  return result;
+}
+
+std::string shifted_back(const std::string& log, const std::string& file, int shift) {
+  if (shift == 0) return log;
+  std::string result;
+  std::size_t from = 0;
+  const std::string sign = file + "(";
+  for (;;) {
+    const std::size_t at = log.find(sign, from);
+    if (at == std::string::npos) return result + log.substr(from);
+    const std::size_t begin = at + sign.size();
+    const std::size_t end = log.find_first_not_of("0123456789", begin);
+    result += log.substr(from, begin - from);
+    const std::string number = log.substr(begin, end - begin);
+    if (!number.empty() && number.size() < 9) {
+      result += std::to_string(std::max(1, std::stoi(number) - shift));
+    } else {
+      result += number;
+    }
+    from = end == std::string::npos ? log.size() : end;
+  }
 }
 
 }  // namespace kernelpro

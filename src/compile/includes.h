@@ -34,9 +34,18 @@ class IncludeDirs {
   mutable std::optional<std::string> fingerprint_;
 };
 
-// The source behind `names`, included first and kept apart by `#pragma nv_hdrstop`, so that NVRTC
-// can keep them precompiled whatever task.h says. Line numbers stay those of `source` in `file`.
-std::string hoisted(const std::vector<std::string>& names, const std::string& source,
-                    const std::string& file);
+// A source whose library headers come first, kept apart by `#pragma nv_hdrstop`, so that NVRTC can
+// keep them precompiled whatever task.h says.
+struct Hoisted {
+  std::string text;     // includes kLibraryHeader first
+  std::string library;  // text of kLibraryHeader
+  // By how much the lines of `text` after the first comments and includes exceed those of the
+  // source: 0 where these leave room for two lines. (A #line would keep NVRTC from precompiling.)
+  int shift = 0;
+};
+inline constexpr const char* kLibraryHeader = "kernelpro_library.h";
+Hoisted hoisted(const std::vector<std::string>& names, const std::string& source);
+// The log with the line numbers of `file` as the source has them.
+std::string shifted_back(const std::string& log, const std::string& file, int shift);
 
 }  // namespace kernelpro

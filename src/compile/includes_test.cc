@@ -37,6 +37,20 @@ TEST(Includes, OnlyWhatIsInTheFoldersCounts) {
   EXPECT_NE(before, IncludeDirs(dirs.folders()).fingerprint());
 }
 
+TEST(Includes, LinesStayWhereTheFirstCommentsLeaveRoom) {
+  const std::string code = "// idea\n\n#include <a/x.h>\n#include \"task.h\"\nint line5;\n";
+  const Hoisted roomy = hoisted({"a/x.h"}, code);
+  EXPECT_EQ(roomy.shift, 0);
+  EXPECT_EQ(roomy.library, "#include <a/x.h>\n");
+  EXPECT_EQ(roomy.text,
+            "#include \"kernelpro_library.h\"\n#pragma nv_hdrstop\n"
+            "#include \"task.h\"\n\nint line5;\n");
+  const Hoisted tight = hoisted({"a/x.h"}, "#include \"task.h\"\n#include <a/x.h>\nint line3;\n");
+  EXPECT_EQ(tight.shift, 1);
+  EXPECT_EQ(shifted_back("kernel.cu(4): error\nx.h(4): kernel.cu(", "kernel.cu", tight.shift),
+            "kernel.cu(3): error\nx.h(4): kernel.cu(");
+}
+
 // Both forms with a library of a template; the file beside it stays out of reach.
 class LibraryTest : public testing::Test {
  protected:

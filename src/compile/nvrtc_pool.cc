@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kStartTimeout = 30;
 constexpr std::int64_t kMaxMemory = 8LL << 30;
+constexpr std::int64_t kMaxFile = 1LL << 30;  // CuTe's headers, precompiled: 280 MB
 constexpr std::int64_t kMaxCubin = 256LL << 20;
 
 // Places outside the system's that hold NVRTC, its headers and our own worker.
@@ -94,6 +95,7 @@ Result<void> NvrtcPool::start(Slot* slot) {
   roots.insert(roots.end(), include_dirs_.begin(), include_dirs_.end());
   command.sandbox = compiler_sandbox(slot->folder, roots, 0);
   command.sandbox->alone = true;
+  command.sandbox->file_bytes = kMaxFile;
   slot->limits = command.limits;
   Result<Child> child = Child::start(command);
   if (!child) return tl::unexpected<Error>(child.error());
@@ -139,8 +141,9 @@ std::string NvrtcPool::version(std::string* problem) {
 
 Result<tl::expected<NvrtcBuild, std::string>> NvrtcPool::compile(const std::string& source,
                                                                  const std::string& header,
+                                                                 const std::string& library,
                                                                  const std::string& file,
-                                                                 bool library, double timeout_s) {
+                                                                 double timeout_s) {
   Slot* slot = take();
   struct Return {
     NvrtcPool* pool;
@@ -150,7 +153,10 @@ Result<tl::expected<NvrtcBuild, std::string>> NvrtcPool::compile(const std::stri
   if (!slot->child.running()) KP_TRY(start(slot));
   Json message = {
       {"do", "compile"}, {"arch", arch_}, {"source", source}, {"header", header}, {"file", file}};
-  if (library) message["include_dirs"] = include_dirs_;
+  if (!library.empty()) {
+    message["library"] = library;
+    message["include_dirs"] = include_dirs_;
+  }
   const std::optional<Frame> frame = slot->ask(message, timeout_s);
   const std::optional<Json> answer = frame ? parse_json(frame->bytes) : std::nullopt;
   if (!answer || !answer->is_object()) {

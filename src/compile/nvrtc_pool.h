@@ -34,14 +34,14 @@ class NvrtcPool {
   // NVRTC's version, "13.0"; "" when it is not there, and why in `problem`. That process then pays
   // NVRTC's start-up by itself, while nobody waits for it.
   std::string version(std::string* problem);
-  // `library`: the source includes from `include_dirs` before anything else, and what it has until
-  // `#pragma nv_hdrstop` is the same for every task.h.
+  // `library`: text of kLibraryHeader, which the source includes before anything else, behind
+  // `#pragma nv_hdrstop`; "" where it starts with task.h.
   // A text when the process was lost over it (crash, time, memory): another try might go
   // differently. Errors of the machine as well.
   Result<tl::expected<NvrtcBuild, std::string>> compile(const std::string& source,
                                                         const std::string& header,
-                                                        const std::string& file, bool library,
-                                                        double timeout_s);
+                                                        const std::string& library,
+                                                        const std::string& file, double timeout_s);
 
  private:
   struct Slot;

@@ -60,10 +60,9 @@ Result<Fd> in_memory(const std::string& bytes) {
 }
 
 // A precompiled header is matched by the names of what it includes, not by the texts that we give
-// under those names: each task.h has its own folder. Libraries come before task.h, and are the same
-// for all.
-std::string pch_option(const std::string& header, bool library) {
-  const std::string folder = library ? "library" : hash_hex(header);
+// under those names: each has its own folder.
+std::string pch_option(const std::string& text) {
+  const std::string folder = hash_hex(text);
   ::mkdir(folder.c_str(), 0700);
   return "-pch-dir=" + folder;
 }
@@ -71,13 +70,15 @@ std::string pch_option(const std::string& header, bool library) {
 void serve_compile(WorkerChannel* channel, const WorkerCommand& command,
                    std::vector<std::string> options) {
   const bool precompiles = std::find(options.begin(), options.end(), "-pch") != options.end();
-  const Json include_dirs = JsonReader(command.json).array("include_dirs");
-  for (const Json& folder : include_dirs) {
+  for (const Json& folder : JsonReader(command.json).array("include_dirs")) {
     if (folder.is_string()) options.push_back("-I" + folder.get<std::string>());
   }
-  if (precompiles) options.push_back(pch_option(command.text("header"), !include_dirs.empty()));
-  Result<NvrtcOutput> output = nvrtc_compile(command.text("source"), command.text("file"),
-                                             {{"task.h", command.text("header")}}, options);
+  const std::string header = command.text("header"), library = command.text("library");
+  if (precompiles) options.push_back(pch_option(library.empty() ? header : library));
+  std::vector<NvrtcHeader> headers = {{"task.h", header}};
+  if (!library.empty()) headers.push_back({"kernelpro_library.h", library});
+  Result<NvrtcOutput> output =
+      nvrtc_compile(command.text("source"), command.text("file"), headers, options);
   if (!output) return channel->answer_error(output.error());
   const Result<Fd> cubin = in_memory(output->cubin);
   if (!cubin) return channel->answer_error(cubin.error());
