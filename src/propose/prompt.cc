@@ -235,6 +235,7 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"extension", cpu ? "cpp" : "cu"},
       {"header", request.task_header},
       {"source", block_of(parent.candidate.source, block_language(parent.candidate.language))}};
+  fields["forms"] = cpu ? "" : std::string(trim(prompts.fill("cuda", fields))) + "\n";
   fields["rules"] = prompts.fill("rules", fields);
   return fields;
 }

@@ -91,6 +91,15 @@ TEST_F(PromptTest, FeedbackDecidesWhatIsTold) {
   EXPECT_FALSE(contains(result_text(all[1], request.history, Feedback::kNone), "one-thread"));
 }
 
+TEST_F(PromptTest, BothFormsOfACudaKernelAreTold) {
+  EXPECT_FALSE(contains(exchange_prompt(request, "1", prompts), "KP_LAUNCH"));
+  request.target = TargetKind::kCuda;
+  const std::string cuda = exchange_prompt(request, "1", prompts);
+  for (const char* told : {"cudaStream_t stream)`", "KP_LAUNCH(", "kp::tensor_map("}) {
+    EXPECT_TRUE(contains(cuda, told)) << told;
+  }
+}
+
 TEST_F(PromptTest, WhatStaysTheSameComesFirstAndStaysTheSame) {
   const std::string before = task_prompt(prompt_fields(request, prompts), prompts, "");
   request.parent = &all[0];

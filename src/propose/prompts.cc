@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "embedded/prompt_coder.h"
+#include "embedded/prompt_cuda.h"
 #include "embedded/prompt_exchange.h"
 #include "embedded/prompt_fixer.h"
 #include "embedded/prompt_library.h"
@@ -25,7 +26,7 @@ constexpr std::string_view kFields[] = {
     "task",     "number", "summary",   "target", "parent",   "parent_file", "definition",
     "standing", "focus",  "diagnosis", "tried",  "language", "entry",       "contract",
     "cases",    "rules",  "extension", "header", "library",  "libraries",   "rounds",
-    "ideas",    "idea",   "source",    "failed", "failure",  "broken"};
+    "ideas",    "idea",   "source",    "failed", "failure",  "broken",      "forms"};
 
 std::string without_last_newline(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -59,6 +60,7 @@ std::string unknown_field(std::string_view rest) {
 
 Prompts::Prompts()
     : texts_{{"coder", std::string(embedded::prompt_coder)},
+             {"cuda", std::string(embedded::prompt_cuda)},
              {"exchange", std::string(embedded::prompt_exchange)},
              {"fixer", std::string(embedded::prompt_fixer)},
              {"library", std::string(embedded::prompt_library)},
