@@ -62,6 +62,15 @@ std::size_t place(const CpuCase& state, int slot, std::size_t tensor) {
   return static_cast<std::size_t>(slot) * state.tensors.size() + tensor;
 }
 
+// In long sums the last digits add up as well: honest fp32 would be taken for less. In the smallest
+// case sums are shortest.
+bool smallest(const Task& task, const Case& c) {
+  const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
+  return std::none_of(all.begin(), all.end(), [&](const Case* other) {
+    return compulsory_bytes(task, *other) < compulsory_bytes(task, c);
+  });
+}
+
 }  // namespace
 
 std::int64_t case_memory_bytes(const Task& task, const Case& c) {
@@ -94,6 +103,7 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
   }
   if (contract && settings.probes) {
     for (const ProbePlan& plan : plan_probes(task)) {
+      if (plan.kind == DrawKind::kLowBits && !smallest(task, c)) continue;
       SetRequest request;
       request.seed = kp::mix64(settings.seed + 0x9106e + static_cast<std::uint64_t>(plan.kind));
       request.probe = &plan;
