@@ -54,30 +54,55 @@ Json to_json(const Evidence& evidence) {
   return json;
 }
 
-Evidence from_json(const JsonReader& r, bool with_kernels) {
+// Without an order of keys: reading evidence is most of what a diagnosis of it costs.
+using Plain = nlohmann::json;
+
+const Plain& member(const Plain& json, const char* name) {
+  static const Plain none;
+  if (!json.is_object()) return none;
+  const auto it = json.find(name);
+  return it == json.end() ? none : *it;
+}
+
+const Plain& object(const Plain& json, const char* name) {
+  static const Plain empty = Plain::object();
+  const Plain& value = member(json, name);
+  return value.is_object() ? value : empty;
+}
+
+const Plain& array(const Plain& json, const char* name) {
+  static const Plain empty = Plain::array();
+  const Plain& value = member(json, name);
+  return value.is_array() ? value : empty;
+}
+
+std::string text(const Plain& json, const char* name) {
+  const Plain& value = member(json, name);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+Evidence from_json(const Plain& json, bool with_kernels) {
   Evidence evidence;
-  for (const auto& [name, item] : r.object("items").items()) {
-    const JsonReader ir(item);
-    const Json* value = ir.member("value");
+  for (const auto& [name, item] : object(json, "items").items()) {
+    const Plain& value = member(item, "value");
     // A metric that this version does not know is left out, not an error: stores outlive versions.
-    if (value == nullptr || !value->is_number() || find_metric(name) == nullptr) continue;
+    if (!value.is_number() || find_metric(name) == nullptr) continue;
+    const std::string said = text(item, "level");
     Level level = Level::kTiming;
     for (int i = 0; i < 3; ++i) {
-      if (kLevels[i] == ir.text("level")) level = static_cast<Level>(i);
+      if (kLevels[i] == said) level = static_cast<Level>(i);
     }
-    evidence.set(name, value->get<double>(), level, ir.text("source"));
+    evidence.set(name, value.get<double>(), level, text(item, "source"));
   }
-  for (const auto& [name, text] : r.object("texts").items()) {
-    if (text.is_string()) evidence.texts[name] = text.get<std::string>();
+  for (const auto& [name, item] : object(json, "texts").items()) {
+    if (item.is_string()) evidence.texts[name] = item.get<std::string>();
   }
-  for (const Json& m : r.array("missing")) {
-    const JsonReader mr(m);
-    evidence.note_missing({mr.text("what"), mr.text("reason"), mr.text("next")});
+  for (const Plain& m : array(json, "missing")) {
+    evidence.note_missing({text(m, "what"), text(m, "reason"), text(m, "next")});
   }
   if (!with_kernels) return evidence;
-  for (const Json& item : r.array("kernels")) {
-    const JsonReader kr(item);
-    evidence.kernels.push_back({kr.text("name"), from_json(kr, false)});
+  for (const Plain& item : array(json, "kernels")) {
+    evidence.kernels.push_back({text(item, "name"), from_json(item, false)});
   }
   return evidence;
 }
@@ -87,9 +112,9 @@ Evidence from_json(const JsonReader& r, bool with_kernels) {
 std::string evidence_to_json(const Evidence& evidence) { return dump_json(to_json(evidence)); }
 
 std::optional<Evidence> evidence_from_json(const std::string& json) {
-  const std::optional<Json> root = parse_json(json);
-  if (!root || !root->is_object()) return std::nullopt;
-  return from_json(JsonReader(*root), true);
+  const Plain root = Plain::parse(json, nullptr, false);
+  if (!root.is_object()) return std::nullopt;
+  return from_json(root, true);
 }
 
 }  // namespace kernelpro
