@@ -3,8 +3,10 @@
 """Drives `kernelpro mcp` and `kernelpro serve` with the official Python client of MCP.
 
     run.py KERNELPRO VENV
+    run.py --prepare VENV
 
-Makes the virtual environment VENV with what requirements.txt lists, unless it is there already.
+Makes the virtual environment VENV with what requirements.txt lists, unless it is there already;
+--prepare does that alone, while other tests run, and leaves it to the test to say what is missing.
 Exit status 77: the client cannot be had here, and nothing was tested.
 """
 
@@ -48,7 +50,14 @@ def environment(venv):
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    python = environment(Path(sys.argv[2]).resolve())
+    venv = Path(sys.argv[2]).resolve()
+    if sys.argv[1] == "--prepare":
+        try:
+            environment(venv)
+        except SystemExit:
+            pass
+        return
+    python = environment(venv)
     test = [str(python), str(HERE / "client_test.py"), str(Path(sys.argv[1]).resolve())]
     sys.exit(subprocess.run(test, timeout=600).returncode)
 
