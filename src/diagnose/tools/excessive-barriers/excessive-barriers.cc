@@ -36,21 +36,23 @@ std::vector<Prescription> advice(const Facts& facts) {
   return list;
 }
 
+double shared_accesses(const Facts& facts) {
+  return facts.maybe("sass.hot.shared_loads").value_or(0) +
+         facts.maybe("sass.hot.shared_stores").value_or(0);
+}
+
 // Instructions of the hot loop that exchange through shared memory, and what belongs to them: two
 // more for each access, and the barrier.
 double exchange_part(const Facts& facts, double barriers) {
   const double all = facts.maybe("sass.hot.instructions").value_or(0);
   if (all <= 0) return 0;
-  const double shared = facts.maybe("sass.hot.shared_loads").value_or(0) +
-                        facts.maybe("sass.hot.shared_stores").value_or(0);
-  return std::min(0.9, (2 * shared + barriers) / all);
+  return std::min(0.9, (2 * shared_accesses(facts) + barriers) / all);
 }
 
 // Of the hot loop's accesses; those that are switched off for all lanes pass the pipe as well, but
 // are not counted as wavefronts.
 double shared_instructions(const Facts& facts) {
-  const double shared = facts.maybe("sass.hot.shared_loads").value_or(0) +
-                        facts.maybe("sass.hot.shared_stores").value_or(0);
+  const double shared = shared_accesses(facts);
   const double global = facts.maybe("sass.hot.global_loads").value_or(0) +
                         facts.maybe("sass.hot.global_stores").value_or(0);
   return shared > 0 ? shared / (shared + global) : 0;
