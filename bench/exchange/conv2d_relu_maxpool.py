@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first block of AlexNet: convolution, ReLU, and a maximum over windows of 3 by 3."""
+import torch
+import torch.nn as nn
+
+batch = 100
+size = 224
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 96, kernel_size=11, stride=4, padding=2)
+        self.pool = nn.MaxPool2d(kernel_size=3, stride=2)
+
+    def forward(self, x):
+        return self.pool(torch.relu(self.conv(x)))
+
+
+def get_inputs():
+    return [torch.randn(batch, 3, size, size)]
+
+
+def get_init_inputs():
+    return []
