@@ -16,6 +16,7 @@ constexpr Metric kMetrics[] = {
     {"task.flops", "flop", "floating-point operations that the task declares"},
     {"task.matmul_flops", "flop", "how many of them are matrix products"},
     {"task.half_inputs", "1", "1 when every floating-point input is fp16 or bf16"},
+    {"task.tf32", "1", "1 when fp32 inputs may be multiplied as TF32"},
     // Measured ceilings of the machine.
     {"ceiling.copy_bandwidth", "byte/s", "a large copy, read plus written"},
     {"ceiling.fma_rate", "flop/s", "fp32 fused multiply-adds, two operations each"},

@@ -156,20 +156,22 @@ std::string task_to_json(const Task& task) {
     module = {
         {"path", task.module->path}, {"source", task.module->source}, {"note", task.module->note}};
   }
-  return dump_json({{"name", task.name},
-                    {"module", module},
-                    {"precision", precision_name(task.precision)},
-                    {"summary", task.summary},
-                    {"folder", task.folder},
-                    {"tensors", tensors},
-                    {"cases", cases},
-                    {"flops", task.flops},
-                    {"matmul_flops", task.matmul_flops},
-                    {"workspace", task.workspace},
-                    {"reference_cpp", task.reference_cpp},
-                    {"reference_cu", task.reference_cu},
-                    {"kernel_cpp", task.kernel_cpp},
-                    {"kernel_cu", task.kernel_cu}});
+  Json json = {{"name", task.name},
+               {"module", module},
+               {"precision", precision_name(task.precision)},
+               {"summary", task.summary},
+               {"folder", task.folder},
+               {"tensors", tensors},
+               {"cases", cases},
+               {"flops", task.flops},
+               {"matmul_flops", task.matmul_flops},
+               {"workspace", task.workspace},
+               {"reference_cpp", task.reference_cpp},
+               {"reference_cu", task.reference_cu},
+               {"kernel_cpp", task.kernel_cpp},
+               {"kernel_cu", task.kernel_cu}};
+  if (!task.kernel_py.empty()) json["kernel_py"] = task.kernel_py;
+  return dump_json(json);
 }
 
 std::optional<Task> task_from_json(const std::string& json) {
@@ -239,6 +241,7 @@ std::optional<Task> task_from_json(const std::string& json) {
   task.reference_cu = r.text("reference_cu");
   task.kernel_cpp = r.text("kernel_cpp");
   task.kernel_cu = r.text("kernel_cu");
+  task.kernel_py = r.text("kernel_py");
   if (const auto precision = precision_from_name(r.text("precision"))) task.precision = *precision;
   if (const JsonReader m(r.object("module")); !m.text("source").empty()) {
     task.module = Module{m.text("path"), m.text("source"), m.text("note")};

@@ -91,6 +91,7 @@ struct Task {
   std::string reference_cu;
   std::string kernel_cpp;
   std::string kernel_cu;
+  std::string kernel_py;         // a PyTorch file with ModelNew, for the cuda target
   std::optional<Module> module;  // then the references above are empty
   Precision precision = Precision::kFp32;
 

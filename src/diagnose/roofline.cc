@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/rates.h"
+
 namespace kernelpro {
 
 namespace {
@@ -18,10 +20,7 @@ double compute_floor(const Evidence& evidence) {
   const double matmul = std::min(flops, evidence.get("task.matmul_flops").value_or(0));
   const auto fma = evidence.get("ceiling.fma_rate");
   if (flops <= 0 || !fma || *fma <= 0) return 0;
-  const bool half = evidence.get("task.half_inputs").value_or(0) > 0;
-  const double tensor = evidence.get("ceiling.tensor_rate").value_or(0);
-  const double matmul_rate = half && tensor > 0 ? tensor : *fma;
-  return ((flops - matmul) / *fma + matmul / matmul_rate) * 1e6;
+  return ((flops - matmul) / *fma + matmul / matmul_rate(evidence)) * 1e6;
 }
 
 Bound theory_of(double memory_us, double compute_us) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/metrics.h"
+#include "core/rates.h"
 #include "profile/counters.h"
 #include "profile/device_code.h"
 #include "profile/disassemble.h"
@@ -39,6 +40,7 @@ void collect_theory(const Task& task, const Case& c, Evidence* e) {
     all_half = all_half && (tensor.dtype == DType::kFp16 || tensor.dtype == DType::kBf16);
   }
   put(e, "task.half_inputs", any && all_half ? 1 : 0, Level::kTiming, "task");
+  if (task.precision == Precision::kTf32) put(e, "task.tf32", 1, Level::kTiming, "task");
 }
 
 void collect_ceilings(const Machine& machine, Evidence* e) {
@@ -65,13 +67,12 @@ void collect_floors(const Machine& machine, Evidence* e) {
   const double bytes = e->get("task.compulsory_bytes").value_or(0);
   const double flops = e->get("task.flops").value_or(0);
   const double matmul = std::min(e->get("task.matmul_flops").value_or(0), flops);
-  const bool tensor = e->get("task.half_inputs").value_or(0) > 0 && ceilings.tensor_flops_per_s > 0;
   if (ceilings.copy_bytes_per_s > 0) {
     put(e, "roofline.memory_floor", 1e6 * bytes / ceilings.copy_bytes_per_s, Level::kTiming,
         "ceilings");
   }
   if (ceilings.fma_flops_per_s > 0) {
-    const double rate = tensor ? ceilings.tensor_flops_per_s : ceilings.fma_flops_per_s;
+    const double rate = matmul_rate(*e);
     put(e, "roofline.compute_floor",
         1e6 * ((flops - matmul) / ceilings.fma_flops_per_s + matmul / rate), Level::kTiming,
         "ceilings");
@@ -211,7 +212,12 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
   collect_ceilings(machine, &e);
   collect_floors(machine, &e);
   collect_timing(c, evaluation, &e);
-  if (binary.form == Binary::Form::kSharedObject) {
+  if (binary.form == Binary::Form::kModule) {
+    e.texts["target"] = "cuda";
+    if (!machine.arch.empty()) e.texts["arch"] = machine.arch;
+    e.note_missing({"kernels", "PyTorch launches them, so their code and counters are not at hand",
+                    "trace it: kernelpro diagnose -- python FILE"});
+  } else if (binary.form == Binary::Form::kSharedObject) {
     collect_host_code(binary, &e);
   } else {
     CallFacts known = call;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "core/rates.h"
 
 namespace kernelpro {
 
@@ -182,17 +183,15 @@ void add_ceilings(const Machine& machine, const std::string& source, Evidence* e
   put("machine.parallel_units", machine.parallel_units, source, e);
   const double bandwidth = e->get("ceiling.copy_bandwidth").value_or(0);
   const double fma = e->get("ceiling.fma_rate").value_or(0);
-  const double tensor = e->get("ceiling.tensor_rate").value_or(0);
   const double flops = e->get("task.flops").value_or(0);
   const double matmul = std::min(flops, e->get("task.matmul_flops").value_or(0));
-  const bool half = e->get("task.half_inputs").value_or(0) > 0 && tensor > 0;
   if (bandwidth > 0) {
     put("roofline.memory_floor", 1e6 * e->get("task.compulsory_bytes").value_or(0) / bandwidth,
         source, e);
   }
   if (fma > 0) {
-    put("roofline.compute_floor", 1e6 * ((flops - matmul) / fma + matmul / (half ? tensor : fma)),
-        source, e);
+    put("roofline.compute_floor", 1e6 * ((flops - matmul) / fma + matmul / matmul_rate(*e)), source,
+        e);
   }
   const double seconds = 1e-6 * e->get("timing.median").value_or(0);
   if (seconds > 0) {

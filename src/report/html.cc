@@ -7,6 +7,7 @@
 #include "embedded/report_css.h"
 #include "embedded/report_js.h"
 #include "propose/calls.h"
+#include "report/replayed.h"
 
 namespace kernelpro {
 
@@ -175,6 +176,11 @@ std::string body(const RunView& view, const Story& story) {
                   "Each dot is an evaluated candidate, the line is the best so far; marks on the "
                   "axis are candidates that failed.",
                   progress_chart(view, story));
+  const std::vector<Replayed> again = replayed(view, story);
+  if (!again.empty()) {
+    html += section("replay", "Beside the recording", escape(replayed_summary(again)),
+                    replayed_table(view, again));
+  }
   html += section("path", "How it got there", "", path_list(story));
   html += section("changes", "What changed", escape(credit(story)), changes(story));
   if (story.best != nullptr) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/replayed.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -30,6 +31,8 @@ std::string candidate_table(const RunView& view, const Story& story);
 std::string findings_list(const Diagnosis& diagnosis);
 // What became of every tool, folded.
 std::string tool_runs(const Diagnosis& diagnosis);
+// The recorded results beside the new ones.
+std::string replayed_table(const RunView& view, const std::vector<Replayed>& rows);
 // What findings promised and what came of them.
 std::string tool_step_table(const RunView& view);
 

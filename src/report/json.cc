@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/json.h"
 
+#include "report/replayed.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -26,6 +27,20 @@ Json candidate_json(const StoredCandidate& candidate) {
   json["time_us"] = score_us(known.evaluation);
   json["evaluation"] = parsed(evaluation_to_json(known.evaluation));
   json["diagnosis"] = parsed(diagnosis_to_json(known.diagnosis));
+  return json;
+}
+
+Json replayed_json(const Replayed& row) {
+  Json json = {{"recorded", row.then.id},
+               {"change", change_words(row.change)},
+               {"recorded_outcome", row.then.outcome},
+               {"recorded_us", row.then.us},
+               {"recorded_speedup", row.then.speedup}};
+  if (row.now == nullptr) return json;
+  json["id"] = row.now->known.id;
+  json["outcome"] = row.outcome;
+  json["time_us"] = row.us;
+  json["speedup"] = row.speedup;
   return json;
 }
 
@@ -60,6 +75,9 @@ std::string render_json(const RunView& view) {
     json["stopped_by"] = view.confirmation->stopped_by;
     json["own_ms_per_evaluation"] = view.confirmation->own_ms_per_evaluation;
   }
+  const std::vector<Replayed> again = replayed(view, story);
+  if (!again.empty()) json["replayed"] = Json::array();
+  for (const Replayed& row : again) json["replayed"].push_back(replayed_json(row));
   json["tool_steps"] = Json::array();
   for (const ToolStep& step : view.steps) {
     json["tool_steps"].push_back({{"candidate", step.candidate},

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/diff.h"
 #include "report/html.h"
+#include "report/replayed.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -268,6 +269,46 @@ TEST(Html, Sample) {
   if (path == nullptr) GTEST_SKIP() << "set KERNELPRO_SAMPLE_REPORT=FILE to write one";
   const char* count = std::getenv("KERNELPRO_SAMPLE_COUNT");
   ASSERT_TRUE(write_file(path, render_html(a_run(count != nullptr ? std::atoi(count) : 60))));
+}
+
+// Three of twelve came out differently, one was not measured again.
+TEST(ReportTest, AReplaySaysWhichResultsChanged) {
+  RunView view = a_run(12);
+  Recorded recorded{"runs/first", "AMD EPYC 9B14, 2 threads", {}};
+  for (StoredCandidate& each : view.candidates) {
+    each.known.candidate.source += "// " + std::to_string(each.known.id) + "\n";  // no two equal
+    const double us = score_us(each.known.evaluation);
+    // The recording's machine was twice as slow, which is no change.
+    recorded.results.push_back({each.known.candidate.content_hash(), each.known.id,
+                                outcome_name(each.known.evaluation.outcome), 2 * us,
+                                us > 0 ? 7000 / us : 0});
+  }
+  view.header.recorded_json = recorded_to_json(recorded);
+  const std::vector<Replayed> same = replayed(view, tell(view));
+  ASSERT_EQ(same.size(), 12U);
+  for (const Replayed& row : same) EXPECT_EQ(row.change, Change::kSame) << row.then.id;
+  EXPECT_EQ(replayed_summary(same), "Of 12 recorded results 12 came out as recorded.");
+  EXPECT_EQ(replayed_text(same), "");
+
+  recorded.results.at(1).speedup *= 1.2;
+  recorded.results.at(2).outcome = "compile-error";
+  recorded.results.at(2).speedup = recorded.results.at(2).us = 0;
+  recorded.results.at(3).hash = "another";
+  view.header.recorded_json = recorded_to_json(recorded);
+  const std::vector<Replayed> rows = replayed(view, tell(view));
+  EXPECT_EQ(rows.at(1).change, Change::kSlower);
+  EXPECT_EQ(rows.at(2).change, Change::kOutcome);
+  EXPECT_EQ(rows.at(3).change, Change::kNotMeasured);
+  EXPECT_EQ(replayed_summary(rows),
+            "Of 12 recorded results 9 came out as recorded, 1 is slower, 1 has another outcome, "
+            "1 is not measured again.");
+  EXPECT_NE(replayed_text(rows).find("#3 another outcome: recorded compile-error, now "),
+            std::string::npos);
+  const std::string html = render_html(view);
+  EXPECT_NE(html.find("Beside the recording"), std::string::npos);
+  EXPECT_NE(html.find("compile-error &rarr; correct"), std::string::npos);
+  EXPECT_NE(render_text(view).find("1 is slower"), std::string::npos);
+  EXPECT_EQ(render_html(a_run(12)).find("Beside the recording"), std::string::npos);
 }
 
 }  // namespace

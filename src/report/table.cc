@@ -239,6 +239,31 @@ std::string tool_step_table(const RunView& view) {
   return html + "</tbody></table></div>";
 }
 
+std::string replayed_table(const RunView& view, const std::vector<Replayed>& rows) {
+  const Recorded recorded = recorded_from_json(view.header.recorded_json);
+  std::string html =
+      "<div class=\"scroll\"><table class=\"steps\"><thead><tr><th>recorded</th><th>now</th>"
+      "<th>outcome</th><th>time</th><th>speed-up</th><th>came out</th></tr></thead><tbody>";
+  const auto two = [](const std::string& then, const std::string& now) {
+    return then == now ? then : then + " &rarr; " + now;
+  };
+  const auto time = [](double us) { return us > 0 ? human_us(us) : std::string("&ndash;"); };
+  const auto ratio = [](double x) { return x > 0 ? speedup_text(x) : std::string("&ndash;"); };
+  for (const Replayed& row : rows) {
+    html += "<tr><td>#" + std::to_string(row.then.id) + "</td><td>" +
+            (row.now == nullptr ? "&ndash;" : "#" + std::to_string(row.now->known.id)) +
+            "</td><td>" +
+            two(escape(row.then.outcome), row.now == nullptr ? "&ndash;" : escape(row.outcome)) +
+            "</td><td class=\"num\">" + two(time(row.then.us), time(row.us)) +
+            "</td><td class=\"num\">" + two(ratio(row.then.speedup), ratio(row.speedup)) +
+            "</td><td>" + change_words(row.change) + "</td></tr>";
+  }
+  return html + "</tbody></table></div><p class=\"quiet\">Recorded in <code>" +
+         escape(recorded.directory) + "</code> on " + escape(recorded.machine) +
+         ". Times are compared as speed-ups over the start; " + percent_text(kReplayTolerance) +
+         " and more is a change.</p>";
+}
+
 std::string changes(const Story& story) {
   if (story.start == nullptr || story.best == nullptr) return "";
   const Candidate& a = story.start->known.candidate;

@@ -5,6 +5,7 @@
 
 #include "propose/calls.h"
 #include "report/diagnosis.h"
+#include "report/replayed.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -64,6 +65,8 @@ std::string render_text(const RunView& view) {
   }
   text += "\n";
   if (!view.calls.empty()) text += calls_text(view.calls) + "\n";
+  const std::vector<Replayed> again = replayed(view, story);
+  if (!again.empty()) text += replayed_summary(again) + "\n" + replayed_text(again);
   text += leaders(view, story);
   if (story.best != nullptr) {
     DiagnosisStyle style;

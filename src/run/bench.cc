@@ -136,7 +136,6 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKe
   if (!*measured) return std::optional<Verdict>();
   known.evaluation = std::move(**measured);
   const Evidence evidence = outside([&] {
-    if (known.candidate.language == Language::kPython) return Evidence();
     phase("diagnosing");
     // Counters cost a tenth of a second: only what others will be changed from is worth them.
     const Correct* correct = known.evaluation.correct();

@@ -149,10 +149,8 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPoo
     result.phases_ms["evaluate"] = ms_since(from);
     from = real_clock().now_s();
     if (ahead.valid()) ahead.wait();
-    if (result.candidate.language != Language::kPython) {
-      result.evidence = observe(task_, settings_.run.target, *target, subject, result.evaluation,
-                                settings_.run.counters);
-    }
+    result.evidence = observe(task_, settings_.run.target, *target, subject, result.evaluation,
+                              settings_.run.counters);
     result.phases_ms["evidence"] = ms_since(from);
   }
   result.evaluation.compile_ms = built.compile_ms;

@@ -50,6 +50,7 @@ Result<void> from_task(const Theory& theory, Gathered* gathered) {
   put("task.flops", task_flops(task, **c), "task", &e);
   put("task.matmul_flops", task_matmul_flops(task, **c), "task", &e);
   put("task.half_inputs", has_half_inputs(task) ? 1 : 0, "task", &e);
+  if (task.precision == Precision::kTf32) put("task.tf32", 1, "task", &e);
   for (const std::string& note : opened->notes) gathered->notes.push_back(note);
   gathered->notes.push_back("Theory: case " + (*c)->name + " of " + task.name + ".");
   return {};

@@ -15,6 +15,7 @@
 #include "run/launch.h"
 #include "run/ledger.h"
 #include "run/pack.h"
+#include "run/recorded.h"
 #include "run/settings.h"
 #include "run/store.h"
 #include "run/testing/fake_target.h"
@@ -273,6 +274,17 @@ TEST_F(LoopTest, ReplayMeasuresARecordedRunAgain) {
   EXPECT_EQ(result->evaluations, 25);
   EXPECT_EQ(course(settings.directory), course(run));
   EXPECT_TRUE(contains(result->stopped_by, "recorded")) << result->stopped_by;
+
+  // What the recording came to stays with the replay, also when the recording is gone.
+  const auto before = read_recorded(run);
+  ASSERT_TRUE(before);
+  ASSERT_EQ(before->results.size(), 25U);
+  const auto store = Store::open(settings.directory, Store::Mode::kRead);
+  ASSERT_TRUE(store);
+  const Recorded kept = recorded_from_json((*store)->header()->recorded_json);
+  EXPECT_EQ(kept.directory, run);
+  EXPECT_EQ(recorded_to_json(kept), recorded_to_json(*before));
+  EXPECT_EQ(kept.results.at(0).speedup, 1);
 }
 
 // A writer as a thread: answers three requests, one of them with rubbish.

@@ -112,9 +112,12 @@ Result<void> set_start(const std::string& file, Task* task) {
     task->kernel_cu = std::move(*source);
   } else if (ends_with(file, ".cpp") || ends_with(file, ".cc") || ends_with(file, ".cxx")) {
     task->kernel_cpp = std::move(*source);
+  } else if (ends_with(file, ".py") && task->module) {
+    task->kernel_py = std::move(*source);
   } else {
     return fail(ErrorKind::kBadInput, "a search cannot start from " + file,
-                "name a kernel: .cu for the cuda target, .cpp for the cpu target");
+                "name a kernel: .cu for the cuda target, .cpp for the cpu target, or for a PyTorch "
+                "task a .py with ModelNew");
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "run/launch.h"
 #include "run/loop.h"
+#include "run/recorded.h"
 #include "run/settings.h"
 #include "run/start.h"
 #include "run/store.h"
@@ -153,9 +154,15 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
     if (!kept) return tl::unexpected<Error>(std::move(kept.error()));
     record = std::move(*kept);
   }
+  std::string replayed;
+  if (settings.proposer == "replay") {
+    const auto results = read_recorded(settings.replay_from);
+    if (!results) return tl::unexpected<Error>(results.error());
+    replayed = recorded_to_json(*results);
+  }
   const RunHeader header{
-      task,      settings.target,   *target->machine,      settings_to_json(settings),
-      utc_now(), KERNELPRO_VERSION, record_to_json(record)};
+      task,      settings.target,   *target->machine,       settings_to_json(settings),
+      utc_now(), KERNELPRO_VERSION, record_to_json(record), replayed};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
   return go(task, settings, **store, *target, observer, own_ms, std::move(record));

@@ -35,7 +35,7 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<Module
   KP_TRY(sitting->warm_up(phase));
   const RunHeader header{
       sitting->task_, settings.target,   *sitting->target_->machine, settings_to_json(settings),
-      utc_now(),      KERNELPRO_VERSION, record_to_json(record)};
+      utc_now(),      KERNELPRO_VERSION, record_to_json(record),     ""};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
   sitting->store_ = std::move(*store);

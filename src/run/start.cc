@@ -30,6 +30,12 @@ Result<Candidate> start_candidate(const Task& task, TargetKind target) {
   Candidate candidate;
   candidate.language = cpu ? Language::kCpp : Language::kCuda;
   candidate.source = cpu ? task.kernel_cpp : task.kernel_cu;
+  if (candidate.source.empty() && !task.kernel_py.empty() && !cpu) {
+    candidate.language = Language::kPython;
+    candidate.source = task.kernel_py;
+    candidate.origin = {"start", 0, "The PyTorch implementation that was given.", ""};
+    return candidate;
+  }
   if (candidate.source.empty() && task.module) return module_itself(*task.module, target);
   if (candidate.source.empty()) {
     return fail(ErrorKind::kBadInput,

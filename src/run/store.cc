@@ -101,6 +101,7 @@ Result<void> Store::Impl::create(const RunHeader& header) {
       {"machine", machine_to_json(header.machine)},
       {"settings", header.settings_json},
       {"record", header.record_json},
+      {"recorded", header.recorded_json},
       {"created", header.created.empty() ? utc_now() : header.created},
       {"version", header.version.empty() ? KERNELPRO_VERSION : header.version}};
   for (const auto& [key, value] : meta) {
@@ -224,8 +225,8 @@ Result<RunHeader> Store::header() const {
   const auto target = target_from_name(meta["target"]);
   const auto machine = machine_from_json(meta["machine"]);
   if (!task || !target || !machine) return damaged(impl_->path, "its header cannot be read");
-  return RunHeader{*task,           *target,         *machine,      meta["settings"],
-                   meta["created"], meta["version"], meta["record"]};
+  return RunHeader{*task,           *target,         *machine,       meta["settings"],
+                   meta["created"], meta["version"], meta["record"], meta["recorded"]};
 }
 
 namespace {

@@ -26,6 +26,7 @@ struct RunHeader {
   std::string created;        // UTC
   std::string version;        // of KernelPro
   std::string record_json;    // ToolRecord that the run began with; "" = none
+  std::string recorded_json;  // of a replay: what its recording came to (run/recorded.h); "" = none
 };
 
 // A row as stored. `known.evaluation` is only meaningful when `evaluated`.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "core/rates.h"
 #include "diagnose/tools/tool.h"
 
 namespace kernelpro {
@@ -63,12 +64,15 @@ std::optional<Finding> warpgroup_form(const Facts& facts) {
 std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   const double flops = facts("task.flops");
   const double matmul = facts("task.matmul_flops");
-  if (matmul <= 0 || matmul < 0.5 * flops || facts("task.half_inputs") <= 0) return std::nullopt;
+  const bool half = facts("task.half_inputs") > 0;
+  const bool allowed = half || facts.maybe("task.tf32").value_or(0) > 0;
+  if (matmul <= 0 || matmul < 0.5 * flops || !allowed) return std::nullopt;
   if (facts("ceiling.tensor_rate") <= 0 || facts("sass.hgmma") > 0) return std::nullopt;
   if (facts("sass.hmma") > 0) return warpgroup_form(facts);
 
   const Roofline& roof = facts.roofline();
-  const double matrix_us = matmul / facts("ceiling.tensor_rate") * 1e6;
+  const double rate = facts("ceiling.tensor_rate") * (half ? 1 : kTf32Rate);
+  const double matrix_us = matmul / rate * 1e6;
   const double possible = std::max(roof.memory_floor_us, matrix_us);
   // Bound by memory, matrix units gain nothing (a matrix times a vector).
   if (possible <= 0 || roof.time_us < 1.25 * possible) return std::nullopt;
@@ -76,14 +80,14 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   finding.severity = Severity::kCritical;
   finding.metrics = {"task.matmul_flops", "sass.hmma", "sass.hgmma", "ceiling.tensor_rate",
                      "timing.median"};
-  finding.cause = number(matmul * 1e-9, 3) +
-                  " GFLOP of half-precision matrix products run without a single matrix "
-                  "instruction in " +
-                  human_us(roof.time_us) +
-                  "; at the measured rate of the "
-                  "matrix units (" +
-                  per_second(facts("ceiling.tensor_rate"), "FLOP") + ") and bandwidth they need " +
-                  human_us(possible) + ".";
+  finding.cause =
+      number(matmul * 1e-9, 3) + " GFLOP of " + std::string(half ? "half-precision" : "TF32") +
+      " matrix products run without a single matrix "
+      "instruction in " +
+      human_us(roof.time_us) +
+      "; at the measured rate of the "
+      "matrix units (" +
+      per_second(rate, "FLOP") + ") and bandwidth they need " + human_us(possible) + ".";
   finding.prescriptions = {
       {"tensor-cores",
        is_hopper(facts) ? "Multiply with matrix instructions: `nvcuda::wmma` or "
@@ -100,7 +104,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   double gap =
       std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / kHmmaOnHopper));
   if (const auto fma = facts.maybe("ceiling.fma_rate"); fma && *fma > 0) {
-    gap = std::min(gap, std::max(1.0, kHmmaOnHopper * facts("ceiling.tensor_rate") / *fma));
+    gap = std::min(gap, std::max(1.0, kHmmaOnHopper * rate / *fma));
   }
   finding.likely_speedup = std::pow(gap, kFirstMatrixKernel);
   return finding;

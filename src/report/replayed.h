@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A replayed run beside its recording: which results changed. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/view.h"
+#include "run/recorded.h"
+
+namespace kernelpro {
+
+enum class Change { kSame, kFaster, kSlower, kOutcome, kNotMeasured };
+std::string change_words(Change change);  // "as recorded", "faster", ...
+
+struct Replayed {
+  RecordedResult then;
+  const StoredCandidate* now = nullptr;  // into the view; null: not measured again
+  std::string outcome;                   // now; "" = not measured
+  double us = 0;                         // now; 0: not correct
+  double speedup = 0;                    // over the start, now; 0: not correct
+  Change change = Change::kSame;
+};
+
+// Machines differ in speed, so times are compared as speed-ups over the start: beyond this share
+// the result counts as changed.
+inline constexpr double kReplayTolerance = 0.05;
+
+// The recorded candidates by id; empty for a run that is no replay.
+std::vector<Replayed> replayed(const RunView& view, const Story& story);
+// "Of 25 recorded results 23 came out as recorded, 1 is slower, 1 has another outcome."
+std::string replayed_summary(const std::vector<Replayed>& rows);
+// As text, one line for each that changed; "" when nothing did.
+std::string replayed_text(const std::vector<Replayed>& rows);
+
+}  // namespace kernelpro
