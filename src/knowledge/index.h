@@ -10,7 +10,7 @@
 namespace kernelpro {
 
 // Raised with every change of the tables or of how words are made; an older index is built anew.
-constexpr int kIndexVersion = 1;
+constexpr int kIndexVersion = 2;
 
 // The columns of the full-text tables, in order.
 enum ChunkColumn { kChunkSymbol, kChunkPath, kChunkDoc, kChunkSignature, kChunkBody };

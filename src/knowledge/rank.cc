@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <unordered_map>
 
 namespace kernelpro {
 
@@ -104,12 +105,27 @@ Result<void> register_score(Database* database) {
 
 bool is_chunks(const Ranking& ranking) { return ranking.table[0] == 'c'; }
 
-std::int64_t rows_with(Database* database, const Ranking& ranking, const std::string& word) {
-  Statement find =
-      database->prepare(is_chunks(ranking) ? "SELECT doc FROM chunk_words WHERE term = ?"
-                                           : "SELECT doc FROM file_words WHERE term = ?");
-  return find.bind(0, word).step() == SQLITE_ROW ? find.integer(0) : 0;
-}
+// In how many rows a word is; names share words, so each is looked up once.
+class Frequencies {
+ public:
+  Frequencies(Database* database, bool chunks)
+      : db_(database),
+        sql_(chunks ? "SELECT doc FROM chunk_words WHERE term = ?"
+                    : "SELECT doc FROM file_words WHERE term = ?") {}
+
+  std::int64_t rows_with(const std::string& word) {
+    const auto [known, added] = known_.emplace(word, 0);
+    if (!added) return known->second;
+    Statement find = db_->prepare(sql_);
+    if (find.bind(0, word).step() == SQLITE_ROW) known->second = find.integer(0);
+    return known->second;
+  }
+
+ private:
+  Database* db_;
+  const char* sql_;
+  std::unordered_map<std::string, std::int64_t> known_;
+};
 
 double average_length(Database* database, bool chunks) {
   std::int64_t length = 0;
@@ -122,13 +138,14 @@ double average_length(Database* database, bool chunks) {
 
 // The terms, rare ones first, as many as may be looked at.
 void make_terms(Database* database, const Question& question, double total, Plan* plan) {
+  Frequencies frequencies(database, is_chunks(*plan->ranking));
   for (std::size_t i = 0; i < question.concepts.size(); ++i) {
     for (const Form& form : question.concepts[i].forms) {
       Term term;
       term.idea = i;
       std::int64_t rows = static_cast<std::int64_t>(total);
       for (const std::string& word : form.words) {
-        rows = std::min(rows, rows_with(database, *plan->ranking, word));
+        rows = std::min(rows, frequencies.rows_with(word));
         term.match += (term.match.empty() ? "\"" : " ") + word;
       }
       term.match += '"';

@@ -26,8 +26,12 @@ constexpr double kDeclared = 5;
 // For files that many others include: between equals they are what is meant.
 constexpr double kIncluded = 0.35;
 constexpr double kTextShare = 0.6;  // build scripts and the like
-// Of 16 parts of a sketch, so many equal ones make near-copies.
+// Of so many parts of a sketch, so many equal ones make near-copies.
+constexpr double kShapeParts = 16;
 constexpr int kNearCopy = 14;
+// What a hit takes from those that are wholly like it, and from its neighbours.
+constexpr double kLikeness = 0.25;
+constexpr double kSameFolder = 0.04;
 constexpr std::size_t kShapeDigits = 8;
 constexpr int kExcerptLines = 8;
 constexpr std::size_t kExcerptColumns = 160;
@@ -147,40 +151,58 @@ class Search {
     candidate->score = candidate->hit.score = score;
   }
 
-  static bool near(const std::string& a, const std::string& b) {
-    if (a.size() != b.size() || a.empty()) return false;
+  // How many parts of two sketches are equal.
+  static int alike(const std::string& a, const std::string& b) {
+    if (a.size() != b.size()) return 0;
     int same = 0;
     for (std::size_t i = 0; i < a.size(); i += kShapeDigits) {
       same += a.compare(i, kShapeDigits, b, i, kShapeDigits) == 0 ? 1 : 0;
     }
-    return same >= kNearCopy;
+    return same;
   }
 
+  static std::string_view folder(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return std::string_view(path).substr(0, slash == std::string::npos ? 0 : slash);
+  }
+
+  // Whether a hit says all that another would; a near-copy is named with it.
+  static bool folds(Candidate* hit, const Candidate& other) {
+    if (hit->file == other.file) return hit->fold == other.fold;
+    if (alike(hit->shape, other.shape) < kNearCopy) return false;
+    if (hit->hit.copies.size() < 10) hit->hit.copies.push_back(other.hit.path);
+    return true;
+  }
+
+  // Always the best of what is left, where what resembles a hit that is there already counts less:
+  // five variants of one thing would hide all else.
   std::vector<Hit> folded() {
-    std::vector<Candidate*> kept;
+    std::vector<Candidate*> left;
     std::unordered_set<std::int64_t> files;
-    const auto limit = static_cast<std::size_t>(std::clamp(settings_.limit, 1, 100));
     for (Candidate& candidate : candidates_) {
       if (candidate.score <= 0) continue;
-      if (settings_.one_per_file && files.count(candidate.file) != 0) continue;
-      Candidate* original = nullptr;
-      for (Candidate* other : kept) {
-        const bool same_file = other->file == candidate.file;
-        if (!same_file && near(other->shape, candidate.shape)) original = other;
-        if (same_file && other->fold == candidate.fold && original == nullptr) original = other;
+      if (settings_.one_per_file && !files.insert(candidate.file).second) continue;
+      left.push_back(&candidate);
+    }
+    std::vector<Candidate*> kept;
+    const auto limit = static_cast<std::size_t>(std::clamp(settings_.limit, 1, 100));
+    while (!left.empty() && kept.size() < limit) {
+      const auto best = std::max_element(
+          left.begin(), left.end(),
+          [](const Candidate* a, const Candidate* b) { return a->score < b->score; });
+      Candidate* hit = *best;
+      left.erase(best);
+      left.erase(std::remove_if(left.begin(), left.end(),
+                                [&](const Candidate* other) { return folds(hit, *other); }),
+                 left.end());
+      hit->hit.score = hit->score;
+      kept.push_back(hit);
+      for (Candidate* other : left) {
+        if (other->file == hit->file) continue;
+        double like = kLikeness * alike(hit->shape, other->shape) / kShapeParts;
+        if (folder(hit->hit.path) == folder(other->hit.path)) like += kSameFolder;
+        other->score *= 1 - like;
       }
-      files.insert(candidate.file);
-      if (original != nullptr) {
-        if (original->hit.copies.size() < 10 && original->file != candidate.file) {
-          original->hit.copies.push_back(candidate.hit.path);
-        }
-        continue;
-      }
-      if (kept.size() >= limit) {
-        if (kept.size() >= limit + 20) break;
-        continue;
-      }
-      kept.push_back(&candidate);
     }
     std::vector<Hit> hits;
     for (Candidate* candidate : kept) hits.push_back(std::move(candidate->hit));

@@ -28,11 +28,13 @@ struct Suffix {
 };
 
 // The first that fits is taken off.
-constexpr std::array<Suffix, 24> kSuffixes = {{
-    {"izations", 4}, {"ization", 4}, {"izing", 4},  {"izers", 4}, {"izer", 4},  {"ized", 4},
-    {"izes", 4},     {"ize", 4},     {"ations", 4}, {"ation", 4}, {"ators", 5}, {"ator", 5},
-    {"ating", 4},    {"ated", 4},    {"ates", 4},   {"ate", 5},   {"tions", 4}, {"tion", 4},
-    {"ings", 4},     {"ing", 3},     {"ers", 5},    {"er", 5},    {"ed", 3},    {"ies", 3},
+constexpr std::array<Suffix, 36> kSuffixes = {{
+    {"izations", 4}, {"ization", 4}, {"izing", 4},    {"izers", 4},   {"izer", 4},   {"ized", 4},
+    {"izes", 4},     {"ize", 4},     {"isations", 4}, {"isation", 4}, {"ising", 4},  {"isers", 4},
+    {"iser", 4},     {"ised", 4},    {"ises", 4},     {"ise", 4},     {"ations", 4}, {"ation", 4},
+    {"ators", 5},    {"ator", 5},    {"ating", 4},    {"ated", 4},    {"ates", 4},   {"ately", 4},
+    {"ate", 5},      {"tions", 4},   {"tion", 4},     {"ings", 4},    {"ing", 3},    {"ers", 5},
+    {"er", 5},       {"ed", 3},      {"ies", 3},      {"ities", 4},   {"ity", 4},    {"ly", 4},
 }};
 
 }  // namespace

@@ -29,6 +29,9 @@ TEST(Tokens, EndingsOfOneWordMeet) {
     EXPECT_EQ(stem(word), stem("schedule")) << word;
   }
   EXPECT_EQ(stem("quantization"), stem("quantize"));
+  EXPECT_EQ(stem("quantised"), stem("quantize"));
+  EXPECT_EQ(stem("sparsity"), stem("sparse"));
+  EXPECT_EQ(stem("separately"), stem("separate"));
   EXPECT_EQ(stem("accumulators"), stem("accumulate"));
   EXPECT_EQ(stem("splitting"), stem("split"));
   EXPECT_EQ(stem("swizzled"), stem("swizzle"));
@@ -38,16 +41,26 @@ TEST(Tokens, EndingsOfOneWordMeet) {
   EXPECT_EQ(stem("sm90"), "sm90");
 }
 
-TEST(Synonyms, EveryRowOfTheFileIsAGroup) {
+TEST(Synonyms, EveryGroupOfTheFileIsRead) {
   const std::string text(embedded::knowledge_synonyms);
-  std::size_t rows = 0;
-  for (std::size_t at = text.find("\n  ["); at != std::string::npos;
-       at = text.find("\n  [", at + 1)) {
-    ++rows;
+  std::size_t groups = 0;
+  for (std::size_t at = text.find("[[group]]"); at != std::string::npos;
+       at = text.find("[[group]]", at + 1)) {
+    ++groups;
   }
-  EXPECT_EQ(synonym_groups().size(), rows);
-  EXPECT_GE(rows, 50u);
-  for (const auto& group : synonym_groups()) EXPECT_GE(group.size(), 2u) << group[0][0];
+  EXPECT_EQ(synonym_groups().size(), groups);
+  EXPECT_GE(groups, 150u);
+  for (const SynonymGroup& group : synonym_groups()) {
+    ASSERT_FALSE(group.names.empty());
+    EXPECT_GE(group.names.size() + group.said.size(), 2u) << group.names[0][0];
+  }
+}
+
+TEST(Synonyms, WordsThatCountAsOne) {
+  EXPECT_EQ(spoken_word("many"), spoken_word("several"));
+  EXPECT_EQ(spoken_word("matrices"), spoken_word("matrix"));
+  EXPECT_NE(spoken_word("row"), spoken_word("column"));
+  EXPECT_EQ(spoken_word("the"), "");
 }
 
 bool asks_for(const Question& question, const Phrase& words) {
@@ -66,6 +79,14 @@ TEST(Question, OtherNamesAreAskedForAsWell) {
   EXPECT_TRUE(asks_for(read_question("stream-K"), {"streamk"}));
   EXPECT_TRUE(asks_for(read_question("split K reduction"), {"splitk"}));
   EXPECT_FALSE(asks_for(read_question("tensor of memory"), {"tma"}));
+}
+
+TEST(Question, WhatIsSaidIsAskedByItsName) {
+  EXPECT_TRUE(asks_for(read_question("let the groups of warps take their turns"), {"pingpong"}));
+  EXPECT_TRUE(asks_for(read_question("turns that warps take"), {"pingpong"}));
+  // Far apart they are not one phrase.
+  EXPECT_FALSE(asks_for(read_question("take a matrix tile and copy its rows to memory in turns"),
+                        {"pingpong"}));
 }
 
 TEST(Question, IdentifiersAreKeptWhole) {
