@@ -60,11 +60,16 @@ std::string join_text(const std::vector<std::string>& parts, std::string_view se
 }
 
 std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-  if (from.empty()) return text;
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
+  std::size_t at = from.empty() ? std::string::npos : text.find(from);
+  if (at == std::string::npos) return text;
+  std::string result;  // and not in place, which takes quadratic time
+  std::size_t begin = 0;
+  for (; at != std::string::npos; at = text.find(from, begin)) {
+    result.append(text, begin, at - begin);
+    result += to;
+    begin = at + from.size();
   }
-  return text;
+  return result.append(text, begin);
 }
 
 bool contains(std::string_view text, std::string_view part) {
@@ -79,9 +84,17 @@ bool is_identifier(std::string_view text) {
   return true;
 }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  const auto continues = [&](std::size_t i) { return (text[i] & 0xc0) == 0x80; };
+  std::size_t end = max_bytes;
+  while (end > 0 && max_bytes - end < 3 && continues(end)) --end;
+  return text.substr(0, continues(end) ? max_bytes : end);
+}
+
 std::string clip(std::string_view text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
-  std::string_view head = text.substr(0, max_bytes);
+  std::string_view head = utf8_prefix(text, max_bytes);
   const std::size_t line_end = head.rfind('\n');
   if (line_end != std::string_view::npos && line_end > max_bytes / 2)
     head = head.substr(0, line_end);

@@ -20,6 +20,8 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
 bool contains(std::string_view text, std::string_view part);
 // A C identifier: [A-Za-z_][A-Za-z0-9_]*.
 bool is_identifier(std::string_view text);
+// The first `max_bytes`, less the start of a UTF-8 character that the cut would split.
+std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes);
 // The first `max_bytes`, cut at a line end, with a note of how much was left out.
 std::string clip(std::string_view text, std::size_t max_bytes);
 // Bytes that are not valid UTF-8 (or are control characters other than \n and \t) become '?':

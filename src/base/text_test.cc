@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace kernelpro {
 namespace {
 
@@ -20,6 +22,17 @@ TEST(Text, SplitsAndJoins) {
   EXPECT_EQ(join_text({}, ", "), "");
   EXPECT_EQ(replace_all("aaa", "a", "aa"), "aaaaaa");
   EXPECT_EQ(replace_all("abc", "", "x"), "abc");
+  EXPECT_EQ(replace_all("xaxxax", "ax", ""), "xx");
+}
+
+// Editing in place moves the rest of the text each time: minutes instead of milliseconds.
+TEST(Text, ReplacesInLinearTime) {
+  std::string windows;
+  for (int i = 0; i < (1 << 20); ++i) windows += "\r\n";
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(replace_all(windows, "\r\n", "\n"), std::string(1 << 20, '\n'));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(took.count(), 5);
 }
 
 TEST(Text, Identifiers) {
@@ -33,6 +46,18 @@ TEST(Text, ClipsAtALineEndAndSaysHowMuchIsGone) {
   EXPECT_EQ(clip("short", 10), "short");
   EXPECT_EQ(clip("first\nsecond\nthird", 14), "first\nsecond\n... (6 more bytes)");
   EXPECT_EQ(clip(std::string(100, 'x'), 10), "xxxxxxxxxx\n... (90 more bytes)");
+}
+
+TEST(Text, CutsLeaveCharactersWhole) {
+  const std::string euro = "\xe2\x82\xac";
+  EXPECT_EQ(utf8_prefix("ab", 2), "ab");
+  EXPECT_EQ(utf8_prefix("abc", 2), "ab");
+  for (const std::size_t most : {4u, 5u, 6u}) {
+    EXPECT_EQ(utf8_prefix("a" + euro + euro, most), "a" + euro) << most;
+  }
+  EXPECT_EQ(utf8_prefix(euro, 2), "");
+  EXPECT_EQ(utf8_prefix(std::string(9, '\x80'), 5).size(), 5u) << "no UTF-8: cut anywhere";
+  EXPECT_EQ(clip(euro + euro, 4), euro + "\n... (3 more bytes)");
 }
 
 TEST(Text, PrintableKeepsUtf8AndDropsTheRest) {

@@ -133,7 +133,11 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
       space = !out.empty();
       continue;
     }
-    if (out.size() + 1 >= max_bytes) return out + "...";
+    if (out.size() + 1 >= max_bytes) {
+      const std::size_t full = out.size();
+      out += c;  // only to tell whether the cut splits a character
+      return std::string(utf8_prefix(out, full)) + "...";
+    }
     if (space) out += ' ';
     space = false;
     out += c;

@@ -15,8 +15,11 @@ namespace {
 
 // A definition of fewer lines inside a type is named with the type, not apart from it.
 constexpr int kSmallMember = 4;
-constexpr int kDeepest = 200;
 constexpr std::size_t kLongestHead = 20000;
+// What is tried again from the same place, or for the whole text, is tried no oftener: the time
+// stays linear.
+constexpr int kMostReadings = 32;
+constexpr int kMostUnclosed = 16;
 
 class CppScanner {
  public:
@@ -101,11 +104,12 @@ class CppScanner {
   void string() {
     // R"delimiter( ... )delimiter"
     if (at_ > 0 && text_[at_ - 1] == 'R') {
-      const std::size_t open = text_.find('(', at_);
-      if (open != std::string_view::npos && open - at_ <= 17) {
-        const std::string close = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
-        const std::size_t end = text_.find(close, open);
+      const std::size_t open = text_.substr(at_, 18).find('(');
+      if (open != std::string_view::npos && unclosed_ < kMostUnclosed) {
+        const std::string close = ")" + std::string(text_.substr(at_ + 1, open - 1)) + "\"";
+        const std::size_t end = text_.find(close, at_ + open);
         if (end != std::string_view::npos) return advance_to(end + close.size());
+        ++unclosed_;
       }
     }
     quoted('"');
@@ -208,6 +212,7 @@ class CppScanner {
     head_ = at_;
     head_line_ = line_;
     parens_ = 0;
+    readings_ = 0;
     seen_code_ = true;
   }
 
@@ -254,6 +259,10 @@ class CppScanner {
 
   void open_brace() {
     if (head_ == std::string_view::npos || parens_ > 0) return skip_braces();
+    if (++readings_ > kMostReadings) {
+      end_head();
+      return skip_braces();
+    }
     const std::string_view head = text_.substr(head_, at_ - head_);
     const Declaration found = read_declaration(head, '{');
     switch (found.what) {
@@ -285,7 +294,7 @@ class CppScanner {
     }
     advance();
     end_head();
-    file_->symbols.push_back({chunk.symbol, "type", head_line_});
+    name(chunk);
     file_->chunks.push_back(std::move(chunk));
     scopes_.push_back({true, static_cast<int>(file_->chunks.size()) - 1});
   }
@@ -307,8 +316,13 @@ class CppScanner {
     return chunk;
   }
 
+  // A type may have no name.
+  void name(const Chunk& chunk) {
+    if (!chunk.symbol.empty()) file_->symbols.push_back({chunk.symbol, chunk.kind, head_line_});
+  }
+
   void keep(Chunk chunk) {
-    file_->symbols.push_back({chunk.symbol, chunk.kind, head_line_});
+    name(chunk);
     if (inside_type() && chunk.last - chunk.first < kSmallMember) return;
     file_->chunks.push_back(std::move(chunk));
   }
@@ -346,6 +360,8 @@ class CppScanner {
   std::size_t head_ = std::string_view::npos;
   int head_line_ = 1;
   int parens_ = 0;
+  int readings_ = 0;    // of the head at hand
+  int unclosed_ = 0;    // raw strings without an end
   int depth_ = 0;       // inside a body that is stepped over
   int body_depth_ = 0;  // its open braces
   std::vector<int> conditions_;

@@ -11,6 +11,9 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
+// Each < without a > is looked for to the head's end; many are no declaration.
+constexpr int kMostUnclosed = 8;
+
 // An identifier or a mark of the head, outside comments, strings, () [] and <>.
 struct Token {
   std::string_view text;
@@ -85,6 +88,7 @@ class Tokens {
 
   // Steps over <...> when it is closed; else it is an operator.
   bool angles() {
+    if (unclosed_ >= kMostUnclosed) return false;
     int depth = 0;
     int parens = 0;
     for (std::size_t i = at_; i < text_.size(); ++i) {
@@ -99,11 +103,13 @@ class Tokens {
       }
       if (c == ';' || c == '{') break;
     }
+    ++unclosed_;
     return false;
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
+  int unclosed_ = 0;  // < without a >
 };
 
 bool is_name(std::string_view word) {

@@ -9,6 +9,8 @@ namespace kernelpro {
 // Texts of documentation and signatures are clipped to these.
 constexpr std::size_t kDocBytes = 4000;
 constexpr std::size_t kSignatureBytes = 400;
+// Types within types beyond this are scanned no further: each line belongs to all of them.
+constexpr std::size_t kDeepest = 200;
 
 void scan_cpp(std::string_view text, ScannedFile* file);
 void scan_python(std::string_view text, ScannedFile* file);

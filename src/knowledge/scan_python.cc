@@ -91,20 +91,20 @@ class PythonScanner {
 
   // Ends what is indented as much as this line or more.
   void close(int line, std::size_t indent) {
+    if (open_.empty() || open_.back().indent < indent) return;
+    int last = line;
+    while (last > 0 && trim(lines_[last - 1]).empty()) --last;
     while (!open_.empty() && open_.back().indent >= indent) {
       Chunk& chunk = file_->chunks[open_.back().chunk];
-      int last = line;
-      while (last > chunk.first && trim(lines_[last - 1]).empty()) --last;
-      chunk.last = std::max(chunk.first, std::min(last, line));
+      chunk.last = std::max(chunk.first, last);
       open_.pop_back();
-      if (indent == 0 && line == static_cast<int>(lines_.size())) continue;
     }
   }
 
   void statement(int i, std::string_view line) {
     seen_code_ = true;
     if (begins(line, "import ") || begins(line, "from ")) {
-      const std::vector<std::string> parts = words(line.substr(0, 300));
+      const std::vector<std::string> parts = words(utf8_prefix(line, 300));
       if (parts.size() > 1) file_->includes.push_back(parts[1]);
       return;
     }
@@ -121,6 +121,7 @@ class PythonScanner {
     file_->symbols.push_back({name, type ? "type" : "function", i + 1});
     // A function in a function stays with it.
     if (!open_.empty() && !open_.back().type) return;
+    if (open_.size() >= kDeepest) return;
     Chunk chunk;
     chunk.kind = type ? "type" : "function";
     chunk.symbol = name;
@@ -146,8 +147,9 @@ class PythonScanner {
     std::string signature;
     int parens = 0;
     for (; k < count && k < i + 60; ++k) {
-      signature += std::string(lines_[k].substr(0, 500)) + "\n";
-      for (const char c : lines_[k].substr(0, 500)) parens += c == '(' ? 1 : c == ')' ? -1 : 0;
+      const std::string_view start = utf8_prefix(lines_[k], 500);
+      signature += std::string(start) + "\n";
+      for (const char c : start) parens += c == '(' ? 1 : c == ')' ? -1 : 0;
       const std::string_view line = trim(lines_[k]);
       if (parens <= 0 && !line.empty() && line.back() == ':') break;
     }
@@ -203,7 +205,7 @@ void scan_markdown(std::string_view text, ScannedFile* file) {
     if (open >= 0 && file->chunks[open].doc.size() < 400) {
       append_doc(&file->chunks[open].doc, one_line(line, 400));
     }
-    if (file->doc.size() < 800) append_doc(&file->doc, clean_doc(line.substr(0, 800)));
+    if (file->doc.size() < 800) append_doc(&file->doc, clean_doc(utf8_prefix(line, 800)));
   }
 }
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 
+#include "base/text.h"
 #include "knowledge/scan_declaration.h"
 
 namespace kernelpro {
@@ -233,6 +235,44 @@ TEST(Scan, TakesWhatIsNoSource) {
   }
 }
 
+// Each of these once took time quadratic in its length; a file may have 8 MiB.
+TEST(Scan, TakesLinearTime) {
+  const auto repeated = [](const std::string& part) {
+    std::string text;
+    while (text.size() < (2u << 20)) text += part;
+    return text;
+  };
+  std::string deep;
+  for (int i = 0; i < 2000; ++i) deep += std::string(i, ' ') + "class A:\n";
+  deep += std::string(1 << 20, '\n') + std::string(2000, ' ') + "x = 1\n";
+  const std::pair<SourceKind, std::string> texts[] = {
+      {SourceKind::kCpp, repeated("R\"\n")},
+      {SourceKind::kCpp, repeated("R\"(\n")},
+      {SourceKind::kCpp, "int x" + repeated("{}")},
+      {SourceKind::kCpp, repeated("int x = 1 " + std::string(19000, '<') + ";\n")},
+      {SourceKind::kPython, deep},
+  };
+  for (const auto& [language, text] : texts) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ScannedFile file = scan(language, text);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(took.count(), 3) << text.substr(0, 20);
+    expect_sane(file);
+  }
+}
+
+TEST(Scan, CutsLeaveCharactersWhole) {
+  std::string euros;
+  for (int i = 0; i < 400; ++i) euros += "\xe2\x82\xac";
+  for (const char* before : {"", "a", "ab"}) {
+    const ScannedFile page = scan(SourceKind::kMarkdown, "# " + (before + euros) + "\n");
+    EXPECT_EQ(page.chunks.at(1).symbol, printable(page.chunks.at(1).symbol));
+    const ScannedFile code =
+        scan(SourceKind::kPython, "def f(a='" + (before + euros) + "'):\n  pass\n");
+    EXPECT_EQ(code.chunks.at(1).signature, printable(code.chunks.at(1).signature));
+  }
+}
+
 TEST(Scan, ABodyThatNeverEndsStopsAtTheNextNamespace) {
   const ScannedFile file = scan(SourceKind::kCpp,
                                 "void broken() {\n  OPEN_BRACE {\n  x();\n}\n\n"
@@ -253,6 +293,12 @@ TEST(Declaration, Names) {
   EXPECT_EQ(read_declaration("extern \"C\"", '{').what, Declaration::kNamespace);
   EXPECT_EQ(read_declaration("using A = B<C>", ';').name, "A");
   EXPECT_EQ(read_declaration("typedef int Number", ';').name, "Number");
+}
+
+TEST(Scan, TypesWithoutANameNameNothing) {
+  const ScannedFile file = scan(SourceKind::kCpp, "enum { kA };\nstruct {\n  int a;\n} x;\n");
+  EXPECT_EQ(file.chunks.size(), 3u);
+  for (const NamedLine& symbol : file.symbols) EXPECT_NE(symbol.name, "");
 }
 
 TEST(Scan, BinaryFiles) {

@@ -13,7 +13,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kLongestIdea = 2000;
 constexpr double kLargestGain = 1000;
 
 // Without what Markdown puts before a line: "2. **", "- ", "> ", "### ".
@@ -72,6 +71,12 @@ std::string answer_of(const std::string& text, const Diagnosis& diagnosis) {
   return "";
 }
 
+// Without the line of its own that clip() would add.
+std::string shortened(std::string_view text) {
+  if (text.size() <= kLongestIdea) return std::string(text);
+  return std::string(utf8_prefix(text, kLongestIdea - 4)) + " ...";
+}
+
 double gain_of(const std::string& text) {
   const std::size_t at = text.find_first_of("0123456789");
   if (at == std::string::npos) return 0;
@@ -107,7 +112,7 @@ std::vector<PlannedIdea> ideas_of(const std::string& reply, const Diagnosis& dia
   std::vector<PlannedIdea> result;
   for (PlannedIdea& idea : ideas) {
     if (static_cast<int>(result.size()) >= most) break;
-    idea.text = clip(trim(replace_all(idea.text, "\t", " ")), kLongestIdea);
+    idea.text = shortened(trim(replace_all(idea.text, "\t", " ")));
     const bool twice = std::any_of(result.begin(), result.end(), [&](const PlannedIdea& other) {
       return other.text == idea.text;
     });

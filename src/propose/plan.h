@@ -9,8 +9,10 @@
 
 namespace kernelpro {
 
+inline constexpr std::size_t kLongestIdea = 2000;
+
 struct PlannedIdea {
-  std::string text;     // one paragraph, printable
+  std::string text;     // one paragraph, printable; longer ones end in " ..."
   std::string answers;  // "tool: tag" of a finding of the diagnosis; "" = none
   double gain = 0;      // the speed-up that the planner expects; 0: it does not say
 };

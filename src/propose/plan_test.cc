@@ -53,6 +53,14 @@ TEST(Plan, TakesNoMoreThanAskedAndNothingTwice) {
   EXPECT_EQ(ideas_of(reply, diagnosis(), 9).size(), 5u);
 }
 
+TEST(Plan, ALongIdeaStaysOneParagraph) {
+  std::string euros;
+  for (int i = 0; i < 1000; ++i) euros += "\xe2\x82\xac";
+  const auto ideas = ideas_of("IDEA: a" + euros + "\n", diagnosis(), 3);
+  ASSERT_EQ(ideas.size(), 1u);
+  EXPECT_EQ(ideas[0].text, "a" + euros.substr(0, 1995) + " ...");
+}
+
 TEST(Plan, NothingIsNoPlan) {
   for (const char* reply : {"", "I have no idea.", "IDEA:", "IDEA:\n\nANSWERS: nothing\n",
                             "ANSWERS: scalar-loads\nGAIN: 2\n", "the IDEA: is inside a line"}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "propose/reply.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -9,8 +10,6 @@
 namespace kernelpro {
 
 namespace {
-
-constexpr std::size_t kMostBackticks = 64;
 
 // A word that stands alone: not part of an identifier.
 bool has_word(std::string_view text, std::string_view word) {
@@ -35,13 +34,24 @@ std::string entry_name(Language language) {
   return language == Language::kPython ? "`ModelNew`" : "`launch` (nor KP_LAUNCH)";
 }
 
-// Length of a run of backticks or tildes that opens or closes a block, at the start of a line.
-std::size_t fence(std::string_view line) {
+// The run of backticks or tildes that opens or closes a block, at the start of a line; "" = none.
+std::string_view fence(std::string_view line) {
   const std::string_view text = trim(line);
-  if (text.empty() || (text[0] != '`' && text[0] != '~')) return 0;
-  std::size_t n = 0;
-  while (n < text.size() && n < kMostBackticks && text[n] == text[0]) ++n;
-  return n >= 3 ? n : 0;
+  if (text.empty() || (text[0] != '`' && text[0] != '~')) return "";
+  const std::size_t n = std::min(text.find_first_not_of(text[0]), text.size());
+  return text.substr(0, n >= 3 ? n : 0);
+}
+
+// Behind backticks that open a block there are no more of them: "```launch``` is new" is prose.
+bool opens(std::string_view line, std::string_view mark) {
+  if (mark.empty()) return false;
+  return mark[0] == '~' || trim(line).substr(mark.size()).find('`') == std::string_view::npos;
+}
+
+// What closes a block is of the same kind as what opened it, as long or longer, and alone.
+bool closes(std::string_view line, std::string_view opened) {
+  const std::string_view mark = fence(line);
+  return mark.starts_with(opened) && trim(line).size() == mark.size();
 }
 
 struct Blocks {
@@ -52,20 +62,21 @@ struct Blocks {
 Blocks blocks_of(const std::string& text) {
   Blocks blocks;
   std::string block;
-  std::size_t opened = 0;
+  std::string opened;  // the mark of the block that is open
   for (const std::string& line : lines(text)) {
-    const std::size_t n = fence(line);
-    if (opened == 0 && n > 0) {
-      opened = n;
+    if (opened.empty()) {
+      const std::string_view mark = fence(line);
+      if (!opens(line, mark)) continue;
+      opened = mark;
       block.clear();
-    } else if (opened > 0 && n >= opened && trim(line).size() == n) {
+    } else if (closes(line, opened)) {
       blocks.closed.push_back(block);
-      opened = 0;
-    } else if (opened > 0) {
+      opened.clear();
+    } else {
       block += line + "\n";
     }
   }
-  blocks.cut = opened > 0;
+  blocks.cut = !opened.empty();
   return blocks;
 }
 

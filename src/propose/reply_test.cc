@@ -45,6 +45,22 @@ TEST(Reply, LongerFencesMayHoldShorterOnes) {
   EXPECT_EQ(source("````\n" + inner + "````\n"), inner);
 }
 
+TEST(Reply, OnlyAFenceOfItsKindClosesABlock) {
+  const std::string inner = "/*\n~~~~\n*/\n" + kKernel;
+  EXPECT_EQ(source("```\n" + inner + "```\n"), inner);
+  const std::string other = "/*\n````\n*/\n" + kKernel;
+  EXPECT_EQ(source("~~~\n" + other + "~~~\n"), other);
+}
+
+TEST(Reply, CodeWithinALineOpensNoBlock) {
+  EXPECT_EQ(source("```launch``` is new:\n```\n" + kKernel + "```\n"), kKernel);
+}
+
+TEST(Reply, FencesOfAnyLength) {
+  const std::string mark(100, '`');
+  EXPECT_EQ(source(mark + "\n" + kKernel + mark + "\n"), kKernel);
+}
+
 TEST(Reply, TwoKernelsAreOneTooMany) {
   const std::string two = "```\n" + kKernel + "```\nor\n```\n" + kKernel + "```\n";
   EXPECT_TRUE(contains(refusal(two), "2 blocks"));
