@@ -63,7 +63,7 @@ constexpr OptionSpec kOptions[] = {
 TargetKind module_target(const Options& options) {
   if (const auto target = target_from_name(options.text("--target"))) return *target;
   const std::string start = options.text("--start");
-  if (start.ends_with(".cu")) return TargetKind::kCuda;
+  if (start.ends_with(".cu") || start.ends_with(".py")) return TargetKind::kCuda;
   if (!start.empty()) return TargetKind::kCpu;
   return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
 }

@@ -142,7 +142,8 @@ std::string help_text() {
       "KernelPro makes GPU and CPU kernels fast: it measures, diagnoses, changes, verifies and "
       "measures again.\n\nusage: kernelpro COMMAND ...\n\n";
   for (const Subcommand* subcommand : subcommands()) {
-    text += "  " + pad(std::string(subcommand->name), 10) + std::string(subcommand->summary) + "\n";
+    text += "  " + pad(std::string(subcommand->name) + " ", 14) + std::string(subcommand->summary) +
+            "\n";
   }
   return text +
          "\nkernelpro help COMMAND tells more; kernelpro --version tells the version.\n"

@@ -107,6 +107,10 @@ bool lacks_special_function(const std::string& log) {
   return false;
 }
 
+// What NVRTC's process and NVRTC say.
+constexpr const char* kEndedBySignal = "ended by signal";
+constexpr const char* kNoSuchHeader = "cannot open source file";
+
 constexpr double kLibraryTimes = 3;  // as long may a source take that includes a library
 
 int pool_size() {
@@ -327,9 +331,9 @@ class CudaCompiler : public Compiler {
                   "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
-    const std::string key =
-        hash_hex({"cuda-plan-6", nvrtc_version_, settings_.cuda_arch, header, source.text,
-                  source.library, source.library.empty() ? "" : includes_.fingerprint()});
+    const std::string key = hash_hex({"cuda-plan-7", nvcc_version_, nvrtc_version_,
+                                      settings_.cuda_arch, header, source.text, source.library,
+                                      source.library.empty() ? "" : includes_.fingerprint()});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
       KP_TRY(write_file(join(folder, "task.h"), header));
       KP_TRY(write_file(join(folder, "kernel.cu"), source.text));
@@ -342,19 +346,65 @@ class CudaCompiler : public Compiler {
     const double seconds = seconds_for(!source.library.empty());
     const auto done = nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds);
     if (!done) return tl::unexpected<Error>(done.error());
-    if (!*done) return Made{CompileError{done->error()}, false};
+    if (!*done) {
+      if (!nvcc_.empty() && contains(done->error(), kEndedBySignal)) {
+        return plan_by_nvcc(task, c, folder, source);
+      }
+      return Made{CompileError{done->error()}, false};
+    }
     const NvrtcBuild& build = **done;
+    if (!build.compiled && !nvcc_.empty() && contains(build.log, kNoSuchHeader)) {
+      auto made = plan_by_nvcc(task, c, folder, source);
+      // Where nvcc lacks it too, NVRTC's words are as good.
+      if (!made || std::holds_alternative<Binary>(made->build)) return made;
+    }
+    if (build.compiled) KP_TRY(write_file(join(folder, "kernel.cubin"), build.cubin));
+    return planned(task, c, folder, source, build);
+  }
+
+  // NVRTC has no headers of the host's (<cstdint>, <array>), and it crashes over a few sources that
+  // nvcc compiles: then nvcc makes the same cubin, in a second or two.
+  Result<Made> plan_by_nvcc(const Task& task, const Case& c, const std::string& folder,
+                            const Hoisted& source) {
+    const bool library = !source.library.empty();
+    if (library) KP_TRY(write_file(join(folder, kLibraryHeader), source.library));
+    Command command = command_in(folder, library);
+    command.argv = {
+        nvcc_,    "-std=c++20", "-O3", "-lineinfo",   gencode(settings_.cuda_arch), "-Xptxas", "-v",
+        "-cubin", "-I.",        "-o",  "kernel.cubin"};
+    if (library) {
+      const std::vector<std::string> options = includes_.options();
+      command.argv.insert(command.argv.end(), options.begin(), options.end());
+      command.argv.emplace_back("--expt-relaxed-constexpr");
+    }
+    command.argv.emplace_back("kernel.cu");
+    const Result<Exit> exit = run(command);
+    if (!exit) return tl::unexpected<Error>(exit.error());
+    if (exit->kind != Exit::Kind::kExited) {
+      const Limits limits = limits_of(seconds_for(library));
+      return Made{CompileError{"nvcc " + exit->describe(limits)}, false};
+    }
+    NvrtcBuild build{exit->ok(), exit->output, ""};
+    if (build.compiled) {
+      auto cubin = read_file(join(folder, "kernel.cubin"));
+      if (!cubin) return tl::unexpected<Error>(std::move(cubin.error()));
+      build.cubin = std::move(*cubin);
+    }
+    return planned(task, c, folder, source, build);
+  }
+
+  // What a compiler made of a plan-form source; its cubin lies in `folder`.
+  Result<Made> planned(const Task& task, const Case& c, const std::string& folder,
+                       const Hoisted& source, const NvrtcBuild& build) {
     const std::string log = shifted_back(trim_diagnostics(without_ptxas_info(build.log), {folder}),
                                          "kernel.cu", source.shift);
     if (!build.compiled) return Made{CompileError{std::string(trim(log))}, true};
-    const std::string cubin = join(folder, "kernel.cubin");
-    KP_TRY(write_file(cubin, build.cubin));
     auto plan = plan_from_cubin(build.cubin, static_cast<int>(task.tensors.size()),
                                 workspace_bytes(task, c) > 0);
     if (!plan) return Made{CompileError{"kernel.cu: " + plan.error()}, true};
     Binary binary;
     binary.form = Binary::Form::kPlanForm;
-    binary.cubin = cubin;
+    binary.cubin = join(folder, "kernel.cubin");
     binary.plan = std::move(*plan);
     binary.resources = parse_ptxas(build.log);
     binary.warnings = log;

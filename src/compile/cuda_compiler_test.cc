@@ -113,6 +113,18 @@ TEST_F(CudaCompilerTest, PlanFormGivesThePlan) {
   EXPECT_GT(b.resources.at("_Z5scaleILi1ELi2EEvPKfPffx").registers, 0);
 }
 
+// NVRTC has neither header; nvcc makes the same of it.
+TEST_F(CudaCompilerTest, PlanFormMayIncludeTheHostsHeaders) {
+  const std::string headers = "#include <array>\n#include <cstdint>\n" + std::string(kPlanForm);
+  const Binary b = binary(compile(headers, {{"THREADS", "256"}}));
+  ASSERT_EQ(b.form, Binary::Form::kPlanForm);
+  ASSERT_EQ(b.plan.nodes.size(), 3u);
+  EXPECT_EQ(b.plan.nodes[1].function, "_Z5scaleILi1ELi2EEvPKfPffx");
+  EXPECT_GT(b.resources.at("_Z5scaleILi1ELi2EEvPKfPffx").registers, 0);
+  EXPECT_NE(log(compile("#include <no_such>\n" + std::string(kPlanForm))).find("no_such"),
+            std::string::npos);
+}
+
 constexpr const char* kMapped = R"(
 #include "task.h"
 __global__ void tiles(float s, const __grid_constant__ kp::TensorMap a, float* y,

@@ -27,7 +27,8 @@ bool has_word(std::string_view text, std::string_view word) {
 
 bool has_entry(std::string_view source, Language language) {
   if (language == Language::kPython) return has_word(source, "ModelNew");
-  return has_word(source, "launch") || has_word(source, "KP_LAUNCH");
+  return has_word(source, "launch") || has_word(source, "KP_LAUNCH") ||
+         has_word(source, "KP_LAUNCH_CLUSTER");
 }
 
 std::string entry_name(Language language) {

@@ -91,5 +91,14 @@ TEST(Reply, IdeasStandInTheFirstLine) {
   EXPECT_EQ(idea_of("//idea:"), "");
 }
 
+// Clusters alone are a plan too.
+TEST(Reply, APlanOfClustersIsASource) {
+  const std::string clusters =
+      "#include \"task.h\"\n__global__ void k() {}\n"
+      "KP_LAUNCH_CLUSTER(k, kp::dim(2), kp::dim(32), 0, kp::dim(2))\n";
+  EXPECT_EQ(source(clusters, Language::kCuda), clusters);
+  EXPECT_EQ(source("Here it is.\n```cuda\n" + clusters + "```\n", Language::kCuda), clusters);
+}
+
 }  // namespace
 }  // namespace kernelpro
