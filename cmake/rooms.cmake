@@ -45,7 +45,7 @@ function(kernelpro_room name)
     add_executable(test_${name} ${tests})
     kernelpro_unity(test_${name} ${tests})
     if(KERNELPRO_UNITY)
-      target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-Og>)
+      target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O0>)
     endif()
     target_link_libraries(test_${name} PRIVATE ${library} GTest::gtest GTest::gtest_main)
     target_compile_definitions(test_${name} PRIVATE KERNELPRO_SOURCE_DIR="${PROJECT_SOURCE_DIR}"

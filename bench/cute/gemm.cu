@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(384)
   Tensor gc = local_tile(make_tensor(make_gmem_ptr(reinterpret_cast<Element*>(c)), make_shape(M, N),
                                      make_stride(N, _1{})),
                          Shape<TileM, TileN>{}, make_coord(blockIdx.y, blockIdx.x));
-  constexpr int tiles = K / TileK{};
+  constexpr int tiles = (K + TileK{} - 1) / TileK{};  // TMA reads 0 beyond the sizes
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
@@ -97,9 +97,15 @@ __global__ void __launch_bounds__(384)
   }
   warpgroup_wait<0>();
   warpgroup_fence_operand(sum);
-  for (int i = 0; i < size(sum); ++i) out(i) = Element(sum(i));
+  const Tensor all = local_tile(make_identity_tensor(make_shape(M, N)), Shape<TileM, TileN>{},
+                                make_coord(blockIdx.y, blockIdx.x));
+  const Tensor at = mine.partition_C(all);
+  for (int i = 0; i < size(sum); ++i) {
+    if (elem_less(at(i), make_shape(M, N))) out(i) = Element(sum(i));
+  }
 }
 
-KP_LAUNCH(multiply, kp::dim(N / TileN{}, M / TileM{}), kp::dim(384), sizeof(Storage),
+KP_LAUNCH(multiply, kp::dim(ceil_div(N, TileN{}), ceil_div(M, TileM{})), kp::dim(384),
+          sizeof(Storage),
           kp::tensor_map(arg::a, kp::sizes(K, M), kp::box(64, 128), kp::Swizzle::k128),
           kp::tensor_map(arg::b, kp::sizes(N, K), kp::box(64, 64), kp::Swizzle::k128), arg::c)

@@ -139,7 +139,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", required=True, help="folder with include/ and examples/")
     parser.add_argument("--kernelpro", required=True, help="the program")
-    parser.add_argument("--part", choices=["dev", "test"], help="only this half, without baselines")
+    parser.add_argument("--part", choices=["dev", "test", "blind"],
+                        help="only this part, without baselines")
     parser.add_argument("--misses", action="store_true", help="name the questions not answered")
     arguments = parser.parse_args()
     with open(pathlib.Path(__file__).with_name("questions.toml"), "rb") as file:
@@ -163,8 +164,8 @@ def main():
                 times.setdefault(name, []).append(1000 * (time.monotonic() - begin))
                 ranks[name, number] = rank_of(paths[:10], question["answers"])
 
-    columns = [(kind, part) for kind in ("identifier", "plain") for part in ("dev", "test")
-               if arguments.part in (None, part)]
+    columns = list(dict.fromkeys((q["kind"], q["part"]) for q in questions))
+    columns.sort(key=lambda column: (column[0], ["dev", "test", "blind"].index(column[1])))
     print("| way | " + " | ".join(f"{kind}, {part}" for kind, part in columns)
           + " | median ms | p95 ms |")
     print("|---|" + "---|" * (len(columns) + 2))

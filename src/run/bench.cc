@@ -128,6 +128,21 @@ std::string Bench::learn(const ToolStep& step) {
   return "the record of tools is left as it is: " + added.error().message;
 }
 
+// Counters cost a tenth of a second: only what others will be changed from is worth them, the best
+// and, where PyTorch leads, the best that has a source to change.
+bool Bench::worth_counters(const Known& known) const {
+  const Correct* correct = known.evaluation.correct();
+  if (correct == nullptr) return false;
+  if (!correct->versus || correct->versus->low > 1) return true;
+  const double own = ledger_.comparable_us(known.evaluation);
+  for (const Known* other : ledger_.history()) {
+    if (other->candidate.language == Language::kPython) continue;
+    const double us = ledger_.comparable_us(other->id);
+    if (us > 0 && us <= own) return false;
+  }
+  return true;
+}
+
 Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKernel* ahead) {
   const std::int64_t id = known.id;
   Subject subject;
@@ -137,11 +152,8 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKe
   known.evaluation = std::move(**measured);
   const Evidence evidence = outside([&] {
     phase("diagnosing");
-    // Counters cost a tenth of a second: only what others will be changed from is worth them.
-    const Correct* correct = known.evaluation.correct();
-    const bool best = correct != nullptr && (!correct->versus || correct->versus->low > 1);
     return observe(*parts_.task, parts_.settings->target, *parts_.target, subject, known.evaluation,
-                   best ? parts_.settings->counters : CounterSet::kOff);
+                   worth_counters(known) ? parts_.settings->counters : CounterSet::kOff);
   });
   if (known.evaluation.correct() != nullptr) {
     known.diagnosis = diagnose_with(evidence, record_);

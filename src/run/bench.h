@@ -73,6 +73,7 @@ class Bench {
   Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* ahead,
                                             Subject* subject);
   Result<const Subject*> incumbent();
+  bool worth_counters(const Known& known) const;
   std::optional<ToolStep> step_of(const Known& known) const;
   std::string learn(const ToolStep& step);
   Result<Evaluation> confirm_one(const Known& best);
