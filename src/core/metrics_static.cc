@@ -39,6 +39,7 @@ constexpr Metric kMetrics[] = {
     {"plan.handovers", "1", "kernels that read what an earlier one wrote, in pairs"},
     {"plan.handover_bytes", "byte", "bytes that kernels write and read only for one another"},
     {"plan.handover_largest", "byte", "of them, the largest buffer"},
+    {"plan.matrix_elsewhere", "1", "other kernels of the call with matrix instructions"},
     {"plan.consumers", "1", "kernels that read what an earlier one wrote"},
     {"ptxas.stack_bytes", "byte", "stack frame per thread"},
     {"ptxas.spill_store_bytes", "byte", "register spill stores per thread"},

@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rates.h"
 
+#include "core/dtype.h"
+
 namespace kernelpro {
+
+bool has_half_inputs(const Task& task) {
+  bool any = false;
+  for (const Tensor& tensor : task.tensors) {
+    if (tensor.role == Role::kOutput || !is_floating(tensor.dtype)) continue;
+    if (tensor.dtype != DType::kFp16 && tensor.dtype != DType::kBf16) return false;
+    any = true;
+  }
+  return any;
+}
 
 double matmul_rate(const Evidence& evidence) {
   const double tensor = evidence.get("ceiling.tensor_rate").value_or(0);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/rates.h"
+
 namespace kernelpro {
 
 namespace {
@@ -40,7 +42,7 @@ double measured_floor_us(const Task& task, const CudaCase& state, const Machine&
   if (const double rate = machine.ceilings.copy_bytes_per_s; rate > 0) {
     us = (inputs + std::max(0.0, outputs - machine.l2_bytes)) / rate * 1e6;
   }
-  const bool exact = task.precision == Precision::kFp32;
+  const bool exact = task.precision == Precision::kFp32 && !has_half_inputs(task);
   const double fma = machine.ceilings.fma_flops_per_s;
   const double products = exact ? fma : machine.ceilings.tensor_flops_per_s;
   if (fma > 0 && products > 0) {

@@ -33,13 +33,7 @@ void collect_theory(const Task& task, const Case& c, Evidence* e) {
   put(e, "task.output_bytes", outputs, Level::kTiming, "task");
   put(e, "task.flops", task_flops(task, c), Level::kTiming, "task");
   put(e, "task.matmul_flops", task_matmul_flops(task, c), Level::kTiming, "task");
-  bool any = false, all_half = true;
-  for (const Tensor& tensor : task.tensors) {
-    if (tensor.role == Role::kOutput || !is_floating(tensor.dtype)) continue;
-    any = true;
-    all_half = all_half && (tensor.dtype == DType::kFp16 || tensor.dtype == DType::kBf16);
-  }
-  put(e, "task.half_inputs", any && all_half ? 1 : 0, Level::kTiming, "task");
+  put(e, "task.half_inputs", has_half_inputs(task) ? 1 : 0, Level::kTiming, "task");
   if (task.precision == Precision::kTf32) put(e, "task.tf32", 1, Level::kTiming, "task");
 }
 
@@ -177,12 +171,27 @@ void collect_plan(const Task& task, const Case& c, const CallFacts& call,
   }
 }
 
+// Which kernels stand beside others that hold the call's matrix products.
+void collect_matrix_kernels(std::map<std::string, KernelEvidence>* kernels) {
+  const auto multiplies = [](const KernelEvidence& kernel) {
+    return kernel.facts.get("sass.hmma").value_or(0) + kernel.facts.get("sass.hgmma").value_or(0) >
+           0;
+  };
+  const auto all = std::count_if(kernels->begin(), kernels->end(),
+                                 [&](const auto& each) { return multiplies(each.second); });
+  for (auto& [name, kernel] : *kernels) {
+    const auto others = static_cast<double>(all - (multiplies(kernel) ? 1 : 0));
+    put(&kernel.facts, "plan.matrix_elsewhere", others, Level::kStatic, "disassembly");
+  }
+}
+
 void collect_device(const Task& task, const Case& c, const Machine& machine, const Binary& binary,
                     const CallFacts& call, Evidence* e) {
   e->texts["target"] = "cuda";
   if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
   CodeFacts code = device_code(binary, call.plan, machine, e);
   collect_plan(task, c, call, &code.kernels, e);
+  collect_matrix_kernels(&code.kernels);
   std::vector<Missing> missing;
   add_counters(call.counters, call.plan, &code.kernels, &missing);
   if (call.counters.source.empty() && missing.empty()) {

@@ -61,6 +61,29 @@ TEST(Collect, MatrixProductsOfHalvesCountAtTheTensorRate) {
   EXPECT_DOUBLE_EQ(*e.get("roofline.compute_floor"), 2.5);  // 2 at the FMA rate, 0.5 at the tensor
 }
 
+TEST(Collect, Tf32CountsAtHalfOfTheTensorRate) {
+  Task task = vector_task(DType::kFp32);
+  const Evidence strict = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  EXPECT_FALSE(strict.get("task.tf32"));
+  task.precision = Precision::kTf32;
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  EXPECT_DOUBLE_EQ(*e.get("task.tf32"), 1);
+  EXPECT_DOUBLE_EQ(*e.get("roofline.compute_floor"), 3);  // 2 at the FMA rate, 1 at TF32's
+  EXPECT_GT(*strict.get("roofline.compute_floor"), 3);
+}
+
+// PyTorch's own kernels are not at hand; where the call stands under the ceilings is.
+TEST(Collect, AModuleHasARoofline) {
+  const Task task = vector_task(DType::kFp32);
+  Binary module;
+  module.form = Binary::Form::kModule;
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), module, correct(100));
+  EXPECT_TRUE(e.get("roofline.memory_floor"));
+  EXPECT_TRUE(e.get("timing.median"));
+  ASSERT_EQ(e.missing().size(), 1u);
+  EXPECT_EQ(e.missing()[0].what, "kernels");
+}
+
 TEST(Collect, SaysWhatIsMissingAndWhatToDo) {
   const Task task = vector_task(DType::kFp32);
   Evaluation wrong;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "core/dtype.h"
 #include "core/kernel_name.h"
+#include "core/rates.h"
 #include "profile/import_binary.h"
 
 namespace kernelpro {
@@ -17,16 +18,6 @@ constexpr const char* kNext =
     "give the work by hand (--bytes, --flops, --dtype), or the task (--task DIR)";
 
 constexpr std::size_t kWholeName = 1000;
-
-bool has_half_inputs(const Task& task) {
-  bool any = false, all = true;
-  for (const Tensor& tensor : task.tensors) {
-    if (tensor.role == Role::kOutput || !is_floating(tensor.dtype)) continue;
-    any = true;
-    all = all && (tensor.dtype == DType::kFp16 || tensor.dtype == DType::kBf16);
-  }
-  return any && all;
-}
 
 void put(const char* name, double value, const char* source, Evidence* evidence) {
   if (value >= 0) evidence->set(name, value, Level::kTiming, source);

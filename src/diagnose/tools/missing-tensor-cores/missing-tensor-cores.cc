@@ -18,6 +18,8 @@ constexpr double kPlainWgmma = 0.7;
 // logarithms (an H200).
 constexpr double kFirstMatrixKernel = 0.75;
 
+constexpr double kLeastShare = 0.3;  // of the call's time
+
 bool is_hopper(const Facts& facts) { return facts.text("arch").rfind("sm_90", 0) == 0; }
 
 std::optional<Finding> warpgroup_form(const Facts& facts) {
@@ -66,6 +68,9 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   const double matmul = facts("task.matmul_flops");
   const bool half = facts("task.half_inputs") > 0;
   const bool allowed = half || facts.maybe("task.tf32").value_or(0) > 0;
+  // The products are the call's; what stands beside the kernel that holds them has none.
+  const bool elsewhere = facts.maybe("plan.matrix_elsewhere").value_or(0) > 0;
+  if (facts.maybe("kernel.share").value_or(elsewhere ? 0 : 1) < kLeastShare) return std::nullopt;
   if (matmul <= 0 || matmul < 0.5 * flops || !allowed) return std::nullopt;
   if (facts("ceiling.tensor_rate") <= 0 || facts("sass.hgmma") > 0) return std::nullopt;
   if (facts("sass.hmma") > 0) return warpgroup_form(facts);
