@@ -14,6 +14,7 @@
 #include "profile/disassemble.h"
 #include "profile/objdump.h"
 #include "profile/plan_facts.h"
+#include "profile/written.h"
 
 namespace kernelpro {
 
@@ -115,6 +116,8 @@ void collect_observed(const Evaluation& evaluation, Evidence* e) {
     } else if (name.rfind("launch__", 0) == 0) {
       // Of the largest launch; kernels have their own.
       if (e->kernels.empty()) put(e, name, value, Level::kStatic, "launch plan");
+    } else if (name.rfind("plan.handover_", 0) == 0 && e->get(name).value_or(value) < value) {
+      // The worker sees the buffers alone.
     } else if (name.rfind("plan.", 0) == 0) {
       put(e, name, value, Level::kStatic, "launch plan");
     } else {
@@ -157,6 +160,7 @@ void collect_plan(const Task& task, const Case& c, const CallFacts& call,
   if (call.plan.nodes.empty()) return;
   PlanMemory memory = plan_memory(task, c);
   if (!call.layout.slots.empty()) memory.layout = call.layout;
+  memory.written = most_written(call.plan, *kernels, *e);
   const PlanFacts facts = plan_facts(call.plan, memory);
   const auto known = [](const std::string& name) { return find_metric(name) != nullptr; };
   for (const auto& [name, value] : facts.call) {
@@ -190,7 +194,6 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
   e->texts["target"] = "cuda";
   if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
   CodeFacts code = device_code(binary, call.plan, machine, e);
-  collect_plan(task, c, call, &code.kernels, e);
   collect_matrix_kernels(&code.kernels);
   std::vector<Missing> missing;
   add_counters(call.counters, call.plan, &code.kernels, &missing);
@@ -198,6 +201,8 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
     missing.push_back({"hardware counters", "they were not collected", "evaluate with --profile"});
   }
   for (Missing& each : missing) e->note_missing(std::move(each));
+  // After the counters, which bound what kernels can have handed over.
+  collect_plan(task, c, call, &code.kernels, e);
   // Longest first, by the clock where all were timed, else by the work that their code shows.
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [name, kernel] : code.kernels) {

@@ -153,7 +153,10 @@ TEST(Collect, ReadsSassAndPtxas) {
   Machine gpu = machine();
   gpu.target = "cuda";
   gpu.arch = "sm_90a";
-  const Evidence e = collect_evidence(task, task.cases[0], gpu, binary, correct(100));
+  Evaluation evaluation = correct(100);
+  // As the worker says that cannot see what was written.
+  std::get<Correct>(evaluation.outcome).observed["plan.handover_bytes"] = 266e6;
+  const Evidence e = collect_evidence(task, task.cases[0], gpu, binary, evaluation);
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(e.texts.at("arch"), "sm_90a");
   ASSERT_EQ(e.kernels.size(), 1u);  // the fixture's other kernels are not launched
@@ -169,6 +172,7 @@ TEST(Collect, ReadsSassAndPtxas) {
   EXPECT_EQ(kernel.find("sass.hot.ffma")->source, "nvdisasm");
   EXPECT_FALSE(e.get("launch__grid_size")) << "a kernel's fact stands for the call";
   EXPECT_EQ(e.get("plan.kernels").value_or(0), 1);
+  EXPECT_EQ(e.get("plan.handover_bytes").value_or(-1), 0);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -103,6 +104,10 @@ class Memory {
 
   bool is_input(std::size_t slot) const {
     return slot < memory_.inputs.size() && memory_.inputs[slot];
+  }
+  double most_written(const PlanNode& n) const {
+    const auto known = memory_.written.find(n.function);
+    return known != memory_.written.end() ? known->second : std::numeric_limits<double>::infinity();
   }
   bool is_workspace(std::size_t slot) const {
     return memory_.layout.has_workspace && slot + 1 == memory_.layout.slots.size();
@@ -350,9 +355,10 @@ class Facts {
     std::set<int> consumers;
     for (std::size_t k = 0; k < order_.size(); ++k) {
       if (!is(order_[k], PlanNode::Kind::kKernel)) continue;
+      const double most = reader.most_written(plan_.nodes[static_cast<std::size_t>(order_[k])]);
       for (const Access& written : nodes_[static_cast<std::size_t>(order_[k])].accesses) {
         if (!written.writes) continue;
-        const double size = static_cast<double>(written.end - written.begin);
+        const double size = std::min(static_cast<double>(written.end - written.begin), most);
         double readers = 0;
         bool needed = !reader.is_workspace(written.slot);  // in memory, by the caller
         for (std::size_t i = k + 1; i < order_.size(); ++i) {

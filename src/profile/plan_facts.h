@@ -19,6 +19,8 @@ namespace kernelpro {
 struct PlanMemory {
   AddressLayout layout;      // that the plan's addresses are of
   std::vector<bool> inputs;  // by slot: kernels must not write it. Empty: not known
+  // Bytes that one launch can have written at most, by mangled name, where known (written.h).
+  std::map<std::string, double> written;
 };
 
 // For plans whose parameters name tensors instead of addresses (plan form), and as the base of

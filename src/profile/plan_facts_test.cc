@@ -74,6 +74,22 @@ TEST(PlanFacts, AChainHandsItsBuffersOver) {
   EXPECT_EQ(facts.kernels.at(kMap).at("kernel.concurrent"), 0);
 }
 
+// A kernel that is given all of the workspace, and writes little of it.
+TEST(PlanFacts, NoMoreIsHandedOverThanWasWritten) {
+  PlanMemory m = memory_of_test();
+  LaunchPlan plan;
+  plan.nodes = {kernel(m, kMap, {{kIn}, {kWork}}), kernel(m, kZip, {{kIn}, {kWork}, {kOut}})};
+  chain(&plan);
+  EXPECT_EQ(plan_facts(plan, m).call.at("plan.handover_bytes"), 2.0 * 256 * kMiB);
+  m.written[kMap] = 157e3;
+  const PlanFacts facts = plan_facts(plan, m);
+  EXPECT_EQ(facts.call.at("plan.handover_bytes"), 2 * 157e3);
+  EXPECT_EQ(facts.call.at("plan.handover_largest"), 157e3);
+  EXPECT_EQ(facts.call.at("plan.handovers"), 1);
+  m.written[kMap] = 1e12;
+  EXPECT_EQ(plan_facts(plan, m).call.at("plan.handover_bytes"), 2.0 * 256 * kMiB);
+}
+
 TEST(PlanFacts, BranchesThatExchangeNothingCouldRunTogether) {
   const PlanMemory m = memory_of_test();
   LaunchPlan plan;

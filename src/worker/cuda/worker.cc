@@ -138,7 +138,7 @@ class Worker {
       largest = &n;
       most = threads;
     }
-    Json facts = plan_facts(subject.plan, {c.layout, c.inputs}).call;
+    Json facts = plan_facts(subject.plan, {c.layout, c.inputs, {}}).call;
     if (largest == nullptr) return Json{{"facts", facts}};
     const double grid = 1.0 * largest->grid[0] * largest->grid[1] * largest->grid[2];
     facts["launch__grid_size"] = grid;

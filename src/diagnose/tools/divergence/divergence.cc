@@ -70,6 +70,10 @@ std::optional<Finding> divergence(const Facts& facts) {
   Finding finding;
   finding.likely_speedup = model.gain(effect).likely;
   finding.upper_speedup = std::max(finding.likely_speedup, model.gain(most).upper);
+  // Where each lane follows addresses of its own, it is known only afterwards which ones go
+  // together: often that cannot be mended at all.
+  const bool walk = chained(facts);
+  if (walk) finding.likely_speedup = middle(1, finding.likely_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   const bool branches = active < kThreads * full / 32 && !unfed;
   finding.severity = left < 0.4 ? Severity::kCritical : Severity::kWarning;

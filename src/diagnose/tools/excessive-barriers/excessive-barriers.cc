@@ -58,10 +58,14 @@ double shared_instructions(const Facts& facts) {
   return shared > 0 ? shared / (shared + global) : 0;
 }
 
-// A loop that is cut into many short steps: a tree over shared memory.
+// A loop that is cut into many short steps, or is one such step and does nothing else: a tree over
+// shared memory.
 bool in_steps(const Facts& facts, double barriers) {
   const double all = facts.maybe("sass.hot.instructions").value_or(1e9);
-  return barriers >= kManySteps && all / barriers < kShortStep &&
+  const bool alone = facts.maybe("sass.hot.loops").value_or(0) > 0 &&
+                     facts.maybe("sass.hot.global_loads").value_or(0) == 0 &&
+                     facts.maybe("sass.hot.global_stores").value_or(0) == 0;
+  return (barriers >= kManySteps || alone) && all / barriers < kShortStep &&
          facts.maybe("sass.hot.shared_loads").value_or(0) >= barriers / 2;
 }
 

@@ -10,6 +10,7 @@ namespace {
 constexpr double kShare = 0.15;      // of the waits
 constexpr double kMisses = 0.03;     // of the requests
 constexpr double kLargeLoop = 96e3;  // bytes; where no counter says better
+constexpr double kGone = 0.7;        // of them; other waits come to light (pairs on an H200)
 constexpr double kLeastGain = 1.05;
 constexpr double kShortNs = 20e3;  // a cold start is no habit
 }  // namespace
@@ -26,7 +27,7 @@ std::optional<Finding> instruction_cache(const Facts& facts) {
       return std::nullopt;
     }
     if (requests && misses && *requests > 0 && *misses / *requests < kMisses) return std::nullopt;
-    effect.waiting = 1 - 0.8 * *share;
+    effect.waiting = 1 - kGone * *share;
     none.waiting = 1 - *share;
   } else {
     if (code < kLargeLoop || !facts.roofline().known() || facts.roofline().fraction >= 0.6) {

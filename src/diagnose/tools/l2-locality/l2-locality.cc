@@ -42,6 +42,14 @@ std::vector<Prescription> advice(bool tiles, bool hints) {
   return list;
 }
 
+// Lanes lie side by side in all hot accesses: what comes in is used, and comes again because
+// someone else wants it.
+bool side_by_side(const Facts& facts) {
+  const double all = facts.maybe("sass.hot.global_loads").value_or(0) +
+                     facts.maybe("sass.hot.global_stores").value_or(0);
+  return all > 0 && facts.maybe("sass.hot.global_unit_stride").value_or(0) >= all;
+}
+
 }  // namespace
 
 std::optional<Finding> l2_locality(const Facts& facts) {
@@ -51,7 +59,8 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   if (!least || !moved || !asked || least->reads <= 0) return std::nullopt;
   if (moved->reads < kLeastBytes || worst_excess(facts) >= 2) return std::nullopt;
   const double reads = moved->reads / least->reads;
-  if (reads < kLeastExcess || *asked < kLeastShared * least->reads) return std::nullopt;
+  const double shared = side_by_side(facts) ? kLeastExcess : kLeastShared;
+  if (reads < kLeastExcess || *asked < shared * least->reads) return std::nullopt;
   const KernelModel& model = facts.model();
   if (model.counted() && model.demand(Resource::kDram) < kLeastBusy) return std::nullopt;
   // A loop that goes over its block's input again is a matter of passes: re-read-excess.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "diagnose/tools/traffic.h"
@@ -12,6 +13,7 @@ namespace {
 // 32-lane access per cycle to its L1 cache (128 B), and about a quarter of that to the L2 cache.
 constexpr double kL1Slots = 4;
 constexpr double kL2Slots = 16;
+constexpr double kSelected = 0.5;    // of the lanes that branches switch off, in logarithms
 constexpr double kLeastPart = 0.05;  // of the sectors that L1 looks up
 constexpr double kLeastGain = 1.05;
 
@@ -49,6 +51,19 @@ void estimate_from_code(const Facts& facts, const Local& local, Finding* finding
       low, roof.known() ? std::min(finding->upper_speedup, roof.most()) : finding->upper_speedup);
 }
 
+// Part of the lanes that are active, where nothing spills and each branch that parts the lanes of
+// the hot loops has accesses to the array of its own; else 1.
+double lanes_of_branches(const Facts& facts, const Local& local) {
+  const double regions = facts.maybe("sass.hot.divergent_regions").value_or(0);
+  const double warp = facts.maybe("smsp__inst_executed.sum").value_or(0);
+  const auto lanes = facts.maybe("smsp__thread_inst_executed.sum");
+  if (facts.maybe("ptxas.spill_store_bytes").value_or(0) > 0 || regions <= 0 ||
+      local.hot < regions || warp <= 0 || !lanes) {
+    return 1;
+  }
+  return std::clamp(*lanes / warp / 32, 1.0 / 32, 1.0);
+}
+
 // `part`: of the sectors that L1 looks up.
 void estimate_from_counters(const Facts& facts, const Local& local, double part, Finding* finding) {
   Effect effect;
@@ -65,6 +80,10 @@ void estimate_from_counters(const Facts& facts, const Local& local, double part,
     effect.scale(Resource::kDram, after / moved->bytes());
   }
   effect.waiting = 1 - memory_wait(facts, 0.6) * std::max(part, local.part());
+  // Fixed places in the array take the branches away that looked for them; selects stay.
+  const double lanes = std::pow(lanes_of_branches(facts, local), kSelected);
+  effect.scale(Resource::kIssue, lanes).scale(Resource::kAlu, lanes);
+  effect.waiting *= lanes;
   set_gain(facts, effect, finding);
 }
 

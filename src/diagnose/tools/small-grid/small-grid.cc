@@ -9,6 +9,8 @@ namespace kernelpro {
 
 namespace {
 
+constexpr double kStageUs = 6;  // a second kernel's start and end
+
 Finding base_finding(const std::string& cause, double upper) {
   Finding finding;
   finding.metrics = {"launch__grid_size", "launch__waves_per_multiprocessor",
@@ -19,7 +21,7 @@ Finding base_finding(const std::string& cause, double upper) {
   return finding;
 }
 
-Finding idle_multiprocessors(double grid, double waves, double units, double loss) {
+Finding idle_multiprocessors(double grid, double waves, double units, double loss, double time_us) {
   const std::string cause =
       grid < units ? number(grid) + " blocks for " + number(units) +
                          " multiprocessors: " + percent(loss) + " of them get no work."
@@ -29,8 +31,9 @@ Finding idle_multiprocessors(double grid, double waves, double units, double los
   Finding finding = base_finding(cause, speedup_without(loss));
   if (grid < units) {
     // Blocks are independent: throughput grows with the busy multiprocessors, and at most with all
-    // slots for blocks, until a ceiling stops it (the runner cuts both gains to the roofline).
-    finding.likely_speedup = units / grid;
+    // slots for blocks, until a ceiling stops it (the runner cuts both gains to the roofline). What
+    // several blocks found is put together by a second stage, as a rule.
+    finding.likely_speedup = std::max(1.0, time_us / (time_us * grid / units + kStageUs));
     finding.upper_speedup = std::max(units / grid, 1 / waves);
   }
   finding.severity = loss >= 0.5 ? Severity::kCritical : Severity::kWarning;
@@ -71,7 +74,8 @@ std::optional<Finding> small_grid(const Facts& facts) {
     const double per_unit = grid / units;
     const double loss = 1 - per_unit / std::ceil(per_unit);
     if (loss < 0.1) return std::nullopt;
-    return idle_multiprocessors(grid, waves, units, loss);
+    return idle_multiprocessors(grid, waves, units, loss,
+                                facts("timing.median") * facts.maybe("kernel.share").value_or(1));
   }
   double loss = 1 - waves / std::ceil(waves);
   if (waves > 10 || loss < 0.1) return std::nullopt;

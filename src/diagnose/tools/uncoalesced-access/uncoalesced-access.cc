@@ -13,8 +13,10 @@ constexpr double kLeastExcess = 1.25;      // sectors over the ideal; 1.25 is on
 constexpr double kShifted = 1.6;           // up to here a shifted base explains it
 constexpr double kUnusedNeighbours = 1.5;  // bytes moved over bytes needed
 constexpr double kQueues = 1.5;
-constexpr double kPieces = 4;    // sectors over the ideal
-constexpr double kQueued = 0.4;  // of the waits
+constexpr double kServed = 1.1;     // sectors that miss L1, over the ideal
+constexpr double kNoShared = 0.02;  // of L1's wavefronts
+constexpr double kPieces = 4;       // sectors over the ideal
+constexpr double kQueued = 0.4;     // of the waits
 constexpr double kLeastGain = 1.1;
 
 // kUnknown: far apart, in an order that the code does not tell.
@@ -36,6 +38,13 @@ Pattern pattern_of(const Facts& facts, double excess) {
     return Pattern::kScattered;
   }
   return Pattern::kUnknown;
+}
+
+// Waits for the queues in front of L1. They back up into those that shared memory has in common
+// with them; without shared memory nothing else fills these.
+double queue_wait(const Facts& facts) {
+  const double own = stalls(facts, {"lg_throttle"}, 0);
+  return shared_part(facts) < kNoShared ? own + stalls(facts, {"mio_throttle"}, 0) : own;
 }
 
 // What coalescing leaves of each resource's work.
@@ -79,8 +88,13 @@ Effect coalesced(const Facts& facts, const Accesses& loads, const Accesses& stor
     effect.scale(Resource::kDram, after / moved->bytes());
   }
   // A request for many sectors waits for the last of them, and fills the queues in which all others
-  // wait (pairs on an H200: the waits fall faster than the sectors).
-  effect.waiting = std::pow(1 - memory_wait(facts, 0.7) * (1 - kept), kQueues);
+  // wait (pairs on an H200: the waits fall faster than the sectors). Where L1 has the neighbours,
+  // a load waits no longer than it must, but for the queues.
+  double waits = queue_wait(facts);
+  if (misses > kServed * loads.ideal || needless_stores > needless_loads) {
+    waits = std::min(1.0, waits + stalls(facts, {"long_scoreboard", "drain"}, 0.7));
+  }
+  effect.waiting = std::pow(1 - waits * (1 - kept), kQueues);
   return effect;
 }
 
