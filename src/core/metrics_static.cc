@@ -194,6 +194,7 @@ constexpr Metric kMetrics[] = {
     {"sass.hot.mbarriers", "1", "operations on barriers in shared memory in the hot loops"},
     {"sass.hot.cluster_barriers", "1", "cluster barriers in the hot loops"},
     {"sass.hot.fences", "1", "memory fences in the hot loops"},
+    {"sass.hot.wide_fences", "1", "of them, those that wait for the whole GPU or system"},
     {"sass.hot.shuffles", "1", "warp shuffles in the hot loops"},
     {"sass.hot.votes", "1", "warp votes, matches and reductions in the hot loops"},
     {"sass.hot.global_atomics", "1", "atomics on global memory in the hot loops"},

@@ -75,6 +75,7 @@ constexpr const char* kForIntegerDivision[] = {"sass.hot.integer_divisions",
 constexpr const char* kForAddressOverhead[] = {"sass.hot.address", "sass.hot.instructions"};
 constexpr const char* kForUnfusedMultiplyAdd[] = {"sass.hot.fp32_fusable", "sass.hot.instructions"};
 constexpr const char* kForInstructionCache[] = {"sass.hot.code_bytes"};
+constexpr const char* kForWideFences[] = {"sass.hot.instructions"};
 constexpr const char* kForConstantCache[] = {"sass.hot.constant_loads_indexed",
                                              "sass.hot.instructions"};
 constexpr const char* kForBlockShape[] = {"launch__block_size"};
@@ -176,6 +177,8 @@ constexpr Tool kTools[] = {
      kAnyBound, kForUnfusedMultiplyAdd, unfused_multiply_add},
     {"instruction-cache", "The hot code does not fit the instruction cache.", ToolTarget::kCuda,
      kAnyBound, kForInstructionCache, instruction_cache},
+    {"wide-fences", "Fences for the whole GPU stand in the hot loop.", ToolTarget::kCuda, kAnyBound,
+     kForWideFences, wide_fences},
     {"constant-cache", "Lanes read constant memory at different addresses.", ToolTarget::kCuda,
      kAnyBound, kForConstantCache, constant_cache},
     {"block-shape", "The block size leaves lanes of warps empty.", ToolTarget::kCuda, kAnyBound,

@@ -165,6 +165,8 @@ constexpr SassCount kHot[] = {
     {"sass.hot.mbarriers", [](I i) { return i.op == Op::kMbarrier; }},
     {"sass.hot.cluster_barriers", [](I i) { return i.op == Op::kClusterBarrier; }},
     {"sass.hot.fences", [](I i) { return i.root == "MEMBAR" || i.root == "FENCE"; }},
+    {"sass.hot.wide_fences",
+     [](I i) { return i.root == "MEMBAR" && (i.has("GPU") || i.has("SYS") || i.has("VC")); }},
     {"sass.hot.shuffles", [](I i) { return i.op == Op::kShuffle; }},
     {"sass.hot.votes", [](I i) { return i.op == Op::kVote; }},
     {"sass.hot.global_atomics", [](I i) { return i.op == Op::kGlobalAtomic; }},

@@ -121,6 +121,7 @@ std::optional<Finding> integer_division(const Facts& facts);
 std::optional<Finding> address_overhead(const Facts& facts);
 std::optional<Finding> unfused_multiply_add(const Facts& facts);
 std::optional<Finding> instruction_cache(const Facts& facts);
+std::optional<Finding> wide_fences(const Facts& facts);
 std::optional<Finding> constant_cache(const Facts& facts);
 std::optional<Finding> block_shape(const Facts& facts);
 std::optional<Finding> shallow_pipeline(const Facts& facts);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/tools/traffic.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr double kShare = 0.08;     // of the waits
+constexpr double kGone = 0.8;       // of them
+constexpr double kNearRoof = 0.85;  // from here on fences cost next to nothing
+constexpr double kLeastGain = 1.05;
+// Without counters (an H200: a bf16 product with one in each k-block went from 250 to 179 us).
+constexpr double kLikelyWaiting = 0.75;
+constexpr double kLeastWaiting = 0.5;
+}  // namespace
+
+std::optional<Finding> wide_fences(const Facts& facts) {
+  const double fences = facts.maybe("sass.hot.wide_fences").value_or(0);
+  if (fences < 1 || (facts.roofline().known() && facts.roofline().fraction >= kNearRoof)) {
+    return std::nullopt;
+  }
+  const KernelModel& model = facts.model();
+  const auto share = model.stall("membar");
+  Effect effect, none;
+  if (share) {
+    if (*share < kShare) return std::nullopt;
+    effect.waiting = 1 - kGone * *share;
+    none.waiting = 1 - *share;
+  } else {
+    effect.waiting = kLikelyWaiting;
+    none.waiting = kLeastWaiting;
+  }
+  Finding finding;
+  finding.likely_speedup = model.gain(effect).likely;
+  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(none).upper);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = share && *share >= 0.4 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"sass.hot.wide_fences"};
+  finding.cause = "The hot loop holds " + number(fences) +
+                  " fences for the whole GPU (MEMBAR): each waits until all that the warp has "
+                  "written or read is known everywhere, hundreds of cycles";
+  if (share) {
+    finding.cause += "; " + percent(*share) + " of the warps' waiting is for them";
+    finding.metrics.emplace_back("smsp__average_warps_issue_stalled_membar_per_issue_active.ratio");
+  }
+  finding.cause += ".";
+  finding.where = line_of(facts, {"sass.hot.wide_fences", "sass.hot.fences"});
+  finding.prescriptions = {
+      {"synchronization",
+       "Use the narrowest scope: `mbarrier.arrive` without `.release.cluster` (or with "
+       "`.relaxed`) where nothing but the stage is handed over, `__threadfence_block` within a "
+       "block, acquire and release on the flag itself instead of `__threadfence`.",
+       "what was written before it is read by another block"},
+      {"algorithm", "Fence once behind the loop, or exchange through a second kernel.", ""}};
+  return finding;
+}
+
+}  // namespace kernelpro
