@@ -7,7 +7,8 @@
 namespace kernelpro {
 
 namespace {
-constexpr double kShare = 0.08;     // of the waits
+constexpr double kShare = 0.08;  // of the waits
+constexpr double kClearShare = 0.2;
 constexpr double kGone = 0.8;       // of them
 constexpr double kNearRoof = 0.85;  // from here on fences cost next to nothing
 constexpr double kLeastGain = 1.05;
@@ -18,11 +19,12 @@ constexpr double kLeastWaiting = 0.5;
 
 std::optional<Finding> wide_fences(const Facts& facts) {
   const double fences = facts.maybe("sass.hot.wide_fences").value_or(0);
-  if (fences < 1 || (facts.roofline().known() && facts.roofline().fraction >= kNearRoof)) {
-    return std::nullopt;
-  }
   const KernelModel& model = facts.model();
   const auto share = model.stall("membar");
+  // Nothing else makes a warp wait so, wherever in the code it stands.
+  const bool seen = share && *share >= kClearShare;
+  if (fences < 1 && !seen) return std::nullopt;
+  if (facts.roofline().known() && facts.roofline().fraction >= kNearRoof) return std::nullopt;
   Effect effect, none;
   if (share) {
     if (*share < kShare) return std::nullopt;
@@ -38,9 +40,12 @@ std::optional<Finding> wide_fences(const Facts& facts) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share && *share >= 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.wide_fences"};
-  finding.cause = "The hot loop holds " + number(fences) +
-                  " fences for the whole GPU (MEMBAR): each waits until all that the warp has "
-                  "written or read is known everywhere, hundreds of cycles";
+  finding.cause =
+      (fences < 1 ? std::string("Fences for the whole GPU (MEMBAR) stand")
+                  : number(fences) + " fences for the whole GPU (MEMBAR) stand in the hot loop") +
+      (fences < 1 ? " where warps pass often" : "") +
+      ": each waits until all that the warp has written or read is known everywhere, hundreds of "
+      "cycles";
   if (share) {
     finding.cause += "; " + percent(*share) + " of the warps' waiting is for them";
     finding.metrics.emplace_back("smsp__average_warps_issue_stalled_membar_per_issue_active.ratio");
