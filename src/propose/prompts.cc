@@ -112,8 +112,12 @@ std::string Prompts::fill(const std::string& name, const PromptFields& fields) c
   while (next_field(rest, &open, &field)) {
     out += rest.substr(0, open);
     const auto value = fields.find(std::string(field));
-    if (value != fields.end()) out += without_last_newline(value->second);
+    const std::string filled = value == fields.end() ? "" : without_last_newline(value->second);
+    out += filled;
     rest.remove_prefix(open + field.size() + 4);
+    // A line that held nothing but an empty field goes.
+    const bool alone = (out.empty() || out.back() == '\n') && rest.starts_with('\n');
+    if (filled.empty() && alone) rest.remove_prefix(1);
   }
   return out + std::string(rest);
 }

@@ -311,5 +311,17 @@ TEST(ReportTest, AReplaySaysWhichResultsChanged) {
   EXPECT_EQ(render_html(a_run(12)).find("Beside the recording"), std::string::npos);
 }
 
+// A kernel and the module that it replaces have no line in common worth showing.
+TEST(ReportTest, NoDiffBetweenLanguages) {
+  RunView view = a_run(3);
+  EXPECT_NE(render_html(view).find("The source text is the start"), std::string::npos);
+  view.candidates.at(0).known.candidate.language = Language::kPython;
+  view.candidates.at(0).known.candidate.source = "import torch\n";
+  const std::string html = render_html(view);
+  EXPECT_NE(html.find("its source is new from the first line on"), std::string::npos);
+  EXPECT_EQ(html.find("import torch"), std::string::npos);
+  EXPECT_NE(html.find("<summary>the winner's source"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kernelpro

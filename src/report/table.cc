@@ -269,13 +269,20 @@ std::string changes(const Story& story) {
   const Candidate& a = story.start->known.candidate;
   const Candidate& b = story.best->known.candidate;
   std::string html = knob_table(a.knobs, b.knobs);
+  const std::string source =
+      "<details class=\"source\"><summary>the winner's source</summary><pre>" + escape(b.source) +
+      "</pre></details>";
+  if (a.language != b.language) {
+    return html + "<p class=\"quiet\">The start is " + std::string(language_name(a.language)) +
+           ", the winner " + std::string(language_name(b.language)) +
+           ": its source is new from the first line on.</p>" + source;
+  }
   const std::vector<DiffLine> diff = line_diff(a.source, b.source);
   html += diff.empty()
               ? "<p class=\"quiet\">The source text is the start's" +
                     std::string(a.knobs == b.knobs ? "." : "; only knob values moved.") + "</p>"
               : diff_html(diff);
-  return html + "<details class=\"source\"><summary>the winner's source</summary><pre>" +
-         escape(b.source) + "</pre></details>";
+  return html + source;
 }
 
 std::string candidate_table(const RunView& view, const Story& story) {
