@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // C = A B in bf16 with CuTe, in the host form: tiles come by TMA into a ring of stages, two
-// warpgroups multiply them. For bench/planted/gemm_bf16.
+// warpgroups multiply them. For the large case of bench/planted/gemm_bf16: sizes are multiples of
+// the tile. Made to be compiled beside gemm.cu, which has the same product in the plan form.
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 

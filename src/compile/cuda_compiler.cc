@@ -209,35 +209,28 @@ class CudaCompiler : public Compiler {
     return command;
   }
 
-  std::vector<std::string> nvcc_argv(const std::string& file, bool library,
-                                     const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> argv = {nvcc_,
-                                     "-std=c++20",
-                                     "-O3",
-                                     "-lineinfo",
-                                     gencode(settings_.cuda_arch),
-                                     "-Xptxas",
-                                     "-v",
-                                     "-shared",
-                                     "-nodlink",  // nothing is relocatable without -rdc
-                                     "-Xcompiler",
-                                     "-fPIC",
-                                     "-Xcompiler",
-                                     "-fdiagnostics-color=never",
-                                     "-Xlinker",
-                                     "--no-undefined",
-                                     "--keep",
-                                     "--keep-dir",
-                                     ".",
-                                     "-I.",
-                                     "-o",
-                                     "kernel.so"};
+  // What is the same for both forms.
+  std::vector<std::string> device_argv(bool library) const {
+    std::vector<std::string> argv = {
+        nvcc_,     "-std=c++20", "-O3", "-lineinfo", gencode(settings_.cuda_arch),
+        "-Xptxas", "-v",         "-I."};
     if (library) {
       const std::vector<std::string> options = includes_.options();
       argv.insert(argv.end(), options.begin(), options.end());
-      argv.emplace_back(
-          "--expt-relaxed-constexpr");  // CuTe calls constexpr functions of the host's
+      // CuTe calls constexpr functions of the host's.
+      argv.emplace_back("--expt-relaxed-constexpr");
     }
+    return argv;
+  }
+
+  std::vector<std::string> nvcc_argv(const std::string& file, bool library,
+                                     const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> argv = device_argv(library);
+    argv.insert(argv.end(),
+                {"-shared",
+                 "-nodlink",  // nothing is relocatable without -rdc
+                 "-Xcompiler", "-fPIC", "-Xcompiler", "-fdiagnostics-color=never", "-Xlinker",
+                 "--no-undefined", "--keep", "--keep-dir", ".", "-o", "kernel.so"});
     argv.insert(argv.end(), more.begin(), more.end());
     argv.push_back(file);
     return argv;
@@ -369,14 +362,8 @@ class CudaCompiler : public Compiler {
     const bool library = !source.library.empty();
     if (library) KP_TRY(write_file(join(folder, kLibraryHeader), source.library));
     Command command = command_in(folder, library);
-    command.argv = {
-        nvcc_,    "-std=c++20", "-O3", "-lineinfo",   gencode(settings_.cuda_arch), "-Xptxas", "-v",
-        "-cubin", "-I.",        "-o",  "kernel.cubin"};
-    if (library) {
-      const std::vector<std::string> options = includes_.options();
-      command.argv.insert(command.argv.end(), options.begin(), options.end());
-      command.argv.emplace_back("--expt-relaxed-constexpr");
-    }
+    command.argv = device_argv(library);
+    for (const char* word : {"-cubin", "-o", "kernel.cubin"}) command.argv.emplace_back(word);
     command.argv.emplace_back("kernel.cu");
     const Result<Exit> exit = run(command);
     if (!exit) return tl::unexpected<Error>(exit.error());

@@ -188,11 +188,17 @@ Result<std::vector<Hit>> KnowledgeBase::search_code(const std::string& query,
   }
   std::vector<std::string> names;
   if (!library.empty()) names.push_back(library);
+  std::string unusable;
   if (library.empty()) {
     for (const Library& known : list()) {
-      if (known.fault.empty()) names.push_back(known.name);
+      if (known.fault.empty()) {
+        names.push_back(known.name);
+      } else {
+        unusable = known.name;
+      }
     }
   }
+  if (names.empty() && !unusable.empty()) return tl::unexpected<Error>(open(unusable).error());
   if (names.empty()) {
     return fail(ErrorKind::kBadInput, "there is no library to search",
                 "index one first: kernelpro knowledge add NAME DIR");

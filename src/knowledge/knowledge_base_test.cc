@@ -265,6 +265,12 @@ TEST_F(Knowledge, EmptyTreeAndDamagedIndex) {
   const std::vector<Library> all = again.list();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_FALSE(all[0].fault.empty());
+  // Where it is the only one, a search over all says so too, and what to do.
+  EXPECT_TRUE(again.remove("small"));
+  const auto over_all = again.search_code("anything", "", settings);
+  ASSERT_FALSE(over_all);
+  EXPECT_NE(over_all.error().message.find("damaged"), std::string::npos);
+  EXPECT_NE(over_all.error().next.find("remove"), std::string::npos);
   EXPECT_TRUE(again.remove("broken"));
 }
 

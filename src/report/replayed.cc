@@ -49,7 +49,6 @@ std::vector<Replayed> replayed(const RunView& view, const Story& story) {
     if (each.evaluated) by_hash[each.known.candidate.content_hash()] = &each;
   }
   // Speed-ups are over the same candidate only where the recording's first correct one is ours too.
-  const Correct* start = story.start == nullptr ? nullptr : story.start->known.evaluation.correct();
   bool comparable = false;
   std::vector<Replayed> rows;
   for (const RecordedResult& then : recorded.results) {
@@ -61,7 +60,7 @@ std::vector<Replayed> replayed(const RunView& view, const Story& story) {
       row.outcome = outcome_name(row.now->known.evaluation.outcome);
       row.us = score_us(row.now->known.evaluation);
       if (row.us > 0 && story.start_us > 0) row.speedup = story.start_us / row.us;
-      comparable |= row.now == story.start && start != nullptr && std::abs(then.speedup - 1) < 1e-9;
+      comparable |= row.now == story.start && row.us > 0 && std::abs(then.speedup - 1) < 1e-9;
     }
     rows.push_back(std::move(row));
   }

@@ -118,6 +118,16 @@ TEST(OpenTask, APyTorchFileWithOtherSizesAndRestarted) {
   ASSERT_TRUE(start) << start.error().text();
   EXPECT_EQ(start->language, Language::kPython);
   EXPECT_TRUE(contains(start->source, "class ModelNew(Model)"));
+  // Another implementation to start from, for the target that runs such.
+  Task other = opened->task;
+  other.kernel_py = "class ModelNew: pass\n";
+  const auto given = start_candidate(other, TargetKind::kCuda);
+  ASSERT_TRUE(given) << given.error().text();
+  EXPECT_EQ(given->source, other.kernel_py);
+  EXPECT_EQ(task_from_json(task_to_json(other))->kernel_py, other.kernel_py);
+  const auto refused = start_candidate(other, TargetKind::kCpu);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(contains(refused.error().next, "--target cuda"));
   // The task carries the source: its file may go.
   const auto stored = task_from_json(task_to_json(opened->task));
   ASSERT_TRUE(stored);

@@ -30,7 +30,11 @@ Result<Candidate> start_candidate(const Task& task, TargetKind target) {
   Candidate candidate;
   candidate.language = cpu ? Language::kCpp : Language::kCuda;
   candidate.source = cpu ? task.kernel_cpp : task.kernel_cu;
-  if (candidate.source.empty() && !task.kernel_py.empty() && !cpu) {
+  if (candidate.source.empty() && !task.kernel_py.empty()) {
+    if (cpu) {
+      return fail(ErrorKind::kBadInput, "the cpu target runs no PyTorch candidates to start from",
+                  "use --target cuda, or start from a .cpp");
+    }
     candidate.language = Language::kPython;
     candidate.source = task.kernel_py;
     candidate.origin = {"start", 0, "The PyTorch implementation that was given.", ""};

@@ -40,12 +40,12 @@ std::optional<Finding> wide_fences(const Facts& facts) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share && *share >= 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.wide_fences"};
-  finding.cause =
-      (fences < 1 ? std::string("Fences for the whole GPU (MEMBAR) stand")
-                  : number(fences) + " fences for the whole GPU (MEMBAR) stand in the hot loop") +
-      (fences < 1 ? " where warps pass often" : "") +
-      ": each waits until all that the warp has written or read is known everywhere, hundreds of "
-      "cycles";
+  finding.cause = (fences < 1 ? "Fences for the whole GPU (MEMBAR) stand where warps pass often"
+                              : number(fences) +
+                                    " fences for the whole GPU (MEMBAR) stand in the "
+                                    "hot loop") +
+                  ": each waits until all that the warp has written or read is known everywhere, "
+                  "hundreds of cycles";
   if (share) {
     finding.cause += "; " + percent(*share) + " of the warps' waiting is for them";
     finding.metrics.emplace_back("smsp__average_warps_issue_stalled_membar_per_issue_active.ratio");
