@@ -12,6 +12,7 @@
 #include "core/evaluation.h"
 #include "core/evidence.h"
 #include "core/finding.h"
+#include "core/machine.h"
 #include "core/task.h"
 
 namespace kernelpro {
@@ -42,6 +43,7 @@ struct ProposalRequest {
   std::string answers;  // the finding that this time shall be answered: "scalar-loads: vectorize"
   std::string focus;    // what a writer shall try this time, one sentence; "" leaves it the choice
   Feedback feedback = Feedback::kDiagnosed;
+  const Machine* machine = nullptr;    // where candidates run; null: not known
   const Evidence* evidence = nullptr;  // about the parent, with kRaw; null: there is none
 };
 

@@ -22,4 +22,11 @@ double matmul_rate(const Evidence& evidence) {
   return evidence.get("ceiling.fma_rate").value_or(0);
 }
 
+double matmul_rate(const Task& task, const Ceilings& ceilings) {
+  const double tensor = ceilings.tensor_flops_per_s;
+  if (tensor > 0 && has_half_inputs(task)) return tensor;
+  if (tensor > 0 && task.precision == Precision::kTf32) return kTf32Rate * tensor;
+  return ceilings.fma_flops_per_s;
+}
+
 }  // namespace kernelpro

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/evidence.h"
+#include "core/machine.h"
 #include "core/task.h"
 
 namespace kernelpro {
@@ -17,5 +18,6 @@ bool has_half_inputs(const Task& task);
 // FLOP/s that matrix products of the task's contract may reach: the matrix units' rate for half
 // inputs, kTf32Rate of it where TF32 is allowed, else that of fp32 multiply-adds. 0: not known.
 double matmul_rate(const Evidence& evidence);
+double matmul_rate(const Task& task, const Ceilings& ceilings);
 
 }  // namespace kernelpro

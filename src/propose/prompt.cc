@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "core/metrics.h"
+#include "propose/advice.h"
 
 namespace kernelpro {
 
@@ -235,6 +236,7 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"extension", cpu ? "cpp" : "cu"},
       {"header", request.task_header},
       {"source", block_of(parent.candidate.source, block_language(parent.candidate.language))}};
+  fields.merge(advice_fields(*request.task, request.target, request.machine, prompts));
   fields["forms"] = cpu ? "" : std::string(trim(prompts.fill("cuda", fields))) + "\n";
   fields["rules"] = prompts.fill("rules", fields);
   return fields;

@@ -6,13 +6,22 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "embedded/prompt_attention.h"
 #include "embedded/prompt_coder.h"
+#include "embedded/prompt_compile.h"
+#include "embedded/prompt_convolutions.h"
 #include "embedded/prompt_cuda.h"
 #include "embedded/prompt_exchange.h"
 #include "embedded/prompt_fixer.h"
+#include "embedded/prompt_gpu.h"
+#include "embedded/prompt_groups.h"
+#include "embedded/prompt_hopper.h"
 #include "embedded/prompt_library.h"
+#include "embedded/prompt_machine.h"
 #include "embedded/prompt_planner.h"
+#include "embedded/prompt_products.h"
 #include "embedded/prompt_rules.h"
+#include "embedded/prompt_streams.h"
 #include "embedded/prompt_task.h"
 
 namespace kernelpro {
@@ -26,7 +35,9 @@ constexpr std::string_view kFields[] = {
     "task",     "number", "summary",   "target", "parent",   "parent_file", "definition",
     "standing", "focus",  "diagnosis", "tried",  "language", "entry",       "contract",
     "cases",    "rules",  "extension", "header", "library",  "libraries",   "rounds",
-    "ideas",    "idea",   "source",    "failed", "failure",  "broken",      "forms"};
+    "ideas",    "idea",   "source",    "failed", "failure",  "broken",      "forms",
+    "machine",  "advice", "compile",   "arch",   "units",    "bandwidth",   "fma",
+    "tensor",   "floor",  "name"};
 
 std::string without_last_newline(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -59,13 +70,22 @@ std::string unknown_field(std::string_view rest) {
 }  // namespace
 
 Prompts::Prompts()
-    : texts_{{"coder", std::string(embedded::prompt_coder)},
+    : texts_{{"attention", std::string(embedded::prompt_attention)},
+             {"coder", std::string(embedded::prompt_coder)},
+             {"compile", std::string(embedded::prompt_compile)},
+             {"convolutions", std::string(embedded::prompt_convolutions)},
              {"cuda", std::string(embedded::prompt_cuda)},
              {"exchange", std::string(embedded::prompt_exchange)},
              {"fixer", std::string(embedded::prompt_fixer)},
+             {"gpu", std::string(embedded::prompt_gpu)},
+             {"groups", std::string(embedded::prompt_groups)},
+             {"hopper", std::string(embedded::prompt_hopper)},
              {"library", std::string(embedded::prompt_library)},
+             {"machine", std::string(embedded::prompt_machine)},
              {"planner", std::string(embedded::prompt_planner)},
+             {"products", std::string(embedded::prompt_products)},
              {"rules", std::string(embedded::prompt_rules)},
+             {"streams", std::string(embedded::prompt_streams)},
              {"task", std::string(embedded::prompt_task)}} {
   for (const auto& [name, text] : texts_) KP_ASSERT(unknown_field(text).empty());
 }

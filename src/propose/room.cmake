@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(prompt coder cuda exchange fixer library planner rules task)
+foreach(prompt attention coder compile convolutions cuda exchange fixer gpu groups hopper library
+        machine planner products rules streams task)
   kernelpro_embed(kernelpro_propose prompt_${prompt} prompts/${prompt}.md)
 endforeach()

@@ -230,6 +230,7 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   request.wanted = settings_.proposer != "tuner" ? 4 : cuda ? 2 : 1;
   if (settings_.proposer == "model") request.wanted = std::max(1, settings_.roles.ideas);
   request.feedback = settings_.feedback;
+  request.machine = parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;
   request.evidence = bench_.evidence(parent);
   return request;
 }

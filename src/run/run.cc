@@ -229,6 +229,7 @@ Result<std::vector<std::string>> propose(const std::string& directory, int count
   parts.store = run->store.get();
   parts.search = search.get();
   parts.record = record_of(run->header);
+  parts.machine = &run->header.machine;
   return write_requests(parts, exchange_folder(directory), count);
 }
 

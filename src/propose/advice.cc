@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "propose/advice.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/text.h"
+#include "core/rates.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Below this share of the other floor a task's memory is no concern of its own.
+constexpr double kMemoryMatters = 0.4;
+
+std::string lowered(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+// The text by which a task's kind is known. A native kernel's own source is left out: it may be
+// written in any way.
+std::string described(const Task& task) {
+  std::string text = task.name + "\n" + task.summary + "\n";
+  text += task.module ? task.module->source : task.reference_cpp + "\n" + task.reference_cu;
+  return lowered(std::move(text));
+}
+
+bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+}
+
+bool multiplies_matrices(const Task& task, const std::string& text) {
+  for (const Case& c : task.cases) {
+    if (task_matmul_flops(task, c) > 0) return true;
+  }
+  return has_any(text, {"matmul", "linear(", ".mm(", ".bmm(", "einsum", " @ ", "gemm"});
+}
+
+// Integers that say where things begin: offsets, sizes, indices.
+bool has_groups(const Task& task) {
+  return std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& tensor) {
+    return tensor.role == Role::kInput && !is_floating(tensor.dtype);
+  });
+}
+
+std::string tera(double rate, const char* unit) {
+  return rate <= 0 ? "an unknown rate" : number(rate / 1e12, 3) + " " + unit;
+}
+
+// What the largest timed case takes at the measured rates, in microseconds; 0: not known.
+struct Floors {
+  double memory_us = 0;
+  double compute_us = 0;
+};
+
+Floors floors(const Task& task, TargetKind target, const Machine* machine) {
+  Floors floors;
+  if (machine == nullptr) return floors;
+  const Ceilings& ceilings = machine->ceilings;
+  const double rate = matmul_rate(task, ceilings);
+  for (const Case* c : cases_for(task, target)) {
+    if (!c->timed || ceilings.copy_bytes_per_s <= 0) continue;
+    const double memory = 1e6 * compulsory_bytes(task, *c) / ceilings.copy_bytes_per_s;
+    if (memory < floors.memory_us) continue;
+    floors.memory_us = memory;
+    if (rate <= 0 || ceilings.fma_flops_per_s <= 0) continue;
+    const double products = task_matmul_flops(task, *c);
+    const double others = std::max(0.0, task_flops(task, *c) - products);
+    floors.compute_us = 1e6 * (products / rate + others / ceilings.fma_flops_per_s);
+  }
+  return floors;
+}
+
+std::string floor_text(const Floors& floors) {
+  if (floors.memory_us <= 0) return "";
+  std::string text =
+      "In the largest timed case, reading every input once and writing every output once takes " +
+      human_us(floors.memory_us) + " at this rate";
+  if (floors.compute_us > 0) {
+    text += ", and the arithmetic, in the precision that is owed, " + human_us(floors.compute_us);
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> advice_for(const Task& task, TargetKind target, const Machine* machine) {
+  if (target != TargetKind::kCuda) return {};
+  std::vector<std::string> names = {"gpu"};
+  if (machine != nullptr && machine->arch.starts_with("sm_90")) names.push_back("hopper");
+  const std::string text = described(task);
+  const bool products = multiplies_matrices(task, text);
+  const bool attention = has_any(text, {"attention", "attn"});
+  const bool convolution = has_any(
+      text, {"conv1d", "conv2d", "conv3d", "convtranspose", "conv_transpose", "convolution"});
+  if (attention) names.push_back("attention");
+  if (convolution) names.push_back("convolutions");
+  if (products || convolution || attention) names.push_back("products");
+  if (products && has_groups(task)) names.push_back("groups");
+  const Floors least = floors(task, target, machine);
+  const bool computes = products || convolution || attention;
+  if (!computes || least.memory_us > kMemoryMatters * least.compute_us) names.push_back("streams");
+  return names;
+}
+
+PromptFields advice_fields(const Task& task, TargetKind target, const Machine* machine,
+                           const Prompts& prompts) {
+  if (target != TargetKind::kCuda) return {};
+  PromptFields fields;
+  fields["arch"] = machine == nullptr ? "native" : machine->arch;
+  if (machine != nullptr) {
+    fields["name"] = machine->name;
+    fields["units"] = std::to_string(machine->parallel_units);
+    fields["bandwidth"] = tera(machine->ceilings.copy_bytes_per_s, "TB/s");
+    fields["fma"] = tera(machine->ceilings.fma_flops_per_s, "TFLOP/s");
+    fields["tensor"] = tera(machine->ceilings.tensor_flops_per_s, "TFLOP/s");
+    fields["floor"] = floor_text(floors(task, target, machine));
+    fields["machine"] = prompts.fill("machine", fields);
+  }
+  std::string advice;
+  for (const std::string& name : advice_for(task, target, machine)) {
+    advice += (advice.empty() ? "" : "\n") + prompts.fill(name, fields);
+  }
+  fields["advice"] = std::move(advice);
+  fields["compile"] = prompts.fill("compile", fields);
+  return fields;
+}
+
+}  // namespace kernelpro

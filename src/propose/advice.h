@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a writer is told beyond the measurement: what the machine allows for this task, and what
+// kernels of its kind look like when they are fast (prompts/gpu.md and the texts beside it). Chosen
+// by the task and the architecture alone, so that every parent gets the same. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/machine.h"
+#include "core/task.h"
+#include "propose/prompts.h"
+
+namespace kernelpro {
+
+// The names of the texts that hold for a task, the general ones first: {"gpu", "hopper",
+// "products"}; none for the cpu target. A module is known by the names in its source, a native
+// task by those in its summary and references and by the operations that it declares. `machine`:
+// null where it is not known.
+std::vector<std::string> advice_for(const Task& task, TargetKind target, const Machine* machine);
+
+// "machine", "advice", "compile" and "arch", filled in; empty where nothing is known or holds.
+PromptFields advice_fields(const Task& task, TargetKind target, const Machine* machine,
+                           const Prompts& prompts);
+
+}  // namespace kernelpro
