@@ -82,4 +82,42 @@ Interval paired_ratio(const std::vector<double>& a, const std::vector<double>& b
   return median_interval(std::move(ratios));
 }
 
+namespace {
+
+// Quantiles of Student's t at 97.5 %, for 1 to 30 degrees of freedom.
+constexpr double kStudent[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060,
+                               2.2622,  2.2281, 2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199,
+                               2.1098,  2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639,
+                               2.0595,  2.0555, 2.0518, 2.0484, 2.0452, 2.0423};
+
+struct Moments {
+  double mean = 0, deviation = 0;
+};
+
+Moments moments(const std::vector<double>& values) {
+  Moments m;
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) m.mean += value / count;
+  for (const double value : values) m.deviation += (value - m.mean) * (value - m.mean);
+  m.deviation = std::sqrt(m.deviation / (count - 1));
+  return m;
+}
+
+}  // namespace
+
+Interval mean_interval(const std::vector<double>& values) {
+  KP_ASSERT(values.size() >= 2);
+  const Moments m = moments(values);
+  const std::size_t freedom = std::min(values.size() - 1, std::size(kStudent));
+  const double half =
+      kStudent[freedom - 1] * m.deviation / std::sqrt(static_cast<double>(values.size()));
+  return {m.mean - half, m.mean, m.mean + half};
+}
+
+double variation(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const Moments m = moments(values);
+  return m.mean == 0 ? 0 : m.deviation / m.mean;
+}
+
 }  // namespace kernelpro

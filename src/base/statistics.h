@@ -32,4 +32,10 @@ Interval median_interval(std::vector<double> values);
 // turn, so that drift hits both sides of a pair. REQUIRES: same size, not empty, b > 0.
 Interval paired_ratio(const std::vector<double>& a, const std::vector<double>& b);
 
+// Mean with its 95 % confidence interval for a few values that scatter normally (Student's t).
+// REQUIRES: at least two values.
+Interval mean_interval(const std::vector<double>& values);
+// Standard deviation over the mean; 0 with fewer than two values.
+double variation(const std::vector<double>& values);
+
 }  // namespace kernelpro

@@ -99,5 +99,17 @@ TEST(Statistics, PairedRatioIgnoresDrift) {
   EXPECT_NEAR(ratio.high, 2, 1e-12);
 }
 
+// As scipy.stats.t.interval(0.95, n - 1, mean, sem) gives.
+TEST(MeanInterval, IsStudents) {
+  const Interval five = mean_interval({10.1, 9.8, 10.3, 10.0, 9.9});
+  EXPECT_NEAR(five.mid, 10.02, 1e-12);
+  EXPECT_NEAR(five.low, 9.781162, 1e-4);
+  EXPECT_NEAR(five.high, 10.258838, 1e-4);
+  const Interval two = mean_interval({1, 2});
+  EXPECT_NEAR(two.high, 1.5 + 12.7062 * 0.5, 1e-3);
+  EXPECT_NEAR(variation({10.1, 9.8, 10.3, 10.0, 9.9}), 0.192354 / 10.02, 1e-5);
+  EXPECT_EQ(variation({3}), 0);
+}
+
 }  // namespace
 }  // namespace kernelpro

@@ -32,6 +32,7 @@ constexpr OptionSpec kOptions[] = {
     kSetOption,
     {"--no-probes", "", "", "Leave out centred and scaled inputs and perturbed parameters."},
     {"--baselines", "", "", "Show PyTorch beside: eager, compiled, as a CUDA graph."},
+    {"--energy", "", "", "Measure what a call draws, beside the kernel to compare with; 10 s."},
     profile_option("off"),
     {"--gpu", "ID...", "", "GPU by index or UUID; several are used side by side."},
     {"--jobs", "N", "0", "Compilers at once; 0 is as many as there are cores."},
@@ -94,6 +95,7 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.run.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.run.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
   settings.run.probes = !options.flag("--no-probes");
+  if (options.flag("--energy")) settings.run.objective = {Objective::Kind::kTimeThenEnergy, 0};
   settings.run.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.run.include_dirs = read_include_dirs(options);

@@ -22,6 +22,8 @@ constexpr OptionSpec kOptions[] = {
     {"--from", "RUN", "", "With --proposer replay: the run whose candidates are tried again."},
     {"--evaluations", "N", "60", "Stop after so many evaluated candidates."},
     {"--seconds", "S", "600", "Stop after so much run time."},
+    {"--objective", "KIND", "time",
+     "What gets better: time, energy, time,energy (energy among equals) or weighted:W."},
     {"--near-ceiling", "F", "0.95", "Stop when the best reaches this share of the ceiling."},
     {"--plateau", "N", "0", "Stop after so many evaluations without a better one; 0 is never."},
     {"--timeout", "S", "30", "Longest time for one call of a candidate."},
@@ -80,6 +82,12 @@ int run_optimize(const Options& options) {
   settings.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
   settings.gpu = open.gpu;
   settings.proposer = options.text("--proposer");
+  const auto objective = objective_from_text(options.text("--objective"));
+  if (!objective) {
+    throw Fatal({ErrorKind::kBadInput, "there is no objective " + options.text("--objective"),
+                 "choose time, energy, time,energy or weighted:W with W between 0 and 1"});
+  }
+  settings.objective = *objective;
   settings.replay_from = options.text("--from");
   if (settings.proposer == "replay" && settings.replay_from.empty()) {
     throw Fatal({ErrorKind::kBadInput, "--proposer replay needs a run to replay",

@@ -50,6 +50,7 @@ std::string times(const VerdictContext& context, const Correct& correct) {
     text += line;
   };
   for (const Timing& timing : correct.timings) row(timing.case_name, timing, "");
+  if (correct.energy) text += "  " + energy_text(*correct.energy) + "\n";
   for (const Baseline& baseline : context.baselines) {
     if (!baseline.error.empty()) {
       text += "  " + baseline.name + ": not measured: " + baseline.error + "\n";

@@ -47,9 +47,23 @@ std::string outcome_summary(const Outcome& outcome) {
                    std::string text = "correct";
                    for (const Timing& t : o.timings)
                      text += ", " + t.case_name + " " + human_us(t.median_us);
+                   if (o.energy) text += ", " + number(o.energy->millijoules, 4) + " mJ a call";
                    return text;
                  }},
       outcome);
+}
+
+std::string energy_text(const Energy& e) {
+  std::string text = number(e.millijoules, 4) + " mJ a call in case " + e.case_name + " (" +
+                     number(e.low, 4) + " to " + number(e.high, 4) + "; " + number(e.busy_w, 3) +
+                     " W, of which idle " + number(e.idle_w, 3) + " W; " +
+                     std::to_string(e.windows) + " windows of " + number(e.window_s, 2) +
+                     " s vary by " + number(100 * e.variation, 2) + " %; " + e.method + ")";
+  if (e.versus) {
+    text += ", " + number(1 / e.versus->ratio, 4) + " of the incumbent's (" +
+            number(1 / e.versus->high, 4) + " to " + number(1 / e.versus->low, 4) + ")";
+  }
+  return text;
 }
 
 double score_us(const Evaluation& evaluation) {
@@ -59,6 +73,26 @@ double score_us(const Evaluation& evaluation) {
   for (const Timing& t : correct->timings) times.push_back(t.median_us);
   return geometric_mean(times);
 }
+
+namespace {
+Json energy_json(const Energy& e) {
+  Json json = {{"case", e.case_name},
+               {"millijoules", e.millijoules},
+               {"low", e.low},
+               {"high", e.high},
+               {"variation", e.variation},
+               {"windows", e.windows},
+               {"window_s", e.window_s},
+               {"busy_w", e.busy_w},
+               {"idle_w", e.idle_w},
+               {"call_us", e.call_us},
+               {"method", e.method}};
+  if (e.versus) {
+    json["versus"] = {{"ratio", e.versus->ratio}, {"low", e.versus->low}, {"high", e.versus->high}};
+  }
+  return json;
+}
+}  // namespace
 
 std::string evaluation_to_json(const Evaluation& evaluation) {
   Json o = {{"kind", outcome_name(evaluation.outcome)}};
@@ -100,6 +134,7 @@ std::string evaluation_to_json(const Evaluation& evaluation) {
                                            {"low", v.versus->low},
                                            {"high", v.versus->high}};
                           }
+                          if (v.energy) o["energy"] = energy_json(*v.energy);
                           o["observed"] = v.observed;
                           if (!v.labels.empty()) o["labels"] = v.labels;
                           if (!v.notes.empty()) o["notes"] = v.notes;
@@ -112,6 +147,26 @@ std::string evaluation_to_json(const Evaluation& evaluation) {
 }
 
 namespace {
+Energy read_energy(const JsonReader& r) {
+  Energy e;
+  e.case_name = r.text("case");
+  e.millijoules = r.real("millijoules");
+  e.low = r.real("low");
+  e.high = r.real("high");
+  e.variation = r.real("variation");
+  e.windows = static_cast<int>(r.integer("windows"));
+  e.window_s = r.real("window_s");
+  e.busy_w = r.real("busy_w");
+  e.idle_w = r.real("idle_w");
+  e.call_us = r.real("call_us");
+  e.method = r.text("method");
+  if (r.member("versus") != nullptr) {
+    const JsonReader v(r.object("versus"));
+    e.versus = {v.real("ratio", 1), v.real("low", 1), v.real("high", 1)};
+  }
+  return e;
+}
+
 Correct read_correct(const JsonReader& o) {
   Correct v;
   for (const Json& t : o.array("timings")) {
@@ -124,6 +179,7 @@ Correct read_correct(const JsonReader& o) {
     const JsonReader r(o.object("versus"));
     v.versus = {r.text("incumbent"), r.real("ratio", 1), r.real("low", 1), r.real("high", 1)};
   }
+  if (o.member("energy") != nullptr) v.energy = read_energy(JsonReader(o.object("energy")));
   for (const auto& [name, value] : o.object("observed").items()) {
     if (value.is_number()) v.observed[name] = value.get<double>();
   }

@@ -42,6 +42,25 @@ struct Timing {
   int samples = 0;
   std::string method;  // "graph replay, L2 cold", "calls in turn"
 };
+// What a call draws, in one case: the board's power while calls follow each other without a pause,
+// times how long each takes then. The board's idle power is part of it.
+struct Energy {
+  std::string case_name;
+  double millijoules = 0;  // of a call: mean over windows, with its 95 % interval (Student's t)
+  double low = 0, high = 0;
+  double variation = 0;  // coefficient of variation over the windows
+  int windows = 0;
+  double window_s = 0;  // each, about
+  double busy_w = 0, idle_w = 0;
+  double call_us = 0;  // while calls follow each other; not the time that counts for speed
+  std::string method;  // "4 sets of buffers in turn, 1.07 GB: more than L2 holds"
+  // The incumbent's energy over this candidate's, window by window in turn: > 1 draws less.
+  struct Versus {
+    double ratio = 1, low = 1, high = 1;
+  };
+  std::optional<Versus> versus = {};
+};
+
 struct Correct {
   std::vector<Timing> timings;  // one per timed case
   double max_error = 0;         // largest output-scaled error seen, over its tolerance
@@ -52,6 +71,7 @@ struct Correct {
     double ratio = 1, low = 1, high = 1;
   };
   std::optional<Versus> versus;
+  std::optional<Energy> energy = {};  // where the run's objective asks for it
   // What the worker saw while timing: names of the metric registry ("cpu.threads_busy").
   std::map<std::string, double> observed;
   // What a reader of the verdict must know about the kernel; the names are those of
@@ -76,6 +96,9 @@ struct Evaluation {
 
 std::string outcome_name(const Outcome& outcome);     // "correct", "compile-error", ...
 std::string outcome_summary(const Outcome& outcome);  // one line for people
+// "61.3 mJ a call in case full (61.1 to 61.5; 432 W, of which idle 118 W; 5 windows of 1 s vary by
+// 0.2 %; calls in a row ...), 0.934 of the incumbent's (0.93 to 0.94)".
+std::string energy_text(const Energy& energy);
 // Time that counts: geometric mean over the timed cases, microseconds; 0 when not correct.
 double score_us(const Evaluation& evaluation);
 

@@ -38,6 +38,11 @@
 //       One call on each set, one after the other, outputs into the set's memory, waited for once:
 //       the supervisor's own clock is the only one that looks. Subject "": all but the calls, for
 //       which an answer is {}. Module workers only.
+//   {"do":"burn","case":CASE,"gpu":UUID,"subjects":[SUBJECT,...],"preheat":S,"window":S}
+//                                        -> {"us":US,"watts":W,"window":S,"calls":N}
+//       Calls the subjects in turn, over and over, while the board's energy counter runs: time of a
+//       call and power meanwhile. Set 0. Not for module workers.
+//   {"do":"idle","gpu":UUID,"window":S} -> {"watts":W}
 //
 // The verbs of the process that collects hardware counters (worker/cuda/profiler.cc): hello, which
 // answers {"chip":NAME}; open, memory and load as above (cubins and plans only), and

@@ -31,7 +31,7 @@
   X(GraphKernelNodeSetAttribute) X(GraphMemcpyNodeGetParams) X(GraphMemsetNodeGetParams) \
   X(GraphAddKernelNode) X(GraphAddMemcpyNode) X(GraphAddMemsetNode) X(GraphAddEmptyNode) \
   X(GraphAddDependencies) X(GraphInstantiate) X(GraphExecDestroy) X(GraphLaunch) X(EventCreate) \
-  X(EventRecord) X(EventElapsedTime) X(EventSynchronize) \
+  X(EventRecord) X(EventElapsedTime) X(EventSynchronize) X(EventQuery) X(EventDestroy) \
   X(OccupancyMaxActiveBlocksPerMultiprocessor) X(CtxResetPersistingL2Cache) X(CtxSetLimit) \
   X(DeviceGetUuid) X(GraphUpload) X(LaunchKernelEx) X(Memcpy3DAsync) X(MemsetD2D8Async) \
   X(MemsetD2D16Async) X(MemsetD2D32Async) X(ProfilerStart) X(ProfilerStop) \

@@ -42,6 +42,7 @@ Result<Nvml> load_nvml() {
   KP_NVML_OPTIONAL(DeviceGetEccMode);
   KP_NVML_OPTIONAL(DeviceGetMigMode);
   KP_NVML_OPTIONAL(DeviceGetPersistenceMode);
+  KP_NVML_OPTIONAL(DeviceGetTotalEnergyConsumption);
   KP_NVML_OPTIONAL(DeviceGetEnforcedPowerLimit);
 #undef KP_NVML_REQUIRED
 #undef KP_NVML_OPTIONAL

@@ -46,6 +46,7 @@ struct Nvml {
   int (*DeviceGetEccMode)(NvmlDevice, int* current, int* pending) = nullptr;
   int (*DeviceGetMigMode)(NvmlDevice, unsigned* current, unsigned* pending) = nullptr;
   int (*DeviceGetPersistenceMode)(NvmlDevice, int*) = nullptr;
+  int (*DeviceGetTotalEnergyConsumption)(NvmlDevice, unsigned long long* millijoules) = nullptr;
   int (*DeviceGetEnforcedPowerLimit)(NvmlDevice, unsigned* milliwatts) = nullptr;
 };
 

@@ -22,6 +22,7 @@
 #include "device/gpu_watch.h"
 #include "evaluate/cpu_case.h"
 #include "evaluate/cuda_ahead.h"
+#include "evaluate/cuda_energy.h"
 #include "evaluate/cuda_profile.h"
 #include "evaluate/cuda_python.h"
 #include "evaluate/cuda_trial.h"
@@ -131,6 +132,8 @@ class CudaEvaluator : public Evaluator {
   std::vector<std::string> task_labels() const override { return labels_; }
   std::optional<CallFacts> call_facts(const Subject& subject, std::size_t at) const override;
   CounterAnswers profile(const Subject& subject, std::size_t at, CounterSet set) override;
+  Result<std::variant<Energy, Outcome>> energy(const Subject& subject, const Subject* incumbent,
+                                               const EnergyPlan& plan) override;
 
  private:
   Result<void> open_cases(double free_bytes, double granularity);
@@ -557,6 +560,40 @@ CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, Co
     return without(swept.error().message, swept.error().next);
   }
   return answers;
+}
+
+Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subject,
+                                                            const Subject* incumbent,
+                                                            const EnergyPlan& plan) {
+  KP_ASSERT(prepared_ && subject.binaries.size() == cases_.size());
+  std::size_t largest = cases_.size();
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    if (!cases_[i].c->timed) continue;
+    const bool larger = largest == cases_.size() || compulsory_bytes(task_, *cases_[i].c) >
+                                                        compulsory_bytes(task_, *cases_[largest].c);
+    if (larger) largest = i;
+  }
+  if (largest == cases_.size()) {
+    return fail(ErrorKind::kTask, task_.name + " has no timed case", "add one to task.toml");
+  }
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return tl::unexpected<Error>(lease.error());
+  leaving_.clear();
+  for (CudaLink& link : standby_) static_cast<void>(link.settle(kStartTimeout));
+  profile_.settle();
+  Result<CudaWorker> worker = take_worker(subject);
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  auto energy = measure_energy(shop_, *worker, uuid_, largest, subject, incumbent, plan,
+                               kp::mix64(secret_ ^ (++round_ * 0x9e3779b97f4a7c15ull)));
+  retire(std::move(worker->link));
+  leaving_.clear();
+  for (CudaCase& state : cases_) {
+    if (const auto swept = forget_broken_sets(judge_, state); !swept) {
+      return tl::unexpected<Error>(swept.error());
+    }
+  }
+  fill_standby();
+  return energy;
 }
 
 }  // namespace

@@ -356,5 +356,39 @@ TEST_F(CudaEvaluatorTest, ConfirmMeasuresMore) {
   EXPECT_GE(e->correct()->timings[0].samples, 60);
 }
 
+// The same work with an exponential loop beside it draws more; host form and plan form draw alike.
+TEST_F(CudaEvaluatorTest, EnergyOfACall) {
+  const std::string wasteful = replace_all(kGood, "y[i] = 2",
+                                           "{ float w = x[i]; for (int j = 0; j < 300; ++j) w = "
+                                           "__expf(-w * w); y[i] = (w == 77 ? 1 : 2)");
+  const Subject waste =
+      build(host_form(replace_all(wasteful, "x[i + N];", "x[i + N]; }"), kGoodLaunch));
+  const Subject good = build(host_form(kGood, kGoodLaunch));
+  const Subject plan =
+      build(std::string("#include \"task.h\"\n") + kGood +
+            "\nKP_LAUNCH(k, kp::dim((N + 255) / 256), kp::dim(256), 0, arg::x, arg::y);");
+  for (const Subject* each : {&waste, &good, &plan}) ASSERT_EQ(each->binaries.size(), 2u);
+  const auto measured = evaluator_->energy(good, &waste, {3, 0.4});
+  ASSERT_TRUE(measured) << measured.error().text();
+  const auto* energy = std::get_if<Energy>(&*measured);
+  ASSERT_NE(energy, nullptr) << outcome_summary(std::get<Outcome>(*measured));
+  EXPECT_EQ(energy->case_name, "big");
+  EXPECT_GT(energy->millijoules, 1);
+  EXPECT_LT(energy->variation, 0.05);
+  EXPECT_GT(energy->busy_w, energy->idle_w);
+  EXPECT_GT(energy->idle_w, 20);
+  ASSERT_TRUE(energy->versus);
+  EXPECT_GT(energy->versus->low, 1.1) << energy_text(*energy);
+  const auto alike = evaluator_->energy(plan, &good, {3, 0.4});
+  ASSERT_TRUE(alike) << alike.error().text();
+  ASSERT_TRUE(std::holds_alternative<Energy>(*alike));
+  EXPECT_NEAR(std::get<Energy>(*alike).versus->ratio, 1, 0.05);
+  // What is wrong on the way is found out.
+  const Subject wrong = build(host_form(replace_all(kGood, "2 * x[i]", "3 * x[i]"), kGoodLaunch));
+  const auto caught = evaluator_->energy(wrong, nullptr, {2, 0.2});
+  ASSERT_TRUE(caught) << caught.error().text();
+  EXPECT_TRUE(std::holds_alternative<Outcome>(*caught));
+}
+
 }  // namespace
 }  // namespace kernelpro

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/error.h"
@@ -58,6 +59,13 @@ struct EvaluateSettings {
   CounterSet counters = CounterSet::kOff;  // cuda: of which `profile` will be asked; made ready
 };
 
+// How long energy is looked at: windows of each of the two, and their length. An H200's counter
+// moves ten times a second; five windows of a second vary by 0.1 to 0.3 %.
+struct EnergyPlan {
+  int windows = 3;
+  double window_s = 0.5;
+};
+
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
@@ -81,6 +89,15 @@ class Evaluator {
   // be had is in `missing`.
   virtual CounterAnswers profile(const Subject& /*subject*/, std::size_t /*at*/, CounterSet) {
     return {};
+  }
+  // What a call of a correct candidate draws in the largest timed case, beside the incumbent's (may
+  // be null). An Outcome: it went wrong while looked at. Fails where energy cannot be measured: the
+  // message says what to do.
+  virtual Result<std::variant<Energy, Outcome>> energy(const Subject& /*subject*/,
+                                                       const Subject* /*incumbent*/,
+                                                       const EnergyPlan& /*plan*/) {
+    return fail(ErrorKind::kBadInput, "energy is measured on the cuda target alone",
+                "leave out --objective, or choose --target cuda");
   }
   // As evaluate, in fresh processes, with more samples, for the final winner.
   virtual Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) = 0;

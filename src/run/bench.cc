@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kFinalists = 3;
 constexpr const char* kInterrupted = "interrupted";
+constexpr EnergyPlan kConfirmEnergy{5, 1.0};
 
 // Over the start; 1 for the start itself.
 double ratio_of(const Evaluation& confirmed) {
@@ -24,7 +25,9 @@ double ratio_of(const Evaluation& confirmed) {
 }  // namespace
 
 Bench::Bench(BenchParts parts)
-    : parts_(std::move(parts)), ledger_(EvaluateSettings().min_effect), record_(parts_.record) {}
+    : parts_(std::move(parts)),
+      ledger_(EvaluateSettings().min_effect, parts_.settings->objective),
+      record_(parts_.record) {}
 
 // Runs `work` and counts its time as others'.
 template <class Work>
@@ -107,7 +110,27 @@ Result<std::optional<Evaluation>> Bench::measure(const Candidate& candidate,
   if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
   evaluation = std::move(*evaluated);
   evaluation->compile_ms = now.compile_ms;
+  phase("measuring energy");
+  KP_TRY(add_energy(*subject, *versus, EnergyPlan(), &*evaluation));
   return evaluation;
+}
+
+Result<void> Bench::add_energy(const Subject& subject, const Subject* versus,
+                               const EnergyPlan& plan, Evaluation* evaluation) {
+  auto* correct = std::get_if<Correct>(&evaluation->outcome);
+  if (correct == nullptr || !worth_energy(*correct, parts_.settings->objective)) return {};
+  if (subject.binaries.front().form == Binary::Form::kModule) {
+    correct->notes.push_back("the energy of a PyTorch candidate is not measured");
+    return {};
+  }
+  auto energy = parts_.target->evaluator->energy(subject, versus, plan);
+  if (!energy) return tl::unexpected<Error>(std::move(energy.error()));
+  if (auto* outcome = std::get_if<Outcome>(&*energy)) {
+    evaluation->outcome = std::move(*outcome);
+  } else {
+    correct->energy = std::move(std::get<Energy>(*energy));
+  }
+  return {};
 }
 
 // What came of the finding that a candidate answers; its own time in the measure of the others.
@@ -210,7 +233,10 @@ Result<Evaluation> Bench::confirm_one(const Known& best) {
     }
     subjects.push_back(std::get<Subject>(*now.built));
   }
-  return parts_.target->evaluator->confirm(subjects[0], subjects[1]);
+  auto confirmed = parts_.target->evaluator->confirm(subjects[0], subjects[1]);
+  if (!confirmed) return confirmed;
+  KP_TRY(add_energy(subjects[0], &subjects[1], kConfirmEnergy, &*confirmed));
+  return confirmed;
 }
 
 Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
@@ -218,7 +244,9 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   const Known* winner = nullptr;
   Evaluation confirmed;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
-    if (winner != nullptr && i >= kFinalists) break;
+    // Who draws least is not told by who is fastest: then the order of finalists decides.
+    const bool by_order = parts_.settings->objective.wants_energy();
+    if (winner != nullptr && (by_order || i >= kFinalists)) break;
     if (stopped()) {
       result->stopped_by = kInterrupted;
       return {};

@@ -73,6 +73,9 @@ class Bench {
   Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* ahead,
                                             Subject* subject);
   Result<const Subject*> incumbent();
+  // Adds what a call draws to a correct evaluation, where the objective asks for it.
+  Result<void> add_energy(const Subject& subject, const Subject* versus, const EnergyPlan& plan,
+                          Evaluation* evaluation);
   bool worth_counters(const Known& known) const;
   std::optional<ToolStep> step_of(const Known& known) const;
   std::string learn(const ToolStep& step);

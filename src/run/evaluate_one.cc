@@ -63,6 +63,8 @@ Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
 
 namespace {
 
+constexpr EnergyPlan kEnergy{5, 1.0};
+
 // What all threads share.
 class Judging {
  public:
@@ -84,6 +86,8 @@ class Judging {
   Result<void> prepare(Target* target, BuildPool* pool);
   Result<EvaluateOneResult> judge(std::size_t i, Target* target, BuildPool* pool,
                                   const Subject* incumbent) const;
+  Result<void> add_energy(Target* target, const Subject& subject, const Subject* versus,
+                          Evaluation* evaluation) const;
   std::optional<Subject> incumbent(Target* target) const;
   void give_up(Error error);
   bool failed() {
@@ -126,6 +130,20 @@ std::optional<Subject> Judging::incumbent(Target* target) const {
   return subject;
 }
 
+Result<void> Judging::add_energy(Target* target, const Subject& subject, const Subject* versus,
+                                 Evaluation* evaluation) const {
+  auto* correct = std::get_if<Correct>(&evaluation->outcome);
+  if (correct == nullptr || !settings_.run.objective.wants_energy()) return {};
+  auto energy = target->evaluator->energy(subject, versus, kEnergy);
+  if (!energy) return tl::unexpected<Error>(std::move(energy.error()));
+  if (auto* outcome = std::get_if<Outcome>(&*energy)) {
+    evaluation->outcome = std::move(*outcome);
+  } else {
+    correct->energy = std::move(std::get<Energy>(*energy));
+  }
+  return {};
+}
+
 Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPool* pool,
                                          const Subject* versus) const {
   EvaluateOneResult result;
@@ -146,6 +164,7 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPoo
     auto evaluation = target->evaluator->evaluate(subject, same ? nullptr : versus);
     if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
     result.evaluation = std::move(*evaluation);
+    KP_TRY(add_energy(target, subject, same ? nullptr : versus, &result.evaluation));
     result.phases_ms["evaluate"] = ms_since(from);
     from = real_clock().now_s();
     if (ahead.valid()) ahead.wait();

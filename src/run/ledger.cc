@@ -24,9 +24,9 @@ bool Ledger::record(Known known) {
   comparable_[added.id] = time;
   comparable_by_hash_[hash] = time;
   if (baseline_ == nullptr) baseline_ = &added;
-  const bool beats = correct->versus && correct->versus->incumbent == best_hash_ &&
-                     correct->versus->low > 1 + min_effect_;
-  if (!champions_.empty() && !beats) return false;
+  const bool better = correct->versus && correct->versus->incumbent == best_hash_ &&
+                      beats(*correct, objective_, min_effect_);
+  if (!champions_.empty() && !better) return false;
   champions_.push_back(&added);
   best_hash_ = hash;
   since_best_ = 0;
@@ -68,6 +68,12 @@ double Ledger::comparable_us(const Evaluation& evaluation) const {
   return score_us(evaluation);
 }
 
+double Ledger::cost(std::int64_t id) const {
+  const Known* known = find(id);
+  const Correct* correct = known == nullptr ? nullptr : known->evaluation.correct();
+  return correct == nullptr ? 0 : cost_of(comparable_us(id), *correct, objective_);
+}
+
 std::vector<const Known*> Ledger::finalists() const {
   std::vector<const Known*> result;
   const auto take = [&](const Known* known) {
@@ -87,8 +93,10 @@ std::vector<const Known*> Ledger::finalists() const {
     if (faster) absolute = &known;
   }
   take(best());
-  take(comparable);
-  take(absolute);
+  if (!objective_.wants_energy()) {
+    take(comparable);
+    take(absolute);
+  }
   for (auto it = champions_.rbegin(); it != champions_.rend(); ++it) take(*it);
   return result;
 }

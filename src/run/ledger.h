@@ -9,15 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "core/objective.h"
 #include "core/proposal.h"
 
 namespace kernelpro {
 
 class Ledger {
  public:
-  // A newcomer replaces the best when it is faster than it by more than `min_effect` with 95 %
-  // confidence (the lower end of the interval measured turn by turn).
-  explicit Ledger(double min_effect) : min_effect_(min_effect) {}
+  // A newcomer replaces the best when it is better by the objective (faster, where that is time) by
+  // more than `min_effect` with 95 % confidence: the lower end of the interval measured in turn.
+  explicit Ledger(double min_effect, const Objective& objective = {})
+      : min_effect_(min_effect), objective_(objective) {}
 
   // Takes the next evaluation; true when it is the new best.
   bool record(Known known);
@@ -37,7 +39,7 @@ class Ledger {
 
   // Who might be fastest, for a last comparison: the best, the least comparable time and the least
   // time of all (on a machine whose speed drifts they may differ), then everyone else who was best,
-  // latest first. No one twice.
+  // latest first. No one twice. Where energy counts, whoever was best, latest first.
   std::vector<const Known*> finalists() const;
 
   // Time of a candidate in the baseline's measure: its incumbent's divided by the ratio measured
@@ -45,10 +47,14 @@ class Ledger {
   double comparable_us(std::int64_t id) const;
   // The same of an evaluation that is not recorded yet.
   double comparable_us(const Evaluation& evaluation) const;
+  // What a search compares: comparable_us, or what the objective makes of it and of the energy; 0
+  // when that is not known.
+  double cost(std::int64_t id) const;
   double best_speedup() const;  // over the baseline, by comparable times; 1 when there is none
 
  private:
   double min_effect_;
+  Objective objective_;
   std::deque<Known> all_;  // addresses stay
   std::map<std::int64_t, const Known*> by_id_;
   std::map<std::string, double> comparable_by_hash_;

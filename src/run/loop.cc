@@ -102,7 +102,7 @@ double Loop::own_s() const {
 NodeResult Loop::node_result(const Known& known) const {
   NodeResult result;
   result.correct = known.evaluation.correct() != nullptr;
-  result.time_us = ledger_.comparable_us(known.id);
+  result.time_us = ledger_.cost(known.id);
   for (const Finding& finding : known.diagnosis.findings) result.stop |= finding.stop;
   return result;
 }

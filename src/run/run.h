@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "core/counters.h"
+#include "core/objective.h"
 #include "core/policy.h"
 #include "core/proposal.h"
 #include "core/task.h"
@@ -37,6 +38,7 @@ struct RunSettings {
   std::string prompts;  // folder of prompts that replace embedded ones; "" = none
   // Runs whose best, and task folders whose kernel, are evaluated first and built on.
   std::vector<std::string> start_from;
+  Objective objective;  // energy: cuda, native candidates
   Policy policy = Policy::kContract;
   bool probes = true;                     // centred and scaled inputs, perturbed parameters
   std::string gpu;                        // cuda: UUID or index; "" the first

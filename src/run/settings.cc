@@ -52,6 +52,7 @@ std::string settings_to_json(const RunSettings& s) {
                   {"plateau", s.plateau},
                   {"timeout_s", s.timeout_s},
                   {"exchange_wait_s", s.exchange_wait_s},
+                  {"objective", objective_text(s.objective)},
                   {"policy", policy_name(s.policy)},
                   {"probes", s.probes},
                   {"gpu", s.gpu},
@@ -86,6 +87,9 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     const auto policy = policy_from_name(j.value("policy", "contract"));
     if (!policy) return std::nullopt;
     s.policy = *policy;
+    const auto objective = objective_from_text(j.value("objective", "time"));
+    if (!objective) return std::nullopt;
+    s.objective = *objective;
     s.probes = j.value("probes", s.probes);
     s.gpu = j.value("gpu", s.gpu);
     s.include_dirs = j.value("include_dirs", s.include_dirs);

@@ -10,6 +10,7 @@
 
 #include "core/protocol.h"
 #include "profile/plan_facts.h"
+#include "worker/cuda/burn.h"
 #include "worker/cuda/cases.h"
 #include "worker/cuda/graph.h"
 #include "worker/cuda/kernels.h"
@@ -57,6 +58,7 @@ class Worker {
     static const std::map<std::string, Handler> handlers = {
         {"hello", &Worker::hello}, {"open", &Worker::open}, {"memory", &Worker::memory},
         {"load", &Worker::load},   {"run", &Worker::run},   {"time", &Worker::time},
+        {"burn", &Worker::burn},   {"idle", &Worker::idle},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
@@ -262,6 +264,37 @@ class Worker {
       }
     }
     return Json{{"times", times}};
+  }
+
+  Result<Json> burn(WorkerCommand& command) {
+    const Result<const OpenCase*> c = cases_.of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    const auto counter = EnergyCounter::open(command.text("gpu"));
+    if (!counter) return tl::unexpected<Error>(counter.error());
+    const JsonReader r(command.json);
+    std::vector<const ReplayGraph*> graphs;
+    for (const Json& name : r.array("subjects")) {
+      const Result<Subject*> subject = find(*c, name.is_string() ? name.get<std::string>() : "");
+      if (!subject) return tl::unexpected<Error>(subject.error());
+      graphs.push_back(&(*subject)->graph);
+    }
+    if (graphs.empty()) return fail(ErrorKind::kInternal, "no subject is named", "");
+    KP_TRY(cases_.bind(**c, 0));
+    const auto burned =
+        kernelpro::burn(cu_, stream_, graphs, *counter, r.real("preheat"), r.real("window"));
+    if (!burned) return tl::unexpected<Error>(burned.error());
+    return Json{{"us", burned->us_per_call},
+                {"watts", burned->watts},
+                {"window", burned->window_s},
+                {"calls", burned->calls}};
+  }
+
+  Result<Json> idle(WorkerCommand& command) {
+    const auto counter = EnergyCounter::open(command.text("gpu"));
+    if (!counter) return tl::unexpected<Error>(counter.error());
+    const auto watts = idle_watts(*counter, JsonReader(command.json).real("window"));
+    if (!watts) return tl::unexpected<Error>(watts.error());
+    return Json{{"watts", *watts}};
   }
 
   WorkerChannel* channel_;

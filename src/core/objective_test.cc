@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/objective.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelpro {
+namespace {
+
+using Kind = Objective::Kind;
+
+Correct measured(double low, double high, double saved_low, double saved_high) {
+  Correct correct;
+  correct.versus = Correct::Versus{"incumbent", (low + high) / 2, low, high};
+  Energy energy;
+  energy.millijoules = 50;
+  energy.versus = Energy::Versus{(saved_low + saved_high) / 2, saved_low, saved_high};
+  correct.energy = energy;
+  return correct;
+}
+
+constexpr double kEffect = 0.005;
+
+TEST(Objective, TextsRoundTrip) {
+  for (const char* text : {"time", "energy", "time,energy", "weighted:0.3"}) {
+    const auto objective = objective_from_text(text);
+    ASSERT_TRUE(objective) << text;
+    EXPECT_EQ(objective_text(*objective), text);
+  }
+  for (const char* text : {"", "speed", "weighted", "weighted:", "weighted:1", "weighted:-1",
+                           "weighted:0.5x", "energy,time"}) {
+    EXPECT_FALSE(objective_from_text(text)) << text;
+  }
+}
+
+TEST(Objective, TimeAloneLooksAtNothingElse) {
+  EXPECT_TRUE(beats(measured(1.02, 1.04, 0.5, 0.6), {Kind::kTime, 0}, kEffect));
+  EXPECT_FALSE(beats(measured(0.99, 1.01, 1.5, 1.6), {Kind::kTime, 0}, kEffect));
+}
+
+TEST(Objective, EnergyDecidesAmongEquallyFastOnes) {
+  const Objective both{Kind::kTimeThenEnergy, 0};
+  EXPECT_TRUE(beats(measured(0.995, 1.005, 1.05, 1.07), both, kEffect));
+  EXPECT_FALSE(beats(measured(0.995, 1.005, 0.99, 1.07), both, kEffect));
+  // An interval that is too wide for "equal" is no reason to look at energy.
+  EXPECT_FALSE(beats(measured(0.97, 1.02, 1.05, 1.07), both, kEffect));
+  // Faster wins whatever it draws; slower loses.
+  EXPECT_TRUE(beats(measured(1.10, 1.12, 0.8, 0.9), both, kEffect));
+  EXPECT_FALSE(beats(measured(0.90, 0.95, 1.5, 1.6), both, kEffect));
+}
+
+TEST(Objective, EnergyAndWeights) {
+  EXPECT_TRUE(beats(measured(0.7, 0.8, 1.05, 1.07), {Kind::kEnergy, 1}, kEffect));
+  EXPECT_FALSE(beats(measured(1.7, 1.8, 0.95, 0.97), {Kind::kEnergy, 1}, kEffect));
+  // 1.2^0.5 * 0.9^0.5 = 1.04; 1.2^0.2 * 0.9^0.8 = 0.95.
+  EXPECT_TRUE(beats(measured(1.2, 1.2, 0.9, 0.9), {Kind::kWeighted, 0.5}, kEffect));
+  EXPECT_FALSE(beats(measured(1.2, 1.2, 0.9, 0.9), {Kind::kWeighted, 0.8}, kEffect));
+  Correct unmeasured = measured(1.2, 1.2, 1, 1);
+  unmeasured.energy.reset();
+  EXPECT_FALSE(beats(unmeasured, {Kind::kEnergy, 1}, kEffect));
+  EXPECT_FALSE(beats(unmeasured, {Kind::kWeighted, 0.5}, kEffect));
+}
+
+TEST(Objective, EnergyIsMeasuredWhereItMayDecide) {
+  const Objective both{Kind::kTimeThenEnergy, 0};
+  EXPECT_TRUE(worth_energy(measured(0.995, 1.005, 1, 1), both));
+  EXPECT_TRUE(worth_energy(measured(1.1, 1.2, 1, 1), both));
+  EXPECT_FALSE(worth_energy(measured(0.5, 0.6, 1, 1), both));
+  EXPECT_TRUE(worth_energy(measured(0.5, 0.6, 1, 1), {Kind::kEnergy, 1}));
+  EXPECT_FALSE(worth_energy(measured(0.995, 1.005, 1, 1), {Kind::kTime, 0}));
+}
+
+TEST(Objective, CostsAreWhatASearchCompares) {
+  const Correct correct = measured(1, 1, 1, 1);
+  EXPECT_EQ(cost_of(100, correct, {Kind::kTime, 0}), 100);
+  EXPECT_EQ(cost_of(100, correct, {Kind::kEnergy, 1}), 50);
+  EXPECT_NEAR(cost_of(200, correct, {Kind::kWeighted, 0.5}), 100, 1e-9);
+}
+
+}  // namespace
+}  // namespace kernelpro
