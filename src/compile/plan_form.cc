@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compile/plan_form.h"
 
-#include <elf.h>
-
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <vector>
 
 #include "base/text.h"
+#include "compile/elf.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x4b505354;
 constexpr int kMaxParameters = 4096;
 
 // As in core/device/plan.h.
@@ -40,70 +39,8 @@ struct RawMap {
   std::int64_t sizes[5], strides[5];
   std::int32_t box[6];
 };
+static_assert(offsetof(RawHeader, order) == kPlanRecordLine);
 static_assert(sizeof(RawParameter) == 24 && sizeof(RawHeader) == 72 && sizeof(RawMap) == 120);
-
-class Elf {
- public:
-  explicit Elf(std::string_view bytes) : bytes_(bytes) {}
-
-  template <class T>
-  std::optional<T> at(std::uint64_t offset) const {
-    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) return std::nullopt;
-    T value;
-    std::memcpy(&value, bytes_.data() + offset, sizeof value);
-    return value;
-  }
-
-  bool read_sections() {
-    const auto header = at<Elf64_Ehdr>(0);
-    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr)) {
-      return false;
-    }
-    for (unsigned i = 0; i < header->e_shnum; ++i) {
-      const auto section = at<Elf64_Shdr>(header->e_shoff + i * sizeof(Elf64_Shdr));
-      if (!section) return false;
-      sections_.push_back(*section);
-    }
-    if (header->e_shstrndx >= sections_.size()) return false;
-    names_ = header->e_shstrndx;
-    return true;
-  }
-
-  // Index of a section, or -1.
-  int find(std::string_view name) const {
-    for (std::size_t i = 0; i < sections_.size(); ++i) {
-      if (text(names_, sections_[i].sh_name) == name) return static_cast<int>(i);
-    }
-    return -1;
-  }
-
-  const Elf64_Shdr& section(std::size_t i) const { return sections_[i]; }
-  std::size_t section_count() const { return sections_.size(); }
-
-  std::string_view content(std::size_t i) const {
-    const Elf64_Shdr& s = sections_[i];
-    if (s.sh_type == SHT_NOBITS || s.sh_offset > bytes_.size() ||
-        bytes_.size() - s.sh_offset < s.sh_size) {
-      return {};
-    }
-    return bytes_.substr(s.sh_offset, s.sh_size);
-  }
-
-  // A zero-ended string in a string table.
-  std::string_view text(std::size_t table, std::uint64_t offset) const {
-    if (table >= sections_.size()) return {};
-    const std::string_view all = content(table);
-    if (offset >= all.size()) return {};
-    const std::size_t end = all.find('\0', offset);
-    return end == std::string_view::npos ? std::string_view{} : all.substr(offset, end - offset);
-  }
-
- private:
-  std::string_view bytes_;
-  std::vector<Elf64_Shdr> sections_;
-  std::size_t names_ = 0;
-};
 
 template <class T>
 std::optional<T> record_at(std::string_view table, std::uint64_t offset) {
@@ -213,7 +150,7 @@ class PlanReader {
 
   tl::expected<Step, std::string> read_step(const Elf64_Sym& symbol) const {
     const auto raw = record_at<RawHeader>(data_, symbol.st_value + 8);
-    if (!raw || raw->magic != kMagic) return Refused("a launch step that cannot be read");
+    if (!raw || raw->magic != kPlanRecord) return Refused("a launch step that cannot be read");
     if (raw->parameter_count < 0 || raw->parameter_count > kMaxParameters) {
       return Refused("a launch step with an impossible number of parameters");
     }

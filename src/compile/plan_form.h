@@ -4,6 +4,7 @@
 // offset is checked.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -11,6 +12,10 @@
 #include "core/launch_plan.h"
 
 namespace kernelpro {
+
+// The first word of each record, and where in it the step's line of the source stands, in bytes.
+inline constexpr std::uint32_t kPlanRecord = 0x4b505354;
+inline constexpr std::size_t kPlanRecordLine = 8;
 
 // Does the source declare its launches (KP_LAUNCH) rather than define `launch`? Comments do not
 // count.

@@ -143,7 +143,8 @@ std::string evaluation_to_json(const Evaluation& evaluation) {
   return dump_json({{"outcome", o},
                     {"compile_ms", evaluation.compile_ms},
                     {"run_ms", evaluation.run_ms},
-                    {"trust", evaluation.trust}});
+                    {"trust", evaluation.trust},
+                    {"code", evaluation.code}});
 }
 
 namespace {
@@ -214,7 +215,8 @@ std::optional<Evaluation> evaluation_from_json(const std::string& json) {
   const JsonReader r(*root);
   const std::optional<Outcome> outcome = read_outcome(JsonReader(r.object("outcome")));
   if (!outcome) return std::nullopt;
-  return Evaluation{*outcome, r.real("compile_ms"), r.real("run_ms"), r.text("trust")};
+  return Evaluation{*outcome, r.real("compile_ms"), r.real("run_ms"), r.text("trust"),
+                    r.text("code")};
 }
 
 }  // namespace kernelpro

@@ -6,6 +6,8 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "compile/code_hash.h"
+#include "compile/code_hash.h"
 #include "run/tool_record.h"
 
 namespace kernelpro {
@@ -53,6 +55,9 @@ Result<std::vector<StoredCandidate>> Bench::restore() {
             [](const StoredCandidate& a, const StoredCandidate& b) { return a.order < b.order; });
   for (StoredCandidate& each : *stored) {
     if (raw()) evidence_[each.known.id] = std::move(each.evidence);
+    if (const std::string& code = each.known.evaluation.code; !code.empty()) {
+      by_code_.emplace(code, each.known.id);
+    }
     ledger_.record(std::move(each.known));
   }
   return waiting;
@@ -100,6 +105,11 @@ Result<std::optional<Evaluation>> Bench::measure(const Candidate& candidate,
     return evaluation;
   }
   *subject = std::get<Subject>(*now.built);
+  const std::string code = code_hash(subject->binaries);
+  if (auto before = evaluated_before(code)) {
+    before->compile_ms = now.compile_ms;
+    return before;
+  }
   auto versus = incumbent();
   if (stopped() || cancel_requested()) return evaluation;
   if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
@@ -110,8 +120,21 @@ Result<std::optional<Evaluation>> Bench::measure(const Candidate& candidate,
   if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
   evaluation = std::move(*evaluated);
   evaluation->compile_ms = now.compile_ms;
+  evaluation->code = code;
   phase("measuring energy");
   KP_TRY(add_energy(*subject, *versus, EnergyPlan(), &*evaluation));
+  return evaluation;
+}
+
+std::optional<Evaluation> Bench::evaluated_before(const std::string& code) const {
+  const auto found = by_code_.find(code);
+  if (code.empty() || found == by_code_.end()) return std::nullopt;
+  Evaluation evaluation = ledger_.find(found->second)->evaluation;
+  evaluation.run_ms = 0;
+  if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
+    correct->notes.push_back("the machine code of candidate " + std::to_string(found->second) +
+                             " again: not measured a second time");
+  }
   return evaluation;
 }
 
@@ -187,6 +210,7 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKe
   KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, parts_.elapsed_s(),
                               step ? &*step : nullptr));
   if (raw()) evidence_[id] = evidence;
+  if (!known.evaluation.code.empty()) by_code_.emplace(known.evaluation.code, id);
   Verdict verdict;
   if (step) verdict.note = learn(*step);
   verdict.better = ledger_.record(std::move(known));

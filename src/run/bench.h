@@ -72,6 +72,8 @@ class Bench {
  private:
   Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* ahead,
                                             Subject* subject);
+  // The evaluation of an earlier candidate with the same machine code, to stand for this one's.
+  std::optional<Evaluation> evaluated_before(const std::string& code) const;
   Result<const Subject*> incumbent();
   // Adds what a call draws to a correct evaluation, where the objective asks for it.
   Result<void> add_energy(const Subject& subject, const Subject* versus, const EnergyPlan& plan,
@@ -90,9 +92,10 @@ class Bench {
 
   BenchParts parts_;
   Ledger ledger_;
-  ToolRecord record_;                          // the run's: its beginning's and its own steps
-  bool record_fails_ = false;                  // the user's file cannot be written; said once
-  std::map<std::int64_t, Evidence> evidence_;  // where writers get it raw
+  ToolRecord record_;                            // the run's: its beginning's and its own steps
+  bool record_fails_ = false;                    // the user's file cannot be written; said once
+  std::map<std::int64_t, Evidence> evidence_;    // where writers get it raw
+  std::map<std::string, std::int64_t> by_code_;  // the first candidate of each machine code
   std::optional<Subject> best_subject_;
   double outside_s_ = 0;
 };
