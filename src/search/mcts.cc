@@ -4,36 +4,56 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <queue>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "search/tree.h"
 
 namespace kernelpro {
 
 namespace {
 
+enum class Why : std::uint8_t { kOpen, kFailed, kStop, kExhausted, kSlow, kBarren };
+
 struct Node {
   std::int64_t id = 0;
-  int parent = -1;            // index
-  std::vector<int> children;  // indices, in order of evaluation
-  bool correct = false;
-  bool closed = false;
   double log_time = 0;  // when correct
   // Of the node and everything below it.
-  int visits = 0;
-  int in_flight = 0;
-  int correct_visits = 0;
   double sum_log_time = 0;
   double best_log_time = std::numeric_limits<double>::infinity();
+  int visits = 0;
+  int correct_visits = 0;
+  int in_flight = 0;
+  int open = 0;      // not closed
+  int foremost = 0;  // neither closed nor put off
+  // Indices; -1: none. A child is listed while something below it is open.
+  int parent = -1;
+  int first_child = -1;
+  int next = -1;  // sibling
+  // Of the node alone.
+  int children = 0;
+  int own_in_flight = 0;
+  int barren = 0;       // tries since one that was faster than the node
+  float log_gain = 0;   // that its diagnosis promises
+  float log_light = 0;  // logarithm of its share of the speed of light; 0: not known
+  bool correct = false;
+  bool closed = false;
+  bool put_off = false;
+  bool listed = false;
+  Why why = Why::kOpen;
 };
 
 class Mcts : public Search {
  public:
-  explicit Mcts(const MctsParameters& parameters) : p_(parameters) {}
+  explicit Mcts(const SearchParameters& parameters)
+      : p_(parameters), log_prune_(std::log(parameters.prune_factor)) {}
 
   std::string name() const override { return "mcts"; }
   void add_root(std::int64_t id, const NodeResult& result) override;
   std::optional<std::int64_t> start() override;
+  Turn turn() const override { return turn_; }
   void cancel(std::int64_t parent) override;
   void close(std::int64_t id) override;
   void finalize(std::int64_t parent, std::int64_t child, const NodeResult& result) override;
@@ -42,22 +62,35 @@ class Mcts : public Search {
 
  private:
   void insert(std::int64_t id, int parent, const NodeResult& result);
+  void back_up(int node);
+  void judge_parent(int parent, int child);
+  void new_fastest(int node);
+  void put_off(int node, Why why);
+  void take_up(int node);
+  void close(int node, Why why);
+  void add_open(int node, int open, int foremost);
   void add_in_flight(int node, int change);
   int index(std::int64_t id) const;
+  double scale_top() const;
+  double scale_bottom() const;
   double reward(double log_time) const;
-  double own_reward(const Node& node) const { return node.correct ? reward(node.log_time) : 0; }
   double mean(const Node& node) const;
-  double upper_bound(const Node& node, int parent_visits) const;
-  bool pruned(const Node& node) const;
+  double promise(const Node& node) const;
+  double value(const Node& node) const;
   bool may_widen(const Node& node) const;
-  bool open_below(int node, bool with_pruned) const;
-  int descend(bool with_pruned) const;
+  int descend(bool with_put_off);
+  std::string reason(const Node& node) const;
 
-  MctsParameters p_;
+  SearchParameters p_;
+  double log_prune_;
   std::vector<Node> nodes_;
   std::unordered_map<std::int64_t, int> by_id_;
-  double fastest_ = std::numeric_limits<double>::infinity();
-  double slowest_ = -std::numeric_limits<double>::infinity();
+  // Correct nodes that are not too slow, the slowest on top.
+  std::priority_queue<std::pair<double, int>> slowest_first_;
+  int fastest_ = -1;      // index; -1: none is correct
+  double slowest_ = 0;    // logarithm, as it counts
+  double log_light_ = 0;  // of the fastest
+  Turn turn_;
 };
 
 int Mcts::index(std::int64_t id) const {
@@ -72,30 +105,125 @@ void Mcts::insert(std::int64_t id, int parent, const NodeResult& result) {
   node.id = id;
   node.parent = parent;
   node.correct = result.correct && result.time_us > 0;
-  // A failed root is all there is to build on; any other failure is a wall.
-  node.closed = result.stop || (!node.correct && parent >= 0);
-  if (node.correct) {
-    node.log_time = std::log(result.time_us);
-    fastest_ = std::min(fastest_, node.log_time);
-    slowest_ = std::max(slowest_, node.log_time);
+  if (node.correct) node.log_time = std::log(result.time_us);
+  if (result.likely > 1) node.log_gain = static_cast<float>(std::log(result.likely));
+  if (result.fraction > 0 && result.fraction < 1) {
+    node.log_light = static_cast<float>(std::log(result.fraction));
+    // No change gains more than what the speed of light leaves.
+    node.log_gain = std::min(node.log_gain, -node.log_light);
   }
-  const double log_time = node.log_time;
-  const bool correct = node.correct;
+  node.open = node.foremost = 1;
   const int self = static_cast<int>(nodes_.size());
-  nodes_.push_back(std::move(node));
+  const bool correct = node.correct;
+  nodes_.push_back(node);
   by_id_[id] = self;
-  if (parent >= 0) nodes_[parent].children.push_back(self);
+  back_up(self);
+  if (correct) new_fastest(self);
+  // A failed root is all there is to build on; any other failure is a wall.
+  if (!correct && parent >= 0) close(self, Why::kFailed);
+  if (result.stop) close(self, Why::kStop);
+  if (parent >= 0) judge_parent(parent, self);
+}
+
+// Counts a new node up the tree.
+void Mcts::back_up(int self) {
+  const bool correct = nodes_[self].correct;
+  double log_time = nodes_[self].log_time;
+  // A time beyond the scale would drown all others in a mean.
+  const double counted =
+      fastest_ < 0 ? log_time : std::min(log_time, nodes_[fastest_].log_time + log_prune_);
+  if (correct) slowest_ = fastest_ < 0 ? counted : std::max(slowest_, counted);
+  if (nodes_[self].parent >= 0) ++nodes_[nodes_[self].parent].children;
   for (int at = self; at >= 0; at = nodes_[at].parent) {
     Node& above = nodes_[at];
     ++above.visits;
+    if (at != self) {
+      ++above.open;
+      ++above.foremost;
+    }
+    if (!above.listed && above.parent >= 0) {
+      Node& holder = nodes_[above.parent];
+      above.next = holder.first_child;
+      holder.first_child = at;
+      above.listed = true;
+    }
     if (!correct) continue;
     ++above.correct_visits;
-    above.sum_log_time += log_time;
+    above.sum_log_time += counted;
     above.best_log_time = std::min(above.best_log_time, log_time);
   }
 }
 
+// What a try says of the node that it was made of.
+void Mcts::judge_parent(int parent, int child) {
+  Node& node = nodes_[parent];
+  if (!node.correct) return;
+  if (nodes_[child].correct && nodes_[child].log_time < node.log_time) {
+    node.barren = 0;
+    if (node.why == Why::kBarren) take_up(parent);
+  } else {
+    ++node.barren;
+    if (p_.patience > 0 && node.barren >= p_.patience && parent != fastest_) {
+      put_off(parent, Why::kBarren);
+    }
+  }
+}
+
+void Mcts::new_fastest(int node) {
+  slowest_first_.emplace(nodes_[node].log_time, node);
+  if (fastest_ < 0 || nodes_[node].log_time < nodes_[fastest_].log_time) {
+    const int before = fastest_;
+    fastest_ = node;
+    log_light_ = nodes_[node].log_light;
+    if (before >= 0 && p_.patience > 0 && nodes_[before].barren >= p_.patience) {
+      put_off(before, Why::kBarren);
+    }
+  }
+  const double limit = nodes_[fastest_].log_time + log_prune_;
+  while (slowest_first_.top().first > limit) {
+    put_off(slowest_first_.top().second, Why::kSlow);
+    slowest_first_.pop();
+  }
+}
+
+void Mcts::put_off(int at, Why why) {
+  Node& node = nodes_[at];
+  if (node.put_off || node.closed) {
+    if (why == Why::kSlow && !node.closed) node.why = why;  // for good
+    return;
+  }
+  node.put_off = true;
+  node.why = why;
+  add_open(at, 0, -1);
+}
+
+void Mcts::take_up(int at) {
+  Node& node = nodes_[at];
+  if (node.closed || !node.put_off) return;
+  node.put_off = false;
+  node.why = Why::kOpen;
+  add_open(at, 0, 1);
+}
+
+void Mcts::close(int at, Why why) {
+  Node& node = nodes_[at];
+  if (node.closed) return;
+  const int foremost = node.put_off ? 0 : -1;
+  node.closed = true;
+  node.why = why;
+  add_open(at, -1, foremost);
+}
+
+void Mcts::add_open(int at, int open, int foremost) {
+  for (; at >= 0; at = nodes_[at].parent) {
+    nodes_[at].open += open;
+    nodes_[at].foremost += foremost;
+    KP_ASSERT(nodes_[at].open >= nodes_[at].foremost && nodes_[at].foremost >= 0);
+  }
+}
+
 void Mcts::add_in_flight(int node, int change) {
+  nodes_[node].own_in_flight += change;
   for (; node >= 0; node = nodes_[node].parent) {
     nodes_[node].in_flight += change;
     KP_ASSERT(nodes_[node].in_flight >= 0);
@@ -107,9 +235,16 @@ void Mcts::add_root(std::int64_t id, const NodeResult& result) {
   insert(id, -1, result);
 }
 
+// REQUIRES: something is correct. log_light_ <= 0.
+double Mcts::scale_top() const { return nodes_[fastest_].log_time + p_.light_share * log_light_; }
+double Mcts::scale_bottom() const {
+  const double fastest = nodes_[fastest_].log_time;
+  return std::clamp(slowest_, fastest + std::log(p_.least_scale), fastest + log_prune_);
+}
+
 double Mcts::reward(double log_time) const {
-  if (slowest_ <= fastest_) return 0.5;  // nothing to compare with yet
-  return (slowest_ - log_time) / (slowest_ - fastest_);
+  const double bottom = scale_bottom();
+  return std::clamp((bottom - log_time) / (bottom - scale_top()), 0.0, 1.0);
 }
 
 double Mcts::mean(const Node& node) const {
@@ -119,48 +254,50 @@ double Mcts::mean(const Node& node) const {
   return reward(mean_log) * node.correct_visits / (node.visits + node.in_flight);
 }
 
-double Mcts::upper_bound(const Node& node, int parent_visits) const {
-  const double best = node.correct_visits == 0 ? 0 : reward(node.best_log_time);
-  const double value = p_.best_share * best + (1 - p_.best_share) * mean(node);
-  const double visits = node.visits + node.in_flight;
-  return value + p_.exploration * std::sqrt(std::log(1.0 + parent_visits) / visits);
+// Of the node's own diagnosis, as a share of the scale.
+double Mcts::promise(const Node& node) const {
+  if (node.log_gain <= 0 || p_.diagnosis <= 0) return 0;
+  return p_.diagnosis * std::min(1.0, node.log_gain / (scale_bottom() - scale_top()));
 }
 
-bool Mcts::pruned(const Node& node) const {
-  return node.correct && node.log_time > fastest_ + std::log(p_.prune_factor);
+double Mcts::value(const Node& node) const {
+  const double best = node.correct_visits == 0 ? 0 : reward(node.best_log_time);
+  return p_.best_share * best + (1 - p_.best_share) * mean(node) +
+         promise(node) / (1 + node.children + node.own_in_flight);
 }
 
 bool Mcts::may_widen(const Node& node) const {
-  int own_in_flight = node.in_flight;
-  for (const int child : node.children) own_in_flight -= nodes_[child].in_flight;
-  const double children = static_cast<double>(node.children.size()) + own_in_flight;
-  const double allowed = p_.widening * (1 + p_.quality * own_reward(node)) *
-                         std::pow(node.visits + node.in_flight, p_.exponent);
-  return children < allowed;
-}
-
-bool Mcts::open_below(int at, bool with_pruned) const {
-  const Node& node = nodes_[at];
-  if (!node.closed && (with_pruned || !pruned(node))) return true;
-  return std::any_of(node.children.begin(), node.children.end(),
-                     [&](int child) { return open_below(child, with_pruned); });
+  const double worth = node.correct ? reward(node.log_time) + promise(node) : 0;
+  const double allowed =
+      p_.widening * (1 + p_.quality * worth) * std::pow(node.visits + node.in_flight, p_.exponent);
+  return node.children + node.own_in_flight < allowed;
 }
 
 // From the root to the node to expand, or -1.
-int Mcts::descend(bool with_pruned) const {
-  if (nodes_.empty() || !open_below(0, with_pruned)) return -1;
-  int at = 0;
-  for (;;) {
-    const Node& node = nodes_[at];
-    const bool usable = !node.closed && (with_pruned || !pruned(node));
+int Mcts::descend(bool with_put_off) {
+  const auto left = [&](const Node& node) { return with_put_off ? node.open : node.foremost; };
+  if (nodes_.empty() || left(nodes_[0]) == 0) return -1;
+  for (int at = 0;;) {
+    Node& node = nodes_[at];
+    const bool usable = !node.closed && (with_put_off || !node.put_off);
     if (usable && may_widen(node)) return at;
+    const double explore = std::log(1.0 + node.visits + node.in_flight);
     int next = -1;
     double best = 0;
-    for (const int child : node.children) {
-      if (!open_below(child, with_pruned)) continue;
-      const double bound = upper_bound(nodes_[child], node.visits + node.in_flight);
-      if (next < 0 || bound > best) {
-        next = child;
+    for (int* link = &node.first_child; *link >= 0;) {
+      const int at_child = *link;
+      Node& child = nodes_[at_child];
+      if (child.open == 0) {
+        child.listed = false;
+        *link = child.next;
+        continue;
+      }
+      link = &child.next;
+      if (left(child) == 0) continue;
+      const double bound =
+          value(child) + p_.exploration * std::sqrt(explore / (child.visits + child.in_flight));
+      if (next < 0 || bound > best || (bound == best && at_child < next)) {
+        next = at_child;
         best = bound;
       }
     }
@@ -170,39 +307,65 @@ int Mcts::descend(bool with_pruned) const {
 }
 
 std::optional<std::int64_t> Mcts::start() {
-  int at = descend(false);
+  if (nodes_.empty()) return std::nullopt;
+  const int tries = nodes_[0].children + nodes_[0].own_in_flight;
+  const bool seed = tries < p_.seeds && !nodes_[0].closed;
+  int at = seed ? 0 : descend(false);
   if (at < 0) at = descend(true);
   if (at < 0) return std::nullopt;
+  turn_ = seed ? Turn{1, 1, seed_temperature(p_, tries)} : Turn{p_.candidates, 1, -1};
   add_in_flight(at, 1);
   return nodes_[at].id;
 }
 
-void Mcts::cancel(std::int64_t parent) { add_in_flight(index(parent), -1); }
+void Mcts::cancel(std::int64_t parent) {
+  const int at = index(parent);
+  KP_ASSERT(nodes_[at].own_in_flight > 0);
+  add_in_flight(at, -1);
+}
 
-void Mcts::close(std::int64_t id) { nodes_[index(id)].closed = true; }
+void Mcts::close(std::int64_t id) { close(index(id), Why::kExhausted); }
 
 void Mcts::finalize(std::int64_t parent, std::int64_t child, const NodeResult& result) {
-  const int at = index(parent);
-  add_in_flight(at, -1);
-  insert(child, at, result);
+  cancel(parent);
+  restore(parent, child, result);
 }
 
 void Mcts::restore(std::int64_t parent, std::int64_t child, const NodeResult& result) {
   insert(child, index(parent), result);
 }
 
+std::string Mcts::reason(const Node& node) const {
+  switch (node.why) {
+    case Why::kOpen:
+      return "";
+    case Why::kFailed:
+      return kFailedReason;
+    case Why::kStop:
+      return kStopReason;
+    case Why::kExhausted:
+      return kExhaustedReason;
+    case Why::kSlow:
+      return "slower than the best by more than " + number(p_.prune_factor, 3) + "x";
+    case Why::kBarren:
+      return std::to_string(node.barren) + " tries in a row brought nothing";
+  }
+  return "";
+}
+
 std::vector<SearchNode> Mcts::nodes() const {
   std::vector<SearchNode> all;
+  all.reserve(nodes_.size());
   for (const Node& node : nodes_) {
     all.push_back({node.id, node.parent < 0 ? 0 : nodes_[node.parent].id, node.visits,
-                   node.in_flight, mean(node), node.closed});
+                   node.in_flight, mean(node), node.closed, reason(node)});
   }
   return all;
 }
 
 }  // namespace
 
-std::unique_ptr<Search> make_mcts(const MctsParameters& parameters) {
+std::unique_ptr<Search> make_mcts(const SearchParameters& parameters, std::uint64_t) {
   return std::make_unique<Mcts>(parameters);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -207,6 +208,116 @@ TEST(Mcts, StopsBelowACeiling) {
   tree->restore(1, 2, {true, 10, true});
   tree->close(1);
   EXPECT_EQ(tree->start(), std::nullopt) << "its diagnosis says that nothing is left to win";
+}
+
+const SearchNode& node_of(const std::vector<SearchNode>& nodes, std::int64_t id) {
+  return *std::find_if(nodes.begin(), nodes.end(), [&](const auto& node) { return node.id == id; });
+}
+
+TEST(Mcts, WhatIsFarSlowerIsPutOffUntilNothingElseIsLeft) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100});
+  tree->restore(1, 2, {true, 90});
+  tree->restore(1, 3, {true, 10});  // the root and 2 are nine times slower
+  auto nodes = tree->nodes();
+  EXPECT_EQ(node_of(nodes, 1).reason, "slower than the best by more than 8x");
+  EXPECT_EQ(node_of(nodes, 2).reason, "slower than the best by more than 8x");
+  EXPECT_EQ(node_of(nodes, 3).reason, "");
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(tree->start(), 3);
+    tree->cancel(3);
+  }
+  tree->close(3);
+  const auto next = tree->start();
+  EXPECT_TRUE(next == 1 || next == 2);
+}
+
+TEST(Mcts, TriesThatBringNothingPutANodeOffAndOneThatDoesTakesItUp) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100});
+  tree->restore(1, 2, {true, 50});
+  tree->restore(1, 3, {true, 60});
+  for (std::int64_t child = 10; child < 15; ++child) tree->restore(3, child, {true, 70});
+  EXPECT_EQ(node_of(tree->nodes(), 3).reason, "5 tries in a row brought nothing");
+  EXPECT_FALSE(node_of(tree->nodes(), 3).closed);
+  for (std::int64_t child = 20; child < 25; ++child) tree->restore(2, child, {false});
+  EXPECT_EQ(node_of(tree->nodes(), 2).reason, "") << "the fastest is never put off";
+  tree->restore(3, 30, {true, 40});
+  EXPECT_EQ(node_of(tree->nodes(), 3).reason, "") << "something came of it";
+  EXPECT_EQ(node_of(tree->nodes(), 2).reason, "5 tries in a row brought nothing")
+      << "it is not the fastest any more";
+}
+
+TEST(Mcts, APromisingDiagnosisDrawsTriesAndFadesWithThem) {
+  for (const double weight : {0.0, 0.5}) {
+    SearchParameters parameters;
+    parameters.diagnosis = weight;
+    const auto tree = make_mcts(parameters);
+    tree->add_root(1, {true, 100, false, 0.1});
+    std::map<std::int64_t, int> tried;
+    tree->restore(1, 2, {true, 50, false, 0.2, 1.02, 1.05});
+    tree->restore(1, 3, {true, 52, false, 0.19, 3.0, 4.0});
+    for (std::int64_t child = 10; child < 40; ++child) {
+      const auto parent = tree->start();
+      ASSERT_TRUE(parent);
+      ++tried[*parent];
+      tree->finalize(*parent, child, {true, 60, false, 0.17});
+    }
+    EXPECT_EQ(tried[3] > tried[2], weight > 0) << weight << ": " << tried[2] << ", " << tried[3];
+    EXPECT_GT(tried[2], 0) << weight;
+  }
+}
+
+TEST(Mcts, APromiseIsWorthNoMoreThanWhatTheSpeedOfLightLeaves) {
+  const auto first = [](double fraction) {
+    SearchParameters parameters;
+    parameters.diagnosis = 1;
+    const auto tree = make_mcts(parameters);
+    tree->add_root(1, {true, 100});
+    tree->close(1);
+    tree->restore(1, 2, {true, 50});
+    tree->restore(1, 3, {true, 55, false, fraction, 3.0, 4.0});
+    return tree->start();
+  };
+  EXPECT_EQ(first(0.2), 3);
+  EXPECT_EQ(first(0.99), 2);
+}
+
+TEST(Mcts, NodesBelowAClosedOneAreStillReached) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100});
+  tree->restore(1, 2, {false});
+  tree->restore(2, 3, {true, 50});  // a reply that builds on what failed
+  tree->close(1);
+  EXPECT_EQ(tree->start(), 3);
+  tree->finalize(3, 4, {true, 40, true});
+  tree->close(3);
+  EXPECT_EQ(tree->start(), std::nullopt);
+}
+
+// Counts are kept up the tree; this counts them anew.
+TEST(Mcts, WhatIsOpenIsFoundToTheLast) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100});
+  std::uint64_t state = 1;
+  std::vector<std::int64_t> ids = {1};
+  for (std::int64_t child = 2; child < 300; ++child) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    const std::int64_t parent = ids[(state >> 33) % ids.size()];
+    const double time = (state >> 40) % 4 == 0 ? 0 : static_cast<double>((state >> 45) % 400 + 5);
+    tree->restore(parent, child, {time > 0, time, (state >> 50) % 20 == 0});
+    ids.push_back(child);
+  }
+  std::size_t open = 0;
+  for (const SearchNode& node : tree->nodes()) open += node.closed ? 0 : 1;
+  std::set<std::int64_t> found;
+  while (const auto parent = tree->start()) {
+    tree->cancel(*parent);
+    tree->close(*parent);
+    EXPECT_TRUE(found.insert(*parent).second);
+  }
+  EXPECT_EQ(found.size(), open);
+  EXPECT_GT(open, 100u);
 }
 
 TEST(Stoppers, EachHasItsReason) {
