@@ -17,8 +17,8 @@ bytes:
     variants           one for each measured setting, in the order of measurement:
       setting          index of each knob's value
       outcome          "correct", "compile-error", "crashed", "timed-out", "wrong-result", "rejected"
-      us, low, high    when correct: time of a call, geometric mean over the timed cases, and its
-                       interval (of the case with the widest one)
+      us, low, high    when correct: time of a call as a run's search sees it: of whom it was
+                       measured against, turn by turn, over the ratio (src/run/ledger.h)
       why              when not: the first line of what was said
       bound, floor_us, fraction, findings   when correct: the diagnosis;
                        finding: [tool, [tags], likely, upper, stop]
@@ -76,8 +76,19 @@ def diagnosis_of(diagnosis):
             "fraction": short(diagnosis["fraction_of_ceiling"]), "findings": findings}
 
 
-def variant_of(row, knobs):
-    values, outcome, score_us, evaluation, evidence, diagnosis = row
+def times_of(correct, score_us, known):
+    """us, low, high; `known`: content hash -> us of those before it."""
+    versus = correct.get("versus")
+    if versus and versus["ratio"] > 0 and versus["incumbent"] in known:
+        against = known[versus["incumbent"]]
+        return against / versus["ratio"], against / versus["high"], against / versus["low"]
+    widest = max(correct["timings"], key=lambda t: (t["high_us"] - t["low_us"]) / t["median_us"])
+    return (score_us, score_us * widest["low_us"] / widest["median_us"],
+            score_us * widest["high_us"] / widest["median_us"])
+
+
+def variant_of(row, knobs, known):
+    name, values, outcome, score_us, evaluation, evidence, diagnosis = row
     values, evaluation = json.loads(values), json.loads(evaluation)
     variant = {"setting": [knob["values"].index(values[knob["name"]]) for knob in knobs],
                "outcome": outcome, "compile_ms": short(evaluation["compile_ms"]),
@@ -85,10 +96,9 @@ def variant_of(row, knobs):
     detail = evaluation["outcome"]
     if outcome != "correct":
         return {**variant, "why": first_line(detail)}, {}
-    widest = max(detail["timings"], key=lambda t: (t["high_us"] - t["low_us"]) / t["median_us"])
-    variant["us"] = short(score_us)
-    variant["low"] = short(score_us * widest["low_us"] / widest["median_us"])
-    variant["high"] = short(score_us * widest["high_us"] / widest["median_us"])
+    times = times_of(detail, score_us, known)
+    known[name] = times[0]
+    variant["us"], variant["low"], variant["high"] = map(short, times)
     variant.update(diagnosis_of(json.loads(diagnosis)))
     return variant, items_of(json.loads(evidence))
 
@@ -106,12 +116,12 @@ def load_run(folder):
                            "ORDER BY c.id LIMIT 1").fetchone()[0]
     knobs = knobs_of(source)
     rows = store.execute(
-        "SELECT c.knobs, e.outcome, e.score_us, e.json, v.json, d.json FROM evaluations e "
+        "SELECT c.content_hash, c.knobs, e.outcome, e.score_us, e.json, v.json, d.json FROM evaluations e "
         "JOIN candidates c ON c.id = e.candidate LEFT JOIN evidence v ON v.candidate = c.id "
         "LEFT JOIN diagnosis d ON d.candidate = c.id ORDER BY e.position")
-    variants, observed = [], []
+    variants, observed, known = [], [], {}
     for row in rows:
-        variant, items = variant_of(row, knobs)
+        variant, items = variant_of(row, knobs, known)
         variants.append(variant)
         observed.append(items)
     # What is the same for every variant says nothing of one; it is kept once.
