@@ -61,14 +61,14 @@ DisplayKind display_kind(bool json, std::FILE* out) {
 }
 
 std::string status_line(const Progress& progress, int width) {
-  std::string text = "[" + std::to_string(progress.evaluations) + "/" +
-                     std::to_string(progress.max_evaluations) + "] best " +
-                     speedup_text(progress.best_speedup);
+  std::string text = "[" + std::to_string(progress.evaluations);
+  if (progress.max_evaluations > 0) text += "/" + std::to_string(progress.max_evaluations);
+  text += "] best " + speedup_text(progress.best_speedup);
   if (progress.best_us > 0) text += " " + human_us(progress.best_us);
   if (progress.fraction_of_ceiling > 0) {
     text += ", " + percent_text(progress.fraction_of_ceiling) + " of ceiling";
   }
-  text += ", " + human_seconds(progress.left_s) + " left";
+  if (progress.left_s > 0) text += ", " + human_seconds(progress.left_s) + " left";
   if (progress.failures > 0) text += ", failed: " + progress.failures_by_kind;
   return fit(text, width);
 }

@@ -18,13 +18,15 @@ constexpr OptionSpec kOptions[] = {
     {"--target", "TARGET", "auto", "Where candidates run.", false, "auto|cpu|cuda"},
     {"--run", "DIR", "", "Folder of the run; by default a new one under runs/."},
     {"--proposer", "NAME", "tuner", "Who writes candidates; --model makes it model.", false,
-     "tuner|exchange|model|replay"},
+     "tuner|sweep|exchange|model|replay"},
     {"--from", "RUN", "", "With --proposer replay: the run whose candidates are tried again."},
-    {"--evaluations", "N", "60", "Stop after so many evaluated candidates."},
-    {"--seconds", "S", "600", "Stop after so much run time."},
     {"--objective", "KIND", "time",
      "What gets better: time, energy, time,energy (energy among equals) or weighted:W."},
-    {"--near-ceiling", "F", "0.95", "Stop when the best reaches this share of the ceiling."},
+    {"--evaluations", "N", "",
+     "Stop after so many evaluated candidates: 60; a sweep ends by itself."},
+    {"--seconds", "S", "", "Stop after so much run time: 600; a sweep ends by itself."},
+    {"--near-ceiling", "F", "",
+     "Stop when the best reaches this share of the ceiling: 0.95; a sweep goes on."},
     {"--plateau", "N", "0", "Stop after so many evaluations without a better one; 0 is never."},
     {"--timeout", "S", "30", "Longest time for one call of a candidate."},
     {"--seed", "N", "1", "The search's choices follow it; inputs, with a secret of the process."},
@@ -57,6 +59,7 @@ constexpr OptionSpec kOptions[] = {
     kIncludeOption,
     {"--exchange-wait", "S", "3600", "With --proposer exchange: how long to wait for a reply."},
     profile_option("triage"),
+    {"--profile-each", "", "", "Profile every correct candidate, not new bests alone."},
     {"--no-record", "", "", "Neither use nor extend the record of what came of findings."},
     {"--json", "", "", "Print one JSON object a line."},
 };
@@ -68,6 +71,16 @@ TargetKind module_target(const Options& options) {
   if (start.ends_with(".cu") || start.ends_with(".py")) return TargetKind::kCuda;
   if (!start.empty()) return TargetKind::kCpu;
   return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+}
+
+// A sweep goes through the whole space and looks at each candidate alike, unless told otherwise.
+// All are one source with other numbers: what probes tell of it would be told again and again.
+void read_sweep(const Options& options, RunSettings* settings) {
+  settings->profile_each = true;
+  settings->probes = false;
+  if (!options.has("--evaluations")) settings->max_evaluations = 0;  // 0 is no limit
+  if (!options.has("--seconds")) settings->max_seconds = 0;
+  if (!options.has("--near-ceiling")) settings->near_ceiling = 0;
 }
 
 int run_optimize(const Options& options) {
@@ -97,6 +110,8 @@ int run_optimize(const Options& options) {
   settings.timeout_s = options.real("--timeout");
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
+  settings.profile_each = options.flag("--profile-each");
+  if (settings.proposer == "sweep") read_sweep(options, &settings);
   if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
   settings.exchange_wait_s = options.real("--exchange-wait");
   settings.include_dirs = read_include_dirs(options);

@@ -41,9 +41,11 @@ void print_json(const std::string& directory, const std::string& page, const Run
 }  // namespace
 
 void read_budgets(const Options& options, RunSettings* settings) {
-  settings->max_evaluations = static_cast<int>(options.integer("--evaluations"));
-  settings->max_seconds = options.real("--seconds");
-  settings->near_ceiling = options.real("--near-ceiling");
+  if (options.has("--evaluations")) {
+    settings->max_evaluations = static_cast<int>(options.integer("--evaluations"));
+  }
+  if (options.has("--seconds")) settings->max_seconds = options.real("--seconds");
+  if (options.has("--near-ceiling")) settings->near_ceiling = options.real("--near-ceiling");
   settings->plateau = static_cast<int>(options.integer("--plateau"));
 }
 

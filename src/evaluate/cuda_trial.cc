@@ -493,7 +493,9 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
 Outcome CudaTrial::explained(Outcome outcome) const {
   auto* crash = std::get_if<Crashed>(&outcome);
   if (crash == nullptr || loaded_.state == nullptr ||
-      crash->reason.find("CUDA_ERROR") == std::string::npos) {
+      crash->reason.find("CUDA_ERROR") == std::string::npos ||
+      // A block that does not fit never ran: there is no access to look for.
+      crash->reason.find("OUT_OF_RESOURCES") != std::string::npos) {
     return outcome;
   }
   const std::string sentence =

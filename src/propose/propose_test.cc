@@ -227,5 +227,45 @@ TEST(Exchange, PickingUpWritesNoRequests) {
   EXPECT_TRUE(asked.ask(*make_exchange(settings), 0, 4).empty());
 }
 
+TEST(Sweep, ProposesEverySettingOnceWhateverCameOfTheOthers) {
+  Asked asked;
+  asked.all = {known(1, {}, 100)};
+  const auto sweep = make_sweep();
+  std::set<std::string> distinct = {asked.all[0].candidate.content_hash()};
+  std::vector<std::string> order;
+  while (true) {
+    const auto proposed = asked.ask(*sweep, asked.all.size() - 1, 4);
+    if (proposed.empty()) break;
+    ASSERT_LE(proposed.size(), 4u);
+    for (const Candidate& c : proposed) {
+      EXPECT_TRUE(distinct.insert(c.content_hash()).second);
+      EXPECT_EQ(c.origin.parent, 1);
+      order.push_back(c.origin.idea);
+      const auto id = static_cast<std::int64_t>(asked.all.size()) + 1;
+      asked.all.push_back(known(id, c.knobs, id % 2 == 0 ? 0 : 50));
+    }
+  }
+  EXPECT_EQ(distinct.size(), 27u);
+  EXPECT_EQ(sweep->finished(), "all 27 settings of the knobs were measured");
+
+  // A resumed sweep goes on as the first would have.
+  Asked later;
+  later.all.assign(asked.all.begin(), asked.all.begin() + 9);
+  const auto resumed = make_sweep();
+  const auto again = later.ask(*resumed, 0, 18);
+  ASSERT_EQ(again.size(), 18u);
+  for (std::size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again[i].origin.idea, order[i + 8]);
+}
+
+TEST(Sweep, RefusesASpaceThatItCannotGoThrough) {
+  const auto none = sweep_size({});
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("no knobs"), std::string::npos);
+  const std::vector<Knob> many(9, Knob{"TILE", {"1", "2", "4", "8"}, {}, 1});
+  const auto large = sweep_size(many);
+  ASSERT_FALSE(large);
+  EXPECT_NE(large.error().message.find("more than 100000 settings"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kernelpro

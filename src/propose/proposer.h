@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/knobs.h"
 #include "core/proposal.h"
 #include "propose/prompts.h"
 #include "propose/roles.h"
@@ -35,6 +36,11 @@ class Proposer {
 // Moves the knobs that the source declares: first those whose tags answer the parent's findings,
 // then unexplored neighbours, then far corners.
 std::unique_ptr<Proposer> make_tuner();
+
+// Every setting of the start's knobs, once, in an order drawn from the seed.
+std::unique_ptr<Proposer> make_sweep();
+// How many those are. Fails with kBadInput when there is no knob, or far too many settings.
+Result<std::size_t> sweep_size(const std::vector<Knob>& knobs);
 
 struct ExchangeSettings {
   std::string folder;    // run/exchange: one folder per request

@@ -179,6 +179,7 @@ std::string Bench::learn(const ToolStep& step) {
 bool Bench::worth_counters(const Known& known) const {
   const Correct* correct = known.evaluation.correct();
   if (correct == nullptr) return false;
+  if (parts_.settings->profile_each) return true;
   if (!correct->versus || correct->versus->low > 1) return true;
   const double own = ledger_.comparable_us(known.evaluation);
   for (const Known* other : ledger_.history()) {

@@ -16,6 +16,7 @@ namespace kernelpro {
 namespace {
 
 constexpr const char* kInterrupted = "interrupted";
+constexpr int kSweptAtOnce = 48;  // proposals of a sweep, which are built side by side
 
 std::unique_ptr<Stopper> make_stopper(const RunSettings& settings) {
   std::vector<std::unique_ptr<Stopper>> all;
@@ -228,6 +229,7 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   // it gets no more than that takes, and none where both share the cores.
   const bool cuda = settings_.target == TargetKind::kCuda;
   request.wanted = settings_.proposer != "tuner" ? 4 : cuda ? 2 : 1;
+  if (settings_.proposer == "sweep") request.wanted = kSweptAtOnce;
   if (settings_.proposer == "model") request.wanted = std::max(1, settings_.roles.ideas);
   request.feedback = settings_.feedback;
   request.machine = parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;

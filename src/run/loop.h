@@ -24,7 +24,8 @@ struct LoopParts {
   ToolRecord record;             // that the run began with
   std::vector<Candidate> seeds;  // evaluated after the start, where the run has not begun
   Observer observer;             // may be empty
-  // Replies alone are measured, whatever the search thinks of their parents.
+  // The proposer's candidates are measured whatever the search thinks of their parents: replies
+  // that lie there, or a sweep.
   bool only_replies = false;
   // The loop's own milliseconds for each evaluation of this sitting; may be null.
   std::vector<double>* own_ms = nullptr;

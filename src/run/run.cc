@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "core/knobs.h"
+#include "propose/proposer.h"
 #include "run/launch.h"
 #include "run/loop.h"
 #include "run/recorded.h"
@@ -37,7 +39,7 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   parts.observer = observer;
   parts.own_ms = own_ms;
   parts.record = std::move(record);
-  parts.only_replies = only_replies;
+  parts.only_replies = only_replies || settings.proposer == "sweep";
   if (!settings.start_from.empty()) {
     auto given = seeds(settings.start_from, task, settings.target);
     // A run that has begun holds them; what they came from may be gone.
@@ -142,6 +144,11 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
     return fail(ErrorKind::kBadInput,
                 "the tuner moves the knobs of a kernel, and " + task.name + " has no kernel",
                 "give one with --start FILE, or let a writer begin: --model, --proposer exchange");
+  }
+  if (settings.proposer == "sweep") {
+    const auto knobs = parse_knobs(start->source);
+    if (!knobs) return tl::unexpected<Error>(knobs.error());
+    KP_TRY(sweep_size(*knobs));
   }
   KP_TRY(check_writer(settings));
   KP_TRY(seeds(settings.start_from, task, settings.target));

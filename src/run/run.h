@@ -23,7 +23,7 @@ class ModuleReference;
 struct RunSettings {
   std::string directory;  // of the run
   TargetKind target = TargetKind::kCpu;
-  std::string proposer = "tuner";  // tuner | exchange | model | replay
+  std::string proposer = "tuner";  // tuner | sweep | exchange | model | replay
   std::string replay_from;         // run directory, for replay
   std::uint64_t seed = 1;
   // Stoppers; whichever comes first.
@@ -45,6 +45,7 @@ struct RunSettings {
   std::vector<std::string> include_dirs;  // cuda: that candidates may include from (libraries.h)
   // cuda: hardware counters of each new best candidate, or of each that is judged alone.
   CounterSet counters = CounterSet::kOff;
+  bool profile_each = false;  // cuda: counters of every correct candidate, not of new bests alone
   int modules_ahead = 0;  // cuda: PyTorch candidates that are to come, so that Python may start now
   // File with the record of what came of findings: ranks them, and is told of every step; "" =
   // none. The run keeps what the file held when it began.

@@ -58,6 +58,7 @@ std::string settings_to_json(const RunSettings& s) {
                   {"gpu", s.gpu},
                   {"include_dirs", s.include_dirs},
                   {"counters", counter_set_name(s.counters)},
+                  {"profile_each", s.profile_each},
                   {"record", s.record},
                   {"roles", roles_json(s.roles)},
                   {"feedback", feedback_name(s.feedback)},
@@ -94,6 +95,7 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.gpu = j.value("gpu", s.gpu);
     s.include_dirs = j.value("include_dirs", s.include_dirs);
     s.counters = counter_set_from_name(j.value("counters", "off")).value_or(CounterSet::kOff);
+    s.profile_each = j.value("profile_each", s.profile_each);
     s.record = j.value("record", s.record);
     s.roles = roles_from_json(JsonReader(j).object("roles"));
     s.feedback = feedback_from_name(j.value("feedback", "")).value_or(s.feedback);

@@ -14,6 +14,8 @@ namespace kernelpro {
 
 namespace {
 
+constexpr int kSweepStandby = 6;
+
 Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& machine,
                                                 std::vector<std::string> include_dirs) {
   CompileSettings settings;
@@ -62,7 +64,8 @@ Result<Target> make(const Task& task, const RunSettings& settings,
   evaluate.probes = settings.probes;
   evaluate.gpu = settings.gpu;
   evaluate.modules_ahead = settings.modules_ahead;
-  evaluate.standby = settings.standby;
+  // Many candidates are to come: their processes start side by side.
+  evaluate.standby = settings.proposer == "sweep" ? kSweepStandby : settings.standby;
   evaluate.evaluations = settings.evaluations;
   evaluate.counters = settings.counters;
   evaluate.module = target.module.get();

@@ -98,6 +98,7 @@ Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings) {
 Result<std::unique_ptr<Proposer>> make_writer(const RunSettings& settings, Store* store,
                                               const Observer& observer) {
   if (settings.proposer == "tuner") return make_tuner();
+  if (settings.proposer == "sweep") return make_sweep();
   if (settings.proposer == "exchange") return make_exchange_of_run(settings, observer);
   if (settings.proposer == "model") return make_model_of_run(settings, store, observer);
   if (settings.proposer == "replay") {
@@ -108,7 +109,7 @@ Result<std::unique_ptr<Proposer>> make_writer(const RunSettings& settings, Store
   // Its candidates came from outside (run/sitting.h): what is left is to confirm the best.
   if (settings.proposer == "mcp") return make_replay({});
   return fail(ErrorKind::kBadInput, "there is no proposer named " + settings.proposer,
-              "choose one of tuner, exchange, model, replay");
+              "choose one of tuner, sweep, exchange, model, replay");
 }
 
 }  // namespace kernelpro

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel Tuner's strategies on recorded landscapes, in its simulation mode, with their own default
+options: how many evaluations each needs to come within 5 % of the fastest variant.
+
+    pip install kernel-tuner
+    rivals.py --out FOLDER [--seeds N] [--budget N] [--strategies A,B] LANDSCAPE.json.gz...
+
+Writes FOLDER/<landscape>.<strategy>.kernel-tuner.json for compare.py; a file that is there is kept,
+so that a run that was ended goes on. What is counted are distinct variants, those that fail among
+them, as Kernel Tuner counts them; a strategy that ends without coming close, or fails, has 0.
+"""
+import argparse
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import export
+
+CLOSE = 1.05
+
+
+class Close(Exception):
+    """The search came close: there is no need to go on."""
+
+
+def count_evaluations(runner_class, limit_ms, counted):
+    """Lets the simulation count what it evaluates and end where a variant is within the limit."""
+    original = runner_class.run
+
+    def run(self, parameter_space, tuning_options):
+        results = []
+        for element in parameter_space:
+            key = ",".join(str(value) for value in element)
+            new = key not in self.visited_results
+            result = original(self, [element], tuning_options)
+            results += result
+            if new and key in self.visited_results:
+                counted[0] += 1
+                time = tuning_options.cache[key]["time"]
+                if isinstance(time, float) and time <= limit_ms:
+                    counted[1] = counted[1] or counted[0]
+                    raise Close()
+        return results
+
+    runner_class.run = run
+    return original
+
+
+def evaluations_needed(job):
+    """Of one seed; 0 when the strategy ended before it came close."""
+    cache_path, strategy, seed, budget, limit_ms = job
+    import numpy
+    import kernel_tuner
+    from kernel_tuner.runners.simulation import SimulationRunner
+
+    cache = json.loads(Path(cache_path).read_text(encoding="utf-8"))
+    random.seed(seed)
+    numpy.random.seed(seed)
+    counted = [0, 0]
+    original = count_evaluations(SimulationRunner, limit_ms, counted)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kernel_tuner.tune_kernel(
+                cache["kernel_name"], "__global__ void kernel() {}", tuple(cache["problem_size"]),
+                [], cache["tune_params"], lang="CUDA", cache=cache_path, simulation_mode=True,
+                strategy=strategy, strategy_options={"max_fevals": budget}, quiet=True, seed=seed)
+    except Close:
+        pass
+    except Exception as problem:  # a strategy's own failure: it did not come close
+        if os.environ.get("KERNEL_TUNER_TRACE"):
+            raise
+        return 0, f"{type(problem).__name__}: {problem}"
+    finally:
+        SimulationRunner.run = original
+    return counted[1], ""
+
+
+def strategies_that_exist():
+    from kernel_tuner.interface import strategy_map
+    return [name for name in strategy_map if name != "brute_force"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("landscapes", nargs="+")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--budget", type=int, default=0, help="0: as many as there are variants")
+    parser.add_argument("--strategies", default="", help="by default all that are installed")
+    given = parser.parse_args()
+    strategies = given.strategies.split(",") if given.strategies else strategies_that_exist()
+    Path(given.out).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool() as pool:
+        for path in given.landscapes:
+            landscape = export.read(path)
+            name = Path(path).name.split(".")[0]
+            budget = given.budget or len(landscape["variants"])
+            cache = Path(folder) / f"{name}.json"
+            cache.write_text(json.dumps(export.kernel_tuner_cache(landscape)), encoding="utf-8")
+            fastest = min(v["us"] for v in landscape["variants"] if "us" in v)
+            for strategy in strategies:
+                to = Path(given.out) / f"{name}.{strategy}.kernel-tuner.json"
+                if to.exists():
+                    continue
+                jobs = [(str(cache), strategy, seed, budget, CLOSE * fastest / 1000)
+                        for seed in range(given.seeds)]
+                found = pool.map(evaluations_needed, jobs, chunksize=max(1, given.seeds // 64))
+                counts = [count for count, _ in found]
+                problems = sorted({problem for _, problem in found if problem})
+                to.write_text(json.dumps({"landscape": name, "budget": budget, "within": CLOSE,
+                                          "seeds": given.seeds, "searches": {strategy: counts},
+                                          "problems": problems[:3]}) + "\n", encoding="utf-8")
+                reached = sorted(c or budget for c in counts)
+                print(f"{name} {strategy}: median {reached[len(reached) // 2]}, reached "
+                      f"{sum(c > 0 for c in counts)} of {len(counts)}"
+                      + (f"; {problems[0][:120]}" if problems else ""), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
