@@ -8,6 +8,7 @@
 #include "evaluate/evaluator.h"
 #include "run/open_task.h"
 #include "run/tool_record.h"
+#include "search/parameters.h"
 
 namespace kernelpro {
 
@@ -20,10 +21,17 @@ constexpr OptionSpec kOptions[] = {
     {"--proposer", "NAME", "tuner", "Who writes candidates; --model makes it model.", false,
      "tuner|sweep|exchange|model|replay"},
     {"--from", "RUN", "", "With --proposer replay: the run whose candidates are tried again."},
+    {"--search", "NAME", "",
+     "How the next parent is chosen; by default as the preset says, else by mcts.", false,
+     "mcts|branches|beam|greedy|best-of-n|random"},
+    {"--preset", "NAME", "default",
+     "The search's setting: of KernelPro, of its paper, of Stanford's multi-branch search.", false,
+     "default|paper|stanford"},
     {"--objective", "KIND", "time",
      "What gets better: time, energy, time,energy (energy among equals) or weighted:W."},
     {"--evaluations", "N", "",
-     "Stop after so many evaluated candidates: 60; a sweep ends by itself."},
+     "Stop after so many evaluated candidates: 60, or what the preset says; a sweep ends by "
+     "itself."},
     {"--seconds", "S", "", "Stop after so much run time: 600; a sweep ends by itself."},
     {"--near-ceiling", "F", "",
      "Stop when the best reaches this share of the ceiling: 0.95; a sweep goes on."},
@@ -107,6 +115,12 @@ int run_optimize(const Options& options) {
                  "name it with --from RUN"});
   }
   read_budgets(options, &settings);
+  settings.search = options.text("--search");
+  settings.preset = options.text("--preset");
+  const Preset& preset = *require(find_preset(settings.preset));
+  if (!options.has("--evaluations") && preset.evaluations > 0) {
+    settings.max_evaluations = preset.evaluations;
+  }
   settings.timeout_s = options.real("--timeout");
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);

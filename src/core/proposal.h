@@ -40,6 +40,8 @@ struct ProposalRequest {
   std::string task_header;            // the generated task.h of the largest timed case
   std::uint64_t seed = 0;             // of the run
   int wanted = 1;
+  int implementations = 1;            // sources for each idea of a planner, among those wanted
+  std::optional<double> temperature;  // to ask models with; none: what their names say
   std::string answers;  // the finding that this time shall be answered: "scalar-loads: vectorize"
   std::string focus;    // what a writer shall try this time, one sentence; "" leaves it the choice
   Feedback feedback = Feedback::kDiagnosed;

@@ -60,6 +60,13 @@ std::string first_line(const std::string& text) {
   return all.empty() ? "" : all[0];
 }
 
+// What a writer is told of an idea that others implement at the same time.
+std::string one_of_several(int one, int of) {
+  return "This is implementation " + std::to_string(one) + " of " + std::to_string(of) +
+         " of the idea, each written apart and then measured: choose a way to do it that the "
+         "others may not choose.";
+}
+
 class ModelProposer : public Proposer {
  public:
   explicit ModelProposer(ModelSettings settings)
@@ -233,26 +240,31 @@ Result<std::vector<Proposal>> ModelProposer::tune(const ProposalRequest& request
 }
 
 std::vector<Proposal> ModelProposer::write(const ProposalRequest& request) {
-  const int most = std::max(1, std::min(request.wanted, roles_.ideas));
+  const int each = std::max(1, request.implementations);
+  const int most = std::max(1, std::min(request.wanted / each, roles_.ideas));
   const std::string name = next_request();
   const std::vector<PlannedIdea> ideas =
       roles_.one_call ? focuses(request, most) : plan(request, name, most);
   std::vector<Job> jobs;
   for (const PlannedIdea& idea : ideas) {
-    Job job;
-    job.request = name + "." + std::to_string(jobs.size() + 1);
-    job.role = "coder";
-    job.about = request;
-    job.idea = roles_.one_call ? "" : idea.text;
-    job.meant = idea.text;
-    job.answers = idea.answers;
     PromptFields all = fields(request);
     all["idea"] = idea.text;
     if (!idea.answers.empty() && !roles_.one_call) {
       all["idea"] += "\n\nIt answers the finding `" + idea.answers + "`.";
     }
-    job.user = settings_.prompts.fill("coder", all);
-    jobs.push_back(std::move(job));
+    const std::string text = all["idea"];
+    for (int one = 1; one <= each; ++one) {
+      Job job;
+      job.request = name + "." + std::to_string(jobs.size() + 1);
+      job.role = "coder";
+      job.about = request;
+      job.idea = roles_.one_call ? "" : idea.text;
+      job.meant = idea.text;
+      job.answers = idea.answers;
+      if (each > 1) all["idea"] = text + "\n\n" + one_of_several(one, each);
+      job.user = settings_.prompts.fill("coder", all);
+      jobs.push_back(std::move(job));
+    }
   }
   return run(jobs, request);
 }
@@ -435,6 +447,7 @@ Told ModelProposer::ask(const Job& job, const std::string& text, int max_tokens)
   question.tools = &tools_;
   question.rounds = roles_.tool_rounds;
   question.cancelled = settings_.cancelled;
+  question.temperature = job.about.temperature;
   Said said = talk(client, question);
   call.outcome = said.outcome;
   call.tools = std::move(said.tools);

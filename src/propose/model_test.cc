@@ -93,11 +93,15 @@ struct ModelTest : ::testing::Test {
     for (const Known& k : all) request.history.push_back(&k);
     request.task_header = "#define N 65536\n";
     request.wanted = wanted;
+    request.implementations = implementations;
+    request.temperature = temperature;
     request.feedback = feedback;
     auto proposals = proposer->propose(request);
     EXPECT_TRUE(proposals) << proposals.error().text();
     return proposals ? std::move(*proposals) : std::vector<Proposal>();
   }
+  int implementations = 1;
+  std::optional<double> temperature;
   // As the run would, when a candidate was measured; us 0: it does not compile.
   void measured(const Proposal& proposal, double us) {
     Known k = known(static_cast<std::int64_t>(all.size()) + 1, {}, us);
@@ -150,6 +154,19 @@ TEST_F(ModelTest, PlansAndWritesASourceForEachIdea) {
   EXPECT_TRUE(contains(calls_text(calls), "3 questions to models (2 coder, 1 planner): 3 requests"))
       << calls_text(calls);
   EXPECT_TRUE(contains(calls_text(calls), "price unknown"));
+}
+
+TEST_F(ModelTest, AnIdeaMayBeImplementedSeveralTimesAtATemperature) {
+  script({rule("# Plan:", kPlan), rule("# Write:", kKernel)});
+  implementations = 2;
+  temperature = 0.25;
+  const auto given = propose(2);
+  ASSERT_EQ(given.size(), 2u);
+  EXPECT_EQ(outcomes(), (Counted{{"planner reply", 1}, {"coder reply", 2}}));
+  EXPECT_EQ(given[0].candidate.origin.idea, given[1].candidate.origin.idea);
+  EXPECT_TRUE(contains(given[0].writing->prompt, "implementation 1 of 2 of the idea"));
+  EXPECT_TRUE(contains(given[1].writing->prompt, "implementation 2 of 2 of the idea"));
+  EXPECT_EQ(server().ask("/last/" + id)["body"]["temperature"], 0.25);
 }
 
 TEST_F(ModelTest, OneCallAnswersTheFindingsAndThenAnything) {

@@ -73,6 +73,7 @@ Said talk(ChatClient& client, const Talk& question) {
   request.system = question.system;
   request.messages.push_back({Speaker::kUser, question.user, {}, {}});
   request.max_tokens = question.max_tokens;
+  request.temperature = question.temperature;
   const bool tools = question.tools != nullptr && !question.tools->libraries().empty();
   if (tools) request.tools = question.tools->specs();
   CallOptions options;

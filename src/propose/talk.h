@@ -16,8 +16,9 @@ struct Talk {
   std::string system;  // the same for all questions of a run
   std::string user;
   int max_tokens = 16000;
-  CodeTools* tools = nullptr;  // null, or without libraries: none are offered
-  int rounds = 8;              // of look-ups; the model is told when they are used up
+  std::optional<double> temperature;  // none: the model's own
+  CodeTools* tools = nullptr;         // null, or without libraries: none are offered
+  int rounds = 8;                     // of look-ups; the model is told when they are used up
   std::function<bool()> cancelled;
 };
 

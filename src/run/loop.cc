@@ -104,7 +104,15 @@ NodeResult Loop::node_result(const Known& known) const {
   NodeResult result;
   result.correct = known.evaluation.correct() != nullptr;
   result.time_us = ledger_.cost(known.id);
-  for (const Finding& finding : known.diagnosis.findings) result.stop |= finding.stop;
+  result.fraction = known.diagnosis.fraction_of_ceiling;
+  // What a writer is not told does not guide the search either.
+  const bool diagnosed = settings_.feedback == Feedback::kDiagnosed;
+  for (const Finding& finding : known.diagnosis.findings) {
+    result.stop |= finding.stop;
+    if (!diagnosed || finding.prescriptions.empty()) continue;
+    result.likely = std::max(result.likely, finding.likely_speedup);
+    result.upper = std::max(result.upper, finding.upper_speedup);
+  }
   return result;
 }
 
@@ -231,6 +239,10 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   request.wanted = settings_.proposer != "tuner" ? 4 : cuda ? 2 : 1;
   if (settings_.proposer == "sweep") request.wanted = kSweptAtOnce;
   if (settings_.proposer == "model") request.wanted = std::max(1, settings_.roles.ideas);
+  const Turn turn = parts_.search->turn();
+  if (turn.wanted > 0) request.wanted = turn.wanted;
+  request.implementations = turn.implementations;
+  if (turn.temperature >= 0) request.temperature = turn.temperature;
   request.feedback = settings_.feedback;
   request.machine = parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;
   request.evidence = bench_.evidence(parent);

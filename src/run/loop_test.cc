@@ -19,6 +19,7 @@
 #include "run/settings.h"
 #include "run/store.h"
 #include "run/testing/fake_target.h"
+#include "search/searches.h"
 
 namespace kernelpro {
 namespace {
@@ -199,6 +200,32 @@ TEST_F(LoopTest, MoreBudgetGoesOn) {
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 30);
   EXPECT_TRUE(contains(result->stopped_by, "30 evaluations")) << result->stopped_by;
+}
+
+TEST_F(LoopTest, EverySearchFindsAWinner) {
+  for (const SearchRow& row : searches()) {
+    const std::string folder = run + std::string(row.name);
+    RunSettings settings = settings_for(folder, 30);
+    settings.search = row.name;
+    const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+    ASSERT_TRUE(result) << row.name << ": " << result.error().text();
+    EXPECT_EQ(result->evaluations, 30) << row.name;
+    EXPECT_GT(result->speedup, 1.1) << row.name;
+  }
+}
+
+TEST_F(LoopTest, AnUnknownSearchOrPresetLeavesNoRunBehind) {
+  RunSettings settings = settings_for(run);
+  settings.search = "breadth";
+  const auto unknown = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  ASSERT_FALSE(unknown);
+  EXPECT_TRUE(contains(unknown.error().next, "mcts, branches, beam, greedy, best-of-n, random"));
+  settings.search = "greedy";
+  settings.preset = "paper";
+  const auto conflict = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  ASSERT_FALSE(conflict);
+  EXPECT_TRUE(contains(conflict.error().message, "a setting of mcts, not of greedy"));
+  EXPECT_FALSE(exists(run));
 }
 
 TEST_F(LoopTest, AnotherMachineIsRefused) {
@@ -430,6 +457,8 @@ TEST(Settings, RoundTrip) {
   s.proposer = "replay";
   s.replay_from = "x";
   s.seed = 9;
+  s.search = "beam";
+  s.preset = "paper";
   s.max_evaluations = 3;
   s.max_seconds = 4.5;
   s.near_ceiling = 0.5;
@@ -450,6 +479,9 @@ TEST(Settings, RoundTrip) {
   ASSERT_TRUE(back);
   EXPECT_EQ(settings_to_json(*back), settings_to_json(s));
   EXPECT_EQ(back->target, TargetKind::kCuda);
+  EXPECT_EQ(back->search, "beam");
+  EXPECT_EQ(back->preset, "paper");
+  EXPECT_EQ(settings_from_json("{}")->preset, "default") << "a run of an earlier version";
   EXPECT_EQ(back->roles.max_tokens, 1LL << 40);
   EXPECT_EQ(back->feedback, Feedback::kRaw);
   EXPECT_EQ(back->start_from.size(), 2u);

@@ -15,7 +15,7 @@
 #include "run/store.h"
 #include "run/tool_record.h"
 #include "run/writers.h"
-#include "search/mcts.h"
+#include "search/searches.h"
 
 namespace kernelpro {
 
@@ -28,14 +28,15 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
                      bool only_replies = false) {
   auto proposer = only_replies ? make_collector(settings) : make_writer(settings, &store, observer);
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
-  const std::unique_ptr<Search> search = make_mcts();
+  auto search = make_preset_search(settings.search, settings.preset, settings.seed);
+  if (!search) return tl::unexpected<Error>(std::move(search.error()));
   LoopParts parts;
   parts.task = &task;
   parts.settings = &settings;
   parts.store = &store;
   parts.target = &target;
   parts.proposer = proposer->get();
-  parts.search = search.get();
+  parts.search = search->get();
   parts.observer = observer;
   parts.own_ms = own_ms;
   parts.record = std::move(record);
@@ -151,6 +152,7 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
     KP_TRY(sweep_size(*knobs));
   }
   KP_TRY(check_writer(settings));
+  KP_TRY(make_preset_search(settings.search, settings.preset, settings.seed));
   KP_TRY(seeds(settings.start_from, task, settings.target));
   auto target = maker(task, settings);
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
@@ -229,12 +231,14 @@ Result<std::vector<std::string>> propose(const std::string& directory, int count
   auto run = open_run(directory);
   if (!run) return tl::unexpected<Error>(std::move(run.error()));
   run->settings.proposer = "exchange";
-  const std::unique_ptr<Search> search = make_mcts();
+  const RunSettings& chosen = run->settings;
+  auto search = make_preset_search(chosen.search, chosen.preset, chosen.seed);
+  if (!search) return tl::unexpected<Error>(std::move(search.error()));
   LoopParts parts;
   parts.task = &run->header.task;
   parts.settings = &run->settings;
   parts.store = run->store.get();
-  parts.search = search.get();
+  parts.search = search->get();
   parts.record = record_of(run->header);
   parts.machine = &run->header.machine;
   return write_requests(parts, exchange_folder(directory), count);

@@ -26,6 +26,8 @@ struct RunSettings {
   std::string proposer = "tuner";  // tuner | sweep | exchange | model | replay
   std::string replay_from;         // run directory, for replay
   std::uint64_t seed = 1;
+  std::string search;              // search/searches.h; "" = the preset's own
+  std::string preset = "default";  // search/parameters.h
   // Stoppers; whichever comes first.
   int max_evaluations = 60;
   double max_seconds = 600;

@@ -46,6 +46,8 @@ std::string settings_to_json(const RunSettings& s) {
                   {"proposer", s.proposer},
                   {"replay_from", s.replay_from},
                   {"seed", s.seed},
+                  {"search", s.search},
+                  {"preset", s.preset},
                   {"max_evaluations", s.max_evaluations},
                   {"max_seconds", s.max_seconds},
                   {"near_ceiling", s.near_ceiling},
@@ -79,6 +81,8 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.proposer = j.value("proposer", s.proposer);
     s.replay_from = j.value("replay_from", s.replay_from);
     s.seed = j.value("seed", s.seed);
+    s.search = j.value("search", s.search);
+    s.preset = j.value("preset", s.preset);
     s.max_evaluations = j.value("max_evaluations", s.max_evaluations);
     s.max_seconds = j.value("max_seconds", s.max_seconds);
     s.near_ceiling = j.value("near_ceiling", s.near_ceiling);

@@ -64,15 +64,14 @@ class Mcts : public Search {
   void insert(std::int64_t id, int parent, const NodeResult& result);
   void back_up(int node);
   void judge_parent(int parent, int child);
-  void new_fastest(int node);
+  void learn_time(int node);
   void put_off(int node, Why why);
   void take_up(int node);
   void close(int node, Why why);
   void add_open(int node, int open, int foremost);
   void add_in_flight(int node, int change);
   int index(std::int64_t id) const;
-  double scale_top() const;
-  double scale_bottom() const;
+  void rescale();
   double reward(double log_time) const;
   double mean(const Node& node) const;
   double promise(const Node& node) const;
@@ -87,9 +86,11 @@ class Mcts : public Search {
   std::unordered_map<std::int64_t, int> by_id_;
   // Correct nodes that are not too slow, the slowest on top.
   std::priority_queue<std::pair<double, int>> slowest_first_;
-  int fastest_ = -1;      // index; -1: none is correct
-  double slowest_ = 0;    // logarithm, as it counts
-  double log_light_ = 0;  // of the fastest
+  int fastest_ = -1;    // index; -1: none is correct
+  double slowest_ = 0;  // logarithm, as it counts
+  // Rewards: log_time `bottom_` is 0, and `per_log_` is added for each unit below that.
+  double bottom_ = 0;
+  double per_log_ = 0;
   Turn turn_;
 };
 
@@ -118,7 +119,7 @@ void Mcts::insert(std::int64_t id, int parent, const NodeResult& result) {
   nodes_.push_back(node);
   by_id_[id] = self;
   back_up(self);
-  if (correct) new_fastest(self);
+  if (correct) learn_time(self);
   // A failed root is all there is to build on; any other failure is a wall.
   if (!correct && parent >= 0) close(self, Why::kFailed);
   if (result.stop) close(self, Why::kStop);
@@ -169,16 +170,16 @@ void Mcts::judge_parent(int parent, int child) {
   }
 }
 
-void Mcts::new_fastest(int node) {
+void Mcts::learn_time(int node) {
   slowest_first_.emplace(nodes_[node].log_time, node);
   if (fastest_ < 0 || nodes_[node].log_time < nodes_[fastest_].log_time) {
     const int before = fastest_;
     fastest_ = node;
-    log_light_ = nodes_[node].log_light;
     if (before >= 0 && p_.patience > 0 && nodes_[before].barren >= p_.patience) {
       put_off(before, Why::kBarren);
     }
   }
+  rescale();
   const double limit = nodes_[fastest_].log_time + log_prune_;
   while (slowest_first_.top().first > limit) {
     put_off(slowest_first_.top().second, Why::kSlow);
@@ -235,16 +236,17 @@ void Mcts::add_root(std::int64_t id, const NodeResult& result) {
   insert(id, -1, result);
 }
 
-// REQUIRES: something is correct. log_light_ <= 0.
-double Mcts::scale_top() const { return nodes_[fastest_].log_time + p_.light_share * log_light_; }
-double Mcts::scale_bottom() const {
-  const double fastest = nodes_[fastest_].log_time;
-  return std::clamp(slowest_, fastest + std::log(p_.least_scale), fastest + log_prune_);
+// REQUIRES: something is correct.
+void Mcts::rescale() {
+  const Node& fastest = nodes_[fastest_];
+  const double top = fastest.log_time + p_.light_share * fastest.log_light;
+  const double least = fastest.log_time + std::log(p_.least_scale);
+  bottom_ = std::clamp(slowest_, least, std::max(least, fastest.log_time + log_prune_));
+  per_log_ = 1 / (bottom_ - top);
 }
 
 double Mcts::reward(double log_time) const {
-  const double bottom = scale_bottom();
-  return std::clamp((bottom - log_time) / (bottom - scale_top()), 0.0, 1.0);
+  return std::clamp((bottom_ - log_time) * per_log_, 0.0, 1.0);
 }
 
 double Mcts::mean(const Node& node) const {
@@ -257,7 +259,7 @@ double Mcts::mean(const Node& node) const {
 // Of the node's own diagnosis, as a share of the scale.
 double Mcts::promise(const Node& node) const {
   if (node.log_gain <= 0 || p_.diagnosis <= 0) return 0;
-  return p_.diagnosis * std::min(1.0, node.log_gain / (scale_bottom() - scale_top()));
+  return p_.diagnosis * std::min(1.0, node.log_gain * per_log_);
 }
 
 double Mcts::value(const Node& node) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every constant of every search, with its source, and the settings that have a name. "Own" means
-// chosen here; "tuned" means chosen on synthetic landscapes other than those that results/search.md
-// reports (which says how).
+// chosen here, by hand, before any of the figures in results/search.md.
 #pragma once
 
 #include <span>
@@ -52,7 +51,7 @@ struct SearchParameters {
   // exploration. Own.
   double light_share = 0.0;
   // Weight of the gain that a node's diagnosis promises, as a share of the scale of rewards: a
-  // prior that is divided by the tries made of it. 0: no diagnosis is used.
+  // prior that is divided by the tries made of it. 0: no diagnosis is used. Own.
   double diagnosis = 0.3;
 
   // --- branches. Stanford CRFM (2025): rounds of ideas, each implemented several times; the
