@@ -41,7 +41,7 @@ auto Bench::outside(Work work) {
 }
 
 Result<std::vector<StoredCandidate>> Bench::restore() {
-  auto stored = parts_.store->candidates();
+  auto stored = parts_.store->candidates(raw());
   if (!stored) return stored;
   auto steps = parts_.store->tool_steps();
   if (!steps) return tl::unexpected<Error>(std::move(steps.error()));

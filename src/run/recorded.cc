@@ -11,7 +11,7 @@ Result<Recorded> read_recorded(const std::string& directory) {
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
   const auto header = (*store)->header();
   if (!header) return tl::unexpected<Error>(header.error());
-  const auto candidates = (*store)->candidates();
+  const auto candidates = (*store)->candidates(false);
   if (!candidates) return tl::unexpected<Error>(candidates.error());
   const StoredCandidate* start = nullptr;
   for (const StoredCandidate& each : *candidates) {

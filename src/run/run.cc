@@ -44,7 +44,7 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   if (!settings.start_from.empty()) {
     auto given = seeds(settings.start_from, task, settings.target);
     // A run that has begun holds them; what they came from may be gone.
-    const auto begun = store.candidates();
+    const auto begun = store.candidates(false);
     if (!given && begun && begun->empty()) return tl::unexpected<Error>(std::move(given.error()));
     if (given) parts.seeds = std::move(*given);
   }
@@ -63,7 +63,7 @@ Result<std::optional<RunResult>> finished(const Store& store) {
   auto confirmation = store.confirmation();
   if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
   if (!*confirmation) return std::optional<RunResult>();
-  auto candidates = store.candidates();
+  auto candidates = store.candidates(false);
   if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
   RunResult result;
   result.best = (*confirmation)->best;

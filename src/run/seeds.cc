@@ -76,7 +76,7 @@ Result<Candidate> of_run(const std::string& directory, const Task& task, TargetK
         "begin from a run on the target that this one is for");
   }
   KP_TRY(same_family(header->task, task, directory));
-  const auto all = (*store)->candidates();
+  const auto all = (*store)->candidates(false);
   if (!all) return tl::unexpected<Error>(all.error());
   const auto confirmation = (*store)->confirmation();
   if (!confirmation) return tl::unexpected<Error>(confirmation.error());

@@ -233,13 +233,18 @@ namespace {
 
 constexpr const char* kSelectCandidates =
     "SELECT c.id, c.language, s.text, c.knobs, c.proposer, c.parent, c.idea, c.answers,"
-    " e.position, e.at_s, e.json, v.json, d.json FROM candidates c"
+    " e.position, e.at_s, e.json, d.json, v.json FROM candidates c"
     " JOIN sources s ON s.hash = c.source LEFT JOIN evaluations e ON e.candidate = c.id"
-    " LEFT JOIN evidence v ON v.candidate = c.id LEFT JOIN diagnosis d ON d.candidate = c.id"
+    " LEFT JOIN diagnosis d ON d.candidate = c.id LEFT JOIN evidence v ON v.candidate = c.id"
     " ORDER BY c.id";
+constexpr const char* kSelectWithoutEvidence =
+    "SELECT c.id, c.language, s.text, c.knobs, c.proposer, c.parent, c.idea, c.answers,"
+    " e.position, e.at_s, e.json, d.json FROM candidates c"
+    " JOIN sources s ON s.hash = c.source LEFT JOIN evaluations e ON e.candidate = c.id"
+    " LEFT JOIN diagnosis d ON d.candidate = c.id ORDER BY c.id";
 
 // False when a text in the row cannot be understood.
-bool read_row(const Statement& row, StoredCandidate* stored) {
+bool read_row(const Statement& row, bool with_evidence, StoredCandidate* stored) {
   Candidate& candidate = stored->known.candidate;
   stored->known.id = row.integer(0);
   candidate.language = language_from_name(row.text(1)).value_or(Language::kCuda);
@@ -256,24 +261,26 @@ bool read_row(const Statement& row, StoredCandidate* stored) {
   stored->order = row.integer(8);
   stored->at_s = row.real(9);
   auto evaluation = evaluation_from_json(row.text(10));
-  auto evidence = evidence_from_json(row.text(11));
-  auto diagnosis = diagnosis_from_json(row.text(12));
-  if (!evaluation || !evidence || !diagnosis) return false;
+  auto diagnosis = diagnosis_from_json(row.text(11));
+  if (!evaluation || !diagnosis) return false;
   stored->known.evaluation = std::move(*evaluation);
-  stored->evidence = std::move(*evidence);
   stored->known.diagnosis = std::move(*diagnosis);
+  if (!with_evidence) return true;
+  auto evidence = evidence_from_json(row.text(12));
+  if (!evidence) return false;
+  stored->evidence = std::move(*evidence);
   return true;
 }
 
 }  // namespace
 
-Result<std::vector<StoredCandidate>> Store::candidates() const {
+Result<std::vector<StoredCandidate>> Store::candidates(bool evidence) const {
   std::vector<StoredCandidate> all;
-  Statement rows = impl_->db.prepare(kSelectCandidates);
+  Statement rows = impl_->db.prepare(evidence ? kSelectCandidates : kSelectWithoutEvidence);
   int code = rows.step();
   for (; code == SQLITE_ROW; code = rows.step()) {
     StoredCandidate stored;
-    if (!read_row(rows, &stored)) {
+    if (!read_row(rows, evidence, &stored)) {
       return damaged(impl_->path,
                      "candidate " + std::to_string(rows.integer(0)) + " cannot be read");
     }

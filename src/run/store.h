@@ -60,7 +60,9 @@ class Store {
 
   Result<RunHeader> header() const;
   // All candidates by id.
-  Result<std::vector<StoredCandidate>> candidates() const;
+  // `evidence`: with what was observed, which is most of the text; else StoredCandidate::evidence
+  // is empty.
+  Result<std::vector<StoredCandidate>> candidates(bool evidence = true) const;
   Result<std::optional<StoredConfirmation>> confirmation() const;
   // What came of findings, in the order of evaluation.
   Result<std::vector<ToolStep>> tool_steps() const;

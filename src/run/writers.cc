@@ -20,7 +20,7 @@ Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind
         directory + " is a run on the " + std::string(target_name(header->target)) + " target",
         "replay it on the target that it was recorded on");
   }
-  auto stored = (*store)->candidates();
+  auto stored = (*store)->candidates(false);
   if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
   std::vector<Candidate> candidates;
   for (StoredCandidate& each : *stored) candidates.push_back(std::move(each.known.candidate));
