@@ -76,23 +76,13 @@ int run_optimize(const Options& options) {
   if (is_module_path(path)) open.target = module_target(options);
   OpenedTask opened = require(open_task(path, open));
   const Task& task = opened.task;
-  RunSettings settings;
-  settings.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
-  settings.gpu = open.gpu;
-  settings.proposer = options.text("--proposer");
+  RunSettings settings = read_run_settings(options);
   settings.replay_from = options.text("--from");
   if (settings.proposer == "replay" && settings.replay_from.empty()) {
     throw Fatal({ErrorKind::kBadInput, "--proposer replay needs a run to replay",
                  "name it with --from RUN"});
   }
-  read_budgets(options, &settings);
-  settings.timeout_s = options.real("--timeout");
-  settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
-  settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
-  settings.exchange_wait_s = options.real("--exchange-wait");
-  settings.include_dirs = read_include_dirs(options);
-  read_writers(options, &settings);
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
   settings.directory =
@@ -111,6 +101,21 @@ int run_optimize(const Options& options) {
 }
 
 }  // namespace
+
+RunSettings read_run_settings(const Options& options) {
+  RunSettings settings;
+  settings.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
+  settings.gpu = options.text("--gpu");
+  settings.proposer = options.text("--proposer");
+  read_budgets(options, &settings);
+  settings.timeout_s = options.real("--timeout");
+  settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
+  settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
+  settings.exchange_wait_s = options.real("--exchange-wait");
+  settings.include_dirs = read_include_dirs(options);
+  read_writers(options, &settings);
+  return settings;
+}
 
 const Subcommand kOptimize{"optimize", "Search for a faster, verified kernel for a task.", kOptions,
                            run_optimize};
