@@ -73,6 +73,7 @@ class Bench {
   Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* ahead,
                                             Subject* subject);
   Result<const Subject*> incumbent();
+  bool ended_with_us(const Evaluation& evaluation) const;
   bool worth_counters(const Known& known) const;
   std::optional<ToolStep> step_of(const Known& known) const;
   std::string learn(const ToolStep& step);
