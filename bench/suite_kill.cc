@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random kills of suites that run as Slurm job arrays, on a real Slurm that this program starts.
-//   bench_suite_kill [KILLS] [SEED]
+//   bench_suite_kill [KILLS] [SEED] [SECONDS]
+// After SECONDS nothing more is killed: the suite that is out then ends.
 // `kernelpro bench --launcher slurm` (the program beside this one) runs small tasks for the cpu
 // target. At random moments a worker is killed, told to end, requeued or cancelled by Slurm, or the
 // launcher is killed; the launcher is started again. Every evaluation that a reader of a store saw,
@@ -306,7 +307,8 @@ void print(const Tally& t) {
 int main(int argc, char** argv) {
   const int wanted = argc > 1 ? std::atoi(argv[1]) : 200;
   std::mt19937 random(static_cast<unsigned>(argc > 2 ? std::atoi(argv[2]) : 1));
-  std::uniform_real_distribution<double> pause(0.1, 1.2);
+  const double deadline = real_clock().now_s() + (argc > 3 ? std::atof(argv[3]) : 1e9);
+  std::uniform_real_distribution<double> pause(0.05, 0.7);
   if (const std::string why = SlurmCluster::missing(); !why.empty()) {
     std::fprintf(stderr, "bench_suite_kill: %s\n", why.c_str());
     return 3;
@@ -323,7 +325,8 @@ int main(int argc, char** argv) {
   }
   Tally tally;
   const std::string log = join(folder.path(), "launcher.log");
-  while (tally.killed() < wanted && tally.unexpected == 0) {
+  const auto more = [&] { return tally.killed() < wanted && real_clock().now_s() < deadline; };
+  while (more() && tally.unexpected == 0) {
     const std::string out = join(folder.path(), "out" + std::to_string(++tally.suites));
     const std::vector<std::string> command = {join(executable_dir(), "kernelpro"),
                                               "bench",
@@ -341,7 +344,7 @@ int main(int argc, char** argv) {
                                               "--launcher",
                                               "slurm",
                                               "--jobs",
-                                              "3",
+                                              "4",
                                               "--poll",
                                               "0.3",
                                               "--slurm-option",
@@ -353,7 +356,7 @@ int main(int argc, char** argv) {
       int status = 0;
       for (bool running = true; running;) {
         ::usleep(static_cast<useconds_t>(1e6 * pause(random)));
-        if (tally.killed() < wanted) {
+        if (more()) {
           const std::string kind = kill_something(out, launcher, &random);
           if (!kind.empty()) ++tally.kills[kind];
         }

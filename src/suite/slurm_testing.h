@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For this room's tests and bench_suite_kill: a real Slurm on this machine alone, with its own
-// configuration, ports and files in a temporary folder and two GPUs that are plain files. It ends
+// configuration, ports and files in a temporary folder and four GPUs that are plain files. It ends
 // with the object. Sets SLURM_CONF for this process and its children.
 #pragma once
 
@@ -38,7 +38,7 @@ class SlurmCluster {
     ::gethostname(name, sizeof name - 1);
     const std::string host = split(name, '.').front(), user = output({"id", "-un"});
     std::string conf = "ClusterName=test\nSlurmctldHost=" + host + "(127.0.0.1)\nNodeName=" + host +
-                       " NodeAddr=127.0.0.1 CPUs=4 Gres=gpu:2 State=UNKNOWN\nSlurmUser=" + user +
+                       " NodeAddr=127.0.0.1 CPUs=4 Gres=gpu:4 State=UNKNOWN\nSlurmUser=" + user +
                        "\nSlurmdUser=" + user + "\nSlurmctldPort=" + std::to_string(free_port()) +
                        "\nSlurmdPort=" + std::to_string(free_port()) + "\n";
     for (const char* path :
@@ -58,7 +58,8 @@ class SlurmCluster {
         "batch_sched_delay=0\nPartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n";
     const bool written = make_dirs(dir + "/spool") && make_dirs(dir + "/state") &&
                          write_file(dir + "/gpu0", "") && write_file(dir + "/gpu1", "") &&
-                         write_file(dir + "/gres.conf", "Name=gpu File=" + dir + "/gpu[0-1]\n") &&
+                         write_file(dir + "/gpu2", "") && write_file(dir + "/gpu3", "") &&
+                         write_file(dir + "/gres.conf", "Name=gpu File=" + dir + "/gpu[0-3]\n") &&
                          write_file(dir + "/slurm.conf", conf);
     if (!written) return;
     ::setenv("SLURM_CONF", (dir + "/slurm.conf").c_str(), 1);
