@@ -234,8 +234,8 @@ std::vector<pid_t> workers(const std::string& out) {
       const std::string claim = join(join(claims, arm), task);
       if (!run_is_locked(claim)) continue;
       const auto text = read_file(join(claim, "lock"), 100);
-      const auto comm = read_file("/proc/" + std::string(trim(text.value_or(""))) + "/comm", 100);
-      if (comm && trim(*comm) == "kernelpro") pids.insert(std::atoi(text->c_str()));
+      const std::string pid(trim(text.value_or("")));
+      if (!pid.empty() && exists("/proc/" + pid)) pids.insert(std::atoi(pid.c_str()));
     }
   }
   return {pids.begin(), pids.end()};

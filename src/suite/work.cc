@@ -114,6 +114,9 @@ class Worker {
       ++summary_.held;
       return false;
     }
+    // What a signal to every process of the job did to references and compilers is no fault of the
+    // task: it goes on next time.
+    if (!ran && stop_requested()) return false;
     if (!ran) {
       ++summary_.broken;
       KP_TRY(write_breakage(folder, {ran.error(), is_final(ran.error().kind)}));
