@@ -121,11 +121,17 @@ void close_all_but(int kept) {
   }
 }
 
-[[noreturn]] void watch(pid_t child, int report, const sigset_t& all) {
+[[noreturn]] void watch(pid_t child, int report, const sigset_t& all, pid_t supervisor) {
   close_all_but(report);
   for (;;) {
-    const int signal = ::sigwaitinfo(&all, nullptr);
-    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) break;
+    siginfo_t from{};
+    const int signal = ::sigwaitinfo(&all, &from);
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) {
+      // A batch system signals every process of a job; what that means is the supervisor's to say.
+      if (from.si_pid != supervisor && ::getppid() == supervisor) continue;
+      tell(report, signal, {});
+      break;
+    }
     if (signal != SIGCHLD) continue;
     for (;;) {
       int status = 0;
@@ -159,7 +165,7 @@ pid_t enter_warden(pid_t supervisor, int report) {
   const pid_t warden = ::getpid();
   const pid_t child = ::_Fork();
   if (child < 0) ::_exit(127);
-  if (child > 0) watch(child, report, all);
+  if (child > 0) watch(child, report, all, supervisor);
   return warden;
 }
 

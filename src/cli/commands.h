@@ -13,6 +13,7 @@
 namespace kernelpro {
 
 extern const Subcommand kOptimize;
+extern const Subcommand kBench;
 extern const Subcommand kResume;
 extern const Subcommand kEvaluate;
 extern const Subcommand kExport;
@@ -42,6 +43,10 @@ T require(Result<T> result) {
 
 // Budgets from --evaluations, --seconds, --near-ceiling, --plateau.
 void read_budgets(const Options& options, RunSettings* settings);
+// What a run is told besides: who proposes, how results are judged, budgets, writers. The task, the
+// folder, the target, the start, the recorded run and the record of findings are left to the
+// caller.
+RunSettings read_run_settings(const Options& options);
 // Models, their budgets, prompts, feedback and --start-from.
 void read_writers(const Options& options, RunSettings* settings);
 // --max-tokens, --max-usd and --max-calls, those that were given.

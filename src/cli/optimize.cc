@@ -99,37 +99,13 @@ int run_optimize(const Options& options) {
   if (is_module_path(path)) open.target = module_target(options);
   OpenedTask opened = require(open_task(path, open));
   const Task& task = opened.task;
-  RunSettings settings;
-  settings.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
-  settings.gpu = open.gpu;
-  settings.proposer = options.text("--proposer");
-  const auto objective = objective_from_text(options.text("--objective"));
-  if (!objective) {
-    throw Fatal({ErrorKind::kBadInput, "there is no objective " + options.text("--objective"),
-                 "choose time, energy, time,energy or weighted:W with W between 0 and 1"});
-  }
-  settings.objective = *objective;
+  RunSettings settings = read_run_settings(options);
   settings.replay_from = options.text("--from");
   if (settings.proposer == "replay" && settings.replay_from.empty()) {
     throw Fatal({ErrorKind::kBadInput, "--proposer replay needs a run to replay",
                  "name it with --from RUN"});
   }
-  read_budgets(options, &settings);
-  settings.search = options.text("--search");
-  settings.preset = options.text("--preset");
-  const Preset& preset = *require(find_preset(settings.preset));
-  if (!options.has("--evaluations") && preset.evaluations > 0) {
-    settings.max_evaluations = preset.evaluations;
-  }
-  settings.timeout_s = options.real("--timeout");
-  settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
-  settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
-  settings.profile_each = options.flag("--profile-each");
-  if (settings.proposer == "sweep") read_sweep(options, &settings);
   if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
-  settings.exchange_wait_s = options.real("--exchange-wait");
-  settings.include_dirs = read_include_dirs(options);
-  read_writers(options, &settings);
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
   settings.directory =
@@ -148,6 +124,35 @@ int run_optimize(const Options& options) {
 }
 
 }  // namespace
+
+RunSettings read_run_settings(const Options& options) {
+  RunSettings settings;
+  settings.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
+  settings.gpu = options.text("--gpu");
+  settings.proposer = options.text("--proposer");
+  const auto objective = objective_from_text(options.text("--objective"));
+  if (!objective) {
+    throw Fatal({ErrorKind::kBadInput, "there is no objective " + options.text("--objective"),
+                 "choose time, energy, time,energy or weighted:W with W between 0 and 1"});
+  }
+  settings.objective = *objective;
+  read_budgets(options, &settings);
+  settings.search = options.text("--search");
+  settings.preset = options.text("--preset");
+  const Preset& preset = *require(find_preset(settings.preset));
+  if (!options.has("--evaluations") && preset.evaluations > 0) {
+    settings.max_evaluations = preset.evaluations;
+  }
+  settings.timeout_s = options.real("--timeout");
+  settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
+  settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
+  settings.profile_each = options.flag("--profile-each");
+  if (settings.proposer == "sweep") read_sweep(options, &settings);
+  settings.exchange_wait_s = options.real("--exchange-wait");
+  settings.include_dirs = read_include_dirs(options);
+  read_writers(options, &settings);
+  return settings;
+}
 
 const Subcommand kOptimize{"optimize", "Search for a faster, verified kernel for a task.", kOptions,
                            run_optimize};

@@ -215,7 +215,9 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
   } else if (log.empty()) {
     log = "the compiler " + exit->describe({}) + " and said nothing";
   }
-  return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited};
+  // A part of the compiler that was killed says nothing of the source.
+  const bool killed = contains(exit->output, "signal terminated program");
+  return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited && !killed};
 }
 
 Result<std::unique_ptr<Compiler>> make_cpu_compiler(const CompileSettings& settings) {

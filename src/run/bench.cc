@@ -2,6 +2,8 @@
 #include "run/bench.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -190,12 +192,28 @@ bool Bench::worth_counters(const Known& known) const {
   return true;
 }
 
+// A candidate or its compiler that ended by a signal while the run was told to end, too: a batch
+// system signals every process of a job, and that says nothing of the candidate. What tells us so
+// may come a moment later.
+bool Bench::ended_with_us(const Evaluation& evaluation) const {
+  std::string text;
+  if (const auto* crashed = std::get_if<Crashed>(&evaluation.outcome)) text = crashed->reason;
+  if (const auto* error = std::get_if<CompileError>(&evaluation.outcome)) text = error->log;
+  const bool signalled = contains(text, "signal 15 ") || contains(text, "signal 9 ") ||
+                         contains(text, "signal 2 ") || contains(text, "signal terminated program");
+  if (!signalled) return false;
+  for (int i = 0; i < 20 && !stopped(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return stopped();
+}
+
 Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKernel* ahead) {
   const std::int64_t id = known.id;
   Subject subject;
   auto measured = outside([&] { return measure(known.candidate, ahead, &subject); });
   if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
-  if (!*measured) return std::optional<Verdict>();
+  if (!*measured || ended_with_us(**measured)) return std::optional<Verdict>();
   known.evaluation = std::move(**measured);
   const Evidence evidence = outside([&] {
     phase("diagnosing");
@@ -278,7 +296,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
     }
     phase("confirming in fresh processes");
     auto evaluation = confirm_one(*finalists[i]);
-    if (cancel_requested()) {
+    if (cancel_requested() || (evaluation && ended_with_us(*evaluation))) {
       result->stopped_by = kInterrupted;
       return {};
     }

@@ -78,6 +78,7 @@ class Bench {
   // Adds what a call draws to a correct evaluation, where the objective asks for it.
   Result<void> add_energy(const Subject& subject, const Subject* versus, const EnergyPlan& plan,
                           Evaluation* evaluation);
+  bool ended_with_us(const Evaluation& evaluation) const;
   bool worth_counters(const Known& known) const;
   std::optional<ToolStep> step_of(const Known& known) const;
   std::string learn(const ToolStep& step);

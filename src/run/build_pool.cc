@@ -2,6 +2,7 @@
 #include "run/build_pool.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace kernelpro {
 
@@ -20,11 +21,19 @@ BuildPool::BuildPool(const Task& task, TargetKind kind, Compiler& compiler,
   }
   const auto work = [this, &task, kind, &compiler, &candidates] {
     for (std::size_t i = next_++; i < candidates.size() && !stop_; i = next_++) {
+      std::optional<Subject> subject;  // of a kernel that was built
       try {
-        promises_[i].set_value(build_kernel(task, kind, compiler, candidates[i]));
+        BuiltKernel built = build_kernel(task, kind, compiler, candidates[i]);
+        if (built.built && std::holds_alternative<Subject>(*built.built)) {
+          subject = std::get<Subject>(*built.built);
+        }
+        promises_[i].set_value(std::move(built));
       } catch (...) {
         promises_[i].set_exception(std::current_exception());
       }
+      // Disassemblers take longer than most evaluations.
+      if (!subject) continue;
+      if (auto ahead = observe_ahead(task, kind, *subject); ahead.valid()) ahead.wait();
     }
   };
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());

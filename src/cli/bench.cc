@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/tasks.h"
+#include "suite/report.h"
+#include "suite/slurm.h"
+#include "suite/work.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOwn[] = {
+    {"SUITE", "", "",
+     "KernelBench checkout, or folder of task folders; left out: DIR's own, to go on with."},
+    {"--out", "DIR", "", "Folder of the suite's runs and report; the same command goes on there."},
+    {"--levels", "LIST", "", "KernelBench: levels, as in 1,2; 1 to 3 by default."},
+    {"--range", "A-B", "", "KernelBench: numbers of each level, as in 1-20."},
+    {"--tasks", "LIST", "", "Only these, as in 1/23,2/9, or folders by their names."},
+    {"--exclude", "FILE", "", "Tasks to leave out with a reason each, as TOML or CSV."},
+    {"--keep-degenerate", "", "", "Run the tasks of the built-in list of degenerate ones as well."},
+    {"--sample", "N", "", "N tasks of each level, chosen by a hash of --seed and their names."},
+    {"--arms", "NAME=A,B...", "", "Run every task under each value, and compare."},
+    {"--cross", "", "", "Combine the values of several --arms with one another."},
+    {"--baselines", "", "", "Measure PyTorch beside: eager, compiled, as a CUDA graph."},
+    {"--from", "DIR", "", "With --proposer replay: the suite whose candidates are tried again."},
+    {"--launcher", "NAME", "local", "Where tasks run: here, or as a Slurm job array.", false,
+     "local|slurm"},
+    {"--jobs", "N", "", "With --launcher slurm: jobs of the array; one a task by default."},
+    {"--slurm-option", "OPT...", "", "An option for sbatch, as in partition=gpu."},
+    {"--no-wait", "", "", "With --launcher slurm: submit and return."},
+    {"--poll", "S", "5", "With --launcher slurm: seconds between two looks at the queue."},
+    {"--worker", "I/N", "", "Work on DIR as one of several; what the jobs of an array are given."},
+    {"--json", "", "", "Print the report as JSON."},
+};
+// Of `optimize`, what is one task's own or would make runs depend on one another.
+constexpr std::string_view kNotOurs[] = {"TASK",         "--run", "--from",      "--start",
+                                         "--start-from", "--set", "--no-record", "--json"};
+// What may be said of a suite that is there already.
+constexpr std::string_view kAnyTime[] = {"--out",          "--launcher", "--jobs",
+                                         "--slurm-option", "--no-wait",  "--poll",
+                                         "--worker",       "--json",     "--gpu"};
+
+// Ours, and every option of `optimize` that holds for all runs of a suite.
+const std::vector<OptionSpec>& rows() {
+  static const std::vector<OptionSpec> all = [] {
+    std::vector<OptionSpec> list(std::begin(kOwn), std::end(kOwn));
+    for (const OptionSpec& spec : kOptimize.options) {
+      const bool left_out =
+          std::find(std::begin(kNotOurs), std::end(kNotOurs), spec.name) != std::end(kNotOurs);
+      if (!left_out) list.push_back(spec);
+    }
+    return list;
+  }();
+  return all;
+}
+
+[[noreturn]] void bad(std::string message, std::string next) {
+  throw Fatal({ErrorKind::kBadInput, std::move(message), std::move(next)});
+}
+
+// A number of 1 and more; `otherwise` when it was not given.
+int counted(const Options& options, const char* name, int otherwise) {
+  if (!options.has(name)) return otherwise;
+  const long long value = options.integer(name);
+  if (value < 1 || value > 1000000) {
+    bad(std::string(name) + " " + options.text(name) + " is out of range", "give 1 or more");
+  }
+  return static_cast<int>(value);
+}
+
+void check_budgets(const RunSettings& run) {
+  if (run.max_evaluations < 1) {
+    bad("--evaluations 0 leaves no task anything to evaluate", "give 1 or more");
+  }
+  if (run.max_seconds <= 0) bad("--seconds 0 leaves no task any time", "give a second or more");
+  if (run.timeout_s <= 0) bad("--timeout 0 ends every call", "give the seconds of one call");
+}
+
+Selection read_selection(const Options& options) {
+  SelectSettings select;
+  select.suite = options.text("SUITE");
+  select.levels = options.text("--levels");
+  select.range = options.text("--range");
+  select.tasks = options.text("--tasks");
+  select.exclude = options.text("--exclude");
+  select.degenerate = options.flag("--keep-degenerate");
+  select.sample = counted(options, "--sample", 0);
+  select.seed = static_cast<std::uint64_t>(options.integer("--seed"));
+  return require(select_tasks(select));
+}
+
+SuiteSettings read_new(const Options& options) {
+  SuiteSettings settings;
+  settings.suite = absolute(options.text("SUITE"));
+  settings.run = read_run_settings(options);
+  check_budgets(settings.run);
+  const auto arms =
+      options.has("--arms") ? lines(options.text("--arms")) : std::vector<std::string>();
+  settings.arms = require(parse_arms(arms, options.flag("--cross")));
+  Selection selection = read_selection(options);
+  settings.kernelbench = selection.kernelbench;
+  settings.rule = selection.rule;
+  settings.tasks = std::move(selection.tasks);
+  settings.excluded = std::move(selection.excluded);
+  const OpenSettings open = read_open_settings(options);
+  settings.target = options.text("--target");
+  settings.precision = open.precision;
+  settings.python = open.python;
+  settings.baselines = options.flag("--baselines");
+  if (options.has("--from")) settings.replay_suite = absolute(options.text("--from"));
+  const bool replay = settings.run.proposer == "replay";
+  if (replay != options.has("--from")) {
+    bad(replay ? "--proposer replay needs a suite to replay"
+               : "--from names a suite to replay, and the proposer is " + settings.run.proposer,
+        "give --proposer replay --from DIR, or neither");
+  }
+  if (replay) require(read_suite(settings.replay_suite));
+  return settings;
+}
+
+// Without SUITE only what does not change the suite may be said.
+void check_nothing_new(const Options& options) {
+  for (const OptionSpec& spec : rows()) {
+    const bool any_time =
+        std::find(std::begin(kAnyTime), std::end(kAnyTime), spec.name) != std::end(kAnyTime);
+    if (any_time || options.text(spec.name) == spec.initial) continue;
+    bad("without SUITE the suite in --out goes on as it was begun, and " + std::string(spec.name) +
+            " would change it",
+        "leave it out, or name SUITE and a new folder");
+  }
+}
+
+SuiteSettings read_settings(const Options& options) {
+  const std::string out = options.text("--out");
+  if (out.empty()) bad("no folder is named for the suite's runs", "name it with --out DIR");
+  if (!options.has("SUITE")) {
+    check_nothing_new(options);
+    return require(read_suite(out));
+  }
+  if (options.has("--worker")) {
+    bad("--worker works on a suite that is there, and SUITE begins one", "leave SUITE out");
+  }
+  SuiteSettings settings = read_new(options);
+  settings.directory = absolute(out);
+  require(begin_suite(settings));
+  return settings;
+}
+
+void check_launcher(const Options& options) {
+  if (options.text("--launcher") == "slurm") {
+    if (options.has("--worker")) bad("--worker is what Slurm's jobs are", "leave one of both out");
+    return;
+  }
+  for (const char* name : {"--jobs", "--slurm-option", "--no-wait"}) {
+    if (options.has(name)) bad(std::string(name) + " is for --launcher slurm", "give both or none");
+  }
+}
+
+WorkSettings read_work(const Options& options) {
+  WorkSettings work;
+  work.gpu = options.text("--gpu");
+  if (!options.has("--worker")) return work;
+  int index = -1, count = 0;
+  char rest = 0;
+  const std::string text = options.text("--worker");
+  if (std::sscanf(text.c_str(), "%d/%d%c", &index, &count, &rest) != 2 || index < 0 ||
+      index >= count) {
+    bad("--worker \"" + text + "\" is no I/N with I from 0 to N - 1",
+        "write it as in --worker 0/4");
+  }
+  work.index = index;
+  work.count = count;
+  return work;
+}
+
+// True when nothing is left to do.
+bool work_here(const SuiteSettings& settings, const Options& options, bool quiet) {
+  WorkHears hears;
+  if (!quiet) {
+    hears.begin = [](const TaskResult& result) {
+      std::printf("%s %s: %s\n", result.arm.c_str(), result.task.name.c_str(),
+                  result.evaluations > 0 ? "goes on" : "begins");
+      std::fflush(stdout);
+    };
+    hears.end = [](const TaskResult& result) {
+      std::printf("%s\n", result_line(result).c_str());
+      std::fflush(stdout);
+    };
+  }
+  if (options.has("--worker")) {  // into the job's log
+    hears.progress = [](const Progress& progress) {
+      if (progress.event != "evaluated") return;
+      std::printf("  candidate %lld: %s\n", static_cast<long long>(progress.candidate),
+                  progress.outcome.c_str());
+      std::fflush(stdout);
+    };
+  }
+  const WorkSummary summary = require(work_on(settings, read_work(options), hears));
+  if (!quiet && summary.held > 0) {
+    std::printf("%d of the tasks are held by other processes\n", summary.held);
+  }
+  return summary.left == 0;
+}
+
+bool work_on_slurm(const SuiteSettings& settings, const Options& options, bool quiet) {
+  SlurmSettings slurm;
+  slurm.jobs = counted(options, "--jobs", 0);
+  if (options.has("--slurm-option")) slurm.options = lines(options.text("--slurm-option"));
+  slurm.wait = !options.flag("--no-wait");
+  slurm.poll_s = std::max(0.2, options.real("--poll"));
+  SlurmHears hears;
+  if (!quiet) {
+    hears.note = [](const std::string& sentence) {
+      std::printf("%s\n", sentence.c_str());
+      std::fflush(stdout);
+    };
+    hears.end = [](const TaskResult& result) {
+      std::printf("%s\n", result_line(result).c_str());
+      std::fflush(stdout);
+    };
+  }
+  return require(run_on_slurm(settings, slurm, hears));
+}
+
+int run_bench(const Options& options) {
+  check_launcher(options);
+  const SuiteSettings settings = read_settings(options);
+  const bool json = options.flag("--json");
+  const bool worker = options.has("--worker");
+  if (!json && !worker) {
+    std::printf("%zu tasks under %zu arm%s in %s\n", settings.tasks.size(), settings.arms.size(),
+                settings.arms.size() == 1 ? "" : "s", settings.directory.c_str());
+    std::fflush(stdout);
+  }
+  stop_on_signals();
+  const bool slurm = options.text("--launcher") == "slurm";
+  const bool done =
+      slurm ? work_on_slurm(settings, options, json) : work_here(settings, options, json);
+  if (worker) return 0;
+  const auto results = read_results(settings);
+  require(write_suite_report(settings, results));
+  if (json) {
+    std::fputs(suite_json(settings, results).c_str(), stdout);
+  } else {
+    std::fputs(suite_summary(settings, results).c_str(), stdout);
+    if (!done) {
+      std::printf("\ngo on with: kernelpro bench --out %s%s\n", settings.directory.c_str(),
+                  slurm ? " --launcher slurm" : "");
+    }
+    std::printf("\nreport: %s\n", join(settings.directory, "report.md").c_str());
+  }
+  return done || options.flag("--no-wait") ? 0 : 1;
+}
+
+}  // namespace
+
+const Subcommand kBench{"bench", "Run a suite of tasks, compare arms, and measure the results.",
+                        rows(), run_bench};
+
+}  // namespace kernelpro

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+kernelpro_embed(kernelpro_suite suite_degenerate src/suite/degenerate.csv)
+# The tests run the real binary.
+if(KERNELPRO_TESTS)
+  cmake_language(DEFER CALL add_dependencies test_suite kernelpro kernelpro-worker)
+endif()

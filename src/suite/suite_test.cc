@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kernelpro bench` as a user runs it: the real program on small tasks for the cpu target.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "core/json.h"
+#include "suite/report.h"
+#include "suite/testing.h"
+
+namespace kernelpro {
+namespace {
+
+Exit bench(const std::vector<std::string>& arguments) {
+  Command command;
+  command.argv = {join(executable_dir(), "kernelpro"), "bench"};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+  command.limits.wall_seconds = 60;
+  const auto exit = run(command);
+  EXPECT_TRUE(exit.has_value());
+  return exit ? *exit : Exit();
+}
+
+Json report_of(const std::string& out) {
+  const auto text = read_file(join(out, "report.json"));
+  return text ? parse_json(*text).value_or(Json()) : Json();
+}
+
+// A broken task among good ones is reported, the rest runs, and the same command does nothing over.
+TEST(Bench, RunsReportsAndGoesOn) {
+  const TempDir folder;
+  const std::string tasks = join(folder.path(), "tasks"), out = join(folder.path(), "out");
+  ASSERT_TRUE(testing::write_scale_task(join(tasks, "double"), 2));
+  ASSERT_TRUE(testing::write_scale_task(join(tasks, "broken"), 3));
+  ASSERT_TRUE(write_file(join(tasks, "broken/task.toml"), "[task]\nname = 3\n"));
+  const std::vector<std::string> command = {tasks, "--out",          out,        "--target",
+                                            "cpu", "--arms",         "seed=1,2", "--evaluations",
+                                            "3",   "--near-ceiling", "0"};
+  const Exit exit = bench(command);
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "broken: ")) << exit.output;
+  const auto settings = read_suite(out);
+  ASSERT_TRUE(settings);
+  const std::vector<TaskResult> results = read_results(*settings);
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[0].state, RunState::kBroken);
+  EXPECT_TRUE(contains(results[0].reason, "task.toml")) << results[0].reason;
+  for (const std::size_t i : {std::size_t{1}, std::size_t{3}}) {
+    EXPECT_EQ(results[i].state, RunState::kFinished);
+    EXPECT_TRUE(results[i].correct);
+    EXPECT_GT(results[i].speedup, 0.2);
+    EXPECT_LT(results[i].speedup, 5);
+    EXPECT_EQ(results[i].evaluations, 3);
+  }
+  const Json report = report_of(out);
+  EXPECT_EQ(report["measures"].size(), 2u);  // an arm each, all levels, against the start
+  EXPECT_EQ(report["measures"][0]["tasks"], 1);
+  EXPECT_EQ(report["measures"][0]["success"], 1.0);
+  EXPECT_EQ(report["comparisons"].size(), 1u);
+  const auto page = read_file(join(out, "report.md"));
+  ASSERT_TRUE(page);
+  EXPECT_TRUE(contains(*page, "## Broken tasks"));
+  EXPECT_TRUE(contains(*page, "seed=1/double/report.html"));
+
+  const Exit again = bench(command);
+  EXPECT_TRUE(again.ok());
+  EXPECT_FALSE(contains(again.output, "begins")) << again.output;
+  EXPECT_EQ(report_of(out), report);
+  EXPECT_TRUE(bench({"--out", out}).ok());  // the same, said shorter
+
+  std::vector<std::string> other = command;
+  other[8] = "4";
+  const Exit refused = bench(other);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.output, "max_evaluations (3 then, 4 now)")) << refused.output;
+}
+
+TEST(Bench, Faults) {
+  const TempDir folder;
+  const std::string examples = std::string(KERNELPRO_SOURCE_DIR) + "/examples";
+  const std::string out = join(folder.path(), "out");
+  struct Fault {
+    std::vector<std::string> arguments;
+    const char* message;
+  };
+  for (const Fault& fault : std::vector<Fault>{
+           {{examples}, "no folder is named"},
+           {{"--out", out}, "holds no suite"},
+           {{examples, "--out", out, "--evaluations", "0"}, "--evaluations 0"},
+           {{examples, "--out", out, "--seconds", "0"}, "--seconds 0"},
+           {{examples, "--out", out, "--sample", "0"}, "--sample 0"},
+           {{examples, "--out", out, "--levels", "1"}, "are for KernelBench"},
+           {{examples, "--out", out, "--cross"}, "--cross combines"},
+           {{examples, "--out", out, "--jobs", "2"}, "--jobs is for --launcher slurm"},
+           {{examples, "--out", out, "--worker", "0/2"}, "leave SUITE out"},
+           {{examples, "--out", out, "--from", out}, "--from names a suite"},
+           {{examples, "--out", out, "--proposer", "replay"}, "needs a suite to replay"},
+           {{"--out", out, "--evaluations", "5"}, "--evaluations would change it"}}) {
+    const Exit exit = bench(fault.arguments);
+    EXPECT_EQ(exit.code, 2) << fault.message << exit.output;
+    EXPECT_TRUE(contains(exit.output, fault.message)) << exit.output;
+    EXPECT_TRUE(contains(exit.output, "next: ")) << exit.output;
+    EXPECT_FALSE(exists(out)) << fault.message;
+  }
+}
+
+TaskResult finished(int level, int number, double speedup) {
+  TaskResult r;
+  r.arm = "base";
+  r.task = {"level1-" + std::to_string(number) + "_T", "/s/" + std::to_string(number) + "_T.py",
+            level, number};
+  r.state = RunState::kFinished;
+  r.machine = "a GPU";
+  r.start_correct = r.compiled = true;
+  r.correct = speedup > 0;
+  r.speedup = r.low = r.high = speedup;
+  if (r.correct) {
+    r.best_us = 500;
+    r.timings = {{"full", 500, 490, 510, 20, "graph replay, L2 cold"}};
+    Baseline eager{"eager", {"full", 1500, 1490, 1510, 20, "stream, L2 cold"}, ""};
+    Baseline compile{"compile", {}, "it failed"};
+    r.baselines = {eager, compile};
+  } else {
+    r.failure = "wrong result";
+  }
+  return r;
+}
+
+// As KernelBench's scripts/benchmark_eval_analysis.py reads it.
+TEST(KernelBenchJson, HasItsForm) {
+  SuiteSettings settings;
+  settings.kernelbench = true;
+  settings.arms = {Arm()};
+  const std::vector<TaskResult> results = {finished(1, 10, 2), finished(1, 9, 0)};
+  std::map<std::string, Json> files;
+  for (const auto& [path, text] : kernelbench_files(settings, results)) {
+    files[path] = parse_json(text).value_or(Json());
+  }
+  const Json& eval = files["kernelbench/base-level1/eval_results.json"];
+  ASSERT_EQ(eval.size(), 2u);
+  EXPECT_EQ(eval.items().begin().key(), "9");  // by number
+  const Json& sample = eval["10"][0];
+  EXPECT_EQ(sample["sample_id"], 0);
+  EXPECT_EQ(sample["compiled"], true);
+  EXPECT_EQ(sample["correctness"], true);
+  EXPECT_EQ(sample["runtime"], 0.5);  // milliseconds
+  EXPECT_EQ(sample["runtime_stats"]["num_trials"], 20);
+  EXPECT_EQ(eval["9"][0]["correctness"], false);
+  EXPECT_EQ(eval["9"][0]["runtime"], -1.0);
+  EXPECT_EQ(eval["9"][0]["metadata"]["correctness_issue"], "wrong result");
+  EXPECT_EQ(files["kernelbench/baselines/base-start.json"]["level1"]["10_T.py"]["mean"], 1.0);
+  EXPECT_EQ(files["kernelbench/baselines/base-eager.json"]["level1"]["10_T.py"]["mean"], 1.5);
+  EXPECT_EQ(files.count("kernelbench/baselines/base-compile.json"), 0u);
+}
+
+TEST(Scores, AgainstTheStartAndBaselines) {
+  const std::vector<TaskResult> results = {finished(1, 10, 2), finished(2, 9, 0)};
+  EXPECT_EQ(yardsticks(results), (std::vector<std::string>{"start", "eager", "compile"}));
+  EXPECT_EQ(scores(results, "base", 0, "start").size(), 2u);
+  EXPECT_EQ(scores(results, "base", 1, "start").at(0).speedup, 2);
+  EXPECT_EQ(scores(results, "base", 1, "eager").at(0).speedup, 3);
+  EXPECT_EQ(scores(results, "base", 1, "compile").at(0).speedup, 0);  // not measured
+  EXPECT_FALSE(scores(results, "base", 2, "eager").at(0).correct);
+}
+
+}  // namespace
+}  // namespace kernelpro

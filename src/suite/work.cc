@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suite/work.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/files.h"
+#include "device/gpu_lease.h"
+#include "evaluate/evaluator.h"
+#include "reference/baseline.h"
+#include "report/report.h"
+#include "run/choices.h"
+#include "run/lock.h"
+#include "run/open_task.h"
+#include "run/store.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr int kMachineFaults = 3;  // in a row, after which the machine is given up
+
+struct Job {
+  const Arm* arm;
+  const SuiteTask* task;
+};
+
+TargetKind module_target(const SuiteSettings& settings) {
+  if (const auto target = target_from_name(settings.target)) return *target;
+  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+}
+
+bool is_final(ErrorKind kind) { return kind == ErrorKind::kBadInput || kind == ErrorKind::kTask; }
+
+class Worker {
+ public:
+  Worker(const SuiteSettings& settings, const WorkSettings& work, const WorkHears& hears)
+      : settings_(settings), work_(work), hears_(hears) {}
+
+  Result<WorkSummary> work() {
+    for (bool progress = true; progress && !stop_requested();) {
+      progress = false;
+      summary_.held = 0;
+      const auto jobs = ordered();
+      for (std::size_t i = 0; i < jobs.size() && !stop_requested(); ++i) {
+        auto did = take(jobs[i]);
+        if (!did) return tl::unexpected<Error>(std::move(did.error()));
+        progress |= *did;
+      }
+    }
+    summary_.interrupted = stop_requested();
+    for (const Job& job : ordered()) {
+      const TaskResult result = read_result(settings_, *job.arm, *job.task);
+      Breakage breakage;
+      const bool broken = result.state == RunState::kBroken &&
+                          read_breakage(result.directory, &breakage) && breakage.final;
+      summary_.left += result.state != RunState::kFinished && !broken;
+    }
+    return summary_;
+  }
+
+ private:
+  // The arms of a task follow one another, so that they meet the machine in the same state.
+  std::vector<Job> ordered() const {
+    std::vector<Job> jobs;
+    for (const SuiteTask& task : settings_.tasks) {
+      for (const Arm& arm : settings_.arms) jobs.push_back({&arm, &task});
+    }
+    const std::size_t from =
+        jobs.size() * static_cast<std::size_t>(work_.index) / static_cast<std::size_t>(work_.count);
+    std::rotate(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(from), jobs.end());
+    return jobs;
+  }
+
+  bool done(const Job& job, const std::string& folder) {
+    Breakage breakage;
+    if (read_breakage(folder, &breakage)) {
+      return breakage.final || tried_.count(folder) > 0;
+    }
+    Ending ending;
+    bool ended = read_ending(folder, &ending);
+    if (!ended && exists(store_path(folder))) {
+      const TaskResult result = read_result(settings_, *job.arm, *job.task);
+      ended = result.state == RunState::kFinished;
+      if (result.state == RunState::kBroken && tried_.count(folder) > 0) return true;
+    }
+    return ended && (!settings_.baselines || has_baselines(folder) || tried_.count(folder) > 0);
+  }
+
+  // True when something was run.
+  Result<bool> take(const Job& job) {
+    const std::string folder = run_folder(settings_, *job.arm, *job.task);
+    if (done(job, folder)) return false;
+    // Beside the run's own lock, which is taken only when the task is open; opening takes long.
+    const std::string claim =
+        join(join(join(settings_.directory, "claims"), job.arm->name), job.task->name);
+    KP_TRY(make_dirs(claim));
+    const auto lock = RunLock::take(claim);
+    if (!lock && lock.error().kind != ErrorKind::kBusy) {
+      return tl::unexpected<Error>(lock.error());
+    }
+    if (!lock) {
+      ++summary_.held;
+      return false;
+    }
+    if (done(job, folder)) return false;  // by the one who held it until now
+    tried_.insert(folder);
+    ++summary_.ran;
+    if (hears_.begin) hears_.begin(read_result(settings_, *job.arm, *job.task));
+    forget_breakage(folder);
+    const auto ran = run(job, folder);
+    if (!ran && ran.error().kind == ErrorKind::kBusy) {
+      ++summary_.held;
+      return false;
+    }
+    // What a signal to every process of the job did to references and compilers is no fault of the
+    // task: it goes on next time.
+    if (!ran && stop_requested()) return false;
+    if (!ran) {
+      ++summary_.broken;
+      KP_TRY(write_breakage(folder, {ran.error(), is_final(ran.error().kind)}));
+    }
+    if (hears_.end) hears_.end(read_result(settings_, *job.arm, *job.task));
+    machine_faults_ = !ran && ran.error().kind == ErrorKind::kEnvironment ? machine_faults_ + 1 : 0;
+    if (machine_faults_ == kMachineFaults) return tl::unexpected<Error>(ran.error());
+    return true;
+  }
+
+  Result<void> run(const Job& job, const std::string& folder) {
+    Ending ending;
+    if (!read_ending(folder, &ending)) {
+      const Observer observer = [&](const Progress& p) {
+        if (p.event == "unconfirmed") ending.unconfirmed.push_back(p.candidate);
+        if (hears_.progress) hears_.progress(p);
+      };
+      const auto result = exists(store_path(folder)) ? resume(folder, nullptr, observer)
+                                                     : begin(job, folder, observer);
+      if (!result) return tl::unexpected<Error>(result.error());
+      if (result->stopped_by == "interrupted") return {};
+      ending.stopped_by = result->stopped_by;
+      KP_TRY(write_ending(folder, ending));
+      const auto page = html_report(folder);
+      if (page) KP_TRY(write_file(join(folder, "report.html"), *page));
+    }
+    if (settings_.baselines && !has_baselines(folder)) return measure(folder);
+    return {};
+  }
+
+  Result<RunResult> begin(const Job& job, const std::string& folder, const Observer& observer) {
+    const bool module = is_module_path(job.task->path);
+    OpenSettings open;
+    open.precision = settings_.precision;
+    open.python = settings_.python;
+    open.gpu = work_.gpu.empty() ? settings_.run.gpu : work_.gpu;
+    if (module) {
+      open.target = module_target(settings_);
+    } else if (const auto target = target_from_name(settings_.target)) {
+      open.target = *target;
+    }
+    auto opened = open_task(job.task->path, open);
+    if (!opened) return tl::unexpected<Error>(opened.error());
+    RunSettings run = settings_of(*job.arm, settings_.run);
+    run.directory = folder;
+    run.gpu = open.gpu;
+    run.target = module ? open.target : choose_target(opened->task, settings_.target);
+    if (run.proposer == "replay") {
+      run.replay_from = join(join(settings_.replay_suite, job.arm->name), job.task->name);
+    }
+    return optimize(opened->task, run, observer, std::move(opened->module));
+  }
+
+  // PyTorch by itself on the case that counts, where the task has a Module.
+  Result<void> measure(const std::string& folder) {
+    const auto store = Store::open(folder, Store::Mode::kRead);
+    if (!store) return tl::unexpected<Error>(store.error());
+    const auto header = (*store)->header();
+    if (!header) return tl::unexpected<Error>(header.error());
+    const Case* timed = nullptr;
+    for (const Case* c : cases_for(header->task, header->target)) {
+      if (c->timed) timed = c;
+    }
+    if (timed == nullptr || !header->task.module) return write_baselines(folder, {});
+    BaselineSettings settings;
+    settings.target = header->target;
+    settings.python = settings_.python;
+    settings.gpu = work_.gpu.empty() ? settings_.run.gpu : work_.gpu;
+    settings.machine = header->machine.name + ", " + header->machine.versions;
+    GpuLease lease;
+    if (settings.target == TargetKind::kCuda) {
+      auto taken = GpuLease::take(settings.gpu, 600);
+      if (!taken) return tl::unexpected<Error>(taken.error());
+      lease = std::move(*taken);
+    }
+    const auto measured = measure_baselines(header->task, *timed, settings);
+    if (!measured) return tl::unexpected<Error>(measured.error());
+    return write_baselines(folder, *measured);
+  }
+
+  const SuiteSettings& settings_;
+  const WorkSettings& work_;
+  const WorkHears& hears_;
+  WorkSummary summary_;
+  std::set<std::string> tried_;  // by this call: what breaks is tried once
+  int machine_faults_ = 0;
+};
+
+}  // namespace
+
+Result<WorkSummary> work_on(const SuiteSettings& settings, const WorkSettings& work,
+                            const WorkHears& hears) {
+  return Worker(settings, work, hears).work();
+}
+
+}  // namespace kernelpro
