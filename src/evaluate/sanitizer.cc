@@ -67,11 +67,19 @@ std::string neighbour(std::uint64_t address, const AddressLayout& layout,
   return least < (1ull << 40) ? nearest : "far from every tensor";
 }
 
+// " at kernel.cu:85"; "" without it.
+std::string source_line(std::string_view frame) {
+  const std::string file = text_of(frame, "path"), line = text_of(frame, "line");
+  return file.empty() || line.empty() ? "" : " at " + basename(file) + ":" + line;
+}
+
 std::string sentence_of(std::string_view record, const AddressLayout& layout,
                         const std::vector<JudgeTensor>& tensors) {
   const std::string_view what = inner(record, "what");
   const std::string_view where = inner(record, "where");
   std::string text = text_of(what, "text");
+  // What the hardware trapped on has a name instead, and its place is where it was noticed.
+  if (text.empty()) text = text_of(what, "exception");
   if (text.empty()) return "";
   if (text.back() == '.') text.pop_back();
   const std::string thread = position(record, "threadIdx"), block = position(record, "blockIdx");
@@ -79,8 +87,16 @@ std::string sentence_of(std::string_view record, const AddressLayout& layout,
   if (!block.empty()) text += " of block " + block;
   const std::string kernel = text_of(where, "func");
   if (!kernel.empty()) text += " in " + kernel;
-  const std::string file = text_of(where, "path"), line = text_of(where, "line");
-  if (!file.empty() && !line.empty()) text += " at " + basename(file) + ":" + line;
+  text += source_line(where);
+  // The functions that were inlined around it, the kernel last.
+  std::string_view callers = inner(record, "deviceStack");
+  for (std::size_t at = callers.find("<frame>"); at != std::string_view::npos;
+       at = callers.find("<frame>")) {
+    callers.remove_prefix(at + 1);
+    const std::string_view frame = callers.substr(0, callers.find("</frame>"));
+    const std::string caller = text_of(frame, "func");
+    if (!caller.empty()) text += ", called in " + caller + source_line(frame);
+  }
   const std::string address = text_of(what, "address");
   if (!address.empty()) {
     text += "; address " + address;

@@ -42,6 +42,17 @@ TEST_F(SanitizerTest, TheFirstFaultOfAKernelInOneSentence) {
       "address 0x201000bff000, 4096 bytes past the end of the workspace");
 }
 
+// A recording: a bulk copy whose box began at -8 bytes, which traps.
+TEST_F(SanitizerTest, WhatTheHardwareTrappedOnHasItsLines) {
+  const auto xml = read_file(std::string(KERNELPRO_SOURCE_DIR) +
+                             "/src/evaluate/testdata/sanitizer_exception.xml");
+  ASSERT_TRUE(xml);
+  EXPECT_EQ(sanitizer_sentence(*xml, layout_, tensors_),
+            "compute-sanitizer: Illegal instruction, by thread (256, 0, 0) of block (44, 0, 0) in "
+            "tma_load at kernel.cu:85, called in load_x at kernel.cu:273, called in convolve at "
+            "kernel.cu:317");
+}
+
 TEST_F(SanitizerTest, AddressesAreToldByTheNearestTensor) {
   layout_.slots.pop_back();
   EXPECT_TRUE(
