@@ -23,7 +23,7 @@ using Landscape = std::function<double(const std::vector<int>&)>;
 
 double bump(int at, int best, double cost) { return std::exp(cost * std::abs(at - best)); }
 
-struct Outcome {
+struct Ended {
   double best = 1e30;
   int needed = 0;  // evaluations until within 5 % of the optimum
 };
@@ -49,13 +49,13 @@ double optimum(const std::vector<Knob>& knobs, const Landscape& landscape) {
   }
 }
 
-Outcome search(const Landscape& landscape, int budget, std::uint64_t seed) {
+Ended search(const Landscape& landscape, int budget, std::uint64_t seed) {
   const std::vector<Knob> knobs = *parse_knobs(kSource);
   const double goal = optimum(knobs, landscape) * 1.05;
   const auto tuner = make_tuner();
   const auto tree = make_mcts();
   std::deque<Known> all;
-  Outcome outcome;
+  Ended outcome;
   const auto evaluate = [&](Candidate candidate) {
     Known known;
     known.id = static_cast<std::int64_t>(all.size()) + 1;
@@ -142,7 +142,7 @@ TEST(Convergence, GoodSettingsInTensOfEvaluations) {
                               {"walled", walled, 50},       {"valley", valley, 40},
                               {"together", together, 60},   {"broken start", broken_start, 45}};
   for (const Named& each : landscapes) {
-    const Outcome outcome = search(each.landscape, 200, 1);
+    const Ended outcome = search(each.landscape, 200, 1);
     printf("%-14s within 5 %% of the optimum after %d of 3200 settings\n", each.name,
            outcome.needed);
     EXPECT_LE(outcome.needed, each.most) << each.name;
