@@ -96,7 +96,7 @@ TEST(Store, GivesBackWhatWasStored) {
     diagnosis.summary = "slow";
     ASSERT_TRUE(store->finish(2, correct(50), evidence, diagnosis, 1.5));
     EXPECT_FALSE(store->finish(2, correct(50), evidence, diagnosis, 1.6)) << "evaluated already";
-    ASSERT_TRUE(store->finish(1, Evaluation{CompileError{"bad"}, 1, 0, ""}, {}, {}, 2.5));
+    ASSERT_TRUE(store->finish(1, Evaluation{CompileError{"bad"}, 1, 0, "", ""}, {}, {}, 2.5));
     ASSERT_TRUE(store->confirm({2, correct(49), "the budget", 0.7}));
     ASSERT_TRUE(store->confirm({2, correct(48), "the larger budget", 0.8}));
     ASSERT_TRUE(store->save_settings("{\"seed\":3}"));
