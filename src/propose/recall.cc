@@ -20,11 +20,11 @@ constexpr double kErrorsAlike = 0.4;  // and messages of compilers
 constexpr double kFaster = 1.005;     // as verdicts have it (evaluate/evaluator.h)
 constexpr std::size_t kIdeaTold = 240;
 
-using Words = std::set<std::string>;
+using WordSet = std::set<std::string>;
 
-// Words of three letters and more, in small letters; numbers are what differs between like ideas.
-Words words_of(const std::string& text) {
-  Words all;
+// Of three letters and more, in small letters; numbers are what differs between like ideas.
+WordSet words_of(const std::string& text) {
+  WordSet all;
   std::string word;
   for (const char c : text + " ") {
     const bool big = c >= 'A' && c <= 'Z';
@@ -38,7 +38,7 @@ Words words_of(const std::string& text) {
   return all;
 }
 
-double likeness(const Words& a, const Words& b) {
+double likeness(const WordSet& a, const WordSet& b) {
   const auto both = std::count_if(a.begin(), a.end(),
                                   [&](const std::string& word) { return b.count(word) != 0; });
   const double either = static_cast<double>(a.size() + b.size()) - static_cast<double>(both);
@@ -52,9 +52,9 @@ std::string tool_of(const std::string& answers) {
 }
 
 // What a question is about, worked out once.
-struct Question {
-  Question() = default;
-  Question(const Task& task, const Machine* on)
+struct Inquiry {
+  Inquiry() = default;
+  Inquiry(const Task& task, const Machine* on)
       : name(task.name), hash(task.content_hash()), family(operator_family(task)), machine(on) {}
   std::string name, hash;
   std::vector<std::string> family;
@@ -65,8 +65,8 @@ struct Question {
   std::string bound;
 };
 
-Question question_of(const ProposalRequest& request) {
-  Question question(*request.task, request.machine);
+Inquiry question_of(const ProposalRequest& request) {
+  Inquiry question(*request.task, request.machine);
   if (request.feedback != Feedback::kDiagnosed || request.parent == nullptr) return question;
   const Diagnosis& diagnosis = request.parent->diagnosis;
   if (diagnosis.bound != Bound::kUnknown) question.bound = bound_name(diagnosis.bound);
@@ -79,12 +79,12 @@ Question question_of(const ProposalRequest& request) {
   return question;
 }
 
-bool of_this_arch(const Question& question, const Fact& fact) {
+bool of_this_arch(const Inquiry& question, const Fact& fact) {
   return question.machine != nullptr &&
          (fact.machine == question.machine->name || fact.arch == question.machine->arch);
 }
 
-double relation(const Question& question, const Fact& fact) {
+double relation(const Inquiry& question, const Fact& fact) {
   double score = kWeights.family * family_likeness(question.family, fact.family);
   if (fact.task_hash == question.hash) {
     score = kWeights.same_task;
@@ -99,7 +99,7 @@ double relation(const Question& question, const Fact& fact) {
 }
 
 // 0: it has nothing to do with the question.
-double score_of(const Question& question, const Fact& fact) {
+double score_of(const Inquiry& question, const Fact& fact) {
   double score = relation(question, fact);
   if (score <= 0) return 0;
   if (question.tools.count(tool_of(fact.answers)) != 0) score += kWeights.same_finding;
@@ -113,24 +113,24 @@ double score_of(const Question& question, const Fact& fact) {
   return score;
 }
 
-struct Scored {
+struct RankedFact {
   const Fact* fact = nullptr;
   double score = 0;
   std::size_t at = 0;  // among those that were given
 };
 
 // Those that have to do with the question, best first; among equals the latest.
-std::vector<Scored> ranked(const Question& question, const std::vector<Fact>& facts) {
+std::vector<RankedFact> ranked(const Inquiry& question, const std::vector<Fact>& facts) {
   const bool some_here = std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
     return of_this_arch(question, fact) && relation(question, fact) > 0;
   });
-  std::vector<Scored> all;
+  std::vector<RankedFact> all;
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (some_here && !of_this_arch(question, facts[i])) continue;
     const double score = score_of(question, facts[i]);
     if (score > 0) all.push_back({&facts[i], score, i});
   }
-  std::sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) {
+  std::sort(all.begin(), all.end(), [](const RankedFact& a, const RankedFact& b) {
     return a.score != b.score ? a.score > b.score : a.at > b.at;
   });
   return all;
@@ -139,21 +139,21 @@ std::vector<Scored> ranked(const Question& question, const std::vector<Fact>& fa
 // Facts that say the same of like attempts.
 struct Group {
   std::vector<const Fact*> facts;  // the one that has most to do with the question first
-  Words words;
+  WordSet words;
   double score = 0;
 };
 
-bool belongs(const Group& group, const Fact& fact, const Words& words) {
+bool belongs(const Group& group, const Fact& fact, const WordSet& words) {
   const Fact& first = *group.facts.front();
   if (first.language != fact.language) return false;
   if (!first.knobs.empty() || !fact.knobs.empty()) return first.knobs == fact.knobs;
   return likeness(group.words, words) >= kAlike;
 }
 
-std::vector<Group> folded(const std::vector<Scored>& facts) {
+std::vector<Group> folded(const std::vector<RankedFact>& facts) {
   std::vector<Group> groups;
-  for (const Scored& each : facts) {
-    Words words = words_of(each.fact->idea);
+  for (const RankedFact& each : facts) {
+    WordSet words = words_of(each.fact->idea);
     const auto like = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
       return belongs(group, *each.fact, words);
     });
@@ -242,7 +242,7 @@ std::string told_idea(const Fact& fact) {
 }
 
 // " (for scalar-loads: vectorize; on softmax; memory-bound at 41 %)": what is not as here.
-std::string setting_text(const Question& question, const Fact& fact, Feedback feedback) {
+std::string setting_text(const Inquiry& question, const Fact& fact, Feedback feedback) {
   std::vector<std::string> parts;
   if (feedback == Feedback::kDiagnosed && !fact.answers.empty()) {
     parts.push_back("for " + fact.answers);
@@ -259,7 +259,7 @@ std::string setting_text(const Question& question, const Fact& fact, Feedback fe
   return parts.empty() ? "" : " (" + join_text(parts, "; ") + ")";
 }
 
-std::string line_of(const Question& question, const Group& group, Feedback feedback) {
+std::string line_of(const Inquiry& question, const Group& group, Feedback feedback) {
   const Fact& fact = *group.facts.front();
   std::string line = "- " + told_idea(fact);
   if (!fact.knobs.empty()) line += " [" + fact.knobs + "]";
@@ -267,11 +267,11 @@ std::string line_of(const Question& question, const Group& group, Feedback feedb
 }
 
 // Features of correct kernels that the parent does not use yet.
-std::string names_line(const std::vector<Scored>& facts, const ProposalRequest& request,
+std::string names_line(const std::vector<RankedFact>& facts, const ProposalRequest& request,
                        std::size_t most) {
   std::map<std::string, int> counts;
   const std::string& source = request.parent->candidate.source;
-  for (const Scored& each : facts) {
+  for (const RankedFact& each : facts) {
     for (const std::string& name : each.fact->api) {
       if (!contains(source, name)) ++counts[name];
     }
@@ -297,15 +297,15 @@ std::string error_entry(const Fact& fact) {
 }
 
 // Of each kind of error the cure that has most to do with the question.
-std::string errors_lines(const std::vector<Scored>& facts, std::size_t most) {
-  std::vector<Words> told;
+std::string errors_lines(const std::vector<RankedFact>& facts, std::size_t most) {
+  std::vector<WordSet> told;
   std::string text;
-  for (const Scored& each : facts) {
+  for (const RankedFact& each : facts) {
     const Fact& fact = *each.fact;
     if (fact.error.empty() || fact.cure.empty() || told.size() >= most) continue;
-    const Words words = words_of(fact.error);
+    const WordSet words = words_of(fact.error);
     if (std::any_of(told.begin(), told.end(),
-                    [&](const Words& other) { return likeness(words, other) >= kAlike; })) {
+                    [&](const WordSet& other) { return likeness(words, other) >= kAlike; })) {
       continue;
     }
     told.push_back(words);
@@ -321,7 +321,7 @@ bool was_faster(const Fact& fact) { return (fact.low > 0 ? fact.low : fact.speed
 std::string fact_text(const Fact& fact) {
   Group alone;
   alone.facts = {&fact};
-  const std::string line = line_of(Question(), alone, Feedback::kDiagnosed);
+  const std::string line = line_of(Inquiry(), alone, Feedback::kDiagnosed);
   return line.substr(2, line.size() - 3);
 }
 
@@ -331,18 +331,19 @@ std::vector<Fact> facts_for(const std::vector<Fact>& all, const Task& task, Targ
   for (const Fact& fact : all) {
     if (fact.target == target) here.push_back(fact);
   }
-  std::vector<Scored> best = ranked(Question(task, &machine), here);
+  std::vector<RankedFact> best = ranked(Inquiry(task, &machine), here);
   if (best.size() > most) best.resize(most);
-  std::sort(best.begin(), best.end(), [](const Scored& a, const Scored& b) { return a.at < b.at; });
+  std::sort(best.begin(), best.end(),
+            [](const RankedFact& a, const RankedFact& b) { return a.at < b.at; });
   std::vector<Fact> chosen;
-  for (const Scored& each : best) chosen.push_back(*each.fact);
+  for (const RankedFact& each : best) chosen.push_back(*each.fact);
   return chosen;
 }
 
 std::string memory_text(const ProposalRequest& request, const RecallLimits& limits) {
   if (!request.memory || request.earlier == nullptr || request.earlier->empty()) return "";
-  const Question question = question_of(request);
-  const std::vector<Scored> facts = ranked(question, *request.earlier);
+  const Inquiry question = question_of(request);
+  const std::vector<RankedFact> facts = ranked(question, *request.earlier);
   std::string text;
   std::size_t told = 0;
   for (const Group& group : folded(facts)) {
@@ -360,7 +361,7 @@ std::string memory_text(const ProposalRequest& request, const RecallLimits& limi
 std::string cures_text(const ProposalRequest& request, const std::string& failure,
                        const RecallLimits& limits) {
   if (!request.memory) return "";
-  const Words wrong = words_of(failure_line(failure));
+  const WordSet wrong = words_of(failure_line(failure));
   struct Cure {
     const Fact* fact;
     double like;
