@@ -29,6 +29,7 @@ extern const Subcommand kTrajectories;
 extern const Subcommand kDiagnose;
 extern const Subcommand kTools;
 extern const Subcommand kKnowledge;
+extern const Subcommand kMemory;
 extern const Subcommand kMcp;
 extern const Subcommand kServe;
 extern const Subcommand kDoctor;

@@ -6,6 +6,7 @@
 #include "cli/display.h"
 #include "cli/tasks.h"
 #include "evaluate/evaluator.h"
+#include "run/fact_file.h"
 #include "run/open_task.h"
 #include "run/tool_record.h"
 #include "search/parameters.h"
@@ -68,7 +69,9 @@ constexpr OptionSpec kOptions[] = {
     {"--exchange-wait", "S", "3600", "With --proposer exchange: how long to wait for a reply."},
     profile_option("triage"),
     {"--profile-each", "", "", "Profile every correct candidate, not new bests alone."},
-    {"--no-record", "", "", "Neither use nor extend the record of what came of findings."},
+    {"--no-record", "", "",
+     "Neither use nor extend the record of what came of findings and the memory."},
+    {"--no-memory", "", "", "Tell writers of the parent alone: of nothing else that was tried."},
     {"--json", "", "", "Print one JSON object a line."},
 };
 
@@ -105,7 +108,10 @@ int run_optimize(const Options& options) {
     throw Fatal({ErrorKind::kBadInput, "--proposer replay needs a run to replay",
                  "name it with --from RUN"});
   }
-  if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
+  if (!options.flag("--no-record")) {
+    settings.record = absolute(user_record_path());
+    settings.facts = absolute(user_facts_path());
+  }
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
   settings.directory =
@@ -148,6 +154,7 @@ RunSettings read_run_settings(const Options& options) {
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.profile_each = options.flag("--profile-each");
   if (settings.proposer == "sweep") read_sweep(options, &settings);
+  settings.memory = !options.flag("--no-memory");
   settings.exchange_wait_s = options.real("--exchange-wait");
   settings.include_dirs = read_include_dirs(options);
   read_writers(options, &settings);

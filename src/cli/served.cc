@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/tasks.h"
+#include "run/fact_file.h"
 #include "run/tool_record.h"
 
 namespace kernelpro {
@@ -23,7 +24,10 @@ DeskSettings read_desk_settings(const Options& options) {
   settings.python = options.text("--python");
   settings.timeout_s = options.real("--timeout");
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
-  if (!options.flag("--no-record")) settings.record = absolute(user_record_path());
+  if (!options.flag("--no-record")) {
+    settings.record = absolute(user_record_path());
+    settings.facts = absolute(user_facts_path());
+  }
   return settings;
 }
 

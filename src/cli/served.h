@@ -18,7 +18,8 @@ inline constexpr OptionSpec kServedGpu = {"--gpu", "ID", "",
 inline constexpr OptionSpec kServedTimeout = {"--timeout", "S", "30",
                                               "Longest time for one call of a candidate."};
 inline constexpr OptionSpec kServedRecord = {
-    "--no-record", "", "", "Neither use nor extend the record of what came of findings."};
+    "--no-record", "", "",
+    "Neither use nor extend the record of what came of findings and the memory."};
 
 DeskSettings read_desk_settings(const Options& options);
 

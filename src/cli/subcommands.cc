@@ -5,9 +5,9 @@ namespace kernelpro {
 
 namespace {
 constexpr const Subcommand* kSubcommands[] = {
-    &kOptimize, &kBench,     &kResume, &kPropose, &kMeasure,      &kEvaluate, &kDiagnose,
-    &kTools,    &kKnowledge, &kMcp,    &kServe,   &kNew,          &kExport,   &kShow,
-    &kList,     &kReport,    &kReplay, &kPack,    &kTrajectories, &kDoctor,   &kHelp,
+    &kOptimize,  &kBench,  &kResume, &kPropose,      &kMeasure, &kEvaluate, &kDiagnose, &kTools,
+    &kKnowledge, &kMemory, &kMcp,    &kServe,        &kNew,     &kExport,   &kShow,     &kList,
+    &kReport,    &kReplay, &kPack,   &kTrajectories, &kDoctor,  &kHelp,
 };
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "core/candidate.h"
 #include "core/evaluation.h"
 #include "core/evidence.h"
+#include "core/fact.h"
 #include "core/finding.h"
 #include "core/machine.h"
 #include "core/task.h"
@@ -36,9 +37,13 @@ struct ProposalRequest {
   const Task* task = nullptr;
   TargetKind target = TargetKind::kCpu;
   const Known* parent = nullptr;
-  std::vector<const Known*> history;  // all evaluated candidates, by id: the memory
-  std::string task_header;            // the generated task.h of the largest timed case
-  std::uint64_t seed = 0;             // of the run
+  std::vector<const Known*> history;  // all evaluated candidates, in their order
+  // What earlier runs taught, and this one so far; null: nothing.
+  const std::vector<Fact>* earlier = nullptr;
+  const std::vector<Fact>* lately = nullptr;
+  bool memory = true;       // false: writers are told of the parent alone
+  std::string task_header;  // the generated task.h of the largest timed case
+  std::uint64_t seed = 0;   // of the run
   int wanted = 1;
   int implementations = 1;            // sources for each idea of a planner, among those wanted
   std::optional<double> temperature;  // to ask models with; none: what their names say

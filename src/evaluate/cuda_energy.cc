@@ -269,6 +269,18 @@ int copies_wanted(double set_bytes, double l2_bytes, int sets) {
   return static_cast<int>(std::clamp(wanted, 1.0, static_cast<double>(std::max(sets, 1))));
 }
 
+std::size_t largest_timed_case(const Task& task, const std::vector<CudaCase>& cases) {
+  std::size_t largest = cases.size();
+  double most = -1;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const double bytes = compulsory_bytes(task, *cases[i].c);
+    if (!cases[i].c->timed || bytes <= most) continue;
+    largest = i;
+    most = bytes;
+  }
+  return largest;
+}
+
 Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker& worker,
                                                      const std::string& gpu, std::size_t at,
                                                      const Subject& subject,

@@ -25,6 +25,9 @@ LaunchPlan plan_for_copy(const LaunchPlan& plan, const AddressLayout& one, int c
 // How many sets of `set_bytes` are more than twice an L2, out of so many.
 int copies_wanted(double set_bytes, double l2_bytes, int sets);
 
+// The timed case that moves most bytes; cases.size() where none is timed.
+std::size_t largest_timed_case(const Task& task, const std::vector<CudaCase>& cases);
+
 // In a worker of its own, which nothing else has used. `gpu`: UUID. An Outcome is the candidate's
 // fault: outputs are compared after each window. Fails with kEnvironment where the energy cannot be
 // read, and with kBadInput for PyTorch candidates, whose process is not ours.

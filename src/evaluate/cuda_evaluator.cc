@@ -5,8 +5,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <deque>
 #include <future>
 #include <map>
@@ -17,10 +15,10 @@
 #include "base/text.h"
 #include "base/worker_path.h"
 #include "core/inputs.h"
-#include "core/mismatch.h"
 #include "device/gpu_lease.h"
 #include "device/gpu_watch.h"
 #include "evaluate/cpu_case.h"
+#include "evaluate/cross_check.h"
 #include "evaluate/cuda_ahead.h"
 #include "evaluate/cuda_energy.h"
 #include "evaluate/cuda_profile.h"
@@ -39,30 +37,6 @@ constexpr double kLeaseTimeout = 900;
 constexpr int kModulesAtOnce = 4;  // PyTorch candidates' processes
 constexpr int kTrials = 5;         // KernelBench's
 constexpr double kNoise = 0.5;     // an error of so much of an output's scale is no result
-
-// Where the GPU reference's result is out of tolerance of the CPU reference's, or "".
-std::string disagreement(const Shaped& output, const Expected& host, const std::string& device) {
-  const double tolerance = tolerance_of(*output.tensor);
-  for (std::int64_t i = 0; i < output.elements; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    double got = 0, want = 0, scale = 0;
-    if (is_floating(output.tensor->dtype)) {
-      std::memcpy(&got, device.data() + at * sizeof got, sizeof got);
-      want = host.values[at];
-      scale = std::max(std::fabs(want), host.rms);
-    } else {
-      got = element_as_double(output.tensor->dtype, device.data(), i);
-      want = element_as_double(output.tensor->dtype, host.bytes.data(), i);
-    }
-    const bool same = got == want || (std::isnan(got) && std::isnan(want)) ||
-                      std::fabs(got - want) <= tolerance * scale;
-    if (!same) {
-      return "at " + coordinates(output.shape, i) + " " + number(want, 9) + " and " +
-             number(got, 9);
-    }
-  }
-  return "";
-}
 
 std::uint64_t random_secret() {
   std::random_device device;
@@ -145,6 +119,11 @@ class CudaEvaluator : public Evaluator {
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
   Result<CudaWorker> take_worker(const Subject& subject);
   void retire(CudaLink link);
+  // Inputs that somebody changed are drawn anew before the next looks at them.
+  Result<void> sweep() {
+    for (CudaCase& state : cases_) KP_TRY(forget_broken_sets(judge_, state));
+    return {};
+  }
   void fill_standby();
   void fill_modules();
   bool contract() const { return settings_.policy == Policy::kContract; }
@@ -511,11 +490,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     }
   } else {
     leaving_.clear();  // what the worker still did to the sets is done
-    for (CudaCase& state : cases_) {
-      if (const auto swept = forget_broken_sets(judge_, state); !swept) {
-        return tl::unexpected<Error>(swept.error());
-      }
-    }
+    KP_TRY(sweep());
   }
   if (round_ != static_cast<std::uint64_t>(settings_.evaluations)) fill_standby();
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
@@ -566,13 +541,7 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
                                                             const Subject* incumbent,
                                                             const EnergyPlan& plan) {
   KP_ASSERT(prepared_ && subject.binaries.size() == cases_.size());
-  std::size_t largest = cases_.size();
-  for (std::size_t i = 0; i < cases_.size(); ++i) {
-    if (!cases_[i].c->timed) continue;
-    const bool larger = largest == cases_.size() || compulsory_bytes(task_, *cases_[i].c) >
-                                                        compulsory_bytes(task_, *cases_[largest].c);
-    if (larger) largest = i;
-  }
+  const std::size_t largest = largest_timed_case(task_, cases_);
   if (largest == cases_.size()) {
     return fail(ErrorKind::kTask, task_.name + " has no timed case", "add one to task.toml");
   }
@@ -587,11 +556,7 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
                                kp::mix64(secret_ ^ (++round_ * 0x9e3779b97f4a7c15ull)));
   retire(std::move(worker->link));
   leaving_.clear();
-  for (CudaCase& state : cases_) {
-    if (const auto swept = forget_broken_sets(judge_, state); !swept) {
-      return tl::unexpected<Error>(swept.error());
-    }
-  }
+  KP_TRY(sweep());
   fill_standby();
   return energy;
 }

@@ -2,9 +2,9 @@
 #include "propose/advice.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "base/text.h"
+#include "core/operator_family.h"
 #include "core/rates.h"
 
 namespace kernelpro {
@@ -13,40 +13,6 @@ namespace {
 
 // Below this share of the other floor a task's memory is no concern of its own.
 constexpr double kMemoryMatters = 0.4;
-
-std::string lowered(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-// The text by which a task's kind is known. A native kernel's own source is left out: it may be
-// written in any way.
-std::string described(const Task& task) {
-  std::string text = task.name + "\n" + task.summary + "\n";
-  text += task.module ? task.module->source : task.reference_cpp + "\n" + task.reference_cu;
-  return lowered(std::move(text));
-}
-
-bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
-}
-
-bool multiplies_matrices(const Task& task, const std::string& text) {
-  for (const Case& c : task.cases) {
-    if (task_matmul_flops(task, c) > 0) return true;
-  }
-  return has_any(text, {"matmul", "linear(", ".mm(", ".bmm(", "einsum", " @ ", "gemm"});
-}
-
-// Integers that say where things begin: offsets, sizes, indices.
-bool has_groups(const Task& task) {
-  return std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& tensor) {
-    return tensor.role == Role::kInput && !is_floating(tensor.dtype);
-  });
-}
 
 std::string tera(double rate, const char* unit) {
   return rate <= 0 ? "an unknown rate" : number(rate / 1e12, 3) + " " + unit;
@@ -93,15 +59,14 @@ std::vector<std::string> advice_for(const Task& task, TargetKind target, const M
   if (target != TargetKind::kCuda) return {};
   std::vector<std::string> names = {"gpu"};
   if (machine != nullptr && machine->arch.starts_with("sm_90")) names.push_back("hopper");
-  const std::string text = described(task);
-  const bool products = multiplies_matrices(task, text);
-  const bool attention = has_any(text, {"attention", "attn"});
-  const bool convolution = has_any(
-      text, {"conv1d", "conv2d", "conv3d", "convtranspose", "conv_transpose", "convolution"});
+  const std::vector<std::string> family = operator_family(task);
+  const bool products = has_kind(family, "products");
+  const bool attention = has_kind(family, "attention");
+  const bool convolution = has_kind(family, "convolution");
   if (attention) names.push_back("attention");
   if (convolution) names.push_back("convolutions");
   if (products || convolution || attention) names.push_back("products");
-  if (products && has_groups(task)) names.push_back("groups");
+  if (has_kind(family, "groups")) names.push_back("groups");
   const Floors least = floors(task, target, machine);
   const bool computes = products || convolution || attention;
   if (!computes || least.memory_us > kMemoryMatters * least.compute_us) names.push_back("streams");

@@ -14,9 +14,8 @@
 namespace kernelpro {
 
 // The names of the texts that hold for a task, the general ones first: {"gpu", "hopper",
-// "products"}; none for the cpu target. A module is known by the names in its source, a native
-// task by those in its summary and references and by the operations that it declares. `machine`:
-// null where it is not known.
+// "products"}; none for the cpu target. Its kind is core/operator_family.h's. `machine`: null where
+// it is not known.
 std::vector<std::string> advice_for(const Task& task, TargetKind target, const Machine* machine);
 
 // "machine", "advice", "compile" and "arch", filled in; empty where nothing is known or holds.

@@ -2,6 +2,7 @@
 #include "propose/memory.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include "base/hash.h"
@@ -37,6 +38,13 @@ std::string without_repair(const std::string& idea) {
     return idea;
   }
   return idea.substr(end + 2);
+}
+
+std::int64_t repaired_by(const std::string& idea) {
+  if (without_repair(idea).size() == idea.size()) return 0;
+  std::int64_t id = 0;
+  std::from_chars(idea.data() + kRepairOf.size(), idea.data() + idea.size(), id);
+  return id;
 }
 
 CallMemory::CallMemory(const std::vector<ModelCall>& past) {

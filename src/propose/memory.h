@@ -17,6 +17,8 @@ namespace kernelpro {
 
 // An idea without the "repair of 7: " that a repaired candidate's has before it.
 std::string without_repair(const std::string& idea);
+// The candidate that it names: 7; 0 where it is no repair.
+std::int64_t repaired_by(const std::string& idea);
 
 class CallMemory {
  public:

@@ -23,6 +23,7 @@
 #include "propose/plan.h"
 #include "propose/prompt.h"
 #include "propose/proposer.h"
+#include "propose/recall.h"
 #include "propose/reply.h"
 #include "propose/talk.h"
 
@@ -320,7 +321,7 @@ std::vector<PlannedIdea> ModelProposer::focuses(const ProposalRequest& request, 
 
 PromptFields ModelProposer::fields(const ProposalRequest& request) const {
   PromptFields all = prompt_fields(request, settings_.prompts);
-  all["tried"] += memory_.lost_text();
+  if (request.memory) all["tried"] += memory_.lost_text();
   return all;
 }
 
@@ -342,6 +343,7 @@ std::string ModelProposer::repair_question(const ProposalRequest& request,
   all["failed"] = failed;
   all["idea"] = idea;
   all["failure"] = failure;
+  all["cures"] = cures_text(request, failure);
   all["broken"] = broken;
   return settings_.prompts.fill("fixer", all);
 }

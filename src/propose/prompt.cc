@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/metrics.h"
 #include "propose/advice.h"
+#include "propose/recall.h"
 
 namespace kernelpro {
 
@@ -56,14 +57,17 @@ std::string tried_line(const Known& known, const std::vector<const Known*>& hist
   return line + " => " + (first.empty() ? outcome_name(known.evaluation.outcome) : first[0]) + "\n";
 }
 
-std::string tried(const std::vector<const Known*>& history) {
+std::string tried(const ProposalRequest& request) {
+  if (!request.memory) return "- not told: this run goes without memory\n";
+  const std::vector<const Known*>& history = request.history;
+  const std::vector<const Known*> shown = worth_telling(request, kTriedShown);
   std::string text;
-  std::size_t from = 0;
-  if (history.size() > kTriedShown) {
-    from = history.size() - kTriedShown;
-    text = "- (" + std::to_string(from) + " older ones are left out)\n";
+  if (shown.size() < history.size()) {
+    text = "- (" + std::to_string(history.size() - shown.size()) +
+           " are left out, which have less to do with candidate " +
+           std::to_string(request.parent->id) + ")\n";
   }
-  for (std::size_t i = from; i < history.size(); ++i) text += tried_line(*history[i], history);
+  for (const Known* known : shown) text += tried_line(*known, history);
   return text.empty() ? "- nothing yet\n" : text;
 }
 
@@ -227,7 +231,8 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
                       "unusual idea is worth more than the first one."
                     : request.focus},
       {"diagnosis", feedback_text(request)},
-      {"tried", tried(request.history)},
+      {"tried", tried(request)},
+      {"memory", memory_text(request)},
       {"language", cpu ? "C++20" : "CUDA C++"},
       {"entry", cpu ? "extern \"C\" void launch(const Args& args)"
                     : "extern \"C\" void launch(const Args& args, cudaStream_t stream)"},
@@ -237,6 +242,9 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"header", request.task_header},
       {"source", block_of(parent.candidate.source, block_language(parent.candidate.language))}};
   fields.merge(advice_fields(*request.task, request.target, request.machine, prompts));
+  if (parent.evaluation.correct() == nullptr) {
+    fields["cures"] = cures_text(request, failure_text(parent.evaluation.outcome));
+  }
   fields["forms"] = cpu ? "" : std::string(trim(prompts.fill("cuda", fields))) + "\n";
   fields["rules"] = prompts.fill("rules", fields);
   return fields;

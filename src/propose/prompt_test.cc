@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "propose/recall.h"
 #include "propose/testing.h"
 
 namespace kernelpro {
@@ -30,6 +31,8 @@ struct PromptTest : ::testing::Test {
   std::vector<Known> all = {known(1, {}, 100), known(2, {{"VEC", "4"}}, 40),
                             known(3, {{"TILE", "32"}}, 0)};
   Evidence evidence;
+  std::vector<Fact> earlier, lately;
+  Machine machine;
   ProposalRequest request;
   Prompts prompts;
 
@@ -47,6 +50,41 @@ struct PromptTest : ::testing::Test {
     for (const Known& k : all) request.history.push_back(&k);
     request.task_header = "#define N 65536\n";
     request.evidence = &evidence;
+    machine.name = "this machine";
+    request.machine = &machine;
+    remember();
+    request.earlier = &earlier;
+    request.lately = &lately;
+  }
+  void remember() {
+    Fact fact;
+    fact.machine = machine.name;
+    fact.family = {"elementwise"};
+    fact.task = "scale";
+    fact.task_hash = t.content_hash();
+    fact.idea = "Give every thread rows of its own.";
+    fact.answers = "one-thread-busy: threads";
+    fact.bound = "memory";
+    fact.fraction = 0.25;
+    fact.outcome = "correct";
+    fact.speedup = 1.9;
+    fact.low = 1.85;
+    fact.high = 1.95;
+    fact.api = {"#pragma omp parallel"};
+    earlier.push_back(fact);
+    fact = earlier[0];
+    fact.idea = "Write past the caches.";
+    fact.answers = "";
+    fact.outcome = "wrong-result";
+    fact.failure = "wrong result in case small: element 3 of y is off";
+    fact.speedup = fact.low = fact.high = 0;
+    fact.api.clear();
+    earlier.push_back(fact);
+    fact.outcome = "correct";
+    fact.failure = "";
+    fact.error = "kernel.cpp:9:1: error: no such register";
+    fact.cure = "- wide x;\n+ narrow x;";
+    lately.push_back(fact);
   }
   std::string filled(const std::string& name) {
     PromptFields fields = prompt_fields(request, prompts);
@@ -54,6 +92,7 @@ struct PromptTest : ::testing::Test {
     fields["idea"] = "Let all threads work, since one does it all.";
     fields["failed"] = "candidate 3";
     fields["failure"] = failure_text(all[2].evaluation.outcome);
+    fields["cures"] = cures_text(request, fields["failure"]);
     fields["broken"] = block_of("int x = ```;\n", "cpp");
     return prompts.fill(name, fields);
   }

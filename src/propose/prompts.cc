@@ -37,7 +37,7 @@ constexpr std::string_view kFields[] = {
     "cases",    "rules",  "extension", "header", "library",  "libraries",   "rounds",
     "ideas",    "idea",   "source",    "failed", "failure",  "broken",      "forms",
     "machine",  "advice", "compile",   "arch",   "units",    "bandwidth",   "fma",
-    "tensor",   "floor",  "name"};
+    "tensor",   "floor",  "name",      "memory", "cures"};
 
 std::string without_last_newline(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "compile/code_hash.h"
-#include "compile/code_hash.h"
 #include "run/tool_record.h"
 
 namespace kernelpro {
@@ -31,7 +30,9 @@ double ratio_of(const Evaluation& confirmed) {
 Bench::Bench(BenchParts parts)
     : parts_(std::move(parts)),
       ledger_(EvaluateSettings().min_effect, parts_.settings->objective),
-      record_(parts_.record) {}
+      record_(parts_.record),
+      frame_(*parts_.task, parts_.settings->target, *parts_.machine),
+      fact_file_(parts_.settings->facts) {}
 
 // Runs `work` and counts its time as others'.
 template <class Work>
@@ -60,6 +61,7 @@ Result<std::vector<StoredCandidate>> Bench::restore() {
     if (const std::string& code = each.known.evaluation.code; !code.empty()) {
       by_code_.emplace(code, each.known.id);
     }
+    if (auto fact = fact_of(frame_, ledger_, each.known)) facts_.push_back(std::move(*fact));
     ledger_.record(std::move(each.known));
   }
   return waiting;
@@ -176,6 +178,20 @@ std::string Bench::learn(const ToolStep& step) {
   return "the record of tools is left as it is: " + added.error().message;
 }
 
+// What the evaluation taught, for this run's writers and for those of others. Why the user's memory
+// could not be told, the first time, or what happened to it; else "".
+std::string Bench::remember(const Known& known) {
+  auto fact = fact_of(frame_, ledger_, known);
+  if (!fact) return "";
+  facts_.push_back(*fact);
+  if (!leaves_facts(*parts_.settings) || facts_fail_) return "";
+  if (run_id_.empty()) run_id_ = parts_.store->run_id();
+  const auto added = fact_file_.add(run_id_, {std::move(*fact)});
+  if (added) return fact_file_.take_note();
+  facts_fail_ = true;
+  return "the memory gets no more of this run: " + added.error().message;
+}
+
 // Counters cost a tenth of a second: only what others will be changed from is worth them, the best
 // and, where PyTorch leads, the best that has a source to change.
 bool Bench::worth_counters(const Known& known) const {
@@ -232,6 +248,8 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKe
   if (!known.evaluation.code.empty()) by_code_.emplace(known.evaluation.code, id);
   Verdict verdict;
   if (step) verdict.note = learn(*step);
+  const std::string remembered = remember(known);
+  verdict.note += (verdict.note.empty() || remembered.empty() ? "" : "; ") + remembered;
   verdict.better = ledger_.record(std::move(known));
   if (verdict.better) best_subject_ = std::move(subject);
   verdict.known = ledger_.find(id);

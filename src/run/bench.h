@@ -13,6 +13,8 @@
 
 #include "diagnose/record.h"
 #include "run/build_pool.h"
+#include "run/fact_file.h"
+#include "run/facts.h"
 #include "run/ledger.h"
 #include "run/run.h"
 #include "run/store.h"
@@ -26,6 +28,7 @@ struct BenchParts {
   Store* store = nullptr;                               // open for writing
   Target* target = nullptr;                             // prepared; null where nothing is evaluated
   ToolRecord record;                                    // that the run began with
+  const Machine* machine = nullptr;                     // that the run is about
   std::function<bool()> stop;                           // asked between steps
   std::function<double()> elapsed_s;                    // run time: stored with each evaluation
   std::function<void(const std::string& phase)> phase;  // "compiling", ...; may be empty
@@ -66,6 +69,8 @@ class Bench {
   // What was observed of a candidate, where the run's writers get it raw (Feedback::kRaw); else
   // null.
   const Evidence* evidence(std::int64_t id) const;
+  // What this run learned, in the order of evaluation.
+  const std::vector<Fact>& facts() const { return facts_; }
   // Seconds spent in compilers, workers and disassemblers so far.
   double outside_s() const { return outside_s_; }
 
@@ -82,6 +87,7 @@ class Bench {
   bool worth_counters(const Known& known) const;
   std::optional<ToolStep> step_of(const Known& known) const;
   std::string learn(const ToolStep& step);
+  std::string remember(const Known& known);
   Result<Evaluation> confirm_one(const Known& best);
   bool raw() const { return parts_.settings->feedback == Feedback::kRaw; }
   bool stopped() const { return parts_.stop && parts_.stop(); }
@@ -93,8 +99,13 @@ class Bench {
 
   BenchParts parts_;
   Ledger ledger_;
-  ToolRecord record_;                            // the run's: its beginning's and its own steps
-  bool record_fails_ = false;                    // the user's file cannot be written; said once
+  ToolRecord record_;          // the run's: its beginning's and its own steps
+  bool record_fails_ = false;  // the user's file cannot be written; said once
+  FactFrame frame_;
+  std::vector<Fact> facts_;
+  FactFile fact_file_;
+  bool facts_fail_ = false;                      // as record_fails_
+  std::string run_id_;                           // as the store has it; "" not read yet
   std::map<std::int64_t, Evidence> evidence_;    // where writers get it raw
   std::map<std::string, std::int64_t> by_code_;  // the first candidate of each machine code
   std::optional<Subject> best_subject_;

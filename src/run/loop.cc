@@ -66,6 +66,9 @@ class Loop {
   NodeResult node_result(const Known& known) const;
   std::optional<std::string> stop_reason() const;
   ProposalRequest request(std::int64_t parent) const;
+  const Machine* machine() const {
+    return parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;
+  }
   void tell(const std::string& event, const Known* known, const std::string& detail) const;
   double elapsed_s() const { return before_s_ + real_clock().now_s() - started_; }
   double own_s() const;
@@ -161,6 +164,7 @@ BenchParts Loop::bench_parts() const {
   bench.store = parts_.store;
   bench.target = parts_.target;
   bench.record = parts_.record;
+  bench.machine = machine();
   bench.stop = stop_requested;
   bench.elapsed_s = [this] { return elapsed_s(); };
   return bench;
@@ -244,7 +248,10 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   request.implementations = turn.implementations;
   if (turn.temperature >= 0) request.temperature = turn.temperature;
   request.feedback = settings_.feedback;
-  request.machine = parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;
+  request.machine = machine();
+  request.memory = settings_.memory;
+  request.earlier = &parts_.facts;
+  request.lately = &bench_.facts();
   request.evidence = bench_.evidence(parent);
   return request;
 }

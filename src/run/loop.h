@@ -22,6 +22,7 @@ struct LoopParts {
   Proposer* proposer = nullptr;
   Search* search = nullptr;      // empty
   ToolRecord record;             // that the run began with
+  std::vector<Fact> facts;       // of earlier runs, that it began with
   std::vector<Candidate> seeds;  // evaluated after the start, where the run has not begun
   Observer observer;             // may be empty
   // The proposer's candidates are measured whatever the search thinks of their parents: replies

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "core/knobs.h"
 #include "propose/proposer.h"
+#include "run/facts.h"
 #include "run/launch.h"
 #include "run/loop.h"
 #include "run/recorded.h"
@@ -25,7 +26,7 @@ volatile std::sig_atomic_t stop_flag = 0;
 
 Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store, Target& target,
                      const Observer& observer, std::vector<double>* own_ms, ToolRecord record,
-                     bool only_replies = false) {
+                     std::vector<Fact> facts, bool only_replies = false) {
   auto proposer = only_replies ? make_collector(settings) : make_writer(settings, &store, observer);
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
   auto search = make_preset_search(settings.search, settings.preset, settings.seed);
@@ -40,6 +41,7 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   parts.observer = observer;
   parts.own_ms = own_ms;
   parts.record = std::move(record);
+  parts.facts = std::move(facts);
   parts.only_replies = only_replies || settings.proposer == "sweep";
   if (!settings.start_from.empty()) {
     auto given = seeds(settings.start_from, task, settings.target);
@@ -119,6 +121,18 @@ ToolRecord record_of(const RunHeader& header) {
   return record_from_json(header.record_json).value_or(ToolRecord());
 }
 
+std::vector<Fact> facts_of(const RunHeader& header) {
+  return facts_from_json(header.facts_json).value_or(std::vector<Fact>());
+}
+
+void tell_note(const Observer& observer, const std::string& note) {
+  if (!observer || note.empty()) return;
+  Progress progress;
+  progress.event = "note";
+  progress.detail = note;
+  observer(progress);
+}
+
 bool same_budgets(const RunSettings& a, const RunSettings& b) {
   return a.max_evaluations == b.max_evaluations && a.max_seconds == b.max_seconds &&
          a.near_ceiling == b.near_ceiling && a.plateau == b.plateau &&
@@ -169,12 +183,22 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
     if (!results) return tl::unexpected<Error>(results.error());
     replayed = recorded_to_json(*results);
   }
-  const RunHeader header{
-      task,      settings.target,   *target->machine,       settings_to_json(settings),
-      utc_now(), KERNELPRO_VERSION, record_to_json(record), replayed};
+  std::string note;
+  std::vector<Fact> facts = facts_to_begin_with(task, settings, *target->machine, &note);
+  tell_note(observer, note);
+  const RunHeader header{task,
+                         settings.target,
+                         *target->machine,
+                         settings_to_json(settings),
+                         utc_now(),
+                         KERNELPRO_VERSION,
+                         record_to_json(record),
+                         replayed,
+                         facts_to_json(facts)};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  return go(task, settings, **store, *target, observer, own_ms, std::move(record));
+  return go(task, settings, **store, *target, observer, own_ms, std::move(record),
+            std::move(facts));
 }
 
 Result<RunResult> resume_with(const TargetMaker& maker, const std::string& directory,
@@ -202,7 +226,7 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
   KP_TRY(same_machine(*target->machine, run->header.machine));
   KP_TRY(target->evaluator->prepare());
   return go(run->header.task, settings, *run->store, *target, observer, own_ms,
-            record_of(run->header));
+            record_of(run->header), facts_of(run->header));
 }
 
 Result<RunResult> measure_with(const TargetMaker& maker, const std::string& directory,
@@ -220,7 +244,7 @@ Result<RunResult> measure_with(const TargetMaker& maker, const std::string& dire
   KP_TRY(same_machine(*target->machine, run->header.machine));
   KP_TRY(target->evaluator->prepare());
   return go(run->header.task, settings, *run->store, *target, observer, nullptr,
-            record_of(run->header), true);
+            record_of(run->header), facts_of(run->header), true);
 }
 
 Result<RunResult> measure(const std::string& directory, const Observer& observer) {
@@ -240,6 +264,7 @@ Result<std::vector<std::string>> propose(const std::string& directory, int count
   parts.store = run->store.get();
   parts.search = search->get();
   parts.record = record_of(run->header);
+  parts.facts = facts_of(run->header);
   parts.machine = &run->header.machine;
   return write_requests(parts, exchange_folder(directory), count);
 }

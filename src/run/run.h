@@ -52,6 +52,10 @@ struct RunSettings {
   // File with the record of what came of findings: ranks them, and is told of every step; "" =
   // none. The run keeps what the file held when it began.
   std::string record;
+  // File with facts (core/fact.h): what is of use here is told to writers, and what this run learns
+  // is added; "" = none. The run keeps what it took from there when it began.
+  std::string facts;
+  bool memory = true;   // false: writers are told of the parent alone, and of nothing else tried
   int evaluations = 0;  // that are to come; 0: unknown. After the last, no worker is made ready
   int standby = 1;      // cuda: worker processes kept ready; brief calls are timed in all of them
 };

@@ -62,6 +62,8 @@ std::string settings_to_json(const RunSettings& s) {
                   {"counters", counter_set_name(s.counters)},
                   {"profile_each", s.profile_each},
                   {"record", s.record},
+                  {"facts", s.facts},
+                  {"memory", s.memory},
                   {"roles", roles_json(s.roles)},
                   {"feedback", feedback_name(s.feedback)},
                   {"prompts", s.prompts},
@@ -101,6 +103,8 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.counters = counter_set_from_name(j.value("counters", "off")).value_or(CounterSet::kOff);
     s.profile_each = j.value("profile_each", s.profile_each);
     s.record = j.value("record", s.record);
+    s.facts = j.value("facts", s.facts);
+    s.memory = j.value("memory", s.memory);
     s.roles = roles_from_json(JsonReader(j).object("roles"));
     s.feedback = feedback_from_name(j.value("feedback", "")).value_or(s.feedback);
     s.prompts = j.value("prompts", s.prompts);

@@ -46,6 +46,7 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<Module
   parts.store = self->store_.get();
   parts.target = &*self->target_;
   parts.record = std::move(record);
+  parts.machine = self->target_->machine.get();
   parts.stop = cancel_requested;
   parts.elapsed_s = [self] { return real_clock().now_s() - self->opened_; };
   parts.phase = [self](const std::string& text) {

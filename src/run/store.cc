@@ -22,6 +22,11 @@ constexpr const char* kNewName = "store.db.new";
 
 std::string knobs_json(const KnobValues& knobs) { return dump_json(Json(knobs)); }
 
+std::string new_run_id(const std::string& directory) {
+  return hash_hex({utc_now(), absolute(directory), std::to_string(::getpid()),
+                   std::to_string(real_clock().now_s())});
+}
+
 tl::unexpected<Error> damaged(const std::string& path, const std::string& what) {
   return fail(ErrorKind::kStore, "the store " + path + " is damaged: " + what,
               "restore the folder from a copy, or start a new run");
@@ -102,6 +107,8 @@ Result<void> Store::Impl::create(const RunHeader& header) {
       {"settings", header.settings_json},
       {"record", header.record_json},
       {"recorded", header.recorded_json},
+      {"facts", header.facts_json},
+      {"id", header.id.empty() ? new_run_id(directory) : header.id},
       {"created", header.created.empty() ? utc_now() : header.created},
       {"version", header.version.empty() ? KERNELPRO_VERSION : header.version}};
   for (const auto& [key, value] : meta) {
@@ -226,7 +233,8 @@ Result<RunHeader> Store::header() const {
   const auto machine = machine_from_json(meta["machine"]);
   if (!task || !target || !machine) return damaged(impl_->path, "its header cannot be read");
   return RunHeader{*task,           *target,         *machine,       meta["settings"],
-                   meta["created"], meta["version"], meta["record"], meta["recorded"]};
+                   meta["created"], meta["version"], meta["record"], meta["recorded"],
+                   meta["facts"],   meta["id"]};
 }
 
 namespace {
@@ -318,6 +326,13 @@ Result<std::vector<ToolStep>> Store::tool_steps() const {
   }
   if (code != SQLITE_DONE) return impl_->failed(code, "read what came of findings");
   return steps;
+}
+
+std::string Store::run_id() const {
+  const auto known = header();
+  if (!known) return "";
+  if (!known->id.empty()) return known->id;
+  return hash_hex({known->created, known->task.content_hash(), machine_to_json(known->machine)});
 }
 
 double Store::run_seconds() const {

@@ -27,6 +27,9 @@ struct RunHeader {
   std::string version;        // of KernelPro
   std::string record_json;    // ToolRecord that the run began with; "" = none
   std::string recorded_json;  // of a replay: what its recording came to (run/recorded.h); "" = none
+  std::string facts_json = {};  // facts that the run began with (core/fact.h); "" = none
+  // Tells this run from every other; given when it is created.
+  std::string id = {};
 };
 
 // A row as stored. `known.evaluation` is only meaningful when `evaluated`.
@@ -67,6 +70,8 @@ class Store {
   // What came of findings, in the order of evaluation.
   Result<std::vector<ToolStep>> tool_steps() const;
   double run_seconds() const;  // over all sittings
+  // RunHeader::id; of an earlier version's run, what its header comes to.
+  std::string run_id() const;
 
   // Proposals of one expansion; gives their ids. Content hashes are unique: a known one is left out
   // (id 0). They become durable with the next `finish`, `confirm` or with the store's end, in one

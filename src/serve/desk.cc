@@ -210,6 +210,7 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   settings.gpu = settings_.gpu;
   settings.include_dirs = settings_.include_dirs;
   settings.record = settings_.record;
+  settings.facts = settings_.facts;
   settings.timeout_s = settings_.timeout_s;
   settings.counters = settings_.counters;
   auto sitting = Sitting::open(std::move(opened->task), std::move(opened->module), settings,

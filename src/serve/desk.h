@@ -27,6 +27,7 @@ struct DeskSettings {
   std::string gpu;
   std::string python;
   std::string record;                     // of what came of findings; "" = none
+  std::string facts;                      // the user's memory (run/fact_file.h); "" = none
   std::vector<std::string> include_dirs;  // of header libraries
   double timeout_s = 30;
   CounterSet counters = CounterSet::kTriage;

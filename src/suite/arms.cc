@@ -52,10 +52,16 @@ bool objective(const std::string& value, RunSettings* settings) {
   return named.has_value();
 }
 
+bool memory(const std::string& value, RunSettings* settings) {
+  settings->memory = value == "on";
+  return value == "on" || value == "off";
+}
+
 constexpr ArmRow kRows[] = {
     {"feedback", "none|raw|diagnosed", feedback},
     {"profile", "off|triage|full", profile},
     {"search", "mcts|branches|beam|greedy|best-of-n|random", search},
+    {"memory", "on|off", memory},
     {"objective", "time|energy", objective},
     {"seed", "", seed},
     {"tune", "", tune},

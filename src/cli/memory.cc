@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernelpro memory list|show|add: what earlier runs taught.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "core/json.h"
+#include "core/operator_family.h"
+#include "propose/recall.h"
+#include "run/fact_file.h"
+#include "run/facts.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {"ACTION", "", "list",
+     "list counts facts by family of operations; show [WORDS...] prints those of these kinds, "
+     "tasks or machines; add RUN... adds what existing runs taught.",
+     false, "list|show|add"},
+    {"WORDS", "WORD...", "", "What the action needs."},
+    {"--file", "FILE", "", "Another memory than this user's own."},
+    {"-n", "N", "50", "With show: so many, the latest."},
+    {"--json", "", "", "Print as JSON."},
+};
+
+struct FamilyCount {
+  std::set<std::string> tasks, machines;
+  int facts = 0, correct = 0, faster = 0, cures = 0;
+  std::string latest;
+};
+
+int list_families(const std::vector<Fact>& facts, const std::string& path, bool as_json) {
+  std::map<std::string, FamilyCount> families;
+  for (const Fact& fact : facts) {
+    FamilyCount& count = families[join_text(fact.family, " ")];
+    count.tasks.insert(fact.task);
+    count.machines.insert(fact.machine);
+    ++count.facts;
+    count.correct += fact.outcome == "correct" ? 1 : 0;
+    count.faster += was_faster(fact) ? 1 : 0;
+    count.cures += fact.cure.empty() ? 0 : 1;
+    count.latest = std::max(count.latest, fact.when);
+  }
+  if (as_json) {
+    Json all = Json::array();
+    for (const auto& [family, count] : families) {
+      all.push_back({{"family", words(family)},
+                     {"tasks", count.tasks},
+                     {"machines", count.machines},
+                     {"facts", count.facts},
+                     {"correct", count.correct},
+                     {"faster", count.faster},
+                     {"cures", count.cures},
+                     {"latest", count.latest}});
+    }
+    std::printf("%s\n", dump_json({{"file", path}, {"families", all}}, 2).c_str());
+    return 0;
+  }
+  for (const auto& [family, count] : families) {
+    std::printf("%-32s %5d facts, %d correct, %d faster, %d cures; latest %s; %s\n",
+                printable(family).c_str(), count.facts, count.correct, count.faster, count.cures,
+                printable(count.latest).c_str(),
+                printable(join_text({count.tasks.begin(), count.tasks.end()}, ", ")).c_str());
+  }
+  if (families.empty()) {
+    std::printf(
+        "nothing is remembered yet: runs add to it, and so does kernelpro memory add RUN\n");
+  }
+  std::printf("memory: %s\n", path.c_str());
+  return 0;
+}
+
+bool is_meant(const Fact& fact, const std::vector<std::string>& asked) {
+  return std::all_of(asked.begin(), asked.end(), [&](const std::string& word) {
+    return has_kind(fact.family, word) || fact.task == word || contains(fact.machine, word);
+  });
+}
+
+int show_facts(std::vector<Fact> facts, const std::vector<std::string>& asked,
+               const Options& options) {
+  std::erase_if(facts, [&](const Fact& fact) { return !is_meant(fact, asked); });
+  const auto most = static_cast<std::size_t>(options.integer("-n"));
+  const std::size_t from = facts.size() > most ? facts.size() - most : 0;
+  Json all = Json::array();
+  for (std::size_t i = from; i < facts.size(); ++i) {
+    if (options.flag("--json")) {
+      all.push_back(parse_json(fact_to_json(facts[i])).value_or(Json()));
+    } else {
+      std::printf("%s  %s\n", printable(facts[i].when).c_str(), fact_text(facts[i]).c_str());
+    }
+  }
+  if (options.flag("--json")) {
+    std::printf("%s\n", dump_json(all, 2).c_str());
+  } else if (facts.empty()) {
+    std::printf("nothing like that is remembered; kernelpro memory list shows what is\n");
+  } else if (from > 0) {
+    std::printf("(%zu earlier ones; -n shows more)\n", from);
+  }
+  return 0;
+}
+
+int add_runs(FactFile* file, const std::vector<std::string>& runs) {
+  if (runs.empty()) {
+    throw Fatal(
+        {ErrorKind::kBadInput, "memory add needs a run", "usage: kernelpro memory add RUN..."});
+  }
+  for (const std::string& run : runs) {
+    const auto store = require(Store::open(run, Store::Mode::kRead));
+    const RunHeader header = require(store->header());
+    const std::vector<Fact> facts = require(facts_of_run(*store));
+    const int added = require(file->add(store->run_id(), facts, header.created));
+    std::printf("%s: %d facts, %d of them new\n", run.c_str(), static_cast<int>(facts.size()),
+                added);
+  }
+  return 0;
+}
+
+int run_memory(const Options& options) {
+  const std::string path = options.has("--file") ? options.text("--file") : user_facts_path();
+  FactFile file(path);
+  std::vector<std::string> given;
+  if (options.has("WORDS")) given = split(options.text("WORDS"), '\n');
+  const std::string action = options.text("ACTION");
+  int status = 0;
+  if (action == "add") {
+    status = add_runs(&file, given);
+  } else {
+    std::vector<Fact> facts = require(file.read_all());
+    status = action == "show" ? show_facts(std::move(facts), given, options)
+                              : list_families(facts, path, options.flag("--json"));
+  }
+  const std::string note = file.take_note();
+  if (!note.empty()) std::fprintf(stderr, "kernelpro: %s\n", note.c_str());
+  return status;
+}
+
+}  // namespace
+
+const Subcommand kMemory{"memory", "Show and extend what earlier runs taught.", kOptions,
+                         run_memory};
+
+}  // namespace kernelpro
