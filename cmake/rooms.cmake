@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+set(KERNELPRO_COLD -O1 CACHE STRING "optimisation of COLD rooms in a quick build")
+
 # kernelpro_room(NAME [COLD] LINK ... [MAIN file PROGRAM name]): a static library kernelpro_NAME of
 # all src/NAME/**/*.cc but tests, a test program test_NAME of its *_test.cc, and a program if asked
 # for. COLD: less optimisation where KERNELPRO_UNITY asks for a quick build.
@@ -22,7 +24,7 @@ function(kernelpro_room name)
   add_library(${library} STATIC ${sources})
   kernelpro_unity(${library} ${sources})
   if(ROOM_COLD AND KERNELPRO_UNITY)
-    target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:${KERNELPRO_COLD}>)
   endif()
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(${library} SYSTEM PUBLIC ${KERNELPRO_EXPECTED_INCLUDE}

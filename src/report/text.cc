@@ -5,6 +5,7 @@
 
 #include "propose/calls.h"
 #include "report/diagnosis.h"
+#include "report/pareto.h"
 #include "report/replayed.h"
 #include "report/view.h"
 
@@ -68,6 +69,7 @@ std::string render_text(const RunView& view) {
   const std::vector<Replayed> again = replayed(view, story);
   if (!again.empty()) text += replayed_summary(again) + "\n" + replayed_text(again);
   text += leaders(view, story);
+  text += energy_lines(view);
   if (story.best != nullptr) {
     DiagnosisStyle style;
     style.more = "kernelpro diagnose --all";

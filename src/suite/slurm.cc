@@ -17,7 +17,8 @@ namespace kernelpro {
 namespace {
 
 constexpr int kMostJobs = 64;
-constexpr int kBarrenRounds = 3;      // arrays in a row that brought nothing
+constexpr int kBarrenRounds = 3;      // arrays in a row that brought nothing but words
+constexpr int kSilentRounds = 20;     // ... or nothing at all
 constexpr double kPatience_s = 1800;  // with a controller that does not answer
 // A job is told so long before its time is up, so that it ends between two evaluations.
 constexpr const char* kWarning = "--signal=B:TERM@60";
@@ -59,7 +60,7 @@ class Launcher {
 
   Result<bool> launch() {
     KP_TRY(make_dirs(slurm_folder(suite_)));
-    int barren = 0;
+    int barren = 0, silent = 0;
     for (;;) {
       const Standing before = look();
       if (before.left == 0) return true;
@@ -76,8 +77,14 @@ class Launcher {
       const auto ended = wait_for(*array);
       if (!ended) return tl::unexpected<Error>(ended.error());
       if (!*ended) return false;
-      barren = look() == before ? barren + 1 : 0;
-      if (barren == kBarrenRounds) return without_progress(*array);
+      // Jobs that end without a word were killed by somebody: no fault of the suite's.
+      const bool progress = look() != before;
+      const std::string words = progress ? "" : last_words(*array);
+      barren = progress ? 0 : barren + (words.empty() ? 0 : 1);
+      silent = progress ? 0 : silent + 1;
+      if (barren == kBarrenRounds || silent == kSilentRounds) {
+        return without_progress(silent, words);
+      }
     }
   }
 
@@ -186,7 +193,8 @@ class Launcher {
     return false;
   }
 
-  Result<bool> without_progress(const std::string& id) const {
+  // The end of what some job of an array printed; "" nothing.
+  std::string last_words(const std::string& id) const {
     std::string last;
     const std::string folder = slurm_folder(suite_);
     for (const std::string& name : list_dir(folder)) {
@@ -195,11 +203,15 @@ class Launcher {
       if (text && !trim(*text).empty()) last = *text;
     }
     if (last.size() > 600) last = last.substr(last.size() - 600);
-    return fail(ErrorKind::kEnvironment,
-                std::to_string(kBarrenRounds) + " arrays in a row ended without an evaluation; " +
-                    (last.empty() ? "their jobs printed nothing"
-                                  : "a job's last words: " + std::string(trim(last))),
-                "read the jobs' output in " + folder + ", and give the same command again");
+    return std::string(trim(last));
+  }
+
+  Result<bool> without_progress(int rounds, const std::string& words) const {
+    return fail(
+        ErrorKind::kEnvironment,
+        std::to_string(rounds) + " arrays in a row ended without an evaluation; " +
+            (words.empty() ? "their jobs printed nothing" : "a job's last words: " + words),
+        "read the jobs' output in " + slurm_folder(suite_) + ", and give the same command again");
   }
 
   const SuiteSettings& suite_;
