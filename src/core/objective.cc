@@ -49,6 +49,8 @@ bool beats(const Correct& candidate, const Objective& objective, double min_effe
   const bool faster = time && time->low > needed;
   if (objective.kind == Objective::Kind::kTime) return faster;
   const bool measured = candidate.energy && candidate.energy->versus;
+  // The incumbent's energy is not known (a PyTorch start): its time is all there is to beat.
+  if (candidate.energy && !measured) return faster;
   const double saved = measured ? candidate.energy->versus->low : 0;
   switch (objective.kind) {
     case Objective::Kind::kEnergy:

@@ -54,6 +54,11 @@ TEST(Objective, EnergyAndWeights) {
   // 1.2^0.5 * 0.9^0.5 = 1.04; 1.2^0.2 * 0.9^0.8 = 0.95.
   EXPECT_TRUE(beats(measured(1.2, 1.2, 0.9, 0.9), {Kind::kWeighted, 0.5}, kEffect));
   EXPECT_FALSE(beats(measured(1.2, 1.2, 0.9, 0.9), {Kind::kWeighted, 0.8}, kEffect));
+  Correct alone = measured(1.2, 1.2, 1, 1);
+  alone.energy->versus.reset();
+  EXPECT_TRUE(beats(alone, {Kind::kEnergy, 1}, kEffect)) << "the incumbent's is not known";
+  alone.versus->low = 0.9;
+  EXPECT_FALSE(beats(alone, {Kind::kEnergy, 1}, kEffect));
   Correct unmeasured = measured(1.2, 1.2, 1, 1);
   unmeasured.energy.reset();
   EXPECT_FALSE(beats(unmeasured, {Kind::kEnergy, 1}, kEffect));

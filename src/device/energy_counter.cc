@@ -16,7 +16,7 @@ constexpr unsigned kPollUs = 1000;
 
 Error no_counter(const std::string& why) {
   return {ErrorKind::kEnvironment, "this GPU's energy cannot be read: " + why,
-          "leave out --objective, or run on a whole GPU of Volta or later"};
+          "leave out --objective and --energy, or run on a whole GPU of Volta or later"};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "compile/code_hash.h"
+#include "run/energy.h"
 #include "run/tool_record.h"
 
 namespace kernelpro {
@@ -126,7 +127,8 @@ Result<std::optional<Evaluation>> Bench::measure(const Candidate& candidate,
   evaluation->compile_ms = now.compile_ms;
   evaluation->code = code;
   phase("measuring energy");
-  KP_TRY(add_energy(*subject, *versus, EnergyPlan(), &*evaluation));
+  KP_TRY(add_energy(parts_.target->evaluator.get(), parts_.settings->objective, *subject, *versus,
+                    EnergyPlan(), &*evaluation));
   return evaluation;
 }
 
@@ -140,24 +142,6 @@ std::optional<Evaluation> Bench::evaluated_before(const std::string& code) const
                              " again: not measured a second time");
   }
   return evaluation;
-}
-
-Result<void> Bench::add_energy(const Subject& subject, const Subject* versus,
-                               const EnergyPlan& plan, Evaluation* evaluation) {
-  auto* correct = std::get_if<Correct>(&evaluation->outcome);
-  if (correct == nullptr || !worth_energy(*correct, parts_.settings->objective)) return {};
-  if (subject.binaries.front().form == Binary::Form::kModule) {
-    correct->notes.push_back("the energy of a PyTorch candidate is not measured");
-    return {};
-  }
-  auto energy = parts_.target->evaluator->energy(subject, versus, plan);
-  if (!energy) return tl::unexpected<Error>(std::move(energy.error()));
-  if (auto* outcome = std::get_if<Outcome>(&*energy)) {
-    evaluation->outcome = std::move(*outcome);
-  } else {
-    correct->energy = std::move(std::get<Energy>(*energy));
-  }
-  return {};
 }
 
 // What came of the finding that a candidate answers; its own time in the measure of the others.
@@ -296,7 +280,8 @@ Result<Evaluation> Bench::confirm_one(const Known& best) {
   }
   auto confirmed = parts_.target->evaluator->confirm(subjects[0], subjects[1]);
   if (!confirmed) return confirmed;
-  KP_TRY(add_energy(subjects[0], &subjects[1], kConfirmEnergy, &*confirmed));
+  KP_TRY(add_energy(parts_.target->evaluator.get(), parts_.settings->objective, subjects[0],
+                    &subjects[1], kConfirmEnergy, &*confirmed));
   return confirmed;
 }
 

@@ -80,9 +80,6 @@ class Bench {
   // The evaluation of an earlier candidate with the same machine code, to stand for this one's.
   std::optional<Evaluation> evaluated_before(const std::string& code) const;
   Result<const Subject*> incumbent();
-  // Adds what a call draws to a correct evaluation, where the objective asks for it.
-  Result<void> add_energy(const Subject& subject, const Subject* versus, const EnergyPlan& plan,
-                          Evaluation* evaluation);
   bool ended_with_us(const Evaluation& evaluation) const;
   bool worth_counters(const Known& known) const;
   std::optional<ToolStep> step_of(const Known& known) const;

@@ -13,6 +13,7 @@
 #include "core/knobs.h"
 #include "diagnose/diagnose.h"
 #include "run/build_pool.h"
+#include "run/energy.h"
 #include "run/start.h"
 
 namespace kernelpro {
@@ -86,8 +87,6 @@ class Judging {
   Result<void> prepare(Target* target, BuildPool* pool);
   Result<EvaluateOneResult> judge(std::size_t i, Target* target, BuildPool* pool,
                                   const Subject* incumbent) const;
-  Result<void> add_energy(Target* target, const Subject& subject, const Subject* versus,
-                          Evaluation* evaluation) const;
   std::optional<Subject> incumbent(Target* target) const;
   void give_up(Error error);
   bool failed() {
@@ -130,20 +129,6 @@ std::optional<Subject> Judging::incumbent(Target* target) const {
   return subject;
 }
 
-Result<void> Judging::add_energy(Target* target, const Subject& subject, const Subject* versus,
-                                 Evaluation* evaluation) const {
-  auto* correct = std::get_if<Correct>(&evaluation->outcome);
-  if (correct == nullptr || !settings_.run.objective.wants_energy()) return {};
-  auto energy = target->evaluator->energy(subject, versus, kEnergy);
-  if (!energy) return tl::unexpected<Error>(std::move(energy.error()));
-  if (auto* outcome = std::get_if<Outcome>(&*energy)) {
-    evaluation->outcome = std::move(*outcome);
-  } else {
-    correct->energy = std::move(std::get<Energy>(*energy));
-  }
-  return {};
-}
-
 Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPool* pool,
                                          const Subject* versus) const {
   EvaluateOneResult result;
@@ -164,7 +149,8 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPoo
     auto evaluation = target->evaluator->evaluate(subject, same ? nullptr : versus);
     if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
     result.evaluation = std::move(*evaluation);
-    KP_TRY(add_energy(target, subject, same ? nullptr : versus, &result.evaluation));
+    KP_TRY(add_energy(target->evaluator.get(), settings_.run.objective, subject,
+                      same ? nullptr : versus, kEnergy, &result.evaluation));
     result.phases_ms["evaluate"] = ms_since(from);
     from = real_clock().now_s();
     if (ahead.valid()) ahead.wait();
