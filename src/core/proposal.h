@@ -37,7 +37,8 @@ struct ProposalRequest {
   const Task* task = nullptr;
   TargetKind target = TargetKind::kCpu;
   const Known* parent = nullptr;
-  std::vector<const Known*> history;  // all evaluated candidates, in their order
+  std::vector<const Known*> history;      // all evaluated candidates, in their order
+  std::vector<const Candidate*> pending;  // written for this run and not evaluated yet
   // What earlier runs taught, and this one so far; null: nothing.
   const std::vector<Fact>* earlier = nullptr;
   const std::vector<Fact>* lately = nullptr;

@@ -125,7 +125,8 @@ void Exchange::file_taken(const Folder& folder, const std::string& file, const K
 Result<std::vector<Proposal>> Exchange::collect(const ProposalRequest& request) {
   std::map<std::string, const Known*> known;
   std::vector<Proposal> proposals;
-  std::set<std::string> given;
+  std::set<std::string> given;  // to be measured
+  for (const Candidate* each : request.pending) given.insert(each->content_hash());
   const std::string suffix = "." + source_extension(language_of(request.target));
   for (const Folder& folder : folders_in(settings_.folder)) {
     const std::string replies = join(folder.path, "reply");

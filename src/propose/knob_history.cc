@@ -34,7 +34,8 @@ Setting KnobHistory::setting_of(const std::vector<Knob>& knobs, const KnobValues
 }
 
 KnobHistory::KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent,
-                         const std::vector<const Known*>& history)
+                         const std::vector<const Known*>& history,
+                         const std::vector<const Candidate*>& pending)
     : parent_(setting_of(knobs, parent.knobs)) {
   std::size_t cells = 0;
   for (const Knob& knob : knobs) {
@@ -55,6 +56,11 @@ KnobHistory::KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent
     if (seen.correct && time > 0) seen.log_time = std::log(time);
     tried_.insert(seen.setting);
     all.push_back(std::move(seen));
+  }
+  for (const Candidate* each : pending) {
+    if (each->language == parent.language && each->source == parent.source) {
+      tried_.insert(setting_of(knobs, each->knobs));
+    }
   }
   learn(all);
 }

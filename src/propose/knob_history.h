@@ -16,9 +16,11 @@ using Setting = std::vector<std::uint16_t>;
 
 class KnobHistory {
  public:
-  // Looks only at candidates with the language and source of `parent`.
+  // Looks only at candidates with the language and source of `parent`. Those that are `pending`
+  // count as tried.
   KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent,
-              const std::vector<const Known*>& history);
+              const std::vector<const Known*>& history,
+              const std::vector<const Candidate*>& pending = {});
 
   // The setting of a candidate; a value that the source does not list counts as the default.
   static Setting setting_of(const std::vector<Knob>& knobs, const KnobValues& values);

@@ -174,6 +174,7 @@ Result<std::vector<Proposal>> ModelProposer::propose(const ProposalRequest& requ
   while (proposals->empty() && !over()) {
     hashes_.clear();
     for (const Known* known : request.history) hashes_.insert(memory_.hash_of(*known));
+    for (const Candidate* each : request.pending) hashes_.insert(each->content_hash());
     *proposals = repair(request);
     if (proposals->empty() && !over()) {
       proposals = tune(request);
@@ -232,7 +233,9 @@ Result<std::vector<Proposal>> ModelProposer::tune(const ProposalRequest& request
   }
   const auto tried =
       std::count_if(request.history.begin(), request.history.end(),
-                    [&](const Known* known) { return known->candidate.source == parent.source; });
+                    [&](const Known* known) { return known->candidate.source == parent.source; }) +
+      std::count_if(request.pending.begin(), request.pending.end(),
+                    [&](const Candidate* each) { return each->source == parent.source; });
   const int left = roles_.tune + 1 - static_cast<int>(tried);
   if (left <= 0) return std::vector<Proposal>();
   ProposalRequest asking = request;

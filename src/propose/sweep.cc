@@ -42,6 +42,9 @@ class Sweep : public Proposer {
     for (const Known* each : request.history) {
       if (each->candidate.source == start.candidate.source) known.insert(each->candidate.knobs);
     }
+    for (const Candidate* each : request.pending) {
+      if (each->source == start.candidate.source) known.insert(each->knobs);
+    }
     std::vector<Proposal> proposals;
     for (const KnobValues& values : space_) {
       if (static_cast<int>(proposals.size()) >= request.wanted) break;

@@ -53,7 +53,7 @@ class Moves {
   Moves(const ProposalRequest& request, const std::vector<Knob>& knobs)
       : request_(request),
         knobs_(knobs),
-        history_(knobs, request.parent->candidate, request.history),
+        history_(knobs, request.parent->candidate, request.history, request.pending),
         at_(history_.parent()) {}
 
   // All moves, best first.

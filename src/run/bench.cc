@@ -91,46 +91,42 @@ Result<const Subject*> Bench::incumbent() {
   return &*best_subject_;
 }
 
-// Compiles and evaluates; nullopt when asked to stop in between.
-Result<std::optional<Evaluation>> Bench::measure(const Candidate& candidate,
-                                                 const BuiltKernel* ahead, Subject* subject) {
-  const TargetKind kind = parts_.settings->target;
-  phase("compiling");
-  const BuiltKernel now =
-      ahead != nullptr ? *ahead
-                       : build_kernel(*parts_.task, kind, *parts_.target->compiler, candidate);
-  std::optional<Evaluation> evaluation;
-  // A compiler or a worker that was ended from outside says nothing about the candidate.
-  if (cancel_requested()) return evaluation;
-  if (!now.built) return tl::unexpected<Error>(now.built.error());
-  if (const auto* error = std::get_if<CompileError>(&*now.built)) {
-    evaluation.emplace();
-    evaluation->outcome = *error;
-    evaluation->compile_ms = now.compile_ms;
-    return evaluation;
+// The least comparable time of a candidate that is not PyTorch's; 0: there is none.
+double Bench::fastest_source_us() const {
+  double least = 0;
+  for (const Known* known : ledger_.history()) {
+    const double us = ledger_.comparable_us(known->id);
+    if (known->candidate.language == Language::kPython || us <= 0) continue;
+    if (least == 0 || us < least) least = us;
   }
-  *subject = std::get<Subject>(*now.built);
-  const std::string code = code_hash(subject->binaries);
-  if (auto before = evaluated_before(code)) {
-    before->compile_ms = now.compile_ms;
-    return before;
-  }
-  auto versus = incumbent();
-  if (stopped() || cancel_requested()) return evaluation;
-  if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
-  phase("checking and timing");
-  const auto disassembling = observe_ahead(*parts_.task, kind, *subject);
-  auto evaluated = parts_.target->evaluator->evaluate(*subject, *versus);
-  if (cancel_requested()) return evaluation;
-  if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
-  evaluation = std::move(*evaluated);
-  evaluation->compile_ms = now.compile_ms;
-  evaluation->code = code;
-  phase("measuring energy");
-  KP_TRY(add_energy(parts_.target->evaluator.get(), parts_.settings->objective, *subject, *versus,
-                    EnergyPlan(), &*evaluation));
-  return evaluation;
+  return least;
 }
+
+Result<std::optional<MeasureOrder>> Bench::begin(const Known& known, BuiltKernel built) {
+  MeasureOrder order;
+  order.built = std::move(built);
+  if (!order.built.built) return tl::unexpected<Error>(std::move(order.built.built.error()));
+  const auto* subject = std::get_if<Subject>(&*order.built.built);
+  if (subject == nullptr) return std::optional<MeasureOrder>(std::move(order));
+  order.code = code_hash(subject->binaries);
+  for (const auto& [id, code] : begun_) {
+    if (!code.empty() && code == order.code) return std::optional<MeasureOrder>();
+  }
+  order.as_before = evaluated_before(order.code);
+  if (!order.as_before) {
+    auto versus = incumbent();
+    if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
+    if (*versus != nullptr) {
+      order.incumbent = **versus;
+      order.incumbent_us = ledger_.comparable_us(ledger_.best()->id);
+    }
+    begun_[known.id] = order.code;
+  }
+  order.fastest_source_us = fastest_source_us();
+  return std::optional<MeasureOrder>(std::move(order));
+}
+
+void Bench::forget(std::int64_t id) { begun_.erase(id); }
 
 std::optional<Evaluation> Bench::evaluated_before(const std::string& code) const {
   const auto found = by_code_.find(code);
@@ -176,22 +172,6 @@ std::string Bench::remember(const Known& known) {
   return "the memory gets no more of this run: " + added.error().message;
 }
 
-// Counters cost a tenth of a second: only what others will be changed from is worth them, the best
-// and, where PyTorch leads, the best that has a source to change.
-bool Bench::worth_counters(const Known& known) const {
-  const Correct* correct = known.evaluation.correct();
-  if (correct == nullptr) return false;
-  if (parts_.settings->profile_each) return true;
-  if (!correct->versus || correct->versus->low > 1) return true;
-  const double own = ledger_.comparable_us(known.evaluation);
-  for (const Known* other : ledger_.history()) {
-    if (other->candidate.language == Language::kPython) continue;
-    const double us = ledger_.comparable_us(other->id);
-    if (us > 0 && us <= own) return false;
-  }
-  return true;
-}
-
 // A candidate or its compiler that ended by a signal while the run was told to end, too: a batch
 // system signals every process of a job, and that says nothing of the candidate. What tells us so
 // may come a moment later.
@@ -208,18 +188,39 @@ bool Bench::ended_with_us(const Evaluation& evaluation) const {
   return stopped();
 }
 
-Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKernel* ahead) {
-  const std::int64_t id = known.id;
-  Subject subject;
-  auto measured = outside([&] { return measure(known.candidate, ahead, &subject); });
-  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
-  if (!*measured || ended_with_us(**measured)) return std::optional<Verdict>();
-  known.evaluation = std::move(**measured);
-  const Evidence evidence = outside([&] {
-    phase("diagnosing");
-    return observe(*parts_.task, parts_.settings->target, *parts_.target, subject, known.evaluation,
-                   worth_counters(known) ? parts_.settings->counters : CounterSet::kOff);
+Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known) {
+  phase("compiling");
+  BuiltKernel built = outside([&] {
+    return build_kernel(*parts_.task, parts_.settings->target, *parts_.target->compiler,
+                        known.candidate);
   });
+  // A compiler that was ended from outside says nothing about the candidate.
+  if (cancel_requested()) return std::optional<Verdict>();
+  auto order = outside([&] { return begin(known, std::move(built)); });
+  if (!order) return tl::unexpected<Error>(std::move(order.error()));
+  KP_ASSERT(*order);  // one at a time
+  if (stopped() || cancel_requested()) {
+    forget(known.id);
+    return std::optional<Verdict>();
+  }
+  auto measured = outside([&] {
+    return carry_out(*parts_.task, *parts_.settings, parts_.target, **order, parts_.phase);
+  });
+  if (!measured) {
+    forget(known.id);
+    return tl::unexpected<Error>(std::move(measured.error()));
+  }
+  return finish(std::move(known), std::move(*measured));
+}
+
+Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measured) {
+  const std::int64_t id = known.id;
+  forget(id);
+  if (!measured.evaluation || ended_with_us(*measured.evaluation)) {
+    return std::optional<Verdict>();
+  }
+  known.evaluation = std::move(*measured.evaluation);
+  const Evidence& evidence = measured.evidence;
   if (known.evaluation.correct() != nullptr) {
     known.diagnosis = diagnose_with(evidence, record_);
   } else {
@@ -235,7 +236,7 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known, const BuiltKe
   const std::string remembered = remember(known);
   verdict.note += (verdict.note.empty() || remembered.empty() ? "" : "; ") + remembered;
   verdict.better = ledger_.record(std::move(known));
-  if (verdict.better) best_subject_ = std::move(subject);
+  if (verdict.better) best_subject_ = std::move(measured.subject);
   verdict.known = ledger_.find(id);
   return std::optional<Verdict>(std::move(verdict));
 }

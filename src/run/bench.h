@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "diagnose/record.h"
-#include "run/build_pool.h"
 #include "run/fact_file.h"
 #include "run/facts.h"
 #include "run/ledger.h"
+#include "run/measurement.h"
 #include "run/run.h"
 #include "run/store.h"
 #include "run/target.h"
@@ -49,8 +49,16 @@ class Bench {
   };
   // Takes a stored candidate through to its committed evaluation; nullopt when `stop` said so
   // before it was run, or this thread's CancelScope did while it was (base/cancel.h): the
-  // candidate then waits in the store. `ahead`: when it was built already.
-  Result<std::optional<Verdict>> evaluate(Known known, const BuiltKernel* ahead = nullptr);
+  // candidate then waits in the store.
+  Result<std::optional<Verdict>> evaluate(Known known);
+
+  // The same in three parts, of which only the middle one (carry_out, run/measurement.h) needs the
+  // target, and may run elsewhere meanwhile.
+  // nullopt: a candidate with the same machine code was begun and is not finished; ask again then.
+  Result<std::optional<MeasureOrder>> begin(const Known& known, BuiltKernel built);
+  Result<std::optional<Verdict>> finish(Known known, Measured measured);
+  // What was begun will not be finished.
+  void forget(std::int64_t id);
 
   // One candidate timed against another, turn by turn on the same buffers. Nothing is stored. A
   // candidate that does not compile has that as its outcome.
@@ -75,13 +83,11 @@ class Bench {
   double outside_s() const { return outside_s_; }
 
  private:
-  Result<std::optional<Evaluation>> measure(const Candidate& candidate, const BuiltKernel* ahead,
-                                            Subject* subject);
   // The evaluation of an earlier candidate with the same machine code, to stand for this one's.
   std::optional<Evaluation> evaluated_before(const std::string& code) const;
   Result<const Subject*> incumbent();
   bool ended_with_us(const Evaluation& evaluation) const;
-  bool worth_counters(const Known& known) const;
+  double fastest_source_us() const;
   std::optional<ToolStep> step_of(const Known& known) const;
   std::string learn(const ToolStep& step);
   std::string remember(const Known& known);
@@ -105,6 +111,7 @@ class Bench {
   std::string run_id_;                           // as the store has it; "" not read yet
   std::map<std::int64_t, Evidence> evidence_;    // where writers get it raw
   std::map<std::string, std::int64_t> by_code_;  // the first candidate of each machine code
+  std::map<std::int64_t, std::string> begun_;    // machine codes that are being measured
   std::optional<Subject> best_subject_;
   double outside_s_ = 0;
 };

@@ -13,43 +13,71 @@ BuiltKernel build_kernel(const Task& task, TargetKind kind, Compiler& compiler,
   return {std::move(built), ms};
 }
 
-BuildPool::BuildPool(const Task& task, TargetKind kind, Compiler& compiler,
-                     const std::vector<Candidate>& candidates, int jobs)
-    : promises_(candidates.size()) {
-  for (std::promise<BuiltKernel>& promise : promises_) {
-    futures_.push_back(promise.get_future().share());
-  }
-  const auto work = [this, &task, kind, &compiler, &candidates] {
-    for (std::size_t i = next_++; i < candidates.size() && !stop_; i = next_++) {
-      std::optional<Subject> subject;  // of a kernel that was built
-      try {
-        BuiltKernel built = build_kernel(task, kind, compiler, candidates[i]);
-        if (built.built && std::holds_alternative<Subject>(*built.built)) {
-          subject = std::get<Subject>(*built.built);
-        }
-        promises_[i].set_value(std::move(built));
-      } catch (...) {
-        promises_[i].set_exception(std::current_exception());
-      }
-      // Disassemblers take longer than most evaluations.
-      if (!subject) continue;
-      if (auto ahead = observe_ahead(task, kind, *subject); ahead.valid()) ahead.wait();
-    }
-  };
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const std::size_t most = jobs > 0 ? static_cast<std::size_t>(jobs) : cores;
-  for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) threads_.emplace_back(work);
-}
+BuildPool::BuildPool(const Task& task, TargetKind kind, Compiler& compiler, int jobs,
+                     std::function<void()> on_built)
+    : task_(task),
+      kind_(kind),
+      compiler_(compiler),
+      most_(jobs > 0 ? static_cast<std::size_t>(jobs)
+                     : std::max(1u, std::thread::hardware_concurrency())),
+      on_built_(std::move(on_built)) {}
 
 BuildPool::~BuildPool() {
-  stop_ = true;
-  join();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
-void BuildPool::join() {
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) thread.join();
+BuildPool::Future BuildPool::put(Candidate candidate) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  waiting_.push_back({std::move(candidate), {}});
+  Future future = waiting_.back().promise.get_future().share();
+  if (threads_.size() < most_ && busy_ + waiting_.size() > threads_.size()) {
+    threads_.emplace_back([this] { work(); });
   }
+  changed_.notify_all();
+  return future;
+}
+
+void BuildPool::wait_until_idle() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return waiting_.empty() && busy_ == 0; });
+}
+
+void BuildPool::work() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+    if (stop_) return;
+    Job job = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++busy_;
+    lock.unlock();
+    carry_out(&job);
+    lock.lock();
+    --busy_;
+    changed_.notify_all();
+  }
+}
+
+void BuildPool::carry_out(Job* job) {
+  std::optional<Subject> subject;  // of a kernel that was built
+  try {
+    BuiltKernel built = build_kernel(task_, kind_, compiler_, job->candidate);
+    if (built.built && std::holds_alternative<Subject>(*built.built)) {
+      subject = std::get<Subject>(*built.built);
+    }
+    job->promise.set_value(std::move(built));
+  } catch (...) {
+    job->promise.set_exception(std::current_exception());
+  }
+  if (on_built_) on_built_();
+  // Disassemblers take longer than most evaluations.
+  if (!subject) return;
+  if (auto ahead = observe_ahead(task_, kind_, *subject); ahead.valid()) ahead.wait();
 }
 
 }  // namespace kernelpro

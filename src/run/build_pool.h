@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds several candidates side by side on the CPU cores, ahead of whoever evaluates them.
+// Builds candidates side by side on the CPU cores, ahead of whoever evaluates them.
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
 #include <future>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -21,25 +24,39 @@ BuiltKernel build_kernel(const Task& task, TargetKind kind, Compiler& compiler,
 
 class BuildPool {
  public:
-  // Starts at once, in order, `jobs` at a time (0: as many as there are cores). All arguments must
-  // outlive the pool.
-  BuildPool(const Task& task, TargetKind kind, Compiler& compiler,
-            const std::vector<Candidate>& candidates, int jobs);
+  // `jobs` at a time (0: as many as there are cores). `on_built` is told of each from the thread
+  // that built it; may be empty. `task` and `compiler` must outlive the pool.
+  BuildPool(const Task& task, TargetKind kind, Compiler& compiler, int jobs,
+            std::function<void()> on_built = {});
   // Waits for what is being built; what was not begun is left out.
   ~BuildPool();
   BuildPool(const BuildPool&) = delete;
   BuildPool& operator=(const BuildPool&) = delete;
 
-  // Waits for candidate i. From any thread; the reference lives as long as the pool.
-  const BuiltKernel& get(std::size_t i) const { return futures_[i].get(); }
-  // Waits for all. From one thread at a time.
-  void join();
+  using Future = std::shared_future<BuiltKernel>;
+  // Begun in the order of calls, as soon as a thread is free. From any thread.
+  Future put(Candidate candidate);
+  // Waits until nothing is left to build, nor to disassemble. From any thread.
+  void wait_until_idle();
 
  private:
-  std::vector<std::promise<BuiltKernel>> promises_;
-  std::vector<std::shared_future<BuiltKernel>> futures_;
-  std::atomic<std::size_t> next_{0};
-  std::atomic<bool> stop_{false};
+  struct Job {
+    Candidate candidate;
+    std::promise<BuiltKernel> promise;
+  };
+  void work();
+  void carry_out(Job* job);
+
+  const Task& task_;
+  const TargetKind kind_;
+  Compiler& compiler_;
+  const std::size_t most_;  // threads
+  const std::function<void()> on_built_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<Job> waiting_;
+  std::size_t busy_ = 0;  // threads
+  bool stop_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <future>
 #include <mutex>
 #include <thread>
 
@@ -85,8 +84,7 @@ class Judging {
  private:
   void serve(Target* target, const std::string& gpu, BuildPool* pool);
   Result<void> prepare(Target* target, BuildPool* pool);
-  Result<EvaluateOneResult> judge(std::size_t i, Target* target, BuildPool* pool,
-                                  const Subject* incumbent) const;
+  Result<EvaluateOneResult> judge(std::size_t i, Target* target, const Subject* incumbent) const;
   std::optional<Subject> incumbent(Target* target) const;
   void give_up(Error error);
   bool failed() {
@@ -99,6 +97,7 @@ class Judging {
   const EvaluateManySettings& settings_;
   const OnVerdict& on_verdict_;
   const std::optional<Candidate> against_;
+  std::vector<BuildPool::Future> built_;  // in order of the candidates
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;  // guards what follows, and on_verdict_
   std::optional<Error> error_;
@@ -113,7 +112,7 @@ void Judging::give_up(Error error) {
 Result<void> Judging::prepare(Target* target, BuildPool* pool) {
   KP_TRY(target->evaluator->prepare());
   // On the cpu target compilers and kernels would share the cores.
-  if (settings_.run.target == TargetKind::kCpu) pool->join();
+  if (settings_.run.target == TargetKind::kCpu) pool->wait_until_idle();
   return {};
 }
 
@@ -129,13 +128,13 @@ std::optional<Subject> Judging::incumbent(Target* target) const {
   return subject;
 }
 
-Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target, BuildPool* pool,
+Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
                                          const Subject* versus) const {
   EvaluateOneResult result;
   result.candidate = candidates_[i];
   result.machine = *target->machine;
   double from = real_clock().now_s();
-  const BuiltKernel& built = pool->get(i);
+  const BuiltKernel& built = built_[i].get();
   if (!built.built) return tl::unexpected<Error>(built.built.error());
   result.phases_ms["wait"] = ms_since(from);
   result.phases_ms["compile"] = built.compile_ms;
@@ -180,7 +179,7 @@ void Judging::serve(Target* target, const std::string& gpu, BuildPool* pool) {
   const double prepare_ms = ms_since(from);
   const std::optional<Subject> versus = incumbent(target);
   for (std::size_t i = next_++; i < candidates_.size() && !failed(); i = next_++) {
-    auto result = judge(i, target, pool, versus ? &*versus : nullptr);
+    auto result = judge(i, target, versus ? &*versus : nullptr);
     if (!result) return give_up(std::move(result.error()));
     result->gpu = gpu;
     result->phases_ms["prepare"] = prepare_ms;
@@ -193,8 +192,8 @@ void Judging::serve(Target* target, const std::string& gpu, BuildPool* pool) {
 Result<std::vector<EvaluateOneResult>> Judging::run(std::vector<Target>* targets,
                                                     const std::vector<std::string>& gpus) {
   {
-    BuildPool pool(task_, settings_.run.target, *targets->front().compiler, candidates_,
-                   settings_.jobs);
+    BuildPool pool(task_, settings_.run.target, *targets->front().compiler, settings_.jobs);
+    for (const Candidate& candidate : candidates_) built_.push_back(pool.put(candidate));
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < targets->size(); ++i) {
       threads.emplace_back([&, i] { serve(&(*targets)[i], gpus[i], &pool); });
@@ -204,31 +203,6 @@ Result<std::vector<EvaluateOneResult>> Judging::run(std::vector<Target>* targets
   }
   if (error_) return tl::unexpected<Error>(std::move(*error_));
   return std::move(results_);
-}
-
-// One target for each GPU, made side by side.
-Result<std::vector<Target>> make_targets(const Task& task, const RunSettings& run,
-                                         const std::vector<std::string>& gpus,
-                                         const TargetMaker& maker) {
-  std::vector<std::future<Result<Target>>> making;
-  for (std::size_t i = 1; i < gpus.size(); ++i) {
-    RunSettings settings = run;
-    settings.gpu = gpus[i];
-    // The reference that `maker` may hold lives on the first GPU.
-    making.push_back(
-        std::async(std::launch::async, [&task, settings] { return make_target(task, settings); }));
-  }
-  RunSettings first = run;
-  first.gpu = gpus.front();
-  std::vector<Result<Target>> made;
-  made.push_back(maker(task, first));
-  for (auto& each : making) made.push_back(each.get());
-  std::vector<Target> targets;
-  for (Result<Target>& each : made) {
-    if (!each) return tl::unexpected<Error>(std::move(each.error()));
-    targets.push_back(std::move(*each));
-  }
-  return targets;
 }
 
 }  // namespace
@@ -268,14 +242,18 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
   const std::vector<std::string> gpus =
       settings.gpus.empty() ? std::vector<std::string>{settings.run.gpu} : settings.gpus;
   const double from = real_clock().now_s();
-  auto targets = make_targets(task, with.run, gpus, maker);
+  with.run.gpus = gpus;
+  std::vector<Target> targets;
+  for (Result<Target>& made : make_targets(task, with.run, maker)) {
+    if (!made) return tl::unexpected<Error>(std::move(made.error()));
+    targets.push_back(std::move(*made));
+  }
   const double target_ms = ms_since(from);
-  if (!targets) return tl::unexpected<Error>(std::move(targets.error()));
   maker = nullptr;  // the reference that it may hold ends with the targets
   auto results =
-      Judging(task, candidates, settings, on_verdict, std::move(against)).run(&*targets, gpus);
+      Judging(task, candidates, settings, on_verdict, std::move(against)).run(&targets, gpus);
   if (settings.last) leave_children_behind();
-  end_targets(&*targets);
+  end_targets(&targets);
   for (std::size_t i = 0; results && i < results->size(); ++i) {
     (*results)[i].phases_ms["target"] = target_ms;
   }

@@ -24,13 +24,21 @@ bool Ledger::record(Known known) {
   comparable_[added.id] = time;
   comparable_by_hash_[hash] = time;
   if (baseline_ == nullptr) baseline_ = &added;
-  const bool better = correct->versus && correct->versus->incumbent == best_hash_ &&
-                      beats(*correct, objective_, min_effect_);
-  if (!champions_.empty() && !better) return false;
+  if (!champions_.empty() && !is_better(*correct)) return false;
   champions_.push_back(&added);
   best_hash_ = hash;
   since_best_ = 0;
   return true;
+}
+
+bool Ledger::is_better(const Correct& correct) const {
+  if (!correct.versus) return false;
+  if (correct.versus->incumbent == best_hash_) return beats(correct, objective_, min_effect_);
+  const auto then = comparable_by_hash_.find(correct.versus->incumbent);
+  if (objective_.wants_energy() || then == comparable_by_hash_.end()) return false;
+  const Correct::Versus& best = *champions_.back()->evaluation.correct()->versus;
+  const double since = then->second / comparable_us(champions_.back()->id) * best.high / best.ratio;
+  return correct.versus->low / since > 1 + min_effect_;
 }
 
 std::string Ledger::failures_by_kind() const {

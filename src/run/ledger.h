@@ -17,7 +17,9 @@ namespace kernelpro {
 class Ledger {
  public:
   // A newcomer replaces the best when it is better by the objective (faster, where that is time) by
-  // more than `min_effect` with 95 % confidence: the lower end of the interval measured in turn.
+  // more than `min_effect` with 95 % confidence: the lower end of the interval measured in turn. It
+  // may have been measured against who was best when its measurement began: then what the best of
+  // today gained since, at the upper end of its own interval, is taken off (time alone).
   explicit Ledger(double min_effect, const Objective& objective = {})
       : min_effect_(min_effect), objective_(objective) {}
 
@@ -53,6 +55,8 @@ class Ledger {
   double best_speedup() const;  // over the baseline, by comparable times; 1 when there is none
 
  private:
+  bool is_better(const Correct& correct) const;
+
   double min_effect_;
   Objective objective_;
   std::deque<Known> all_;  // addresses stay

@@ -2,12 +2,18 @@
 #include "run/loop.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <optional>
+#include <thread>
 
 #include "base/clock.h"
+#include "base/mailbox.h"
 #include "base/text.h"
 #include "run/bench.h"
+#include "run/pipeline.h"
 #include "run/start.h"
+#include "run/writers.h"
 #include "search/stoppers.h"
 #include "task/header.h"
 
@@ -39,6 +45,15 @@ std::string largest_header(const Task& task, TargetKind target) {
   return largest == nullptr ? "" : task_header(task, *largest, target);
 }
 
+// Candidates that were written at one request. Those that a run begins with, or that an earlier
+// sitting left, are one as well.
+struct Round {
+  std::int64_t parent = 0;  // of the request; 0: none was made
+  bool started = false;     // the search waits for its result
+  bool written = false;     // its candidates are in the pipeline
+  int left = 0;             // of them, without a result
+};
+
 class Loop {
  public:
   explicit Loop(const LoopParts& parts)
@@ -58,13 +73,18 @@ class Loop {
   Result<void> first(const Candidate& start);
   void place(std::int64_t parent, std::int64_t id, const NodeResult& node);
   Result<std::string> search_until_stopped();
-  Result<void> expand(std::int64_t parent, bool started);
-  Result<bool> evaluate_all(std::int64_t parent, bool started, std::vector<Known>* fresh);
-  // `built`: when it was built ahead; null builds it now.
-  Result<std::optional<NodeResult>> evaluate(Known known, const BuiltKernel* built = nullptr);
+  PipelineParts pipeline_parts();
+  std::size_t most_rounds() const;
+  Result<void> open_rounds();
+  Result<void> ask(std::int64_t parent, bool started);
+  void dismiss_writer();
+  Result<void> take_up(Round* round, Result<std::vector<Proposal>> proposals);
+  void close_round();
+  Result<bool> commit(Pipeline::Done done);
   RunResult result(const std::string& stopped_by) const;
   NodeResult node_result(const Known& known) const;
-  std::optional<std::string> stop_reason() const;
+  // As if `under_way` more were evaluated already.
+  std::optional<std::string> stop_reason(int under_way = 0) const;
   ProposalRequest request(std::int64_t parent) const;
   const Machine* machine() const {
     return parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;
@@ -96,11 +116,16 @@ class Loop {
   double outside_s_ = 0;  // building ahead; starting
   double own_marked_ = 0;
   int evaluated_now_ = 0;
+  std::deque<Round> rounds_;    // not finished; the last may still be being written
+  std::thread writer_;          // asks for the last round's candidates
+  std::optional<Error> error_;  // of that
+  std::vector<Fact> told_;      // copies for it
+  std::vector<Candidate> kept_;
+  std::optional<Pipeline> pipeline_;
 };
 
 double Loop::own_s() const {
-  return real_clock().now_s() - started_ - outside_s_ - bench_.outside_s() -
-         parts_.proposer->waited_s();
+  return real_clock().now_s() - started_ - outside_s_ - bench_.outside_s();
 }
 
 NodeResult Loop::node_result(const Known& known) const {
@@ -119,10 +144,10 @@ NodeResult Loop::node_result(const Known& known) const {
   return result;
 }
 
-std::optional<std::string> Loop::stop_reason() const {
+std::optional<std::string> Loop::stop_reason(int under_way) const {
   if (stop_requested()) return kInterrupted;
   Standing standing;
-  standing.evaluations = ledger_.evaluations();
+  standing.evaluations = ledger_.evaluations() + under_way;
   standing.elapsed_s = elapsed_s();
   standing.since_best = ledger_.since_best();
   standing.has_correct = ledger_.best() != nullptr;
@@ -210,12 +235,15 @@ Result<void> Loop::first(const Candidate& start) {
   return {};
 }
 
-// Takes a stored candidate through to its committed evaluation; nullopt when asked to stop before
-// that (the candidate then waits for the next sitting).
-Result<std::optional<NodeResult>> Loop::evaluate(Known known, const BuiltKernel* built) {
-  auto verdict = bench_.evaluate(std::move(known), built);
+// A result, in its turn: stored, told, learned from. False when it is none, because the run was
+// ended meanwhile.
+Result<bool> Loop::commit(Pipeline::Done done) {
+  const std::int64_t under = done.known.candidate.origin.parent;
+  auto verdict = bench_.finish(std::move(done.known), std::move(done.measured));
   if (!verdict) return tl::unexpected<Error>(std::move(verdict.error()));
-  if (!*verdict) return std::optional<NodeResult>();
+  Round& round = rounds_.front();
+  --round.left;
+  if (!*verdict) return false;
   if (!(*verdict)->note.empty()) tell("note", nullptr, (*verdict)->note);
   const Known& stored = *(*verdict)->known;
   const std::string detail = outcome_summary(stored.evaluation.outcome);
@@ -226,7 +254,15 @@ Result<std::optional<NodeResult>> Loop::evaluate(Known known, const BuiltKernel*
     parts_.own_ms->push_back(1000 * (own_s() - own_marked_));
     own_marked_ = own_s();
   }
-  return std::optional<NodeResult>(node_result(stored));
+  // A reply to an older request belongs below that request's parent.
+  const NodeResult node = node_result(stored);
+  if (round.started && under == round.parent) {
+    parts_.search->finalize(under, stored.id, node);
+    round.started = false;
+  } else {
+    place(under, stored.id, node);
+  }
+  return true;
 }
 
 ProposalRequest Loop::request(std::int64_t parent) const {
@@ -235,6 +271,7 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   request.target = settings_.target;
   request.parent = ledger_.find(parent);
   request.history = ledger_.history();
+  if (pipeline_) request.pending = pipeline_->pending();
   request.task_header = header_;
   request.seed = settings_.seed;
   // Several at once let the compiler run ahead of the measurement. The tuner learns from each, so
@@ -242,7 +279,10 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   const bool cuda = settings_.target == TargetKind::kCuda;
   request.wanted = settings_.proposer != "tuner" ? 4 : cuda ? 2 : 1;
   if (settings_.proposer == "sweep") request.wanted = kSweptAtOnce;
-  if (settings_.proposer == "model") request.wanted = std::max(1, settings_.roles.ideas);
+  if (settings_.proposer == "model") {
+    request.wanted =
+        std::max(1, settings_.roles.ideas) * (1 + static_cast<int>(parts_.others.size()));
+  }
   const Turn turn = parts_.search->turn();
   if (turn.wanted > 0) request.wanted = turn.wanted;
   request.implementations = turn.implementations;
@@ -256,76 +296,144 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   return request;
 }
 
-// One turn: ask for a change of `parent`, store it, evaluate it, let the search learn. `started`:
-// the search waits for the turn's result.
-Result<void> Loop::expand(std::int64_t parent, bool started) {
-  auto proposals = parts_.proposer->propose(request(parent));
+PipelineParts Loop::pipeline_parts() {
+  PipelineParts parts;
+  parts.task = &task_;
+  parts.settings = &settings_;
+  parts.targets = {parts_.target};
+  parts.targets.insert(parts.targets.end(), parts_.others.begin(), parts_.others.end());
+  parts.bench = &bench_;
+  parts.mailbox = parts_.mailbox;
+  parts.may_begin = [this](int under_way) {
+    // The start is always measured.
+    return ledger_.evaluations() + under_way == 0 ? !stop_requested() : !stop_reason(under_way);
+  };
+  parts.note = [this](const std::string& text) { tell("note", nullptr, text); };
+  return parts;
+}
+
+// How many are open at a time. One for each GPU; a sweep learns nothing from results and needs the
+// next settings before the last are measured; slow writers write one round while the one before it
+// is measured.
+std::size_t Loop::most_rounds() const {
+  const std::size_t gpus = 1 + parts_.others.size();
+  if (settings_.proposer == "sweep") return settings_.target == TargetKind::kCuda ? 2 : 1;
+  return is_slow(settings_) ? std::min<std::size_t>(gpus, 2) : gpus;
+}
+
+// Asks for candidates while fewer rounds are open than there may be. Every round is opened after
+// the same results, however long they took.
+Result<void> Loop::open_rounds() {
+  while (rounds_.size() < most_rounds() && (rounds_.empty() || rounds_.back().written)) {
+    int under_way = 0;
+    for (const Round& round : rounds_) under_way += round.left;
+    if (stop_reason(under_way) || parts_.proposer->finished()) return {};
+    auto parent = parts_.search->start();
+    const bool started = parent.has_value();
+    if (!started && parts_.only_replies) parent = ledger_.history().front()->id;
+    if (!parent) return {};
+    KP_TRY(ask(*parent, started));
+  }
+  return {};
+}
+
+Result<void> Loop::ask(std::int64_t parent, bool started) {
+  rounds_.push_back({parent, started, false, 0});
+  if (!is_slow(settings_)) {
+    return take_up(&rounds_.back(), parts_.proposer->propose(request(parent)));
+  }
+  if (writer_.joinable()) writer_.join();
+  ProposalRequest asking = request(parent);
+  // What changes while it is being written.
+  told_ = bench_.facts();
+  asking.lately = &told_;
+  kept_.clear();
+  for (const Candidate* each : asking.pending) kept_.push_back(*each);
+  for (std::size_t i = 0; i < kept_.size(); ++i) asking.pending[i] = &kept_[i];
+  writer_ = std::thread([this, asking = std::move(asking)] {
+    auto proposals =
+        std::make_shared<Result<std::vector<Proposal>>>(parts_.proposer->propose(asking));
+    parts_.mailbox->post([this, proposals] {
+      auto taken = take_up(&rounds_.back(), std::move(*proposals));
+      if (!taken) error_ = std::move(taken.error());
+    });
+  });
+  return {};
+}
+
+// Ends what is being written.
+void Loop::dismiss_writer() {
+  if (!writer_.joinable()) return;
+  *parts_.over = true;
+  outside([&] {
+    while (!error_ && !rounds_.empty() && !rounds_.back().written) parts_.mailbox->run_next();
+    writer_.join();
+    return true;
+  });
+}
+
+Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals) {
+  round->written = true;
   if (!proposals) return tl::unexpected<Error>(std::move(proposals.error()));
-  std::vector<Known> fresh;
   if (!proposals->empty()) {
     auto ids = parts_.store->add_proposals(*proposals);
     if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
     for (std::size_t i = 0; i < ids->size(); ++i) {
       if ((*ids)[i] == 0) continue;  // known already
-      fresh.push_back({(*ids)[i], std::move((*proposals)[i].candidate), {}, {}});
+      pipeline_->put({(*ids)[i], std::move((*proposals)[i].candidate), {}, {}});
+      ++round->left;
     }
   }
-  auto waits = evaluate_all(parent, started, &fresh);
-  if (!waits) return tl::unexpected<Error>(std::move(waits.error()));
-  if (*waits) parts_.search->cancel(parent);
-  if (fresh.empty() && started && !stop_requested()) parts_.search->close(parent);
+  if (round->left > 0) return {};
+  // There is nothing more to say about this parent.
+  const std::int64_t parent = round->parent;
+  if (round->started) {
+    parts_.search->cancel(parent);
+    if (!stop_requested()) parts_.search->close(parent);
+  }
+  rounds_.pop_back();
   return {};
-}
-
-// Evaluates proposals in order; the compiler is ahead of the measurement, but on the cpu target,
-// where they would share the cores. What a stopper leaves out waits in the store. True when the
-// search still waits for the result of `parent`'s turn.
-Result<bool> Loop::evaluate_all(std::int64_t parent, bool started, std::vector<Known>* fresh) {
-  std::vector<Candidate> to_build;
-  if (fresh->size() > 1) {
-    for (const Known& known : *fresh) to_build.push_back(known.candidate);
-  }
-  BuildPool pool(task_, settings_.target, *parts_.target->compiler, to_build, 0);
-  if (settings_.target == TargetKind::kCpu) outside([&] { return pool.join(), true; });
-  for (std::size_t i = 0; i < fresh->size(); ++i) {
-    if (i > 0 && stop_reason()) break;
-    const std::int64_t id = (*fresh)[i].id;
-    // A reply to an older request belongs below that request's parent.
-    const std::int64_t under = (*fresh)[i].candidate.origin.parent;
-    const BuiltKernel* built = to_build.empty() ? nullptr : outside([&] { return &pool.get(i); });
-    auto node = evaluate(std::move((*fresh)[i]), built);
-    if (!node) return tl::unexpected<Error>(std::move(node.error()));
-    if (!*node) break;
-    if (started && under == parent) {
-      parts_.search->finalize(parent, id, **node);
-      started = false;
-    } else {
-      parts_.search->restore(under, id, **node);
-    }
-  }
-  return started;
 }
 
 // Why the search ended.
 Result<std::string> Loop::search_until_stopped() {
-  for (StoredCandidate& each : waiting_) {
-    if (auto reason = stop_reason(); reason && ledger_.evaluations() > 0) return *reason;
-    const std::int64_t id = each.known.id;
-    const std::int64_t parent = each.known.candidate.origin.parent;
-    auto node = evaluate(std::move(each.known));
-    if (!node) return tl::unexpected<Error>(std::move(node.error()));
-    if (!*node) return std::string(kInterrupted);
-    place(parent, id, **node);
+  pipeline_.emplace(pipeline_parts());
+  if (!waiting_.empty()) {
+    rounds_.push_back({0, false, true, static_cast<int>(waiting_.size())});
+    for (StoredCandidate& each : waiting_) pipeline_->put(std::move(each.known));
   }
   for (;;) {
+    if (rounds_.empty() || rounds_.front().parent != 0) KP_TRY(open_rounds());
+    std::optional<Pipeline::Done> done;
+    auto state = outside([&] { return pipeline_->next(&done); });
+    if (!state) return tl::unexpected<Error>(std::move(state.error()));
+    if (*state == Pipeline::State::kDone) {
+      auto counted = commit(std::move(*done));
+      if (!counted) return tl::unexpected<Error>(std::move(counted.error()));
+      if (!*counted && !stop_requested()) return std::string(kInterrupted);
+      close_round();
+      continue;
+    }
+    const bool writing = !rounds_.empty() && !rounds_.back().written;
+    if (*state == Pipeline::State::kWaiting || writing) {
+      outside([&] { return parts_.mailbox->run_next(), true; });
+      if (error_) return tl::unexpected<Error>(std::move(*error_));
+      continue;
+    }
     if (auto reason = stop_reason()) return *reason;
     if (auto reason = parts_.proposer->finished()) return *reason;
-    auto parent = parts_.search->start();
-    const bool started = parent.has_value();
-    if (!started && parts_.only_replies) parent = ledger_.history().front()->id;
-    if (!parent) return std::string("nothing is left to try: every line of change is exhausted");
-    KP_TRY(expand(*parent, started));
+    if (rounds_.empty()) {
+      return std::string("nothing is left to try: every line of change is exhausted");
+    }
   }
+}
+
+// The first round, when it has all its results.
+void Loop::close_round() {
+  Round& round = rounds_.front();
+  if (!round.written || round.left > 0) return;
+  if (round.started) parts_.search->cancel(round.parent);
+  rounds_.pop_front();
 }
 
 RunResult Loop::result(const std::string& stopped_by) const {
@@ -357,6 +465,7 @@ Result<RunResult> Loop::run() {
   outside_s_ += own_s();
   own_marked_ = own_s();
   auto stopped_by = search_until_stopped();
+  dismiss_writer();
   if (!stopped_by) return tl::unexpected<Error>(std::move(stopped_by.error()));
   RunResult found = result(*stopped_by);
   tell("stopped", ledger_.best(), *stopped_by);

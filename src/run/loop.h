@@ -2,8 +2,10 @@
 // The loop itself, with everything that it introduces to each other handed in.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
+#include "base/mailbox.h"
 #include "diagnose/record.h"
 #include "propose/proposer.h"
 #include "run/run.h"
@@ -18,8 +20,13 @@ struct LoopParts {
   const RunSettings* settings = nullptr;
   Store* store = nullptr;            // open for writing; may hold a run to go on with
   Target* target = nullptr;          // prepared
+  std::vector<Target*> others;       // on further GPUs, not prepared; may be none
   const Machine* machine = nullptr;  // that the run is about; needed where `target` is null
   Proposer* proposer = nullptr;
+  // Of this thread, and a flag that ends slow writers (run/writers.h); null where nothing is
+  // measured.
+  Mailbox* mailbox = nullptr;
+  std::atomic<bool>* over = nullptr;
   Search* search = nullptr;      // empty
   ToolRecord record;             // that the run began with
   std::vector<Fact> facts;       // of earlier runs, that it began with

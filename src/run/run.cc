@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run.h"
 
+#include <atomic>
 #include <csignal>
 #include <limits>
 
 #include "base/clock.h"
+#include "base/mailbox.h"
 #include "core/knobs.h"
 #include "propose/proposer.h"
 #include "run/facts.h"
@@ -24,10 +26,38 @@ namespace {
 
 volatile std::sig_atomic_t stop_flag = 0;
 
-Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store, Target& target,
-                     const Observer& observer, std::vector<double>* own_ms, ToolRecord record,
-                     std::vector<Fact> facts, bool only_replies = false) {
-  auto proposer = only_replies ? make_collector(settings) : make_writer(settings, &store, observer);
+void tell_note(const Observer& observer, const std::string& note) {
+  if (!observer || note.empty()) return;
+  Progress progress;
+  progress.event = "note";
+  progress.detail = note;
+  observer(progress);
+}
+
+// Of a run on several GPUs: those of the others that can be had now.
+std::vector<Target*> others(std::vector<Result<Target>>* made, const RunSettings& settings,
+                            const Observer& observer) {
+  std::vector<Target*> targets;
+  for (std::size_t i = 1; i < made->size(); ++i) {
+    if ((*made)[i]) {
+      targets.push_back(&*(*made)[i]);
+    } else {
+      tell_note(observer,
+                "GPU " + settings.gpus[i] + " is left out: " + (*made)[i].error().message);
+    }
+  }
+  return targets;
+}
+
+// `targets`: the first is prepared.
+Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store,
+                     std::vector<Result<Target>>* targets, const Observer& observer,
+                     std::vector<double>* own_ms, ToolRecord record, std::vector<Fact> facts,
+                     bool only_replies = false) {
+  Mailbox mailbox;
+  std::atomic<bool> over{false};
+  auto proposer = only_replies ? make_collector(settings)
+                               : make_writer(settings, {&store, observer, &mailbox, &over});
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
   auto search = make_preset_search(settings.search, settings.preset, settings.seed);
   if (!search) return tl::unexpected<Error>(std::move(search.error()));
@@ -35,7 +65,10 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   parts.task = &task;
   parts.settings = &settings;
   parts.store = &store;
-  parts.target = &target;
+  parts.target = &*targets->front();
+  parts.others = others(targets, settings, observer);
+  parts.mailbox = &mailbox;
+  parts.over = &over;
   parts.proposer = proposer->get();
   parts.search = search->get();
   parts.observer = observer;
@@ -125,14 +158,6 @@ std::vector<Fact> facts_of(const RunHeader& header) {
   return facts_from_json(header.facts_json).value_or(std::vector<Fact>());
 }
 
-void tell_note(const Observer& observer, const std::string& note) {
-  if (!observer || note.empty()) return;
-  Progress progress;
-  progress.event = "note";
-  progress.detail = note;
-  observer(progress);
-}
-
 bool same_budgets(const RunSettings& a, const RunSettings& b) {
   return a.max_evaluations == b.max_evaluations && a.max_seconds == b.max_seconds &&
          a.near_ceiling == b.near_ceiling && a.plateau == b.plateau &&
@@ -168,7 +193,8 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
   KP_TRY(check_writer(settings));
   KP_TRY(make_preset_search(settings.search, settings.preset, settings.seed));
   KP_TRY(seeds(settings.start_from, task, settings.target));
-  auto target = maker(task, settings);
+  auto targets = make_targets(task, settings, maker);
+  Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(target->evaluator->prepare());
   ToolRecord record;
@@ -197,7 +223,7 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
                          facts_to_json(facts)};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  return go(task, settings, **store, *target, observer, own_ms, std::move(record),
+  return go(task, settings, **store, &targets, observer, own_ms, std::move(record),
             std::move(facts));
 }
 
@@ -221,11 +247,12 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
     settings.roles.max_calls = budgets->roles.max_calls;
     KP_TRY(run->store->save_settings(settings_to_json(settings)));
   }
-  auto target = maker(run->header.task, settings);
+  auto targets = make_targets(run->header.task, settings, maker);
+  Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, run->header.machine));
   KP_TRY(target->evaluator->prepare());
-  return go(run->header.task, settings, *run->store, *target, observer, own_ms,
+  return go(run->header.task, settings, *run->store, &targets, observer, own_ms,
             record_of(run->header), facts_of(run->header));
 }
 
@@ -239,11 +266,12 @@ Result<RunResult> measure_with(const TargetMaker& maker, const std::string& dire
   settings.max_seconds = 1e9;
   settings.near_ceiling = 1e9;
   settings.plateau = 0;
-  auto target = maker(run->header.task, settings);
+  auto targets = make_targets(run->header.task, settings, maker);
+  Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, run->header.machine));
   KP_TRY(target->evaluator->prepare());
-  return go(run->header.task, settings, *run->store, *target, observer, nullptr,
+  return go(run->header.task, settings, *run->store, &targets, observer, nullptr,
             record_of(run->header), facts_of(run->header), true);
 }
 

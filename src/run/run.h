@@ -44,6 +44,7 @@ struct RunSettings {
   Policy policy = Policy::kContract;
   bool probes = true;                     // centred and scaled inputs, perturbed parameters
   std::string gpu;                        // cuda: UUID or index; "" the first
+  std::vector<std::string> gpus;          // cuda: several that measure side by side, `gpu` first
   std::vector<std::string> include_dirs;  // cuda: that candidates may include from (libraries.h)
   // cuda: hardware counters of each new best candidate, or of each that is judged alone.
   CounterSet counters = CounterSet::kOff;

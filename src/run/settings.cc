@@ -58,6 +58,7 @@ std::string settings_to_json(const RunSettings& s) {
                   {"policy", policy_name(s.policy)},
                   {"probes", s.probes},
                   {"gpu", s.gpu},
+                  {"gpus", s.gpus},
                   {"include_dirs", s.include_dirs},
                   {"counters", counter_set_name(s.counters)},
                   {"profile_each", s.profile_each},
@@ -99,6 +100,7 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.objective = *objective;
     s.probes = j.value("probes", s.probes);
     s.gpu = j.value("gpu", s.gpu);
+    s.gpus = j.value("gpus", s.gpus);
     s.include_dirs = j.value("include_dirs", s.include_dirs);
     s.counters = counter_set_from_name(j.value("counters", "off")).value_or(CounterSet::kOff);
     s.profile_each = j.value("profile_each", s.profile_each);

@@ -137,8 +137,26 @@ void end_targets(std::vector<Target>* targets) {
 TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools) {
   return [module = std::move(module), tools = std::move(tools)](const Task& task,
                                                                 const RunSettings& settings) {
-    return make(task, settings, module, tools);
+    const bool first = settings.gpus.empty() || settings.gpu == settings.gpus.front();
+    return first ? make(task, settings, module, tools) : make(task, settings, nullptr, nullptr);
   };
+}
+
+std::vector<Result<Target>> make_targets(const Task& task, const RunSettings& settings,
+                                         const TargetMaker& maker) {
+  std::vector<std::future<Result<Target>>> making;
+  for (std::size_t i = 1; i < settings.gpus.size(); ++i) {
+    RunSettings with = settings;
+    with.gpu = settings.gpus[i];
+    making.push_back(
+        std::async(std::launch::async, [&task, &maker, with] { return maker(task, with); }));
+  }
+  RunSettings with = settings;
+  if (!settings.gpus.empty()) with.gpu = settings.gpus.front();
+  std::vector<Result<Target>> made;
+  made.push_back(maker(task, with));
+  for (auto& each : making) made.push_back(each.get());
+  return made;
 }
 
 BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,

@@ -52,9 +52,14 @@ ToolsAhead begin_tools(const RunSettings& settings, int workers);
 // Ends the targets' processes, the references' too where nothing else holds them, side by side.
 void end_targets(std::vector<Target>* targets);
 
-// The same with a reference that runs already and has described the task; null: one is started.
-// `tools` go to the first target that is made; null: each finds its own.
+// The same with a reference that runs already and has described the task; null: one is started. It
+// and `tools` (null: each target finds its own) are for the first GPU of a run.
 TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools = nullptr);
+
+// One target for each GPU of `settings.gpus` (none: for `settings.gpu`), in that order, made side
+// by side.
+std::vector<Result<Target>> make_targets(const Task& task, const RunSettings& settings,
+                                         const TargetMaker& maker);
 
 // Either a binary for each case of cases_for(task, target), or why there is none. Cases of a
 // CUDA candidate are built side by side. A PyTorch candidate is not built: its file is put into the

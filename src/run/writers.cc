@@ -27,13 +27,19 @@ Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind
   return candidates;
 }
 
-std::function<void(const std::string&)> teller(const Observer& observer, const char* event) {
-  return [observer, event](const std::string& text) {
+std::function<void(const std::string&)> teller(const WriterLinks& links, const char* event) {
+  return [links, event](const std::string& text) {
     Progress progress;
     progress.event = event;
     progress.detail = text;
-    if (observer) observer(progress);
+    links.mailbox->call([&] {
+      if (links.observer) links.observer(progress);
+    });
   };
+}
+
+std::function<bool()> cancelled(const WriterLinks& links) {
+  return [over = links.over] { return stop_requested() || *over; };
 }
 
 Result<ModelSettings> model_settings(const RunSettings& settings) {
@@ -43,31 +49,35 @@ Result<ModelSettings> model_settings(const RunSettings& settings) {
   model.roles = settings.roles;
   model.prompts = std::move(*prompts);
   model.knowledge = knowledge_folder();
-  model.cancelled = stop_requested;
   return model;
 }
 
-Result<std::unique_ptr<Proposer>> make_model_of_run(const RunSettings& settings, Store* store,
-                                                    const Observer& observer) {
+Result<std::unique_ptr<Proposer>> make_model_of_run(const RunSettings& settings,
+                                                    const WriterLinks& links) {
   auto model = model_settings(settings);
   if (!model) return tl::unexpected<Error>(std::move(model.error()));
-  auto past = store->calls();
+  auto past = links.store->calls();
   if (!past) return tl::unexpected<Error>(std::move(past.error()));
   model->past = std::move(*past);
-  model->record = [store](const ModelCall& call) { return store->add_call(call); };
-  model->note = teller(observer, "model");
+  model->record = [links](const ModelCall& call) {
+    Result<void> added;
+    links.mailbox->call([&] { added = links.store->add_call(call); });
+    return added;
+  };
+  model->cancelled = cancelled(links);
+  model->note = teller(links, "model");
   return make_model(std::move(*model));
 }
 
 Result<std::unique_ptr<Proposer>> make_exchange_of_run(const RunSettings& settings,
-                                                       const Observer& observer) {
+                                                       const WriterLinks& links) {
   auto prompts = Prompts::load(settings.prompts);
   if (!prompts) return tl::unexpected<Error>(std::move(prompts.error()));
   ExchangeSettings exchange;
   exchange.folder = exchange_folder(settings.directory);
   exchange.wait_s = settings.exchange_wait_s;
-  exchange.cancelled = stop_requested;
-  exchange.note = teller(observer, "waiting");
+  exchange.cancelled = cancelled(links);
+  exchange.note = teller(links, "waiting");
   exchange.prompts = std::move(*prompts);
   return make_exchange(exchange);
 }
@@ -95,12 +105,16 @@ Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings) {
   return make_exchange(exchange);
 }
 
-Result<std::unique_ptr<Proposer>> make_writer(const RunSettings& settings, Store* store,
-                                              const Observer& observer) {
+bool is_slow(const RunSettings& settings) {
+  return settings.proposer == "model" || settings.proposer == "exchange";
+}
+
+Result<std::unique_ptr<Proposer>> make_writer(const RunSettings& settings,
+                                              const WriterLinks& links) {
   if (settings.proposer == "tuner") return make_tuner();
   if (settings.proposer == "sweep") return make_sweep();
-  if (settings.proposer == "exchange") return make_exchange_of_run(settings, observer);
-  if (settings.proposer == "model") return make_model_of_run(settings, store, observer);
+  if (settings.proposer == "exchange") return make_exchange_of_run(settings, links);
+  if (settings.proposer == "model") return make_model_of_run(settings, links);
   if (settings.proposer == "replay") {
     auto candidates = recorded(settings.replay_from, settings.target);
     if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
