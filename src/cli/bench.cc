@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/side_by_side.h"
 #include "cli/tasks.h"
 #include "suite/report.h"
 #include "suite/slurm.h"
@@ -100,6 +101,10 @@ SuiteSettings read_new(const Options& options) {
   settings.suite = absolute(options.text("SUITE"));
   settings.run = read_run_settings(options);
   check_budgets(settings.run);
+  if (!settings.run.gpus.empty()) {  // each task has one, its worker's
+    settings.run.gpus.clear();
+    settings.run.gpu.clear();
+  }
   const auto arms =
       options.has("--arms") ? lines(options.text("--arms")) : std::vector<std::string>();
   settings.arms = require(parse_arms(arms, options.flag("--cross")));
@@ -164,7 +169,8 @@ void check_launcher(const Options& options) {
 
 WorkSettings read_work(const Options& options) {
   WorkSettings work;
-  work.gpu = options.text("--gpu");
+  const auto gpus = read_gpus(options);
+  if (!gpus.empty()) work.gpu = gpus.front();
   if (!options.has("--worker")) return work;
   int index = -1, count = 0;
   char rest = 0;
@@ -228,6 +234,23 @@ bool work_on_slurm(const SuiteSettings& settings, const Options& options, bool q
   return require(run_on_slurm(settings, slurm, hears));
 }
 
+// A worker for each GPU; true when nothing is left to do.
+bool work_on_gpus(const SuiteSettings& settings, const std::vector<std::string>& gpus, bool quiet) {
+  std::vector<std::vector<std::string>> commands;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    commands.push_back({join(executable_dir(), "kernelpro"), "bench", "--out", settings.directory,
+                        "--worker", std::to_string(i) + "/" + std::to_string(gpus.size()), "--gpu",
+                        gpus[i]});
+  }
+  require(run_side_by_side(commands, quiet));
+  // What is left, if a worker was lost, is reported as it is.
+  bool done = true;
+  for (const TaskResult& result : read_results(settings)) {
+    done &= result.state == RunState::kFinished || result.state == RunState::kBroken;
+  }
+  return done;
+}
+
 int run_bench(const Options& options) {
   check_launcher(options);
   const SuiteSettings settings = read_settings(options);
@@ -240,8 +263,14 @@ int run_bench(const Options& options) {
   }
   stop_on_signals();
   const bool slurm = options.text("--launcher") == "slurm";
-  const bool done =
-      slurm ? work_on_slurm(settings, options, json) : work_here(settings, options, json);
+  const auto gpus = read_gpus(options);
+  if (gpus.size() > 1 && (slurm || worker)) {
+    bad("--gpu names several GPUs, and " + std::string(slurm ? "Slurm" : "a worker") + " uses one",
+        slurm ? "leave --gpu out: Slurm gives each job its own" : "name one");
+  }
+  const bool done = slurm             ? work_on_slurm(settings, options, json)
+                    : gpus.size() > 1 ? work_on_gpus(settings, gpus, json)
+                                      : work_here(settings, options, json);
   if (worker) return 0;
   const auto results = read_results(settings);
   require(write_suite_report(settings, results));

@@ -101,7 +101,7 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.run.include_dirs = read_include_dirs(options);
   settings.jobs = static_cast<int>(options.integer("--jobs"));
   settings.last = true;
-  if (options.has("--gpu")) settings.gpus = lines(options.text("--gpu"));
+  settings.gpus = read_gpus(options);
   if (!settings.gpus.empty()) settings.run.gpu = settings.gpus.front();
   if (options.has("--against")) settings.against = read_kernel(options.text("--against"));
   return settings;

@@ -63,7 +63,9 @@ constexpr OptionSpec kOptions[] = {
      "contract|kernelbench"},
     kPrecisionOption,
     kSetOption,
-    {"--gpu", "ID", "", "GPU by index or UUID; the first by default."},
+    {"--gpu", "ID...", "",
+     "GPU by index or UUID; the first by default. Several, as in 0,1, or all: they measure side by "
+     "side."},
     kPythonOption,
     kIncludeOption,
     {"--exchange-wait", "S", "3600", "With --proposer exchange: how long to wait for a reply."},
@@ -98,11 +100,11 @@ int run_optimize(const Options& options) {
   const std::string path = options.text("TASK");
   OpenSettings open = read_open_settings(options);
   open.start = options.text("--start");
-  open.gpu = options.text("--gpu");
   if (is_module_path(path)) open.target = module_target(options);
+  RunSettings settings = read_run_settings(options);
+  open.gpu = settings.gpu;
   OpenedTask opened = require(open_task(path, open));
   const Task& task = opened.task;
-  RunSettings settings = read_run_settings(options);
   settings.replay_from = options.text("--from");
   if (settings.proposer == "replay" && settings.replay_from.empty()) {
     throw Fatal({ErrorKind::kBadInput, "--proposer replay needs a run to replay",
@@ -114,6 +116,10 @@ int run_optimize(const Options& options) {
   }
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
+  if (settings.target == TargetKind::kCpu && !settings.gpus.empty()) {
+    throw Fatal({ErrorKind::kBadInput, "--gpu names several GPUs, and this run is on the CPU",
+                 "leave --gpu out, or choose --target cuda"});
+  }
   settings.directory =
       options.has("--run") ? options.text("--run") : new_run_directory(task, settings.target);
   const bool json = options.flag("--json");
@@ -134,7 +140,9 @@ int run_optimize(const Options& options) {
 RunSettings read_run_settings(const Options& options) {
   RunSettings settings;
   settings.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
-  settings.gpu = options.text("--gpu");
+  settings.gpus = read_gpus(options);
+  if (!settings.gpus.empty()) settings.gpu = settings.gpus.front();
+  if (settings.gpus.size() < 2) settings.gpus.clear();
   settings.proposer = options.text("--proposer");
   const auto objective = objective_from_text(options.text("--objective"));
   if (!objective) {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "device/gpu_watch.h"
 #include "run/libraries.h"
 
 namespace kernelpro {
@@ -27,6 +28,11 @@ std::vector<std::string> read_include_dirs(const Options& options) {
   std::vector<std::string> named;
   if (options.has("--include")) named = lines(options.text("--include"));
   return require(include_dirs(named));
+}
+
+std::vector<std::string> read_gpus(const Options& options) {
+  if (!options.has("--gpu")) return {};
+  return require(choose_gpus(lines(options.text("--gpu"))));
 }
 
 OpenSettings read_open_settings(const Options& options) {

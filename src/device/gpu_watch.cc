@@ -180,6 +180,66 @@ Result<std::string> gpu_uuid(const std::string& gpu) {
               "`kernelpro doctor` lists the GPUs of this machine");
 }
 
+namespace {
+
+// As CUDA_VISIBLE_DEVICES shows them.
+Result<std::vector<std::string>> visible_gpus() {
+  std::vector<std::string> names;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    for (const std::string& each : split(visible, ',')) names.emplace_back(trim(each));
+    return names;
+  }
+  const auto gpus = list_gpus();
+  if (!gpus) return tl::unexpected<Error>(gpus.error());
+  for (const GpuName& gpu : *gpus) names.push_back(std::to_string(gpu.index));
+  return names;
+}
+
+std::string model_of(const std::vector<GpuName>& gpus, const std::string& uuid) {
+  for (const GpuName& gpu : gpus) {
+    if (gpu.uuid == uuid) return gpu.name;
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> choose_gpus(const std::vector<std::string>& named) {
+  std::vector<std::string> names;
+  for (const std::string& text : named) {
+    for (const std::string& each : split(text, ',')) {
+      if (!trim(each).empty()) names.emplace_back(trim(each));
+    }
+  }
+  if (names.size() == 1 && names.front() == "all") {
+    auto visible = visible_gpus();
+    if (!visible) return visible;
+    names = std::move(*visible);
+  }
+  if (names.size() < 2) return names;
+  const auto gpus = list_gpus();
+  if (!gpus) return tl::unexpected<Error>(gpus.error());
+  std::vector<std::string> uuids;
+  for (const std::string& name : names) {
+    auto uuid = gpu_uuid(name);
+    if (!uuid) return tl::unexpected<Error>(std::move(uuid.error()));
+    if (std::find(uuids.begin(), uuids.end(), *uuid) != uuids.end()) {
+      return fail(ErrorKind::kBadInput, "GPU " + printable(name) + " is named twice",
+                  "name each GPU once, or all of them with --gpu all");
+    }
+    uuids.push_back(std::move(*uuid));
+    const std::string first = model_of(*gpus, uuids.front());
+    const std::string model = model_of(*gpus, uuids.back());
+    if (model != first) {
+      return fail(ErrorKind::kBadInput,
+                  "GPU " + names.front() + " is a " + first + " and GPU " + name + " a " + model +
+                      ": their times cannot be compared",
+                  "name GPUs of one model (`kernelpro doctor` lists them)");
+    }
+  }
+  return names;
+}
+
 Result<GpuState> gpu_state(const std::string& gpu) {
   const Result<Opened> opened = open_gpu(gpu);
   if (!opened) return tl::unexpected<Error>(opened.error());

@@ -34,6 +34,10 @@ Result<std::vector<GpuName>> list_gpus();
 // UUID of a GPU given by UUID (also of a MIG slice, or the start of one) or index; "": the first
 // that CUDA_VISIBLE_DEVICES shows. kBadInput when there is no such GPU.
 Result<std::string> gpu_uuid(const std::string& gpu);
+// The GPUs that a user named, for work on several at once: by index or UUID, separated by commas or
+// one each; "all": every one that CUDA_VISIBLE_DEVICES shows. One name is taken as it is. kBadInput
+// when there is no such GPU, when one is named twice, or when they are of different models.
+Result<std::vector<std::string>> choose_gpus(const std::vector<std::string>& named);
 // `gpu`: as above.
 Result<GpuState> gpu_state(const std::string& gpu);
 

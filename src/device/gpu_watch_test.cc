@@ -56,6 +56,14 @@ TEST(GpuWatch, AFallingClockIsNoticedUnlessTheGpuWasIdle) {
   EXPECT_TRUE(watch_notes(busy_state(), unknown).empty());
 }
 
+TEST(GpuWatch, OneNameNeedsNoNvmlAndSeveralAreLookedUp) {
+  EXPECT_TRUE(choose_gpus({})->empty());
+  EXPECT_EQ(*choose_gpus({"3"}), (std::vector<std::string>{"3"}));
+  const auto several = choose_gpus({"0,0"});
+  ASSERT_FALSE(several);  // named twice, or no NVML
+  EXPECT_FALSE(several.error().next.empty());
+}
+
 TEST(GpuWatch, WithoutNvmlItSaysHowToGetIt) {
   if (nvml()) GTEST_SKIP() << "NVML is here";
   const auto state = gpu_state("");

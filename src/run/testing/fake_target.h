@@ -24,6 +24,8 @@ struct FakeSettings {
   std::function<void()> before_evaluate;   // to stop or die at a chosen moment
   std::function<double()> confirm_factor;  // multiplies the winner's time when it is confirmed
   std::string machine = "fake machine";
+  // What goes wrong with the machine when a candidate is evaluated on this GPU.
+  std::function<Result<void>(const std::string& gpu)> fault;
 };
 
 class FakeCompiler : public Compiler {
@@ -47,12 +49,14 @@ class FakeCompiler : public Compiler {
 
 class FakeEvaluator : public Evaluator {
  public:
-  explicit FakeEvaluator(const FakeSettings& settings) : settings_(settings) {}
+  explicit FakeEvaluator(const FakeSettings& settings, std::string gpu = "")
+      : settings_(settings), gpu_(std::move(gpu)) {}
   Result<void> prepare() override { return {}; }
 
   Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
     if (settings_.before_evaluate) settings_.before_evaluate();
     log(subject.hash);
+    if (settings_.fault) KP_TRY(settings_.fault(gpu_));
     return judge(subject, incumbent, 1);
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
@@ -90,10 +94,11 @@ class FakeEvaluator : public Evaluator {
   }
 
   FakeSettings settings_;
+  std::string gpu_;
 };
 
 inline TargetMaker fake_target(const FakeSettings& settings) {
-  return [settings](const Task&, const RunSettings&) -> Result<Target> {
+  return [settings](const Task&, const RunSettings& run) -> Result<Target> {
     Target target;
     target.machine = std::make_unique<Machine>();
     target.machine->target = "cpu";
@@ -101,7 +106,7 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
     target.machine->ceilings.copy_bytes_per_s = 1e10;
     target.machine->ceilings.fma_flops_per_s = 1e11;
     target.compiler = std::make_unique<FakeCompiler>(settings.landscape);
-    target.evaluator = std::make_unique<FakeEvaluator>(settings);
+    target.evaluator = std::make_unique<FakeEvaluator>(settings, run.gpu);
     target.collect = [](const Task& task, const Case& c, const Machine& machine, const Binary&,
                         const Evaluation& evaluation, const CallFacts&) {
       Evidence evidence;
