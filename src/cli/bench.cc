@@ -190,8 +190,8 @@ bool work_here(const SuiteSettings& settings, const Options& options, bool quiet
   WorkHears hears;
   if (!quiet) {
     hears.begin = [](const TaskResult& result) {
-      std::printf("%s %s: %s\n", result.arm.c_str(), result.task.name.c_str(),
-                  result.evaluations > 0 ? "goes on" : "begins");
+      std::printf("%s %s%s\n", result.arm.c_str(), result.task.name.c_str(),
+                  std::string(result.evaluations > 0 ? kGoesOn : kBegins).c_str());
       std::fflush(stdout);
     };
     hears.end = [](const TaskResult& result) {
@@ -202,8 +202,8 @@ bool work_here(const SuiteSettings& settings, const Options& options, bool quiet
   if (options.has("--worker")) {  // into the job's log
     hears.progress = [](const Progress& progress) {
       if (progress.event != "evaluated") return;
-      std::printf("  candidate %lld: %s\n", static_cast<long long>(progress.candidate),
-                  progress.outcome.c_str());
+      std::printf("%s%lld: %s\n", std::string(kCandidate).c_str(),
+                  static_cast<long long>(progress.candidate), progress.outcome.c_str());
       std::fflush(stdout);
     };
   }

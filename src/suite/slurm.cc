@@ -77,7 +77,8 @@ class Launcher {
       const auto ended = wait_for(*array);
       if (!ended) return tl::unexpected<Error>(ended.error());
       if (!*ended) return false;
-      // Jobs that end without a word were killed by somebody: no fault of the suite's.
+      // Jobs that end without a word, or in the middle of a task, were killed by somebody: no fault
+      // of the suite's.
       const bool progress = look() != before;
       const std::string words = progress ? "" : last_words(*array);
       barren = progress ? 0 : barren + (words.empty() ? 0 : 1);
@@ -200,7 +201,7 @@ class Launcher {
     for (const std::string& name : list_dir(folder)) {
       if (!name.starts_with(id + "_")) continue;
       const auto text = read_file(join(folder, name), 64 << 20);
-      if (text && !trim(*text).empty()) last = *text;
+      if (text && !trim(*text).empty() && !is_cut_off(*text)) last = *text;
     }
     if (last.size() > 600) last = last.substr(last.size() - 600);
     return std::string(trim(last));
@@ -221,6 +222,14 @@ class Launcher {
 };
 
 }  // namespace
+
+bool is_cut_off(const std::string& log) {
+  std::vector<std::string> all = lines(trim(log));
+  while (!all.empty() && contains(all.back(), " CANCELLED ")) all.pop_back();  // Slurm's word on it
+  if (all.empty()) return !trim(log).empty();
+  const std::string& last = all.back();
+  return last.ends_with(kBegins) || last.ends_with(kGoesOn) || last.starts_with(kCandidate);
+}
 
 std::vector<std::string> sbatch_words(const SuiteSettings& suite, const SlurmSettings& slurm,
                                       int jobs, const std::string& script) {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -30,6 +31,14 @@ struct SlurmHears {
 // replaces the one GPU a job, which target cpu does not ask for.
 std::vector<std::string> sbatch_words(const SuiteSettings& suite, const SlurmSettings& slurm,
                                       int jobs, const std::string& script);
+
+// What a worker prints of its tasks: the ends of lines, and the beginning of one.
+inline constexpr std::string_view kBegins = ": begins";
+inline constexpr std::string_view kGoesOn = ": goes on";
+inline constexpr std::string_view kCandidate = "  candidate ";
+// Whether a job's log ends in the middle of a task, so that the job was killed: by a batch system,
+// a preemption, somebody.
+bool is_cut_off(const std::string& log);
 
 // Submits, waits, submits again until every task is finished or broken for good, or until
 // request_stop: the jobs then go on. True when nothing is left. Fails with kEnvironment, in Slurm's

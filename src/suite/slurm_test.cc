@@ -27,6 +27,16 @@ std::vector<std::string> command_for(const std::string& tasks, const std::string
           "0",   "--launcher", "slurm", "--poll",   "0.2"};
 }
 
+TEST(Slurm, AKilledJobIsToldFromOneThatFailed) {
+  EXPECT_TRUE(is_cut_off("base softmax: begins\n"));
+  EXPECT_TRUE(is_cut_off("base a: 1.00x, 12 evaluations\nbase b: goes on\n  candidate 3: correct"));
+  EXPECT_TRUE(is_cut_off(
+      "base b: begins\nslurmstepd: error: *** JOB 7 ON here CANCELLED AT 2026-01-02T03:04:05 ***"));
+  EXPECT_FALSE(is_cut_off(""));
+  EXPECT_FALSE(is_cut_off("base b: begins\nkernelpro: there is no GPU"));
+  EXPECT_FALSE(is_cut_off("exec: kernelpro: not found"));
+}
+
 TEST(Slurm, WordsForSbatch) {
   SuiteSettings suite;
   suite.directory = "/shared/out";
