@@ -277,7 +277,10 @@ void finish_suite(const std::string& out, Seen* seen, Tally* tally) {
   if (!settings) return;
   for (const TaskResult& result : read_results(*settings)) {
     ++tally->runs;
-    tally->unfinished += result.state != RunState::kFinished;
+    if (result.state == RunState::kFinished) continue;
+    ++tally->unfinished;
+    std::fprintf(stderr, "%s %s is %s: %s\n", result.arm.c_str(), result.task.name.c_str(),
+                 std::string(run_state_name(result.state)).c_str(), result.reason.c_str());
   }
   for (const auto& [folder, rows] : *seen) {
     const TempDir scratch;

@@ -2,8 +2,10 @@
 #include "suite/work.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "base/files.h"
 #include "device/gpu_lease.h"
@@ -29,6 +31,13 @@ struct Job {
 TargetKind module_target(const SuiteSettings& settings) {
   if (const auto target = target_from_name(settings.target)) return *target;
   return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+}
+
+bool stop_comes() {
+  for (int i = 0; i < 50 && !stop_requested(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return stop_requested();
 }
 
 bool is_final(ErrorKind kind) { return kind == ErrorKind::kBadInput || kind == ErrorKind::kTask; }
@@ -115,8 +124,8 @@ class Worker {
       return false;
     }
     // What a signal to every process of the job did to references and compilers is no fault of the
-    // task: it goes on next time.
-    if (!ran && stop_requested()) return false;
+    // task: it goes on next time. What tells us so may come a moment after its doing.
+    if (!ran && stop_comes()) return false;
     if (!ran) {
       ++summary_.broken;
       KP_TRY(write_breakage(folder, {ran.error(), is_final(ran.error().kind)}));
