@@ -196,6 +196,14 @@ TEST_F(LoopTest, AskedToStopItStopsAndGoesOnLater) {
 TEST_F(LoopTest, MoreBudgetGoesOn) {
   ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer));
   const RunSettings more = settings_for(run, 30);
+  // Ended on the way, it does not say what was confirmed before.
+  fake.before_evaluate = [] { request_stop(); };
+  const auto ended = resume_with(fake_target(fake), run, &more, observer);
+  ASSERT_TRUE(ended) << ended.error().text();
+  EXPECT_EQ(ended->stopped_by, "interrupted");
+  EXPECT_FALSE(*(*Store::open(run, Store::Mode::kRead))->confirmation());
+  clear_stop();
+  fake.before_evaluate = nullptr;
   const auto result = resume_with(fake_target(fake), run, &more, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 30);

@@ -488,6 +488,8 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
     code =
         db.prepare("INSERT INTO diagnosis VALUES(?, ?)").bind(0, id).bind(1, diagnosis_text).step();
   }
+  // Who was confirmed before this is not the last word any more.
+  if (code == SQLITE_DONE) code = db.prepare("DELETE FROM confirmation").step();
   if (code == SQLITE_DONE && step != nullptr) {
     Statement row = db.prepare("INSERT INTO tool_steps VALUES(?, ?, ?, ?, ?, ?, ?)");
     row.bind(0, id).bind(1, step->tool).bind(2, step->tag).bind(3, step->likely);

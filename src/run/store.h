@@ -66,6 +66,7 @@ class Store {
   // `evidence`: with what was observed, which is most of the text; else StoredCandidate::evidence
   // is empty.
   Result<std::vector<StoredCandidate>> candidates(bool evidence = true) const;
+  // Of the run as it is: none once something was evaluated after it.
   Result<std::optional<StoredConfirmation>> confirmation() const;
   // What came of findings, in the order of evaluation.
   Result<std::vector<ToolStep>> tool_steps() const;
