@@ -38,7 +38,7 @@ bool launches_dominate(const Evidence& evidence, double time_us) {
 }  // namespace
 
 double Roofline::most() const {
-  const double least_us = std::max(memory_floor_us / kCopySlack, compute_floor_us);
+  const double least_us = std::max(memory_floor_us / kCopySlack, less_work ? 0 : compute_floor_us);
   return fraction > 0 && least_us > 0 ? std::max(1.0, time_us / least_us) : 1;
 }
 
@@ -46,10 +46,13 @@ Roofline roofline(const Evidence& evidence) {
   Roofline result;
   result.memory_floor_us = memory_floor(evidence);
   result.compute_floor_us = compute_floor(evidence);
-  result.floor_us = std::max(result.memory_floor_us, result.compute_floor_us);
-  result.theory = theory_of(result.memory_floor_us, result.compute_floor_us);
-  result.bound = result.theory;
   result.time_us = evidence.get("timing.median").value_or(0);
+  result.less_work = result.time_us > 0 && result.memory_floor_us > 0 &&
+                     result.time_us < kLessWork * result.compute_floor_us;
+  const double compute_us = result.less_work ? 0 : result.compute_floor_us;
+  result.floor_us = std::max(result.memory_floor_us, compute_us);
+  result.theory = theory_of(result.memory_floor_us, compute_us);
+  result.bound = result.theory;
   if (result.time_us <= 0 || result.floor_us <= 0) return result;
   result.fraction = result.floor_us / result.time_us;
   if (launches_dominate(evidence, result.time_us)) {

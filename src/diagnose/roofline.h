@@ -4,6 +4,8 @@
 // memory floor  = task.compulsory_bytes / ceiling.copy_bandwidth
 // compute floor = (flops - matmul) / ceiling.fma_rate + matmul / (the rate that matrix products may
 //                 use: ceiling.tensor_rate when every input is half precision, else fma_rate)
+// A call that is shorter than the compute floor gets by with less arithmetic than the definition
+// counts (Winograd, Strassen, an identity): that floor is then none, and the other one holds alone.
 // The roofline model: Williams, Waterman, Patterson, CACM 52(4), 2009. Ceilings are measured ones.
 #pragma once
 
@@ -19,7 +21,8 @@ struct Roofline {
   double compute_floor_us = 0;
   double floor_us = 0;
   double time_us = 0;
-  double fraction = 0;  // floor over time; 0 = unknown
+  double fraction = 0;     // floor over time; 0 = unknown
+  bool less_work = false;  // than the definition counts: compute_floor_us does not bind
 
   bool known() const { return fraction > 0; }
   // What is to be won at the measured ceilings: time over floor, at least 1.
@@ -31,6 +34,9 @@ struct Roofline {
 // How far a kernel's traffic may exceed the copy bandwidth without a cache's help: a copy writes as
 // much as it reads, and turning the memory bus around costs; a kernel that mostly reads turns less.
 inline constexpr double kCopySlack = 1.1;
+
+// How far below the compute floor a time is no error of a measured ceiling any more.
+inline constexpr double kLessWork = 0.97;
 
 // The larger floor must exceed the other by this factor to be the only bound.
 inline constexpr double kMixedRatio = 1.25;

@@ -298,6 +298,11 @@ std::string summarize(const Roofline& roof, const KernelModel& model) {
                      ", the measured ceilings allow " + human_us(roof.floor_us) + " (" +
                      (roof.fraction >= 1 ? "at the ceiling, " : "") + percent(roof.fraction) +
                      " of the ceiling).";
+  if (roof.less_work) {
+    text += " It takes less than the arithmetic of the definition would (" +
+            human_us(roof.compute_floor_us) +
+            "), so it gets by with less, and memory alone counts.";
+  }
   if (roof.bound == Bound::kLaunch) text += " Its many short kernels make it launch-bound.";
   if (roof.bound == Bound::kLatency) text += " It is far from any ceiling: latency-bound.";
   if (model.counted() && roof.fraction < 0.9) {

@@ -41,6 +41,19 @@ TEST(Roofline, TheoryAndTiming) {
   EXPECT_EQ(roofline(cpu_matmul(900000)).bound, Bound::kLatency);
 }
 
+TEST(Roofline, LessArithmeticThanTheDefinitionCounts) {
+  const Roofline direct = roofline(cpu_matmul(20000));
+  const Roofline same = roofline(cpu_matmul(0.98 * direct.compute_floor_us));
+  EXPECT_FALSE(same.less_work);  // a ceiling is not exact
+  const Evidence e = cpu_matmul(0.5 * direct.compute_floor_us);
+  const Roofline less = roofline(e);
+  EXPECT_TRUE(less.less_work);
+  EXPECT_EQ(less.theory, Bound::kMemory);
+  EXPECT_LT(less.fraction, 1);
+  EXPECT_DOUBLE_EQ(less.floor_us, less.memory_floor_us);
+  EXPECT_NE(diagnose(e).summary.find("gets by with less"), std::string::npos);
+}
+
 TEST(Roofline, TensorRateOnlyForHalfInputs) {
   Evidence e = cpu_matmul(20000);
   e.set("task.matmul_flops", 2.0 * 1024 * 1024 * 1024, Level::kTiming, "task");

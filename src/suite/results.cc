@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "core/json.h"
+#include "diagnose/roofline.h"
 #include "propose/calls.h"
 #include "report/view.h"
 #include "run/ledger.h"
@@ -85,8 +86,10 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
   result->timings = evaluation.correct()->timings;
   result->trust = best->known.evaluation.trust;
   result->best_us = score_us(evaluation);
-  result->fraction = best->known.diagnosis.fraction_of_ceiling;
-  if (won) result->fraction = story.fraction;
+  const Roofline roof = roofline(best->evidence);
+  result->fraction = roof.known() ? roof.floor_us / result->best_us
+                     : won        ? story.fraction
+                                  : best->known.diagnosis.fraction_of_ceiling;
   if (!result->start_correct) return;
   result->confirmed = won;
   if (won) {
