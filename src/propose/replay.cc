@@ -23,7 +23,7 @@ class Replay : public Proposer {
 
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
     std::set<std::string> known;
-    for (const Known* each : request.history) known.insert(each->candidate.content_hash());
+    for (const Known* each : request.history) known.insert(content_hash(*each));
     std::vector<Proposal> proposals;
     for (std::size_t i = 0; i < recorded_.size(); ++i) {
       if (static_cast<int>(proposals.size()) >= request.wanted) break;

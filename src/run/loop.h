@@ -16,9 +16,10 @@ namespace kernelpro {
 struct LoopParts {
   const Task* task = nullptr;
   const RunSettings* settings = nullptr;
-  Store* store = nullptr;            // open for writing; may hold a run to go on with
-  Target* target = nullptr;          // prepared
-  const Machine* machine = nullptr;  // that the run is about; needed where `target` is null
+  Store* store = nullptr;              // open for writing; may hold a run to go on with
+  Target* target = nullptr;            // prepared
+  const TargetMaker* maker = nullptr;  // for held-out cases; null: they are not measured
+  const Machine* machine = nullptr;    // that the run is about; needed where `target` is null
   Proposer* proposer = nullptr;
   Search* search = nullptr;      // empty
   ToolRecord record;             // that the run began with
