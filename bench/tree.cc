@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search in a tree of 100,000 nodes: microseconds for one select-and-update, bytes a node with
-// all that was allocated for it, and the parts of a resume: reading the store, restoring the
-// search. Usage: bench_tree [NODES [STORED]]. The store is made in a temporary folder, of
-// candidates with the evaluation, evidence and diagnosis of a recorded one.
+// all that was allocated for it, and the parts of a resume: opening the store, restoring ledger and
+// search. Usage: bench_tree [NODES [STORED]]; the store is left out with STORED = 0. It is made in
+// a temporary folder, of candidates with the evaluation, evidence and diagnosis of a recorded one:
+// 33 KB each, so that 100,000 need 3.5 GB there for a while.
 #include <malloc.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +19,8 @@
 #include <vector>
 
 #include "base/files.h"
+#include "run/bench.h"
+#include "run/planted.h"
 #include "run/store.h"
 #include "search/mcts.h"
 
@@ -156,49 +161,144 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
-// `count` candidates below one another as in `steps`, each with what a recorded one came to.
-void fill(Store& store, const StoredCandidate& like, const std::vector<Step>& steps,
-          std::size_t count) {
-  std::vector<Candidate> all;
-  for (std::size_t i = 0; i < count; ++i) {
-    Candidate candidate = like.known.candidate;
-    // Sources are shared by many settings of their knobs, as the tuner's are.
-    candidate.source += "// " + std::to_string(i / 50) + "\n";
-    candidate.knobs["N"] = std::to_string(i % 50);
-    candidate.origin.parent = steps[i].parent;
-    all.push_back(std::move(candidate));
-  }
-  const auto ids = must(store.add(all));
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto done = store.finish(ids[i], like.known.evaluation, like.evidence,
-                                   like.known.diagnosis, static_cast<double>(i));
-    if (!done) {
-      std::fprintf(stderr, "%s\n", done.error().text().c_str());
-      std::exit(1);
-    }
-  }
+void must_run(sqlite3* db, const std::string& sql) {
+  if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return;
+  std::fprintf(stderr, "%s\n", sqlite3_errmsg(db));
+  std::exit(1);
 }
 
-void resume(const std::vector<Step>& steps, std::size_t count) {
+// `steps` as candidates of a run in `run`, in one transaction: each has the evaluation, evidence
+// and diagnosis of a recorded one as they are, and parent, outcome, score and promise of its step
+// in the columns. `sharing` candidates have one source of the recorded one's size.
+void fill(const std::string& run, const RunHeader& header, const StoredCandidate& like,
+          const std::vector<Step>& steps, int sharing) {
+  {
+    const auto store = must(Store::open(run, Store::Mode::kCreate, &header));
+    Candidate first = like.known.candidate;
+    first.origin.parent = 0;
+    must(store->add({first}));
+    if (!store->finish(1, like.known.evaluation, like.evidence, like.known.diagnosis, 1))
+      std::exit(1);
+  }
+  sqlite3* db = nullptr;
+  if (sqlite3_open(store_path(run).c_str(), &db) != SQLITE_OK) std::exit(1);
+  must_run(db,
+           "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;"
+           "CREATE TEMP TABLE step(id INTEGER PRIMARY KEY, parent, outcome, us, fraction, likely,"
+           " upper)");
+  sqlite3_stmt* row = nullptr;
+  sqlite3_prepare_v2(db, "INSERT INTO step VALUES(?, ?, ?, ?, ?, ?, ?)", -1, &row, nullptr);
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    const NodeResult& r = steps[i].result;
+    sqlite3_bind_int64(row, 1, static_cast<std::int64_t>(i) + 1);
+    sqlite3_bind_int64(row, 2, steps[i].parent);
+    sqlite3_bind_text(row, 3, r.correct ? "correct" : "wrong-result", -1, SQLITE_STATIC);
+    sqlite3_bind_double(row, 4, r.time_us);
+    sqlite3_bind_double(row, 5, r.fraction);
+    sqlite3_bind_double(row, 6, r.likely);
+    sqlite3_bind_double(row, 7, r.upper);
+    sqlite3_step(row);
+    sqlite3_reset(row);
+  }
+  sqlite3_finalize(row);
+  const std::string source = "printf('%032d', s.id / " + std::to_string(sharing) + ")";
+  // One candidate after the other: a run writes their rows side by side.
+  std::vector<sqlite3_stmt*> statements;
+  for (const std::string& sql : {
+           "INSERT OR IGNORE INTO sources SELECT " + source + ", x.text || '// ' || " + source +
+               " FROM step s, (SELECT text FROM sources LIMIT 1) x WHERE s.id = ?1",
+           "INSERT INTO candidates SELECT s.id, printf('%032d', s.id), c.language, " + source +
+               ", json_set(c.knobs, '$.N', CAST(s.id AS TEXT)), 'tuner', s.parent, c.idea,"
+               " c.answers FROM step s, candidates c WHERE s.id = ?1 AND c.id = 1",
+           std::string("INSERT INTO evaluations SELECT s.id, s.id, s.outcome, s.us, s.id, e.json"
+                       " FROM step s, evaluations e WHERE s.id = ?1 AND e.candidate = 1"),
+           std::string("INSERT INTO evidence SELECT ?1, json FROM evidence WHERE candidate = 1"),
+           std::string("INSERT INTO diagnosis SELECT ?1, json FROM diagnosis WHERE candidate = 1"),
+           std::string("INSERT INTO outcomes SELECT s.id, s.id, s.id, s.outcome, s.us, o.incumbent,"
+                       " o.ratio, o.low, o.high, o.energy_mj, o.energy_ratio, o.energy_low,"
+                       " o.energy_high, printf('%032d', s.id), o.bound, o.floor_us, s.fraction, 0,"
+                       " s.likely, s.upper FROM step s, outcomes o"
+                       " WHERE s.id = ?1 AND o.candidate = 1"),
+       }) {
+    sqlite3_stmt*& statement = statements.emplace_back();
+    if (sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+      must_run(db, sql);  // says why
+    }
+  }
+  for (std::size_t i = 2; i <= steps.size(); ++i) {
+    for (sqlite3_stmt* statement : statements) {
+      sqlite3_bind_int64(statement, 1, static_cast<std::int64_t>(i));
+      if (sqlite3_step(statement) != SQLITE_DONE) must_run(db, sqlite3_sql(statement));
+      sqlite3_reset(statement);
+    }
+  }
+  for (sqlite3_stmt* statement : statements) sqlite3_finalize(statement);
+  must_run(db, "COMMIT");
+  sqlite3_close(db);
+}
+
+std::int64_t file_bytes(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 ? info.st_size : 0;
+}
+
+double wall_s() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// What `kernelpro resume` does before its first turn: the store opened and checked, ledger and
+// search rebuilt, the first parent chosen and read.
+void resume(const std::string& run) {
+  const double wall = wall_s();
+  const double from = now_us();
+  const std::int64_t before = live_bytes;
+  const auto store = must(Store::open(run, Store::Mode::kWrite));
+  const double opened = now_us();
+  const RunHeader header = must(store->header());
+  const RunSettings settings;
+  BenchParts parts;
+  parts.task = &header.task;
+  parts.settings = &settings;
+  parts.store = store.get();
+  parts.machine = &header.machine;
+  Bench bench(parts);
+  const auto waiting = must(bench.restore());
+  const Ledger& ledger = bench.ledger();
+  const double restored = now_us();
+  const std::int64_t held = live_bytes - before;
+  const auto search = make_mcts();
+  Planted planted(search.get());
+  for (const Known* known : ledger.history()) {
+    planted.place(known->candidate.origin.parent, known->id,
+                  node_result(ledger, known->id, Feedback::kDiagnosed));
+  }
+  const auto parent = search->start();
+  if (!parent || ledger.find(*parent)->brief() || !waiting.empty()) std::abort();
+  const double done = now_us();
+  std::printf(
+      "resume: opened and checked %.2f s, ledger %.2f s, search and first parent %.2f s; together "
+      "%.2f s of processor time, %.2f s by the clock; %lld bytes a candidate in memory\n",
+      (opened - from) / 1e6, (restored - opened) / 1e6, (done - restored) / 1e6,
+      (done - from) / 1e6, wall_s() - wall,
+      static_cast<long long>(held / std::max(1, ledger.evaluations())));
+}
+
+void measure_resume(const std::vector<Step>& steps) {
   const std::string recorded = KERNELPRO_SOURCE_DIR "/results/exchange/softmax";
   const auto source = must(Store::open(recorded, Store::Mode::kRead));
   const RunHeader header = must(source->header());
   const StoredCandidate like = must(source->candidates()).at(1);
-  const TempDir dir;
-  const std::string run = join(dir.path(), "run");
-  double from = now_us();
-  {
-    const auto store = must(Store::open(run, Store::Mode::kCreate, &header));
-    fill(*store, like, steps, count);
+  for (const int sharing : {50, 1}) {
+    const TempDir dir;
+    const std::string run = join(dir.path(), "run");
+    const double from = wall_s();
+    fill(run, header, like, steps, sharing);
+    std::printf("store written: %zu candidates, %d to a source, in %.1f s, %.0f MB\n", steps.size(),
+                sharing, wall_s() - from, static_cast<double>(file_bytes(store_path(run))) / 1e6);
+    for (int i = 0; i < 3; ++i) resume(run);
   }
-  std::printf("store written: %zu candidates in %.1f s, %.0f MB\n", count, (now_us() - from) / 1e6,
-              static_cast<double>(must(read_file(store_path(run))).size()) / 1e6);
-  from = now_us();
-  const auto store = must(Store::open(run, Store::Mode::kWrite));
-  const double opened = now_us();
-  const auto candidates = must(store->candidates());
-  std::printf("store opened and checked %.2f s, read %.2f s\n", (opened - from) / 1e6,
-              (now_us() - opened) / 1e6);
 }
 
 }  // namespace
@@ -214,6 +314,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 5; ++i) times.push_back(restore_us(steps));
   std::sort(times.begin(), times.end());
   std::printf("restore of %zu nodes: %.0f ms (median of 5)\n", steps.size(), times[2] / 1000);
-  if (stored > 0) resume(steps, std::min(stored, steps.size()));
+  if (stored > 0) {
+    measure_resume({steps.begin(), steps.begin() + std::min(stored, steps.size())});
+  }
   return 0;
 }

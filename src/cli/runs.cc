@@ -22,19 +22,22 @@ extern "C" void on_signal(int signal) {
 
 void print_json(const std::string& directory, const std::string& page, const RunResult& result,
                 const RunView& view) {
-  const Json json = {{"event", "result"},
-                     {"run", directory},
-                     {"report", page},
-                     {"best", result.best},
-                     {"best_us", result.best_us},
-                     {"speedup", result.speedup},
-                     {"speedup_low", result.speedup_low},
-                     {"speedup_high", result.speedup_high},
-                     {"fraction_of_ceiling", result.fraction_of_ceiling},
-                     {"evaluations", result.evaluations},
-                     {"stopped_by", result.stopped_by},
-                     {"models", calls_text(view.calls)},
-                     {"own_ms_per_evaluation", result.own_ms_per_evaluation}};
+  Json json = {{"event", "result"},
+               {"run", directory},
+               {"report", page},
+               {"best", result.best},
+               {"best_us", result.best_us},
+               {"speedup", result.speedup},
+               {"speedup_low", result.speedup_low},
+               {"speedup_high", result.speedup_high},
+               {"fraction_of_ceiling", result.fraction_of_ceiling},
+               {"evaluations", result.evaluations},
+               {"stopped_by", result.stopped_by},
+               {"models", calls_text(view.calls)},
+               {"own_ms_per_evaluation", result.own_ms_per_evaluation}};
+  if (view.confirmation && !view.confirmation->held_out.empty()) {
+    json["held_out"] = parse_json(held_out_to_json(view.confirmation->held_out)).value_or(Json());
+  }
   std::printf("%s\n", dump_json(json).c_str());
 }
 
@@ -66,6 +69,7 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   }
   const Story story = tell(view);
   std::printf("\n%s\n%s\n", verdict(view, story).c_str(), credit(story).c_str());
+  if (view.confirmation) std::printf("%s", held_out_text(view.confirmation->held_out).c_str());
   std::printf("stopped after %d evaluations: %s\n", result->evaluations,
               result->stopped_by.c_str());
   if (!view.calls.empty()) std::printf("%s\n", calls_text(view.calls).c_str());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/proposal.h"
 
+#include "base/hash.h"
+
 namespace kernelpro {
 
 std::string_view feedback_name(Feedback feedback) {
@@ -20,6 +22,19 @@ std::optional<Feedback> feedback_from_name(std::string_view name) {
     if (feedback_name(f) == name) return f;
   }
   return std::nullopt;
+}
+
+std::string content_hash(const Known& known) {
+  return known.brief() ? known.content_hash : known.candidate.content_hash();
+}
+
+std::string source_hash(const std::string& source) { return hash_hex(source); }
+
+SameSource::SameSource(const Candidate& as) : as_(as), hash_(source_hash(as.source)) {}
+
+bool SameSource::operator()(const Known& known) const {
+  if (known.candidate.language != as_.language) return false;
+  return known.brief() ? known.source_hash == hash_ : known.candidate.source == as_.source;
 }
 
 }  // namespace kernelpro

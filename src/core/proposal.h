@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,12 +19,33 @@
 
 namespace kernelpro {
 
-// A candidate as the run knows it.
+// A candidate as the run knows it. A resumed run knows most in brief (run/ledger.h): their
+// language, knobs and origin; the kind of outcome; of a correct one the score (as its only timing),
+// `versus` and the energy; of the diagnosis bound, floor and fraction. The source and all other
+// text stay in the store until somebody asks.
 struct Known {
   std::int64_t id = 0;
   Candidate candidate;
   Evaluation evaluation;
   Diagnosis diagnosis;
+  // What stands for the source of a brief one, and for all its content; "" = it is whole.
+  std::string source_hash = {};
+  std::string content_hash = {};
+  bool brief() const { return !source_hash.empty(); }
+};
+
+std::string content_hash(const Known& known);
+std::string source_hash(const std::string& source);
+
+// Tells who has the same language and source as one candidate; keeps a reference to it.
+class SameSource {
+ public:
+  explicit SameSource(const Candidate& as);
+  bool operator()(const Known& known) const;
+
+ private:
+  const Candidate& as_;
+  std::string hash_;
 };
 
 // What a writer is told of how a candidate fared: time and outcome alone; every metric with its
@@ -37,7 +59,9 @@ struct ProposalRequest {
   const Task* task = nullptr;
   TargetKind target = TargetKind::kCpu;
   const Known* parent = nullptr;
-  std::vector<const Known*> history;      // all evaluated candidates, in their order
+  std::vector<const Known*> history;  // all evaluated candidates, in their order; maybe in brief
+  // Makes one of the history whole; null: all are. The parent always is.
+  std::function<const Known&(const Known&)> fetch = {};
   std::vector<const Candidate*> pending;  // written for this run and not evaluated yet
   // What earlier runs taught, and this one so far; null: nothing.
   const std::vector<Fact>* earlier = nullptr;
@@ -53,6 +77,8 @@ struct ProposalRequest {
   Feedback feedback = Feedback::kDiagnosed;
   const Machine* machine = nullptr;    // where candidates run; null: not known
   const Evidence* evidence = nullptr;  // about the parent, with kRaw; null: there is none
+
+  const Known& whole(const Known& known) const { return fetch ? fetch(known) : known; }
 };
 
 // What a writer was asked and what it answered, word for word: kept beside the candidate.

@@ -88,13 +88,30 @@ double task_matmul_flops(const Task& task, const Case& c) {
   return task.module ? c.matmul_flops : static_cast<double>(value_of(task.matmul_flops, c));
 }
 
+namespace {
+
+bool holds_for(const Case& c, TargetKind target) {
+  return c.targets.empty() ||
+         std::find(c.targets.begin(), c.targets.end(), target) != c.targets.end();
+}
+
+}  // namespace
+
 std::vector<const Case*> cases_for(const Task& task, TargetKind target) {
   std::vector<const Case*> result;
   for (const Case& c : task.cases) {
-    if (c.targets.empty() ||
-        std::find(c.targets.begin(), c.targets.end(), target) != c.targets.end()) {
-      result.push_back(&c);
-    }
+    if (holds_for(c, target)) result.push_back(&c);
+  }
+  return result;
+}
+
+std::vector<Task> held_out_tasks(const Task& task, TargetKind target) {
+  std::vector<Task> result;
+  for (const Case& c : task.held_out) {
+    if (!holds_for(c, target)) continue;
+    Task& one = result.emplace_back(task);
+    one.cases = {c};
+    one.held_out.clear();
   }
   return result;
 }
@@ -126,19 +143,11 @@ double tolerance_of(const Tensor& tensor, Precision precision) {
   }
 }
 
-std::string task_to_json(const Task& task) {
-  Json tensors = Json::array();
-  for (const Tensor& t : task.tensors) {
-    tensors.push_back(
-        {{"name", t.name},
-         {"role", role_name(t.role)},
-         {"dtype", dtype_name(t.dtype)},
-         {"shape", t.shape},
-         {"init", {{"kind", init_name(t.init.kind)}, {"a", t.init.a}, {"b", t.init.b}}},
-         {"tolerance", t.tolerance}});
-  }
+namespace {
+
+Json cases_to_json(const std::vector<Case>& all) {
   Json cases = Json::array();
-  for (const Case& c : task.cases) {
+  for (const Case& c : all) {
     Json targets = Json::array();
     for (const TargetKind target : c.targets) targets.push_back(target_name(target));
     Json item = {{"name", c.name}, {"dims", c.dims}, {"timed", c.timed}, {"targets", targets}};
@@ -151,6 +160,55 @@ std::string task_to_json(const Task& task) {
     }
     cases.push_back(std::move(item));
   }
+  return cases;
+}
+
+std::optional<Case> case_from_json(const Json& json) {
+  const JsonReader cr(json);
+  Case out;
+  out.name = cr.text("name");
+  for (const auto& [name, value] : cr.object("dims").items()) {
+    if (!value.is_number_integer()) return std::nullopt;
+    out.dims[name] = value.get<std::int64_t>();
+  }
+  out.timed = cr.flag("timed");
+  for (const Json& target : cr.array("targets")) {
+    const auto kind =
+        target.is_string() ? target_from_name(target.get<std::string>()) : std::nullopt;
+    if (!kind) return std::nullopt;
+    out.targets.push_back(*kind);
+  }
+  for (const Json& shape : cr.array("shapes")) {
+    std::vector<std::int64_t>& dims = out.shapes.emplace_back();
+    if (!shape.is_array()) return std::nullopt;
+    for (const Json& dim : shape) {
+      if (!dim.is_number_integer()) return std::nullopt;
+      dims.push_back(dim.get<std::int64_t>());
+    }
+  }
+  for (const auto& [name, value] : cr.object("constants").items()) {
+    if (!value.is_string()) return std::nullopt;
+    out.constants[name] = value.get<std::string>();
+  }
+  out.flops = cr.real("flops");
+  out.matmul_flops = cr.real("matmul_flops");
+  out.workspace = cr.integer("workspace");
+  return out;
+}
+
+}  // namespace
+
+std::string task_to_json(const Task& task) {
+  Json tensors = Json::array();
+  for (const Tensor& t : task.tensors) {
+    tensors.push_back(
+        {{"name", t.name},
+         {"role", role_name(t.role)},
+         {"dtype", dtype_name(t.dtype)},
+         {"shape", t.shape},
+         {"init", {{"kind", init_name(t.init.kind)}, {"a", t.init.a}, {"b", t.init.b}}},
+         {"tolerance", t.tolerance}});
+  }
   Json module;
   if (task.module) {
     module = {
@@ -162,7 +220,7 @@ std::string task_to_json(const Task& task) {
                {"summary", task.summary},
                {"folder", task.folder},
                {"tensors", tensors},
-               {"cases", cases},
+               {"cases", cases_to_json(task.cases)},
                {"flops", task.flops},
                {"matmul_flops", task.matmul_flops},
                {"workspace", task.workspace},
@@ -171,6 +229,7 @@ std::string task_to_json(const Task& task) {
                {"kernel_cpp", task.kernel_cpp},
                {"kernel_cu", task.kernel_cu}};
   if (!task.kernel_py.empty()) json["kernel_py"] = task.kernel_py;
+  if (!task.held_out.empty()) json["held_out"] = cases_to_json(task.held_out);
   return dump_json(json);
 }
 
@@ -201,38 +260,15 @@ std::optional<Task> task_from_json(const std::string& json) {
     tensor.tolerance = tr.real("tolerance");
     task.tensors.push_back(std::move(tensor));
   }
-  for (const Json& c : r.array("cases")) {
-    const JsonReader cr(c);
-    Case out;
-    out.name = cr.text("name");
-    for (const auto& [name, value] : cr.object("dims").items()) {
-      if (!value.is_number_integer()) return std::nullopt;
-      out.dims[name] = value.get<std::int64_t>();
-    }
-    out.timed = cr.flag("timed");
-    for (const Json& target : cr.array("targets")) {
-      const auto kind =
-          target.is_string() ? target_from_name(target.get<std::string>()) : std::nullopt;
-      if (!kind) return std::nullopt;
-      out.targets.push_back(*kind);
-    }
-    for (const Json& shape : cr.array("shapes")) {
-      std::vector<std::int64_t>& dims = out.shapes.emplace_back();
-      if (!shape.is_array()) return std::nullopt;
-      for (const Json& dim : shape) {
-        if (!dim.is_number_integer()) return std::nullopt;
-        dims.push_back(dim.get<std::int64_t>());
+  for (const auto& [key, cases] :
+       {std::pair{"cases", &task.cases}, std::pair{"held_out", &task.held_out}}) {
+    for (const Json& json_case : r.array(key)) {
+      auto c = case_from_json(json_case);
+      if (!c || (!c->shapes.empty() && c->shapes.size() != task.tensors.size())) {
+        return std::nullopt;
       }
+      cases->push_back(std::move(*c));
     }
-    for (const auto& [name, value] : cr.object("constants").items()) {
-      if (!value.is_string()) return std::nullopt;
-      out.constants[name] = value.get<std::string>();
-    }
-    out.flops = cr.real("flops");
-    out.matmul_flops = cr.real("matmul_flops");
-    out.workspace = cr.integer("workspace");
-    if (!out.shapes.empty() && out.shapes.size() != task.tensors.size()) return std::nullopt;
-    task.cases.push_back(std::move(out));
   }
   task.flops = r.text("flops");
   task.matmul_flops = r.text("matmul_flops");

@@ -83,9 +83,12 @@ struct Task {
   std::string folder;           // where it was loaded from, absolute
   std::vector<Tensor> tensors;  // in the order of Args
   std::vector<Case> cases;      // checked in this order: small ones first
-  std::string flops;            // expression: floating-point operations of one call; "" = 0
-  std::string matmul_flops;     // expression: how many of them are matrix products; "" = 0
-  std::string workspace;        // expression: bytes of scratch memory for candidates; "" = 0
+  // Sizes that neither a search nor a writer hears of: what was found is measured on them at the
+  // end (run/held_out.h). All are timed.
+  std::vector<Case> held_out;
+  std::string flops;         // expression: floating-point operations of one call; "" = 0
+  std::string matmul_flops;  // expression: how many of them are matrix products; "" = 0
+  std::string workspace;     // expression: bytes of scratch memory for candidates; "" = 0
   // Texts; "" where the task has none.
   std::string reference_cpp;
   std::string reference_cu;
@@ -116,6 +119,9 @@ double task_flops(const Task& task, const Case& c);
 double task_matmul_flops(const Task& task, const Case& c);
 // The cases that hold for a target, in order.
 std::vector<const Case*> cases_for(const Task& task, TargetKind target);
+
+// The held-out cases that hold for a target, each as a task of its own, in order.
+std::vector<Task> held_out_tasks(const Task& task, TargetKind target);
 
 // Names that a candidate's knobs may not take: the cases' dimensions and the tensors.
 std::vector<std::string> reserved_names(const Task& task);

@@ -139,12 +139,12 @@ Result<std::vector<Proposal>> Exchange::collect(const ProposalRequest& request) 
         continue;
       }
       if (known.empty()) {
-        for (const Known* each : request.history) known[each->candidate.content_hash()] = each;
+        for (const Known* each : request.history) known[content_hash(*each)] = each;
       }
       const std::string hash = proposal->candidate.content_hash();
       const auto seen = known.find(hash);
       if (seen != known.end()) {
-        file_taken(folder, file, *seen->second, request);
+        file_taken(folder, file, request.whole(*seen->second), request);
       } else if (static_cast<int>(proposals.size()) < request.wanted && given.insert(hash).second) {
         proposals.push_back(std::move(*proposal));
       }

@@ -48,9 +48,10 @@ KnobHistory::KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent
   cells_.resize(cells);
   tried_.insert(parent_);
   std::vector<Seen> all;
+  const SameSource same(parent);
   for (const Known* known : history) {
+    if (!same(*known)) continue;
     const Candidate& candidate = known->candidate;
-    if (candidate.language != parent.language || candidate.source != parent.source) continue;
     const double time = score_us(known->evaluation);
     Seen seen{setting_of(knobs, candidate.knobs), 0, known->evaluation.correct() != nullptr};
     if (seen.correct && time > 0) seen.log_time = std::log(time);

@@ -75,7 +75,7 @@ void CallMemory::learn(const ModelCall& call) {
 
 const std::string& CallMemory::hash_of(const Known& known) {
   std::string& hash = hashes_[known.id];
-  if (hash.empty()) hash = known.candidate.content_hash();
+  if (hash.empty()) hash = content_hash(known);
   return hash;
 }
 

@@ -198,8 +198,9 @@ Result<std::vector<Proposal>> ModelProposer::propose(const ProposalRequest& requ
 std::vector<Proposal> ModelProposer::repair(const ProposalRequest& request) {
   std::vector<Job> jobs;
   std::string name;
-  for (const Known* failed : memory_.to_repair(request.history, roles_.fixes)) {
+  for (const Known* brief : memory_.to_repair(request.history, roles_.fixes)) {
     if (static_cast<int>(jobs.size()) >= request.wanted) break;
+    const Known* failed = &request.whole(*brief);
     const Origin& origin = failed->candidate.origin;
     const auto parent =
         std::find_if(request.history.begin(), request.history.end(),
@@ -210,8 +211,8 @@ std::vector<Proposal> ModelProposer::repair(const ProposalRequest& request) {
     job.request = name + "." + std::to_string(jobs.size() + 1);
     job.role = "fixer";
     job.about = request;
-    if (job.about.parent != *parent) job.about.evidence = nullptr;
-    job.about.parent = *parent;
+    if (job.about.parent->id != origin.parent) job.about.evidence = nullptr;
+    job.about.parent = &request.whole(**parent);
     job.repairs = failed->id;
     job.answers = origin.answers;
     const std::string id = std::to_string(failed->id);
@@ -231,9 +232,10 @@ Result<std::vector<Proposal>> ModelProposer::tune(const ProposalRequest& request
   if (request.parent->evaluation.correct() == nullptr || parent.knobs.empty()) {
     return std::vector<Proposal>();
   }
+  const SameSource same(parent);
   const auto tried =
       std::count_if(request.history.begin(), request.history.end(),
-                    [&](const Known* known) { return known->candidate.source == parent.source; }) +
+                    [&](const Known* known) { return same(*known); }) +
       std::count_if(request.pending.begin(), request.pending.end(),
                     [&](const Candidate* each) { return each->source == parent.source; });
   const int left = roles_.tune + 1 - static_cast<int>(tried);

@@ -67,7 +67,7 @@ std::string tried(const ProposalRequest& request) {
            " are left out, which have less to do with candidate " +
            std::to_string(request.parent->id) + ")\n";
   }
-  for (const Known* known : shown) text += tried_line(*known, history);
+  for (const Known* known : shown) text += tried_line(request.whole(*known), history);
   return text.empty() ? "- nothing yet\n" : text;
 }
 

@@ -23,7 +23,7 @@ class Replay : public Proposer {
 
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
     std::set<std::string> known;
-    for (const Known* each : request.history) known.insert(each->candidate.content_hash());
+    for (const Known* each : request.history) known.insert(content_hash(*each));
     for (const Candidate* each : request.pending) known.insert(each->content_hash());
     std::vector<Proposal> proposals;
     for (std::size_t i = 0; i < recorded_.size(); ++i) {

@@ -36,11 +36,12 @@ class Sweep : public Proposer {
   std::optional<std::string> finished() const override { return finished_; }
 
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
-    const Known& start = *request.history.front();
+    const Known& start = request.whole(*request.history.front());
     KP_TRY(begin(start.candidate, request.seed));
     std::set<KnobValues> known;
+    const SameSource same(start.candidate);
     for (const Known* each : request.history) {
-      if (each->candidate.source == start.candidate.source) known.insert(each->candidate.knobs);
+      if (same(*each)) known.insert(each->candidate.knobs);
     }
     for (const Candidate* each : request.pending) {
       if (each->source == start.candidate.source) known.insert(each->knobs);

@@ -45,32 +45,45 @@ auto Bench::outside(Work work) {
 }
 
 Result<std::vector<StoredCandidate>> Bench::restore() {
-  auto stored = parts_.store->candidates(raw());
-  if (!stored) return stored;
   auto steps = parts_.store->tool_steps();
   if (!steps) return tl::unexpected<Error>(std::move(steps.error()));
   for (const ToolStep& step : *steps) record_.add(step.tool, step.likely, step.measured);
-  const auto waits = std::stable_partition(stored->begin(), stored->end(),
-                                           [](const StoredCandidate& c) { return c.evaluated; });
-  std::vector<StoredCandidate> waiting(std::make_move_iterator(waits),
-                                       std::make_move_iterator(stored->end()));
-  stored->erase(waits, stored->end());
-  std::sort(stored->begin(), stored->end(),
-            [](const StoredCandidate& a, const StoredCandidate& b) { return a.order < b.order; });
-  for (StoredCandidate& each : *stored) {
-    if (raw()) evidence_[each.known.id] = std::move(each.evidence);
-    if (const std::string& code = each.known.evaluation.code; !code.empty()) {
-      by_code_.emplace(code, each.known.id);
-    }
-    if (auto fact = fact_of(frame_, ledger_, each.known)) facts_.push_back(std::move(*fact));
-    ledger_.record(std::move(each.known));
-  }
-  return waiting;
+  ledger_.fetch_from([store = parts_.store](std::int64_t id) {
+    auto stored = store->candidate(id, false);
+    if (!stored) throw Fatal(stored.error());
+    return std::move(stored->known);
+  });
+  KP_TRY(parts_.store->briefs([this](StoredBrief brief) {
+    const Known& known = brief.known;
+    if (!known.evaluation.code.empty()) by_code_.emplace(known.evaluation.code, known.id);
+    ledger_.record(std::move(brief));
+  }));
+  facts_not_told_ = static_cast<std::size_t>(ledger_.evaluations());
+  return parts_.store->waiting();
 }
 
-const Evidence* Bench::evidence(std::int64_t id) const {
+const Evidence* Bench::evidence(std::int64_t id) {
+  if (!raw() || ledger_.find(id) == nullptr) return nullptr;
   const auto it = evidence_.find(id);
-  return it != evidence_.end() ? &it->second : nullptr;
+  if (it != evidence_.end()) return &it->second;
+  auto stored = parts_.store->candidate(id, true);
+  if (!stored) throw Fatal(stored.error());
+  return &(evidence_[id] = std::move(stored->evidence));
+}
+
+const std::vector<Fact>& Bench::facts() {
+  if (facts_not_told_ == 0) return facts_;
+  std::vector<Fact> all;
+  const std::vector<const Known*> history = ledger_.history();
+  for (std::size_t i = 0; i < facts_not_told_; ++i) {
+    if (auto fact = fact_of(frame_, ledger_, *ledger_.find(history[i]->id))) {
+      all.push_back(std::move(*fact));
+    }
+  }
+  facts_not_told_ = 0;
+  facts_.insert(facts_.begin(), std::make_move_iterator(all.begin()),
+                std::make_move_iterator(all.end()));
+  return facts_;
 }
 
 // The best so far as something to measure against; built again after a resume.
@@ -326,8 +339,16 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
     result->speedup_low = correct->versus->low;
     result->speedup_high = correct->versus->high;
   }
-  KP_TRY(parts_.store->confirm(
-      {winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation}));
+  StoredConfirmation stored{
+      winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation, {}};
+  const auto all = measure_held_out(*winner, &stored.held_out);
+  if (!all) return tl::unexpected<Error>(all.error());
+  if (!*all) {
+    result->stopped_by = kInterrupted;
+    return {};
+  }
+  result->held_out = held_out_text(stored.held_out);
+  KP_TRY(parts_.store->confirm(stored));
   tell("confirmed", *winner, number(result->speedup, 3) + "x the start");
   return {};
 }

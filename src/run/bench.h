@@ -27,6 +27,7 @@ struct BenchParts {
   const RunSettings* settings = nullptr;
   Store* store = nullptr;                               // open for writing
   Target* target = nullptr;                             // prepared; null where nothing is evaluated
+  const TargetMaker* maker = nullptr;                   // for held-out cases; null: not measured
   ToolRecord record;                                    // that the run began with
   const Machine* machine = nullptr;                     // that the run is about
   std::function<bool()> stop;                           // asked between steps
@@ -38,8 +39,9 @@ class Bench {
  public:
   explicit Bench(BenchParts parts);
 
-  // Rebuilds the ledger from the store, in the order of evaluation. What was stored and never
-  // evaluated is returned.
+  // Rebuilds the ledger from the store, in the order of evaluation and in brief. What was stored
+  // and never evaluated is returned. The store must outlive this: the rest of a candidate is read
+  // from there when somebody asks for it, by Fatal when it cannot be.
   Result<std::vector<StoredCandidate>> restore();
 
   struct Verdict {
@@ -65,8 +67,9 @@ class Bench {
   Result<Evaluation> duel(const Candidate& candidate, const Candidate& versus);
 
   // Of the finalists, each measured against the start in fresh processes, the fastest wins; when
-  // none holds, those who were best before, latest first. The result goes to the store and into
-  // `result`; `tell` hears of each. `result->stopped_by` becomes "interrupted" when `stop` says so.
+  // none holds, those who were best before, latest first. The winner is then measured on held-out
+  // cases (run/held_out.h). The result goes to the store and into `result`; `tell` hears of each.
+  // `result->stopped_by` becomes "interrupted" when `stop` says so.
   using Tell = std::function<void(const std::string& event, const Known&, const std::string&)>;
   Result<void> confirm(const Tell& tell, RunResult* result);
 
@@ -76,9 +79,10 @@ class Bench {
   const Ledger& ledger() const { return ledger_; }
   // What was observed of a candidate, where the run's writers get it raw (Feedback::kRaw); else
   // null.
-  const Evidence* evidence(std::int64_t id) const;
-  // What this run learned, in the order of evaluation.
-  const std::vector<Fact>& facts() const { return facts_; }
+  const Evidence* evidence(std::int64_t id);
+  // What this run learned, in the order of evaluation. Of candidates of earlier sittings the first
+  // call works it out, for which it reads all of them.
+  const std::vector<Fact>& facts();
   // Seconds spent in compilers, workers and disassemblers so far.
   double outside_s() const { return outside_s_; }
 
@@ -92,6 +96,8 @@ class Bench {
   std::string learn(const ToolStep& step);
   std::string remember(const Known& known);
   Result<Evaluation> confirm_one(const Known& best);
+  // False when asked to stop.
+  Result<bool> measure_held_out(const Known& winner, std::vector<HeldOut>* cases);
   bool raw() const { return parts_.settings->feedback == Feedback::kRaw; }
   bool stopped() const { return parts_.stop && parts_.stop(); }
   void phase(const char* name) const {
@@ -105,7 +111,8 @@ class Bench {
   ToolRecord record_;          // the run's: its beginning's and its own steps
   bool record_fails_ = false;  // the user's file cannot be written; said once
   FactFrame frame_;
-  std::vector<Fact> facts_;
+  std::vector<Fact> facts_;         // of this sitting; of all since somebody asked
+  std::size_t facts_not_told_ = 0;  // candidates of earlier sittings whose facts are not in it
   FactFile fact_file_;
   bool facts_fail_ = false;                      // as record_fails_
   std::string run_id_;                           // as the store has it; "" not read yet

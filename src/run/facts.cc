@@ -155,7 +155,7 @@ std::vector<Fact> facts_to_begin_with(const Task& task, const RunSettings& setti
 Result<std::vector<Fact>> facts_of_run(const Store& store) {
   auto header = store.header();
   if (!header) return tl::unexpected<Error>(std::move(header.error()));
-  auto stored = store.candidates();
+  auto stored = store.candidates(false);
   if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
   std::erase_if(*stored, [](const StoredCandidate& each) { return !each.evaluated; });
   std::sort(stored->begin(), stored->end(),

@@ -139,7 +139,7 @@ bool begins_with(const std::string& text, std::string_view head) {
 Result<Gathered> gather_run(const std::string& directory, std::int64_t id) {
   auto store = Store::open(directory, Store::Mode::kRead);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  auto all = (*store)->candidates();
+  auto all = (*store)->candidates(false);
   if (!all) return tl::unexpected<Error>(std::move(all.error()));
   auto confirmation = (*store)->confirmation();
   if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
@@ -158,7 +158,9 @@ Result<Gathered> gather_run(const std::string& directory, std::int64_t id) {
   gathered.subject = "candidate " + std::to_string(known.id) + " of " + directory;
   gathered.basis = "what the run measured on " + header->machine.name;
   gathered.ceilings = "measured";
-  gathered.evidence = (*candidate)->evidence;
+  auto whole = (*store)->candidate(known.id, true);
+  if (!whole) return tl::unexpected<Error>(std::move(whole.error()));
+  gathered.evidence = std::move(whole->evidence);
   if (gathered.evidence.items().empty()) {
     gathered.notes.push_back(
         "The run holds no evidence about it: PyTorch candidates bring no code.");

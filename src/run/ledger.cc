@@ -8,10 +8,16 @@
 namespace kernelpro {
 
 bool Ledger::record(Known known) {
-  KP_ASSERT(by_id_.find(known.id) == by_id_.end());
-  all_.push_back(std::move(known));
-  const Known& added = all_.back();
-  by_id_[added.id] = &added;
+  const Promise promise = promise_of(known.diagnosis);
+  return record(StoredBrief{std::move(known), promise});
+}
+
+bool Ledger::record(StoredBrief stored) {
+  KP_ASSERT(by_id_.find(stored.known.id) == by_id_.end());
+  all_.push_back({std::move(stored.known), stored.promise, 0});
+  Entry& entry = all_.back();
+  const Known& added = entry.known;
+  by_id_[added.id] = &entry;
   ++since_best_;
   const Correct* correct = added.evaluation.correct();
   if (correct == nullptr) {
@@ -19,10 +25,9 @@ bool Ledger::record(Known known) {
     ++kinds_[outcome_name(added.evaluation.outcome)];
     return false;
   }
-  const std::string hash = added.candidate.content_hash();
-  const double time = comparable_us(added.evaluation);
-  comparable_[added.id] = time;
-  comparable_by_hash_[hash] = time;
+  const std::string hash = content_hash(added);
+  entry.comparable_us = comparable_us(added.evaluation);
+  comparable_by_hash_[hash] = entry.comparable_us;
   if (baseline_ == nullptr) baseline_ = &added;
   if (!champions_.empty() && !is_better(*correct)) return false;
   champions_.push_back(&added);
@@ -36,9 +41,22 @@ bool Ledger::is_better(const Correct& correct) const {
   if (correct.versus->incumbent == best_hash_) return beats(correct, objective_, min_effect_);
   const auto then = comparable_by_hash_.find(correct.versus->incumbent);
   if (objective_.wants_energy() || then == comparable_by_hash_.end()) return false;
-  const Correct::Versus& best = *champions_.back()->evaluation.correct()->versus;
-  const double since = then->second / comparable_us(champions_.back()->id) * best.high / best.ratio;
+  const auto& best = champions_.back()->evaluation.correct()->versus;
+  const double unsure = best && best->ratio > 0 ? best->high / best->ratio : 1;
+  const double since = then->second / comparable_us(champions_.back()->id) * unsure;
   return correct.versus->low / since > 1 + min_effect_;
+}
+
+const Ledger::Entry* Ledger::entry(std::int64_t id) const {
+  const auto it = by_id_.find(id);
+  return it == by_id_.end() ? nullptr : it->second;
+}
+
+const Known* Ledger::whole(const Known* known) const {
+  if (known == nullptr || !known->brief()) return known;
+  Known& held = by_id_.at(known->id)->known;
+  held = fetch_(held.id);
+  return &held;
 }
 
 std::string Ledger::failures_by_kind() const {
@@ -51,19 +69,30 @@ std::string Ledger::failures_by_kind() const {
 }
 
 const Known* Ledger::find(std::int64_t id) const {
-  const auto it = by_id_.find(id);
-  return it == by_id_.end() ? nullptr : it->second;
+  const Entry* found = entry(id);
+  return found == nullptr ? nullptr : whole(&found->known);
+}
+
+const Known* Ledger::find_brief(std::int64_t id) const {
+  const Entry* found = entry(id);
+  return found == nullptr ? nullptr : &found->known;
 }
 
 std::vector<const Known*> Ledger::history() const {
   std::vector<const Known*> history;
-  for (const Known& known : all_) history.push_back(&known);
+  history.reserve(all_.size());
+  for (const Entry& each : all_) history.push_back(&each.known);
   return history;
 }
 
 double Ledger::comparable_us(std::int64_t id) const {
-  const auto it = comparable_.find(id);
-  return it == comparable_.end() ? 0 : it->second;
+  const Entry* found = entry(id);
+  return found == nullptr ? 0 : found->comparable_us;
+}
+
+Promise Ledger::promise(std::int64_t id) const {
+  const Entry* found = entry(id);
+  return found == nullptr ? Promise() : found->promise;
 }
 
 double Ledger::comparable_us(const Evaluation& evaluation) const {
@@ -77,9 +106,9 @@ double Ledger::comparable_us(const Evaluation& evaluation) const {
 }
 
 double Ledger::cost(std::int64_t id) const {
-  const Known* known = find(id);
-  const Correct* correct = known == nullptr ? nullptr : known->evaluation.correct();
-  return correct == nullptr ? 0 : cost_of(comparable_us(id), *correct, objective_);
+  const Entry* found = entry(id);
+  const Correct* correct = found == nullptr ? nullptr : found->known.evaluation.correct();
+  return correct == nullptr ? 0 : cost_of(found->comparable_us, *correct, objective_);
 }
 
 std::vector<const Known*> Ledger::finalists() const {
@@ -89,29 +118,28 @@ std::vector<const Known*> Ledger::finalists() const {
         known != nullptr && std::find(result.begin(), result.end(), known) == result.end();
     if (fresh) result.push_back(known);
   };
-  const Known* comparable = nullptr;
+  const Entry* comparable = nullptr;
   const Known* absolute = nullptr;
-  for (const Known& known : all_) {
-    if (known.evaluation.correct() == nullptr) continue;
-    const bool closer =
-        comparable == nullptr || comparable_us(known.id) < comparable_us(comparable->id);
-    if (closer) comparable = &known;
+  for (const Entry& each : all_) {
+    if (each.known.evaluation.correct() == nullptr) continue;
+    if (comparable == nullptr || each.comparable_us < comparable->comparable_us) comparable = &each;
     const bool faster =
-        absolute == nullptr || score_us(known.evaluation) < score_us(absolute->evaluation);
-    if (faster) absolute = &known;
+        absolute == nullptr || score_us(each.known.evaluation) < score_us(absolute->evaluation);
+    if (faster) absolute = &each.known;
   }
   take(best());
   if (!objective_.wants_energy()) {
-    take(comparable);
+    take(comparable == nullptr ? nullptr : &comparable->known);
     take(absolute);
   }
   for (auto it = champions_.rbegin(); it != champions_.rend(); ++it) take(*it);
+  for (const Known*& each : result) each = whole(each);
   return result;
 }
 
 double Ledger::best_speedup() const {
-  if (best() == nullptr || comparable_us(best()->id) <= 0) return 1;
-  return comparable_us(baseline_->id) / comparable_us(best()->id);
+  const double best_us = champions_.empty() ? 0 : comparable_us(champions_.back()->id);
+  return best_us <= 0 ? 1 : comparable_us(baseline_->id) / best_us;
 }
 
 }  // namespace kernelpro

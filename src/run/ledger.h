@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run knows so far: every evaluation in order, who is best, how many failed and how. A pure
 // function of the sequence of evaluations, so that a resumed run has the same ledger.
+//
+// Candidates of a resumed run may be in brief (core/proposal.h). They become whole, where they are,
+// when somebody asks for them by id or as best, baseline or finalist; those of `history` and
+// `champions` stay as they are until then. One thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/objective.h"
 #include "core/proposal.h"
+#include "run/brief.h"
 
 namespace kernelpro {
 
@@ -25,6 +32,11 @@ class Ledger {
 
   // Takes the next evaluation; true when it is the new best.
   bool record(Known known);
+  // The same of a stored one, which may be in brief.
+  bool record(StoredBrief stored);
+  // Reads one of them from where it is stored. Throws Fatal when that cannot be done.
+  using Fetch = std::function<Known(std::int64_t id)>;
+  void fetch_from(Fetch fetch) { fetch_ = std::move(fetch); }
 
   int evaluations() const { return static_cast<int>(all_.size()); }
   int failures() const { return failures_; }
@@ -32,10 +44,11 @@ class Ledger {
   std::string failures_by_kind() const;  // "2 compile-error, 1 wrong-result"
 
   const Known* find(std::int64_t id) const;
-  std::vector<const Known*> history() const;  // in order of evaluation
+  const Known* find_brief(std::int64_t id) const;  // as it is; maybe in brief
+  std::vector<const Known*> history() const;       // in order of evaluation
   // The first correct candidate (the start, unless that failed) and the best; nullptr: none yet.
-  const Known* baseline() const { return baseline_; }
-  const Known* best() const { return champions_.empty() ? nullptr : champions_.back(); }
+  const Known* baseline() const { return whole(baseline_); }
+  const Known* best() const { return champions_.empty() ? nullptr : whole(champions_.back()); }
   // Everyone who was best, in order; the last is best now.
   const std::vector<const Known*>& champions() const { return champions_; }
 
@@ -52,17 +65,26 @@ class Ledger {
   // What a search compares: comparable_us, or what the objective makes of it and of the energy; 0
   // when that is not known.
   double cost(std::int64_t id) const;
+  // What its diagnosis says is left.
+  Promise promise(std::int64_t id) const;
   double best_speedup() const;  // over the baseline, by comparable times; 1 when there is none
 
  private:
+  struct Entry {
+    Known known;
+    Promise promise;
+    double comparable_us = 0;
+  };
+  const Entry* entry(std::int64_t id) const;
+  const Known* whole(const Known* known) const;
   bool is_better(const Correct& correct) const;
 
   double min_effect_;
   Objective objective_;
-  std::deque<Known> all_;  // addresses stay
-  std::map<std::int64_t, const Known*> by_id_;
-  std::map<std::string, double> comparable_by_hash_;
-  std::map<std::int64_t, double> comparable_;
+  Fetch fetch_;
+  mutable std::deque<Entry> all_;  // addresses stay; brief ones become whole
+  std::unordered_map<std::int64_t, Entry*> by_id_;
+  std::unordered_map<std::string, double> comparable_by_hash_;
   std::map<std::string, int> kinds_;
   std::vector<const Known*> champions_;
   const Known* baseline_ = nullptr;

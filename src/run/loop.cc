@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "run/bench.h"
 #include "run/pipeline.h"
+#include "run/planted.h"
 #include "run/start.h"
 #include "run/writers.h"
 #include "search/stoppers.h"
@@ -62,7 +63,8 @@ class Loop {
         settings_(*parts.settings),
         bench_(bench_parts()),
         ledger_(bench_.ledger()),
-        stopper_(make_stopper(settings_)) {}
+        stopper_(make_stopper(settings_)),
+        planted_(parts.search) {}
 
   Result<RunResult> run();
   Result<std::vector<std::string>> write_requests(const std::string& folder, int count);
@@ -71,7 +73,6 @@ class Loop {
   BenchParts bench_parts() const;
   Result<void> restore();
   Result<void> first(const Candidate& start);
-  void place(std::int64_t parent, std::int64_t id, const NodeResult& node);
   Result<std::string> search_until_stopped();
   PipelineParts pipeline_parts();
   std::size_t most_rounds() const;
@@ -82,10 +83,12 @@ class Loop {
   void close_round();
   Result<bool> commit(Pipeline::Done done);
   RunResult result(const std::string& stopped_by) const;
-  NodeResult node_result(const Known& known) const;
+  NodeResult node_result(const Known& known) const {
+    return kernelpro::node_result(ledger_, known.id, settings_.feedback);
+  }
   // As if `under_way` more were evaluated already.
   std::optional<std::string> stop_reason(int under_way = 0) const;
-  ProposalRequest request(std::int64_t parent) const;
+  ProposalRequest request(std::int64_t parent);
   const Machine* machine() const {
     return parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;
   }
@@ -108,7 +111,7 @@ class Loop {
   Bench bench_;
   const Ledger& ledger_;  // the bench's
   std::unique_ptr<Stopper> stopper_;
-  std::int64_t root_ = 0;                 // of the search
+  Planted planted_;                       // the search
   std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not evaluated
   std::string header_;
   double started_ = 0;    // of this sitting
@@ -126,22 +129,6 @@ class Loop {
 
 double Loop::own_s() const {
   return real_clock().now_s() - started_ - outside_s_ - bench_.outside_s();
-}
-
-NodeResult Loop::node_result(const Known& known) const {
-  NodeResult result;
-  result.correct = known.evaluation.correct() != nullptr;
-  result.time_us = ledger_.cost(known.id);
-  result.fraction = known.diagnosis.fraction_of_ceiling;
-  // What a writer is not told does not guide the search either.
-  const bool diagnosed = settings_.feedback == Feedback::kDiagnosed;
-  for (const Finding& finding : known.diagnosis.findings) {
-    result.stop |= finding.stop;
-    if (!diagnosed || finding.prescriptions.empty()) continue;
-    result.likely = std::max(result.likely, finding.likely_speedup);
-    result.upper = std::max(result.upper, finding.upper_speedup);
-  }
-  return result;
 }
 
 std::optional<std::string> Loop::stop_reason(int under_way) const {
@@ -188,6 +175,7 @@ BenchParts Loop::bench_parts() const {
   bench.settings = &settings_;
   bench.store = parts_.store;
   bench.target = parts_.target;
+  bench.maker = parts_.maker;
   bench.record = parts_.record;
   bench.machine = machine();
   bench.stop = stop_requested;
@@ -202,22 +190,9 @@ Result<void> Loop::restore() {
   if (!waiting) return tl::unexpected<Error>(std::move(waiting.error()));
   waiting_ = std::move(*waiting);
   for (const Known* known : ledger_.history()) {
-    place(known->candidate.origin.parent, known->id, node_result(*known));
+    planted_.place(known->candidate.origin.parent, known->id, node_result(*known));
   }
   return {};
-}
-
-// A candidate without a parent is the search's root, or stands right below it: the others that a
-// run begins with.
-void Loop::place(std::int64_t parent, std::int64_t id, const NodeResult& node) {
-  if (parent != 0) {
-    parts_.search->restore(parent, id, node);
-  } else if (root_ != 0) {
-    parts_.search->restore(root_, id, node);
-  } else {
-    parts_.search->add_root(id, node);
-    root_ = id;
-  }
 }
 
 Result<void> Loop::first(const Candidate& start) {
@@ -260,12 +235,12 @@ Result<bool> Loop::commit(Pipeline::Done done) {
     parts_.search->finalize(under, stored.id, node);
     round.started = false;
   } else {
-    place(under, stored.id, node);
+    planted_.place(under, stored.id, node);
   }
   return true;
 }
 
-ProposalRequest Loop::request(std::int64_t parent) const {
+ProposalRequest Loop::request(std::int64_t parent) {
   ProposalRequest request;
   request.task = &task_;
   request.target = settings_.target;
@@ -291,7 +266,10 @@ ProposalRequest Loop::request(std::int64_t parent) const {
   request.machine = machine();
   request.memory = settings_.memory;
   request.earlier = &parts_.facts;
-  request.lately = &bench_.facts();
+  // Only those who write sources are told; telling a tuner would cost a resume seconds.
+  const bool writes = settings_.proposer == "model" || settings_.proposer == "exchange";
+  if (writes && settings_.memory) request.lately = &bench_.facts();
+  request.fetch = [this](const Known& known) -> const Known& { return *ledger_.find(known.id); };
   request.evidence = bench_.evidence(parent);
   return request;
 }
@@ -343,8 +321,10 @@ Result<void> Loop::ask(std::int64_t parent, bool started) {
     return take_up(&rounds_.back(), parts_.proposer->propose(request(parent)));
   }
   if (writer_.joinable()) writer_.join();
+  // What changes while it is being written is copied; candidates of earlier sittings, which would
+  // be read when they are looked at, are read now.
+  for (const Known* known : ledger_.history()) ledger_.find(known->id);
   ProposalRequest asking = request(parent);
-  // What changes while it is being written.
   told_ = bench_.facts();
   asking.lately = &told_;
   kept_.clear();

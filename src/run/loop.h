@@ -18,10 +18,11 @@ namespace kernelpro {
 struct LoopParts {
   const Task* task = nullptr;
   const RunSettings* settings = nullptr;
-  Store* store = nullptr;            // open for writing; may hold a run to go on with
-  Target* target = nullptr;          // prepared
-  std::vector<Target*> others;       // on further GPUs, not prepared; may be none
-  const Machine* machine = nullptr;  // that the run is about; needed where `target` is null
+  Store* store = nullptr;              // open for writing; may hold a run to go on with
+  Target* target = nullptr;            // prepared
+  std::vector<Target*> others;         // on further GPUs, not prepared; may be none
+  const TargetMaker* maker = nullptr;  // for held-out cases; null: they are not measured
+  const Machine* machine = nullptr;    // that the run is about; needed where `target` is null
   Proposer* proposer = nullptr;
   // Of this thread, and a flag that ends slow writers (run/writers.h); null where nothing is
   // measured.

@@ -50,8 +50,8 @@ std::vector<Target*> others(std::vector<Result<Target>>* made, const RunSettings
 }
 
 // `targets`: the first is prepared.
-Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store,
-                     std::vector<Result<Target>>* targets, const Observer& observer,
+Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettings& settings,
+                     Store& store, std::vector<Result<Target>>* targets, const Observer& observer,
                      std::vector<double>* own_ms, ToolRecord record, std::vector<Fact> facts,
                      bool only_replies = false) {
   Mailbox mailbox;
@@ -69,6 +69,7 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   parts.others = others(targets, settings, observer);
   parts.mailbox = &mailbox;
   parts.over = &over;
+  parts.maker = &maker;
   parts.proposer = proposer->get();
   parts.search = search->get();
   parts.observer = observer;
@@ -79,8 +80,8 @@ Result<RunResult> go(const Task& task, const RunSettings& settings, Store& store
   if (!settings.start_from.empty()) {
     auto given = seeds(settings.start_from, task, settings.target);
     // A run that has begun holds them; what they came from may be gone.
-    const auto begun = store.candidates(false);
-    if (!given && begun && begun->empty()) return tl::unexpected<Error>(std::move(given.error()));
+    const auto begun = store.begun();
+    if (!given && begun && !*begun) return tl::unexpected<Error>(std::move(given.error()));
     if (given) parts.seeds = std::move(*given);
   }
   return run_loop(parts);
@@ -98,26 +99,21 @@ Result<std::optional<RunResult>> finished(const Store& store) {
   auto confirmation = store.confirmation();
   if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
   if (!*confirmation) return std::optional<RunResult>();
-  auto candidates = store.candidates(false);
-  if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
   RunResult result;
   result.best = (*confirmation)->best;
   result.best_us = score_us((*confirmation)->evaluation);
   result.stopped_by = (*confirmation)->stopped_by;
   result.own_ms_per_evaluation = (*confirmation)->own_ms_per_evaluation;
+  result.held_out = held_out_text((*confirmation)->held_out);
   std::int64_t baseline = 0;
-  std::int64_t earliest = 0;
-  for (const StoredCandidate& each : *candidates) {
-    if (!each.evaluated) continue;
+  KP_TRY(store.briefs([&](StoredBrief brief) {
+    const Known& known = brief.known;
     ++result.evaluations;
-    if (each.known.id == result.best) {
-      result.fraction_of_ceiling = each.known.diagnosis.fraction_of_ceiling;
+    if (known.id == result.best) {
+      result.fraction_of_ceiling = known.diagnosis.fraction_of_ceiling;
     }
-    if (each.known.evaluation.correct() == nullptr) continue;
-    if (baseline != 0 && each.order > earliest) continue;
-    baseline = each.known.id;
-    earliest = each.order;
-  }
+    if (baseline == 0 && known.evaluation.correct() != nullptr) baseline = known.id;
+  }));
   const Correct* correct = (*confirmation)->evaluation.correct();
   if (correct != nullptr && correct->versus && result.best != baseline) {
     result.speedup = correct->versus->ratio;
@@ -223,7 +219,7 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
                          facts_to_json(facts)};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  return go(task, settings, **store, &targets, observer, own_ms, std::move(record),
+  return go(maker, task, settings, **store, &targets, observer, own_ms, std::move(record),
             std::move(facts));
 }
 
@@ -252,7 +248,7 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, run->header.machine));
   KP_TRY(target->evaluator->prepare());
-  return go(run->header.task, settings, *run->store, &targets, observer, own_ms,
+  return go(maker, run->header.task, settings, *run->store, &targets, observer, own_ms,
             record_of(run->header), facts_of(run->header));
 }
 
@@ -271,7 +267,7 @@ Result<RunResult> measure_with(const TargetMaker& maker, const std::string& dire
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, run->header.machine));
   KP_TRY(target->evaluator->prepare());
-  return go(run->header.task, settings, *run->store, &targets, observer, nullptr,
+  return go(maker, run->header.task, settings, *run->store, &targets, observer, nullptr,
             record_of(run->header), facts_of(run->header), true);
 }
 

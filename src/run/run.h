@@ -92,6 +92,7 @@ struct RunResult {
   double fraction_of_ceiling = 0;
   int evaluations = 0;
   std::string stopped_by;            // which stopper ended it
+  std::string held_out;              // lines about held-out cases (run/held_out.h); "" = none
   double own_ms_per_evaluation = 0;  // the loop's own cost: all but compiling, running, waiting
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's tables, version 5 (Store::kSchemaVersion). docs/run-store.md explains each column. A
+// The store's tables, version 6 (Store::kSchemaVersion). docs/run-store.md explains each column. A
 // change here needs a new version and a step that brings old stores up to it.
 #pragma once
 
@@ -91,10 +91,41 @@ CREATE TABLE confirmation(
   own_ms     REAL NOT NULL,
   json       TEXT NOT NULL
 ) STRICT;
+
+CREATE TABLE outcomes(
+  candidate    INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
+  position     INTEGER NOT NULL UNIQUE,
+  at_s         REAL NOT NULL,
+  outcome      TEXT NOT NULL,
+  score_us     REAL NOT NULL,
+  incumbent    TEXT,
+  ratio        REAL,
+  low          REAL,
+  high         REAL,
+  energy_mj    REAL,
+  energy_ratio REAL,
+  energy_low   REAL,
+  energy_high  REAL,
+  code         TEXT NOT NULL,
+  bound        INTEGER NOT NULL,
+  floor_us     REAL NOT NULL,
+  fraction     REAL NOT NULL,
+  stop         INTEGER NOT NULL,
+  likely       REAL NOT NULL,
+  upper        REAL NOT NULL
+) STRICT;
+
+CREATE TABLE held_out(
+  position INTEGER PRIMARY KEY,
+  name     TEXT NOT NULL,
+  problem  TEXT NOT NULL,
+  json     TEXT NOT NULL
+) STRICT;
 )sql";
 
 // Brings a store of an earlier version up to this one: what came of findings has a table (3),
-// what writers were asked and answered (4), and each question to a model (5).
+// what writers were asked and answered (4), each question to a model (5), and what a resume needs
+// of an evaluation (6; Store::Impl::add_outcomes fills it), beside what became of held-out cases.
 inline constexpr const char* kUpgrade = R"sql(
 CREATE TABLE IF NOT EXISTS tool_steps(
   candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
@@ -129,6 +160,36 @@ CREATE TABLE IF NOT EXISTS calls(
   reply   TEXT NOT NULL,
   usage   TEXT NOT NULL,
   gave    TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS outcomes(
+  candidate    INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
+  position     INTEGER NOT NULL UNIQUE,
+  at_s         REAL NOT NULL,
+  outcome      TEXT NOT NULL,
+  score_us     REAL NOT NULL,
+  incumbent    TEXT,
+  ratio        REAL,
+  low          REAL,
+  high         REAL,
+  energy_mj    REAL,
+  energy_ratio REAL,
+  energy_low   REAL,
+  energy_high  REAL,
+  code         TEXT NOT NULL,
+  bound        INTEGER NOT NULL,
+  floor_us     REAL NOT NULL,
+  fraction     REAL NOT NULL,
+  stop         INTEGER NOT NULL,
+  likely       REAL NOT NULL,
+  upper        REAL NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS held_out(
+  position INTEGER PRIMARY KEY,
+  name     TEXT NOT NULL,
+  problem  TEXT NOT NULL,
+  json     TEXT NOT NULL
 ) STRICT;
 )sql";
 

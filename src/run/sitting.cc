@@ -45,6 +45,7 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<Module
   parts.settings = &self->settings_;
   parts.store = self->store_.get();
   parts.target = &*self->target_;
+  parts.maker = &self->maker_;
   parts.record = std::move(record);
   parts.machine = self->target_->machine.get();
   parts.stop = cancel_requested;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/store.h"
 
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,16 +8,16 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/sqlite.h"
 #include "core/json.h"
-#include "run/lock.h"
 #include "run/schema.h"
+#include "run/store_impl.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr const char* kNewName = "store.db.new";
+constexpr std::int64_t kOutcomesSince = 6;  // version of the schema
 
 std::string knobs_json(const KnobValues& knobs) { return dump_json(Json(knobs)); }
 
@@ -27,12 +26,15 @@ std::string new_run_id(const std::string& directory) {
                    std::to_string(real_clock().now_s())});
 }
 
-tl::unexpected<Error> damaged(const std::string& path, const std::string& what) {
+// Beyond this many bytes only the pages are checked that a resume reads.
+constexpr std::int64_t kCheckedWhole = 256 << 20;
+
+}  // namespace
+
+tl::unexpected<Error> damaged_store(const std::string& path, const std::string& what) {
   return fail(ErrorKind::kStore, "the store " + path + " is damaged: " + what,
               "restore the folder from a copy, or start a new run");
 }
-
-}  // namespace
 
 std::string store_path(const std::string& directory) { return join(directory, "store.db"); }
 
@@ -51,33 +53,6 @@ Result<void> Store::check_new(const std::string& directory) {
   }
   return {};
 }
-
-struct Store::Impl {
-  std::string directory;
-  std::string path;
-  std::optional<RunLock> lock;  // writers
-  mutable Database db;
-
-  tl::unexpected<Error> failed(int code, const std::string& doing) {
-    Error error = db.explain(code, doing);
-    if (db.in_transaction()) db.execute("ROLLBACK");
-    return tl::unexpected<Error>(std::move(error));
-  }
-
-  Result<void> create(const RunHeader& header);
-  Result<void> open(Mode mode);
-  Result<void> open_for_reading();
-  Result<void> check(Mode mode);
-  Result<void> upgrade();
-  Result<std::int64_t> insert(const Candidate& candidate);
-  // A transaction that `add` may have begun already.
-  Result<void> commit(const std::string& doing) {
-    const int code = db.in_transaction() ? db.execute("COMMIT") : SQLITE_OK;
-    if (code != SQLITE_OK) return failed(code, doing);
-    return {};
-  }
-  int begin() { return db.in_transaction() ? SQLITE_OK : db.execute("BEGIN IMMEDIATE"); }
-};
 
 Store::Store() : impl_(std::make_unique<Impl>()) {}
 Store::~Store() {
@@ -183,21 +158,50 @@ Result<void> Store::Impl::check(Mode mode) {
                     ")",
                 "upgrade KernelPro, or use the version that made the run");
   }
-  if (version < 1) return damaged(path, "it has no version");
+  if (version < 1) return damaged_store(path, "it has no version");
   if (mode == Mode::kRead) return {};
-  std::string verdict;
-  code = db.query_text("PRAGMA quick_check(1)", &verdict);
-  if (code != SQLITE_ROW) return failed(code, "check the run");
-  if (verdict != "ok") return damaged(path, verdict);
-  return version < kSchemaVersion ? upgrade() : Result<void>();
+  KP_TRY(check_pages());
+  return version < kSchemaVersion ? upgrade(version) : Result<void>();
 }
 
-Result<void> Store::Impl::upgrade() {
-  const std::string statements = std::string("BEGIN IMMEDIATE;") + kUpgrade +
-                                 "PRAGMA user_version = " + std::to_string(kSchemaVersion) +
-                                 "; COMMIT";
-  const int code = db.execute(statements.c_str());
-  if (code != SQLITE_OK) return failed(code, "bring the run's store up to this version");
+// SQLite reads every page to check a store, which of 100,000 candidates takes seconds: most of it
+// is evidence that nobody will ask for. What is not checked here is when it is read.
+Result<void> Store::Impl::check_pages() {
+  std::int64_t pages = 0;
+  std::int64_t page_bytes = 0;
+  int code = db.query_integer("PRAGMA page_count", &pages);
+  if (code == SQLITE_ROW) code = db.query_integer("PRAGMA page_size", &page_bytes);
+  std::string verdict = "ok";
+  const auto check = [&](const char* pragma) {
+    if (code == SQLITE_ROW && verdict == "ok") code = db.query_text(pragma, &verdict);
+  };
+  if (pages * page_bytes <= kCheckedWhole) {
+    check("PRAGMA quick_check(1)");
+  } else {
+    check("PRAGMA quick_check(meta)");
+    check("PRAGMA quick_check(candidates)");
+    std::int64_t version = 0;
+    if (code == SQLITE_ROW) code = db.query_integer("PRAGMA user_version", &version);
+    if (version >= kOutcomesSince) check("PRAGMA quick_check(outcomes)");
+  }
+  if (code != SQLITE_ROW) return failed(code, "check the run");
+  if (verdict != "ok") return damaged_store(path, verdict);
+  return {};
+}
+
+Result<void> Store::Impl::upgrade(std::int64_t from) {
+  const std::string doing = "bring the run's store up to this version";
+  int code = db.execute((std::string("BEGIN IMMEDIATE;") + kUpgrade).c_str());
+  if (code != SQLITE_OK) return failed(code, doing);
+  if (from < kOutcomesSince) {
+    if (auto added = add_outcomes(); !added) {
+      if (db.in_transaction()) db.execute("ROLLBACK");
+      return added;
+    }
+  }
+  const std::string version = "PRAGMA user_version = " + std::to_string(kSchemaVersion);
+  code = db.execute((version + "; COMMIT").c_str());
+  if (code != SQLITE_OK) return failed(code, doing);
   return {};
 }
 
@@ -218,126 +222,6 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& directory, Mode mo
   if (mode == Mode::kCreate) KP_TRY(impl.create(*header));
   KP_TRY(impl.open(mode));
   return store;
-}
-
-Result<RunHeader> Store::header() const {
-  std::map<std::string, std::string> meta;
-  {
-    Statement rows = impl_->db.prepare("SELECT key, value FROM meta");
-    int code = rows.step();
-    for (; code == SQLITE_ROW; code = rows.step()) meta[rows.text(0)] = rows.text(1);
-    if (code != SQLITE_DONE) return impl_->failed(code, "read the run's header");
-  }
-  const auto task = task_from_json(meta["task"]);
-  const auto target = target_from_name(meta["target"]);
-  const auto machine = machine_from_json(meta["machine"]);
-  if (!task || !target || !machine) return damaged(impl_->path, "its header cannot be read");
-  return RunHeader{*task,           *target,         *machine,       meta["settings"],
-                   meta["created"], meta["version"], meta["record"], meta["recorded"],
-                   meta["facts"],   meta["id"]};
-}
-
-namespace {
-
-constexpr const char* kSelectCandidates =
-    "SELECT c.id, c.language, s.text, c.knobs, c.proposer, c.parent, c.idea, c.answers,"
-    " e.position, e.at_s, e.json, d.json, v.json FROM candidates c"
-    " JOIN sources s ON s.hash = c.source LEFT JOIN evaluations e ON e.candidate = c.id"
-    " LEFT JOIN diagnosis d ON d.candidate = c.id LEFT JOIN evidence v ON v.candidate = c.id"
-    " ORDER BY c.id";
-constexpr const char* kSelectWithoutEvidence =
-    "SELECT c.id, c.language, s.text, c.knobs, c.proposer, c.parent, c.idea, c.answers,"
-    " e.position, e.at_s, e.json, d.json FROM candidates c"
-    " JOIN sources s ON s.hash = c.source LEFT JOIN evaluations e ON e.candidate = c.id"
-    " LEFT JOIN diagnosis d ON d.candidate = c.id ORDER BY c.id";
-
-// False when a text in the row cannot be understood.
-bool read_row(const Statement& row, bool with_evidence, StoredCandidate* stored) {
-  Candidate& candidate = stored->known.candidate;
-  stored->known.id = row.integer(0);
-  candidate.language = language_from_name(row.text(1)).value_or(Language::kCuda);
-  candidate.source = row.text(2);
-  const Json knobs = parse_json(row.text(3)).value_or(Json());
-  if (!knobs.is_object()) return false;
-  for (const auto& [name, value] : knobs.items()) {
-    if (!value.is_string()) return false;
-    candidate.knobs[name] = value.get<std::string>();
-  }
-  candidate.origin = {row.text(4), row.integer(5), row.text(6), row.text(7)};
-  stored->evaluated = !row.is_null(8);
-  if (!stored->evaluated) return true;
-  stored->order = row.integer(8);
-  stored->at_s = row.real(9);
-  auto evaluation = evaluation_from_json(row.text(10));
-  auto diagnosis = diagnosis_from_json(row.text(11));
-  if (!evaluation || !diagnosis) return false;
-  stored->known.evaluation = std::move(*evaluation);
-  stored->known.diagnosis = std::move(*diagnosis);
-  if (!with_evidence) return true;
-  auto evidence = evidence_from_json(row.text(12));
-  if (!evidence) return false;
-  stored->evidence = std::move(*evidence);
-  return true;
-}
-
-}  // namespace
-
-Result<std::vector<StoredCandidate>> Store::candidates(bool evidence) const {
-  std::vector<StoredCandidate> all;
-  Statement rows = impl_->db.prepare(evidence ? kSelectCandidates : kSelectWithoutEvidence);
-  int code = rows.step();
-  for (; code == SQLITE_ROW; code = rows.step()) {
-    StoredCandidate stored;
-    if (!read_row(rows, evidence, &stored)) {
-      return damaged(impl_->path,
-                     "candidate " + std::to_string(rows.integer(0)) + " cannot be read");
-    }
-    all.push_back(std::move(stored));
-  }
-  if (code != SQLITE_DONE) return impl_->failed(code, "read the run's candidates");
-  return all;
-}
-
-Result<std::optional<StoredConfirmation>> Store::confirmation() const {
-  Statement row = impl_->db.prepare("SELECT best, stopped_by, own_ms, json FROM confirmation");
-  const int code = row.step();
-  if (code == SQLITE_DONE) return std::optional<StoredConfirmation>();
-  if (code != SQLITE_ROW) return impl_->failed(code, "read the run's confirmation");
-  auto evaluation = evaluation_from_json(row.text(3));
-  if (!evaluation) return damaged(impl_->path, "its confirmation cannot be read");
-  return std::optional<StoredConfirmation>(
-      StoredConfirmation{row.integer(0), std::move(*evaluation), row.text(1), row.real(2)});
-}
-
-Result<std::vector<ToolStep>> Store::tool_steps() const {
-  std::vector<ToolStep> steps;
-  std::int64_t tables = 0;
-  // Stores of earlier versions are read as they are.
-  int code = impl_->db.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'tool_steps'",
-                                     &tables);
-  if (code != SQLITE_ROW) return impl_->failed(code, "read what came of findings");
-  if (tables == 0) return steps;
-  Statement rows = impl_->db.prepare(
-      "SELECT s.candidate, s.tool, s.tag, s.likely, s.upper, s.measured, s.record FROM tool_steps s"
-      " JOIN evaluations e ON e.candidate = s.candidate ORDER BY e.position");
-  for (code = rows.step(); code == SQLITE_ROW; code = rows.step()) {
-    steps.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.real(3), rows.real(4),
-                     rows.real(5), rows.text(6)});
-  }
-  if (code != SQLITE_DONE) return impl_->failed(code, "read what came of findings");
-  return steps;
-}
-
-std::string Store::run_id() const {
-  const auto known = header();
-  if (!known) return "";
-  if (!known->id.empty()) return known->id;
-  return hash_hex({known->created, known->task.content_hash(), machine_to_json(known->machine)});
-}
-
-double Store::run_seconds() const {
-  Statement row = impl_->db.prepare("SELECT max(at_s) FROM evaluations");
-  return row.step() == SQLITE_ROW ? row.real(0) : 0;
 }
 
 // 0 when the content is already known.
@@ -397,22 +281,6 @@ Result<std::vector<std::int64_t>> Store::add_proposals(const std::vector<Proposa
   return ids;
 }
 
-Result<std::optional<Writing>> Store::writing(std::int64_t candidate) const {
-  const std::string doing = "read what a writer answered";
-  std::int64_t tables = 0;
-  int code = impl_->db.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'writings'",
-                                     &tables);
-  if (code != SQLITE_ROW) return impl_->failed(code, doing);
-  if (tables == 0) return std::optional<Writing>();  // a store of an earlier version
-  Statement row = impl_->db.prepare(
-      "SELECT request, writer, prompt, reply, usage FROM writings WHERE candidate = ?");
-  code = row.bind(0, candidate).step();
-  if (code == SQLITE_DONE) return std::optional<Writing>();
-  if (code != SQLITE_ROW) return impl_->failed(code, doing);
-  return std::optional<Writing>(
-      Writing{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4)});
-}
-
 Result<void> Store::add_call(const ModelCall& c) {
   const std::string doing = "write a question to a model";
   if (const int code = impl_->begin(); code != SQLITE_OK) return impl_->failed(code, doing);
@@ -429,26 +297,6 @@ Result<void> Store::add_call(const ModelCall& c) {
   return impl_->commit(doing);
 }
 
-Result<std::vector<ModelCall>> Store::calls() const {
-  const std::string doing = "read the questions to models";
-  std::vector<ModelCall> all;
-  std::int64_t tables = 0;
-  int code =
-      impl_->db.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'calls'", &tables);
-  if (code != SQLITE_ROW) return impl_->failed(code, doing);
-  if (tables == 0) return all;  // a store of an earlier version
-  Statement rows = impl_->db.prepare(
-      "SELECT request, role, model, parent, repairs, idea, outcome, prompt, tools, reply, usage,"
-      " gave FROM calls ORDER BY id");
-  for (code = rows.step(); code == SQLITE_ROW; code = rows.step()) {
-    all.push_back({rows.text(0), rows.text(1), rows.text(2), rows.integer(3), rows.integer(4),
-                   rows.text(5), rows.text(6), rows.text(7), rows.text(8), rows.text(9),
-                   rows.text(10), rows.text(11)});
-  }
-  if (code != SQLITE_DONE) return impl_->failed(code, doing);
-  return all;
-}
-
 Result<void> Store::copy_to(const std::string& directory) const {
   const std::string path = store_path(directory);
   KP_TRY(make_dirs(directory));
@@ -459,6 +307,60 @@ Result<void> Store::copy_to(const std::string& directory) const {
   const int code = row.bind(0, path).step();
   if (code != SQLITE_DONE) return impl_->failed(code, "copy the run's store to " + path);
   return {};
+}
+
+int Store::Impl::insert_outcome(std::int64_t candidate, double at_s, const Evaluation& evaluation,
+                                const Diagnosis& diagnosis) {
+  const std::string outcome = outcome_name(evaluation.outcome);
+  const Promise promise = promise_of(diagnosis);
+  const Correct* correct = evaluation.correct();
+  Statement row = db.prepare(
+      "INSERT INTO outcomes VALUES(?1, (SELECT position FROM evaluations WHERE candidate = ?1),"
+      " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)");
+  row.bind(0, candidate).bind(1, at_s).bind(2, outcome).bind(3, score_us(evaluation));
+  for (int i = 4; i <= 11; ++i) row.bind_null(i);
+  if (correct != nullptr && correct->versus) {
+    const Correct::Versus& v = *correct->versus;
+    row.bind(4, v.incumbent).bind(5, v.ratio).bind(6, v.low).bind(7, v.high);
+  }
+  if (correct != nullptr && correct->energy) {
+    row.bind(8, correct->energy->millijoules);
+    if (const auto& v = correct->energy->versus) {
+      row.bind(9, v->ratio).bind(10, v->low).bind(11, v->high);
+    }
+  }
+  row.bind(12, evaluation.code).bind(13, static_cast<std::int64_t>(diagnosis.bound));
+  row.bind(14, diagnosis.floor_us).bind(15, diagnosis.fraction_of_ceiling);
+  row.bind(16, static_cast<std::int64_t>(promise.stop)).bind(17, promise.likely);
+  return row.bind(18, promise.upper).step();
+}
+
+Result<void> Store::Impl::add_outcomes() {
+  const std::string doing = "bring the run's store up to this version";
+  for (std::int64_t after = 0;;) {
+    std::int64_t id = 0;
+    double at_s = 0;
+    std::optional<Evaluation> evaluation;
+    std::optional<Diagnosis> diagnosis;
+    {
+      Statement row = db.prepare(
+          "SELECT e.candidate, e.at_s, e.json, d.json FROM evaluations e JOIN diagnosis d"
+          " ON d.candidate = e.candidate WHERE e.candidate > ? ORDER BY e.candidate LIMIT 1");
+      const int code = row.bind(0, after).step();
+      if (code == SQLITE_DONE) return {};
+      if (code != SQLITE_ROW) return failed(code, doing);
+      id = row.integer(0);
+      at_s = row.real(1);
+      evaluation = evaluation_from_json(row.text(2));
+      diagnosis = diagnosis_from_json(row.text(3));
+    }
+    if (!evaluation || !diagnosis) {
+      return damaged_store(path, "candidate " + std::to_string(id) + " cannot be read");
+    }
+    const int code = insert_outcome(id, at_s, *evaluation, *diagnosis);
+    if (code != SQLITE_DONE) return failed(code, doing);
+    after = id;
+  }
 }
 
 Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,
@@ -490,6 +392,7 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
   }
   // Who was confirmed before this is not the last word any more.
   if (code == SQLITE_DONE) code = db.prepare("DELETE FROM confirmation").step();
+  if (code == SQLITE_DONE) code = impl_->insert_outcome(id, at_s, evaluation, diagnosis);
   if (code == SQLITE_DONE && step != nullptr) {
     Statement row = db.prepare("INSERT INTO tool_steps VALUES(?, ?, ?, ?, ?, ?, ?)");
     row.bind(0, id).bind(1, step->tool).bind(2, step->tag).bind(3, step->likely);
@@ -501,15 +404,29 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
 }
 
 Result<void> Store::confirm(const StoredConfirmation& confirmation) {
+  const std::string doing = "write the confirmation";
   const std::string text = evaluation_to_json(confirmation.evaluation);
-  const int code = impl_->db.prepare("INSERT OR REPLACE INTO confirmation VALUES(1, ?, ?, ?, ?)")
-                       .bind(0, confirmation.best)
-                       .bind(1, confirmation.stopped_by)
-                       .bind(2, confirmation.own_ms_per_evaluation)
-                       .bind(3, text)
-                       .step();
-  if (code != SQLITE_DONE) return impl_->failed(code, "write the confirmation");
-  return impl_->commit("write the confirmation");
+  Database& db = impl_->db;
+  int code = impl_->begin();
+  if (code == SQLITE_OK) {
+    code = db.prepare("INSERT OR REPLACE INTO confirmation VALUES(1, ?, ?, ?, ?)")
+               .bind(0, confirmation.best)
+               .bind(1, confirmation.stopped_by)
+               .bind(2, confirmation.own_ms_per_evaluation)
+               .bind(3, text)
+               .step();
+  }
+  if (code == SQLITE_DONE) code = db.prepare("DELETE FROM held_out").step();
+  std::int64_t position = 0;
+  for (const HeldOut& each : confirmation.held_out) {
+    if (code != SQLITE_DONE) break;
+    const std::string evaluation = evaluation_to_json(each.evaluation);
+    Statement row = db.prepare("INSERT INTO held_out VALUES(?, ?, ?, ?)");
+    row.bind(0, ++position).bind(1, each.case_name).bind(2, each.problem);
+    code = row.bind(3, evaluation).step();
+  }
+  if (code != SQLITE_DONE) return impl_->failed(code, doing);
+  return impl_->commit(doing);
 }
 
 Result<void> Store::save_settings(const std::string& settings_json) {

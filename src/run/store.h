@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@
 #include "core/machine.h"
 #include "core/proposal.h"
 #include "core/task.h"
+#include "run/brief.h"
+#include "run/held_out.h"
 #include "run/tool_record.h"
 
 namespace kernelpro {
@@ -46,11 +49,12 @@ struct StoredConfirmation {
   Evaluation evaluation;  // versus the start
   std::string stopped_by;
   double own_ms_per_evaluation = 0;
+  std::vector<HeldOut> held_out = {};  // in the task's order
 };
 
 class Store {
  public:
-  static constexpr int kSchemaVersion = 5;  // 2: Python; 3: tool steps; 4: writings; 5: calls
+  static constexpr int kSchemaVersion = 6;  // docs/run-store.md tells what each brought
   enum class Mode { kCreate, kWrite, kRead };
 
   // kCreate needs `header`. Fails with kBusy (another process holds the run, its pid is named),
@@ -66,6 +70,15 @@ class Store {
   // `evidence`: with what was observed, which is most of the text; else StoredCandidate::evidence
   // is empty.
   Result<std::vector<StoredCandidate>> candidates(bool evidence = true) const;
+  // Those with an evaluation, in the order of evaluation and in brief (core/proposal.h): what a
+  // resume reads. Whole in a store of an earlier version that is open for reading.
+  Result<void> briefs(const std::function<void(StoredBrief)>& take) const;
+  // Those without one, by id.
+  Result<std::vector<StoredCandidate>> waiting() const;
+  // One of them. REQUIRES: it is stored.
+  Result<StoredCandidate> candidate(std::int64_t id, bool evidence) const;
+  // Is any candidate stored?
+  Result<bool> begun() const;
   // Of the run as it is: none once something was evaluated after it.
   Result<std::optional<StoredConfirmation>> confirmation() const;
   // What came of findings, in the order of evaluation.

@@ -188,7 +188,8 @@ TEST(Store, BringsAnEarlierVersionUp) {
   TempDir dir;
   create(dir.path());
   patch_sql(dir.path(),
-            "DROP TABLE tool_steps; DROP TABLE writings; DROP TABLE calls;"
+            "DROP TABLE tool_steps; DROP TABLE writings; DROP TABLE calls; DROP TABLE outcomes;"
+            "DROP TABLE held_out;"
             "PRAGMA user_version = 2");
   {
     const auto store = Store::open(dir.path(), Store::Mode::kRead);

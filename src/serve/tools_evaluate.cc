@@ -223,6 +223,7 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
   text += start ? "which is the start itself.\n"
                 : speedup_text(result.speedup) + " (" + speedup_text(result.speedup_low) + " to " +
                       speedup_text(result.speedup_high) + ") the start.\n";
+  text += result.held_out;
   text += std::to_string(result.evaluations) + " evaluations. Files:\n";
   for (const std::string& path : *paths) text += "- " + path + "\n";
   return ToolAnswer{std::move(text),
@@ -232,6 +233,7 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
                      {"low", result.speedup_low},
                      {"high", result.speedup_high},
                      {"evaluations", result.evaluations},
+                     {"held_out", result.held_out},
                      {"run", absolute(sitting.directory())},
                      {"files", *paths}}};
 }

@@ -28,12 +28,10 @@ std::string with_fence(const Candidate& candidate) {
 
 // The evidence is in the store only.
 Evidence evidence_of(const Sitting& sitting, std::int64_t id) {
-  const auto view = load_run_view(sitting.directory());
-  if (!view) return {};
-  for (const StoredCandidate& each : view->candidates) {
-    if (each.known.id == id) return each.evidence;
-  }
-  return {};
+  const auto store = Store::open(sitting.directory(), Store::Mode::kRead);
+  if (!store) return {};
+  auto stored = (*store)->candidate(id, true);
+  return stored ? std::move(stored->evidence) : Evidence();
 }
 
 Result<Diagnosis> only_tool(const Diagnosis& diagnosis, const std::string& tool) {

@@ -138,6 +138,56 @@ TEST(ParseTask, FaultsNamePlaceAndCause) {
   }
 }
 
+TEST(ParseTask, HeldOutCasesStandApart) {
+  const std::string more =
+      "timed = true\n[[case]]\nname = \"odd\"\ndims = { N = 77, M = 5 }\nheld_out = true\n";
+  const auto task = parse_task(spoil("timed = true", more), "dir/task.toml");
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_EQ(task->cases.size(), 2u) << "no search, compiler or prompt sees the third";
+  ASSERT_EQ(task->held_out.size(), 1u);
+  EXPECT_EQ(task->held_out[0].name, "odd");
+  EXPECT_TRUE(task->held_out[0].timed);
+  EXPECT_EQ(cases_for(*task, TargetKind::kCpu).size(), 2u);
+  const std::vector<Task> alone = held_out_tasks(*task, TargetKind::kCpu);
+  ASSERT_EQ(alone.size(), 1u);
+  ASSERT_EQ(cases_for(alone[0], TargetKind::kCpu).size(), 1u);
+  EXPECT_EQ(alone[0].cases[0].dims.at("N"), 77);
+  EXPECT_TRUE(alone[0].held_out.empty());
+  const auto kept = task_from_json(task_to_json(*task));
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->content_hash(), task->content_hash());
+  EXPECT_EQ(kept->held_out.at(0).dims, task->held_out[0].dims);
+  const auto without = parse_task(kGood, "dir/task.toml");
+  EXPECT_NE(without->content_hash(), task->content_hash());
+  EXPECT_FALSE(contains(task_to_json(*without), "held_out")) << "other tasks stay the same task";
+}
+
+TEST(ParseTask, FaultsOfHeldOutCases) {
+  const std::string odd = "[[case]]\nname = \"odd\"\ndims = { N = 77, M = 5 }\nheld_out = true\n";
+  const struct {
+    std::string from, to, message;
+  } faults[] = {
+      {"timed = true", "held_out = true", ": no case for the target cpu is timed"},
+      {"timed = true", "held_out = 1", ":28:12: held_out must be true or false"},
+      {"timed = true", "timed = true\n" + odd + "timed = false",
+       ":33:9: the held-out case odd is not timed"},
+      {"name = \"large\"", "held_out = true\nname = \"small\"",
+       ":27:8: the case small is declared twice"},
+      {"timed = true", "timed = true\n[[case]]\nname = \"odd\"\nheld_out = true",
+       ":29:1: the case odd does not give M"},
+      {"timed = true", "timed = true\ntargets = [\"cpu\"]\n" + odd + "targets = [\"cuda\"]",
+       ": for the target cuda there is only the held-out case odd"},
+  };
+  for (const auto& fault : faults) {
+    const std::string message = failure(spoil(fault.from, fault.to));
+    EXPECT_TRUE(message.starts_with("dir/task.toml" + fault.message))
+        << fault.from << " -> " << fault.to << "\n  " << message << "\n  " << fault.message;
+  }
+  std::string all = replace_all(std::string(kGood), "timed = true", "held_out = true");
+  all = replace_all(all, "targets = [\"cpu\"]", "held_out = true");
+  EXPECT_TRUE(contains(failure(all), ": every case is held out")) << failure(all);
+}
+
 TEST(ParseTask, UnknownKeysSuggestTheNearestOne) {
   const auto task = parse_task(spoil("tolerance", "tollerance"), "t");
   ASSERT_FALSE(task);

@@ -113,6 +113,14 @@ class TaskParser {
     return {};
   }
 
+  Done read_flag(const toml::table& table, std::string_view key, bool* out) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return {};
+    if (!node->is_boolean()) return wrong_type(*node, key, "true or false");
+    *out = **node->as_boolean();
+    return {};
+  }
+
   Done read_number(const toml::table& table, std::string_view key, double* out) const {
     const toml::node* node = table.get(key);
     if (node == nullptr) return {};
@@ -331,22 +339,29 @@ class TaskParser {
   }
 
   Done read_case(const toml::table& table) {
-    KP_TRY(known_keys(table, "[[case]]", {"name", "dims", "timed", "targets"}));
+    KP_TRY(known_keys(table, "[[case]]", {"name", "dims", "timed", "held_out", "targets"}));
     Case c;
     KP_TRY(read_label(table, "[[case]]", &c.name));
-    for (const Case& other : task_.cases) {
-      if (other.name != c.name) continue;
-      return wrong(*table.get("name"), "the case " + c.name + " is declared twice",
-                   "rename one of them");
+    for (const auto* cases : {&task_.cases, &task_.held_out}) {
+      for (const Case& other : *cases) {
+        if (other.name != c.name) continue;
+        return wrong(*table.get("name"), "the case " + c.name + " is declared twice",
+                     "rename one of them");
+      }
     }
-    if (const toml::node* timed = table.get("timed")) {
-      if (!timed->is_boolean()) return wrong_type(*timed, "timed", "true or false");
-      c.timed = **timed->as_boolean();
+    bool held_out = false;
+    KP_TRY(read_flag(table, "held_out", &held_out));
+    c.timed = held_out;
+    KP_TRY(read_flag(table, "timed", &c.timed));
+    if (held_out && !c.timed) {
+      return wrong(*table.get("timed"), "the held-out case " + c.name + " is not timed",
+                   "leave timed out: held-out cases are timed at the end");
     }
     KP_TRY(read_dims(table, &c));
     KP_TRY(read_targets(table, &c));
     KP_TRY(check_shapes(c));
-    task_.cases.push_back(std::move(c));
+    if (first_.empty()) first_ = {c};
+    (held_out ? task_.held_out : task_.cases).push_back(std::move(c));
     return {};
   }
 
@@ -359,8 +374,8 @@ class TaskParser {
     if (dims != nullptr) {
       for (const auto& [key, value] : *dims) KP_TRY(read_dim(key, value, c));
     }
-    if (task_.cases.empty()) return {};
-    const Case& first = task_.cases.front();
+    if (first_.empty()) return {};
+    const Case& first = first_.front();
     for (const auto& [name, value] : first.dims) {
       if (c->dims.contains(name)) continue;
       return wrong(table,
@@ -466,11 +481,22 @@ class TaskParser {
   }
 
   Done check_targets() const {
+    if (task_.cases.empty()) {
+      return fail(ErrorKind::kBadInput, path_ + ": every case is held out",
+                  "leave held_out out of at least one case that is timed: the search needs it");
+    }
     for (const TargetKind target : {TargetKind::kCpu, TargetKind::kCuda}) {
       const std::vector<const Case*> cases = cases_for(task_, target);
       const auto timed = [](const Case* c) { return c->timed; };
-      if (cases.empty() || std::any_of(cases.begin(), cases.end(), timed)) continue;
       const std::string name(target_name(target));
+      const std::vector<Task> held_out = held_out_tasks(task_, target);
+      if (cases.empty() && !held_out.empty()) {
+        return fail(ErrorKind::kBadInput,
+                    path_ + ": for the target " + name + " there is only the held-out case " +
+                        held_out.front().cases.front().name,
+                    "give that target a timed case that is not held out: the search needs it");
+      }
+      if (cases.empty() || std::any_of(cases.begin(), cases.end(), timed)) continue;
       return fail(ErrorKind::kBadInput, path_ + ": no case for the target " + name + " is timed",
                   "add timed = true to one of them, or leave " + name + " out of their targets");
     }
@@ -489,6 +515,7 @@ class TaskParser {
   Task task_;
   std::set<std::string> names_;             // of tensors
   std::vector<const toml::array*> shapes_;  // of tensors, in order
+  std::vector<Case> first_;                 // the first case, held out or not
   std::vector<Expression> expressions_;
 };
 
