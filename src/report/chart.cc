@@ -25,15 +25,6 @@ struct Scale {
   }
 };
 
-double nice_step(double range, int count) {
-  const double raw = range / count;
-  const double power = std::pow(10, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= raw) return factor * power;
-  }
-  return 10 * power;
-}
-
 std::vector<double> y_ticks(const Scale& scale) {
   std::vector<double> ticks;
   if (scale.logarithmic) {
@@ -56,28 +47,18 @@ std::vector<double> y_ticks(const Scale& scale) {
   return ticks;
 }
 
-std::string line(const char* css, double x1, double y1, double x2, double y2) {
-  return "<line class=\"" + std::string(css) + "\" x1=\"" + coordinate(x1) + "\" y1=\"" +
-         coordinate(y1) + "\" x2=\"" + coordinate(x2) + "\" y2=\"" + coordinate(y2) + "\"/>";
-}
-
-std::string label(const char* css, double x, double y, const std::string& text) {
-  return "<text class=\"" + std::string(css) + "\" x=\"" + coordinate(x) + "\" y=\"" +
-         coordinate(y) + "\">" + escape(text) + "</text>";
-}
-
 std::string axes(const Scale& scale) {
   std::string svg;
   for (const double v : y_ticks(scale)) {
-    svg += line("grid", kLeft, scale.y(v), kRight, scale.y(v));
-    svg += label("tick end", kLeft - 8, scale.y(v) + 4, number(v, 3) + "x");
+    svg += svg_line("grid", kLeft, scale.y(v), kRight, scale.y(v));
+    svg += svg_label("tick end", kLeft - 8, scale.y(v) + 4, number(v, 3) + "x");
   }
   const double step = nice_step(scale.x_max, 8);
   for (double v = 0; v <= scale.x_max * 1.0001; v += step) {
-    svg += label("tick middle", scale.x(v), kBottom + 18, number(v, 4));
+    svg += svg_label("tick middle", scale.x(v), kBottom + 18, number(v, 4));
   }
-  svg += line("axis", kLeft, kBottom, kRight, kBottom);
-  svg += label("axis-label middle", (kLeft + kRight) / 2, kBottom + 42, "run time (s)");
+  svg += svg_line("axis", kLeft, kBottom, kRight, kBottom);
+  svg += svg_label("axis-label middle", (kLeft + kRight) / 2, kBottom + 42, "run time (s)");
   svg += "<text class=\"axis-label middle\" transform=\"rotate(-90 14 " +
          coordinate((kTop + kBottom) / 2) + ")\" x=\"14\" y=\"" + coordinate((kTop + kBottom) / 2) +
          "\">speed-up over the start</text>";
@@ -153,6 +134,25 @@ std::string dot(const Mark& mark, const Scale& scale, const Story& story) {
 
 }  // namespace
 
+double nice_step(double range, int count) {
+  const double raw = range / count;
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= raw) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::string svg_line(const char* css, double x1, double y1, double x2, double y2) {
+  return "<line class=\"" + std::string(css) + "\" x1=\"" + coordinate(x1) + "\" y1=\"" +
+         coordinate(y1) + "\" x2=\"" + coordinate(x2) + "\" y2=\"" + coordinate(y2) + "\"/>";
+}
+
+std::string svg_label(const char* css, double x, double y, const std::string& text) {
+  return "<text class=\"" + std::string(css) + "\" x=\"" + coordinate(x) + "\" y=\"" +
+         coordinate(y) + "\">" + escape(text) + "</text>";
+}
+
 std::string coordinate(double value) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.1f", std::isfinite(value) ? value : 0.0);
@@ -168,8 +168,8 @@ std::string progress_chart(const RunView& view, const Story& story) {
                     coordinate(kWidth) + " " + coordinate(kHeight) +
                     "\" role=\"img\" aria-label=\"best speed-up over run time\">" + axes(scale);
   if (ceiling > 0 && ceiling <= scale.y_max) {
-    svg += line("ceiling", kLeft, scale.y(ceiling), kRight, scale.y(ceiling));
-    svg += label("ceiling-label end", kRight, scale.y(ceiling) - 6, "measured ceiling");
+    svg += svg_line("ceiling", kLeft, scale.y(ceiling), kRight, scale.y(ceiling));
+    svg += svg_label("ceiling-label end", kRight, scale.y(ceiling) - 6, "measured ceiling");
   }
   svg += best_line(all, scale);
   for (const Mark& mark : all) svg += dot(mark, scale, story);

@@ -181,6 +181,11 @@ std::string body(const RunView& view, const Story& story) {
     html += section("replay", "Beside the recording", escape(replayed_summary(again)),
                     replayed_table(view, again));
   }
+  if (const std::string held_out = held_out_section(view); !held_out.empty()) {
+    html += section("held-out", "Held-out cases",
+                    "Sizes that neither the search nor a writer knew; measured once, at the end.",
+                    held_out);
+  }
   html += section("path", "How it got there", "", path_list(story));
   html += section("changes", "What changed", escape(credit(story)), changes(story));
   if (story.best != nullptr) {
@@ -188,13 +193,21 @@ std::string body(const RunView& view, const Story& story) {
                     findings_list(story.best->known.diagnosis) +
                         tool_runs(story.best->known.diagnosis) + timings(story));
   }
+  if (const std::string energy = energy_section(view, story); !energy.empty()) {
+    html += section("energy", "Time and energy",
+                    "Each dot is a candidate; the line and the table hold those that no other one "
+                    "beats in both.",
+                    energy);
+  }
   html += section("advice", "What came of the advice",
                   "Each step that answers a finding: the speed-up that was promised, and the one "
                   "that was measured against its parent.",
                   tool_step_table(view));
-  html += section("search", "Search tree",
-                  "From the start on the left; the line in colour leads to the winner.",
-                  legend(story) + search_tree(view, story));
+  html +=
+      section("search", "Search tree",
+              "From the start on the left; the line in colour leads to the winner. Candidates that "
+              "look faded are dead ends: select one to see why nothing more is tried below it.",
+              legend(story) + search_tree(view, story));
   html += section("all", "All candidates", "", candidate_table(view, story));
   html += section("missing", "What could not be seen", "", missing_list(story));
   html += section("ceilings", "The ceilings", "Measured on this machine, not from a datasheet.",

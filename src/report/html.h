@@ -17,6 +17,11 @@ std::string coordinate(double value);
 // "correct", "best", "start", or the failure's name: the CSS class that colours it.
 std::string outcome_class(const StoredCandidate& candidate, const Story& story);
 
+std::string svg_line(const char* css, double x1, double y1, double x2, double y2);
+std::string svg_label(const char* css, double x, double y, const std::string& text);
+// 1, 2 or 5 times a power of ten: about `count` of them make the range.
+double nice_step(double range, int count);
+
 // Best-so-far over time.
 std::string progress_chart(const RunView& view, const Story& story);
 // Who came from whom, left to right.
@@ -33,6 +38,10 @@ std::string findings_list(const Diagnosis& diagnosis);
 std::string tool_runs(const Diagnosis& diagnosis);
 // The recorded results beside the new ones.
 std::string replayed_table(const RunView& view, const std::vector<Replayed>& rows);
+// Time against energy, and who is not beaten in both; "" where no energy was measured.
+std::string energy_section(const RunView& view, const Story& story);
+// What became of the winner in cases that the search did not know; "" where there are none.
+std::string held_out_section(const RunView& view);
 // What findings promised and what came of them.
 std::string tool_step_table(const RunView& view);
 

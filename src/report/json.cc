@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/json.h"
 
+#include <map>
+
+#include "report/pareto.h"
 #include "report/replayed.h"
 #include "report/view.h"
 
@@ -9,6 +12,16 @@ namespace kernelpro {
 namespace {
 
 Json parsed(const std::string& text) { return parse_json(text).value_or(Json()); }
+
+Json energy_json(const Energy& energy) {
+  Json json = {{"millijoules", energy.millijoules},
+               {"low", energy.low},
+               {"high", energy.high},
+               {"busy_w", energy.busy_w},
+               {"idle_w", energy.idle_w}};
+  if (energy.versus) json["incumbent_over_this"] = energy.versus->ratio;
+  return json;
+}
 
 Json candidate_json(const StoredCandidate& candidate) {
   const Known& known = candidate.known;
@@ -25,6 +38,7 @@ Json candidate_json(const StoredCandidate& candidate) {
   json["at_s"] = candidate.at_s;
   json["outcome"] = outcome_name(known.evaluation.outcome);
   json["time_us"] = score_us(known.evaluation);
+  if (const Energy* energy = energy_of(candidate)) json["energy"] = energy_json(*energy);
   json["evaluation"] = parsed(evaluation_to_json(known.evaluation));
   json["diagnosis"] = parsed(diagnosis_to_json(known.diagnosis));
   return json;
@@ -75,6 +89,12 @@ std::string render_json(const RunView& view) {
     json["stopped_by"] = view.confirmation->stopped_by;
     json["own_ms_per_evaluation"] = view.confirmation->own_ms_per_evaluation;
   }
+  if (view.confirmation && !view.confirmation->held_out.empty()) {
+    json["held_out"] = parsed(held_out_to_json(view.confirmation->held_out));
+  }
+  const std::vector<const StoredCandidate*> front = pareto_front(view);
+  if (!front.empty()) json["pareto_front"] = Json::array();
+  for (const StoredCandidate* each : front) json["pareto_front"].push_back(each->known.id);
   const std::vector<Replayed> again = replayed(view, story);
   if (!again.empty()) json["replayed"] = Json::array();
   for (const Replayed& row : again) json["replayed"].push_back(replayed_json(row));
@@ -103,9 +123,16 @@ std::string render_json(const RunView& view) {
                              {"usage", parsed(call.usage)},
                              {"gave", call.gave}});
   }
+  std::map<std::int64_t, const SearchNode*> nodes;
+  for (const SearchNode& node : view.nodes) nodes[node.id] = &node;
   json["candidates"] = Json::array();
   for (const StoredCandidate& candidate : view.candidates) {
     json["candidates"].push_back(candidate_json(candidate));
+    const auto node = nodes.find(candidate.known.id);
+    if (node == nodes.end()) continue;
+    json["candidates"].back()["search"] = {{"visits", node->second->visits},
+                                           {"value", node->second->value},
+                                           {"dead_end", node->second->reason}};
   }
   return dump_json(json, 2) + "\n";
 }

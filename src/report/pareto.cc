@@ -7,14 +7,10 @@
 
 namespace kernelpro {
 
-namespace {
-
 const Energy* energy_of(const StoredCandidate& candidate) {
   const Correct* correct = candidate.known.evaluation.correct();
   return correct != nullptr && correct->energy ? &*correct->energy : nullptr;
 }
-
-}  // namespace
 
 std::vector<const StoredCandidate*> pareto_front(const RunView& view) {
   std::vector<const StoredCandidate*> all;

@@ -9,6 +9,9 @@
 
 namespace kernelpro {
 
+// Of a correct candidate; null where it was not measured.
+const Energy* energy_of(const StoredCandidate& candidate);
+
 // The correct candidates with a measured energy that no other one beats in both time and energy,
 // fastest first; of equal ones the oldest.
 std::vector<const StoredCandidate*> pareto_front(const RunView& view);

@@ -96,6 +96,22 @@ RunView a_run(int count) {
   return view;
 }
 
+// Each correct candidate draws a little more than the one before it.
+void give_energy(RunView* view) {
+  double millijoules = 40;
+  for (StoredCandidate& each : view->candidates) {
+    auto* correct = std::get_if<Correct>(&each.known.evaluation.outcome);
+    if (correct == nullptr) continue;
+    Energy energy;
+    energy.millijoules = millijoules += 1.5;
+    energy.low = millijoules - 0.25;
+    energy.high = millijoules + 0.25;
+    energy.busy_w = 432;
+    energy.idle_w = 118;
+    correct->energy = energy;
+  }
+}
+
 std::string chromium() {
   for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
     if (const std::string path = find_program(name); !path.empty()) return path;
@@ -231,6 +247,81 @@ TEST(Text, SaysWhatModelsCostAndWhereTheyFailed) {
   EXPECT_TRUE(contains(render_json(view), "\"no-code\""));
 }
 
+TEST(ReportTest, DeadEndsHaveAReason) {
+  RunView view = a_run(12);
+  EXPECT_FALSE(contains(render_text(view), "nothing more is tried")) << "the tree is not known";
+  for (const StoredCandidate& each : view.candidates) {
+    SearchNode node;
+    node.id = each.known.id;
+    if (each.known.evaluation.correct() == nullptr) node.reason = "failed";
+    view.nodes.push_back(node);
+  }
+  view.nodes[3].reason = "slower than the best by more than 8x";
+  const std::string text = render_text(view);
+  EXPECT_TRUE(contains(text, "nothing more is tried below 2 of 12 candidates:\n")) << text;
+  EXPECT_TRUE(contains(text, "  1: failed (#7)\n")) << text;
+  EXPECT_TRUE(contains(text, "  1: slower than the best by more than 8x (#4)\n")) << text;
+  const std::string html = render_html(view);
+  EXPECT_TRUE(contains(html, "dead end: slower than the best by more than 8x</div>"));
+  EXPECT_TRUE(contains(html, "class=\"node correct dead\" data-id=\"4\""));
+  EXPECT_TRUE(contains(html, "dead end: slower than the best by more than 8x\nTILE moves"));
+  EXPECT_TRUE(contains(render_json(view), "\"dead_end\": \"slower than the best"));
+}
+
+TEST(ReportTest, TimeAndEnergyBesideEachOther) {
+  RunView view = a_run(12);
+  EXPECT_FALSE(contains(render_html(view), "id=\"energy\""));
+  EXPECT_FALSE(contains(render_json(view), "pareto_front"));
+  give_energy(&view);
+  const std::string html = render_html(view);
+  EXPECT_TRUE(contains(html, "id=\"energy\""));
+  EXPECT_TRUE(contains(html, "aria-label=\"energy over time of a call\""));
+  EXPECT_TRUE(contains(html, "41.5 mJ</td><td class=\"num\">41.25 &ndash; 41.75")) << html;
+  EXPECT_TRUE(contains(render_text(view), "not beaten in time and energy both:"));
+  const std::string json = render_json(view);
+  EXPECT_TRUE(contains(json, "\"pareto_front\": ["));
+  EXPECT_TRUE(contains(json, "\"millijoules\": 41.5"));
+  // All with one time and one energy still are a picture.
+  for (StoredCandidate& each : view.candidates) {
+    auto* correct = std::get_if<Correct>(&each.known.evaluation.outcome);
+    if (correct == nullptr) continue;
+    correct->timings = {{"large", 100, 99, 101, 9, "calls in turn"}};
+    correct->energy->millijoules = 10;
+  }
+  EXPECT_FALSE(contains(render_html(view), "nan"));
+}
+
+TEST(ReportTest, HeldOutCasesStandBesideTheScore) {
+  RunView view = a_run(5);
+  EXPECT_FALSE(contains(render_html(view), "Held-out cases"));
+  EXPECT_FALSE(contains(render_json(view), "held_out"));
+  HeldOut tall{"tall", view.confirmation->evaluation, ""};
+  view.confirmation->held_out = {tall};
+  EXPECT_TRUE(contains(render_text(view), "held out: case tall: 6.91x the start"))
+      << render_text(view);
+  EXPECT_TRUE(contains(render_html(view), "<td>tall</td><td>6.91x the start (95 % interval 6.84"));
+  HeldOut odd{"<odd>", {}, ""};
+  odd.evaluation.outcome = WrongResult{"<odd>", "y", "off by 3 rows", 0.4, 1e-4};
+  view.confirmation->held_out.push_back(odd);
+  const std::string html = render_html(view);
+  EXPECT_TRUE(contains(html, "&lt;odd&gt;</td><td>FAILED: "));
+  EXPECT_TRUE(contains(html, "holds only for the sizes that the search knew"));
+  EXPECT_TRUE(contains(render_text(view), "search again in a new run"));
+  EXPECT_TRUE(contains(render_json(view), "\"failed\": true"));
+}
+
+TEST(Story, AKernelThatWasBroughtAlongIsSaidToBe) {
+  RunView view = a_run(3);
+  for (StoredCandidate& each : view.candidates) {
+    if (each.known.id != view.confirmation->best) continue;
+    each.known.candidate.origin.proposer = "seed";
+    each.known.candidate.origin.idea = "The best of the run runs/a: candidate 7, 12 us there.";
+  }
+  EXPECT_EQ(credit(tell(view)),
+            "The kernel was brought along (--start-from), not found here: The best of the run "
+            "runs/a: candidate 7, 12 us there.");
+}
+
 TEST(Text, IsShort) {
   const std::string text = render_text(a_run(200));
   EXPECT_NE(text.find("fastest:"), std::string::npos);
@@ -268,7 +359,9 @@ TEST(Html, Sample) {
   const char* path = std::getenv("KERNELPRO_SAMPLE_REPORT");
   if (path == nullptr) GTEST_SKIP() << "set KERNELPRO_SAMPLE_REPORT=FILE to write one";
   const char* count = std::getenv("KERNELPRO_SAMPLE_COUNT");
-  ASSERT_TRUE(write_file(path, render_html(a_run(count != nullptr ? std::atoi(count) : 60))));
+  RunView view = a_run(count != nullptr ? std::atoi(count) : 60);
+  give_energy(&view);
+  ASSERT_TRUE(write_file(path, render_html(view)));
 }
 
 // Three of twelve came out differently, one was not measured again.

@@ -2,10 +2,12 @@
 // The parts of the page that are tables and lists.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text.h"
 #include "core/kernel_name.h"
+#include "report/dead_ends.h"
 #include "report/diagnosis.h"
 #include "report/diff.h"
 #include "report/html.h"
@@ -105,7 +107,9 @@ std::string change_cell(const Candidate& candidate) {
   return html;
 }
 
-std::string row(const StoredCandidate& candidate, const Story& story) {
+using Reasons = std::map<std::int64_t, std::string>;
+
+std::string row(const StoredCandidate& candidate, const Story& story, const Reasons& dead) {
   const Known& known = candidate.known;
   const std::string css = outcome_class(candidate, story);
   const double us = candidate.evaluated ? score_us(known.evaluation) : 0;
@@ -124,6 +128,9 @@ std::string row(const StoredCandidate& candidate, const Story& story) {
   if (candidate.evaluated && us <= 0) {
     html += "<details><summary>why</summary><pre>" +
             escape(clip(outcome_summary(known.evaluation.outcome), 1500)) + "</pre></details>";
+  }
+  if (const auto reason = dead.find(known.id); reason != dead.end()) {
+    html += "<div class=\"quiet\">dead end: " + escape(reason->second) + "</div>";
   }
   html += "</td><td class=\"num\"" + sortable(us > 0 ? us : 1e300) + ">" +
           (us > 0 ? human_us(us) : "&ndash;") + "</td>";
@@ -239,6 +246,29 @@ std::string tool_step_table(const RunView& view) {
   return html + "</tbody></table></div>";
 }
 
+std::string held_out_section(const RunView& view) {
+  if (!view.confirmation || view.confirmation->held_out.empty()) return "";
+  const std::vector<HeldOut>& all = view.confirmation->held_out;
+  std::string html =
+      "<div class=\"scroll\"><table class=\"steps\"><thead><tr><th>case</th><th>the winner</th>"
+      "</tr></thead><tbody>";
+  for (const HeldOut& one : all) {
+    html += "<tr><td>" + escape(one.case_name) + "</td><td>" + escape(held_out_outcome(one)) +
+            "</td></tr>";
+  }
+  html += "</tbody></table></div>";
+  if (const double mean = held_out_speedup(all); mean > 0) {
+    html += "<p>" + speedup_text(mean) + " the start, geometric mean over held-out cases.</p>";
+  }
+  if (held_out_failed(all)) {
+    html +=
+        "<p><b>The winner holds only for the sizes that the search knew.</b> Use it for those "
+        "alone, or leave <code>held_out</code> out of the case that failed and search again "
+        "in a new run.</p>";
+  }
+  return html;
+}
+
 std::string replayed_table(const RunView& view, const std::vector<Replayed>& rows) {
   const Recorded recorded = recorded_from_json(view.header.recorded_json);
   std::string html =
@@ -293,7 +323,8 @@ std::string candidate_table(const RunView& view, const Story& story) {
     html += "<th><button type=\"button\">" + std::string(name) + "</button></th>";
   }
   html += "</tr></thead><tbody>\n";
-  for (const StoredCandidate& candidate : view.candidates) html += row(candidate, story);
+  const Reasons dead = dead_ends(view);
+  for (const StoredCandidate& candidate : view.candidates) html += row(candidate, story, dead);
   return html + "</tbody></table></div>";
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "propose/calls.h"
+#include "report/dead_ends.h"
 #include "report/diagnosis.h"
 #include "report/pareto.h"
 #include "report/replayed.h"
@@ -69,7 +70,9 @@ std::string render_text(const RunView& view) {
   const std::vector<Replayed> again = replayed(view, story);
   if (!again.empty()) text += replayed_summary(again) + "\n" + replayed_text(again);
   text += leaders(view, story);
+  if (view.confirmation) text += held_out_text(view.confirmation->held_out);
   text += energy_lines(view);
+  text += dead_end_lines(view);
   if (story.best != nullptr) {
     DiagnosisStyle style;
     style.more = "kernelpro diagnose --all";

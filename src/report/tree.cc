@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "report/dead_ends.h"
 #include "report/html.h"
 
 namespace kernelpro {
@@ -72,13 +73,18 @@ class Layout {
   double rows_ = 0;
 };
 
-std::string title_of(const StoredCandidate& candidate, const Story& story) {
+using Reasons = std::map<std::int64_t, std::string>;
+
+std::string title_of(const StoredCandidate& candidate, const Story& story, const Reasons& dead) {
   const Known& known = candidate.known;
   std::string title = "#" + std::to_string(known.id);
   if (!candidate.evaluated) return title + " waiting";
   const double us = score_us(known.evaluation);
   title += us > 0 ? " " + human_us(us) : " " + outcome_name(known.evaluation.outcome);
   if (us > 0 && story.start_us > 0) title += ", " + speedup_text(story.start_us / us);
+  if (const auto reason = dead.find(known.id); reason != dead.end()) {
+    title += "\ndead end: " + reason->second;
+  }
   if (!known.candidate.origin.idea.empty()) {
     title += "\n" + known.candidate.origin.idea.substr(0, 200);
   }
@@ -99,6 +105,7 @@ std::string search_tree(const RunView& view, const Story& story) {
   std::set<std::int64_t> on_path;
   for (const StoredCandidate* step : story.path) on_path.insert(step->known.id);
 
+  const Reasons dead = dead_ends(view);
   std::string edges, best_edges, nodes;
   for (const auto& [id, node] : layout.placed()) {
     if (node.parent != 0) {
@@ -113,10 +120,10 @@ std::string search_tree(const RunView& view, const Story& story) {
     }
     const std::string css = outcome_class(*node.candidate, story);
     const double radius = css == "best" || css == "start" ? 6.5 : row < 10 ? 3 : 4.2;
-    nodes += "<circle class=\"node " + css + "\" data-id=\"" + std::to_string(id) + "\" cx=\"" +
-             coordinate(x(node)) + "\" cy=\"" + coordinate(y(node)) + "\" r=\"" +
-             coordinate(radius) + "\"><title>" + escape(title_of(*node.candidate, story)) +
-             "</title></circle>";
+    nodes += "<circle class=\"node " + css + (dead.contains(id) ? " dead" : "") + "\" data-id=\"" +
+             std::to_string(id) + "\" cx=\"" + coordinate(x(node)) + "\" cy=\"" +
+             coordinate(y(node)) + "\" r=\"" + coordinate(radius) + "\"><title>" +
+             escape(title_of(*node.candidate, story, dead)) + "</title></circle>";
   }
   return "<div class=\"scroll tree-box\"><svg class=\"tree\" id=\"tree\" width=\"" +
          coordinate(width) + "\" height=\"" + coordinate(height) + "\" viewBox=\"0 0 " +

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "report/report.h"
+#include "run/planted.h"
 
 namespace kernelpro {
 
@@ -63,7 +64,7 @@ Result<RunView> load_run_view(const std::string& directory) {
   auto header = (*store)->header();
   if (!header) return tl::unexpected<Error>(header.error());
   view.header = std::move(*header);
-  auto candidates = (*store)->candidates();
+  auto candidates = (*store)->candidates(false);
   if (!candidates) return tl::unexpected<Error>(candidates.error());
   view.candidates = std::move(*candidates);
   auto confirmation = (*store)->confirmation();
@@ -75,6 +76,16 @@ Result<RunView> load_run_view(const std::string& directory) {
   auto calls = (*store)->calls();
   if (!calls) return tl::unexpected<Error>(calls.error());
   view.calls = std::move(*calls);
+  // Evidence is most of a store's text: read for those whose evidence is shown.
+  const Story story = tell(view);
+  for (StoredCandidate& each : view.candidates) {
+    if (!each.evaluated || (&each != story.best && &each != story.start)) continue;
+    auto whole = (*store)->candidate(each.known.id, true);
+    if (!whole) return tl::unexpected<Error>(whole.error());
+    each.evidence = std::move(whole->evidence);
+  }
+  // A report is worth having without the tree, too.
+  if (auto nodes = stored_nodes(**store)) view.nodes = std::move(*nodes);
   view.run_seconds = (*store)->run_seconds();
   return view;
 }
@@ -159,11 +170,15 @@ std::string credit(const Story& story) {
   const std::string& who = story.best->known.candidate.origin.proposer;
   const std::string& idea = story.best->known.candidate.origin.idea;
   if (story.best == story.start || who == "start") return "The kernel is the one that was given.";
+  if (who == "seed")
+    return "The kernel was brought along (--start-from), not found here: " + printable(idea);
   const bool same_source = story.start != nullptr && story.start->known.candidate.source ==
                                                          story.best->known.candidate.source;
   if (same_source) {
     return "The structure was in the source; " +
-           std::string(who == "tuner" ? "the embedded tuner" : "proposer \"" + who + "\"") +
+           std::string(who == "tuner"   ? "the embedded tuner"
+                       : who == "sweep" ? "a sweep over all settings"
+                                        : "proposer \"" + who + "\"") +
            " chose the numbers.";
   }
   if (who == "tuner") {
@@ -173,7 +188,6 @@ std::string credit(const Story& story) {
   if (who == "exchange") return "The source was written by a writer outside, through the exchange.";
   if (who == "replay") return "The candidate was replayed from a recorded run.";
   if (who == "model") return "The source was written by a language model.";
-  if (who == "seed") return "The kernel came from earlier work: " + printable(idea);
   return "The source was written by proposer \"" + who + "\".";
 }
 

@@ -10,16 +10,18 @@
 
 #include "base/error.h"
 #include "run/store.h"
+#include "search/search.h"
 
 namespace kernelpro {
 
 struct RunView {
   std::string directory;
   RunHeader header;
-  std::vector<StoredCandidate> candidates;
+  std::vector<StoredCandidate> candidates;  // with evidence: the start and the best
   std::optional<StoredConfirmation> confirmation;
-  std::vector<ToolStep> steps;   // what came of findings
-  std::vector<ModelCall> calls;  // questions to models
+  std::vector<ToolStep> steps;    // what came of findings
+  std::vector<ModelCall> calls;   // questions to models
+  std::vector<SearchNode> nodes;  // of the search, rebuilt; empty where its kind is not known here
   double run_seconds = 0;
 };
 

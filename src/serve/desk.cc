@@ -54,7 +54,7 @@ std::string summary_of(const std::string& path) {
   return printable(task->summary);
 }
 
-struct Search {
+struct TaskSearch {
   std::vector<std::string> found;
   int looked = 0;
 
@@ -83,7 +83,7 @@ Desk::Desk(DeskSettings settings)
 std::vector<TaskEntry> Desk::tasks() const {
   std::vector<TaskEntry> tasks;
   std::set<std::string> names;
-  Search search;
+  TaskSearch search;
   for (const std::string& given : settings_.roots) {
     const std::string root = canonical(given);
     search.found.clear();
