@@ -107,8 +107,9 @@ bool lacks_special_function(const std::string& log) {
   return false;
 }
 
-// What NVRTC's process and NVRTC say.
+// What is said of NVRTC's process, and by NVRTC.
 constexpr const char* kEndedBySignal = "ended by signal";
+constexpr const char* kRanLonger = "ran longer than";
 constexpr const char* kNoSuchHeader = "cannot open source file";
 
 constexpr double kLibraryTimes = 3;  // as long may a source take that includes a library
@@ -336,13 +337,15 @@ class CudaCompiler : public Compiler {
 
   Result<Made> run_nvrtc(const Task& task, const Case& c, const std::string& folder,
                          const Hoisted& source, const std::string& header) {
-    const double seconds = seconds_for(!source.library.empty());
+    // NVRTC was seen to hang, on a machine that was busy, over sources that take it two seconds;
+    // then nvcc has its turn.
+    const double seconds = seconds_for(!source.library.empty()) * (nvcc_.empty() ? 1 : 0.5);
     const auto done = nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds);
     if (!done) return tl::unexpected<Error>(done.error());
     if (!*done) {
-      if (!nvcc_.empty() && contains(done->error(), kEndedBySignal)) {
-        return plan_by_nvcc(task, c, folder, source);
-      }
+      const bool lost =
+          contains(done->error(), kEndedBySignal) || contains(done->error(), kRanLonger);
+      if (!nvcc_.empty() && lost) return plan_by_nvcc(task, c, folder, source);
       return Made{CompileError{done->error()}, false};
     }
     const NvrtcBuild& build = **done;

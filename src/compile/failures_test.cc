@@ -169,6 +169,21 @@ TEST_F(FailuresTest, HostCompilerSeesOnlyItsOwnFolder) {
   }
 }
 
+// NVRTC has half of the time, then nvcc its own.
+TEST_F(FailuresTest, WhatNvrtcDoesNotEndIsGivenToNvcc) {
+  settings_.timeout_s = 1.5;
+  auto compiler = make_cuda_compiler(settings_);
+  if (!compiler) GTEST_SKIP() << compiler.error().message;
+  if (!contains((*compiler)->describe(), "nvcc")) GTEST_SKIP() << "there is no nvcc";
+  is_cpu_ = false;
+  const std::string log =
+      log_of(**compiler,
+             "__global__ void k(const float* x, float* y) {\n#pragma unroll\n"
+             "  for (int i = 0; i < 4096; ++i) y[i] = powf(x[i], y[i + 1]);\n}\n"
+             "KP_LAUNCH(k, 1, 1, 0, nullptr, nullptr)\n");
+  EXPECT_TRUE(contains(log, "nvcc ran longer than 1.5 s")) << log;
+}
+
 TEST_F(FailuresTest, BombsEndAndAreNamed) {
   settings_.timeout_s = 4;
   auto compiler = make_cpu_compiler(settings_);

@@ -280,6 +280,7 @@ PipelineParts Loop::pipeline_parts() {
   parts.settings = &settings_;
   parts.targets = {parts_.target};
   parts.targets.insert(parts.targets.end(), parts_.others.begin(), parts_.others.end());
+  parts.ready = parts_.ready;
   parts.bench = &bench_;
   parts.mailbox = parts_.mailbox;
   parts.may_begin = [this](int under_way) {

@@ -20,7 +20,8 @@ struct LoopParts {
   const RunSettings* settings = nullptr;
   Store* store = nullptr;              // open for writing; may hold a run to go on with
   Target* target = nullptr;            // prepared
-  std::vector<Target*> others;         // on further GPUs, not prepared; may be none
+  std::vector<Target*> others;         // on further GPUs; may be none
+  std::vector<Readiness> ready;        // when each of them is prepared
   const TargetMaker* maker = nullptr;  // for held-out cases; null: they are not measured
   const Machine* machine = nullptr;    // that the run is about; needed where `target` is null
   Proposer* proposer = nullptr;

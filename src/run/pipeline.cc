@@ -30,7 +30,9 @@ Pipeline::Pipeline(PipelineParts parts)
     station->ready = stations_.empty();
     stations_.push_back(std::move(station));
   }
-  for (std::size_t i = 1; i < stations_.size(); ++i) make_ready(stations_[i].get());
+  for (std::size_t i = 1; i < stations_.size(); ++i) {
+    make_ready(stations_[i].get(), parts_.ready[i - 1]);
+  }
 }
 
 Pipeline::~Pipeline() {
@@ -39,10 +41,10 @@ Pipeline::~Pipeline() {
   }
 }
 
-void Pipeline::make_ready(Station* station) {
-  station->thread = std::thread([this, station] {
-    auto ready = station->target->evaluator->prepare();
-    parts_.mailbox->post([this, station, ready = std::move(ready)] {
+void Pipeline::make_ready(Station* station, const Readiness& readiness) {
+  station->thread = std::thread([this, station, readiness] {
+    const Result<void> ready = readiness.get();
+    parts_.mailbox->post([this, station, ready] {
       station->ready = true;
       if (!ready) give_up(station, nullptr, ready.error());
     });

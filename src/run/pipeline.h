@@ -25,9 +25,10 @@ namespace kernelpro {
 struct PipelineParts {
   const Task* task = nullptr;
   const RunSettings* settings = nullptr;
-  // The first is prepared; each of the others is made ready in the background, and serves when it
-  // is.
+  // The first is prepared; each of the others serves when it is, which `ready` tells in the same
+  // order.
   std::vector<Target*> targets;
+  std::vector<Readiness> ready;
   Bench* bench = nullptr;
   Mailbox* mailbox = nullptr;
   // Whether another measurement may begin, with so many under way that have no result yet.
@@ -78,7 +79,7 @@ class Pipeline {
     bool busy = false;
     std::thread thread;
   };
-  void make_ready(Station* station);
+  void make_ready(Station* station, const Readiness& readiness);
   Result<bool> begin_one(Station* station);
   void carry_out_on(Station* station, Job* job, MeasureOrder order);
   void give_up(Station* station, Job* job, Error error);

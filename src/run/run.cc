@@ -51,7 +51,8 @@ std::vector<Target*> others(std::vector<Result<Target>>* made, const RunSettings
 
 // `targets`: the first is prepared.
 Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettings& settings,
-                     Store& store, std::vector<Result<Target>>* targets, const Observer& observer,
+                     Store& store, std::vector<Result<Target>>* targets,
+                     std::vector<Readiness> ready, const Observer& observer,
                      std::vector<double>* own_ms, ToolRecord record, std::vector<Fact> facts,
                      bool only_replies = false) {
   Mailbox mailbox;
@@ -67,6 +68,7 @@ Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettin
   parts.store = &store;
   parts.target = &*targets->front();
   parts.others = others(targets, settings, observer);
+  parts.ready = std::move(ready);
   parts.mailbox = &mailbox;
   parts.over = &over;
   parts.maker = &maker;
@@ -192,6 +194,7 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
   auto targets = make_targets(task, settings, maker);
   Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
+  auto ready = prepare_others(&targets);
   KP_TRY(target->evaluator->prepare());
   ToolRecord record;
   if (!settings.record.empty()) {
@@ -219,8 +222,8 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
                          facts_to_json(facts)};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  return go(maker, task, settings, **store, &targets, observer, own_ms, std::move(record),
-            std::move(facts));
+  return go(maker, task, settings, **store, &targets, std::move(ready), observer, own_ms,
+            std::move(record), std::move(facts));
 }
 
 Result<RunResult> resume_with(const TargetMaker& maker, const std::string& directory,
@@ -247,9 +250,10 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
   Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, run->header.machine));
+  auto ready = prepare_others(&targets);
   KP_TRY(target->evaluator->prepare());
-  return go(maker, run->header.task, settings, *run->store, &targets, observer, own_ms,
-            record_of(run->header), facts_of(run->header));
+  return go(maker, run->header.task, settings, *run->store, &targets, std::move(ready), observer,
+            own_ms, record_of(run->header), facts_of(run->header));
 }
 
 Result<RunResult> measure_with(const TargetMaker& maker, const std::string& directory,
@@ -266,9 +270,10 @@ Result<RunResult> measure_with(const TargetMaker& maker, const std::string& dire
   Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, run->header.machine));
+  auto ready = prepare_others(&targets);
   KP_TRY(target->evaluator->prepare());
-  return go(maker, run->header.task, settings, *run->store, &targets, observer, nullptr,
-            record_of(run->header), facts_of(run->header), true);
+  return go(maker, run->header.task, settings, *run->store, &targets, std::move(ready), observer,
+            nullptr, record_of(run->header), facts_of(run->header), true);
 }
 
 Result<RunResult> measure(const std::string& directory, const Observer& observer) {

@@ -134,6 +134,17 @@ void end_targets(std::vector<Target>* targets) {
   }
 }
 
+std::vector<Readiness> prepare_others(std::vector<Result<Target>>* targets) {
+  std::vector<Readiness> ready;
+  for (std::size_t i = 1; i < targets->size(); ++i) {
+    if (!(*targets)[i]) continue;
+    ready.push_back(std::async(std::launch::async, [evaluator = (*targets)[i]->evaluator.get()] {
+                      return evaluator->prepare();
+                    }).share());
+  }
+  return ready;
+}
+
 TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools) {
   return [module = std::move(module), tools = std::move(tools)](const Task& task,
                                                                 const RunSettings& settings) {

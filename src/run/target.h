@@ -60,6 +60,10 @@ TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tool
 // by side.
 std::vector<Result<Target>> make_targets(const Task& task, const RunSettings& settings,
                                          const TargetMaker& maker);
+// Begins to prepare the evaluators of all but the first, in the background; one future for each
+// target that was made.
+using Readiness = std::shared_future<Result<void>>;
+std::vector<Readiness> prepare_others(std::vector<Result<Target>>* targets);
 
 // Either a binary for each case of cases_for(task, target), or why there is none. Cases of a
 // CUDA candidate are built side by side. A PyTorch candidate is not built: its file is put into the
