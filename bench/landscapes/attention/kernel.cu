@@ -73,7 +73,7 @@ __device__ void load_transposed(unsigned (&b)[2], const __half* row) {
                : "r"(shared_address(row)));
 }
 
-// Tiles of keys, in a way that the compiler cannot see through: it would write out every one of them.
+// Tiles of keys, as the compiler cannot know them: it would write out every one of them.
 __device__ int tiles_of_keys() {
   int count;
   asm volatile("mov.u32 %0, %1;" : "=r"(count) : "n"(kTiles));
