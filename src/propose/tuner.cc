@@ -39,11 +39,11 @@ constexpr double kSlowest = 2;
 constexpr SurrogatePrior kOfWorking{.rate = 0.2, .sd = 0.3};
 constexpr double kLeastChance = 0.01;
 // A larger space is not ranked as a whole, but around the parent and the fastest.
-constexpr std::size_t kWholeSpace = 4096;
+constexpr std::size_t kWholeSpace = 1024;
 constexpr int kCornersDrawn = 400;
 constexpr std::size_t kManyValues = 12;
 // Evaluations that the surrogates look at: the fastest, and as many of the latest.
-constexpr std::size_t kFastest = 48, kLatest = 48;
+constexpr std::size_t kFastest = 32, kLatest = 32;
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64 (Steele, Lea, Flood 2014)
   x += 0x9e3779b97f4a7c15u;
