@@ -2,7 +2,10 @@
 // Searches on recorded landscapes (bench/landscapes/export.py): how many evaluations each needs to
 // come within 5 % of the fastest variant, each seed from a random correct variant. Nothing is
 // built or run: an evaluation is a look-up.
-//   bench_landscape [--seeds N] [--budget N] [--arms A,B...] [--out FOLDER] LANDSCAPE.json.gz...
+//   bench_landscape [--seeds N] [--first N] [--budget N] [--arms A,B...] [--out FOLDER]
+//                   LANDSCAPE.json.gz...
+// Seeds FIRST, FIRST+1 ...; results/search.md reports 1 to 1000, and the tuner was made on 100001
+// and on.
 // An arm is a search with the embedded tuner as proposer, `NAME` without the recorded diagnoses and
 // `NAME+diagnosis` with them, or `any`: settings drawn blindly from the whole space, none twice.
 // With --out, FOLDER/<landscape>.kernelpro.json holds every seed's count, for compare.py.
@@ -40,6 +43,7 @@ struct Landscape {
 
 struct Settings {
   int seeds = 1000;
+  std::uint64_t first = 1;
   int budget = 0;  // evaluations; 0: as many as there are variants
   std::vector<std::string> arms;
   std::string out;
@@ -237,15 +241,16 @@ class Trial {
   std::vector<std::unique_ptr<Known>> owned_;
 };
 
-std::vector<int> all_seeds(const Landscape& landscape, const std::string& arm, int seeds,
-                           int budget) {
+std::vector<int> all_seeds(const Landscape& landscape, const std::string& arm,
+                           const Settings& settings, int budget) {
+  const int seeds = settings.seeds;
   std::vector<int> counts(static_cast<std::size_t>(seeds));
   std::atomic<int> next{0};
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) {
     threads.emplace_back([&] {
       for (int seed = next++; seed < seeds; seed = next++) {
-        Trial trial(landscape, arm, static_cast<std::uint64_t>(seed), budget);
+        Trial trial(landscape, arm, settings.first + static_cast<std::uint64_t>(seed), budget);
         counts[static_cast<std::size_t>(seed)] = trial.run();
       }
     });
@@ -287,7 +292,7 @@ void measure(const Landscape& landscape, const Settings& settings) {
   Json arms = Json::object();
   for (const std::string& arm : settings.arms) {
     const double from = real_clock().now_s();
-    const std::vector<int> counts = all_seeds(landscape, arm, settings.seeds, budget);
+    const std::vector<int> counts = all_seeds(landscape, arm, settings, budget);
     print_row(arm, counts, budget, real_clock().now_s() - from);
     arms[arm] = counts;
   }
@@ -309,6 +314,8 @@ int landscape_main(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--seeds" && i + 1 < argc) {
       settings.seeds = std::max(1, std::atoi(argv[++i]));
+    } else if (word == "--first" && i + 1 < argc) {
+      settings.first = static_cast<std::uint64_t>(std::atoll(argv[++i]));
     } else if (word == "--budget" && i + 1 < argc) {
       settings.budget = std::atoi(argv[++i]);
     } else if (word == "--arms" && i + 1 < argc) {

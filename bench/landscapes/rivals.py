@@ -4,11 +4,15 @@
 options: how many evaluations each needs to come within 5 % of the fastest variant.
 
     pip install kernel-tuner
-    rivals.py --out FOLDER [--seeds N] [--budget N] [--strategies A,B] LANDSCAPE.json.gz...
+    rivals.py --out FOLDER [--seeds N] [--first N] [--budget N] [--strategies A,B]
+              LANDSCAPE.json.gz...
 
 Writes FOLDER/<landscape>.<strategy>.kernel-tuner.json for compare.py; a file that is there is kept,
 so that a run that was ended goes on. What is counted are distinct variants, those that fail among
 them, as Kernel Tuner counts them; a strategy that ends without coming close, or fails, has 0.
+Strategies that can be told where to start (Kernel Tuner's x0) start where bench_landscape does with
+the same seed; the others draw their own start. scikit-optimize and pyatf, if they are installed,
+give two more strategies.
 """
 import argparse
 import contextlib
@@ -54,9 +58,32 @@ def count_evaluations(runner_class, limit_ms, counted):
     return original
 
 
+def mix64(x):
+    """As kp::mix64 (src/core/inputs.h)."""
+    mask = (1 << 64) - 1
+    x = (x + 0x9e3779b97f4a7c15) & mask
+    x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & mask
+    x = ((x ^ (x >> 27)) * 0x94d049bb133111eb) & mask
+    return x ^ (x >> 31)
+
+
+def start_of(landscape, seed):
+    """The correct variant that bench_landscape starts this seed from."""
+    correct = [v for v in landscape["variants"] if "us" in v]
+    index = mix64((seed * 0x9e37 + 1) & ((1 << 64) - 1)) % len(correct)
+    return list(export.parameters(landscape, correct[index]).values())
+
+
 def evaluations_needed(job):
     """Of one seed; 0 when the strategy ended before it came close."""
-    cache_path, strategy, seed, budget, limit_ms = job
+    found = attempt(job)
+    if "x0" in found[1]:  # which the strategy does not know
+        found = attempt(job[:-1] + (None,))
+    return found
+
+
+def attempt(job):
+    cache_path, strategy, seed, budget, limit_ms, start = job
     import numpy
     import kernel_tuner
     from kernel_tuner.runners.simulation import SimulationRunner
@@ -66,13 +93,16 @@ def evaluations_needed(job):
     numpy.random.seed(seed)
     counted = [0, 0]
     original = count_evaluations(SimulationRunner, limit_ms, counted)
+    options = {"max_fevals": budget}
+    if start:
+        options["x0"] = start
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kernel_tuner.tune_kernel(
                 cache["kernel_name"], "__global__ void kernel() {}", tuple(cache["problem_size"]),
                 [], cache["tune_params"], lang="CUDA", cache=cache_path, simulation_mode=True,
-                strategy=strategy, strategy_options={"max_fevals": budget}, quiet=True, seed=seed)
+                strategy=strategy, strategy_options=options, quiet=True, seed=seed)
     except Close:
         pass
     except Exception as problem:  # a strategy's own failure: it did not come close
@@ -94,6 +124,7 @@ def main():
     parser.add_argument("landscapes", nargs="+")
     parser.add_argument("--out", required=True)
     parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=1, help="seed")
     parser.add_argument("--budget", type=int, default=0, help="0: as many as there are variants")
     parser.add_argument("--strategies", default="", help="by default all that are installed")
     given = parser.parse_args()
@@ -111,8 +142,9 @@ def main():
                 to = Path(given.out) / f"{name}.{strategy}.kernel-tuner.json"
                 if to.exists():
                     continue
-                jobs = [(str(cache), strategy, seed, budget, CLOSE * fastest / 1000)
-                        for seed in range(given.seeds)]
+                jobs = [(str(cache), strategy, seed, budget, CLOSE * fastest / 1000,
+                         start_of(landscape, seed))
+                        for seed in range(given.first, given.first + given.seeds)]
                 found = pool.map(evaluations_needed, jobs, chunksize=max(1, given.seeds // 64))
                 counts = [count for count, _ in found]
                 problems = sorted({problem for _, problem in found if problem})

@@ -2,6 +2,7 @@
 // What earlier evaluations of one source say about its knobs. Pure; built for one proposal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -28,34 +29,23 @@ class KnobHistory {
   const Setting& parent() const { return parent_; }
   bool tried(const Setting& setting) const { return tried_.count(setting) != 0; }
 
-  // What changing `knob` from value `from` to `to` did elsewhere: the mean logarithm of the
-  // speed-up over pairs of candidates that differ in this knob alone. `pairs` = 0: never seen.
-  struct Effect {
-    double gain = 0;
-    int pairs = 0;
-  };
-  Effect effect(int knob, int from, int to) const;
-  // Failed in at least two contexts and never worked.
-  bool hopeless(int knob, int value) const;
-
- private:
-  struct Cell {
-    double sum = 0;
-    int pairs = 0;
-  };
   struct Seen {
     Setting setting;
-    double log_time = 0;
+    double log_time = 0;  // when correct; logarithm of us
     bool correct = false;
   };
-  void learn(const std::vector<Seen>& all);
-  std::size_t cell(int knob, int from, int to) const;
+  // In order of evaluation.
+  const std::vector<Seen>& seen() const { return seen_; }
+  // Index into seen(); -1: nothing was correct.
+  int fastest() const { return fastest_; }
+  // Has a value, other than the parent's, that failed in at least four contexts and never worked.
+  bool hopeless(const Setting& setting) const;
 
-  std::vector<int> sizes_;
+ private:
   Setting parent_;
   std::set<Setting> tried_;
-  std::vector<std::size_t> first_cell_;  // by knob
-  std::vector<Cell> cells_;
+  std::vector<Seen> seen_;
+  int fastest_ = -1;
   std::vector<std::vector<int>> worked_, failed_;  // [knob][value]
 };
 

@@ -33,8 +33,8 @@ class Proposer {
   virtual std::optional<std::string> finished() const { return std::nullopt; }
 };
 
-// Moves the knobs that the source declares: first those whose tags answer the parent's findings,
-// then unexplored neighbours, then far corners.
+// Moves the knobs that the source declares: the first answers the parent's findings, the others
+// are those that promise most after all that was measured of the source.
 std::unique_ptr<Proposer> make_tuner();
 
 // Every setting of the start's knobs, once, in an order drawn from the seed.

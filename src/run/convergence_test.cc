@@ -142,7 +142,7 @@ TEST(Convergence, GoodSettingsInTensOfEvaluations) {
                               {"walled", walled, 50},       {"valley", valley, 40},
                               {"together", together, 60},   {"broken start", broken_start, 45}};
   for (const Named& each : landscapes) {
-    const Ended outcome = search(each.landscape, 200, 1);
+    const Ended outcome = search(each.landscape, 80, 1);
     printf("%-14s within 5 %% of the optimum after %d of 3200 settings\n", each.name,
            outcome.needed);
     EXPECT_LE(outcome.needed, each.most) << each.name;

@@ -17,6 +17,9 @@ namespace {
 
 enum class Why : std::uint8_t { kOpen, kFailed, kStop, kExhausted, kSlow, kBarren };
 
+// When a node's turn comes: a later one when no node of an earlier one is left.
+enum Tier : std::uint8_t { kForemost, kPutOff, kStopped, kClosed };
+
 struct Node {
   std::int64_t id = 0;
   double log_time = 0;  // when correct
@@ -26,8 +29,7 @@ struct Node {
   int visits = 0;
   int correct_visits = 0;
   int in_flight = 0;
-  int open = 0;      // not closed
-  int foremost = 0;  // neither closed nor put off
+  int left[kClosed] = {};  // by tier: of it and of those before it
   // Indices; -1: none. A child is listed while something below it is open.
   int parent = -1;
   int first_child = -1;
@@ -39,9 +41,8 @@ struct Node {
   float log_gain = 0;   // that its diagnosis promises
   float log_light = 0;  // logarithm of its share of the speed of light; 0: not known
   bool correct = false;
-  bool closed = false;
-  bool put_off = false;
   bool listed = false;
+  Tier tier = kForemost;
   Why why = Why::kOpen;
 };
 
@@ -66,9 +67,8 @@ class Mcts : public Search {
   void judge_parent(int parent, int child);
   void learn_time(int node);
   void put_off(int node, Why why);
-  void take_up(int node);
-  void close(int node, Why why);
-  void add_open(int node, int open, int foremost);
+  void move(int node, Tier tier, Why why);
+  void count(int node, Tier tier, int change);
   void add_in_flight(int node, int change);
   int index(std::int64_t id) const;
   void rescale();
@@ -77,7 +77,7 @@ class Mcts : public Search {
   double promise(const Node& node) const;
   double value(const Node& node) const;
   bool may_widen(const Node& node) const;
-  int descend(bool with_put_off);
+  int descend(Tier tier);
   std::string reason(const Node& node) const;
 
   SearchParameters p_;
@@ -113,7 +113,7 @@ void Mcts::insert(std::int64_t id, int parent, const NodeResult& result) {
     // No change gains more than what the speed of light leaves.
     node.log_gain = std::min(node.log_gain, -node.log_light);
   }
-  node.open = node.foremost = 1;
+  std::fill(std::begin(node.left), std::end(node.left), 1);
   const int self = static_cast<int>(nodes_.size());
   const bool correct = node.correct;
   nodes_.push_back(node);
@@ -121,8 +121,8 @@ void Mcts::insert(std::int64_t id, int parent, const NodeResult& result) {
   back_up(self);
   if (correct) learn_time(self);
   // A failed root is all there is to build on; any other failure is a wall.
-  if (!correct && parent >= 0) close(self, Why::kFailed);
-  if (result.stop) close(self, Why::kStop);
+  if (!correct && parent >= 0) move(self, kClosed, Why::kFailed);
+  if (result.stop) move(self, for_good(p_, result) ? kClosed : kStopped, Why::kStop);
   if (parent >= 0) judge_parent(parent, self);
 }
 
@@ -139,8 +139,7 @@ void Mcts::back_up(int self) {
     Node& above = nodes_[at];
     ++above.visits;
     if (at != self) {
-      ++above.open;
-      ++above.foremost;
+      for (int& left : above.left) ++left;
     }
     if (!above.listed && above.parent >= 0) {
       Node& holder = nodes_[above.parent];
@@ -161,7 +160,7 @@ void Mcts::judge_parent(int parent, int child) {
   if (!node.correct) return;
   if (nodes_[child].correct && nodes_[child].log_time < node.log_time) {
     node.barren = 0;
-    if (node.why == Why::kBarren) take_up(parent);
+    if (node.why == Why::kBarren) move(parent, kForemost, Why::kOpen);
   } else {
     ++node.barren;
     if (p_.patience > 0 && node.barren >= p_.patience && parent != fastest_) {
@@ -189,37 +188,28 @@ void Mcts::learn_time(int node) {
 
 void Mcts::put_off(int at, Why why) {
   Node& node = nodes_[at];
-  if (node.put_off || node.closed) {
-    if (why == Why::kSlow && !node.closed) node.why = why;  // for good
-    return;
+  if (node.tier == kForemost) {
+    move(at, kPutOff, why);
+  } else if (why == Why::kSlow && node.tier == kPutOff) {
+    node.why = why;  // for good
   }
-  node.put_off = true;
-  node.why = why;
-  add_open(at, 0, -1);
 }
 
-void Mcts::take_up(int at) {
+void Mcts::move(int at, Tier tier, Why why) {
   Node& node = nodes_[at];
-  if (node.closed || !node.put_off) return;
-  node.put_off = false;
-  node.why = Why::kOpen;
-  add_open(at, 0, 1);
-}
-
-void Mcts::close(int at, Why why) {
-  Node& node = nodes_[at];
-  if (node.closed) return;
-  const int foremost = node.put_off ? 0 : -1;
-  node.closed = true;
+  if (node.tier == kClosed) return;
+  count(at, node.tier, -1);
+  node.tier = tier;
   node.why = why;
-  add_open(at, -1, foremost);
+  count(at, tier, 1);
 }
 
-void Mcts::add_open(int at, int open, int foremost) {
+void Mcts::count(int at, Tier tier, int change) {
   for (; at >= 0; at = nodes_[at].parent) {
-    nodes_[at].open += open;
-    nodes_[at].foremost += foremost;
-    KP_ASSERT(nodes_[at].open >= nodes_[at].foremost && nodes_[at].foremost >= 0);
+    for (int t = tier; t < kClosed; ++t) {
+      nodes_[at].left[t] += change;
+      KP_ASSERT(nodes_[at].left[t] >= 0);
+    }
   }
 }
 
@@ -276,26 +266,24 @@ bool Mcts::may_widen(const Node& node) const {
 }
 
 // From the root to the node to expand, or -1.
-int Mcts::descend(bool with_put_off) {
-  const auto left = [&](const Node& node) { return with_put_off ? node.open : node.foremost; };
-  if (nodes_.empty() || left(nodes_[0]) == 0) return -1;
+int Mcts::descend(Tier tier) {
+  if (nodes_[0].left[tier] == 0) return -1;
   for (int at = 0;;) {
     Node& node = nodes_[at];
-    const bool usable = !node.closed && (with_put_off || !node.put_off);
-    if (usable && may_widen(node)) return at;
+    if (node.tier <= tier && may_widen(node)) return at;
     const double explore = std::log(1.0 + node.visits + node.in_flight);
     int next = -1;
     double best = 0;
     for (int* link = &node.first_child; *link >= 0;) {
       const int at_child = *link;
       Node& child = nodes_[at_child];
-      if (child.open == 0) {
+      if (child.left[kStopped] == 0) {
         child.listed = false;
         *link = child.next;
         continue;
       }
       link = &child.next;
-      if (left(child) == 0) continue;
+      if (child.left[tier] == 0) continue;
       const double bound =
           value(child) + p_.exploration * std::sqrt(explore / (child.visits + child.in_flight));
       if (next < 0 || bound > best || (bound == best && at_child < next)) {
@@ -311,9 +299,11 @@ int Mcts::descend(bool with_put_off) {
 std::optional<std::int64_t> Mcts::start() {
   if (nodes_.empty()) return std::nullopt;
   const int tries = nodes_[0].children + nodes_[0].own_in_flight;
-  const bool seed = tries < p_.seeds && !nodes_[0].closed;
-  int at = seed ? 0 : descend(false);
-  if (at < 0) at = descend(true);
+  const bool seed = tries < p_.seeds && nodes_[0].tier < kStopped;
+  int at = seed ? 0 : -1;
+  for (const Tier tier : {kForemost, kPutOff, kStopped}) {
+    if (at < 0) at = descend(tier);
+  }
   if (at < 0) return std::nullopt;
   turn_ = seed ? Turn{1, 1, seed_temperature(p_, tries)} : Turn{p_.candidates, 1, -1};
   add_in_flight(at, 1);
@@ -326,7 +316,7 @@ void Mcts::cancel(std::int64_t parent) {
   add_in_flight(at, -1);
 }
 
-void Mcts::close(std::int64_t id) { close(index(id), Why::kExhausted); }
+void Mcts::close(std::int64_t id) { move(index(id), kClosed, Why::kExhausted); }
 
 void Mcts::finalize(std::int64_t parent, std::int64_t child, const NodeResult& result) {
   cancel(parent);
@@ -360,7 +350,7 @@ std::vector<SearchNode> Mcts::nodes() const {
   all.reserve(nodes_.size());
   for (const Node& node : nodes_) {
     all.push_back({node.id, node.parent < 0 ? 0 : nodes_[node.parent].id, node.visits,
-                   node.in_flight, mean(node), node.closed, reason(node)});
+                   node.in_flight, mean(node), node.tier == kClosed, reason(node)});
   }
   return all;
 }

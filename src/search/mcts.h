@@ -12,7 +12,8 @@
 // - A node's value mixes the mean with the best below it: a search for an optimum, not for an
 //   average. What its diagnosis promises is added as a prior that fades with the tries made of it.
 // - Dead ends are put off, with a reason: far slower than the fastest, or several tries in a row
-//   that brought nothing. They are expanded when nothing else is left.
+//   that brought nothing. They are expanded when nothing else is left, and after them those at
+//   the ceiling of whom a little may be left (SearchParameters::ceiling).
 // - Expansions in flight count as visits of reward 0 (virtual loss).
 // Deterministic: no random numbers; ties go to the older node.
 //

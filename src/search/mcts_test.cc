@@ -210,6 +210,25 @@ TEST(Mcts, StopsBelowACeiling) {
   EXPECT_EQ(tree->start(), std::nullopt) << "its diagnosis says that nothing is left to win";
 }
 
+TEST(Mcts, WhatIsNearTheCeilingComesAfterAllOthers) {
+  const auto tree = make_mcts();
+  tree->add_root(1, {true, 100, true, 0.91});
+  ASSERT_EQ(tree->start(), 1) << "a better one may be left, and there is nothing else to build on";
+  tree->finalize(1, 2, {true, 900, false, 0.1});  // slow, so put off; but below the ceiling
+  tree->restore(1, 3, {true, 95, true, 0.96});
+  EXPECT_EQ(tree->start(), 2);
+  tree->cancel(2);
+  tree->close(2);
+  const auto nodes = tree->nodes();
+  EXPECT_FALSE(nodes[0].closed);
+  EXPECT_EQ(nodes[0].reason, "its diagnosis says nothing is left");
+  EXPECT_TRUE(nodes[2].closed) << "at 0.96 nothing that counts is left";
+  EXPECT_EQ(tree->start(), 1);
+  tree->cancel(1);
+  tree->close(1);
+  EXPECT_FALSE(tree->start());
+}
+
 const SearchNode& node_of(const std::vector<SearchNode>& nodes, std::int64_t id) {
   return *std::find_if(nodes.begin(), nodes.end(), [&](const auto& node) { return node.id == id; });
 }

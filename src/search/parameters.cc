@@ -48,6 +48,7 @@ Result<void> check(const SearchParameters& p) {
   const Limit limits[] = {{"seeds", double(p.seeds), 0, 1e6},
                           {"candidates", double(p.candidates), 0, 1000},
                           {"iterations", double(p.iterations), 0, 1e6},
+                          {"ceiling", p.ceiling, 0, 100},
                           {"exploration", p.exploration, 0, 100},
                           {"best_share", p.best_share, 0, 1},
                           {"widening", p.widening, 1e-3, 1000},

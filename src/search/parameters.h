@@ -25,6 +25,11 @@ struct SearchParameters {
   // KernelPro: 30.
   int iterations = 0;
 
+  // A candidate whose diagnosis says that nothing is left to win waits until nothing else is left.
+  // Its line ends for good only at this share of the speed of light, or where that is not known:
+  // the share at which runs end by default (run/run.h). Own.
+  double ceiling = 0.95;
+
   // --- mcts
   // UCT: weight of sqrt(log(parent's visits) / visits) against a value in [0,1]. Below sqrt(2)
   // because budgets are tens of evaluations, not millions. Own.

@@ -22,7 +22,7 @@ namespace kernelpro {
 struct NodeResult {
   bool correct = false;
   double time_us = 0;   // when correct
-  bool stop = false;    // its diagnosis says that nothing is left to win
+  bool stop = false;    // its diagnosis says that little or nothing is left to win
   double fraction = 0;  // of the speed of light that it reaches
   double likely = 0;    // speed-up that answering its best finding promises, >= 1
   double upper = 0;     // and at most

@@ -182,6 +182,25 @@ TEST(Searches, EachEndsWhenAllIsClosedAndCountsWhatIsInFlight) {
   }
 }
 
+TEST(Searches, NoneBuildsOnWhatIsAtTheCeilingWhileThereAreOthersNorEndsBeforeIt) {
+  for (const SearchRow& row : searches()) {
+    const auto search = made(row.name);
+    search->add_root(1, {true, 100, true, 0.9});
+    ASSERT_EQ(search->start(), 1) << row.name;
+    search->finalize(1, 2, {true, 110, false, 0.8});
+    if (row.name == "best-of-n") continue;  // it knows the root alone
+    for (int i = 0; i < 6; ++i) {
+      ASSERT_EQ(search->start(), 2) << row.name;
+      search->finalize(2, 3 + i, {});
+    }
+    search->close(2);
+    ASSERT_EQ(search->start(), 1) << row.name << ": what is left, be it little";
+    search->cancel(1);
+    search->close(1);
+    EXPECT_FALSE(search->start()) << row.name;
+  }
+}
+
 TEST(Greedy, BuildsOnTheFastest) {
   const auto search = made("greedy");
   search->add_root(1, {true, 100});

@@ -10,6 +10,10 @@ double seed_temperature(const SearchParameters& parameters, int before) {
   return all.empty() ? -1 : all[static_cast<std::size_t>(before) % all.size()];
 }
 
+bool for_good(const SearchParameters& parameters, const NodeResult& result) {
+  return result.fraction <= 0 || result.fraction >= parameters.ceiling;
+}
+
 int TreeSearch::index(std::int64_t id) const {
   const auto it = by_id_.find(id);
   KP_ASSERT(it != by_id_.end());
@@ -25,12 +29,12 @@ void TreeSearch::insert(int parent, std::int64_t id, const NodeResult& result) {
   const bool correct = result.correct && result.time_us > 0;
   if (correct) node.time_us = result.time_us;
   // A failed root is all there is to build on; any other failure is a wall.
-  node.open = !result.stop && (correct || parent < 0);
+  node.open = (correct || parent < 0) && !(result.stop && for_good(p_, result));
   const int self = static_cast<int>(nodes_.size());
   nodes_.push_back(node);
   by_id_[id] = self;
   if (parent >= 0) ++nodes_[parent].children;
-  if (correct && node.open) ranked_.emplace(node.time_us, self);
+  if (correct && node.open) (node.stop ? stopped_ : ranked_).emplace(node.time_us, self);
   added(self);
 }
 
@@ -61,6 +65,7 @@ void TreeSearch::close(std::int64_t id) {
   const int at = index(id);
   nodes_[at].open = false;
   ranked_.erase({nodes_[at].time_us, at});
+  stopped_.erase({nodes_[at].time_us, at});
 }
 
 void TreeSearch::finalize(std::int64_t parent, std::int64_t child, const NodeResult& result) {
@@ -74,7 +79,8 @@ void TreeSearch::restore(std::int64_t parent, std::int64_t child, const NodeResu
 
 int TreeSearch::fastest() const {
   if (!ranked_.empty()) return ranked_.begin()->second;
-  return nodes_[0].open ? 0 : -1;
+  if (nodes_[0].open && !nodes_[0].stop) return 0;
+  return stopped_.empty() ? -1 : stopped_.begin()->second;
 }
 
 std::vector<SearchNode> TreeSearch::nodes() const {

@@ -31,7 +31,7 @@ class TreeSearch : public Search {
     int in_flight = 0;
     double time_us = 0;  // 0: failed
     bool open = true;
-    bool stop = false;
+    bool stop = false;  // open: only when nothing else is left
   };
 
   explicit TreeSearch(const SearchParameters& parameters) : p_(parameters) {}
@@ -45,11 +45,13 @@ class TreeSearch : public Search {
   // Tries of a node, those in flight too.
   int tries(int node) const { return nodes_[node].children + nodes_[node].in_flight; }
   int in_flight() const { return in_flight_; }
-  // The open correct ones, fastest first, the older of equals first: {time, index}.
+  // The open correct ones below the ceiling, fastest first, the older of equals first:
+  // {time, index}.
   const std::set<std::pair<double, int>>& ranked() const { return ranked_; }
-  // The fastest open one; without any, the root, if that is open; else -1.
+  // The fastest open one; without any, the root, if that is open; else the fastest of those that
+  // are at the ceiling; else -1.
   int fastest() const;
-  bool seeding() const { return tries(0) < p_.seeds && nodes_[0].open; }
+  bool seeding() const { return tries(0) < p_.seeds && nodes_[0].open && !nodes_[0].stop; }
   const SearchParameters& parameters() const { return p_; }
 
  private:
@@ -60,6 +62,7 @@ class TreeSearch : public Search {
   std::vector<Node> nodes_;
   std::unordered_map<std::int64_t, int> by_id_;
   std::set<std::pair<double, int>> ranked_;
+  std::set<std::pair<double, int>> stopped_;
   int in_flight_ = 0;
   Turn turn_;
 };
@@ -68,6 +71,9 @@ class TreeSearch : public Search {
 inline constexpr const char* kFailedReason = "failed";
 inline constexpr const char* kStopReason = "its diagnosis says nothing is left";
 inline constexpr const char* kExhaustedReason = "its proposer has nothing more to add";
+
+// Of a candidate whose diagnosis says that nothing is left: does that end its line for good?
+bool for_good(const SearchParameters& parameters, const NodeResult& result);
 
 // The temperature of the seed that comes after `before` others; < 0: none is set.
 double seed_temperature(const SearchParameters& parameters, int before);
