@@ -41,8 +41,9 @@ class Baseline:
                 raise Refusal("PyTorch finds no GPU here", "environment",
                               "`kernelpro doctor` shows what is missing")
             self._device = devices.make(self._name)
-        set_flags(command.get("precision", "fp32"), False)
         model, sets = self._prepare(command)
+        # After the module's file, which begins with PyTorch's own switches and may set others.
+        set_flags(command.get("precision", "fp32"), False)
         try:
             calls = self._calls(kind, model, sets)
             times = self._measure(calls, command.get("seconds", 2.0))

@@ -17,7 +17,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kDiagnoseOptions[] = {
     {"WHAT", "", "",
      "RUN or RUN:N (a candidate), a kernel .cu with --task, a .cubin, .so or program, a .ncu-rep "
      "or "
@@ -165,6 +165,6 @@ int run_diagnose(const Options& options) {
 }  // namespace
 
 const Subcommand kDiagnose{"diagnose", "Tell what limits a kernel or program, and what to change.",
-                           kOptions, run_diagnose};
+                           kDiagnoseOptions, run_diagnose};
 
 }  // namespace kernelpro

@@ -12,7 +12,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kDoctorOptions[] = {
     {"--quick", "", "", "Do not measure the machine's ceilings, nor import PyTorch."},
     {"--json", "", "", "Print as JSON."},
 };
@@ -94,6 +94,6 @@ int run_doctor(const Options& options) {
 }  // namespace
 
 const Subcommand kDoctor{"doctor", "Tell what this machine allows, what is missing, how to get it.",
-                         kOptions, run_doctor};
+                         kDoctorOptions, run_doctor};
 
 }  // namespace kernelpro

@@ -19,7 +19,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kEvaluateOptions[] = {
     kTaskOption,
     {"KERNEL", "FILE...", "", "Sources of candidates: .cu, .cpp, or .py with ModelNew.", true},
     {"--target", "TARGET", "auto", "Where they run; by default what the files' names say.", false,
@@ -190,6 +190,7 @@ int run_evaluate(const Options& options) {
 
 }  // namespace
 
-const Subcommand kEvaluate{"evaluate", "Check, time and diagnose kernels.", kOptions, run_evaluate};
+const Subcommand kEvaluate{"evaluate", "Check, time and diagnose kernels.", kEvaluateOptions,
+                           run_evaluate};
 
 }  // namespace kernelpro

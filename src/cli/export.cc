@@ -16,7 +16,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kExportOptions[] = {
     {"RUN", "", "", "Folder of the run whose winner is exported; with --kernel, the task.", true},
     {"--kernel", "FILE", "", "Export this .cu file for the task that is named instead of a run."},
     {"--output", "DIR", "", "Where the files go; export/ in the run folder by default."},
@@ -166,6 +166,6 @@ int run_export(const Options& options) {
 }  // namespace
 
 const Subcommand kExport{"export", "Write a kernel as files that need nothing of KernelPro.",
-                         kOptions, run_export};
+                         kExportOptions, run_export};
 
 }  // namespace kernelpro

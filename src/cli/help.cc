@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kHelpOptions[] = {
     {"COMMAND", "", "", "The command to tell about.", false},
     {"--markdown", "", "", "Print docs/commands.md."},
 };
@@ -34,6 +34,6 @@ int run_help(const Options& options) {
 
 }  // namespace
 
-const Subcommand kHelp{"help", "Tell how to use the commands.", kOptions, run_help};
+const Subcommand kHelp{"help", "Tell how to use the commands.", kHelpOptions, run_help};
 
 }  // namespace kernelpro

@@ -12,7 +12,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kKnowledgeOptions[] = {
     {"ACTION", "", "",
      "add NAME DIR indexes a source tree; list shows the libraries, and list NAME [PREFIX] a "
      "library's files; remove NAME forgets one; search WORDS... finds code; read NAME PATH prints "
@@ -219,7 +219,7 @@ int run_knowledge(const Options& options) {
 
 }  // namespace
 
-const Subcommand kKnowledge{"knowledge", "Index source trees and search them for code.", kOptions,
-                            run_knowledge};
+const Subcommand kKnowledge{"knowledge", "Index source trees and search them for code.",
+                            kKnowledgeOptions, run_knowledge};
 
 }  // namespace kernelpro

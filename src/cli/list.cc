@@ -11,7 +11,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kListOptions[] = {
     {"DIR", "", "runs", "Folder that holds run folders.", false},
     {"--json", "", "", "Print one JSON object a line."},
 };
@@ -65,6 +65,6 @@ int run_list(const Options& options) {
 
 }  // namespace
 
-const Subcommand kList{"list", "List the runs in a folder.", kOptions, run_list};
+const Subcommand kList{"list", "List the runs in a folder.", kListOptions, run_list};
 
 }  // namespace kernelpro

@@ -12,9 +12,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {kServedTasks,   kServedRuns,   kServedTarget,
-                                   kServedGpu,     kPythonOption, profile_option("triage"),
-                                   kServedTimeout, kServedRecord};
+constexpr OptionSpec kMcpOptions[] = {kServedTasks,   kServedRuns,   kServedTarget,
+                                      kServedGpu,     kPythonOption, profile_option("triage"),
+                                      kServedTimeout, kServedRecord};
 
 int run_mcp(const Options& options) {
   const DeskSettings settings = read_desk_settings(options);
@@ -30,6 +30,6 @@ int run_mcp(const Options& options) {
 }  // namespace
 
 const Subcommand kMcp{"mcp", "Tools for a coding agent, over standard input and output (MCP).",
-                      kOptions, run_mcp};
+                      kMcpOptions, run_mcp};
 
 }  // namespace kernelpro

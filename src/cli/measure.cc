@@ -6,7 +6,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kMeasureOptions[] = {
     {"RUN", "", "", "Folder of the run.", true},
     {"--json", "", "", "Print one JSON object a line."},
 };
@@ -22,6 +22,6 @@ int run_measure(const Options& options) {
 }  // namespace
 
 const Subcommand kMeasure{"measure", "Evaluate the replies that lie in a run's exchange folder.",
-                          kOptions, run_measure};
+                          kMeasureOptions, run_measure};
 
 }  // namespace kernelpro

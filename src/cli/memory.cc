@@ -17,7 +17,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kMemoryOptions[] = {
     {"ACTION", "", "list",
      "list counts facts by family of operations; show [WORDS...] prints those of these kinds, "
      "tasks or machines; add RUN... adds what existing runs taught.",
@@ -141,7 +141,7 @@ int run_memory(const Options& options) {
 
 }  // namespace
 
-const Subcommand kMemory{"memory", "Show and extend what earlier runs taught.", kOptions,
+const Subcommand kMemory{"memory", "Show and extend what earlier runs taught.", kMemoryOptions,
                          run_memory};
 
 }  // namespace kernelpro

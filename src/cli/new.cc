@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kNewOptions[] = {
     {"NAME", "", "", "Name of the task; by default the file's.", false},
     {"--from", "FILE", "", "Code to begin with: a .cu, .cpp, or a PyTorch extension (.cu, .py)."},
     {"--function", "NAME", "", "The function or kernel in it; by default the likeliest."},
@@ -82,7 +82,7 @@ int run_new(const Options& options) {
 
 }  // namespace
 
-const Subcommand kNew{"new", "Make a task, from nothing or from code that you have.", kOptions,
+const Subcommand kNew{"new", "Make a task, from nothing or from code that you have.", kNewOptions,
                       run_new};
 
 }  // namespace kernelpro

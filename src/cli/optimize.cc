@@ -15,7 +15,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kOptimizeOptions[] = {
     kTaskOption,
     {"--target", "TARGET", "auto", "Where candidates run.", false, "auto|cpu|cuda"},
     {"--run", "DIR", "", "Folder of the run; by default a new one under runs/."},
@@ -169,7 +169,7 @@ RunSettings read_run_settings(const Options& options) {
   return settings;
 }
 
-const Subcommand kOptimize{"optimize", "Search for a faster, verified kernel for a task.", kOptions,
-                           run_optimize};
+const Subcommand kOptimize{"optimize", "Search for a faster, verified kernel for a task.",
+                           kOptimizeOptions, run_optimize};
 
 }  // namespace kernelpro

@@ -9,7 +9,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPackOptions[] = {
     {"RUN", "", "", "Folder of the run; it may be going on.", true},
     {"DEST", "", "", "New folder for the copy.", true},
 };
@@ -23,6 +23,6 @@ int run_pack(const Options& options) {
 
 }  // namespace
 
-const Subcommand kPack{"pack", "Copy a run safely, also while it goes on.", kOptions, run_pack};
+const Subcommand kPack{"pack", "Copy a run safely, also while it goes on.", kPackOptions, run_pack};
 
 }  // namespace kernelpro

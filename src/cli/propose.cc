@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kProposeOptions[] = {
     {"RUN", "", "", "Folder of the run.", true},
     {"-n", "N", "4", "How many requests to write."},
     {"--json", "", "", "Print the folders as JSON."},
@@ -36,6 +36,6 @@ int run_propose(const Options& options) {
 }  // namespace
 
 const Subcommand kPropose{"propose", "Write requests for kernels into a run's exchange folder.",
-                          kOptions, run_propose};
+                          kProposeOptions, run_propose};
 
 }  // namespace kernelpro

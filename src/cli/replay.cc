@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kReplayOptions[] = {
     {"RUN", "", "", "Folder of the run whose candidates are tried again.", true},
     {"--run", "DIR", "", "Folder of the new run; by default a new one under runs/."},
     {"--evaluations", "N", "100000", "Stop after so many evaluated candidates."},
@@ -44,6 +44,6 @@ int run_replay(const Options& options) {
 }  // namespace
 
 const Subcommand kReplay{"replay", "Evaluate a recorded run's candidates again, in a new run.",
-                         kOptions, run_replay};
+                         kReplayOptions, run_replay};
 
 }  // namespace kernelpro

@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kReportOptions[] = {
     {"RUN", "", "", "Folder of the run; it may be going on.", true},
     {"--output", "FILE", "", "Where to write; report.html in the run folder by default."},
 };
@@ -26,6 +26,6 @@ int run_report(const Options& options) {
 
 }  // namespace
 
-const Subcommand kReport{"report", "Write a run's HTML report.", kOptions, run_report};
+const Subcommand kReport{"report", "Write a run's HTML report.", kReportOptions, run_report};
 
 }  // namespace kernelpro

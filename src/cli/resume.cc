@@ -9,7 +9,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kResumeOptions[] = {
     {"RUN", "", "", "Folder of the run.", true},
     {"--evaluations", "N", "", "New budget of evaluated candidates, those so far included."},
     {"--seconds", "S", "", "New budget of run time, that so far included."},
@@ -54,6 +54,7 @@ int run_resume(const Options& options) {
 
 }  // namespace
 
-const Subcommand kResume{"resume", "Go on with a run where it was left.", kOptions, run_resume};
+const Subcommand kResume{"resume", "Go on with a run where it was left.", kResumeOptions,
+                         run_resume};
 
 }  // namespace kernelpro

@@ -12,7 +12,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kServeOptions[] = {
     kServedTasks,
     {"--port", "N", "8341", "Port to listen on; 0 takes a free one."},
     {"--host", "ADDRESS", "127.0.0.1", "Address to listen on."},
@@ -63,6 +63,6 @@ int run_serve(const Options& options) {
 }  // namespace
 
 const Subcommand kServe{"serve", "The same tools over HTTP (MCP), on this machine by default.",
-                        kOptions, run_serve};
+                        kServeOptions, run_serve};
 
 }  // namespace kernelpro

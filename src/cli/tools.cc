@@ -14,7 +14,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kToolsOptions[] = {
     {"TOOL", "", "", "Only this one, in full."},
     {"--record", "FILE", "", "Record of what came of findings; by default this user's own."},
     {"--json", "", "", "Print as JSON."},
@@ -139,6 +139,6 @@ int run_tools_command(const Options& options) {
 }  // namespace
 
 const Subcommand kTools{"tools", "List the diagnosis tools and what came of their advice.",
-                        kOptions, run_tools_command};
+                        kToolsOptions, run_tools_command};
 
 }  // namespace kernelpro

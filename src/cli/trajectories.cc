@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kTrajectoriesOptions[] = {
     {"RUN", "", "", "Folder of the run; it may be going on.", true},
     {"--output", "FILE", "", "Where to write; standard output by default."},
     {"--written", "", "", "Only candidates that a writer was asked for."},
@@ -30,6 +30,6 @@ int run_trajectories(const Options& options) {
 
 const Subcommand kTrajectories{
     "trajectories", "Print what was asked, answered, measured and diagnosed, as JSON lines.",
-    kOptions, run_trajectories};
+    kTrajectoriesOptions, run_trajectories};
 
 }  // namespace kernelpro

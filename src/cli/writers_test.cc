@@ -128,7 +128,9 @@ TEST_F(Writers, AModelMakesItFaster) {
       kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir + "-warm", "--start-from",
                  run_dir, "--evaluations", "2", "--no-record", "--near-ceiling", "0"});
   ASSERT_EQ(warm.code, 0) << warm.output;
-  EXPECT_TRUE(contains(warm.output, "came from earlier work: The best of the run")) << warm.output;
+  EXPECT_TRUE(
+      contains(warm.output, "brought along (--start-from), not found here: The best of the run"))
+      << warm.output;
 }
 
 TEST_F(Writers, Faults) {

@@ -17,7 +17,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kStartTimeout = 120;  // importing torch on a cold machine
-constexpr const char* kVersion = "baseline-1";
+constexpr const char* kVersion = "baseline-2";
 
 std::vector<std::string> kinds_of(const BaselineSettings& settings) {
   if (settings.target == TargetKind::kCpu) return {"eager"};

@@ -84,6 +84,18 @@ TEST_F(BaselineTest, EagerIsTimedOnTheCpuAndRemembered) {
   EXPECT_NE((*other)[0].timing.median_us, eager.timing.median_us) << "of another machine";
 }
 
+// Also the first one that a process measures, and whatever the file itself switches on.
+TEST_F(BaselineTest, ArithmeticIsThatOfTheContract) {
+  const Task task = task_of("import torch\ntorch.backends.cudnn.allow_tf32 = True\n" +
+                            replace_all(kRelu, "        return torch.relu(x)",
+                                        "        assert not torch.backends.cudnn.allow_tf32\n"
+                                        "        return torch.relu(x)"));
+  const auto measured = measure_baselines(task, task.cases[0], settings_);
+  ASSERT_TRUE(measured) << measured.error().text();
+  EXPECT_EQ((*measured)[0].error, "");
+  EXPECT_GT((*measured)[0].timing.median_us, 0);
+}
+
 TEST_F(BaselineTest, WhatFailsSaysWhy) {
   const Task task = task_of(replace_all(kRelu, "return torch.relu(x)", "raise ValueError('no')"));
   const auto baselines = measure_baselines(task, task.cases[0], settings_);

@@ -144,7 +144,8 @@ TEST_F(HttpServed, RefusesStrangers) {
   EXPECT_EQ(status({.more = "MCP-Protocol-Version: 1999-01-01\r\n", .body = ping}), 400);
   EXPECT_EQ(status({.method = "DELETE", .more = "Mcp-Session-Id: none\r\n"}), 404);
   const std::string head =
-      "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+      "Content-Type: application/json\r\n"
       "Authorization: Bearer secret-of-the-test\r\n";
   EXPECT_EQ(status_line(http_exchange(port_, head + "\r\n")), 411);
   EXPECT_EQ(status_line(http_exchange(port_, head + "Content-Length: " +
