@@ -33,15 +33,4 @@ void Mailbox::run_next() {
   work();
 }
 
-void Mailbox::run_waiting() {
-  for (;;) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (messages_.empty()) return;
-    const std::function<void()> work = std::move(messages_.front());
-    messages_.pop_front();
-    lock.unlock();
-    work();
-  }
-}
-
 }  // namespace kernelpro

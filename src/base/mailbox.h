@@ -20,8 +20,6 @@ class Mailbox {
   void call(const std::function<void()>& work);
   // Owner: runs the next message, for which it waits.
   void run_next();
-  // Owner: runs the messages that are there.
-  void run_waiting();
 
  private:
   const std::thread::id owner_ = std::this_thread::get_id();

@@ -20,8 +20,11 @@ bool is_built(const BuildPool::Future& built) {
 
 Pipeline::Pipeline(PipelineParts parts)
     : parts_(std::move(parts)),
-      pool_(*parts_.task, parts_.settings->target, *parts_.targets.front()->compiler, 0,
-            [this] { parts_.mailbox->post([] {}); }) {
+      pool_(
+          *parts_.task, parts_.settings->target, *parts_.targets.front()->compiler, 0,
+          // With one target nobody waits for messages.
+          parts_.targets.size() == 1 ? std::function<void()>()
+                                     : [this] { parts_.mailbox->post([] {}); }) {
   for (Target* target : parts_.targets) {
     auto station = std::make_unique<Station>();
     station->target = target;
@@ -118,8 +121,10 @@ void Pipeline::carry_out_on(Station* station, Job* job, MeasureOrder order) {
 Result<bool> Pipeline::begin_one(Station* station) {
   const auto next =
       std::find_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->begun; });
-  if (next == jobs_.end() || !parts_.may_begin(under_way_)) return false;
+  if (next == jobs_.end()) return false;
   Job* job = next->get();
+  // One that lost its GPU has begun: others wait behind it.
+  if (job->gpus_lost == 0 && !parts_.may_begin(under_way_)) return false;
   const bool cpu = parts_.settings->target == TargetKind::kCpu;
   if (cpu) {
     pool_.wait_until_idle();  // compilers and kernels would share the cores

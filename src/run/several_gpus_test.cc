@@ -137,6 +137,26 @@ TEST_F(SeveralGpus, ACandidateThatTakesDownTwoEndsTheRunAndNothingIsLost) {
   EXPECT_EQ(again->evaluations, 40);
 }
 
+TEST_F(SeveralGpus, OneThatVanishesWhileTheRunIsToldToEnd) {
+  std::atomic<int> calls{0};
+  fake.before_evaluate = [] { ::usleep(3000); };
+  fake.fault = [&](const std::string& gpu) -> Result<void> {
+    if (gpu != "1" || ++calls < 4) return {};
+    request_stop();
+    return fail(ErrorKind::kEnvironment, "the GPU has fallen off the bus", "look at dmesg");
+  };
+  const RunSettings s = settings("run", {"0", "1", "2"});
+  const auto first = optimize_with(fake_target(fake), gpu_task(), s, observer);
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ(first->stopped_by, "interrupted");
+  EXPECT_EQ(course(s).size(), static_cast<std::size_t>(first->evaluations));
+  clear_stop();
+  fake.fault = nullptr;
+  const auto second = resume_with(fake_target(fake), s.directory, nullptr, observer);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(second->evaluations, 40);
+}
+
 TEST_F(SeveralGpus, OneThatCannotBeHadIsLeftOut) {
   const TargetMaker all = fake_target(fake);
   const TargetMaker maker = [&](const Task& task, const RunSettings& s) -> Result<Target> {
