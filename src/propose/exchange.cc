@@ -63,7 +63,6 @@ class Exchange : public Proposer {
   std::string credit() const override {
     return "The kernels were written by whoever answered the requests in " + settings_.folder + ".";
   }
-  double waited_s() const override { return waited_s_; }
   std::optional<std::string> finished() const override { return finished_; }
 
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override;
@@ -77,7 +76,6 @@ class Exchange : public Proposer {
                               const ProposalRequest& request) const;
 
   ExchangeSettings settings_;
-  double waited_s_ = 0;
   std::optional<std::string> finished_;
 };
 
@@ -189,7 +187,6 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
     }
     std::this_thread::sleep_for(
         std::chrono::duration<double>(std::min(settings_.poll_s, settings_.wait_s - waited)));
-    waited_s_ += real_clock().now_s() - started - waited;
   }
 }
 

@@ -13,7 +13,6 @@
 #include <mutex>
 #include <set>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "core/knobs.h"
 #include "model/client.h"
@@ -87,7 +86,6 @@ class ModelProposer : public Proposer {
   std::string credit() const override {
     return "The kernels were written by " + roles_.coder + ", asked for what the diagnosis says.";
   }
-  double waited_s() const override { return waited_s_; }
   std::optional<std::string> finished() const override { return finished_; }
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override;
 
@@ -128,7 +126,6 @@ class ModelProposer : public Proposer {
   std::unique_ptr<Proposer> tuner_;
   std::string last_failure_;
   int empty_turns_ = 0;
-  double waited_s_ = 0;
 };
 
 BudgetLimits ModelProposer::limits_of(const RoleSettings& roles) {
@@ -284,9 +281,7 @@ std::vector<PlannedIdea> ModelProposer::plan(const ProposalRequest& request,
   PromptFields all = fields(request);
   all["ideas"] = std::to_string(most);
   job.user = settings_.prompts.fill("planner", all);
-  const double started = real_clock().now_s();
   Told told = ask(job, system(request), kPlanTokens);
-  waited_s_ += real_clock().now_s() - started;
   std::vector<PlannedIdea> ideas;
   if (told.call.outcome == "reply") {
     static const Diagnosis nothing;
@@ -358,7 +353,6 @@ std::vector<Proposal> ModelProposer::run(const std::vector<Job>& jobs,
   std::vector<Proposal> proposals;
   if (jobs.empty()) return proposals;
   const std::string text = system(request);
-  const double started = real_clock().now_s();
   std::vector<std::future<std::optional<Proposal>>> running;
   for (const Job& job : jobs) {
     running.push_back(
@@ -367,7 +361,6 @@ std::vector<Proposal> ModelProposer::run(const std::vector<Job>& jobs,
   for (auto& each : running) {
     if (auto proposal = each.get()) proposals.push_back(std::move(*proposal));
   }
-  waited_s_ += real_clock().now_s() - started;
   return proposals;
 }
 

@@ -149,7 +149,6 @@ TEST_F(ModelTest, PlansAndWritesASourceForEachIdea) {
   EXPECT_TRUE(contains(body["messages"][0]["content"].get<std::string>(), "#define N 65536"));
   EXPECT_FALSE(contains(body["messages"][1]["content"].get<std::string>(), "#define N 65536"));
   EXPECT_FALSE(body.contains("tools")) << "there is no library";
-  EXPECT_GT(proposer->waited_s(), 0);
   EXPECT_FALSE(proposer->finished());
   EXPECT_TRUE(contains(calls_text(calls), "3 questions to models (2 coder, 1 planner): 3 requests"))
       << calls_text(calls);

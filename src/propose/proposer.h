@@ -27,8 +27,6 @@ class Proposer {
   // to add for this parent. Deterministic proposers depend on the request alone, so that a resumed
   // run goes on as the first would have. May block (a person or a model writes).
   virtual Result<std::vector<Proposal>> propose(const ProposalRequest& request) = 0;
-  // Seconds spent waiting for a writer so far: no cost of the loop.
-  virtual double waited_s() const { return 0; }
   // Why nothing more will come, whatever the parent; nullopt while something may.
   virtual std::optional<std::string> finished() const { return std::nullopt; }
 };

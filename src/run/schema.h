@@ -49,41 +49,6 @@ CREATE TABLE diagnosis(
   json      TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE tool_steps(
-  candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
-  tool      TEXT NOT NULL,
-  tag       TEXT NOT NULL,
-  likely    REAL NOT NULL,
-  upper     REAL NOT NULL,
-  measured  REAL NOT NULL,
-  record    TEXT NOT NULL
-) STRICT;
-
-CREATE TABLE writings(
-  candidate INTEGER PRIMARY KEY REFERENCES candidates(id),
-  request   TEXT NOT NULL,
-  writer    TEXT NOT NULL,
-  prompt    TEXT NOT NULL,
-  reply     TEXT NOT NULL,
-  usage     TEXT NOT NULL
-) STRICT;
-
-CREATE TABLE calls(
-  id      INTEGER PRIMARY KEY,
-  request TEXT NOT NULL,
-  role    TEXT NOT NULL,
-  model   TEXT NOT NULL,
-  parent  INTEGER NOT NULL,
-  repairs INTEGER NOT NULL,
-  idea    TEXT NOT NULL,
-  outcome TEXT NOT NULL,
-  prompt  TEXT NOT NULL,
-  tools   TEXT NOT NULL,
-  reply   TEXT NOT NULL,
-  usage   TEXT NOT NULL,
-  gave    TEXT NOT NULL
-) STRICT;
-
 CREATE TABLE confirmation(
   only       INTEGER PRIMARY KEY CHECK (only = 1),
   best       INTEGER NOT NULL REFERENCES evaluations(candidate),
@@ -91,42 +56,13 @@ CREATE TABLE confirmation(
   own_ms     REAL NOT NULL,
   json       TEXT NOT NULL
 ) STRICT;
-
-CREATE TABLE outcomes(
-  candidate    INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
-  position     INTEGER NOT NULL UNIQUE,
-  at_s         REAL NOT NULL,
-  outcome      TEXT NOT NULL,
-  score_us     REAL NOT NULL,
-  incumbent    TEXT,
-  ratio        REAL,
-  low          REAL,
-  high         REAL,
-  energy_mj    REAL,
-  energy_ratio REAL,
-  energy_low   REAL,
-  energy_high  REAL,
-  code         TEXT NOT NULL,
-  bound        INTEGER NOT NULL,
-  floor_us     REAL NOT NULL,
-  fraction     REAL NOT NULL,
-  stop         INTEGER NOT NULL,
-  likely       REAL NOT NULL,
-  upper        REAL NOT NULL
-) STRICT;
-
-CREATE TABLE held_out(
-  position INTEGER PRIMARY KEY,
-  name     TEXT NOT NULL,
-  problem  TEXT NOT NULL,
-  json     TEXT NOT NULL
-) STRICT;
 )sql";
 
-// Brings a store of an earlier version up to this one: what came of findings has a table (3),
-// what writers were asked and answered (4), each question to a model (5), and what a resume needs
-// of an evaluation (6; Store::Impl::add_outcomes fills it), beside what became of held-out cases.
-inline constexpr const char* kUpgrade = R"sql(
+// What later versions brought, for new stores and for those of earlier versions: what came of
+// findings (3), what writers were asked and answered (4), each question to a model (5), what a
+// resume needs of an evaluation (6; Store::Impl::add_outcomes fills it in an earlier store), and
+// what became of held-out cases (6).
+inline constexpr const char* kLaterTables = R"sql(
 CREATE TABLE IF NOT EXISTS tool_steps(
   candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
   tool      TEXT NOT NULL,

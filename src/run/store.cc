@@ -71,6 +71,7 @@ Result<void> Store::Impl::create(const RunHeader& header) {
   int code = db.open(fresh, Database::Mode::kCreate);
   if (code == SQLITE_OK) code = db.execute("PRAGMA page_size = 8192; BEGIN IMMEDIATE");
   if (code == SQLITE_OK) code = db.execute(kSchema);
+  if (code == SQLITE_OK) code = db.execute(kLaterTables);
   const std::string ids = "PRAGMA application_id = " + std::to_string(kApplicationId) +
                           "; PRAGMA user_version = " + std::to_string(kSchemaVersion);
   if (code == SQLITE_OK) code = db.execute(ids.c_str());
@@ -191,7 +192,7 @@ Result<void> Store::Impl::check_pages() {
 
 Result<void> Store::Impl::upgrade(std::int64_t from) {
   const std::string doing = "bring the run's store up to this version";
-  int code = db.execute((std::string("BEGIN IMMEDIATE;") + kUpgrade).c_str());
+  int code = db.execute((std::string("BEGIN IMMEDIATE;") + kLaterTables).c_str());
   if (code != SQLITE_OK) return failed(code, doing);
   if (from < kOutcomesSince) {
     if (auto added = add_outcomes(); !added) {
