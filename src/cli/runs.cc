@@ -72,6 +72,10 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   if (view.confirmation) std::printf("%s", held_out_text(view.confirmation->held_out).c_str());
   std::printf("stopped after %d evaluations: %s\n", result->evaluations,
               result->stopped_by.c_str());
+  if (view.header.target == TargetKind::kCuda) {
+    const std::string use = gpu_use_text(result->gpu_use);
+    if (!use.empty()) std::printf("GPU: %s\n", use.c_str());
+  }
   if (!view.calls.empty()) std::printf("%s\n", calls_text(view.calls).c_str());
   if (result->stopped_by == "interrupted") {
     std::printf("go on with: kernelpro resume %s\n", directory.c_str());

@@ -422,6 +422,7 @@ RunResult Loop::result(const std::string& stopped_by) const {
   result.stopped_by = stopped_by;
   result.evaluations = ledger_.evaluations();
   result.own_ms_per_evaluation = evaluated_now_ == 0 ? 0 : 1000 * own_s() / evaluated_now_;
+  result.gpu_use = pipeline_->use();
   if (const Known* best = ledger_.best()) {
     result.best = best->id;
     result.best_us = score_us(best->evaluation);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 namespace kernelpro {
@@ -48,6 +49,7 @@ void Pipeline::make_ready(Station* station, const Readiness& readiness) {
   station->thread = std::thread([this, station, readiness] {
     const Result<void> ready = readiness.get();
     parts_.mailbox->post([this, station, ready] {
+      tally();
       station->ready = true;
       if (!ready) give_up(station, nullptr, ready.error());
     });
@@ -97,11 +99,13 @@ void Pipeline::give_up(Station* station, Job* job, Error error) {
 }
 
 void Pipeline::carry_out_on(Station* station, Job* job, MeasureOrder order) {
+  tally();
   station->busy = true;
   const auto work = [this, station, order = std::move(order)] {
     return carry_out(*parts_.task, *parts_.settings, station->target, order, {});
   };
   const auto take = [this, station, job](Result<Measured> measured) {
+    tally();
     station->busy = false;
     if (measured) {
       job->measured = std::move(*measured);
@@ -142,7 +146,37 @@ Result<bool> Pipeline::begin_one(Station* station) {
   return true;
 }
 
+bool Pipeline::building() const {
+  return std::any_of(jobs_.begin(), jobs_.end(),
+                     [](const auto& job) { return !job->begun && !is_built(job->built); });
+}
+
+// Counts the time since it was last called for what the stations did; they change after it alone.
+void Pipeline::tally(bool deciding) {
+  const double now = real_clock().now_s();
+  const double passed = tallied_s_ > 0 ? now - tallied_s_ : 0;
+  tallied_s_ = now;
+  const bool queued =
+      std::any_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->begun; });
+  for (const auto& station : stations_) {
+    double& share = station->busy     ? use_.measuring_s
+                    : !station->ready ? use_.preparing_s
+                    : deciding        ? use_.deciding_s
+                    : queued          ? use_.building_s
+                                      : use_.writing_s;
+    share += passed;
+  }
+}
+
 Result<Pipeline::State> Pipeline::next(std::optional<Done>* done) {
+  tally(!waited_);
+  auto state = next_state(done);
+  tally();
+  waited_ = state && *state == State::kWaiting;
+  return state;
+}
+
+Result<Pipeline::State> Pipeline::next_state(std::optional<Done>* done) {
   for (;;) {
     if (error_) return tl::unexpected<Error>(std::move(*error_));
     if (!jobs_.empty() && jobs_.front()->measured) {
@@ -158,12 +192,9 @@ Result<Pipeline::State> Pipeline::next(std::optional<Done>* done) {
       if (!begun) return tl::unexpected<Error>(std::move(begun.error()));
       if (*begun) continue;
     }
-    const bool building = std::any_of(jobs_.begin(), jobs_.end(), [](const auto& job) {
-      return !job->begun && !is_built(job->built);
-    });
     const bool readying = std::any_of(stations_.begin(), stations_.end(),
                                       [](const auto& each) { return !each->ready; });
-    const bool begins = building || (readying && !jobs_.empty());
+    const bool begins = building() || (readying && !jobs_.empty());
     const bool comes = under_way_ > 0 || (begins && parts_.may_begin(under_way_));
     return comes ? State::kWaiting : State::kIdle;
   }

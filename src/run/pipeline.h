@@ -19,6 +19,7 @@
 #include "base/mailbox.h"
 #include "run/bench.h"
 #include "run/build_pool.h"
+#include "run/gpu_use.h"
 
 namespace kernelpro {
 
@@ -64,6 +65,9 @@ class Pipeline {
   // could not be begun.
   Result<State> next(std::optional<Done>* done);
 
+  // Of the GPUs' time up to the last `next`.
+  const GpuUse& use() const { return use_; }
+
  private:
   struct Job {
     Known known;
@@ -84,6 +88,9 @@ class Pipeline {
   void carry_out_on(Station* station, Job* job, MeasureOrder order);
   void give_up(Station* station, Job* job, Error error);
   Station* free_station();
+  bool building() const;
+  void tally(bool deciding = false);
+  Result<State> next_state(std::optional<Done>* done);
   bool one() const { return stations_.size() == 1; }
 
   PipelineParts parts_;
@@ -91,6 +98,9 @@ class Pipeline {
   std::deque<std::unique_ptr<Job>> jobs_;
   int under_way_ = 0;           // begun and not handed back
   std::optional<Error> error_;  // of the last GPU
+  GpuUse use_;
+  double tallied_s_ = 0;  // up to when; 0: never
+  bool waited_ = false;   // the last `next` said so
   BuildPool pool_;
 };
 

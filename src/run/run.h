@@ -15,6 +15,7 @@
 #include "core/proposal.h"
 #include "core/task.h"
 #include "propose/roles.h"
+#include "run/gpu_use.h"
 
 namespace kernelpro {
 
@@ -94,6 +95,7 @@ struct RunResult {
   std::string stopped_by;            // which stopper ended it
   std::string held_out;              // lines about held-out cases (run/held_out.h); "" = none
   double own_ms_per_evaluation = 0;  // the loop's own cost: all but compiling, running, waiting
+  GpuUse gpu_use;                    // of the search, this sitting's
 };
 
 // Creates the run directory and runs to a stopper. Fails with kStore if it exists and is not empty.

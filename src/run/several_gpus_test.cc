@@ -97,9 +97,24 @@ TEST_F(SeveralGpus, MeasureSideBySide) {
     --at_once;
   };
   const RunSettings s = settings("run", {"0", "1", "2", "3"});
-  ASSERT_TRUE(optimize_with(fake_target(fake), gpu_task(), s, observer));
+  const auto result = optimize_with(fake_target(fake), gpu_task(), s, observer);
+  ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(times.rbegin()->first, 4);
   EXPECT_GE(times[4], 10) << "of 40";
+  EXPECT_GE(result->gpu_use.measuring_s, 40 * 0.04);
+  EXPECT_GT(result->gpu_use.together_s(), result->gpu_use.measuring_s);
+}
+
+TEST(GpuUse, IsToldInShares) {
+  EXPECT_EQ(gpu_use_text({}), "");
+  GpuUse use;
+  use.measuring_s = 6;
+  EXPECT_EQ(gpu_use_text(use), "measuring 100 % of the time");
+  use.building_s = 3;
+  use.deciding_s = 1;
+  use.writing_s = 0.01;
+  EXPECT_EQ(gpu_use_text(use),
+            "measuring 60 % of the time, waiting for compilers 30 %, for the loop 10 %");
 }
 
 TEST_F(SeveralGpus, OneThatVanishesLeavesItsWorkToTheOthers) {
