@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <map>
 
 #include "core/json.h"
 
@@ -243,6 +244,18 @@ int LaunchPlan::kernel_count() const {
   return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [](const PlanNode& n) {
     return n.kind == PlanNode::Kind::kKernel;
   }));
+}
+
+bool LaunchPlan::one_after_another() const {
+  if (edges.size() + 1 != nodes.size()) return false;
+  std::map<int, int> before, after;
+  for (const PlanEdge& e : edges) {
+    const bool whole = e.type == 0 && e.from_port == 0 && e.to_port == 0;
+    if (!whole || ++before[e.to] > 1 || ++after[e.from] > 1) return false;
+  }
+  // As many edges as a path has, at most one into and out of each: without cycles (`problem`), a
+  // path.
+  return true;
 }
 
 std::string LaunchPlan::problem() const {

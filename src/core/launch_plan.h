@@ -92,6 +92,9 @@ struct LaunchPlan {
   std::vector<PlanNode> nodes;
   std::vector<PlanEdge> edges;
   int kernel_count() const;
+  // Whether each node but the first waits for the end of the one before it, so that no two run side
+  // by side.
+  bool one_after_another() const;
   // Why this plan cannot be trusted to run (a cycle, an edge to nowhere, no kernel, sizes out of
   // range), or "". Plans come from a process that ran candidate code: nothing in them is believed.
   std::string problem() const;

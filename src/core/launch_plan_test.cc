@@ -76,6 +76,24 @@ TEST(LaunchPlan, ProblemsAreNamed) {
   EXPECT_EQ(plan.problem(), "no kernel launch");
 }
 
+TEST(LaunchPlan, KnowsWhetherKernelsMayRunSideBySide) {
+  LaunchPlan plan;
+  plan.nodes = {kernel("a")};
+  EXPECT_TRUE(plan.one_after_another());
+  plan.nodes = {kernel("a"), kernel("b"), kernel("c")};
+  EXPECT_FALSE(plan.one_after_another());
+  plan.edges = {{0, 1, 0, 0, 0}, {1, 2, 0, 0, 0}};
+  EXPECT_TRUE(plan.one_after_another());
+  plan.edges = {{2, 0, 0, 0, 0}, {1, 2, 0, 0, 0}};
+  EXPECT_TRUE(plan.one_after_another());
+  plan.edges = {{0, 1, 0, 0, 0}, {0, 2, 0, 0, 0}};  // a fork
+  EXPECT_FALSE(plan.one_after_another());
+  plan.edges = {{0, 2, 0, 0, 0}, {1, 2, 0, 0, 0}};  // a join
+  EXPECT_FALSE(plan.one_after_another());
+  plan.edges = {{0, 1, 0, 0, 0}, {1, 2, 1, 0, 1}};  // which begins before the other ends
+  EXPECT_FALSE(plan.one_after_another());
+}
+
 TEST(AddressLayout, EndsAreFollowedByUnmappedMemory) {
   constexpr std::uint64_t kPage = 2 << 20;
   const AddressLayout layout = make_layout({100, kPage, kPage + 1}, 300, kPage, 1ull << 40);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/files.h"
 #include "base/processes.h"
 #include "base/text.h"
 #include "device/nvml.h"
@@ -178,6 +179,26 @@ Result<std::string> gpu_uuid(const std::string& gpu) {
   }
   return fail(ErrorKind::kBadInput, "there is no GPU " + printable(wanted),
               "`kernelpro doctor` lists the GPUs of this machine");
+}
+
+std::vector<std::string> device_files_of_others(const std::string& uuid) {
+  const Result<const Nvml*> library = nvml();
+  NvmlDevice device = nullptr;
+  unsigned minor = 0;
+  if (!library || (*library)->DeviceGetMinorNumber == nullptr ||
+      (*library)->DeviceGetHandleByUUID(uuid.c_str(), &device) != 0 ||
+      (*library)->DeviceGetMinorNumber(device, &minor) != 0) {
+    return {};
+  }
+  const std::string prefix = "nvidia", own = prefix + std::to_string(minor);
+  bool there = false;
+  std::vector<std::string> others;
+  for (const std::string& name : list_dir("/dev")) {
+    if (!name.starts_with(prefix) || !is_index(name.substr(prefix.size()))) continue;
+    there |= name == own;
+    if (name != own) others.push_back("/dev/" + name);
+  }
+  return there ? others : std::vector<std::string>();
 }
 
 namespace {

@@ -38,6 +38,9 @@ Result<std::string> gpu_uuid(const std::string& gpu);
 // one each; "all": every one that CUDA_VISIBLE_DEVICES shows. One name is taken as it is. kBadInput
 // when there is no such GPU, when one is named twice, or when they are of different models.
 Result<std::vector<std::string>> choose_gpus(const std::vector<std::string>& named);
+// Device files (/dev/nvidia0, ...) of all GPUs but this one, a UUID; none where its own is not
+// known.
+std::vector<std::string> device_files_of_others(const std::string& uuid);
 // `gpu`: as above.
 Result<GpuState> gpu_state(const std::string& gpu);
 

@@ -82,6 +82,10 @@ TEST(GpuWatch, ReadsTheFirstGpu) {
   EXPECT_EQ(*gpu_uuid(first.uuid.substr(0, 12)), first.uuid);
   EXPECT_FALSE(gpu_uuid("GPU-no-such"));
   EXPECT_FALSE(gpu_uuid("999"));
+  for (const std::string& file : device_files_of_others(first.uuid)) {
+    EXPECT_TRUE(file.starts_with("/dev/nvidia")) << file;
+  }
+  EXPECT_TRUE(device_files_of_others("GPU-no-such").empty());
   const auto state = gpu_state(first.uuid);
   ASSERT_TRUE(state) << state.error().text();
   EXPECT_GT(state->max_sm_mhz, 100u);

@@ -39,6 +39,7 @@ Result<Nvml> load_nvml() {
   KP_NVML_OPTIONAL(DeviceGetCurrentClocksEventReasons);
   KP_NVML_OPTIONAL(DeviceGetCurrentClocksThrottleReasons);
   KP_NVML_OPTIONAL(DeviceGetDeviceHandleFromMigDeviceHandle);
+  KP_NVML_OPTIONAL(DeviceGetMinorNumber);
   KP_NVML_OPTIONAL(DeviceGetEccMode);
   KP_NVML_OPTIONAL(DeviceGetMigMode);
   KP_NVML_OPTIONAL(DeviceGetPersistenceMode);

@@ -43,6 +43,7 @@ struct Nvml {
   int (*DeviceGetCurrentClocksEventReasons)(NvmlDevice, unsigned long long*) = nullptr;
   int (*DeviceGetCurrentClocksThrottleReasons)(NvmlDevice, unsigned long long*) = nullptr;
   int (*DeviceGetDeviceHandleFromMigDeviceHandle)(NvmlDevice, NvmlDevice*) = nullptr;
+  int (*DeviceGetMinorNumber)(NvmlDevice, unsigned*) = nullptr;
   int (*DeviceGetEccMode)(NvmlDevice, int* current, int* pending) = nullptr;
   int (*DeviceGetMigMode)(NvmlDevice, unsigned* current, unsigned* pending) = nullptr;
   int (*DeviceGetPersistenceMode)(NvmlDevice, int*) = nullptr;

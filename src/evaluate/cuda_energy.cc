@@ -118,7 +118,7 @@ class EnergyTrial {
     if (binary.form == Binary::Form::kPlanForm) {
       return {plan_for_copy(binary.plan, state_.layout, copy)};
     }
-    Result<CudaLink> link = CudaLink::start("cuda-capture", shop_.settings.gpu);
+    Result<CudaLink> link = CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne);
     if (!link) return tl::unexpected<Error>(link.error());
     return capture_plan(std::move(*link), binary, "launch",
                         copy_layout(state_.layout, copies_, copy), shop_.settings.timeout_s);

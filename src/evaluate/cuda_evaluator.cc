@@ -20,9 +20,9 @@
 #include "evaluate/cpu_case.h"
 #include "evaluate/cross_check.h"
 #include "evaluate/cuda_ahead.h"
+#include "evaluate/cuda_crew.h"
 #include "evaluate/cuda_energy.h"
 #include "evaluate/cuda_profile.h"
-#include "evaluate/cuda_python.h"
 #include "evaluate/cuda_trial.h"
 #include "evaluate/evaluator.h"
 
@@ -34,9 +34,8 @@ constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a tensor in float64
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
-constexpr int kModulesAtOnce = 4;  // PyTorch candidates' processes
-constexpr int kTrials = 5;         // KernelBench's
-constexpr double kNoise = 0.5;     // an error of so much of an output's scale is no result
+constexpr int kTrials = 5;      // KernelBench's
+constexpr double kNoise = 0.5;  // an error of so much of an output's scale is no result
 
 std::uint64_t random_secret() {
   std::random_device device;
@@ -66,18 +65,15 @@ class CudaEvaluator : public Evaluator {
 
   // All processes end side by side: each takes a while to give its context back.
   ~CudaEvaluator() override {
-    retire(std::move(judge_));
-    for (auto* links : {&standby_, &modules_}) {
-      for (CudaLink& link : *links) retire(std::move(link));
-    }
-    if (shop_.capture) retire(std::move(*shop_.capture));
+    crew_.retire(std::move(judge_));
+    if (shop_.capture) crew_.retire(std::move(*shop_.capture));
   }
   CudaEvaluator(const CudaEvaluator&) = delete;
   CudaEvaluator& operator=(const CudaEvaluator&) = delete;
 
   // Processes that were started before the task was known.
   void take(CudaAhead* ahead) {
-    standby_ = std::move(ahead->workers);
+    crew_.adopt(std::move(ahead->workers));
     shop_.capture = std::move(ahead->capture);
     ahead->workers.clear();
     ahead->capture.reset();
@@ -85,8 +81,8 @@ class CudaEvaluator : public Evaluator {
 
   // Processes make their contexts while the caller does other things.
   void start_ahead() {
-    fill_standby();
-    fill_modules();
+    make_ready();
+    crew_.fill_modules();
   }
 
   Result<void> prepare() override;
@@ -117,15 +113,13 @@ class CudaEvaluator : public Evaluator {
   Result<void> cross_check();
   void find_labels();
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
-  Result<CudaWorker> take_worker(const Subject& subject);
-  void retire(CudaLink link);
+  Queues queues_for(const Subject& subject, const Subject* beside) const;
   // Inputs that somebody changed are drawn anew before the next looks at them.
   Result<void> sweep() {
     for (CudaCase& state : cases_) KP_TRY(forget_broken_sets(judge_, state));
     return {};
   }
-  void fill_standby();
-  void fill_modules();
+  void make_ready();
   bool contract() const { return settings_.policy == Policy::kContract; }
 
   const Task& task_;
@@ -135,10 +129,7 @@ class CudaEvaluator : public Evaluator {
   std::vector<CudaCase> cases_;
   CudaReference reference_;
   CudaShop shop_;
-  std::deque<CudaLink> standby_;  // they make their contexts while nothing is timed
-  std::deque<CudaLink> modules_;  // the same for PyTorch candidates: importing torch
-  int modules_to_come_ = settings_.modules_ahead;
-  std::vector<std::future<void>> leaving_;  // workers on their way out
+  CudaCrew crew_{task_, settings_, cases_};
   CudaProfile profile_{settings_.gpu};
   bool prepared_ = false;
   std::string uuid_;
@@ -148,31 +139,12 @@ class CudaEvaluator : public Evaluator {
   std::uint64_t secret_ = random_secret();
 };
 
-void CudaEvaluator::fill_standby() {
-  // Several at once, then none until they are used up: nothing may start while others are timed.
-  const bool used_up = standby_.empty();
-  const auto wanted = static_cast<std::size_t>(std::max(1, settings_.standby));
-  while (used_up && standby_.size() < wanted) {
-    Result<CudaLink> link = CudaLink::start("cuda-worker", settings_.gpu);
-    if (!link) return;  // said when a worker is wanted
-    if (prepared_) post_cases(*link, task_, cases_);
-    standby_.push_back(std::move(*link));
-  }
+// What the next evaluation needs makes its contexts while nothing is timed.
+void CudaEvaluator::make_ready() {
+  crew_.fill();
   if (shop_.capture) return;
-  Result<CudaLink> capture = CudaLink::start("cuda-capture", settings_.gpu);
+  Result<CudaLink> capture = CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne);
   if (capture) shop_.capture = std::move(*capture);
-}
-
-// Importing PyTorch takes seconds: several processes do it at once, and then none until they are
-// used up, since nothing may start while others are timed.
-void CudaEvaluator::fill_modules() {
-  if (!modules_.empty()) return;
-  for (int i = std::min(modules_to_come_, kModulesAtOnce); i > 0; --i) {
-    Result<CudaLink> link = start_module_worker(task_, settings_.gpu);
-    if (!link) return;  // said when a worker is wanted
-    link->post({{"do", "hello"}});
-    modules_.push_back(std::move(*link));
-  }
 }
 
 Result<void> CudaEvaluator::prepare() {
@@ -202,9 +174,9 @@ Result<void> CudaEvaluator::prepare() {
   }
   KP_TRY(cross_check());
   find_labels();
-  for (CudaLink& link : standby_) post_cases(link, task_, cases_);
+  crew_.brief(uuid_, device_files_of_others(uuid_));
   prepared_ = true;
-  fill_standby();
+  make_ready();
   profile_.start_ahead(task_, cases_, settings_.counters);
   return {};
 }
@@ -388,40 +360,20 @@ void CudaEvaluator::find_labels() {
                                                                     : "no-float64");
 }
 
-Result<CudaWorker> CudaEvaluator::take_worker(const Subject& subject) {
-  CudaWorker worker;
-  worker.module = is_module(subject);
-  if (worker.module) {
-    modules_to_come_ = std::max(modules_to_come_, 1);
-    fill_modules();
-    if (modules_.empty()) {
-      Result<CudaLink> link = start_module_worker(task_, settings_.gpu);
-      if (!link) return tl::unexpected<Error>(link.error());
-      modules_.push_back(std::move(*link));
+// Of a worker that runs `subject`, and `beside` (may be null) in turn with it. A host form's plan
+// is known once it was captured: it may be anything until then.
+Queues CudaEvaluator::queues_for(const Subject& subject, const Subject* beside) const {
+  for (const Subject* each : {&subject, beside}) {
+    if (each == nullptr) continue;
+    for (const Binary& binary : each->binaries) {
+      const auto known = shop_.plans.find(binary.hash);
+      const LaunchPlan* plan = binary.form == Binary::Form::kPlanForm ? &binary.plan
+                               : known != shop_.plans.end()           ? &known->second
+                                                                      : nullptr;
+      if (plan == nullptr || !plan->one_after_another()) return Queues::kDefault;
     }
-    worker.link = std::move(modules_.front());
-    modules_.pop_front();
-    --modules_to_come_;
-    post_cases(worker.link, task_, cases_);
-  } else {
-    fill_standby();
-    if (standby_.empty()) {
-      return fail(ErrorKind::kEnvironment, "no cuda worker process can be started",
-                  "run again; `kernelpro doctor` shows what is missing");
-    }
-    worker.link = std::move(standby_.front());
-    standby_.pop_front();
   }
-  const Result<Reply> ready = trusted(worker.link.settle(kStartTimeout), "the worker");
-  if (!ready) return tl::unexpected<Error>(ready.error());
-  return worker;
-}
-
-// Ending a process that has a context takes a while; nobody needs to wait for it.
-void CudaEvaluator::retire(CudaLink link) {
-  leaving_.push_back(std::async(std::launch::async, [leaving = std::move(link)]() mutable {
-    const CudaLink gone = std::move(leaving);
-  }));
+  return Queues::kOne;
 }
 
 Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* incumbent,
@@ -441,7 +393,10 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   // Python takes seconds to start: others may have the GPU meanwhile.
   std::optional<CudaWorker> worker, other;
   const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
-    Result<CudaWorker> taken = take_worker(whose);
+    // Of two kinds, each has a worker of its own.
+    const Subject* beside = apart ? nullptr : incumbent;
+    Result<CudaWorker> taken =
+        is_module(whose) ? crew_.take_module() : crew_.take_native(queues_for(whose, beside));
     if (!taken) return tl::unexpected<Error>(taken.error());
     *into = std::move(*taken);
     return {};
@@ -450,22 +405,16 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   if (apart && is_module(*incumbent)) KP_TRY(take(*incumbent, &other));
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return tl::unexpected<Error>(lease.error());
-  leaving_.clear();  // waits: no process comes or goes while others are timed
-  for (auto* waiting : {&standby_, &modules_}) {
-    for (CudaLink& link : *waiting) static_cast<void>(link.settle(kStartTimeout));
-  }
+  crew_.wait_for_leaving();  // no process comes or goes while others are timed
+  crew_.settle();
   profile_.settle();
   if (!worker) KP_TRY(take(subject, &worker));
   if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();
   // All were settled above: taking one starts nothing while something is timed.
-  shop_.retire = [this](CudaWorker leaving) { retire(std::move(leaving.link)); };
-  shop_.another = [this, left = kTimingProcesses - 1]() mutable -> std::optional<CudaWorker> {
-    if (standby_.empty() || left-- <= 0) return std::nullopt;
-    CudaWorker more;
-    more.link = std::move(standby_.front());
-    standby_.pop_front();
-    return more;
+  shop_.retire = [this](CudaWorker leaving) { crew_.retire(std::move(leaving.link)); };
+  shop_.another = [this, left = kTimingProcesses - 1]() mutable {
+    return left-- > 0 ? crew_.another() : std::nullopt;
   };
   if (incumbent != nullptr) shop_.another = nullptr;
 
@@ -473,8 +422,8 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   Result<Outcome> outcome =
       CudaTrial(shop_, *worker, other ? &*other : nullptr, plan).run(subject, incumbent);
   const auto after = gpu_state(uuid_);
-  retire(std::move(worker->link));
-  if (other) retire(std::move(other->link));
+  crew_.retire(std::move(worker->link));
+  if (other) crew_.retire(std::move(other->link));
   if (!outcome) return tl::unexpected<Error>(outcome.error());
 
   Evaluation evaluation;
@@ -489,10 +438,10 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
       }
     }
   } else {
-    leaving_.clear();  // what the worker still did to the sets is done
+    crew_.wait_for_leaving();  // what the worker still did to the sets is done
     KP_TRY(sweep());
   }
-  if (round_ != static_cast<std::uint64_t>(settings_.evaluations)) fill_standby();
+  if (round_ != static_cast<std::uint64_t>(settings_.evaluations)) make_ready();
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
   return evaluation;
 }
@@ -528,7 +477,7 @@ CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, Co
   const Binary& binary = subject.binaries[at];
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return without(lease.error().message, lease.error().next);
-  leaving_.clear();
+  crew_.wait_for_leaving();
   answers = profile_.collect(task_, cases_, state, binary, call->plan, set, settings_.timeout_s);
   // Whatever the kernels did to the inputs: the next candidate does not pay for it.
   if (const auto swept = forget_broken_sets(judge_, state); !swept) {
@@ -547,17 +496,19 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
   }
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return tl::unexpected<Error>(lease.error());
-  leaving_.clear();
-  for (CudaLink& link : standby_) static_cast<void>(link.settle(kStartTimeout));
+  crew_.wait_for_leaving();
+  crew_.settle();
   profile_.settle();
-  Result<CudaWorker> worker = take_worker(subject);
+  // A PyTorch incumbent's energy is not measured.
+  const bool both = incumbent != nullptr && !is_module(*incumbent);
+  Result<CudaWorker> worker = crew_.take_native(queues_for(subject, both ? incumbent : nullptr));
   if (!worker) return tl::unexpected<Error>(worker.error());
   auto energy = measure_energy(shop_, *worker, uuid_, largest, subject, incumbent, plan,
                                kp::mix64(secret_ ^ (++round_ * 0x9e3779b97f4a7c15ull)));
-  retire(std::move(worker->link));
-  leaving_.clear();
+  crew_.retire(std::move(worker->link));
+  crew_.wait_for_leaving();
   KP_TRY(sweep());
-  fill_standby();
+  make_ready();
   return energy;
 }
 
@@ -575,7 +526,9 @@ std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers)
     }
   }
   if (workers > 0) {
-    if (auto capture = CudaLink::start("cuda-capture", gpu)) ahead->capture = std::move(*capture);
+    if (auto capture = CudaLink::start("cuda-capture", gpu, Queues::kOne)) {
+      ahead->capture = std::move(*capture);
+    }
   }
   return ahead;
 }

@@ -216,6 +216,41 @@ TEST_F(CudaEvaluatorTest, PlansHoldWhatKernelsNeed) {
       "cudaMemcpyAsync(a.y, w, N * sizeof(float), cudaMemcpyDeviceToDevice, s);"));
 }
 
+// Workers for plans without parallel kernels have one hardware queue; others need several.
+TEST_F(CudaEvaluatorTest, KernelsOfACallRunSideBySideWhereThePlanLetsThem) {
+  const std::string half =
+      "template <int kHalf> __global__ void half(const float* x, float* y) {\n"
+      "  for (int i = kHalf + 2 * (blockIdx.x * 256 + threadIdx.x); i < N; i += 2 * 256 * 24)\n"
+      "    y[i] = 2 * x[i] + x[i + N];\n}";
+  const std::string chain =
+      "half<0><<<24, 256, 0, s>>>(a.x, a.y);\n"
+      "half<1><<<24, 256, 0, s>>>(a.x, a.y);";
+  const std::string fork =
+      "cudaStream_t t; cudaEvent_t fork, join;\n"
+      "cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking);\n"
+      "cudaEventCreateWithFlags(&fork, cudaEventDisableTiming);\n"
+      "cudaEventCreateWithFlags(&join, cudaEventDisableTiming);\n"
+      "cudaEventRecord(fork, s); cudaStreamWaitEvent(t, fork);\n"
+      "half<0><<<24, 256, 0, s>>>(a.x, a.y);\n"
+      "half<1><<<24, 256, 0, t>>>(a.x, a.y);\n"
+      "cudaEventRecord(join, t); cudaStreamWaitEvent(s, join);";
+  const Subject one = build(host_form(half, chain)), both = build(host_form(half, fork));
+  // The first time a host form's plan is not known beforehand, the second time it is.
+  for (int round = 0; round < 2; ++round) {
+    const Evaluation alone = evaluate(host_form(half, chain), &one);
+    ASSERT_TRUE(alone.correct() && alone.correct()->versus) << outcome_summary(alone.outcome);
+    EXPECT_NEAR(alone.correct()->versus->ratio, 1, 0.03);
+    const Evaluation faster = evaluate(host_form(half, fork), &one);
+    ASSERT_TRUE(faster.correct() && faster.correct()->versus) << outcome_summary(faster.outcome);
+    EXPECT_GT(faster.correct()->versus->ratio, 1.5);
+    const Evaluation slower = evaluate(host_form(half, chain), &both);
+    ASSERT_TRUE(slower.correct() && slower.correct()->versus) << outcome_summary(slower.outcome);
+    EXPECT_LT(slower.correct()->versus->ratio, 1 / 1.5);
+    const auto confirmed = evaluator_->confirm(one, one);
+    ASSERT_TRUE(confirmed && confirmed->correct());
+  }
+}
+
 TEST_F(CudaEvaluatorTest, PlansHoldClusters) {
   expect_correct(host_form(
       "#include <cooperative_groups.h>\n"

@@ -28,14 +28,19 @@ std::string refused_call(const Exit& exit) {
 }
 }  // namespace
 
-Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu) {
+Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu, Queues queues,
+                                 const std::vector<std::string>& arguments) {
   const Result<std::string> worker = worker_path();
   if (!worker) return tl::unexpected<Error>(worker.error());
   Command command;
   command.argv = {*worker, role};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   if (!gpu.empty()) command.env = {"CUDA_VISIBLE_DEVICES=" + gpu};
+  if (queues == Queues::kOne) command.env.push_back("CUDA_DEVICE_MAX_CONNECTIONS=1");
   command.limits.memory_bytes = kHostMemory;
-  return start(std::move(command));
+  Result<CudaLink> link = start(std::move(command));
+  if (link) link->queues_ = queues;
+  return link;
 }
 
 Result<CudaLink> CudaLink::start(Command command) {

@@ -31,13 +31,21 @@ struct Lost {
 };
 using Answer = std::variant<Reply, Refusal, Lost>;
 
+// Hardware queues of a process's context (CUDA_DEVICE_MAX_CONNECTIONS). Contexts with one are made
+// and given back twice as fast, and the driver does that one after the other, on all GPUs of a host
+// together (results/contexts.md). But in it, kernels of a call never run side by side.
+enum class Queues { kDefault, kOne };
+
 // One thread at a time. The process ends with the object.
 class CudaLink {
  public:
   // A role of kernelpro-worker. `gpu`: UUID or index; "" leaves the choice to the environment.
-  // Returns at once: the process makes its context meanwhile.
-  static Result<CudaLink> start(const std::string& role, const std::string& gpu = "");
+  // `arguments`: of the role. Returns at once: the process makes its context meanwhile.
+  static Result<CudaLink> start(const std::string& role, const std::string& gpu = "",
+                                Queues queues = Queues::kDefault,
+                                const std::vector<std::string>& arguments = {});
   static Result<CudaLink> start(Command command);
+  Queues queues() const { return queues_; }
   bool running() const { return child_.running(); }
   Answer ask(const Json& message, double timeout_s, const std::vector<int>& fds = {});
   // Sends ahead, without waiting. The answer is awaited before the next `ask`, which gives it
@@ -50,6 +58,7 @@ class CudaLink {
   Answer receive(double timeout_s);
   Child child_;
   Limits limits_;
+  Queues queues_ = Queues::kDefault;
   int posted_ = 0;
 };
 

@@ -101,7 +101,7 @@ Result<void> CudaReference::attach(CudaCase& state) {
                 "correct the task's reference.cu");
   }
   state.reference = std::get<Binary>(*built);
-  Result<CudaLink> link = CudaLink::start("cuda-capture", settings_.gpu);
+  Result<CudaLink> link = CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne);
   if (!link) return tl::unexpected<Error>(link.error());
   auto captured = capture_plan(std::move(*link), state.reference, "reference",
                                state.reference_layout, settings_.timeout_s);

@@ -105,7 +105,7 @@ Result<std::variant<LaunchPlan, Outcome>> CudaTrial::plan_of(const CudaCase& sta
   const Lap lap(&capture_s_);
   std::optional<CudaLink> ready = std::exchange(shop_.capture, std::nullopt);
   Result<CudaLink> link = ready ? Result<CudaLink>(std::move(*ready))
-                                : CudaLink::start("cuda-capture", shop_.settings.gpu);
+                                : CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne);
   if (!link) return tl::unexpected<Error>(link.error());
   auto captured =
       capture_plan(std::move(*link), binary, "launch", state.layout, shop_.settings.timeout_s);
