@@ -64,6 +64,8 @@ Json result_json(const TaskResult& r) {
           {"speedup_high", r.high},
           {"start_us", r.start_us},
           {"best_us", r.best_us},
+          {"held_out",
+           r.held_out.empty() ? Json() : parse_json(held_out_to_json(r.held_out)).value_or(Json())},
           {"trust", r.trust},
           {"fraction_of_speed_of_light", r.fraction},
           {"evaluations", r.evaluations},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "suite/report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
@@ -129,10 +130,31 @@ std::string speedup_cell(const TaskResult& r) {
   return ratio(r.speedup) + " (" + fixed("%.2f", r.low) + " to " + fixed("%.2f", r.high) + ")";
 }
 
+std::string held_out_cell(const TaskResult& r) {
+  std::vector<std::string> failed;
+  for (const HeldOut& one : r.held_out) {
+    if (held_out_failed({one})) failed.push_back(one.case_name);
+  }
+  if (!failed.empty()) return "FAILED: " + join_text(failed, ", ");
+  return ratio(held_out_speedup(r.held_out));
+}
+
+// What a column cannot tell.
+std::string held_out_note(const std::vector<TaskResult>& results) {
+  const auto fails = [](const TaskResult& r) { return held_out_failed(r.held_out); };
+  const auto count = static_cast<std::size_t>(std::count_if(results.begin(), results.end(), fails));
+  if (count == 0) return "";
+  return "\nRight in the cases that the search knew, and wrong in others of the same task: " +
+         plural(count, "winner") + ". `kernelpro show RUN` tells how.\n";
+}
+
 std::string tasks_table(const std::vector<TaskResult>& results) {
   std::vector<std::string> head = {"arm", "task", "state", "speedup over the start", "time"};
   const std::vector<std::string> names = yardsticks(results);
   for (std::size_t i = 1; i < names.size(); ++i) head.push_back("over " + names[i]);
+  const bool held_out = std::any_of(results.begin(), results.end(),
+                                    [](const TaskResult& r) { return !r.held_out.empty(); });
+  if (held_out) head.push_back("in held-out cases");
   for (const char* name : {"of the speed of light", "evaluations", "failed", "run time", "models"})
     head.push_back(name);
   MarkdownTable table(head);
@@ -148,6 +170,7 @@ std::string tasks_table(const std::vector<TaskResult>& results) {
       const std::vector<Score> own = scores({r}, r.arm, 0, names[i]);
       row.push_back(own.empty() ? "-" : ratio(own.front().speedup));
     }
+    if (held_out) row.push_back(held_out_cell(r));
     row.push_back(r.fraction > 0 ? percent(r.fraction) : "-");
     row.push_back(std::to_string(r.evaluations));
     row.push_back(std::to_string(r.failed));
@@ -155,7 +178,8 @@ std::string tasks_table(const std::vector<TaskResult>& results) {
     row.push_back(cost_text(r.tokens, r.usd));
     table.add(row);
   }
-  return table.empty() ? "" : "\n## Tasks\n\n" + table.text();
+  if (table.empty()) return "";
+  return "\n## Tasks\n\n" + table.text() + held_out_note(results);
 }
 
 std::string broken_list(const std::vector<TaskResult>& results) {
@@ -218,6 +242,7 @@ std::string result_line(const TaskResult& r) {
   if (r.state == RunState::kBroken) return text + r.reason;
   if (r.state != RunState::kFinished) text += std::string(run_state_name(r.state)) + ", ";
   text += r.correct ? speedup_cell(r) : "no correct candidate but the start";
+  if (!r.held_out.empty()) text += ", in held-out cases " + held_out_cell(r);
   return text + ", " + std::to_string(r.evaluations) + " evaluations, " + human_seconds(r.seconds);
 }
 

@@ -27,7 +27,8 @@ std::vector<std::pair<std::string, std::string>> kernelbench_files(
 Result<void> write_suite_report(const SuiteSettings& settings,
                                 const std::vector<TaskResult>& results);
 
-// One line: "feedback=raw 1/23: 2.31x (2.20x to 2.40x), 60 evaluations, 812 s".
+// One line: "feedback=raw 1/23: 2.31x (2.20x to 2.40x), 60 evaluations, 812 s". Held-out cases, if
+// there are some, come after the speed-up.
 std::string result_line(const TaskResult& result);
 
 }  // namespace kernelpro

@@ -97,6 +97,7 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
     result->low = story.low;
     result->high = story.high;
     result->start_us = story.final_start_us;
+    result->held_out = view.confirmation->held_out;
     return;
   }
   const double us = ledger.comparable_us(best->known.id);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "core/evaluation.h"
 #include "reference/baseline.h"
+#include "run/held_out.h"
 #include "suite/measures.h"
 #include "suite/settings.h"
 
@@ -38,9 +39,10 @@ struct TaskResult {
   bool confirmed = false;                 // in fresh processes, that candidate against the start
   double speedup = 0, low = 0, high = 0;  // over the start, of the fastest such candidate; 0: none
   double start_us = 0, best_us = 0;
-  std::vector<Timing> timings;  // of that candidate
-  std::string trust;            // who ran it (core/evaluation.h)
-  double fraction = 0;          // of the speed of light
+  std::vector<Timing> timings;    // of that candidate
+  std::vector<HeldOut> held_out;  // cases that the search did not know; where it is confirmed
+  std::string trust;              // who ran it (core/evaluation.h)
+  double fraction = 0;            // of the speed of light
   int evaluations = 0, failed = 0;
   double seconds = 0;  // of run time, over all sittings
   std::int64_t tokens = 0, questions = 0;

@@ -76,6 +76,36 @@ TEST(Bench, RunsReportsAndGoesOn) {
   EXPECT_TRUE(contains(refused.output, "max_evaluations (3 then, 4 now)")) << refused.output;
 }
 
+// A kernel that is right at the size that the search knew alone is said to be so.
+TEST(Bench, ShowsHeldOutCases) {
+  const TempDir folder;
+  const std::string task = join(folder.path(), "tasks/special"), out = join(folder.path(), "out");
+  ASSERT_TRUE(testing::write_scale_task(task, 2));
+  const auto toml = read_file(join(task, "task.toml"));
+  ASSERT_TRUE(toml);
+  ASSERT_TRUE(write_file(join(task, "task.toml"),
+                         *toml + "\n[[case]]\nname = \"odd\"\ndims = { N = 1111 }\n"
+                                 "held_out = true\ntargets = [\"cpu\"]\n"));
+  ASSERT_TRUE(write_file(join(task, "kernel.cpp"),
+                         "// @knob WORK 200 0\n#include \"task.h\"\n"
+                         "extern \"C\" void launch(const Args& args) {\n"
+                         "  for (long i = 0; i < (WORK == 0 ? 1000 : N); ++i) {\n"
+                         "    volatile float v = args.x[i];\n"
+                         "    for (int k = 0; k < WORK; ++k) v = v;\n"
+                         "    args.y[i] = 2.0f * v;\n  }\n}\n"));
+  const Exit exit = bench({dirname(task), "--out", out, "--target", "cpu", "--near-ceiling", "0"});
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "in held-out cases FAILED: odd")) << exit.output;
+  const Json report = report_of(out);
+  ASSERT_EQ(report["tasks"].size(), 1u);
+  EXPECT_GT(report["tasks"][0]["speedup"].get<double>(), 2);
+  EXPECT_EQ(report["tasks"][0]["held_out"]["failed"], true);
+  const auto page = read_file(join(out, "report.md"));
+  ASSERT_TRUE(page);
+  EXPECT_TRUE(contains(*page, "in held-out cases")) << *page;
+  EXPECT_TRUE(contains(*page, "wrong in others of the same task: 1 winner.")) << *page;
+}
+
 TEST(Bench, Faults) {
   const TempDir folder;
   const std::string examples = std::string(KERNELPRO_SOURCE_DIR) + "/examples";
@@ -125,6 +155,23 @@ TaskResult finished(int level, int number, double speedup) {
     r.failure = "wrong result";
   }
   return r;
+}
+
+TEST(SuiteReport, SaysWhatWinnersAreWorthInHeldOutCases) {
+  TaskResult general = finished(1, 1, 2), known = finished(1, 2, 2);
+  Correct correct;
+  correct.versus = {"start", 1.5, 1.4, 1.6};
+  HeldOut odd;
+  odd.case_name = "odd";
+  odd.evaluation.outcome = correct;
+  general.held_out = {odd};
+  EXPECT_TRUE(contains(result_line(general), ", in held-out cases 1.50x, "))
+      << result_line(general);
+  EXPECT_FALSE(contains(result_line(known), "held-out")) << result_line(known);
+  SuiteSettings settings;
+  settings.arms = {Arm()};
+  EXPECT_TRUE(contains(suite_markdown(settings, {general, known}), "in held-out cases"));
+  EXPECT_FALSE(contains(suite_markdown(settings, {known}), "in held-out cases"));
 }
 
 // As KernelBench's scripts/benchmark_eval_analysis.py reads it.
