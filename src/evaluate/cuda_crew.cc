@@ -12,17 +12,20 @@ namespace {
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr int kModulesAtOnce = 4;      // PyTorch candidates' processes
+// So many in a row must do with one queue before the next are started with one.
+constexpr int kSure = 2;
 
 }  // namespace
 
-CudaCrew::~CudaCrew() {
-  dismiss(&native_);
-  dismiss(&modules_);
+void CudaCrew::dismiss_native() {
+  for (CudaLink& link : native_) retire(std::move(link));
+  native_.clear();
 }
 
-void CudaCrew::dismiss(std::deque<CudaLink>* links) {
-  for (CudaLink& link : *links) retire(std::move(link));
-  links->clear();
+void CudaCrew::dismiss() {
+  dismiss_native();
+  for (CudaLink& link : modules_) retire(std::move(link));
+  modules_.clear();
 }
 
 // Ending a process that has a context takes a while; nobody needs to wait for it.
@@ -33,9 +36,10 @@ void CudaCrew::retire(CudaLink link) {
 }
 
 Result<CudaLink> CudaCrew::start() const {
+  const Queues queues = few_in_a_row_ >= kSure ? Queues::kOne : Queues::kDefault;
   // Not by index, which would be another GPU's where some are hidden.
-  Result<CudaLink> link = hidden_.empty() ? CudaLink::start("cuda-worker", settings_.gpu, queues_)
-                                          : CudaLink::start("cuda-worker", uuid_, queues_, hidden_);
+  Result<CudaLink> link = hidden_.empty() ? CudaLink::start("cuda-worker", settings_.gpu, queues)
+                                          : CudaLink::start("cuda-worker", uuid_, queues, hidden_);
   if (link && briefed_) post_cases(*link, task_, cases_);
   return link;
 }
@@ -46,7 +50,10 @@ void CudaCrew::fill() {
   const auto wanted = static_cast<std::size_t>(std::max(1, settings_.standby));
   while (used_up && native_.size() < wanted) {
     Result<CudaLink> link = start();
-    if (!link) return;
+    if (!link) {
+      trouble_ = std::move(link.error());
+      return;
+    }
     native_.push_back(std::move(*link));
   }
 }
@@ -68,10 +75,17 @@ void CudaCrew::brief(const std::string& uuid, std::vector<std::string> hidden) {
   hidden_ = std::move(hidden);
 }
 
+void CudaCrew::hide_nothing() {
+  if (hidden_.empty()) return;
+  hidden_.clear();
+  dismiss_native();
+}
+
 void CudaCrew::settle() {
   // A module's process is asked again when it is taken.
   for (CudaLink& link : modules_) static_cast<void>(link.settle(kStartTimeout));
   std::deque<CudaLink> ready;
+  bool left = false;
   for (CudaLink& link : native_) {
     Result<Reply> answer = trusted(link.settle(kStartTimeout), "the worker");
     if (answer) {
@@ -79,9 +93,11 @@ void CudaCrew::settle() {
     } else {
       trouble_ = std::move(answer.error());
       retire(std::move(link));
+      left = true;
     }
   }
   native_ = std::move(ready);
+  if (left) wait_for_leaving();  // with what memory they had
 }
 
 std::optional<CudaWorker> CudaCrew::another() {
@@ -92,16 +108,19 @@ std::optional<CudaWorker> CudaCrew::another() {
 }
 
 Result<CudaWorker> CudaCrew::take_native(Queues queues) {
-  queues_ = queues;
+  few_in_a_row_ = queues == Queues::kOne ? few_in_a_row_ + 1 : 0;
   // One with more queues than are needed will do, one with fewer will not.
   if (!native_.empty() && queues == Queues::kDefault && native_.front().queues() == Queues::kOne) {
-    dismiss(&native_);
+    dismiss_native();
     wait_for_leaving();
   }
   for (int attempt = 0; attempt < 2; ++attempt) {
     fill();
     settle();
-    if (auto worker = another()) return std::move(*worker);
+    if (auto worker = another()) {
+      trouble_.reset();
+      return std::move(*worker);
+    }
     hidden_.clear();  // once more, and from now on with all GPUs in sight
   }
   if (trouble_) return tl::unexpected<Error>(*trouble_);

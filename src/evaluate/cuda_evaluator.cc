@@ -65,6 +65,7 @@ class CudaEvaluator : public Evaluator {
 
   // All processes end side by side: each takes a while to give its context back.
   ~CudaEvaluator() override {
+    crew_.dismiss();
     crew_.retire(std::move(judge_));
     if (shop_.capture) crew_.retire(std::move(*shop_.capture));
   }
@@ -496,6 +497,7 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
   }
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return tl::unexpected<Error>(lease.error());
+  crew_.hide_nothing();
   crew_.wait_for_leaving();
   crew_.settle();
   profile_.settle();

@@ -36,7 +36,9 @@ Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu
   command.argv = {*worker, role};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   if (!gpu.empty()) command.env = {"CUDA_VISIBLE_DEVICES=" + gpu};
-  if (queues == Queues::kOne) command.env.push_back("CUDA_DEVICE_MAX_CONNECTIONS=1");
+  const std::string connections = "CUDA_DEVICE_MAX_CONNECTIONS";
+  command.unset.push_back(connections);  // whatever the user has: times shall not hang on it
+  if (queues == Queues::kOne) command.env.push_back(connections + "=1");
   command.limits.memory_bytes = kHostMemory;
   Result<CudaLink> link = start(std::move(command));
   if (link) link->queues_ = queues;

@@ -57,6 +57,7 @@ void Pipeline::make_ready(Station* station, const Readiness& readiness) {
 }
 
 void Pipeline::put(Known known) {
+  tally(!waited_);
   auto job = std::make_unique<Job>();
   job->built = pool_.put(known.candidate);
   job->known = std::move(known);
@@ -140,6 +141,7 @@ Result<bool> Pipeline::begin_one(Station* station) {
   auto order = parts_.bench->begin(job->known, job->built.get());
   if (!order) return tl::unexpected<Error>(std::move(order.error()));
   if (!*order) return false;
+  tally();  // what was waited for until now was its build
   job->begun = true;
   ++under_way_;
   carry_out_on(station, job, std::move(**order));
@@ -172,7 +174,7 @@ Result<Pipeline::State> Pipeline::next(std::optional<Done>* done) {
   tally(!waited_);
   auto state = next_state(done);
   tally();
-  waited_ = state && *state == State::kWaiting;
+  waited_ = state && *state != State::kDone;
   return state;
 }
 

@@ -100,7 +100,7 @@ class Pipeline {
   std::optional<Error> error_;  // of the last GPU
   GpuUse use_;
   double tallied_s_ = 0;  // up to when; 0: never
-  bool waited_ = false;   // the last `next` said so
+  bool waited_ = false;   // for what the last `next` could not hand back
   BuildPool pool_;
 };
 
