@@ -75,14 +75,6 @@ int counted(const Options& options, const char* name, int otherwise) {
   return static_cast<int>(value);
 }
 
-void check_budgets(const RunSettings& run) {
-  if (run.max_evaluations < 1) {
-    bad("--evaluations 0 leaves no task anything to evaluate", "give 1 or more");
-  }
-  if (run.max_seconds <= 0) bad("--seconds 0 leaves no task any time", "give a second or more");
-  if (run.timeout_s <= 0) bad("--timeout 0 ends every call", "give the seconds of one call");
-}
-
 Selection read_selection(const Options& options) {
   SelectSettings select;
   select.suite = options.text("SUITE");
@@ -100,7 +92,6 @@ SuiteSettings read_new(const Options& options) {
   SuiteSettings settings;
   settings.suite = absolute(options.text("SUITE"));
   settings.run = read_run_settings(options);
-  check_budgets(settings.run);
   if (!settings.run.gpus.empty()) {  // each task has one, its worker's
     settings.run.gpus.clear();
     settings.run.gpu.clear();
@@ -110,6 +101,10 @@ SuiteSettings read_new(const Options& options) {
   settings.arms = require(parse_arms(arms, options.flag("--cross")));
   Selection selection = read_selection(options);
   settings.kernelbench = selection.kernelbench;
+  if (selection.kernelbench && settings.run.proposer == "tuner") {
+    bad("KernelBench's tasks bring no kernel whose knobs the tuner could move",
+        "name a writer: --model SPEC, or --proposer exchange");
+  }
   settings.rule = selection.rule;
   settings.tasks = std::move(selection.tasks);
   settings.excluded = std::move(selection.excluded);

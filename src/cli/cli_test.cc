@@ -84,6 +84,7 @@ struct Fault {
 TEST(Binary, FaultsHaveOneMessageAndTheirCode) {
   const TempDir folder;
   const std::string empty = folder.path();
+  const std::string softmax = KERNELPRO_SOURCE_DIR "/examples/softmax";
   const Fault faults[] = {
       {{}, 2, "usage:"},
       {{"frobnicate"}, 2, "no command \"frobnicate\""},
@@ -91,6 +92,19 @@ TEST(Binary, FaultsHaveOneMessageAndTheirCode) {
       {{"optimize", empty + "/none"}, 2, "none"},
       {{"optimize", "x", "--target", "tpu"}, 2, "choose one of auto, cpu, cuda"},
       {{"optimize", empty, "--evaluations", "many"}, 2, ""},
+      {{"optimize", softmax, "--evaluations", "0"}, 2, "--evaluations 0 leaves no candidate"},
+      {{"optimize", softmax, "--seconds", "0"}, 2, "--seconds 0 leaves no time"},
+      {{"optimize", softmax, "--timeout", "0"}, 2, "--timeout 0 ends every call"},
+      {{"optimize", softmax, "--target", "cpu", "--gpu", "0"}, 2, "this run is on the CPU"},
+      {{"optimize", softmax, "--from", empty}, 2, "the proposer is tuner"},
+      {{"optimize", softmax, "--proposer", "sweep", "--search", "beam"}, 2, "no search chooses"},
+      {{"optimize", softmax, "--proposer", "exchange", "--model", "http://[::1]:9/v1#m"},
+       2,
+       "the proposer is exchange"},
+      {{"optimize", softmax, "--target", "cpu", "--objective", "energy", "--run", empty + "/run"},
+       2,
+       "energy is measured on the cuda target"},
+      {{"resume", empty, "--evaluations", "0"}, 2, "--evaluations 0 leaves no candidate"},
       {{"evaluate", empty + "/none", "k.cpp"}, 2, "none"},
       {{"help", "frobnicate"}, 2, "no command"},
       {{"list", empty + "/none"}, 2, "there is no folder"},
@@ -106,6 +120,7 @@ TEST(Binary, FaultsHaveOneMessageAndTheirCode) {
     EXPECT_NE(exit.output.find(fault.says), std::string::npos);
     EXPECT_LT(lines(exit.output).size(), 32u);
   }
+  EXPECT_FALSE(exists(empty + "/run")) << "what is refused leaves no run";
 }
 
 TEST(Binary, ListOfAnEmptyFolder) {

@@ -42,6 +42,8 @@ T require(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
+// Fatal where --evaluations or --seconds is given and leaves nothing to do.
+void check_budgets(const Options& options);
 // Budgets from --evaluations, --seconds, --near-ceiling, --plateau.
 void read_budgets(const Options& options, RunSettings* settings);
 // What a run is told besides: who proposes, how results are judged, budgets, writers. The task, the

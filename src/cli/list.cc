@@ -20,7 +20,7 @@ void print_text(const std::string& directory, const RunView& view, const Story& 
   std::printf("%-44s %s  %s, %4d evaluations", directory.c_str(), view.header.created.c_str(),
               std::string(target_name(view.header.target)).c_str(), story.evaluated);
   if (story.best != nullptr) {
-    std::printf(", %s %s", speedup_text(story.speedup).c_str(), human_us(story.best_us).c_str());
+    std::printf(", %s %s", speedup_text(story.speedup).c_str(), human_us(story.final_us).c_str());
     if (story.fraction > 0) std::printf(", %s of ceiling", percent_text(story.fraction).c_str());
   }
   std::printf("%s\n", view.confirmation ? "" : "  (open)");
@@ -33,7 +33,7 @@ void print_json(const std::string& directory, const RunView& view, const Story& 
                      {"created", view.header.created},
                      {"evaluations", story.evaluated},
                      {"speedup", story.speedup},
-                     {"best_us", story.best_us},
+                     {"best_us", story.final_us},
                      {"fraction_of_ceiling", story.fraction},
                      {"finished", view.confirmation.has_value()}};
   std::printf("%s\n", dump_json(json).c_str());

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "core/json.h"
@@ -120,9 +121,19 @@ int add_runs(FactFile* file, const std::vector<std::string>& runs) {
   return 0;
 }
 
+// What is given by mistake stays where it is.
+void check_is_memory(const std::string& path) {
+  const auto text = is_dir(path) ? Result<std::string>(std::string("a folder")) : read_file(path);
+  if (!text || text->empty() || text->starts_with("SQLite format 3")) return;
+  throw Fatal({ErrorKind::kBadInput, path + " is not KernelPro's memory",
+               "name a facts.db, or a file that is not there yet"});
+}
+
 int run_memory(const Options& options) {
   const std::string path = options.has("--file") ? options.text("--file") : user_facts_path();
+  if (options.has("--file")) check_is_memory(path);
   FactFile file(path);
+  if (options.has("--file") && options.text("ACTION") != "add") file.only_read();
   std::vector<std::string> given;
   if (options.has("WORDS")) given = split(options.text("WORDS"), '\n');
   const std::string action = options.text("ACTION");

@@ -85,6 +85,20 @@ TEST_F(MemoryTest, SaysWhatIsWrong) {
   EXPECT_TRUE(contains(nothing.output, "memory add needs a run")) << nothing.output;
   EXPECT_FALSE(kernelpro({"add", join(dir.path(), "none")}).ok());
   EXPECT_FALSE(kernelpro({"forget"}).ok());
+  // A file that is no memory is not touched, and one that was one is not moved by looking at it.
+  const std::string notes = join(dir.path(), "notes.txt"), torn = join(dir.path(), "torn.db");
+  ASSERT_TRUE(write_file(notes, "buy bread"));
+  ASSERT_TRUE(write_file(torn, std::string("SQLite format 3\0", 16) + std::string(5000, 'x')));
+  for (const std::string& file : {notes, torn}) {
+    const Exit other = kernelpro({"list", "--file", file});
+    EXPECT_FALSE(other.ok());
+    EXPECT_TRUE(contains(other.output, file + " is n")) << other.output;
+  }
+  EXPECT_EQ(kernelpro({"add", run_dir, "--file", notes}).code, 2);
+  EXPECT_EQ(*read_file(notes), "buy bread");
+  EXPECT_EQ(read_file(torn)->size(), 5016u);
+  EXPECT_EQ(list_dir(dir.path()).size(), 2u) << join_text(list_dir(dir.path()), " ");
+
   ASSERT_TRUE(write_file(join(dir.path(), "facts.db"), "this is no database"));
   const Exit damaged = kernelpro({});
   EXPECT_TRUE(damaged.ok()) << damaged.output;

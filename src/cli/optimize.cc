@@ -110,14 +110,19 @@ int run_optimize(const Options& options) {
     throw Fatal({ErrorKind::kBadInput, "--proposer replay needs a run to replay",
                  "name it with --from RUN"});
   }
+  if (settings.proposer != "replay" && !settings.replay_from.empty()) {
+    throw Fatal({ErrorKind::kBadInput,
+                 "--from names a run to replay, and the proposer is " + settings.proposer,
+                 "add --proposer replay, or leave --from out"});
+  }
   if (!options.flag("--no-record")) {
     settings.record = absolute(user_record_path());
     settings.facts = absolute(user_facts_path());
   }
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
-  if (settings.target == TargetKind::kCpu && !settings.gpus.empty()) {
-    throw Fatal({ErrorKind::kBadInput, "--gpu names several GPUs, and this run is on the CPU",
+  if (settings.target == TargetKind::kCpu && options.has("--gpu")) {
+    throw Fatal({ErrorKind::kBadInput, "--gpu names a GPU, and this run is on the CPU",
                  "leave --gpu out, or choose --target cuda"});
   }
   settings.directory =
@@ -151,6 +156,11 @@ RunSettings read_run_settings(const Options& options) {
   }
   settings.objective = *objective;
   read_budgets(options, &settings);
+  if (settings.proposer == "sweep" &&
+      (options.has("--search") || options.text("--preset") != "default")) {
+    throw Fatal({ErrorKind::kBadInput, "a sweep measures every setting, and no search chooses",
+                 "leave --search and --preset out, or choose another --proposer"});
+  }
   settings.search = options.text("--search");
   settings.preset = options.text("--preset");
   const Preset& preset = *require(find_preset(settings.preset));
@@ -158,6 +168,11 @@ RunSettings read_run_settings(const Options& options) {
     settings.max_evaluations = preset.evaluations;
   }
   settings.timeout_s = options.real("--timeout");
+  if (!(settings.timeout_s > 0)) {
+    throw Fatal({ErrorKind::kBadInput,
+                 "--timeout " + options.text("--timeout") + " ends every call",
+                 "give the seconds of the longest call, or leave it out"});
+  }
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.profile_each = options.flag("--profile-each");

@@ -43,6 +43,7 @@ std::optional<RunSettings> budgets(const Options& options) {
 }
 
 int run_resume(const Options& options) {
+  check_budgets(options);
   const std::string directory = options.text("RUN");
   const std::optional<RunSettings> changed = budgets(options);
   const bool json = options.flag("--json");

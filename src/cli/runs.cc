@@ -43,7 +43,19 @@ void print_json(const std::string& directory, const std::string& page, const Run
 
 }  // namespace
 
+void check_budgets(const Options& options) {
+  const auto none = [&](const char* name, double least, const char* what) {
+    if (!options.has(name) || options.real(name) >= least) return;
+    throw Fatal(
+        {ErrorKind::kBadInput, std::string(name) + " " + options.text(name) + " leaves no " + what,
+         std::string("give ") + (least < 1 ? "more than 0" : "1 or more") + ", or leave it out"});
+  };
+  none("--evaluations", 1, "candidate to evaluate");
+  none("--seconds", 1e-9, "time");
+}
+
 void read_budgets(const Options& options, RunSettings* settings) {
+  check_budgets(options);
   if (options.has("--evaluations")) {
     settings->max_evaluations = static_cast<int>(options.integer("--evaluations"));
   }
@@ -70,8 +82,8 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   const Story story = tell(view);
   std::printf("\n%s\n%s\n", verdict(view, story).c_str(), credit(story).c_str());
   if (view.confirmation) std::printf("%s", held_out_text(view.confirmation->held_out).c_str());
-  std::printf("stopped after %d evaluations: %s\n", result->evaluations,
-              result->stopped_by.c_str());
+  std::printf("stopped after %d evaluation%s: %s\n", result->evaluations,
+              result->evaluations == 1 ? "" : "s", result->stopped_by.c_str());
   if (view.header.target == TargetKind::kCuda) {
     const std::string use = gpu_use_text(result->gpu_use);
     if (!use.empty()) std::printf("GPU: %s\n", use.c_str());

@@ -43,6 +43,11 @@ void read_writers(const Options& options, RunSettings* settings) {
                  "name one with --coder SPEC, or one for all roles with --model SPEC"});
   }
   if (!roles.coder.empty() && settings->proposer == "tuner") settings->proposer = "model";
+  if (!roles.coder.empty() && settings->proposer != "model") {
+    throw Fatal({ErrorKind::kBadInput,
+                 "a model is named, and the proposer is " + settings->proposer,
+                 "leave --proposer out, or the model"});
+  }
   roles.one_call = options.flag("--one-call");
   roles.ideas = small(options, "--ideas", 1, kMostAtOnce);
   roles.fixes = small(options, "--fixes", 0, 10);

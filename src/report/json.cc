@@ -77,7 +77,7 @@ std::string render_json(const RunView& view) {
                {"confirmed", story.confirmed}};
   if (story.best != nullptr) {
     json["best"] = {{"id", story.best->known.id},
-                    {"time_us", story.best_us},
+                    {"time_us", story.final_us},
                     {"speedup", story.speedup},
                     {"speedup_low", story.low},
                     {"speedup_high", story.high},

@@ -62,6 +62,7 @@ struct FactFile::Impl {
   Database db;
   bool open = false;
   bool damaged = false;  // met by the last read or write
+  bool only_read = false;
   std::string note;
 
   Fd lock() const;
@@ -81,6 +82,7 @@ FactFile::FactFile(std::string path) : impl_(std::make_unique<Impl>()) {
   impl_->path = std::move(path);
 }
 FactFile::~FactFile() = default;
+void FactFile::only_read() { impl_->only_read = true; }
 
 tl::unexpected<Error> FactFile::Impl::failed(int code, const std::string& doing) {
   const std::string why = db.explain(code, doing).message;
@@ -133,6 +135,10 @@ Result<void> FactFile::Impl::begin_file() {
 // REQUIRES: the lock.
 Result<void> FactFile::Impl::set_aside(const std::string& why) {
   db.close();
+  if (only_read) {
+    return fail(ErrorKind::kStore, path + " is no memory, or damaged: " + why,
+                "name a memory with --file; the next run sets a damaged one of its own aside");
+  }
   std::string aside;
   for (int i = 1; aside.empty() || exists(aside); ++i) {
     aside = path + ".damaged-" + std::to_string(i);
@@ -160,8 +166,8 @@ Fd FactFile::Impl::lock() const {
 
 Result<void> FactFile::Impl::ensure(bool create) {
   if (open || (!create && !exists(path))) return {};
-  KP_TRY(make_dirs(dirname(absolute(path))));
-  const Fd held = lock();
+  if (!only_read) KP_TRY(make_dirs(dirname(absolute(path))));
+  const Fd held = only_read ? Fd() : lock();
   if (exists(path)) {
     const auto good = try_open();
     if (!good) return tl::unexpected<Error>(good.error());
@@ -181,7 +187,7 @@ Result<void> FactFile::Impl::ensure(bool create) {
 Result<void> FactFile::Impl::recover() {
   db.close();
   open = false;
-  const Fd held = lock();
+  const Fd held = only_read ? Fd() : lock();
   if (!exists(path)) return {};
   std::string verdict = "it cannot be read as SQLite";
   Database probe;

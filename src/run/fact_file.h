@@ -25,6 +25,8 @@ class FactFile {
 
   // Opens nothing yet.
   explicit FactFile(std::string path);
+  // From now on the file is read alone: a damaged one is kStore and stays where it is.
+  void only_read();
   ~FactFile();
 
   // Adds facts of one run in one transaction; the file is created where there is none. A fact of a

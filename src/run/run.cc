@@ -188,6 +188,10 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
     if (!knobs) return tl::unexpected<Error>(knobs.error());
     KP_TRY(sweep_size(*knobs));
   }
+  if (cpu && settings.objective.wants_energy()) {
+    return fail(ErrorKind::kBadInput, "energy is measured on the cuda target alone",
+                "leave out --objective, or choose --target cuda");
+  }
   KP_TRY(check_writer(settings));
   KP_TRY(make_preset_search(settings.search, settings.preset, settings.seed));
   KP_TRY(seeds(settings.start_from, task, settings.target));

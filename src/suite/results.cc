@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "core/json.h"
 #include "diagnose/roofline.h"
 #include "propose/calls.h"
@@ -155,12 +156,24 @@ std::string_view run_state_name(RunState state) {
   return "";
 }
 
+std::string task_fingerprint(const SuiteTask& task) {
+  if (!is_dir(task.path)) return hash_hex(read_file(task.path).value_or(std::string()));
+  std::string all;
+  for (const std::string& name : list_dir(task.path)) {
+    const std::string file = join(task.path, name);
+    if (is_dir(file)) continue;
+    all += hash_hex({name, read_file(file).value_or(std::string())});
+  }
+  return hash_hex(all);
+}
+
 Result<void> write_breakage(const std::string& run_folder, const Breakage& breakage) {
   KP_TRY(make_dirs(run_folder));
   const Json json = {{"kind", static_cast<int>(breakage.error.kind)},
                      {"message", breakage.error.message},
                      {"next", breakage.error.next},
-                     {"final", breakage.final}};
+                     {"final", breakage.final},
+                     {"task", breakage.task}};
   return write_file(join(run_folder, kBroken), dump_json(json, 2) + "\n");
 }
 
@@ -175,6 +188,7 @@ bool read_breakage(const std::string& run_folder, Breakage* breakage) {
     if (static_cast<int>(kind) == r.integer("kind")) breakage->error.kind = kind;
   }
   breakage->final = r.flag("final");
+  breakage->task = r.text("task");
   return true;
 }
 

@@ -50,12 +50,15 @@ struct TaskResult {
   std::vector<Baseline> baselines;  // PyTorch by itself, where it was measured
 };
 
-// Kept in the run's folder while there is no run: why there is none. A fault of the task is final;
-// one of the machine is tried again by the next call.
+// Kept in the run's folder while there is no run: why there is none. A fault of the task is final
+// until its files change; one of the machine is tried again by the next call.
 struct Breakage {
   Error error;
   bool final = false;
+  std::string task = {};  // hash of its files then
 };
+// Of a task's folder or module: names and contents.
+std::string task_fingerprint(const SuiteTask& task);
 Result<void> write_breakage(const std::string& run_folder, const Breakage& breakage);
 bool read_breakage(const std::string& run_folder, Breakage* breakage);
 void forget_breakage(const std::string& run_folder);

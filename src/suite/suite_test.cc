@@ -68,6 +68,12 @@ TEST(Bench, RunsReportsAndGoesOn) {
   EXPECT_FALSE(contains(again.output, "begins")) << again.output;
   EXPECT_EQ(report_of(out), report);
   EXPECT_TRUE(bench({"--out", out}).ok());  // the same, said shorter
+  // A task that was mended is tried again.
+  ASSERT_TRUE(testing::write_scale_task(join(tasks, "broken"), 3));
+  EXPECT_TRUE(bench({"--out", out}).ok());
+  for (const TaskResult& result : read_results(*settings)) {
+    EXPECT_EQ(result.state, RunState::kFinished) << result.task.name;
+  }
 
   std::vector<std::string> other = command;
   other[8] = "4";

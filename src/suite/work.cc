@@ -63,7 +63,7 @@ class Worker {
       const TaskResult result = read_result(settings_, *job.arm, *job.task);
       Breakage breakage;
       const bool broken = result.state == RunState::kBroken &&
-                          read_breakage(result.directory, &breakage) && breakage.final;
+                          read_breakage(result.directory, &breakage) && holds(breakage, job);
       summary_.left += result.state != RunState::kFinished && !broken;
     }
     return summary_;
@@ -82,11 +82,14 @@ class Worker {
     return jobs;
   }
 
+  // Nothing has changed that could mend it.
+  static bool holds(const Breakage& breakage, const Job& job) {
+    return breakage.final && breakage.task == task_fingerprint(*job.task);
+  }
+
   bool done(const Job& job, const std::string& folder) {
     Breakage breakage;
-    if (read_breakage(folder, &breakage)) {
-      return breakage.final || tried_.count(folder) > 0;
-    }
+    if (read_breakage(folder, &breakage)) return holds(breakage, job) || tried_.count(folder) > 0;
     Ending ending;
     bool ended = read_ending(folder, &ending);
     if (!ended && exists(store_path(folder))) {
@@ -128,7 +131,8 @@ class Worker {
     if (!ran && stop_comes()) return false;
     if (!ran) {
       ++summary_.broken;
-      KP_TRY(write_breakage(folder, {ran.error(), is_final(ran.error().kind)}));
+      KP_TRY(write_breakage(
+          folder, {ran.error(), is_final(ran.error().kind), task_fingerprint(*job.task)}));
     }
     if (hears_.end) hears_.end(read_result(settings_, *job.arm, *job.task));
     machine_faults_ = !ran && ran.error().kind == ErrorKind::kEnvironment ? machine_faults_ + 1 : 0;
