@@ -112,10 +112,16 @@ TEST_F(CpuEvaluator, ASlowerKernelLosesBothWays) {
                                              "for (int i = 0; i < 40; ++i) { compute(a); "
                                              "asm volatile(\"\" ::: \"memory\"); }",
                                              ""));
-  const Result<Evaluation> evaluation = evaluator_->evaluate(slow, &fast);
-  ASSERT_TRUE(evaluation) << evaluation.error().text();
-  ASSERT_NE(evaluation->correct(), nullptr) << outcome_summary(evaluation->outcome);
-  ASSERT_TRUE(evaluation->correct()->versus);
+  // Where others use the machine too, an interval may be wide: rarely three times in a row.
+  Result<Evaluation> evaluation = evaluator_->evaluate(slow, &fast);
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(evaluation) << evaluation.error().text();
+    ASSERT_NE(evaluation->correct(), nullptr) << outcome_summary(evaluation->outcome);
+    ASSERT_TRUE(evaluation->correct()->versus);
+    if (evaluation->correct()->versus->high < 1) break;
+    evaluation = evaluator_->evaluate(slow, &fast);
+  }
+  ASSERT_TRUE(evaluation && evaluation->correct() && evaluation->correct()->versus);
   EXPECT_LT(evaluation->correct()->versus->ratio, 0.5);
   EXPECT_LT(evaluation->correct()->versus->high, 1);
   EXPECT_EQ(evaluation->correct()->versus->incumbent, fast.hash);
