@@ -14,6 +14,9 @@ namespace kernelpro {
 
 namespace {
 
+// More is no matter of intervals.
+constexpr double kAboveCeiling = 1.05;
+
 const StoredCandidate* fastest(const RunView& view) {
   const StoredCandidate* best = nullptr;
   for (const StoredCandidate& candidate : view.candidates) {
@@ -147,7 +150,12 @@ std::string verdict(const RunView& view, const Story& story) {
                                 : "No candidate gave the right result so far.";
   }
   const std::string ceiling =
-      story.fraction > 0 ? ", " + percent_text(story.fraction) + " of the measured ceiling" : "";
+      story.fraction <= 0
+          ? ""
+          : ", " + percent_text(story.fraction) + " of the measured ceiling" +
+                (story.fraction > kAboveCeiling ? " (the machine was busier when that was "
+                                                  "measured, or caches held part of the data)"
+                                                : "");
   const std::string now = "one call takes " + human_us(story.final_us) + ceiling;
   if (story.best == story.start) {
     const std::string lead = view.confirmation ? "No candidate beat the starting kernel: "
