@@ -2,11 +2,12 @@
 // How many CUDA contexts a second a machine makes and gives back, on one GPU and on several at
 // once. Every candidate is evaluated in a process of its own, so that this bounds how much faster a
 // run gets by further GPUs.
-//   bench_contexts [SECONDS]
+//   bench_contexts [SECONDS [NAME=VALUE...]]
 // For each row, lanes on each GPU, side by side, make one context after the other for SECONDS
 // (default 3). Each GPU has an idle context beside them, as during a run. "One connection" is
 // CUDA_DEVICE_MAX_CONNECTIONS=1; "one GPU in sight", that and no other GPU's device file can be
-// opened, which is how workers for plans without parallel kernels are started.
+// opened, which is how workers for plans without parallel kernels are started. With NAME=VALUE,
+// only processes with these in their environment, and with these and one GPU in sight.
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -40,6 +41,7 @@ struct Took {
   double init = 0, context = 0, end = 0;
 };
 
+using Settings = std::vector<std::string>;  // of the environment, "NAME=VALUE"
 using Create = CUresult (*)(CUcontext*, unsigned, CUdevice);
 using Destroy = CUresult (*)(CUcontext);
 
@@ -83,7 +85,7 @@ int child(const std::string& mode, const std::vector<std::string>& hidden) {
 
 class Process {
  public:
-  Process(const std::string& mode, int gpu, const std::string& setting) {
+  Process(const std::string& mode, int gpu, const Settings& settings) {
     int in[2], out[2];
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) std::abort();
     posix_spawn_file_actions_t actions;
@@ -98,7 +100,9 @@ class Process {
     std::vector<char*> env;
     for (char** each = environ; *each != nullptr; ++each) env.push_back(*each);
     env.insert(env.begin(), const_cast<char*>(visible.c_str()));
-    if (!setting.empty()) env.insert(env.begin(), const_cast<char*>(setting.c_str()));
+    for (const std::string& each : settings) {
+      env.insert(env.begin(), const_cast<char*>(each.c_str()));
+    }
     env.push_back(nullptr);
     std::vector<std::string> hidden;
     if (mode == "alone") hidden = device_files_of_others(name);
@@ -141,16 +145,16 @@ class Process {
 };
 
 // One lane, until `until`.
-std::vector<Took> lane(const std::string& mode, int gpu, const std::string& setting, double until) {
+std::vector<Took> lane(const std::string& mode, int gpu, const Settings& settings, double until) {
   std::vector<Took> all;
   if (mode == "inside") {
-    Process process(mode, gpu, setting);
+    Process process(mode, gpu, settings);
     Took took;
     while (real_clock().now_s() < until && process.took(&took)) all.push_back(took);
     return all;
   }
   while (real_clock().now_s() < until) {
-    Process process(mode, gpu, setting);
+    Process process(mode, gpu, settings);
     Took took;
     if (!process.took(&took)) break;
     const double from = real_clock().now_s();
@@ -161,7 +165,7 @@ std::vector<Took> lane(const std::string& mode, int gpu, const std::string& sett
   return all;
 }
 
-void row(const char* what, const std::string& mode, int gpus, int lanes, const std::string& setting,
+void row(const char* what, const std::string& mode, int gpus, int lanes, const Settings& settings,
          double seconds) {
   std::vector<Took> all;
   std::mutex mutex;
@@ -170,7 +174,7 @@ void row(const char* what, const std::string& mode, int gpus, int lanes, const s
   for (int gpu = 0; gpu < gpus; ++gpu) {
     for (int i = 0; i < lanes; ++i) {
       threads.emplace_back([&, gpu] {
-        const std::vector<Took> mine = lane(mode, gpu, setting, from + seconds);
+        const std::vector<Took> mine = lane(mode, gpu, settings, from + seconds);
         const std::lock_guard<std::mutex> lock(mutex);
         all.insert(all.end(), mine.begin(), mine.end());
       });
@@ -190,7 +194,7 @@ void row(const char* what, const std::string& mode, int gpus, int lanes, const s
   std::fflush(stdout);
 }
 
-int bench(double seconds) {
+int bench(double seconds, const Settings& given) {
   const auto driver = cuda_driver();
   int there = 0;
   if (!driver || (*driver)->Init(0) != CUDA_SUCCESS ||
@@ -201,20 +205,24 @@ int bench(double seconds) {
   std::vector<std::unique_ptr<Process>> idle;
   for (int gpu = 0; gpu < there; ++gpu) {
     Took took;
-    idle.push_back(std::make_unique<Process>("process", gpu, ""));
+    idle.push_back(std::make_unique<Process>("process", gpu, Settings()));
     if (!idle.back()->took(&took)) return 3;
   }
   std::printf("| contexts | GPUs | lanes a GPU | a second | init ms | context ms | end ms |\n");
   std::printf("|---|---|---|---|---|---|---|\n");
   for (int gpus = 1; gpus <= there; gpus *= 2) {
     for (const int lanes : {1, 3}) {
-      row("a process each", "process", gpus, lanes, "", seconds);
-      row("a process each, released first", "release", gpus, lanes, "", seconds);
-      row("a process each, one connection", "process", gpus, lanes, "CUDA_DEVICE_MAX_CONNECTIONS=1",
-          seconds);
-      row("a process each, one GPU in sight", "alone", gpus, lanes, "CUDA_DEVICE_MAX_CONNECTIONS=1",
-          seconds);
-      row("in one process", "inside", gpus, lanes, "", seconds);
+      const Settings one = {"CUDA_DEVICE_MAX_CONNECTIONS=1"};
+      if (!given.empty()) {
+        row("a process each, as given", "process", gpus, lanes, given, seconds);
+        row("a process each, as given, one GPU in sight", "alone", gpus, lanes, given, seconds);
+        continue;
+      }
+      row("a process each", "process", gpus, lanes, {}, seconds);
+      row("a process each, released first", "release", gpus, lanes, {}, seconds);
+      row("a process each, one connection", "process", gpus, lanes, one, seconds);
+      row("a process each, one GPU in sight", "alone", gpus, lanes, one, seconds);
+      row("in one process", "inside", gpus, lanes, {}, seconds);
     }
   }
   return 0;
@@ -227,7 +235,8 @@ int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "--child") == 0) {
     return kernelpro::child(argv[2], {argv + 3, argv + argc});
   }
-  return kernelpro::bench(argc > 1 ? std::atof(argv[1]) : 3);
+  return kernelpro::bench(argc > 1 ? std::atof(argv[1]) : 3,
+                          {argv + std::min(argc, 2), argv + argc});
 }
 
 #else

@@ -2,6 +2,7 @@
 // kernelpro memory list|show|add: what earlier runs taught.
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -123,8 +124,11 @@ int add_runs(FactFile* file, const std::vector<std::string>& runs) {
 
 // What is given by mistake stays where it is.
 void check_is_memory(const std::string& path) {
-  const auto text = is_dir(path) ? Result<std::string>(std::string("a folder")) : read_file(path);
-  if (!text || text->empty() || text->starts_with("SQLite format 3")) return;
+  constexpr std::string_view kMark = "SQLite format 3";
+  std::string head(kMark.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (!is_dir(path) && (file.gcount() == 0 || head == kMark)) return;
   throw Fatal({ErrorKind::kBadInput, path + " is not KernelPro's memory",
                "name a facts.db, or a file that is not there yet"});
 }
