@@ -51,7 +51,7 @@ std::pair<Channel, Fd> Channel::pair() {
                  std::string("cannot make a socket pair: ") + std::strerror(errno),
                  "raise the limit on open files (ulimit -n)"});
   }
-  return {Channel(Fd(ends[0])), Fd(ends[1])};
+  return {Channel(above_standard(Fd(ends[0]))), above_standard(Fd(ends[1]))};
 }
 
 ChannelState Channel::send(std::string_view bytes, const std::vector<int>& fds, double timeout_s) {

@@ -181,4 +181,11 @@ void Fd::reset(int fd) {
   fd_ = fd;
 }
 
+Fd above_standard(Fd fd) {
+  constexpr int kFirst = 10;
+  if (!fd.valid() || fd.get() >= kFirst) return fd;
+  Fd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirst));
+  return moved.valid() ? std::move(moved) : std::move(fd);
+}
+
 }  // namespace kernelpro

@@ -67,4 +67,8 @@ class Fd {
   int fd_ = -1;
 };
 
+// The same file at 10 or above, closed on exec: out of the way of what a child process is given at
+// its first descriptors. Unchanged where the limit on open files leaves no room.
+Fd above_standard(Fd fd);
+
 }  // namespace kernelpro

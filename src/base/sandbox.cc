@@ -85,7 +85,8 @@ Result<Fd> make_ruleset(const Sandbox& sandbox, int version) {
   if (version >= 4 && !sandbox.network) attributes.network = kTcpBoth;
   if (version >= 6) attributes.scoped = kScopeBoth;
   const std::size_t size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
-  Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0)));
+  Fd ruleset = above_standard(
+      Fd(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0))));
   if (!ruleset.valid()) {
     return fail(ErrorKind::kEnvironment,
                 std::string("Landlock refuses a ruleset: ") + std::strerror(errno),

@@ -72,7 +72,9 @@ struct Pipe {
 
 Result<Pipe> make_pipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) == 0) return Pipe{Fd(ends[0]), Fd(ends[1])};
+  if (::pipe2(ends, O_CLOEXEC) == 0) {
+    return Pipe{above_standard(Fd(ends[0])), above_standard(Fd(ends[1]))};
+  }
   return fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(errno),
               "raise the limit on open files (ulimit -n)");
 }
@@ -100,11 +102,9 @@ struct Launch {
   if (null >= 0) ::dup2(null, 0);
   ::dup2(launch.output, 1);
   ::dup2(launch.output, 2);
-  // The error pipe may sit on descriptor 3; move it out of the way first.
-  const int error_fd = ::fcntl(launch.error, F_DUPFD_CLOEXEC, 10);
+  // Nothing that is needed later lies on these (above_standard).
   if (launch.channel >= 0) {
-    const int moved = ::fcntl(launch.channel, F_DUPFD_CLOEXEC, 10);
-    ::dup2(moved, Child::kChannelFd);
+    ::dup2(launch.channel, Child::kChannelFd);
   } else {
     ::close(Child::kChannelFd);
   }
@@ -123,7 +123,7 @@ struct Launch {
     ::execve(launch.program, launch.argv, launch.envp);
     error = errno;
   }
-  [[maybe_unused]] const ssize_t n = ::write(error_fd, &error, sizeof error);
+  [[maybe_unused]] const ssize_t n = ::write(launch.error, &error, sizeof error);
   ::_exit(127);
 }
 

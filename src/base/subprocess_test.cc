@@ -52,6 +52,38 @@ TEST(Subprocess, AMissingProgramIsAnErrorThatNamesIt) {
   }
 }
 
+// What a child is given there must not be what its start still needs, whichever descriptors this
+// process happens to have free.
+TEST(Subprocess, StartsWhereTheFirstDescriptorsAreFree) {
+  TempDir dir;
+  Command command = shell("echo hello");
+  command.cwd = dir.path();
+  command.sandbox = compiler_sandbox(dir.path(), {}, 20);
+  for (const bool with_channel : {false, true}) {
+    std::vector<std::pair<int, Fd>> kept;
+    for (int fd = 3; fd < 10; ++fd) {
+      kept.emplace_back(fd, above_standard(Fd(::dup(fd))));
+      ::close(fd);
+    }
+    Result<Exit> exit = Exit{};
+    if (with_channel) {
+      Result<Child> child = Child::start(command);
+      if (child) {
+        exit = child->wait(20);
+      } else {
+        exit = tl::unexpected<Error>(child.error());
+      }
+    } else {
+      exit = run(command);
+    }
+    for (const auto& [fd, copy] : kept) {
+      if (copy.valid()) ::dup2(copy.get(), fd);
+    }
+    ASSERT_TRUE(exit) << exit.error().text();
+    EXPECT_EQ(exit->output, "hello\n");
+  }
+}
+
 TEST(Subprocess, ASignalIsNamed) {
   const Result<Exit> exit = run(shell("kill -SEGV $$"));
   ASSERT_TRUE(exit);
