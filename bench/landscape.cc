@@ -24,6 +24,7 @@
 #include "core/inputs.h"
 #include "core/json.h"
 #include "core/knobs.h"
+#include "core/requirements.h"
 #include "propose/proposer.h"
 #include "search/searches.h"
 
@@ -64,11 +65,12 @@ std::string unpacked(const std::string& path) {
   return done->output;
 }
 
-// What the tuner reads of a source: the lines that declare knobs.
+// What the tuner reads of a source: the lines that declare knobs and what they require.
 std::string knob_lines(const std::string& source) {
   std::string lines;
   for (const std::string& line : split(source, '\n')) {
-    if (line.find("// @knob ") != std::string::npos) lines += line + "\n";
+    const bool knob = line.find("// @knob ") != std::string::npos;
+    if (knob || line.find("// @require ") != std::string::npos) lines += line + "\n";
   }
   return lines;
 }
@@ -92,6 +94,21 @@ Diagnosis diagnosis_of(const Json& variant) {
   return diagnosis;
 }
 
+std::size_t allowed_settings(const std::vector<Knob>& knobs, const Requirements& requirements) {
+  std::size_t space = 1, allowed = 0;
+  for (const Knob& knob : knobs) space *= knob.values.size();
+  for (std::size_t i = 0; i < space; ++i) {
+    std::vector<std::uint16_t> at;
+    std::size_t rest = i;
+    for (const Knob& knob : knobs) {
+      at.push_back(static_cast<std::uint16_t>(rest % knob.values.size()));
+      rest /= knob.values.size();
+    }
+    if (requirements.hold(at)) ++allowed;
+  }
+  return allowed;
+}
+
 Landscape load(const std::string& path) {
   const auto json = parse_json(unpacked(path));
   if (!json) give_up(path + " is no landscape; make it with export.py");
@@ -102,8 +119,9 @@ Landscape load(const std::string& path) {
   const std::string source = knob_lines(r.text("source"));
   const auto knobs = parse_knobs(source);
   if (!knobs) give_up(path + ": " + knobs.error().message);
-  std::size_t space = 1;
-  for (const Knob& knob : *knobs) space *= knob.values.size();
+  const auto requirements = Requirements::parse(source, *knobs);
+  if (!requirements) give_up(path + ": " + requirements.error().message);
+  const std::size_t space = allowed_settings(*knobs, *requirements);
   for (const Json& each : r.array("variants")) {
     const JsonReader v(each);
     Known known;

@@ -21,6 +21,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import sys
 import tempfile
 import warnings
@@ -67,6 +68,14 @@ def mix64(x):
     return x ^ (x >> 31)
 
 
+def restrictions_of(landscape):
+    """What the source requires, in Python's operators; no requirement here divides."""
+    texts = re.findall(r"^\s*//\s*@require\s+(.+)$", landscape["source"], re.MULTILINE)
+    for cpp, python in (("&&", " and "), ("||", " or "), (r"!(?!=)", " not ")):
+        texts = [re.sub(cpp if "!" in cpp else re.escape(cpp), python, text) for text in texts]
+    return texts
+
+
 def start_of(landscape, seed):
     """The correct variant that bench_landscape starts this seed from."""
     correct = [v for v in landscape["variants"] if "us" in v]
@@ -83,7 +92,7 @@ def evaluations_needed(job):
 
 
 def attempt(job):
-    cache_path, strategy, seed, budget, limit_ms, start = job
+    cache_path, strategy, seed, budget, limit_ms, restrictions, start = job
     import numpy
     import kernel_tuner
     from kernel_tuner.runners.simulation import SimulationRunner
@@ -102,6 +111,7 @@ def attempt(job):
             kernel_tuner.tune_kernel(
                 cache["kernel_name"], "__global__ void kernel() {}", tuple(cache["problem_size"]),
                 [], cache["tune_params"], lang="CUDA", cache=cache_path, simulation_mode=True,
+                restrictions=restrictions,
                 strategy=strategy, strategy_options=options, quiet=True, seed=seed)
     except Close:
         pass
@@ -143,7 +153,7 @@ def main():
                 if to.exists():
                     continue
                 jobs = [(str(cache), strategy, seed, budget, CLOSE * fastest / 1000,
-                         start_of(landscape, seed))
+                         restrictions_of(landscape), start_of(landscape, seed))
                         for seed in range(given.first, given.first + given.seeds)]
                 found = pool.map(evaluations_needed, jobs, chunksize=max(1, given.seeds // 64))
                 counts = [count for count, _ in found]

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/requirements.h"
 
 namespace kernelpro {
 
@@ -209,17 +210,25 @@ Result<Knob> parse_knob(std::string_view declaration, int line) {
 
 }  // namespace
 
-Result<std::vector<Knob>> parse_knobs(std::string_view source,
-                                      const std::vector<std::string>& reserved) {
-  std::vector<Knob> knobs;
+std::vector<Annotation> annotations(std::string_view source, std::string_view word) {
+  std::vector<Annotation> all;
   LineScanner scanner(source);
   SourceLine line;
   for (int number = 1; scanner.next(&line); ++number) {
     std::string_view comment = trim(line.comment);
-    if (!comment.starts_with("@knob")) continue;
-    comment.remove_prefix(5);
+    if (!comment.starts_with(word)) continue;
+    comment.remove_prefix(word.size());
     if (!comment.empty() && comment[0] != ' ' && comment[0] != '\t') continue;
-    Result<Knob> knob = parse_knob(comment, number);
+    all.push_back({std::string(trim(comment)), number});
+  }
+  return all;
+}
+
+Result<std::vector<Knob>> parse_knobs(std::string_view source,
+                                      const std::vector<std::string>& reserved) {
+  std::vector<Knob> knobs;
+  for (const auto& [text, number] : annotations(source, "@knob")) {
+    Result<Knob> knob = parse_knob(text, number);
     if (!knob) return tl::unexpected<Error>(knob.error());
     if (std::find(reserved.begin(), reserved.end(), knob->name) != reserved.end()) {
       return wrong_knob(number, "the knob " + knob->name + " has the name of a task's constant",
@@ -233,6 +242,14 @@ Result<std::vector<Knob>> parse_knobs(std::string_view source,
                         "rename or remove one of them");
     }
     knobs.push_back(std::move(*knob));
+  }
+  const Result<Requirements> requirements = Requirements::parse(source, knobs);
+  if (!requirements) return tl::unexpected<Error>(requirements.error());
+  const std::string broken = requirements->broken(default_values(knobs));
+  if (!broken.empty()) {
+    return fail(ErrorKind::kBadInput,
+                "the first values of the knobs do not meet `@require " + broken + "`",
+                "order the values so that those that come first, the defaults, go together");
   }
   return knobs;
 }

@@ -25,9 +25,17 @@ struct Knob {
   int line = 0;  // 1-based, in the source
 };
 
+// Lines of a source that hold nothing but a comment which begins with a word, such as "@knob".
+struct Annotation {
+  std::string text;  // what follows the word
+  int line = 0;      // 1-based
+};
+std::vector<Annotation> annotations(std::string_view source, std::string_view word);
+
 // All knobs of a source, in order. Fails with kBadInput (naming the line) on a knob without
 // values, a name or value used twice, a name that is no identifier or that task.h, C++ or the CUDA
-// headers already use (`reserved`: the case's dimension names).
+// headers already use (`reserved`: the case's dimension names), and on a requirement
+// (core/requirements.h) that cannot be read or that the first values break.
 Result<std::vector<Knob>> parse_knobs(std::string_view source,
                                       const std::vector<std::string>& reserved = {});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every setting of the start's knobs, once, whatever came of the others. The order is drawn from
-// the run's seed: a sweep that is cut short is then a sample of the space, and a machine that
-// slowly warms up does not look like the effect of a knob.
+// Every setting of the start's knobs that its requirements allow, once, whatever came of the
+// others. The order is drawn from the run's seed: a sweep that is cut short is then a sample of the
+// space, and a machine that slowly warms up does not look like the effect of a knob.
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/inputs.h"
 #include "core/knobs.h"
+#include "core/requirements.h"
 #include "propose/proposer.h"
 
 namespace kernelpro {
@@ -69,7 +70,12 @@ class Sweep : public Proposer {
     if (!knobs) return tl::unexpected<Error>(knobs.error());
     const auto size = sweep_size(*knobs);
     if (!size) return tl::unexpected<Error>(size.error());
-    for (std::size_t i = 0; i < *size; ++i) space_.push_back(setting(*knobs, i));
+    const auto requirements = Requirements::parse(start.source, *knobs);
+    if (!requirements) return tl::unexpected<Error>(requirements.error());
+    for (std::size_t i = 0; i < *size; ++i) {
+      KnobValues values = setting(*knobs, i);
+      if (requirements->broken(values).empty()) space_.push_back(std::move(values));
+    }
     for (std::size_t i = space_.size(); i > 1; --i) {
       std::swap(space_[i - 1], space_[kp::mix64(seed * 0x10001 + i) % i]);
     }

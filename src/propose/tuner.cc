@@ -19,6 +19,7 @@
 
 #include "base/text.h"
 #include "core/knobs.h"
+#include "core/requirements.h"
 #include "propose/knob_history.h"
 #include "propose/proposer.h"
 #include "propose/surrogate.h"
@@ -41,6 +42,7 @@ constexpr double kLeastChance = 0.01;
 // A larger space is not ranked as a whole, but around the parent and the fastest.
 constexpr std::size_t kWholeSpace = 1024;
 constexpr int kCornersDrawn = 400;
+constexpr int kMostDraws = 10 * kCornersDrawn;  // where requirements allow few settings
 constexpr std::size_t kManyValues = 12;
 // Evaluations that the surrogates look at: the fastest, and as many of the latest.
 constexpr std::size_t kFastest = 32, kLatest = 32;
@@ -107,9 +109,11 @@ struct Move {
 
 class Moves {
  public:
-  Moves(const ProposalRequest& request, const std::vector<Knob>& knobs)
+  Moves(const ProposalRequest& request, const std::vector<Knob>& knobs,
+        const Requirements& requirements)
       : request_(request),
         knobs_(knobs),
+        requirements_(requirements),
         history_(knobs, request.parent->candidate, request.history, request.pending),
         at_(history_.parent()) {
     for (const Knob& knob : knobs) {
@@ -238,7 +242,8 @@ class Moves {
       Move move;
       move.setting = at_;
       move.setting[k] = static_cast<std::uint16_t>(to);
-      if (history_.tried(move.setting) || !given->insert(move.setting).second) continue;
+      if (history_.tried(move.setting) || !requirements_.hold(move.setting)) continue;
+      if (!given->insert(move.setting).second) continue;
       move.tier = 0;
       move.order = rank * 1000 + distance(at_[k], to);
       move.lot = k;
@@ -303,7 +308,7 @@ class Moves {
 
   // Settings drawn over the whole space, the same for every parent of a run.
   void corners() {
-    for (int i = 0; i < kCornersDrawn; ++i) {
+    for (int i = 0, drawn = 0; i < kMostDraws && drawn < kCornersDrawn; ++i) {
       Setting setting;
       for (std::size_t k = 0; k < axes_.size(); ++k) {
         const std::uint64_t draw =
@@ -311,12 +316,13 @@ class Moves {
         setting.push_back(
             static_cast<std::uint16_t>(draw % static_cast<std::uint64_t>(axes_[k].values)));
       }
+      if (requirements_.hold(setting)) ++drawn;
       add(std::move(setting));
     }
   }
 
   void add(Setting setting) {
-    if (history_.tried(setting)) return;
+    if (history_.tried(setting) || !requirements_.hold(setting)) return;
     Move move;
     move.tier = history_.hopeless(setting) ? 2 : 1;
     Surrogate::Expected expected;
@@ -338,6 +344,7 @@ class Moves {
 
   const ProposalRequest& request_;
   const std::vector<Knob>& knobs_;
+  const Requirements& requirements_;
   KnobHistory history_;
   Setting at_;
   std::vector<Surrogate::Axis> axes_;
@@ -361,7 +368,9 @@ class Tuner : public Proposer {
     auto knobs = parse_knobs(parent.source);
     if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
     if (knobs->empty()) return proposals;
-    Moves moves(request, *knobs);
+    const auto requirements = Requirements::parse(parent.source, *knobs);
+    if (!requirements) return tl::unexpected<Error>(requirements.error());
+    Moves moves(request, *knobs, *requirements);
     std::set<Setting> given;
     for (Move& move : moves.ranked()) {
       if (static_cast<int>(proposals.size()) >= request.wanted) break;

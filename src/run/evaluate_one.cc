@@ -10,6 +10,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "core/knobs.h"
+#include "core/requirements.h"
 #include "diagnose/diagnose.h"
 #include "run/build_pool.h"
 #include "run/energy.h"
@@ -21,7 +22,8 @@ namespace {
 
 double ms_since(double from_s) { return 1000 * (real_clock().now_s() - from_s); }
 
-Result<KnobValues> values_with(const std::vector<Knob>& knobs, const KnobValues& overrides) {
+Result<KnobValues> values_with(const std::string& source, const std::vector<Knob>& knobs,
+                               const KnobValues& overrides) {
   KnobValues values = default_values(knobs);
   for (const auto& [name, value] : overrides) {
     const auto knob = std::find_if(knobs.begin(), knobs.end(),
@@ -39,6 +41,13 @@ Result<KnobValues> values_with(const std::vector<Knob>& knobs, const KnobValues&
     }
     values[name] = value;
   }
+  const auto requirements = Requirements::parse(source, knobs);
+  if (!requirements) return tl::unexpected<Error>(requirements.error());
+  if (const std::string broken = requirements->broken(values); !broken.empty()) {
+    return fail(ErrorKind::kBadInput,
+                "these values of the knobs do not meet the kernel's `@require " + broken + "`",
+                "choose others that do");
+  }
   return values;
 }
 
@@ -55,7 +64,7 @@ Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
     if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
     declared = std::move(*knobs);
   }
-  auto values = values_with(declared, kernel.knobs);
+  auto values = values_with(kernel.source, declared, kernel.knobs);
   if (!values) return tl::unexpected<Error>(std::move(values.error()));
   candidate.knobs = std::move(*values);
   return candidate;
