@@ -134,6 +134,53 @@ TEST(Tuner, AHugeSpaceIsNoTrap) {
   EXPECT_EQ(asked.ask(*make_tuner(), 0, 50).size(), 50u);
 }
 
+// A source whose knobs go together in few ways.
+Asked with_requirements() {
+  Asked asked;
+  asked.all = {known(1, {}, 100)};
+  Candidate& candidate = asked.all[0].candidate;
+  candidate.source =
+      "// @knob A 1 2 4 8 16\n// @knob B 16 8 4 2 1 3\n// @knob C 0 1\n"
+      "// @require A * B == 16\n// @require not C or A > 2\n";
+  candidate.knobs = default_values(*parse_knobs(candidate.source));
+  return asked;
+}
+
+TEST(Tuner, KeepsToWhatTheSourceRequires) {
+  Asked asked = with_requirements();
+  Finding finding;
+  finding.tool = "few-threads";
+  finding.prescriptions.push_back({"block-size", "", ""});
+  asked.all[0].diagnosis.findings.push_back(finding);
+  asked.all[0].candidate.source.insert(asked.all[0].candidate.source.find('\n'), " : block-size");
+  std::set<std::string> given;
+  for (const Candidate& each : asked.ask(*make_tuner(), 0, 50)) {
+    given.insert(knobs_to_text(each.knobs));
+  }
+  EXPECT_EQ(given,
+            (std::set<std::string>{"A=16 B=1 C=0", "A=16 B=1 C=1", "A=2 B=8 C=0", "A=4 B=4 C=0",
+                                   "A=4 B=4 C=1", "A=8 B=2 C=0", "A=8 B=2 C=1"}));
+}
+
+TEST(Tuner, FindsWhatIsAllowedInAHugeSpace) {
+  Asked asked;
+  asked.all = {known(1, {}, 100)};
+  std::string source = "// @require K0 + K1 + K2 + K3 == 6\n";
+  for (int k = 0; k < 8; ++k) source += "// @knob K" + std::to_string(k) + " 0 1 2 3 4 5 6\n";
+  EXPECT_FALSE(parse_knobs(source));  // 0 + 0 + 0 + 0
+  source = replace_all(source, "K0 0", "K0 6 0");
+  source = replace_all(source, " 5 6\n// @knob K1", " 5\n// @knob K1");
+  asked.all[0].candidate.source = source;
+  asked.all[0].candidate.knobs = default_values(*parse_knobs(source));
+  const auto given = asked.ask(*make_tuner(), 0, 100);
+  EXPECT_EQ(given.size(), 100u);
+  for (const Candidate& each : given) {
+    int sum = 0;
+    for (const char* name : {"K0", "K1", "K2", "K3"}) sum += std::stoi(each.knobs.at(name));
+    EXPECT_EQ(sum, 6);
+  }
+}
+
 TEST(Replay, HandsOutInOrderAndPassesOverWhatIsKnown) {
   Asked asked;
   asked.all = {known(1, {}, 100), known(2, {{"VEC", "2"}}, 90)};
@@ -268,6 +315,17 @@ TEST(Sweep, ProposesEverySettingOnceWhateverCameOfTheOthers) {
   const auto again = later.ask(*resumed, 0, 18);
   ASSERT_EQ(again.size(), 18u);
   for (std::size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again[i].origin.idea, order[i + 8]);
+}
+
+TEST(Sweep, MeasuresWhatTheSourceRequires) {
+  Asked asked = with_requirements();
+  const auto sweep = make_sweep();
+  const auto given = asked.ask(*sweep, 0, 50);
+  std::set<std::string> settings;
+  for (const Candidate& each : given) settings.insert(knobs_to_text(each.knobs));
+  EXPECT_EQ(settings.size(), 7u);
+  EXPECT_TRUE(settings.contains("A=4 B=4 C=1"));
+  EXPECT_FALSE(settings.contains("A=2 B=8 C=1"));
 }
 
 TEST(Sweep, RefusesASpaceThatItCannotGoThrough) {

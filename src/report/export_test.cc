@@ -163,6 +163,13 @@ TEST(Export, KnobsGoBehindTheIncludesWhereTheirCommentComesTooLate) {
   EXPECT_LT(freed.find("#define TILE 2"), freed.find("#if 0"));
 }
 
+TEST(Export, RequirementsOfKnobsBecomeRemarks) {
+  const std::string source =
+      "#include \"task.h\"\n// @knob TILE 4 8\n// @require TILE % 4 == 0\nint a = TILE;\n";
+  EXPECT_EQ(with_fixed_knobs(source, {{"TILE", "8"}}),
+            "#include \"task.h\"\n#define TILE 8\n// required: TILE % 4 == 0\nint a = TILE;\n");
+}
+
 // What Python makes of the literal is the text.
 TEST(Export, PythonLiteralsHoldAnyText) {
   const std::string python = find_program("python3");

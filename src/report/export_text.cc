@@ -175,6 +175,10 @@ std::string with_fixed_knobs(const std::string& source, const KnobValues& knobs)
     defines[at] = "#define " + name + " " + value;
   }
   for (const auto& [at, define] : defines) text[at] = define;
+  // Of knobs that are none any more: a remark.
+  for (const Annotation& each : annotations(source, "@require")) {
+    text[static_cast<std::size_t>(each.line) - 1] = "// required: " + each.text;
+  }
   return join_text(text, "\n") + "\n";
 }
 

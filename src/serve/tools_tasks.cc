@@ -75,7 +75,7 @@ std::string task_text(const Task& task, TargetKind target) {
       fenced(language, cpu ? "extern \"C\" void launch(const Args& args);"
                            : "extern \"C\" void launch(const Args& args, cudaStream_t stream);") +
       "Numbers that it is unsure of may be knobs, in comments: `// @knob TILE 16 32 64`; "
-      "evaluate takes their values.\n";
+      "evaluate takes their values. `// @require TILE % WARPS == 0` says which go together.\n";
   if (const Case* c = largest_timed(task, target)) {
     text +=
         "\n## task.h of the case " + c->name + "\n" + fenced("cpp", task_header(task, *c, target));
