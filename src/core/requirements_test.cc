@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,27 @@ TEST(Requirements, MistakesAreNamedWithTheirLine) {
   std::string sum = "A";
   for (int i = 0; i < 5000; ++i) sum += " + A";
   EXPECT_FALSE(Requirements::parse(with(sum), knobs()));
+}
+
+TEST(Requirements, AnyTextIsReadOrRefused) {
+  const std::vector<std::string> pieces = {
+      "A", "B",  "U",  "T",  "x",  "7",  "0", "(", ")", "!", "-", "*",   "/",   "%",    "+",
+      "<", "<=", "==", "!=", "&&", "||", "=", "&", "|", ".", ",", "and", "not", "\x80", "\""};
+  std::mt19937 random(1);
+  int read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string condition;
+    for (auto n = random() % 9; n > 0; --n) {
+      condition += pieces[random() % pieces.size()] + (random() % 2 == 0 ? " " : "");
+    }
+    const auto parsed = Requirements::parse(with(condition), knobs());
+    if (!parsed) continue;
+    ++read;
+    const std::vector<std::uint16_t> at = {3, 3, 1, 1};
+    const KnobValues values = {{"A", "4"}, {"B", "-5"}, {"T", "half"}, {"U", "16UL"}};
+    EXPECT_EQ(parsed->hold(at), parsed->broken(values).empty()) << condition;
+  }
+  EXPECT_GT(read, 100);
 }
 
 TEST(Requirements, AreCheckedWithTheKnobs) {
