@@ -24,8 +24,8 @@
 // @knob STREAM 0 1 : streaming
 // 1: another row is fetched ahead while exponentials are computed.
 // @knob PREFETCH 0 1 : pipeline
-
-static_assert(STREAM == 0 || VEC >= 4, "STREAM = 1 stores 4 floats at a time: it needs VEC >= 4");
+// Streaming stores take 4 floats at a time.
+// @require STREAM == 0 || VEC >= 4
 
 // VEC alone decides the vector width: the compiler may not vectorise by itself, so that VEC = 1 is
 // honest scalar code.
