@@ -114,6 +114,21 @@ bool is_store(const AsmInstruction& i) {
   return base != "rsp" && base != "rbp";
 }
 
+// Does the function keep its frame's address in rbp? Else that is a register like any other.
+bool has_frame_pointer(const AsmFunction& function) {
+  return std::any_of(function.code.begin(), function.code.end(), [](const AsmInstruction& i) {
+    return i.mnemonic == "mov" && i.operands == "rbp,rsp";
+  });
+}
+
+// Reads or writes memory that is neither in the stack frame nor a constant of the code.
+bool touches_data(const AsmInstruction& i, bool frame_pointer) {
+  const std::size_t bracket = i.operands.find('[');
+  if (bracket == std::string::npos || i.mnemonic == "lea" || i.mnemonic == "nop") return false;
+  const std::string_view base = std::string_view(i.operands).substr(bracket + 1, 3);
+  return base != "rsp" && base != "rip" && !(base == "rbp" && frame_pointer);
+}
+
 // The address and the symbol of a direct jump, call or `lea`: "1150 <launch+0x20>".
 struct Reference {
   bool valid = false;
@@ -171,6 +186,7 @@ struct HotCandidate {
   int depth = 0;  // loops around the call sites included
   int packed = 0, scalar = 0, calls = 0, bits = 0;
   bool stores = false;
+  bool data = false;  // memory other than the stack frame and constants
   std::set<std::string_view> operations;
   double weight = 0;
 };
@@ -309,9 +325,11 @@ class Analysis {
     c.work = &work;
     c.function = &function;
     c.parent = loop.parent;
+    const bool frame_pointer = has_frame_pointer(function);
     for (const int i : work) {
       const AsmInstruction& instruction = function.code[static_cast<std::size_t>(i)];
       const Arithmetic a = arithmetic(instruction.mnemonic);
+      c.data = c.data || touches_data(instruction, frame_pointer);
       c.packed += a.kind == Fp::kPacked;
       c.scalar += a.kind == Fp::kScalar;
       c.calls += is_call(instruction.mnemonic);
@@ -334,13 +352,15 @@ class Analysis {
   }
 
   // A scalar loop beside a packed one that does the same is its remainder (or the version for
-  // overlapping arrays), wherever it is nested.
+  // overlapping arrays), wherever it is nested; so is what it does with its vectors' lanes.
   static void drop_remainders(std::vector<HotCandidate>* loops) {
     const std::vector<HotCandidate> all = *loops;
     const auto is_remainder = [&](const HotCandidate& tail) {
       if (tail.packed > 0 || tail.calls > 0 || tail.scalar == 0) return false;
       return std::any_of(all.begin(), all.end(), [&](const HotCandidate& main) {
         if (main.packed == 0) return false;
+        // The lanes of a vector, which lie on the stack, are put together once the loop is done.
+        if (!tail.data && main.data && main.function == tail.function) return true;
         // A tile that is summed up in registers, and the scalar write-back of tiles at the edge.
         if (main.packed >= kLargePacked && !main.stores && tail.stores &&
             main.function == tail.function && writes_packed(*main.function, tail)) {

@@ -113,6 +113,52 @@ extern "C" void launch(const float* a, const float* b, float* c, long n) {
   EXPECT_LT(mix.scalar_fp, mix.packed_fp) << mix.text;
 }
 
+// The lanes are put together by halves, through the stack, after a short row: the loop over them is
+// longer than the one over the row.
+constexpr const char* kLanes = R"(
+constexpr int W = 16;
+typedef float V __attribute__((vector_size(64), aligned(4)));
+extern "C" void launch(const float* x, float* y, long rows, long columns) {
+  for (long r = 0; r < rows; ++r) {
+    V largest = *(const V*)(x + r * columns);
+    for (long i = W; i < columns; i += W) {
+      const V v = *(const V*)(x + r * columns + i);
+      largest = largest > v ? largest : v;
+      *(V*)(y + r * columns + i) = v * 0.5f + largest;
+    }
+    float lanes[W];
+    __builtin_memcpy(lanes, &largest, 4 * W);
+    for (int half = W / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) {
+        const float a = lanes[i], b = lanes[i + half];
+        lanes[i] = a > b ? a : b;
+      }
+    y[r * columns] = lanes[0];
+  }
+})";
+
+TEST(Objdump, LanesThatArePutTogetherAreNotTheMainLoop) {
+  const AsmMix mix = mix_of(kLanes, {"-O3", "-march=x86-64-v4", "-fno-tree-vectorize"});
+  EXPECT_GE(mix.packed_fp, 2) << mix.text;
+  EXPECT_EQ(mix.scalar_fp, 0) << mix.text;
+  EXPECT_EQ(mix.vector_bits, 512) << mix.text;
+}
+
+// Nothing else there: what works on the stack is the kernel.
+TEST(Objdump, ALoopOverTheStackAloneIsTheMainLoop) {
+  const AsmMix mix = mix_of(R"(
+extern "C" void launch(const float* x, float* y) {
+  float state[64];
+  __builtin_memcpy(state, x, sizeof state);
+  for (int step = 0; step < 1000; ++step)
+    for (int i = 1; i < 64; ++i) state[i] = state[i - 1] * 0.5f + state[i] * 0.25f;
+  __builtin_memcpy(y, state, sizeof state);
+})",
+                            {"-O3", "-march=x86-64-v3"});
+  EXPECT_GE(mix.scalar_fp, 2) << mix.text;
+  EXPECT_EQ(mix.loops, 1) << mix.text;
+}
+
 TEST(Objdump, LooksIntoOpenMpFunctionsAndSeesCalls) {
   const AsmMix mix = mix_of(R"(
 #include <cmath>
