@@ -162,6 +162,9 @@ TEST(Display, StatusFitsTheTerminal) {
             "[9/60] best 4.20x 1.50 ms, 61 % of ceiling, 2 min 05 s left, failed: 1 "
             "compile-error, 1 timed-out");
   EXPECT_EQ(status_line(sample(), 30).size(), 30u);
+  Progress unlimited = sample();
+  unlimited.max_evaluations = 0;
+  EXPECT_TRUE(status_line(unlimited, 200).starts_with("[9] best 4.20x"));
 }
 
 TEST(Display, LinesAreSingleAndClean) {

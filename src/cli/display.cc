@@ -60,10 +60,19 @@ DisplayKind display_kind(bool json, std::FILE* out) {
   return isatty(fileno(out)) != 0 && !dumb ? DisplayKind::kTerminal : DisplayKind::kLines;
 }
 
-std::string status_line(const Progress& progress, int width) {
+namespace {
+
+// "[3/60] ", or "[3] " where there is no limit.
+std::string count_text(const Progress& progress) {
   std::string text = "[" + std::to_string(progress.evaluations);
   if (progress.max_evaluations > 0) text += "/" + std::to_string(progress.max_evaluations);
-  text += "] best " + speedup_text(progress.best_speedup);
+  return text + "] ";
+}
+
+}  // namespace
+
+std::string status_line(const Progress& progress, int width) {
+  std::string text = count_text(progress) + "best " + speedup_text(progress.best_speedup);
   if (progress.best_us > 0) text += " " + human_us(progress.best_us);
   if (progress.fraction_of_ceiling > 0) {
     text += ", " + percent_text(progress.fraction_of_ceiling) + " of ceiling";
@@ -116,10 +125,7 @@ Observer make_display(DisplayKind kind, std::FILE* out, int width) {
   return [kind, out](const Progress& progress) {
     std::string line = progress_json(progress);
     if (kind == DisplayKind::kLines) {
-      line = progress.evaluations > 0 && progress.max_evaluations > 0
-                 ? "[" + std::to_string(progress.evaluations) + "/" +
-                       std::to_string(progress.max_evaluations) + "] " + event_line(progress)
-                 : event_line(progress);
+      line = (progress.evaluations > 0 ? count_text(progress) : "") + event_line(progress);
     }
     std::fputs((line + "\n").c_str(), out);
     std::fflush(out);

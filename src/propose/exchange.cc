@@ -77,6 +77,7 @@ class Exchange : public Proposer {
 
   ExchangeSettings settings_;
   std::optional<std::string> finished_;
+  std::set<std::string> refused_;  // paths of replies
 };
 
 Result<Proposal> Exchange::read_reply(const std::string& path, const Folder& folder,
@@ -105,9 +106,14 @@ Result<Proposal> Exchange::read_reply(const std::string& path, const Folder& fol
 void Exchange::refuse(const Folder& folder, const std::string& file, const Error& error) {
   const std::string refused = join(folder.path, "refused");
   if (!make_dirs(refused)) return;
+  const std::string reply = join(join(folder.path, "reply"), file);
   // Best effort: a reply that cannot be moved is only refused again.
   (void)write_file(join(refused, file + ".error.md"), error.text() + "\n");
-  (void)::rename(join(join(folder.path, "reply"), file).c_str(), join(refused, file).c_str());
+  const bool moved = ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
+  if (!refused_.insert(reply).second && !moved) return;  // told before
+  if (settings_.refused) {
+    settings_.refused(reply + ": " + error.message + "; it lies in " + refused + " now");
+  }
 }
 
 void Exchange::file_taken(const Folder& folder, const std::string& file, const Known& known,
@@ -160,7 +166,9 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
     auto proposals = collect(request);
     if (!proposals || !proposals->empty()) return proposals;
     if (!settings_.write) {
-      finished_ = "every reply that lay there was measured";
+      finished_ = refused_.empty() ? "every reply that lay there was measured"
+                                   : "every reply that can be used was measured (refused: " +
+                                         std::to_string(refused_.size()) + ")";
       return proposals;
     }
     if (waiting.empty()) {

@@ -47,6 +47,8 @@ struct ExchangeSettings {
   bool write = true;                // false: no requests are written, only replies are picked up
   std::function<bool()> cancelled;  // asked while waiting; may be empty
   std::function<void(const std::string&)> note;  // told how to reply, once a request; may be empty
+  // Told of each reply that cannot be used, and why; may be empty.
+  std::function<void(const std::string&)> refused;
   Prompts prompts;
 };
 // Writes request folders and picks up replies; any writer that reads and writes files can serve it.

@@ -351,6 +351,7 @@ TEST_F(LoopTest, ExchangeWithAWriter) {
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 4);
   EXPECT_GE(count("waiting"), 2);
+  EXPECT_GE(count("refused"), 1);
   EXPECT_LT(result->own_ms_per_evaluation, 100) << "waiting is no cost of the loop";
   const std::vector<StoredCandidate> all = stored_in(run);
   EXPECT_EQ(all[1].known.candidate.origin.idea, "wider loads, answer 4");
@@ -400,6 +401,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   ASSERT_TRUE(measured) << measured.error().text();
   EXPECT_EQ(measured->evaluations, 3);
   EXPECT_TRUE(contains(measured->stopped_by, "every reply")) << measured->stopped_by;
+  EXPECT_EQ(count("refused"), 1);
   EXPECT_GT(measured->speedup, 3);
   EXPECT_TRUE(exists(join(run, "exchange/0002/taken/kernel.cpp.result.md")));
   EXPECT_TRUE(exists(join(run, "exchange/0002/refused/refusal.cpp.error.md")));

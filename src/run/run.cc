@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <limits>
 
 #include "base/clock.h"
 #include "base/mailbox.h"
@@ -57,8 +56,8 @@ Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettin
                      bool only_replies = false) {
   Mailbox mailbox;
   std::atomic<bool> over{false};
-  auto proposer = only_replies ? make_collector(settings)
-                               : make_writer(settings, {&store, observer, &mailbox, &over});
+  const WriterLinks links{&store, observer, &mailbox, &over};
+  auto proposer = only_replies ? make_collector(settings, links) : make_writer(settings, links);
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
   auto search = make_preset_search(settings.search, settings.preset, settings.seed);
   if (!search) return tl::unexpected<Error>(std::move(search.error()));
@@ -266,8 +265,8 @@ Result<RunResult> measure_with(const TargetMaker& maker, const std::string& dire
   if (!run) return tl::unexpected<Error>(std::move(run.error()));
   RunSettings& settings = run->settings;
   settings.proposer = "exchange";
-  settings.max_evaluations = std::numeric_limits<int>::max();
-  settings.max_seconds = 1e9;
+  settings.max_evaluations = 0;  // no limit
+  settings.max_seconds = 0;
   settings.near_ceiling = 1e9;
   settings.plateau = 0;
   auto targets = make_targets(run->header.task, settings, maker);

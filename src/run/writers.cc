@@ -78,6 +78,7 @@ Result<std::unique_ptr<Proposer>> make_exchange_of_run(const RunSettings& settin
   exchange.wait_s = settings.exchange_wait_s;
   exchange.cancelled = cancelled(links);
   exchange.note = teller(links, "waiting");
+  exchange.refused = teller(links, "refused");
   exchange.prompts = std::move(*prompts);
   return make_exchange(exchange);
 }
@@ -97,11 +98,13 @@ Result<void> check_writer(const RunSettings& settings) {
   return {};
 }
 
-Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings) {
+Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
+                                                 const WriterLinks& links) {
   ExchangeSettings exchange;
   exchange.folder = exchange_folder(settings.directory);
   exchange.wait_s = 0;
   exchange.write = false;
+  exchange.refused = teller(links, "refused");
   return make_exchange(exchange);
 }
 

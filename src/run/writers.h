@@ -31,6 +31,7 @@ struct WriterLinks {
 Result<std::unique_ptr<Proposer>> make_writer(const RunSettings& settings,
                                               const WriterLinks& links);
 // For what only picks up replies.
-Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings);
+Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
+                                                 const WriterLinks& links);
 
 }  // namespace kernelpro
