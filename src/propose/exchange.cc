@@ -55,6 +55,22 @@ std::vector<Folder> folders_in(const std::string& exchange) {
   return all;
 }
 
+// A kernel by its name, for whatever target; others may be notes, or files that are not complete.
+bool is_source(std::string_view file) {
+  const std::size_t dot = file.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view extension = file.substr(dot + 1);
+  for (const std::string_view each : {"cu", "cpp", "cc", "cxx", "c", "py"}) {
+    if (extension == each) return true;
+  }
+  return false;
+}
+
+tl::unexpected<Error> other_language(const std::string& suffix) {
+  return fail(ErrorKind::kBadInput, "this run's kernels are " + suffix + " files",
+              "write it for this run's target, and give its name the end " + suffix);
+}
+
 class Exchange : public Proposer {
  public:
   explicit Exchange(const ExchangeSettings& settings) : settings_(settings) {}
@@ -136,8 +152,9 @@ Result<std::vector<Proposal>> Exchange::collect(const ProposalRequest& request) 
     const std::string replies = join(folder.path, "reply");
     for (const std::string& file : list_dir(replies)) {
       const bool named = file.ends_with(suffix) || file.ends_with(".md");
-      if (file.starts_with('.') || !named) continue;
-      auto proposal = read_reply(join(replies, file), folder, request);
+      if (file.starts_with('.') || (!named && !is_source(file))) continue;
+      auto proposal = named ? read_reply(join(replies, file), folder, request)
+                            : Result<Proposal>(other_language(suffix));
       if (!proposal) {
         refuse(folder, file, proposal.error());
         continue;

@@ -219,6 +219,7 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   ASSERT_TRUE(write_file(join(folder, "reply/b.txt"), "not a kernel"));
   ASSERT_TRUE(write_file(join(folder, "reply/.c.cpp"), "hidden"));
   ASSERT_TRUE(write_file(join(folder, "reply/d.cpp"), std::string("bin\0ary", 7)));
+  ASSERT_TRUE(write_file(join(folder, "reply/e.cu"), "void launch() {}\n"));
   std::vector<std::string> refused;
   settings.refused = [&](const std::string& text) { refused.push_back(text); };
   // The process is killed before the store has it: a new one finds the reply again.
@@ -237,7 +238,10 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
     EXPECT_TRUE(exists(join(folder, "reply/a.cpp")));
   }
   EXPECT_TRUE(exists(join(folder, "refused/d.cpp.error.md")));
-  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_TRUE(exists(join(folder, "reply/b.txt")));
+  EXPECT_TRUE(exists(join(folder, "refused/e.cu")));
+  ASSERT_EQ(refused.size(), 2u);
+  EXPECT_TRUE(contains(refused[1], "this run's kernels are .cpp files")) << refused[1];
   EXPECT_TRUE(contains(refused[0], "reply/d.cpp: ")) << refused[0];
   EXPECT_TRUE(contains(refused[0], "it lies in")) << refused[0];
   Known mine = known(2, {}, 50);
