@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -12,15 +14,43 @@ namespace kernelpro {
 
 namespace {
 
-// Operators that are longer come before their beginnings. C++'s words stand for the same.
-struct Token {
+using Value = std::optional<std::int64_t>;
+
+// In unsigned arithmetic, which wraps around instead of being undefined.
+template <class Compute>
+std::int64_t wrapped(std::int64_t a, std::int64_t b, Compute compute) {
+  return static_cast<std::int64_t>(
+      compute(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+}
+
+bool divides(std::int64_t a, std::int64_t b) {
+  return b != 0 && (b != -1 || a != std::numeric_limits<std::int64_t>::min());
+}
+
+// Of two operands, by precedence, the lowest first.
+struct Operator {
   std::string_view text;
-  std::string_view same_as;
+  int level;
+  Value (*apply)(std::int64_t, std::int64_t);
 };
-constexpr Token kOperators[] = {
-    {"<=", ""}, {">=", ""}, {"==", ""}, {"!=", ""}, {"&&", ""}, {"||", ""}, {"<", ""}, {">", ""},
-    {"!", ""},  {"+", ""},  {"-", ""},  {"*", ""},  {"/", ""},  {"%", ""},  {"(", ""}, {")", ""}};
-constexpr Token kWords[] = {{"and", "&&"}, {"or", "||"}, {"not", "!"}};
+constexpr int kLevels = 6;
+constexpr Operator kOperators[] = {
+    {"||", 0, [](auto a, auto b) -> Value { return a != 0 || b != 0; }},
+    {"&&", 1, [](auto a, auto b) -> Value { return a != 0 && b != 0; }},
+    {"==", 2, [](auto a, auto b) -> Value { return a == b; }},
+    {"!=", 2, [](auto a, auto b) -> Value { return a != b; }},
+    {"<=", 3, [](auto a, auto b) -> Value { return a <= b; }},
+    {">=", 3, [](auto a, auto b) -> Value { return a >= b; }},
+    {"<", 3, [](auto a, auto b) -> Value { return a < b; }},
+    {">", 3, [](auto a, auto b) -> Value { return a > b; }},
+    {"+", 4, [](auto a, auto b) -> Value { return wrapped(a, b, std::plus<>()); }},
+    {"-", 4, [](auto a, auto b) -> Value { return wrapped(a, b, std::minus<>()); }},
+    {"*", 5, [](auto a, auto b) -> Value { return wrapped(a, b, std::multiplies<>()); }},
+    {"/", 5, [](auto a, auto b) -> Value { return divides(a, b) ? Value(a / b) : std::nullopt; }},
+    {"%", 5, [](auto a, auto b) -> Value { return divides(a, b) ? Value(a % b) : std::nullopt; }},
+};
+Value negated(std::int64_t a, std::int64_t) { return a == 0; }
+Value opposite(std::int64_t a, std::int64_t) { return wrapped(0, a, std::minus<>()); }
 
 constexpr std::size_t kMostSteps = 1000;
 constexpr int kMostNesting = 100;
@@ -61,44 +91,30 @@ class Requirements::Reader {
  private:
   void advance() {
     rest_ = trim(rest_);
-    std::size_t length = std::min<std::size_t>(rest_.size(), 1);
-    while (length > 0 && length < rest_.size() && is_word(rest_[0]) && is_word(rest_[length])) {
-      ++length;
+    std::size_t length = 0;
+    while (length < rest_.size() && is_word(rest_[length])) ++length;
+    for (const Operator& each : kOperators) {  // the longer ones come before their beginnings
+      if (length == 0 && rest_.starts_with(each.text)) length = each.text.size();
     }
-    for (const Token& each : kOperators) {
-      if (!rest_.starts_with(each.text)) continue;
-      length = each.text.size();
-      break;
-    }
-    token_ = rest_.substr(0, length);
-    rest_.remove_prefix(length);
-    for (const Token& each : kWords) {
-      if (token_ == each.text) token_ = each.same_as;
-    }
+    token_ = rest_.substr(0, std::max<std::size_t>(length, 1));
+    rest_.remove_prefix(token_.size());
+    if (token_ == "and") token_ = "&&";
+    if (token_ == "or") token_ = "||";
+    if (token_ == "not") token_ = "!";
   }
 
-  void binary(std::size_t level) {
-    struct Operator {
-      std::string_view text;
-      Op op;
-    };
-    static const std::vector<std::vector<Operator>> levels = {
-        {{"||", Op::kOr}},
-        {{"&&", Op::kAnd}},
-        {{"==", Op::kEqual}, {"!=", Op::kUnequal}},
-        {{"<", Op::kLess}, {"<=", Op::kAtMost}, {">", Op::kGreater}, {">=", Op::kAtLeast}},
-        {{"+", Op::kAdd}, {"-", Op::kSubtract}},
-        {{"*", Op::kMultiply}, {"/", Op::kDivide}, {"%", Op::kModulo}}};
-    if (level == levels.size()) return unary();
+  // Operators of this level and of those above it.
+  void binary(int level) {
+    if (level == kLevels) return unary();
     binary(level + 1);
     while (problem_.empty()) {
-      const auto& here = levels[level];
-      const auto found = std::find_if(here.begin(), here.end(),
-                                      [&](const Operator& each) { return each.text == token_; });
-      if (found == here.end()) return;
+      const auto* const found = std::find_if(
+          std::begin(kOperators), std::end(kOperators),
+          [&](const Operator& each) { return each.level == level && each.text == token_; });
+      if (found == std::end(kOperators)) return;
       advance();
       binary(level + 1);
-      steps_->push_back({found->op, 0});
+      steps_->push_back({Step::Kind::kBinary, 0, found->apply});
     }
   }
 
@@ -106,10 +122,10 @@ class Requirements::Reader {
     if (++nesting_ > kMostNesting) problem_ = "it is nested too deeply";
     if (!problem_.empty()) return;
     if (token_ == "!" || token_ == "-") {
-      const Op op = token_ == "!" ? Op::kNot : Op::kMinus;
+      const Operation operation = token_ == "!" ? negated : opposite;
       advance();
       unary();
-      steps_->push_back({op, 0});
+      steps_->push_back({Step::Kind::kUnary, 0, operation});
     } else if (token_ == "(") {
       advance();
       binary(0);
@@ -127,7 +143,7 @@ class Requirements::Reader {
       return;
     }
     if (const auto number = integer(token_)) {
-      steps_->push_back({Op::kNumber, *number});
+      steps_->push_back({Step::Kind::kNumber, *number});
       return advance();
     }
     const auto knob = std::find_if(knobs_.begin(), knobs_.end(),
@@ -141,7 +157,7 @@ class Requirements::Reader {
       problem_ = "the knob " + knob->name + " has the value " + value + ", which is no integer";
       return;
     }
-    steps_->push_back({Op::kKnob, knob - knobs_.begin()});
+    steps_->push_back({Step::Kind::kKnob, knob - knobs_.begin()});
     advance();
   }
 
@@ -195,85 +211,30 @@ std::string Requirements::broken(const KnobValues& values) const {
   }
   for (const Requirement& each : all_) {
     const bool complete = std::all_of(each.steps.begin(), each.steps.end(), [&](const Step& step) {
-      return step.op != Op::kKnob || known[static_cast<std::size_t>(step.number)];
+      return step.kind != Step::Kind::kKnob || known[static_cast<std::size_t>(step.number)];
     });
     if (!complete || !holds(each, numbers)) return each.text;
   }
   return "";
 }
 
-namespace {
-
-// In unsigned arithmetic, which wraps around instead of being undefined.
-std::int64_t wrapped(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-
-}  // namespace
-
 bool Requirements::holds(const Requirement& requirement, const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> stack;
-  for (const Step& step : requirement.steps) {
-    if (step.op == Op::kNumber || step.op == Op::kKnob) {
-      stack.push_back(step.op == Op::kNumber ? step.number
-                                             : values[static_cast<std::size_t>(step.number)]);
-      continue;
-    }
-    const std::int64_t b = stack.back();
-    if (step.op == Op::kNot || step.op == Op::kMinus) {
-      stack.back() = step.op == Op::kNot ? static_cast<std::int64_t>(b == 0)
-                                         : wrapped(0 - static_cast<std::uint64_t>(b));
-      continue;
-    }
+  const auto pop = [&] {
+    const std::int64_t top = stack.back();
     stack.pop_back();
-    const std::int64_t a = stack.back();
-    const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
-    const bool divides = step.op == Op::kDivide || step.op == Op::kModulo;
-    if (divides && (b == 0 || (b == -1 && a == std::numeric_limits<std::int64_t>::min()))) {
-      return false;
+    return top;
+  };
+  for (const Step& step : requirement.steps) {
+    std::optional<std::int64_t> result = step.number;
+    if (step.kind == Step::Kind::kKnob) {
+      result = values[static_cast<std::size_t>(step.number)];
+    } else if (step.operation != nullptr) {
+      const std::int64_t b = step.kind == Step::Kind::kBinary ? pop() : 0;
+      result = step.operation(pop(), b);
     }
-    std::int64_t& result = stack.back();
-    switch (step.op) {
-      case Op::kMultiply:
-        result = wrapped(ua * ub);
-        break;
-      case Op::kDivide:
-        result = a / b;
-        break;
-      case Op::kModulo:
-        result = a % b;
-        break;
-      case Op::kAdd:
-        result = wrapped(ua + ub);
-        break;
-      case Op::kSubtract:
-        result = wrapped(ua - ub);
-        break;
-      case Op::kLess:
-        result = a < b;
-        break;
-      case Op::kAtMost:
-        result = a <= b;
-        break;
-      case Op::kGreater:
-        result = a > b;
-        break;
-      case Op::kAtLeast:
-        result = a >= b;
-        break;
-      case Op::kEqual:
-        result = a == b;
-        break;
-      case Op::kUnequal:
-        result = a != b;
-        break;
-      case Op::kAnd:
-        result = a != 0 && b != 0;
-        break;
-      case Op::kOr:
-        result = a != 0 || b != 0;
-        break;
-      default:
-        break;
-    }
+    if (!result) return false;
+    stack.push_back(*result);
   }
   return stack.back() != 0;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,28 +32,14 @@ class Requirements {
   std::string broken(const KnobValues& values) const;
 
  private:
-  enum class Op : std::uint8_t {
-    kNumber,
-    kKnob,
-    kNot,
-    kMinus,
-    kMultiply,
-    kDivide,
-    kModulo,
-    kAdd,
-    kSubtract,
-    kLess,
-    kAtMost,
-    kGreater,
-    kAtLeast,
-    kEqual,
-    kUnequal,
-    kAnd,
-    kOr,
-  };
-  struct Step {  // in postfix order
-    Op op = Op::kNumber;
+  // nullopt: there is no result, as of a division by zero.
+  using Operation = std::optional<std::int64_t> (*)(std::int64_t a, std::int64_t b);
+  // In postfix order: a number, a knob's value, or an operation on the latest one or two results.
+  struct Step {
+    enum class Kind : std::uint8_t { kNumber, kKnob, kUnary, kBinary };
+    Kind kind = Kind::kNumber;
     std::int64_t number = 0;  // of a knob, its index
+    Operation operation = nullptr;
   };
   struct Requirement {
     std::string text;

@@ -49,13 +49,23 @@ bool holds(const std::string& condition, const KnobValues& values) {
     }                                                                                             \
   }
 
-TEST(Requirements, MeanWhatTheyMeanInCpp){
-    SAME_AS_CPP(A) SAME_AS_CPP(A == 2) SAME_AS_CPP(A != 2) SAME_AS_CPP(A<3 == B> 0)
-        SAME_AS_CPP(A + B * 2 - 1 <= 3) SAME_AS_CPP(A - B - 1 >= 1)
-            SAME_AS_CPP((A - (B - 1)) * -1 > -3) SAME_AS_CPP(8 / A / 2 == 1) SAME_AS_CPP(B % A == 0)
-                SAME_AS_CPP(!B || A > 2 && B < 5) SAME_AS_CPP(!(A == 1) && !!B)
-                    SAME_AS_CPP(not B or A > 2 and B < 5) SAME_AS_CPP(-B % 3 + A)
-                        SAME_AS_CPP(- -A == A)}
+TEST(Requirements, MeanWhatTheyMeanInCpp) {
+  SAME_AS_CPP(A);
+  SAME_AS_CPP(A == 2);
+  SAME_AS_CPP(A != 2);
+  SAME_AS_CPP((A < 3) == (B > 0));
+  SAME_AS_CPP(A == B > 0);
+  SAME_AS_CPP(A + B * 2 - 1 <= 3);
+  SAME_AS_CPP(A - B - 1 >= 1);
+  SAME_AS_CPP((A - (B - 1)) * -1 > -3);
+  SAME_AS_CPP(8 / A / 2 == 1);
+  SAME_AS_CPP(B % A == 0);
+  SAME_AS_CPP(!B || A > 2 && B < 5);
+  SAME_AS_CPP(!(A == 1) && !!B);
+  SAME_AS_CPP(not B or A > 2 and B < 5);
+  SAME_AS_CPP(-B % 3 + A);
+  SAME_AS_CPP(- -A == A);
+}
 
 TEST(Requirements, WhatDividesByZeroDoesNotHold) {
   EXPECT_FALSE(holds("A / B >= 0", {{"A", "4"}, {"B", "0"}}));
