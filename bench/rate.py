@@ -3,13 +3,17 @@
 """Evaluations per minute of runs, as a table; the first run of each kind is what others are
 compared with.
 
-    bench/rate.py KIND GPUS RUN [KIND GPUS RUN ...]
+    bench/rate.py [--parts] KIND GPUS RUN [KIND GPUS RUN ...]
 
 The time is that between the first and the last evaluation as the run stored them, so that opening
-the task and preparing the target, which is done once, does not count.
+the task and preparing the target, which is done once, does not count. With --parts: where the time
+of an evaluation went, in ms, means over the correct candidates after the first.
 """
+import json
 import sqlite3
 import sys
+
+PARTS = {"waiting for a process": "worker", "checking": "check", "timing": "time"}
 
 
 def rate(run):
@@ -20,18 +24,33 @@ def rate(run):
     return len(times), times[-1] - times[0]
 
 
+def parts(run):
+    with sqlite3.connect(f"file:{run}/store.db?mode=ro", uri=True) as db:
+        rows = db.execute("SELECT json FROM evaluations WHERE outcome = 'correct' AND position > "
+                          "(SELECT MIN(position) FROM evaluations)")
+        seen = [json.loads(text)["outcome"].get("observed", {}) for (text,) in rows]
+    return [sum(each.get(f"evaluate.{name}_ms", 0) for each in seen) / max(1, len(seen))
+            for name in PARTS.values()]
+
+
 def main():
     words = sys.argv[1:]
+    split = words[:1] == ["--parts"]
+    words = words[split:]
     if not words or len(words) % 3:
         sys.exit(__doc__)
     first = {}
-    print("| run | GPUs | evaluations | seconds | a minute | x the first |")
-    print("|---|---|---|---|---|---|")
+    titles = ["run", "GPUs", "evaluations", "seconds", "a minute", "x the first"]
+    titles += list(PARTS) if split else []
+    print("| " + " | ".join(titles) + " |")
+    print("|---" * len(titles) + "|")
     for kind, gpus, run in zip(words[0::3], words[1::3], words[2::3]):
         count, seconds = rate(run)
         minute = 60 * (count - 1) / seconds
         base = first.setdefault(kind, minute)
-        print(f"| {kind} | {gpus} | {count} | {seconds:.1f} | {minute:.1f} | {minute / base:.2f} |")
+        cells = [kind, gpus, str(count), f"{seconds:.1f}", f"{minute:.1f}", f"{minute / base:.2f}"]
+        cells += [f"{ms:.0f}" for ms in parts(run)] if split else []
+        print("| " + " | ".join(cells) + " |")
 
 
 if __name__ == "__main__":

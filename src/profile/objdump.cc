@@ -195,11 +195,13 @@ struct Analysed {
   std::vector<Loop> loops;
   std::vector<std::vector<int>> own;  // by loop: its instructions that are in no inner loop
   std::vector<int> depth;             // by instruction
+  bool frame_pointer = false;         // rbp holds the address of its stack frame
   int base_depth = -1;                // deepest nesting that it is called from; -1: not reached
 };
 
 Analysed analyse(const AsmFunction& function) {
   Analysed a;
+  a.frame_pointer = has_frame_pointer(function);
   a.loops = find_loops(flow_of(function));
   a.own.resize(a.loops.size());
   a.depth.assign(function.code.size(), 0);
@@ -304,7 +306,8 @@ class Analysis {
       if (analysed_[f].base_depth < 0) continue;
       for (std::size_t l = 0; l < analysed_[f].loops.size(); ++l) {
         const Loop& loop = analysed_[f].loops[l];
-        HotCandidate c = measure(functions_[f], loop, analysed_[f].own[l]);
+        HotCandidate c =
+            measure(functions_[f], loop, analysed_[f].own[l], analysed_[f].frame_pointer);
         c.depth = std::min(analysed_[f].base_depth + loop.depth, 2 * kMaxDepth);
         if (c.packed + c.scalar == 0 && !loop.innermost) continue;
         any_fp = any_fp || c.packed + c.scalar > 0;
@@ -320,12 +323,11 @@ class Analysis {
   }
 
   static HotCandidate measure(const AsmFunction& function, const Loop& loop,
-                              const std::vector<int>& work) {
+                              const std::vector<int>& work, bool frame_pointer) {
     HotCandidate c;
     c.work = &work;
     c.function = &function;
     c.parent = loop.parent;
-    const bool frame_pointer = has_frame_pointer(function);
     for (const int i : work) {
       const AsmInstruction& instruction = function.code[static_cast<std::size_t>(i)];
       const Arithmetic a = arithmetic(instruction.mnemonic);

@@ -56,14 +56,10 @@ std::vector<Folder> folders_in(const std::string& exchange) {
 }
 
 // A kernel by its name, for whatever target; others may be notes, or files that are not complete.
-bool is_source(std::string_view file) {
-  const std::size_t dot = file.rfind('.');
-  if (dot == std::string_view::npos) return false;
-  const std::string_view extension = file.substr(dot + 1);
-  for (const std::string_view each : {"cu", "cpp", "cc", "cxx", "c", "py"}) {
-    if (extension == each) return true;
-  }
-  return false;
+bool is_source(const std::string& file) {
+  const auto all = {Language::kCpp, Language::kCuda, Language::kPython};
+  return std::any_of(all.begin(), all.end(),
+                     [&](Language each) { return file.ends_with("." + source_extension(each)); });
 }
 
 tl::unexpected<Error> other_language(const std::string& suffix) {
@@ -128,7 +124,8 @@ void Exchange::refuse(const Folder& folder, const std::string& file, const Error
   const bool moved = ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
   if (!refused_.insert(reply).second && !moved) return;  // told before
   if (settings_.refused) {
-    settings_.refused(reply + ": " + error.message + "; it lies in " + refused + " now");
+    settings_.refused(reply + ": " + error.message + "; " + error.next + " (it lies in " + refused +
+                      " now)");
   }
 }
 

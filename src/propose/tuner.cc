@@ -316,13 +316,14 @@ class Moves {
         setting.push_back(
             static_cast<std::uint16_t>(draw % static_cast<std::uint64_t>(axes_[k].values)));
       }
-      if (requirements_.hold(setting)) ++drawn;
-      add(std::move(setting));
+      if (add(std::move(setting))) ++drawn;
     }
   }
 
-  void add(Setting setting) {
-    if (history_.tried(setting) || !requirements_.hold(setting)) return;
+  // False: the source does not allow it.
+  bool add(Setting setting) {
+    if (!requirements_.hold(setting)) return false;
+    if (history_.tried(setting)) return true;
     Move move;
     move.tier = history_.hopeless(setting) ? 2 : 1;
     Surrogate::Expected expected;
@@ -340,6 +341,7 @@ class Moves {
     move.chance = chance;
     move.setting = std::move(setting);
     moves_.push_back(std::move(move));
+    return true;
   }
 
   const ProposalRequest& request_;
