@@ -71,7 +71,7 @@ def mix64(x):
 def restrictions_of(landscape):
     """What the source requires, in Python's operators; no requirement here divides."""
     found = re.findall(r"^\s*//\s*@require\s+(.+)$", landscape["source"], re.MULTILINE)
-    return [re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or "))
+    return [re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or ")).strip()
             for text in found]
 
 
