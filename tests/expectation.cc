@@ -19,23 +19,29 @@ bool has(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-bool holds_for(const Expectation::Alternative& wanted, const Outcome& outcome) {
+using Answer = Expectation::Answer;
+
+Answer answer(bool holds) { return holds ? Answer::kYes : Answer::kNo; }
+
+Answer holds_for(const Expectation::Alternative& wanted, const Outcome& outcome) {
   if (const auto* correct = std::get_if<Correct>(&outcome)) {
     if (wanted.outcome == "slow") {
       const auto& versus = correct->versus;
-      return !versus || versus->ratio <= kNoFaster || versus->low <= kDeclared;
+      if (!versus || versus->ratio <= kNoFaster) return Answer::kYes;
+      return versus->low <= kDeclared ? Answer::kUnclear : Answer::kNo;
     }
-    if (wanted.outcome != "correct") return false;
-    if (!wanted.detail.empty()) return has(correct->labels, wanted.detail);
-    return std::none_of(std::begin(kRestricting), std::end(kRestricting),
-                        [&](std::string_view label) { return has(correct->labels, label); });
+    if (wanted.outcome != "correct") return Answer::kNo;
+    if (!wanted.detail.empty()) return answer(has(correct->labels, wanted.detail));
+    return answer(
+        std::none_of(std::begin(kRestricting), std::end(kRestricting),
+                     [&](std::string_view label) { return has(correct->labels, label); }));
   }
-  if (wanted.outcome != outcome_name(outcome)) return false;
-  if (wanted.detail.empty()) return true;
+  if (wanted.outcome != outcome_name(outcome)) return Answer::kNo;
+  if (wanted.detail.empty()) return Answer::kYes;
   if (const auto* rejected = std::get_if<Rejected>(&outcome)) {
-    return rejected->rule == wanted.detail;
+    return answer(rejected->rule == wanted.detail);
   }
-  return contains(outcome_summary(outcome), wanted.detail);
+  return answer(contains(outcome_summary(outcome), wanted.detail));
 }
 
 }  // namespace
@@ -50,9 +56,10 @@ bool Expectation::only(std::string_view outcome) const {
                      [&](const Alternative& each) { return each.outcome == outcome; });
 }
 
-bool Expectation::holds(const Outcome& outcome) const {
-  return std::any_of(alternatives.begin(), alternatives.end(),
-                     [&](const Alternative& each) { return holds_for(each, outcome); });
+Answer Expectation::holds(const Outcome& outcome) const {
+  Answer best = Answer::kNo;
+  for (const Alternative& each : alternatives) best = std::max(best, holds_for(each, outcome));
+  return best;
 }
 
 std::string verdict_text(const Outcome& outcome) {

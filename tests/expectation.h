@@ -5,10 +5,11 @@
 //   // expect: rejected input-mutation | crashed
 //
 // Alternatives are separated by " | ". The first word of each is an outcome's name
-// (core/evaluation.h), or `slow`: correct, but not declared faster than the task's own kernel by
-// more than 1.1 times. What follows must be in the verdict: a rejection's rule, a correct kernel's
-// label, part of another outcome's text. `correct` alone accepts no label that restricts what is
-// right ("given-distribution-only", "given-parameters-only").
+// (core/evaluation.h), or `slow`: correct, and not more than 1.1 times faster than the task's own
+// kernel. A ratio above that whose interval does not exclude a tie is no verdict on the attack:
+// `unclear`, to be measured again. What follows must be in the verdict: a rejection's rule, a
+// correct kernel's label, part of another outcome's text. `correct` alone accepts no label that
+// restricts what is right ("given-distribution-only", "given-parameters-only").
 #pragma once
 
 #include <optional>
@@ -27,9 +28,11 @@ struct Expectation {
   };
   std::vector<Alternative> alternatives;
 
+  enum class Answer { kNo, kUnclear, kYes };
+
   bool names(std::string_view outcome) const;  // among its alternatives
   bool only(std::string_view outcome) const;   // and there is no other
-  bool holds(const Outcome& outcome) const;
+  Answer holds(const Outcome& outcome) const;
 };
 
 // What the verdict comes to, in the same words: "rejected input-mutation", "correct x1.02".

@@ -342,11 +342,16 @@ bool Child::send(std::string_view bytes, const std::vector<int>& fds) {
   return running() && channel_.send(bytes, fds) == ChannelState::kOk;
 }
 
-std::optional<Frame> Child::receive(double timeout_s) {
-  const double end = real_clock().now_s() + timeout_s;
+std::optional<Frame> Child::receive(double timeout_s, const std::function<double()>& patience) {
+  double end = real_clock().now_s() + timeout_s;
   const bool watched = limits_.memory_bytes > 0 || max_processes_ > 0 || in_cancel_scope();
   while (running()) {
-    const double left = cancel_requested() ? 0 : end - real_clock().now_s();
+    const bool cancelled = cancel_requested();
+    double left = cancelled ? 0 : end - real_clock().now_s();
+    if (left <= 0 && !cancelled && patience) {
+      left = patience();
+      end = real_clock().now_s() + left;
+    }
     if (left <= 0) {
       verdict_ = Exit::Kind::kTimedOut;
       limits_.wall_seconds = timeout_s;

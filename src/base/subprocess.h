@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,8 +73,9 @@ class Child {
   // Fails when the child has closed its end; the caller then asks `finish` why.
   bool send(std::string_view bytes, const std::vector<int>& fds = {});
   // Waits for the next frame, watching the limits meanwhile. nullopt: the child ended or was
-  // ended (time counts from this call); `finish` tells why.
-  std::optional<Frame> receive(double timeout_s);
+  // ended (time counts from this call); `finish` tells why. `patience`: asked before a child is
+  // ended for its time; how many seconds more it may take, 0 for none.
+  std::optional<Frame> receive(double timeout_s, const std::function<double()>& patience = {});
   // Ends the child if it still runs, reaps it and tells how it ended. Idempotent.
   const Exit& finish();
   // Closes our end, waits up to `timeout_s` for it to leave by itself under its limits, and ends

@@ -198,6 +198,26 @@ TEST(Child, SilenceIsEnded) {
   EXPECT_LT(real_clock().now_s() - begin, 10);
 }
 
+TEST(Child, PatienceIsAskedBeforeItIsEnded) {
+  // Answers once it hears from us a second time, which is after its time is up.
+  Result<Child> child =
+      Child::start(shell("head -c 9 <&3 >/dev/null; head -c 8 <&3 >&3; sleep 60"));
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(child->send("hello"));
+  int asked = 0;
+  const std::optional<Frame> frame = child->receive(0.05, [&] {
+    ++asked;
+    EXPECT_TRUE(child->send("four"));
+    return 30.0;
+  });
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->bytes, "four");
+  EXPECT_EQ(asked, 1);
+  EXPECT_FALSE(child->receive(0.05, [&] { return asked++ < 3 ? 0.05 : 0; }));
+  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(child->finish().kind, Exit::Kind::kTimedOut);
+}
+
 TEST(Child, ADestroyedChildIsGone) {
   pid_t pid = 0;
   {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the supervisor of the cpu target and its workers say to each other over a Channel: plain
-// structures, one per frame. A worker that ran candidate code may send anything: the supervisor
-// checks sizes and believes times only as far as its own clock allows.
+// structures, one per frame. A worker that ran candidate code may send anything, so the supervisor
+// believes nothing that it says: results lie in the supervisor's memory, times are read from the
+// supervisor's clock.
 //
-//   supervisor -> worker: CpuSetup, then its CpuSlot, then the path of the shared object;
+//   supervisor -> worker: CpuSetup, then its CpuSlot, then the path of the shared object ("": calls
+//                         do nothing, which shows what an order costs by itself);
 //                         descriptors: status page, inputs (read-only), outputs and workspace
 //   worker -> supervisor: CpuReady, then the address of every slot and of the workspace
 //   supervisor -> worker: CpuCall        worker -> supervisor: CpuDone        (any number of times)
@@ -44,7 +46,7 @@ struct CpuReady {
   char problem[508] = {};
 };
 
-// One call on each of `sets` sets from `first` on, all of it `repeats` times, timed together.
+// One call on each of `sets` sets from `first` on, all of it `repeats` times.
 struct CpuCall {
   std::int32_t first = 0;
   std::int32_t sets = 1;
@@ -52,9 +54,9 @@ struct CpuCall {
   std::int32_t reserved = 0;
 };
 
+// All calls have returned, if the worker is to be believed.
 struct CpuDone {
-  std::int64_t elapsed_ns = 0;  // all calls
-  std::int64_t cpu_ns = 0;      // processor time of all threads meanwhile
+  std::int32_t reserved = 0;
 };
 
 // What the role cpu-ceilings sends.

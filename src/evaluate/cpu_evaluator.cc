@@ -244,6 +244,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   correct->timings.push_back(t.timing);
   correct->max_error = std::max(correct->max_error, t.max_error);
   if (t.ratio) ratios->push_back(*t.ratio);
+  if (!t.note.empty()) add_once(&correct->notes, t.note);
   observed["evaluate.time_ms"] += (real_clock().now_s() - checked) * 1e3;
   // What was seen in the timed case that takes longest stands for all.
   const bool longest =

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -26,6 +25,8 @@ constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kOwnMemory = 4LL << 30;    // what a candidate may allocate itself
 constexpr std::int64_t kPerThread = 160LL << 20;  // stack and malloc arena, mostly untouched
 constexpr std::int64_t kWorkerItself = 512LL << 20;
+constexpr double kLongestStop_s = 10;  // until a worker obeys SIGSTOP; then it is killed
+constexpr double kPatience = 8;  // times a call's limit, at most, where others use the machine
 
 template <class T>
 std::string bytes_of(const T& value) {
@@ -167,13 +168,54 @@ CpuSession::~CpuSession() {
   if (child_.pid() > 0) ::kill(child_.pid(), SIGKILL);
 }
 
+namespace {
+
+// Ends our thread's wait for a worker: a timer that interrupts waitid every second. The handler
+// does nothing, and only the thread that armed it is interrupted.
+class Alarm {
+ public:
+  Alarm() {
+    static const bool handled = [] {
+      struct sigaction action {};
+      action.sa_handler = [](int) {};
+      return ::sigaction(kSignal(), &action, nullptr) == 0;
+    }();
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = kSignal();
+    event._sigev_un._tid = static_cast<pid_t>(::syscall(SYS_gettid));
+    const itimerspec every_second{{1, 0}, {1, 0}};
+    armed_ = handled && ::timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 &&
+             ::timer_settime(timer_, 0, &every_second, nullptr) == 0;
+  }
+  ~Alarm() {
+    if (armed_) ::timer_delete(timer_);
+  }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+ private:
+  static int kSignal() { return SIGRTMIN + 6; }
+  timer_t timer_{};
+  bool armed_ = false;
+};
+
+}  // namespace
+
 void CpuSession::pause() {
   if (child_.pid() <= 0 || ::kill(child_.pid(), SIGSTOP) != 0) return;
-  siginfo_t info{};
-  // An end counts as well, and stays to be reaped.
-  while (::waitid(P_PID, static_cast<id_t>(child_.pid()), &info, WSTOPPED | WEXITED | WNOWAIT) !=
-             0 &&
-         errno == EINTR) {
+  const auto stopped = [&](int more) {
+    siginfo_t info{};
+    // An end counts as well, and stays to be reaped.
+    return ::waitid(P_PID, static_cast<id_t>(child_.pid()), &info,
+                    WSTOPPED | WEXITED | WNOWAIT | more);
+  };
+  const Alarm alarm;
+  const double end = real_clock().now_s() + kLongestStop_s;
+  while (stopped(0) != 0 && errno == EINTR) {
+    if (real_clock().now_s() < end) continue;
+    ::kill(child_.pid(), SIGKILL);
+    return;
   }
 }
 
@@ -191,39 +233,52 @@ double CpuSession::cpu_ns() const {
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
-double CpuSession::kept_waiting_ns() const {
-  const auto run_delay = [](const std::string& path) {
-    long long running = 0, waiting = 0;
-    std::FILE* file = std::fopen(path.c_str(), "re");
-    if (file == nullptr) return 0.0;
-    const int n = std::fscanf(file, "%lld %lld", &running, &waiting);
-    std::fclose(file);
-    return n == 2 ? static_cast<double>(waiting) : 0.0;
+// The worker's next answer, which says no more than that there is one.
+std::variant<Called, Outcome> CpuSession::answer(double timeout_s, const std::string& phase) {
+  double given = timeout_s;
+  const auto patience = [&] {
+    const double foreign = std::min(load_.since_begin({child_.pid()}).foreign, 1 - 1 / kPatience);
+    const double more = foreign > kBusyShare ? timeout_s / (1 - foreign) - given : 0;
+    given += std::max(0.0, more);
+    return std::max(0.0, more);
   };
-  return run_delay("/proc/" + std::to_string(child_.pid()) + "/schedstat") +
-         run_delay("/proc/thread-self/schedstat");
+  const std::optional<Frame> frame = child_.receive(timeout_s, patience);
+  if (!frame) return explain(timeout_s, phase);
+  if (frame->bytes.size() != sizeof(CpuDone)) {
+    return Rejected{"own-messages", "the kernel wrote to the worker's channel"};
+  }
+  return Called{};
 }
 
 std::variant<Called, Outcome> CpuSession::call(const CpuCall& order, double timeout_s,
                                                const std::string& phase) {
-  Called called;
+  load_.begin();
+  const double computed = cpu_ns();
   const std::int64_t start = real_clock().now_ns();
-  std::optional<Frame> frame;
-  if (child_.send(bytes_of(order))) frame = child_.receive(timeout_s);
-  if (!frame) return explain(timeout_s, phase);
-  called.wall_ns = static_cast<double>(real_clock().now_ns() - start);
-  if (frame->bytes.size() != sizeof called.done) {
-    return Rejected{"own-messages", "the kernel wrote to the worker's channel"};
+  if (!child_.send(bytes_of(order))) return explain(timeout_s, phase);
+  std::variant<Called, Outcome> answered = answer(timeout_s, phase);
+  if (auto* called = std::get_if<Called>(&answered)) {
+    called->wall_ns = static_cast<double>(real_clock().now_ns() - start);
+    called->cpu_ns = cpu_ns() - computed;
   }
-  std::memcpy(&called.done, frame->bytes.data(), sizeof called.done);
-  const double claimed = static_cast<double>(called.done.elapsed_ns);
-  const bool some = order.sets > 0 && order.repeats > 0;
-  if (some && (claimed <= 0 || claimed > called.wall_ns)) {
-    return Rejected{"forged-timing", "the worker's clock disagrees with the supervisor's: " +
-                                         human_us(claimed * 1e-3) + " against " +
-                                         human_us(called.wall_ns * 1e-3)};
+  return answered;
+}
+
+std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& order, double timeout_s,
+                                                     const std::string& phase) {
+  load_.begin();
+  const double computed = cpu_ns();
+  if (!child_.send(bytes_of(order))) return explain(timeout_s, phase);
+  const std::int64_t start = real_clock().now_ns();
+  go_on();
+  std::variant<Called, Outcome> answered = answer(timeout_s, phase);
+  if (auto* called = std::get_if<Called>(&answered)) {
+    pause();
+    called->wall_ns = static_cast<double>(real_clock().now_ns() - start);
+    called->cpu_ns = cpu_ns() - computed;
+    called->foreign = load_.since_begin({child_.pid()}).foreign;
   }
-  return called;
+  return answered;
 }
 
 bool CpuSession::near_memory_limit(const Exit& exit) const {

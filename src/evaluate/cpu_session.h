@@ -15,6 +15,7 @@
 #include "core/cpu_protocol.h"
 #include "core/evaluation.h"
 #include "core/task.h"
+#include "device/host_load.h"
 #include "evaluate/cpu_buffers.h"
 
 namespace kernelpro {
@@ -27,31 +28,39 @@ struct SessionSettings {
 };
 
 struct Called {
-  CpuDone done;
-  double wall_ns = 0;  // by the supervisor's clock, messages included
+  // By the supervisor's clock: `call`, from the order to the answer; `timed_call`, from the moment
+  // that the worker may run until all its threads are seen to have stopped again.
+  double wall_ns = 0;
+  double cpu_ns = 0;  // processor time of all its threads meanwhile
+  // `timed_call`: what others took of the machine meanwhile, 0..1 (device/host_load.h).
+  double foreign = 0;
 };
 
 // Used by one thread at a time. `tensors` and `buffers` must outlive it. The process ends with it.
 class CpuSession {
  public:
   using Started = std::variant<std::unique_ptr<CpuSession>, Outcome>;
-  // Loads the candidate. `buffers` hold `tensors` once or several times (as sets that CpuCall
+  // Loads the candidate; one without a shared object does nothing when called, and shows what an
+  // order costs by itself. `buffers` hold `tensors` once or several times (as sets that CpuCall
   // counts), then the workspace if there is one. An Error is the machine's fault.
   static Result<Started> start(const SessionSettings& settings, const Binary& binary,
                                const std::vector<Shaped>& tensors, const CpuBuffers& buffers,
                                const std::string& phase);
 
-  // `phase`: for the outcome, "checking case small".
+  // `phase`: for the outcome, "checking case small". A call that runs late while others use the
+  // machine gets more time, up to eight times `timeout_s`.
   std::variant<Called, Outcome> call(const CpuCall& order, double timeout_s,
                                      const std::string& phase);
+  // The same for a worker that is stopped, and that is stopped again when this returns: nothing
+  // that it does before or after counts less than what it does when asked.
+  std::variant<Called, Outcome> timed_call(const CpuCall& order, double timeout_s,
+                                           const std::string& phase);
   ~CpuSession();
-  // Stops all its threads where they are, and waits until they are stopped; lets them go on.
+  // Stops all its threads where they are, and waits until they are stopped; lets them go on. A
+  // worker that does not stop within some seconds is killed.
   void pause();
   void go_on();
   pid_t pid() const { return child_.pid(); }
-  // How long the worker's first thread and our thread have been kept waiting for a processor, in
-  // all; 0 where the system does not tell.
-  double kept_waiting_ns() const;
   // Processor time of all threads of the process, those that are gone included; 0 where the system
   // does not tell.
   double cpu_ns() const;
@@ -59,6 +68,7 @@ class CpuSession {
  private:
   CpuSession(const std::vector<Shaped>& tensors, const CpuBuffers& buffers)
       : tensors_(tensors), buffers_(buffers) {}
+  std::variant<Called, Outcome> answer(double timeout_s, const std::string& phase);
   Result<void> map_status();
   std::string setup_frame(const std::string& object);
   Outcome explain(double timeout_s, const std::string& phase);
@@ -82,6 +92,7 @@ class CpuSession {
   const CpuBuffers& buffers_;
   StatusPage status_;
   Child child_;
+  LoadMeter load_;  // since the last order
   Limits limits_;
   std::int64_t address_space_ = 0;
   std::vector<std::uint64_t> addresses_;  // of the slots, in the worker
