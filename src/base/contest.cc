@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/randomised.h"
 
 namespace kernelpro {
 
@@ -13,6 +14,7 @@ namespace {
 constexpr double kPlainAlpha = 0.05;  // of intervals that decide nothing by themselves
 constexpr double kHopeless = 1.2;     // a candidate this much slower need not be shown to be slower
 constexpr int kFewestPairs = 3;
+constexpr int kBusyLooks = 4;          // at 12, 18, 27, 40 pairs
 constexpr int kFewestForInterval = 6;  // the range of fewer pairs has less than 95 % confidence
 
 }  // namespace
@@ -37,7 +39,7 @@ Contest::Contest(const ContestSettings& settings) : settings_(settings) {
     looks.max_pairs = std::min(looks.max_pairs, fewest);
   }
   test_.emplace(looks);
-  first_look_ = test_->until_look();
+  first_look_ = next_busy_look_ = test_->until_look();
 }
 
 Contest::Next Contest::next(double spent_s) const {
@@ -48,7 +50,7 @@ Contest::Next Contest::next(double spent_s) const {
   if (only_block_) return Next::kDone;
   if (pairs_ >= settings_.max_pairs) return Next::kDone;
   const bool sequential = paired() && settings_.stop_early;
-  if (sequential && test_->done()) return Next::kDone;
+  if (sequential && (busy() ? busy_decided_ : test_->done())) return Next::kDone;
   if (spent_s > settings_.hard_budget_s &&
       std::max(pairs_, static_cast<int>(block_candidate_.size())) >= kFewestPairs) {
     return Next::kDone;
@@ -77,16 +79,31 @@ void Contest::add_turn(bool incumbent, double time) {
   clear_ = ratio.low > 1 + settings_.min_effect || ratio.high < 1 - settings_.min_effect;
 }
 
-void Contest::add_pair(double incumbent, double candidate) {
+void Contest::add_pair(double incumbent, double candidate, bool disturbed) {
   KP_ASSERT(candidate > 0 && !in_block());
   candidate_.push_back(candidate);
   ++pairs_;
+  disturbed_ += disturbed ? 1 : 0;
   if (!paired()) return;
   KP_ASSERT(incumbent > 0);
   incumbent_.push_back(incumbent);
   pair_incumbent_.push_back(incumbent);
   pair_candidate_.push_back(candidate);
   test_->add(incumbent / candidate);
+  if (pairs_ == next_busy_look_) look_while_busy();
+}
+
+void Contest::look_while_busy() {
+  next_busy_look_ = std::min(settings_.max_pairs, next_busy_look_ * 3 / 2);
+  if (!settings_.stop_early || !busy()) return;
+  busy_look_ = busy_ratio(settings_.alpha / 2 / kBusyLooks);
+  const double above = 1 + settings_.min_effect, below = 1 - settings_.min_effect;
+  busy_decided_ = busy_look_.low > above || busy_look_.high < below ||
+                  (busy_look_.low > below && busy_look_.high < above);
+}
+
+Interval Contest::busy_ratio(double alpha) const {
+  return randomised_ratio(pair_incumbent_, pair_candidate_, alpha, settings_.seed);
 }
 
 void Contest::drop_incumbent() {
@@ -99,9 +116,12 @@ Interval Contest::ratio() const {
   KP_ASSERT(paired());
   if (clear_ || only_block_) return block_ratio(block_incumbent_, block_candidate_);
   if (!settings_.stop_early && pairs_ >= kFewestForInterval) {
+    if (busy()) return busy_ratio(kPlainAlpha);
     return paired_ratio(pair_incumbent_, pair_candidate_);
   }
-  if (settings_.stop_early && pairs_ >= first_look_) return test_->interval();
+  if (settings_.stop_early && pairs_ >= first_look_) {
+    return busy() ? busy_look_ : test_->interval();
+  }
   Interval interval = pairs_ > 0 ? test_->interval() : Interval{1, 1, 1};
   if (pairs_ == 0 && !block_incumbent_.empty() && !block_candidate_.empty()) {
     interval = block_ratio(block_incumbent_, block_candidate_);

@@ -7,6 +7,8 @@
 // The block is left as soon as the two sides overlap. Then pairs follow, whose order is tossed,
 // until a sequential test (base/sequential.h) decides or the budget is spent. Each of the two has
 // half of `alpha`, so a contest of equals declares a difference with a chance of at most `alpha`.
+// Where most pairs were disturbed by other work, pairs are compared by their undisturbed times
+// instead (base/randomised.h), at the same counts and with the same share of `alpha`.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +46,9 @@ class Contest {
   Next next(double spent_s) const;
   // One turn of the block, as `next` asked. REQUIRES: time > 0, in any unit, the same everywhere.
   void add_turn(bool incumbent, double time);
-  // Both turns of a pair. `incumbent` is ignored where there is none.
-  void add_pair(double incumbent, double candidate);
+  // Both turns of a pair. `incumbent` is ignored where there is none. `disturbed`: other work took
+  // part of the machine meanwhile; must not depend on the times.
+  void add_pair(double incumbent, double candidate, bool disturbed = false);
   // The incumbent is gone: from here on the candidate is timed alone.
   void drop_incumbent();
 
@@ -55,6 +58,8 @@ class Contest {
   // Of the candidate, in the order measured.
   const std::vector<double>& candidate_times() const { return candidate_; }
   int pairs() const { return pairs_; }
+  // Most pairs were disturbed.
+  bool busy() const { return 2 * disturbed_ > pairs_; }
   // True where the block alone decided.
   bool clear() const { return clear_; }
 
@@ -62,6 +67,8 @@ class Contest {
   bool paired() const { return settings_.incumbent_s > 0; }
   bool in_block() const { return block_next_ < order_.size(); }
   bool hopeless(double spent_s) const;
+  void look_while_busy();
+  Interval busy_ratio(double alpha) const;
   void end_block() { block_next_ = order_.size(); }
 
   ContestSettings settings_;
@@ -74,7 +81,10 @@ class Contest {
   int first_look_ = 0;
   std::vector<double> incumbent_, candidate_;  // of all turns
   std::vector<double> pair_incumbent_, pair_candidate_;
-  int pairs_ = 0;
+  int pairs_ = 0, disturbed_ = 0;
+  int next_busy_look_ = 0;
+  bool busy_decided_ = false;
+  Interval busy_look_{1, 1, 1};  // of the last look, while busy
 };
 
 }  // namespace kernelpro

@@ -50,8 +50,9 @@ struct Trial {
   bool slower() const { return ratio.high < 0.995; }
 };
 
+// `seen`: other work was observed during every pair.
 Trial play(ContestSettings settings, double incumbent_s, double candidate_s, const Machine& machine,
-           Random& random) {
+           bool seen, Random& random) {
   settings.incumbent_s = incumbent_s;
   settings.candidate_s = candidate_s;
   settings.seed = random();
@@ -73,10 +74,10 @@ Trial play(ContestSettings settings, double incumbent_s, double candidate_s, con
       contest.add_turn(incumbent, turn(incumbent));
     } else if (random() % 2 == 0) {
       const double first = turn(true), second = turn(false);
-      contest.add_pair(first, second);
+      contest.add_pair(first, second, seen);
     } else {
       const double first = turn(false), second = turn(true);
-      contest.add_pair(second, first);
+      contest.add_pair(second, first, seen);
     }
   }
   trial.ratio = contest.ratio();
@@ -90,11 +91,11 @@ struct Shares {
 };
 
 Shares simulate(const ContestSettings& settings, double ratio, double candidate_s,
-                const Machine& machine, int trials = 2000) {
+                const Machine& machine, int trials = 2000, bool seen = false) {
   Random random(20261122);
   Shares shares;
   for (int t = 0; t < trials; ++t) {
-    const Trial trial = play(settings, ratio * candidate_s, candidate_s, machine, random);
+    const Trial trial = play(settings, ratio * candidate_s, candidate_s, machine, seen, random);
     const double one = 1.0 / trials;
     shares.faster += trial.faster() ? one : 0;
     shares.slower += trial.slower() ? one : 0;
@@ -149,6 +150,16 @@ TEST(Contest, TenPercentIsFound) {
 TEST(Contest, TwiceAsFastIsFoundUnderBurstsToo) {
   EXPECT_GT(simulate({}, 2, 0.003, quiet(0.02)).faster, 0.999);
   EXPECT_GT(simulate({}, 2, 0.003, bursty(), 1000).faster, 0.9);
+}
+
+TEST(Contest, LoadThatIsSeenMakesNobodyFaster) {
+  const Shares equal = simulate({}, 1, 0.003, bursty(), 60, true);
+  EXPECT_LE(equal.faster, 0.04);
+  EXPECT_LE(equal.slower, 0.04);
+  EXPECT_GT(simulate({}, 1.5, 0.003, bursty(), 20, true).faster, 0.9);
+  const Shares confirmed = simulate(confirming(), 1.3, 0.003, bursty(), 10, true);
+  EXPECT_GE(confirmed.covered, 0.8);
+  EXPECT_GE(confirmed.faster, 0.8);
 }
 
 TEST(Contest, ThreeHundredTimesAsFastIsSeenAtOnce) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluate/cpu_session.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -9,11 +10,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "device/cpu.h"
 
@@ -221,6 +224,35 @@ void CpuSession::pause() {
 
 void CpuSession::go_on() {
   if (child_.pid() > 0) ::kill(child_.pid(), SIGCONT);
+}
+
+void CpuSession::scatter(std::uint64_t seed) {
+  struct Thread {
+    pid_t id = 0;
+    cpu_set_t allowed;
+  };
+  std::vector<Thread> threads;
+  std::uint64_t next = seed;
+  for (const std::string& name : list_dir("/proc/" + std::to_string(child_.pid()) + "/task")) {
+    Thread thread;
+    thread.id = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
+    if (::sched_getaffinity(thread.id, sizeof thread.allowed, &thread.allowed) != 0) continue;
+    const int cpus = CPU_COUNT(&thread.allowed);
+    if (cpus < 2) continue;
+    std::uint64_t left = next++ % static_cast<std::uint64_t>(cpus);
+    std::size_t cpu = 0;
+    while (!CPU_ISSET(cpu, &thread.allowed) || left-- > 0) ++cpu;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (::sched_setaffinity(thread.id, sizeof one, &one) == 0) threads.push_back(thread);
+  }
+  if (threads.empty()) return;
+  go_on();  // a stopped thread moves when it wakes up
+  pause();
+  for (const Thread& thread : threads) {
+    static_cast<void>(::sched_setaffinity(thread.id, sizeof thread.allowed, &thread.allowed));
+  }
 }
 
 double CpuSession::cpu_ns() const {

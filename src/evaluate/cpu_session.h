@@ -60,6 +60,11 @@ class CpuSession {
   // worker that does not stop within some seconds is killed.
   void pause();
   void go_on();
+  // Puts the threads of a stopped worker onto the processors it may use, one after the other from a
+  // random one on, as when they were new, and leaves it stopped and free to move. Where threads
+  // were last is where they tend to stay: two that share a processor because another was busy for a
+  // moment would be slow for the rest of a comparison, and its order no longer random.
+  void scatter(std::uint64_t seed);
   pid_t pid() const { return child_.pid(); }
   // Processor time of all threads of the process, those that are gone included; 0 where the system
   // does not tell.

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/contest.h"
+#include "base/randomised.h"
 #include "base/text.h"
 #include "core/inputs.h"
 #include "evaluate/perf_events.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr double kTurnNs = 4e6;         // shorter calls are timed several at once, on several sets
 constexpr double kLongestTurnNs = 4e7;  // of the slower side
 constexpr double kWarmBelowNs = 20e6;   // longer calls are not warmed up before each turn
+constexpr int kSizings = 3;             // of a call, to see how long it takes
 constexpr int kFirstOrders = 5;         // without calls, before anything is timed
 constexpr double kLeastShare = 0.05;    // of a turn that is the calls' own, whatever an order costs
 constexpr int kWarmSlot = 0;            // the slots after it are timed
@@ -179,19 +181,26 @@ class TimedContest {
     return std::optional<Outcome>();
   }
 
-  // A turn's time without what an order costs by itself.
+  // A turn's time without what an order costs by itself, which is the shortest of them: no turn is
+  // forgiven what disturbed it.
   double own_ns(double wall_ns) const {
-    return std::max(wall_ns - median(orders_ns_), kLeastShare * wall_ns);
+    const double order = *std::min_element(orders_ns_.begin(), orders_ns_.end());
+    return std::max(wall_ns - order, kLeastShare * wall_ns);
   }
 
-  // How long a call takes.
+  // How long a call takes: the shortest of a few, where that is cheap.
   std::optional<Outcome> size_up(Side& side) {
     int calls = 1;
     for (int step = 0; step < 4; ++step) {
-      const auto called =
-          side.session->timed_call({kWarmSlot, 1, calls, 0}, plan_.timeout_s, phase_);
-      if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
-      const double wall = own_ns(std::get<Called>(called).wall_ns);
+      double wall = 0;
+      for (int again = 0; again < kSizings; ++again) {
+        const auto called =
+            side.session->timed_call({kWarmSlot, 1, calls, 0}, plan_.timeout_s, phase_);
+        if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
+        const double own = own_ns(std::get<Called>(called).wall_ns);
+        wall = again == 0 ? own : std::min(wall, own);
+        if (wall > kWarmBelowNs) break;
+      }
       side.call_ns = std::max(wall / calls, 1.0);
       if (wall > kTurnNs / 4) break;
       calls = std::clamp(static_cast<int>(kTurnNs / 4 / side.call_ns), 2 * calls, 100000);
@@ -201,6 +210,7 @@ class TimedContest {
   }
 
   std::optional<Outcome> warm_up(Side& side) {
+    side.session->scatter(draw() >> 8);
     if (side.warmup == 0) return std::nullopt;
     const auto warmed =
         side.session->timed_call({kWarmSlot, 1, side.warmup, 0}, plan_.timeout_s, phase_);
@@ -239,9 +249,11 @@ class TimedContest {
     return Turn{c.wall_ns, c.cpu_ns, c.foreign};
   }
 
+  static bool disturbed(double foreign) { return foreign > kBusyShare; }
+
   // Does what was just measured count? Asked before its time is looked at.
   bool counts(double foreign) {
-    const bool disturbed = foreign > kBusyShare;
+    const bool disturbed = TimedContest::disturbed(foreign);
     if (disturbed && dropped_ < plan_.most_dropped) {
       ++dropped_;
       return false;
@@ -301,9 +313,10 @@ class TimedContest {
     if (auto* outcome = std::get_if<Outcome>(&mine)) return std::optional<Outcome>(*outcome);
     if (!incumbent_first) theirs = incumbent_turn(shown);
     const Turn& taken = std::get<Turn>(mine);
-    if (counts(std::max(taken.foreign, theirs ? theirs->foreign : 0))) {
+    const double foreign = std::max(taken.foreign, theirs ? theirs->foreign : 0);
+    if (counts(foreign)) {
       const double candidate = keep(candidate_, taken);
-      contest_->add_pair(theirs ? keep(incumbent_, *theirs) : 0, candidate);
+      contest_->add_pair(theirs ? keep(incumbent_, *theirs) : 0, candidate, disturbed(foreign));
     }
     return std::optional<Outcome>();
   }
@@ -347,7 +360,8 @@ class TimedContest {
   Timed result() {
     Timed timed;
     const std::vector<double>& times = contest_->candidate_times();
-    const Interval us = median_interval(times);
+    const bool busy = disturbed_ > kBusyNote * kept_;
+    const Interval us = busy ? undisturbed_time(times) : median_interval(times);
     timed.timing.case_name = state_.c->name;
     timed.timing.median_us = us.mid;
     timed.timing.low_us = us.low;
@@ -361,12 +375,14 @@ class TimedContest {
     timed.observed["load.foreign_cpu"] = foreign_ / std::max(1, kept_);
     timed.observed["load.pairs_dropped"] = dropped_;
     timed.observed["load.pairs_disturbed"] = disturbed_;
-    if (disturbed_ > kBusyNote * kept_) {
-      timed.note = "the machine was busy while this was timed: other processes took " +
-                   number(100 * foreign_ / kept_, 2) + " % of it, and " +
-                   std::to_string(disturbed_) + " of " + std::to_string(kept_) +
-                   " measurements were disturbed. Times are longer than on a quiet machine, and "
-                   "small differences are not seen; stop the other work to see them";
+    if (busy) {
+      timed.timing.method += ", lower quartile of disturbed turns";
+      timed.note =
+          "the machine was busy while this was timed: other processes took " +
+          number(100 * foreign_ / kept_, 2) + " % of it, and " + std::to_string(disturbed_) +
+          " of " + std::to_string(kept_) +
+          " measurements were disturbed. Small differences are not seen; stop the other work "
+          "to see them";
     }
     observe_counters(&timed);
     return timed;
