@@ -13,6 +13,7 @@
 #include "run/bench.h"
 #include "run/pipeline.h"
 #include "run/planted.h"
+#include "run/run_end.h"
 #include "run/start.h"
 #include "run/writers.h"
 #include "search/stoppers.h"
@@ -83,6 +84,10 @@ class Loop {
   void close_round();
   Result<bool> commit(Pipeline::Done done);
   RunResult result(const std::string& stopped_by) const;
+  void judge(RunResult* found) const {
+    const bool collects = parts_.only_replies && settings_.proposer == "exchange";
+    judge_end(settings_, {found->stopped_by == kInterrupted, collects, evaluated_now_}, found);
+  }
   NodeResult node_result(const Known& known) const {
     return kernelpro::node_result(ledger_, known.id, settings_.feedback);
   }
@@ -451,10 +456,14 @@ Result<RunResult> Loop::run() {
   if (!stopped_by) return tl::unexpected<Error>(std::move(stopped_by.error()));
   RunResult found = result(*stopped_by);
   tell("stopped", ledger_.best(), *stopped_by);
-  if (ledger_.best() == nullptr || *stopped_by == kInterrupted) return found;
+  judge(&found);
+  // A start that nothing was tried against needs no confirmation; a resume asks the writers again.
+  const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
+  if (found.best == 0 || start_alone || found.end == RunEnd::kInterrupted) return found;
   KP_TRY(bench_.confirm([this](const std::string& event, const Known& known,
                                const std::string& detail) { tell(event, &known, detail); },
                         &found));
+  judge(&found);
   return found;
 }
 

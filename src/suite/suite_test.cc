@@ -6,6 +6,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "model/local_server.h"
 #include "suite/report.h"
 #include "suite/testing.h"
 
@@ -80,6 +81,26 @@ TEST(Bench, RunsReportsAndGoesOn) {
   const Exit refused = bench(other);
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.output, "max_evaluations (3 then, 4 now)")) << refused.output;
+}
+
+// A model that cannot be reached says nothing about the tasks: they are tried again.
+TEST(Bench, AModelThatDoesNotAnswerIsNoResult) {
+  const auto server = LocalServer::start(KERNELPRO_SOURCE_DIR);
+  ASSERT_TRUE(server) << server.error().text();
+  const TempDir folder;
+  const std::string task = join(folder.path(), "tasks/double"), out = join(folder.path(), "out");
+  ASSERT_TRUE(testing::write_scale_task(task, 2));
+  const Exit exit = bench({dirname(task), "--out", out, "--target", "cpu", "--near-ceiling", "0",
+                           "--model", server->base("suite", "401") + "#any", "--tune", "0"});
+  EXPECT_EQ(exit.code, 1) << exit.output;
+  const auto settings = read_suite(out);
+  ASSERT_TRUE(settings);
+  const TaskResult result = read_results(*settings).at(0);
+  EXPECT_EQ(result.state, RunState::kBroken);
+  EXPECT_TRUE(contains(result.reason, "no model answered")) << result.reason;
+  const Exit again = bench({"--out", out});
+  EXPECT_EQ(again.code, 1) << again.output;
+  EXPECT_TRUE(contains(again.output, "double: goes on")) << again.output;
 }
 
 // A kernel that is right at the size that the search knew alone is said to be so.

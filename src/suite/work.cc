@@ -40,6 +40,20 @@ bool stop_comes() {
   return stop_requested();
 }
 
+// A model whose server is down says nothing about the task: the next call asks again.
+Result<void> check_models_answered(const std::string& folder, const RunResult& result) {
+  const auto store = Store::open(folder, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(store.error());
+  const auto calls = (*store)->calls();
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  const bool answered = std::any_of(calls->begin(), calls->end(),
+                                    [](const ModelCall& call) { return !call.reply.empty(); });
+  if (calls->empty() || answered) return {};
+  return fail(
+      ErrorKind::kEnvironment, "no model answered: " + result.stopped_by,
+      "check the model's name, key and server (docs/models.md), then give the same command");
+}
+
 bool is_final(ErrorKind kind) { return kind == ErrorKind::kBadInput || kind == ErrorKind::kTask; }
 
 class Worker {
@@ -150,7 +164,9 @@ class Worker {
       const auto result = exists(store_path(folder)) ? resume(folder, nullptr, observer)
                                                      : begin(job, folder, observer);
       if (!result) return tl::unexpected<Error>(result.error());
-      if (result->stopped_by == "interrupted") return {};
+      if (result->end == RunEnd::kInterrupted) return {};
+      ending.tried_nothing = result->end == RunEnd::kNothing && result->evaluations <= 1;
+      if (ending.tried_nothing) KP_TRY(check_models_answered(folder, *result));
       ending.stopped_by = result->stopped_by;
       KP_TRY(write_ending(folder, ending));
       const auto page = html_report(folder);
