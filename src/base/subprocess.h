@@ -42,12 +42,17 @@ struct Command {
 struct Exit {
   enum class Kind { kExited, kSignalled, kTimedOut, kFlooded, kOutOfMemory, kTooManyProcesses };
   Kind kind = Kind::kExited;
-  int code = 0;  // exit status or signal number
+  int code = 0;        // exit status or signal number
+  bool by_us = false;  // we sent it a signal to end it
   double wall_seconds = 0;
   double cpu_seconds = 0;
   std::int64_t max_rss_bytes = 0;
   std::string output;  // stdout and stderr interleaved, clipped to output_kept, printable
   bool ok() const { return kind == Kind::kExited && code == 0; }
+  // Ended by SIGKILL, SIGTERM, SIGINT or SIGHUP that we did not send, so by a person, a batch
+  // system or the out-of-memory killer. (A process may send them to itself too, where nothing stops
+  // it.)
+  bool from_outside() const;
   // "ended by signal 11 (Segmentation fault)", "ran longer than 10.0 s and was ended", ...
   std::string describe(const Limits& limits) const;
 };
@@ -105,6 +110,7 @@ class Child {
   double started_ = 0;
   bool reaped_ = false;
   std::optional<Exit::Kind> verdict_;  // why we ended it
+  bool ended_by_us_ = false;
   Exit exit_;
 };
 

@@ -59,8 +59,9 @@ constexpr RefusedCall kRefused[] = {
     {SYS_ptrace, "no-other-processes", "tried to trace a process (ptrace)"},
     {SYS_process_vm_readv, "no-other-processes", "tried to read another process's memory"},
     {SYS_process_vm_writev, "no-other-processes", "tried to write another process's memory"},
-    {SYS_kill, "no-other-processes", "tried to signal another process (kill)"},
-    {SYS_tgkill, "no-other-processes", "tried to signal another process (tgkill)"},
+    {SYS_kill, "no-other-processes", "tried to send a signal (kill)"},
+    {SYS_fcntl, "no-other-processes", "tried to have signals sent (fcntl)"},
+    {SYS_tgkill, "no-other-processes", "tried to send a signal (tgkill)"},
 };
 
 Outcome explain_refused(int number) {
@@ -323,6 +324,11 @@ Outcome CpuSession::explain_signal(const Exit& exit, const std::string& phase) c
                     "blocked, as system and posix_spawn do to start a process"};
   }
   const std::string output = clip(exit.output, 2048);
+  // Its system-call filter keeps the kernel from sending these to itself.
+  if (exit.from_outside()) {
+    return Crashed{"the worker process " + exit.describe(limits_) + ", while " + phase, output,
+                   Crashed::By::kOutside};
+  }
   std::string reason = "the kernel was ended by signal " + std::to_string(exit.code) + " (" +
                        signal_name(exit.code) + ")";
   if (exit.code == SIGABRT && contains(output, "terminate called")) {
