@@ -52,7 +52,8 @@ std::string largest_header(const Task& task, TargetKind target) {
 struct Round {
   std::int64_t parent = 0;  // of the request; 0: none was made
   bool started = false;     // the search waits for its result
-  bool written = false;     // its candidates are in the pipeline
+  bool written = false;     // all of its candidates are in the pipeline
+  int taken = 0;            // candidates in the pipeline so far
   int left = 0;             // of them, without a result
 };
 
@@ -80,6 +81,7 @@ class Loop {
   Result<void> open_rounds();
   Result<void> ask(std::int64_t parent, bool started);
   void dismiss_writer();
+  Result<void> take_in(Round* round, std::vector<Proposal> proposals);
   Result<void> take_up(Round* round, Result<std::vector<Proposal>> proposals);
   void close_round();
   Result<bool> commit(Pipeline::Done done);
@@ -322,7 +324,7 @@ Result<void> Loop::open_rounds() {
 }
 
 Result<void> Loop::ask(std::int64_t parent, bool started) {
-  rounds_.push_back({parent, started, false, 0});
+  rounds_.push_back({parent, started, false, 0, 0});
   if (!is_slow(settings_)) {
     return take_up(&rounds_.back(), parts_.proposer->propose(request(parent)));
   }
@@ -336,6 +338,15 @@ Result<void> Loop::ask(std::int64_t parent, bool started) {
   kept_.clear();
   for (const Candidate* each : asking.pending) kept_.push_back(*each);
   for (std::size_t i = 0; i < kept_.size(); ++i) asking.pending[i] = &kept_[i];
+  asking.fetch = nullptr;  // all are whole, and the ledger grows meanwhile
+  asking.early = [this](Proposal proposal) {
+    auto early = std::make_shared<std::vector<Proposal>>();
+    early->push_back(std::move(proposal));
+    parts_.mailbox->post([this, early] {
+      auto taken = take_in(&rounds_.back(), std::move(*early));
+      if (!taken) error_ = std::move(taken.error());
+    });
+  };
   writer_ = std::thread([this, asking = std::move(asking)] {
     auto proposals =
         std::make_shared<Result<std::vector<Proposal>>>(parts_.proposer->propose(asking));
@@ -358,19 +369,31 @@ void Loop::dismiss_writer() {
   });
 }
 
+// Candidates of a round that may still be being written.
+Result<void> Loop::take_in(Round* round, std::vector<Proposal> proposals) {
+  if (proposals.empty()) return {};
+  auto ids = parts_.store->add_proposals(proposals);
+  if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
+  for (std::size_t i = 0; i < ids->size(); ++i) {
+    if ((*ids)[i] == 0) continue;  // known already
+    pipeline_->put({(*ids)[i], std::move(proposals[i].candidate), {}, {}});
+    ++round->taken;
+    ++round->left;
+  }
+  return {};
+}
+
+// The last candidates of a round.
 Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals) {
   round->written = true;
   if (!proposals) return tl::unexpected<Error>(std::move(proposals.error()));
-  if (!proposals->empty()) {
-    auto ids = parts_.store->add_proposals(*proposals);
-    if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
-    for (std::size_t i = 0; i < ids->size(); ++i) {
-      if ((*ids)[i] == 0) continue;  // known already
-      pipeline_->put({(*ids)[i], std::move((*proposals)[i].candidate), {}, {}});
-      ++round->left;
-    }
-  }
+  KP_TRY(take_in(round, std::move(*proposals)));
   if (round->left > 0) return {};
+  if (round->taken > 0) {  // all of them were measured while the last was written
+    if (round->started) parts_.search->cancel(round->parent);
+    rounds_.pop_back();
+    return {};
+  }
   // There is nothing more to say about this parent.
   const std::int64_t parent = round->parent;
   if (round->started) {
@@ -385,7 +408,8 @@ Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals
 Result<std::string> Loop::search_until_stopped() {
   pipeline_.emplace(pipeline_parts());
   if (!waiting_.empty()) {
-    rounds_.push_back({0, false, true, static_cast<int>(waiting_.size())});
+    const int waiting = static_cast<int>(waiting_.size());
+    rounds_.push_back({0, false, true, waiting, waiting});
     for (StoredCandidate& each : waiting_) pipeline_->put(std::move(each.known));
   }
   for (;;) {
@@ -401,6 +425,10 @@ Result<std::string> Loop::search_until_stopped() {
       continue;
     }
     const bool writing = !rounds_.empty() && !rounds_.back().written;
+    // What is still being written could not be measured any more.
+    if (*state == Pipeline::State::kIdle && writing) {
+      if (auto reason = stop_reason()) return *reason;
+    }
     if (*state == Pipeline::State::kWaiting || writing) {
       outside([&] { return parts_.mailbox->run_next(), true; });
       if (error_) return tl::unexpected<Error>(std::move(*error_));
