@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "base/available_memory.h"
 #include "base/files.h"
 #include "device/gpu_lease.h"
 #include "evaluate/evaluator.h"
@@ -136,6 +137,7 @@ class Worker {
     if (hears_.begin) hears_.begin(read_result(settings_, *job.arm, *job.task));
     forget_breakage(folder);
     const auto ran = run(job, folder);
+    return_freed_memory();
     if (!ran && ran.error().kind == ErrorKind::kBusy) {
       ++summary_.held;
       return false;
