@@ -83,6 +83,9 @@ class Child {
   std::optional<Frame> receive(double timeout_s, const std::function<double()>& patience = {});
   // Ends the child if it still runs, reaps it and tells how it ended. Idempotent.
   const Exit& finish();
+  // Ends it at once, without waiting until it is gone. Not `kill` of its number, which would look
+  // as if somebody else had ended it.
+  void kill() { kill_group(); }
   // Closes our end, waits up to `timeout_s` for it to leave by itself under its limits, and ends
   // it after that.
   const Exit& wait(double timeout_s);

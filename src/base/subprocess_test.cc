@@ -116,6 +116,10 @@ TEST(Subprocess, KnowsWhoSentTheSignal) {
     auto ours = Child::start(command);
     ASSERT_TRUE(ours);
     EXPECT_FALSE(ours->finish().from_outside()) << "it ran when we ended it";
+    auto killed = Child::start(command);
+    ASSERT_TRUE(killed);
+    killed->kill();
+    EXPECT_FALSE(killed->finish().from_outside());
     auto late = Child::start(command);
     ASSERT_TRUE(late);
     EXPECT_FALSE(late->wait(0.05).from_outside());

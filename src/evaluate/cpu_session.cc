@@ -165,9 +165,7 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
 }
 
 // Killed before it is waited for: a healthy worker would be given time to leave.
-CpuSession::~CpuSession() {
-  if (child_.pid() > 0) ::kill(child_.pid(), SIGKILL);
-}
+CpuSession::~CpuSession() { child_.kill(); }
 
 namespace {
 
@@ -215,7 +213,7 @@ void CpuSession::pause() {
   const double end = real_clock().now_s() + kLongestStop_s;
   while (stopped(0) != 0 && errno == EINTR) {
     if (real_clock().now_s() < end) continue;
-    ::kill(child_.pid(), SIGKILL);
+    child_.kill();
     return;
   }
 }
