@@ -15,7 +15,7 @@ with that ID, to /gaps/ID the seconds from each reply to the next request.
 The act script answers by rules that a POST to /script/ID gives, a list: the first one whose `when`
 is in what came since the model's last turn, and that has been used less than `times`, says what it
 `say`s ({n} is the number of the request), calls its `tools` ([[name, arguments], ...]) and stops
-`why` ("end").
+`why` ("end"). With `until`, a path, it first waits for that file.
 """
 import http.server
 import json
@@ -32,6 +32,7 @@ WORDS = ["Use ", "wider ", "loads ", "and ", "fewer ", "barriers."]
 TOOLS = [("call_a", "measure", {"kernel": "softmax", "tile": 32}), ("call_b", "diagnose", {})]
 MAX_SECONDS = 300
 STALL_SECONDS = 1.2
+MAX_HELD_SECONDS = 60
 FAULTS = ["429ms-20", "529", "500", "503", "cut", "cut0", "cutbody", "stall", "garbage", "html",
           "halfjson", "error200", "error200json", "drop"]
 
@@ -305,6 +306,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 rule = None
         if rule is None:
             return self.status(api, 400, "invalid_request_error", "no rule of the script fits")
+        held = time.monotonic() + MAX_HELD_SECONDS
+        while "until" in rule and not os.path.exists(rule["until"]):
+            if time.monotonic() > held:
+                return self.status(api, 400, "invalid_request_error", "held for too long")
+            time.sleep(0.01)
         say = rule.get("say", "").replace("{n}", str(self.turn))
         pieces = list(api.text([say[at:at + 40] for at in range(0, len(say), 40)])) if say else []
         calls = [(f"call_{self.turn}_{i}", name, arguments)

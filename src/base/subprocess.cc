@@ -195,6 +195,11 @@ std::string signal_name(int signal) {
   return name != nullptr ? name : "signal " + std::to_string(signal);
 }
 
+bool Exit::from_outside() const {
+  return kind == Kind::kSignalled && !by_us &&
+         (code == SIGKILL || code == SIGTERM || code == SIGINT || code == SIGHUP);
+}
+
 std::string Exit::describe(const Limits& limits) const {
   switch (kind) {
     case Kind::kExited:
@@ -252,6 +257,7 @@ Child& Child::operator=(Child&& other) noexcept {
   started_ = other.started_;
   reaped_ = other.reaped_;
   verdict_ = other.verdict_;
+  ended_by_us_ = other.ended_by_us_;
   exit_ = std::move(other.exit_);
   return *this;
 }
@@ -266,6 +272,7 @@ Child::~Child() {
 
 void Child::kill_group() {
   if (reaped_ || pid_ <= 0) return;
+  ended_by_us_ = true;
   if (report_.valid()) {
     ::kill(pid_, SIGTERM);  // the warden ends the rest
     return;
@@ -325,6 +332,7 @@ bool Child::reap() {
   exit_.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   exit_.max_rss_bytes = usage.ru_maxrss * 1024LL;
   take_report(&status);
+  exit_.by_us = ended_by_us_;
   if (verdict_) {
     exit_.kind = *verdict_;
     exit_.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);

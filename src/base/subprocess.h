@@ -42,12 +42,17 @@ struct Command {
 struct Exit {
   enum class Kind { kExited, kSignalled, kTimedOut, kFlooded, kOutOfMemory, kTooManyProcesses };
   Kind kind = Kind::kExited;
-  int code = 0;  // exit status or signal number
+  int code = 0;        // exit status or signal number
+  bool by_us = false;  // we sent it a signal to end it
   double wall_seconds = 0;
   double cpu_seconds = 0;
   std::int64_t max_rss_bytes = 0;
   std::string output;  // stdout and stderr interleaved, clipped to output_kept, printable
   bool ok() const { return kind == Kind::kExited && code == 0; }
+  // Ended by SIGKILL, SIGTERM, SIGINT or SIGHUP that we did not send, so by a person, a batch
+  // system or the out-of-memory killer. (A process may send them to itself too, where nothing stops
+  // it.)
+  bool from_outside() const;
   // "ended by signal 11 (Segmentation fault)", "ran longer than 10.0 s and was ended", ...
   std::string describe(const Limits& limits) const;
 };
@@ -78,6 +83,9 @@ class Child {
   std::optional<Frame> receive(double timeout_s, const std::function<double()>& patience = {});
   // Ends the child if it still runs, reaps it and tells how it ended. Idempotent.
   const Exit& finish();
+  // Ends it at once, without waiting until it is gone. Not `kill` of its number, which would look
+  // as if somebody else had ended it.
+  void kill() { kill_group(); }
   // Closes our end, waits up to `timeout_s` for it to leave by itself under its limits, and ends
   // it after that.
   const Exit& wait(double timeout_s);
@@ -105,6 +113,7 @@ class Child {
   double started_ = 0;
   bool reaped_ = false;
   std::optional<Exit::Kind> verdict_;  // why we ended it
+  bool ended_by_us_ = false;
   Exit exit_;
 };
 

@@ -14,6 +14,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/processes.h"
 #include "base/text.h"
 
 namespace kernelpro {
@@ -90,6 +91,41 @@ TEST(Subprocess, ASignalIsNamed) {
   EXPECT_EQ(exit->kind, Exit::Kind::kSignalled);
   EXPECT_EQ(exit->code, SIGSEGV);
   EXPECT_TRUE(contains(exit->describe({}), "Segmentation fault"));
+}
+
+// What others end is told apart from what ends by itself and from what we end.
+TEST(Subprocess, KnowsWhoSentTheSignal) {
+  for (const bool sandboxed : {false, true}) {
+    Command command = shell("exec sleep 60");
+    const TempDir folder;
+    if (sandboxed) command.sandbox = compiler_sandbox(folder.path(), {}, 20);
+    for (const int signal : {SIGKILL, SIGTERM}) {
+      auto child = Child::start(command);
+      ASSERT_TRUE(child) << child.error().text();
+      // Below a warden that ignores others' SIGTERM.
+      if (sandboxed) {
+        while (descendants(child->pid()).empty()) ::usleep(1000);
+        ::kill(descendants(child->pid()).front(), signal);
+      } else {
+        ::kill(child->pid(), signal);
+      }
+      const Exit exit = child->wait(30);
+      EXPECT_EQ(exit.code, signal);
+      EXPECT_TRUE(exit.from_outside()) << exit.describe({});
+    }
+    auto ours = Child::start(command);
+    ASSERT_TRUE(ours);
+    EXPECT_FALSE(ours->finish().from_outside()) << "it ran when we ended it";
+    auto killed = Child::start(command);
+    ASSERT_TRUE(killed);
+    killed->kill();
+    EXPECT_FALSE(killed->finish().from_outside());
+    auto late = Child::start(command);
+    ASSERT_TRUE(late);
+    EXPECT_FALSE(late->wait(0.05).from_outside());
+  }
+  EXPECT_FALSE(run(shell("kill -SEGV $$"))->from_outside());
+  EXPECT_FALSE(run(shell("exit 137"))->from_outside());
 }
 
 TEST(Subprocess, EndsWhatRunsTooLong) {

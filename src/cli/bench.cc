@@ -246,6 +246,19 @@ bool work_on_gpus(const SuiteSettings& settings, const std::vector<std::string>&
   return done;
 }
 
+// No task has more than its start to show; reported on stderr.
+bool achieved_nothing(const std::vector<TaskResult>& results) {
+  for (const TaskResult& result : results) {
+    if (result.state == RunState::kFinished && !result.tried_nothing) return false;
+  }
+  std::fflush(stdout);
+  std::fprintf(
+      stderr,
+      "kernelpro: the suite achieved nothing: no task could be worked on\n"
+      "  next: the report lists why each one failed; mend that and give the same command\n");
+  return true;
+}
+
 int run_bench(const Options& options) {
   check_launcher(options);
   const SuiteSettings settings = read_settings(options);
@@ -266,7 +279,7 @@ int run_bench(const Options& options) {
   const bool done = slurm             ? work_on_slurm(settings, options, json)
                     : gpus.size() > 1 ? work_on_gpus(settings, gpus, json)
                                       : work_here(settings, options, json);
-  if (worker) return 0;
+  if (worker) return stop_requested() ? interrupted_status() : 0;
   const auto results = read_results(settings);
   require(write_suite_report(settings, results));
   if (json) {
@@ -279,7 +292,10 @@ int run_bench(const Options& options) {
     }
     std::printf("\nreport: %s\n", join(settings.directory, "report.md").c_str());
   }
-  return done || options.flag("--no-wait") ? 0 : 1;
+  if (stop_requested() && !done) return interrupted_status();
+  if (options.flag("--no-wait")) return 0;
+  if (!done) return 1;
+  return achieved_nothing(results) ? kNothingAchieved : 0;
 }
 
 }  // namespace

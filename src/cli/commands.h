@@ -54,7 +54,12 @@ RunSettings read_run_settings(const Options& options);
 void read_writers(const Options& options, RunSettings* settings);
 // --max-tokens, --max-usd and --max-calls, those that were given.
 void read_model_budgets(const Options& options, RoleSettings* roles);
-// What optimize, resume and replay do after the loop: report.html and the last lines.
+// Exit statuses beside those of errors (base/error.h; docs/run-store.md#exit-statuses).
+constexpr int kNothingAchieved = 7;
+// 128 and the number of the signal, as a shell has it. REQUIRES: stop_on_signals() was called.
+int interrupted_status();
+// What optimize, resume, measure and replay do after the loop: report.html and the last lines. The
+// exit status.
 int finish_run(const std::string& directory, const Result<RunResult>& result, bool json);
 // SIGINT and SIGTERM ask the run to end after what it is doing; a second one ends the process.
 void stop_on_signals();

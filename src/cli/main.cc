@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/available_memory.h"
 #include "cli/parse.h"
 
-int main(int argc, char** argv) { return kernelpro::run_kernelpro(argc, argv); }
+int main(int argc, char** argv) {
+  kernelpro::keep_freed_memory_small();
+  return kernelpro::run_kernelpro(argc, argv);
+}

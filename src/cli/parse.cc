@@ -163,9 +163,12 @@ std::string help_text(const Subcommand& subcommand) {
 std::string help_markdown() {
   std::string text =
       "# Commands\n\nPrinted by `kernelpro help --markdown`; a test compares this page with it.\n\n"
-      "Exit codes: 0 done; 1 the candidate that was evaluated is not correct; 2 wrong input or "
-      "usage; 3 this machine lacks something; 4 another process holds the run; 5 the run folder "
-      "cannot be used; 6 the task is refused; 70 a fault in KernelPro.\n";
+      "Exit codes: 0 done; 1 the candidate that was evaluated is not correct, or tasks of a suite "
+      "are left; 2 wrong input or usage; 3 this machine lacks something; 4 another process holds "
+      "the run; 5 the run folder cannot be used; 6 the task is refused; 7 the run achieved "
+      "nothing; "
+      "70 a fault in KernelPro; 130 and 143 interrupted (SIGINT, SIGTERM). "
+      "[What each means](run-store.md#exit-statuses).\n";
   for (const Subcommand* subcommand : subcommands()) {
     text += "\n## kernelpro " + std::string(subcommand->name) + "\n\n" +
             std::string(subcommand->summary) + "\n\n    " + usage_line(*subcommand) + "\n";

@@ -15,9 +15,36 @@ namespace kernelpro {
 
 namespace {
 
+volatile std::sig_atomic_t stopped_by_signal = 0;
+
 extern "C" void on_signal(int signal) {
+  stopped_by_signal = signal;
   request_stop();
   std::signal(signal, SIG_DFL);
+}
+
+const char* end_name(RunEnd end) {
+  switch (end) {
+    case RunEnd::kDone:
+      return "done";
+    case RunEnd::kInterrupted:
+      return "interrupted";
+    case RunEnd::kNothing:
+      return "nothing";
+  }
+  return "";
+}
+
+int exit_status(RunEnd end) {
+  switch (end) {
+    case RunEnd::kDone:
+      return 0;
+    case RunEnd::kInterrupted:
+      return interrupted_status();
+    case RunEnd::kNothing:
+      return kNothingAchieved;
+  }
+  return 0;
 }
 
 void print_json(const std::string& directory, const std::string& page, const RunResult& result,
@@ -33,6 +60,8 @@ void print_json(const std::string& directory, const std::string& page, const Run
                {"fraction_of_ceiling", result.fraction_of_ceiling},
                {"evaluations", result.evaluations},
                {"stopped_by", result.stopped_by},
+               {"end", end_name(result.end)},
+               {"next", result.next},
                {"models", calls_text(view.calls)},
                {"own_ms_per_evaluation", result.own_ms_per_evaluation}};
   if (view.confirmation && !view.confirmation->held_out.empty()) {
@@ -69,6 +98,11 @@ void stop_on_signals() {
   std::signal(SIGTERM, on_signal);
 }
 
+int interrupted_status() {
+  // Ended along with a worker, before the signal reached this process: as by SIGINT.
+  return 128 + (stopped_by_signal != 0 ? static_cast<int>(stopped_by_signal) : SIGINT);
+}
+
 int finish_run(const std::string& directory, const Result<RunResult>& result, bool json) {
   if (!result) throw Fatal(result.error());
   const std::string page = join(directory, "report.html");
@@ -77,7 +111,7 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   const RunView view = require(load_run_view(directory));
   if (json) {
     print_json(directory, page, *result, view);
-    return 0;
+    return exit_status(result->end);
   }
   const Story story = tell(view);
   std::printf("\n%s\n%s\n", verdict(view, story).c_str(), credit(story).c_str());
@@ -89,11 +123,14 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
     if (!use.empty()) std::printf("GPU: %s\n", use.c_str());
   }
   if (!view.calls.empty()) std::printf("%s\n", calls_text(view.calls).c_str());
-  if (result->stopped_by == "interrupted") {
-    std::printf("go on with: kernelpro resume %s\n", directory.c_str());
-  }
+  if (result->end == RunEnd::kInterrupted) std::printf("go on with: %s\n", result->next.c_str());
   std::printf("report: %s\n", page.c_str());
-  return 0;
+  if (result->end == RunEnd::kNothing) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "kernelpro: the run achieved nothing: %s\n  next: %s\n",
+                 result->stopped_by.c_str(), result->next.c_str());
+  }
+  return exit_status(result->end);
 }
 
 }  // namespace kernelpro

@@ -2,6 +2,8 @@
 // `kernelpro optimize --model` from its command line to its report: the real binary, compiler and
 // cpu target, and a server on this machine that speaks a model's part (bench/model/server.py).
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -131,6 +133,71 @@ TEST_F(Writers, AModelMakesItFaster) {
   EXPECT_TRUE(
       contains(warm.output, "brought along (--start-from), not found here: The best of the run"))
       << warm.output;
+}
+
+// A run that achieved nothing is told apart from a success, and a resume asks the writer again.
+TEST_F(Writers, NoAnswerIsNotASuccess) {
+  const auto server = LocalServer::start(KERNELPRO_SOURCE_DIR);
+  ASSERT_TRUE(server) << server.error().text();
+  const std::string model = server->base("silent", "script") + "#any";
+  server->script("silent", Json(std::vector<Json>{rule("# ", "I had rather not.")}));
+  const Exit silent =
+      kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir, "--model", model, "--ideas",
+                 "1", "--fixes", "0", "--evaluations", "2", "--near-ceiling", "0", "--no-record"});
+  EXPECT_EQ(silent.code, 7) << silent.output;
+  EXPECT_TRUE(contains(silent.output, "achieved nothing")) << silent.output;
+  EXPECT_TRUE(contains(silent.output, "kernelpro resume " + run_dir)) << silent.output;
+  server->script("silent", Json(std::vector<Json>{
+                               rule("# Plan:", "IDEA: One pass.\nANSWERS: nothing\nGAIN: 10\n"),
+                               rule("# Write:", kFast)}));
+  const Exit resumed = kernelpro({"resume", run_dir, "--json"});
+  EXPECT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(contains(resumed.output, "\"end\":\"done\"")) << resumed.output;
+}
+
+TEST_F(Writers, NothingToTryIsNotASuccess) {
+  const Exit knobless = kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir,
+                                   "--near-ceiling", "0", "--no-record"});
+  EXPECT_EQ(knobless.code, 7) << knobless.output;
+  EXPECT_TRUE(contains(knobless.output, "// @knob")) << knobless.output;
+  const std::string other = run_dir + "-exchange";
+  const Exit unanswered =
+      kernelpro({"optimize", task, "--target", "cpu", "--run", other, "--proposer", "exchange",
+                 "--exchange-wait", "0", "--near-ceiling", "0", "--no-record"});
+  EXPECT_EQ(unanswered.code, 7) << unanswered.output;
+  EXPECT_TRUE(contains(unanswered.output, other + "/exchange")) << unanswered.output;
+  const Exit measured = kernelpro({"measure", other});
+  EXPECT_EQ(measured.code, 7) << measured.output;
+  EXPECT_TRUE(contains(measured.output, "kernelpro propose " + other)) << measured.output;
+}
+
+TEST_F(Writers, AnInterruptionHasTheStatusOfItsSignal) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string folder = run_dir + std::to_string(signal);
+    Command command;
+    command.argv = {join(executable_dir(), "kernelpro"),
+                    "optimize",
+                    task,
+                    "--target",
+                    "cpu",
+                    "--run",
+                    folder,
+                    "--proposer",
+                    "exchange",
+                    "--near-ceiling",
+                    "0",
+                    "--no-record"};
+    auto child = Child::start(command);
+    ASSERT_TRUE(child) << child.error().text();
+    const std::string waits = join(folder, "exchange/0001/parent");
+    for (int i = 0; i < 6000 && !exists(waits); ++i) ::usleep(10'000);
+    ASSERT_TRUE(exists(waits));
+    ::kill(child->pid(), signal);
+    const Exit exit = child->wait(60);
+    EXPECT_EQ(exit.kind, Exit::Kind::kExited) << exit.output;
+    EXPECT_EQ(exit.code, 128 + signal) << exit.output;
+    EXPECT_TRUE(contains(exit.output, "go on with: kernelpro resume " + folder)) << exit.output;
+  }
 }
 
 TEST_F(Writers, Faults) {

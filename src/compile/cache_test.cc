@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/text.h"
+#include "compile/cached.h"
 
 namespace kernelpro {
 namespace {
@@ -39,6 +41,53 @@ TEST(BuildCache, PublishesAndFinds) {
   EXPECT_EQ(binary.shared_object, join(folder, "kernel.so"));
   EXPECT_EQ(binary.case_name, "small");
   EXPECT_EQ(binary.resources.at("k").spill_load_bytes, 8);
+}
+
+// A compiler that the machine killed says nothing about the source.
+TEST(BuildCache, AKilledCompilerIsRunAgain) {
+  const TempDir dir;
+  const BuildCache cache(dir.path());
+  int runs = 0;
+  int kills = 2;
+  const auto make = [&](const std::string&) -> Result<Made> {
+    if (++runs <= kills) return Made{CompileError{"x"}, false, "was ended by signal 9 (Killed)"};
+    return Made{CompileError{"kernel.cpp:1: error"}, true};
+  };
+  const CompileResult twice = cached_build(cache, "twice", "small", make);
+  ASSERT_TRUE(twice) << twice.error().text();
+  EXPECT_EQ(std::get<CompileError>(*twice).log, "kernel.cpp:1: error");
+  EXPECT_EQ(runs, 3);
+  runs = 0;
+  kills = 100;
+  const CompileResult always = cached_build(cache, "always", "small", make);
+  ASSERT_FALSE(always);
+  EXPECT_EQ(always.error().kind, ErrorKind::kEnvironment);
+  EXPECT_TRUE(contains(always.error().text(), "signal 9")) << always.error().text();
+  EXPECT_EQ(runs, kMostKilledCompilers);
+  EXPECT_FALSE(cache.lookup("always"));
+}
+
+TEST(BuildCache, TellsKilledCompilersFromSourcesThatFail) {
+  const auto killed = [](const std::string& output) {
+    Exit exit;
+    exit.code = 1;
+    exit.output = output;
+    return !killed_from_outside(exit).empty();
+  };
+  const std::string gcc = "g++: fatal error: Killed signal terminated program cc1plus";
+  EXPECT_TRUE(killed(gcc + "\ncompilation terminated.\n"));
+  EXPECT_TRUE(killed("c++: fatal error: Terminated signal terminated program cc1plus\n"));
+  EXPECT_TRUE(
+      killed("collect2: fatal error: ld terminated with signal 9 [Killed]\n"
+             "compilation terminated.\n"));
+  EXPECT_TRUE(killed("clang++: error: unable to execute command: Killed\n"));
+  EXPECT_TRUE(killed("nvcc error   : 'cicc' died due to signal 9 (Kill signal)\n"));
+  // Its own crash, and sources that print such words.
+  EXPECT_FALSE(killed("g++: fatal error: Segmentation fault signal terminated program cc1plus\n"));
+  EXPECT_FALSE(killed("nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)\n"));
+  EXPECT_FALSE(killed("kernel.cpp:1:2: error: #error " + gcc + "\n"));
+  EXPECT_FALSE(killed(gcc + "\ncompilation terminated.:1:2: error: #error x\n    1 | #error x\n"));
+  EXPECT_FALSE(killed(gcc + "\nkernel.cpp:3: error: no\n"));
 }
 
 TEST(BuildCache, KeepsCompileErrors) {

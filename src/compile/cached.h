@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "base/subprocess.h"
 #include "compile/cache.h"
 #include "compile/compiler.h"
 
@@ -15,7 +16,19 @@ namespace kernelpro {
 struct Made {
   Build build;
   bool certain = true;
+  // How the compiler was ended by somebody else; "": it was not. Then it is run again.
+  std::string killed = {};
 };
+
+// "ended by signal 9 (Killed)" where a compiler, or a part of one, was ended from outside; else "".
+std::string killed_from_outside(const Exit& exit);
+
+inline constexpr int kMostKilledCompilers = 3;  // in a row
+
+// Runs `make` in the staged `*folder`, and in a fresh one again while its compiler is killed from
+// outside, kMostKilledCompilers times in all; then that is the machine's fault (kEnvironment).
+Result<Made> make_unless_killed(const BuildCache& cache, std::string* folder,
+                                const std::function<Result<Made>(const std::string&)>& make);
 
 // `make` gets the staged folder and leaves the binary's files in it. Thread-safe.
 CompileResult cached_build(const BuildCache& cache, const std::string& key,

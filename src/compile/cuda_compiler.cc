@@ -283,7 +283,8 @@ class CudaCompiler : public Compiler {
       log = explained(log, file, entry);
       if (exit->kind != Exit::Kind::kExited)
         log = "nvcc " + exit->describe(limits_of(seconds_for(library))) + "\n" + log;
-      return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited};
+      return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited,
+                  killed_from_outside(*exit)};
     }
     Binary binary;
     binary.form = Binary::Form::kHostForm;
@@ -343,10 +344,10 @@ class CudaCompiler : public Compiler {
     const auto done = nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds);
     if (!done) return tl::unexpected<Error>(done.error());
     if (!*done) {
-      const bool lost =
-          contains(done->error(), kEndedBySignal) || contains(done->error(), kRanLonger);
+      const auto& [how, from_outside] = done->error();
+      const bool lost = contains(how, kEndedBySignal) || contains(how, kRanLonger);
       if (!nvcc_.empty() && lost) return plan_by_nvcc(task, c, folder, source);
-      return Made{CompileError{done->error()}, false};
+      return Made{CompileError{how}, false, from_outside ? how : ""};
     }
     const NvrtcBuild& build = **done;
     if (!build.compiled && !nvcc_.empty() && contains(build.log, kNoSuchHeader)) {
@@ -372,7 +373,11 @@ class CudaCompiler : public Compiler {
     if (!exit) return tl::unexpected<Error>(exit.error());
     if (exit->kind != Exit::Kind::kExited) {
       const Limits limits = limits_of(seconds_for(library));
-      return Made{CompileError{"nvcc " + exit->describe(limits)}, false};
+      return Made{CompileError{"nvcc " + exit->describe(limits)}, false,
+                  killed_from_outside(*exit)};
+    }
+    if (std::string killed = killed_from_outside(*exit); !killed.empty()) {
+      return Made{CompileError{killed}, false, killed};
     }
     NvrtcBuild build{exit->ok(), exit->output, ""};
     if (build.compiled) {

@@ -137,10 +137,11 @@ Result<bool> HostCompiler::supports(const std::vector<std::string>& flags) const
   if (const auto folder = cache_.lookup(key)) {
     if (const auto build = read_build(*folder)) return std::holds_alternative<Binary>(*build);
   }
-  const Result<std::string> folder = cache_.stage();
+  Result<std::string> folder = cache_.stage();
   if (!folder) return tl::unexpected<Error>(folder.error());
   const Source source{text, text, "probe.cpp", "launch", "", flags};
-  Result<Made> made = run_compiler(source, *folder);
+  Result<Made> made = make_unless_killed(
+      cache_, &*folder, [&](const std::string& in) { return run_compiler(source, in); });
   if (!made) return tl::unexpected<Error>(made.error());
   KP_TRY(write_build(*folder, made->build));
   KP_TRY(cache_.publish(*folder, key));
@@ -215,9 +216,10 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
   } else if (log.empty()) {
     log = "the compiler " + exit->describe({}) + " and said nothing";
   }
-  // A part of the compiler that was killed says nothing of the source.
-  const bool killed = contains(exit->output, "signal terminated program");
-  return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited && !killed};
+  // A part of the compiler that crashed may not do so again.
+  const bool crashed = contains(exit->output, "signal terminated program");
+  return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited && !crashed,
+              killed_from_outside(*exit)};
 }
 
 Result<std::unique_ptr<Compiler>> make_cpu_compiler(const CompileSettings& settings) {

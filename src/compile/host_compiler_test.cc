@@ -4,6 +4,9 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -137,6 +140,30 @@ TEST_F(HostCompilerTest, ACacheThatCannotBeWrittenIsTheMachinesFault) {
   const auto compiler = make_cpu_compiler(settings_);
   ASSERT_FALSE(compiler);
   EXPECT_EQ(compiler.error().kind, ErrorKind::kStore);
+}
+
+// A real compiler that is killed whenever it sees a marked source.
+TEST_F(HostCompilerTest, WhatTheMachineKillsIsNotTheSourcesFault) {
+  const std::string real = find_program("c++");
+  const std::string folder = join(dir_.path(), "toolchain/bin"), script = join(folder, "cxx");
+  ASSERT_TRUE(make_dirs(folder));
+  ASSERT_TRUE(write_file(script,
+                         "#!/bin/sh\ncase \"$*\" in *kernel.cpp*) grep -q KILLED kernel.cpp "
+                         "&& kill -9 $$;; esac\nexec " +
+                             real + " \"$@\"\n"));
+  ASSERT_EQ(::chmod(script.c_str(), 0755), 0);
+  ASSERT_EQ(setenv("CXX", script.c_str(), 1), 0);
+  const auto compiler = make();
+  unsetenv("CXX");
+  ASSERT_TRUE(contains(compiler->describe(), "-O3"));
+  Candidate candidate;
+  candidate.source = std::string("// KILLED\n") + kSource;
+  candidate.knobs = {{"TILE", "1"}};
+  const CompileResult killed = compiler->compile(task_, c_, candidate);
+  ASSERT_FALSE(killed) << "a verdict: " << std::get<CompileError>(*killed).log;
+  EXPECT_EQ(killed.error().kind, ErrorKind::kEnvironment);
+  EXPECT_TRUE(contains(killed.error().text(), "signal 9")) << killed.error().text();
+  EXPECT_TRUE(std::holds_alternative<Binary>(compile(*compiler, kSource, {{"TILE", "1"}})));
 }
 
 }  // namespace

@@ -139,11 +139,11 @@ std::string NvrtcPool::version(std::string* problem) {
   return version_;
 }
 
-Result<tl::expected<NvrtcBuild, std::string>> NvrtcPool::compile(const std::string& source,
-                                                                 const std::string& header,
-                                                                 const std::string& library,
-                                                                 const std::string& file,
-                                                                 double timeout_s) {
+Result<tl::expected<NvrtcBuild, NvrtcLost>> NvrtcPool::compile(const std::string& source,
+                                                               const std::string& header,
+                                                               const std::string& library,
+                                                               const std::string& file,
+                                                               double timeout_s) {
   Slot* slot = take();
   struct Return {
     NvrtcPool* pool;
@@ -161,9 +161,10 @@ Result<tl::expected<NvrtcBuild, std::string>> NvrtcPool::compile(const std::stri
   const std::optional<Json> answer = frame ? parse_json(frame->bytes) : std::nullopt;
   if (!answer || !answer->is_object()) {
     slot->limits.wall_seconds = timeout_s;
-    std::string how = "the compiler " + slot->child.finish().describe(slot->limits);
+    const Exit exit = slot->child.finish();
     slot->child = Child();
-    return tl::unexpected<std::string>(std::move(how));
+    return tl::unexpected<NvrtcLost>(
+        {"the compiler " + exit.describe(slot->limits), exit.from_outside()});
   }
   const JsonReader r(*answer);
   if (r.member("error") != nullptr) {

@@ -22,6 +22,13 @@ struct NvrtcBuild {
   std::string cubin;  // bytes
 };
 
+// The process was lost over a source: a crash, its time or memory, or a signal from outside.
+// Another try might go differently.
+struct NvrtcLost {
+  std::string how;
+  bool from_outside = false;
+};
+
 // Thread-safe: as many compilations at once as there are processes, the others wait for their turn.
 class NvrtcPool {
  public:
@@ -36,12 +43,11 @@ class NvrtcPool {
   std::string version(std::string* problem);
   // `library`: text of kLibraryHeader, which the source includes before anything else, behind
   // `#pragma nv_hdrstop`; "" where it starts with task.h.
-  // A text when the process was lost over it (crash, time, memory): another try might go
-  // differently. Errors of the machine as well.
-  Result<tl::expected<NvrtcBuild, std::string>> compile(const std::string& source,
-                                                        const std::string& header,
-                                                        const std::string& library,
-                                                        const std::string& file, double timeout_s);
+  // Fails for the machine's sake alone.
+  Result<tl::expected<NvrtcBuild, NvrtcLost>> compile(const std::string& source,
+                                                      const std::string& header,
+                                                      const std::string& library,
+                                                      const std::string& file, double timeout_s);
 
  private:
   struct Slot;

@@ -31,6 +31,11 @@ std::string outcome_name(const Outcome& outcome) {
                     outcome);
 }
 
+bool perhaps_killed(const Outcome& outcome) {
+  const auto* crashed = std::get_if<Crashed>(&outcome);
+  return crashed != nullptr && crashed->by != Crashed::By::kItself;
+}
+
 std::string outcome_summary(const Outcome& outcome) {
   return std::visit(
       Overloaded{[](const CompileError& o) { return "does not compile: " + first_line(o.log); },

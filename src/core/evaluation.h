@@ -14,8 +14,12 @@ struct CompileError {
   std::string log;  // trimmed to the first causes
 };
 struct Crashed {
+  // Who ended the process. kOutside: nothing that the candidate can do, so the machine or a person.
+  // kPerhapsOutside: a signal that the candidate may have sent to itself. Not stored.
+  enum class By { kItself, kPerhapsOutside, kOutside };
   std::string reason;  // one sentence: what and where
   std::string output;  // what the candidate printed, clipped
+  By by = By::kItself;
 };
 struct TimedOut {
   double seconds = 0;
@@ -97,7 +101,9 @@ struct Evaluation {
   const Correct* correct() const { return std::get_if<Correct>(&outcome); }
 };
 
-std::string outcome_name(const Outcome& outcome);     // "correct", "compile-error", ...
+std::string outcome_name(const Outcome& outcome);  // "correct", "compile-error", ...
+// Its process was ended by a signal that the candidate need not have sent.
+bool perhaps_killed(const Outcome& outcome);
 std::string outcome_summary(const Outcome& outcome);  // one line for people
 // "61.3 mJ a call in case full (61.1 to 61.5; 432 W, of which idle 118 W; 5 windows of 1 s vary by
 // 0.2 %; calls in a row ...), 0.934 of the incumbent's (0.93 to 0.94)".

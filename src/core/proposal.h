@@ -54,6 +54,8 @@ enum class Feedback { kNone, kRaw, kDiagnosed };
 std::string_view feedback_name(Feedback feedback);  // "none", "raw", "diagnosed"
 std::optional<Feedback> feedback_from_name(std::string_view name);
 
+struct Proposal;
+
 // Everything a proposer may look at. Pointers live for the call only.
 struct ProposalRequest {
   const Task* task = nullptr;
@@ -77,6 +79,9 @@ struct ProposalRequest {
   Feedback feedback = Feedback::kDiagnosed;
   const Machine* machine = nullptr;    // where candidates run; null: not known
   const Evidence* evidence = nullptr;  // about the parent, with kRaw; null: there is none
+  // Takes a candidate as soon as it is written, while others of the request still are; from any
+  // thread, one at a time. What it takes is not given back again. Empty: all come together.
+  std::function<void(Proposal)> early = {};
 
   const Known& whole(const Known& known) const { return fetch ? fetch(known) : known; }
 };

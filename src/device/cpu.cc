@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <thread>
 #include <vector>
 
@@ -72,29 +71,6 @@ int usable_threads() {
   return std::max(1, CPU_COUNT_S(size, reinterpret_cast<cpu_set_t*>(mask.data())));
 }
 
-// Bytes that the control group (version 2, or 1) leaves us; a very large number without a limit.
-std::int64_t control_group_leaves() {
-  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least = kNone;
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> parts = split(line, ':');
-    if (parts.size() < 3) continue;
-    const bool unified = parts[0] == "0" && parts[1].empty();
-    if (!unified && parts[1] != "memory") continue;
-    const std::string mount = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    for (const std::string& folder : {mount + parts[2], mount}) {
-      const std::string limit =
-          first_line_of(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes"));
-      const std::string used =
-          first_line_of(folder + (unified ? "/memory.current" : "/memory.usage_in_bytes"));
-      if (limit.empty() || limit == "max" || used.empty()) continue;
-      least = std::min(least, std::max<std::int64_t>(0, with_unit(limit) - with_unit(used)));
-    }
-  }
-  return least;
-}
-
 }  // namespace
 
 CpuInfo read_cpu_info() {
@@ -107,14 +83,6 @@ CpuInfo read_cpu_info() {
   info.threads = usable_threads();
   info.cache_bytes = last_level_cache();
   return info;
-}
-
-std::int64_t available_memory_bytes() {
-  const std::string text = field_of("/proc/meminfo", "MemAvailable");  // "123 kB"
-  std::int64_t bytes = std::strtoll(text.c_str(), nullptr, 10) << 10;
-  if (bytes <= 0)
-    bytes = static_cast<std::int64_t>(::sysconf(_SC_AVPHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-  return std::min(bytes, control_group_leaves());
 }
 
 }  // namespace kernelpro

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/available_memory.h"
+
 namespace kernelpro {
 
 struct CpuInfo {
@@ -15,9 +17,5 @@ struct CpuInfo {
 };
 
 CpuInfo read_cpu_info();
-
-// Memory that can still be used without swapping: the kernel's estimate, and no more than what the
-// control group leaves.
-std::int64_t available_memory_bytes();
 
 }  // namespace kernelpro

@@ -40,5 +40,12 @@ TEST(Cpu, KnowsItsMemory) {
   EXPECT_LE(bytes, static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE));
 }
 
+TEST(Cpu, LeavesMemoryBesideAModule) {
+  constexpr std::int64_t kGb = 1LL << 30;
+  EXPECT_EQ(module_memory_limit(100 * kGb), 50 * kGb);
+  EXPECT_EQ(module_memory_limit(6 * kGb), 4 * kGb);
+  EXPECT_LT(module_memory_limit(2 * kGb), 2 * kGb);
+}
+
 }  // namespace
 }  // namespace kernelpro

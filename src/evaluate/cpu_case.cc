@@ -75,7 +75,9 @@ bool smallest(const Task& task, const Case& c) {
 
 std::int64_t case_memory_bytes(const Task& task, const Case& c) {
   const Sizes sizes = sizes_of(shaped_tensors(task, c));
-  const std::int64_t sets = c.timed ? kFewestSets : kCheckedSets, slots = c.timed ? 2 : 1;
+  const auto probes = static_cast<std::int64_t>(plan_probes(task).size());
+  const std::int64_t sets = (c.timed ? kFewestSets : kCheckedSets) + probes;
+  const std::int64_t slots = c.timed ? 2 : 1;
   // One set's inputs and results more are the reference's.
   return (sets + slots + 1) * sizes.inputs + slots * sizes.outputs + (sets + 1) * sizes.references +
          workspace_bytes(task, c);

@@ -195,6 +195,7 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& bi
     double error = 0;
     std::optional<Outcome> outcome;
     if (const Outcome* ended = std::get_if<Outcome>(&called)) {
+      if (perhaps_killed(*ended)) return std::optional<Outcome>(*ended);
       outcome = *ended;
       session.reset();
     } else if (auto stray = judge_memory(state)) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu target against candidates of every kind, with a real compiler and real processes.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <memory>
+#include <thread>
 
+#include "base/processes.h"
 #include "base/text.h"
 #include "core/cpu_protocol.h"
 #include "evaluate/cpu_testing.h"
@@ -107,6 +112,39 @@ TEST_F(CpuEvaluator, AGoodKernelIsCorrectAndTimed) {
   EXPECT_GE(correct->observed.at("load.foreign_cpu"), 0);
   EXPECT_LE(correct->observed.at("load.foreign_cpu"), 1);
   EXPECT_EQ(evaluation.trust, "in-process");
+}
+
+// A worker that someone else ends is not the kernel's crash; that it ends itself is.
+TEST_F(CpuEvaluator, AWorkerThatIsKilledFromOutsideIsNotBlamed) {
+  const Subject subject = build(testing::kernel("", "", "for (;;) asm volatile(\"\");"), false);
+  std::atomic<bool> done{false};
+  std::thread killer([&] {
+    while (!done) {
+      for (const pid_t pid : descendants(::getpid())) ::kill(pid, SIGKILL);
+      ::usleep(2000);
+    }
+  });
+  const Result<Evaluation> evaluation = evaluator_->evaluate(subject, nullptr);
+  done = true;
+  killer.join();
+  ASSERT_TRUE(evaluation) << evaluation.error().text();
+  const auto* crashed = std::get_if<Crashed>(&evaluation->outcome);
+  ASSERT_NE(crashed, nullptr) << outcome_summary(evaluation->outcome);
+  EXPECT_EQ(crashed->by, Crashed::By::kOutside) << crashed->reason;
+}
+
+TEST_F(CpuEvaluator, AKernelCannotPretendToBeKilledFromOutside) {
+  for (const char* suicide : {"kill(getpid(), SIGKILL);", "raise(SIGTERM);", "raise(SIGINT);",
+                              "fcntl(3, F_SETSIG, SIGKILL); fcntl(3, F_SETOWN, getpid());"}) {
+    SCOPED_TRACE(suicide);
+    const Evaluation evaluation =
+        evaluate(testing::kernel("#include <fcntl.h>\n#include <signal.h>\n#include <unistd.h>\n",
+                                 "", suicide),
+                 false);
+    EXPECT_FALSE(perhaps_killed(evaluation.outcome)) << outcome_summary(evaluation.outcome);
+    EXPECT_TRUE(std::holds_alternative<Rejected>(evaluation.outcome))
+        << outcome_summary(evaluation.outcome);
+  }
 }
 
 TEST_F(CpuEvaluator, ASlowerKernelLosesBothWays) {

@@ -87,6 +87,15 @@ std::string reference_failure(const Outcome& outcome) {
   return outcome_summary(outcome);
 }
 
+// One that was killed from outside is the machine's fault.
+tl::unexpected<Error> reference_error(const std::string& name, const Outcome& outcome) {
+  const std::string message = name + " failed: " + reference_failure(outcome);
+  if (!perhaps_killed(outcome)) return fail(ErrorKind::kTask, message, kMendReference);
+  return fail(ErrorKind::kEnvironment, message,
+              "see what ends processes here (the out-of-memory killer writes to dmesg), then give "
+              "the same command");
+}
+
 class NativeReference : public CpuReference {
  public:
   NativeReference(const Task& task, const Case& c, const CpuReferenceSettings& settings)
@@ -102,8 +111,7 @@ class NativeReference : public CpuReference {
         CpuSession::start(session, binary, tensors_, buffers_, "loading the reference");
     if (!started) return tl::unexpected<Error>(started.error());
     if (const Outcome* outcome = std::get_if<Outcome>(&*started)) {
-      return fail(ErrorKind::kTask, name() + " failed: " + reference_failure(*outcome),
-                  kMendReference);
+      return reference_error(name(), *outcome);
     }
     session_ = std::move(std::get<std::unique_ptr<CpuSession>>(*started));
     return {};
@@ -154,8 +162,7 @@ class NativeReference : public CpuReference {
     const auto called = session_->call({}, settings_.timeout_s, "running the reference");
     seconds_ = real_clock().now_s() - start;
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
-      return fail(ErrorKind::kTask, name() + " failed: " + reference_failure(*outcome),
-                  kMendReference);
+      return reference_error(name(), *outcome);
     }
     if (const auto broken = buffers_.broken_canary()) {
       const Shaped& t = tensors_[broken->slot];

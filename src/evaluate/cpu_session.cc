@@ -62,8 +62,9 @@ constexpr RefusedCall kRefused[] = {
     {SYS_ptrace, "no-other-processes", "tried to trace a process (ptrace)"},
     {SYS_process_vm_readv, "no-other-processes", "tried to read another process's memory"},
     {SYS_process_vm_writev, "no-other-processes", "tried to write another process's memory"},
-    {SYS_kill, "no-other-processes", "tried to signal another process (kill)"},
-    {SYS_tgkill, "no-other-processes", "tried to signal another process (tgkill)"},
+    {SYS_kill, "no-other-processes", "tried to send a signal (kill)"},
+    {SYS_fcntl, "no-other-processes", "tried to have signals sent (fcntl)"},
+    {SYS_tgkill, "no-other-processes", "tried to send a signal (tgkill)"},
 };
 
 Outcome explain_refused(int number) {
@@ -167,9 +168,7 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
 }
 
 // Killed before it is waited for: a healthy worker would be given time to leave.
-CpuSession::~CpuSession() {
-  if (child_.pid() > 0) ::kill(child_.pid(), SIGKILL);
-}
+CpuSession::~CpuSession() { child_.kill(); }
 
 namespace {
 
@@ -217,7 +216,7 @@ void CpuSession::pause() {
   const double end = real_clock().now_s() + kLongestStop_s;
   while (stopped(0) != 0 && errno == EINTR) {
     if (real_clock().now_s() < end) continue;
-    ::kill(child_.pid(), SIGKILL);
+    child_.kill();
     return;
   }
 }
@@ -355,6 +354,11 @@ Outcome CpuSession::explain_signal(const Exit& exit, const std::string& phase) c
                     "blocked, as system and posix_spawn do to start a process"};
   }
   const std::string output = clip(exit.output, 2048);
+  // Its system-call filter keeps the kernel from sending these to itself.
+  if (exit.from_outside()) {
+    return Crashed{"the worker process " + exit.describe(limits_) + ", while " + phase, output,
+                   Crashed::By::kOutside};
+  }
   std::string reason = "the kernel was ended by signal " + std::to_string(exit.code) + " (" +
                        signal_name(exit.code) + ")";
   if (exit.code == SIGABRT && contains(output, "terminate called")) {

@@ -13,7 +13,7 @@ Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
     return Rejected{lost.refused,
                     "launch tried what host code of a candidate may not do: " + lost.refused};
   }
-  return Crashed{lost.how + " while " + phase, lost.output};
+  return Crashed{lost.how + " while " + phase, lost.output, lost.by};
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu
   command.limits.memory_bytes = kHostMemory;
   Result<CudaLink> link = start(std::move(command));
   if (link) link->queues_ = queues;
+  // It runs launch plans: of a candidate there is nothing on the CPU.
+  if (link && role == "cuda-worker") link->killed_by_ = Crashed::By::kOutside;
   return link;
 }
 
@@ -68,8 +70,12 @@ Answer CudaLink::receive(double timeout_s) {
   }
   const Exit& exit = child_.finish();
   limits_.wall_seconds = timeout_s;
-  return Lost{exit.kind == Exit::Kind::kTimedOut, timeout_s,
-              "the process " + exit.describe(limits_), clip(exit.output, 4096), refused_call(exit)};
+  return Lost{exit.kind == Exit::Kind::kTimedOut,
+              timeout_s,
+              "the process " + exit.describe(limits_),
+              clip(exit.output, 4096),
+              refused_call(exit),
+              exit.from_outside() ? killed_by_ : Crashed::By::kItself};
 }
 
 void CudaLink::post(const Json& message, const std::vector<int>& fds) {

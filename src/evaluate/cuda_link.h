@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/subprocess.h"
+#include "core/evaluation.h"
 #include "core/json.h"
 
 namespace kernelpro {
@@ -28,6 +29,7 @@ struct Lost {
   std::string how;      // one sentence
   std::string output;   // what it printed
   std::string refused;  // name of a refused system call: "fork", "socket" ...
+  Crashed::By by = Crashed::By::kItself;
 };
 using Answer = std::variant<Reply, Refusal, Lost>;
 
@@ -59,6 +61,8 @@ class CudaLink {
   Child child_;
   Limits limits_;
   Queues queues_ = Queues::kDefault;
+  // What a signal from outside means: host code and Python may send it to themselves.
+  Crashed::By killed_by_ = Crashed::By::kPerhapsOutside;
   int posted_ = 0;
 };
 

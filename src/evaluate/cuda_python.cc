@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluate/cuda_python.h"
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "base/available_memory.h"
 #include "base/sandbox.h"
 #include "reference/module_reference.h"
 #include "reference/python.h"
@@ -49,7 +51,8 @@ Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu) {
   if (!task.module->path.empty()) roots.push_back(dirname(task.module->path));
   if (const char* cuda = std::getenv("CUDA_HOME")) roots.emplace_back(cuda);
   command.sandbox = candidate_python_sandbox(folder, roots);
-  command.limits.memory_bytes = kHostMemory;
+  command.limits.memory_bytes =
+      std::min(kHostMemory, module_memory_limit(available_memory_bytes()));
   command.limits.output_killed = 256 << 20;
   return CudaLink::start(std::move(command));
 }

@@ -467,6 +467,7 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
     Verdict ran = run_on(state, keys);
     if (!ran) return ran;
     if (*ran) {
+      if (perhaps_killed(**ran)) return ran;
       failures.push_back(probe_failure(plan.kind, state.c->name, **ran, state.tensors));
       if (!worker_.link.running() || std::holds_alternative<Crashed>(**ran)) break;
       continue;

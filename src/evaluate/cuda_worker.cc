@@ -131,7 +131,7 @@ Outcome worker_outcome(const Answer& answer, const std::string& doing,
     if (!lost->refused.empty()) {
       return Rejected{lost->refused, "it tried what a candidate may not do: " + lost->refused};
     }
-    return Crashed{lost->how + " while " + doing, lost->output};
+    return Crashed{lost->how + " while " + doing, lost->output, lost->by};
   }
   const Refusal& refusal = std::get<Refusal>(answer);
   const std::string& rule = refusal.rule;

@@ -118,6 +118,7 @@ class ModelProposer : public Proposer {
   CallMemory memory_;
   std::set<std::string> hashes_;  // of all candidates there are, in this turn
   std::vector<std::string> notes_;
+  int given_early_ = 0;  // candidates of this request that were handed over already
   std::optional<std::string> finished_;
   std::optional<Error> error_;  // of keeping what is paid
 
@@ -168,22 +169,24 @@ std::string ModelProposer::next_request() {
 
 Result<std::vector<Proposal>> ModelProposer::propose(const ProposalRequest& request) {
   Result<std::vector<Proposal>> proposals;
-  while (proposals->empty() && !over()) {
+  given_early_ = 0;
+  const auto nothing = [&] { return proposals->empty() && given_early_ == 0; };
+  while (nothing() && !over()) {
     hashes_.clear();
     for (const Known* known : request.history) hashes_.insert(memory_.hash_of(*known));
     for (const Candidate* each : request.pending) hashes_.insert(each->content_hash());
     *proposals = repair(request);
-    if (proposals->empty() && !over()) {
+    if (nothing() && !over()) {
       proposals = tune(request);
       if (!proposals) return proposals;
     }
-    if (proposals->empty() && !over()) *proposals = write(request);
+    if (nothing() && !over()) *proposals = write(request);
     for (const std::string& note : notes_) {
       if (settings_.note) settings_.note(note);
     }
     notes_.clear();
     if (error_) return tl::unexpected<Error>(*error_);
-    empty_turns_ = proposals->empty() ? empty_turns_ + 1 : 0;
+    empty_turns_ = nothing() ? empty_turns_ + 1 : 0;
     if (empty_turns_ >= kEmptyTurns && !over()) {
       finished_ = "the models gave no kernel " + std::to_string(kEmptyTurns) +
                   " times in a row; the last time: " + last_failure_;
@@ -355,8 +358,14 @@ std::vector<Proposal> ModelProposer::run(const std::vector<Job>& jobs,
   const std::string text = system(request);
   std::vector<std::future<std::optional<Proposal>>> running;
   for (const Job& job : jobs) {
-    running.push_back(
-        std::async(std::launch::async, [this, &job, &text] { return run(job, text); }));
+    running.push_back(std::async(std::launch::async, [this, &job, &text, &request] {
+      std::optional<Proposal> proposal = run(job, text);
+      if (!proposal || !request.early) return proposal;
+      const std::lock_guard lock(mutex_);
+      ++given_early_;
+      request.early(std::move(*proposal));
+      return std::optional<Proposal>();
+    }));
   }
   for (auto& each : running) {
     if (auto proposal = each.get()) proposals.push_back(std::move(*proposal));

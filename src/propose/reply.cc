@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "propose/code_text.h"
 
 namespace kernelpro {
 
@@ -25,10 +26,12 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-bool has_entry(std::string_view source, Language language) {
-  if (language == Language::kPython) return has_word(source, "ModelNew");
-  return has_word(source, "launch") || has_word(source, "KP_LAUNCH") ||
-         has_word(source, "KP_LAUNCH_CLUSTER");
+// Whether the code, not its comments or a sentence, has the entry.
+bool has_entry(const std::string& text, Language language) {
+  const std::string code = without_comments(text, language);
+  if (language == Language::kPython) return has_word(code, "ModelNew");
+  if (has_word(code, "KP_LAUNCH") || has_word(code, "KP_LAUNCH_CLUSTER")) return true;
+  return has_word(code, "launch") && contains(code, "{");
 }
 
 std::string entry_name(Language language) {
@@ -86,6 +89,15 @@ std::string with_plain_ends(std::string text) {
   return replace_all(text, "\r", "\n");
 }
 
+// A source that is code from end to end.
+Result<std::string> code_only(const std::string& source, Language language) {
+  const std::string prose = first_prose(source, language);
+  if (prose.empty()) return source;
+  return fail(ErrorKind::kBadInput,
+              "the reply has text where only code may be: \"" + clip(prose, 80) + "\"",
+              "put the source into a block between ``` lines, or the text into comments");
+}
+
 }  // namespace
 
 Result<std::string> source_of_reply(const std::string& reply, Language language) {
@@ -105,7 +117,7 @@ Result<std::string> source_of_reply(const std::string& reply, Language language)
   }
   const Blocks blocks = blocks_of(text);
   if (blocks.closed.empty() && !blocks.cut) {
-    if (has_entry(text, language)) return text;
+    if (has_entry(text, language)) return code_only(text, language);
     return refused("the reply does not define " + entry_name(language),
                    "write one complete source, with the entry that the prompt names");
   }
@@ -113,7 +125,7 @@ Result<std::string> source_of_reply(const std::string& reply, Language language)
   for (const std::string& block : blocks.closed) {
     if (has_entry(block, language)) kernels.push_back(&block);
   }
-  if (kernels.size() == 1) return *kernels[0];
+  if (kernels.size() == 1) return code_only(*kernels[0], language);
   if (kernels.size() > 1) {
     return refused("the reply has " + std::to_string(kernels.size()) + " blocks that define " +
                        entry_name(language),

@@ -13,7 +13,8 @@ inline constexpr std::size_t kMaxReplyBytes = 4 << 20;
 
 // The source in a reply: the reply itself, or its only fenced block that defines an entry (`launch`
 // or KP_LAUNCH; for Python `ModelNew`), with line ends as "\n". Fails with kBadInput, with what to
-// write instead: too large, no UTF-8 text, nothing, no code, several kernels, cut off in a block.
+// write instead: too large, no UTF-8 text, nothing, no code, sentences among code, several kernels,
+// cut off in a block.
 Result<std::string> source_of_reply(const std::string& reply, Language language);
 
 // "one sentence" of a first line "// idea: one sentence" (or "# idea: "); "" = there is none.

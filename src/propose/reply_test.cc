@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "base/files.h"
 #include "base/text.h"
+#include "propose/code_text.h"
 
 namespace kernelpro {
 namespace {
@@ -76,6 +80,61 @@ TEST(Reply, WhatIsNoKernelIsRefused) {
   EXPECT_TRUE(contains(refusal(std::string("launch\0", 7)), "not UTF-8 text"));
   EXPECT_TRUE(contains(refusal("launch \xff\xfe"), "not UTF-8 text"));
   EXPECT_TRUE(contains(refusal(std::string(5 << 20, 'x')), "at most"));
+}
+
+// An explanation is no source, however often it mentions the entry.
+TEST(Reply, ProseIsNoSource) {
+  const std::string explained =
+      "I moved the loop out of launch, so that the compiler can vectorize it.\n";
+  EXPECT_TRUE(contains(refusal(explained), "does not define"));
+  EXPECT_TRUE(contains(refusal("// launch is what I would change\n"), "does not define"));
+  const std::string inline_code =
+      "You should write `extern \"C\" void launch(const Args& a) { ... }` and unroll the loop.\n";
+  EXPECT_TRUE(contains(refusal(inline_code), "only code may be")) << refusal(inline_code);
+  EXPECT_TRUE(contains(refusal("Here is a faster kernel for you:\n\n" + kKernel),
+                       "Here is a faster kernel"));
+  EXPECT_TRUE(contains(refusal(kKernel + "\nThis version doesn't read the input twice.\n"),
+                       "doesn't read"));
+  EXPECT_TRUE(contains(refusal("```text\n" + explained + "```\n"), "no block"));
+  EXPECT_EQ(source("```text\n" + explained + "```\n```cpp\n" + kKernel + "```\n"), kKernel);
+  EXPECT_TRUE(
+      contains(refusal("The class ModelNew keeps the same weights as before.\n", Language::kPython),
+               "only code may be"));
+}
+
+TEST(Reply, CommentsAndLiteralsMaySayAnything) {
+  const std::string chatty =
+      "/* This kernel reads every row once.\n   It is what launch does now. */\n"
+      "#error this is not the compiler that\\\n you want to use here\n"
+      "static const char* kText = \"this is a line of plain text\";  // and so is this one here\n"
+      "static const char* kRaw = R\"x(so is all of this \"text\" here)x\";\n"
+      "static const long kMany = 1'000'000; static const char kQuote = '\\'';\n" +
+      kKernel;
+  EXPECT_EQ(source(chatty), chatty);
+  const std::string python =
+      "\"\"\"This module does the same as before.\"\"\"\nclass ModelNew:\n"
+      "    pass  # nothing is left to do here\n";
+  EXPECT_EQ(source(python, Language::kPython), python);
+}
+
+// No kernel of this repository is taken for prose.
+TEST(Reply, RealSourcesAreCode) {
+  int seen = 0;
+  for (const char* root : {"/examples", "/tests", "/bench", "/results", "/python"}) {
+    const std::string folder = KERNELPRO_SOURCE_DIR + std::string(root);
+    for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+      const std::string path = file.path().string();
+      const bool python = path.ends_with(".py");
+      if (!python && !path.ends_with(".cu") && !path.ends_with(".cpp") && !path.ends_with(".cc")) {
+        continue;
+      }
+      const auto text = read_file(path);
+      ASSERT_TRUE(text) << path;
+      EXPECT_EQ(first_prose(*text, python ? Language::kPython : Language::kCuda), "") << path;
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 100);
 }
 
 TEST(Reply, PythonNeedsItsModel) {

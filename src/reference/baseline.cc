@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "base/available_memory.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/statistics.h"
@@ -58,6 +59,9 @@ class Process {
     command.argv.push_back(std::string(target_name(settings_.target)));
     command.env = python->env;
     if (!settings_.gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + settings_.gpu);
+    command.limits.memory_bytes = settings_.memory_bytes > 0
+                                      ? settings_.memory_bytes
+                                      : module_memory_limit(available_memory_bytes());
     limits_ = command.limits;
     Result<Child> child = Child::start(command);
     if (!child) return tl::unexpected<Error>(child.error());

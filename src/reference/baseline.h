@@ -25,6 +25,7 @@ struct BaselineSettings {
   std::string gpu;                        // CUDA_VISIBLE_DEVICES; "" leaves it alone
   std::string machine;                    // names GPU and driver in the cache (core/machine.h)
   double timeout_s = 300;                 // for one method, torch.compile's work included
+  std::int64_t memory_bytes = 0;          // as ReferenceSettings::memory_bytes
   double seconds = 2;                     // of timing for one method, at most
   bool compiled = true;                   // compile and max-autotune too
   bool cached = true;                     // read and write the cache

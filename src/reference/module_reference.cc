@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/module_reference.h"
 
+#include "base/available_memory.h"
 #include "base/channel.h"
 #include "base/hash.h"
 #include "base/subprocess.h"
@@ -13,6 +14,10 @@ namespace kernelpro {
 
 namespace {
 
+constexpr const char* kLessMemory =
+    "give smaller sizes for integers at the top of the file (--set NAME=VALUE), free memory, or "
+    "use "
+    "a machine with more: the limit is half of what is available when the process starts";
 constexpr double kImportTimeout = 300;        // of torch, from a cold disk
 constexpr std::int64_t kPrinted = 1LL << 30;  // what a module may print
 constexpr std::int64_t kMaxDescription = 16 << 20;
@@ -177,6 +182,9 @@ class PythonReference : public ModuleReference {
                   " and was ended",
               "see whether the module ever returns, or choose smaller sizes"};
     }
+    if (exit.kind == Exit::Kind::kOutOfMemory) {
+      return {ErrorKind::kBadInput, "the module's process " + exit.describe(limits_), kLessMemory};
+    }
     limits_.wall_seconds = timeout_s;
     std::string text = "the module's process " + exit.describe(limits_);
     const std::string said(trim(exit.output));
@@ -225,6 +233,9 @@ Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceS
     command.env.emplace_back("CUDA_VISIBLE_DEVICES=" + settings.gpu);
   }
   command.limits.output_killed = kPrinted;
+  command.limits.memory_bytes = settings.memory_bytes > 0
+                                    ? settings.memory_bytes
+                                    : module_memory_limit(available_memory_bytes());
   Result<Child> child = Child::start(command);
   if (!child) return tl::unexpected<Error>(child.error());
   const Result<std::string> package = unpacked_package();

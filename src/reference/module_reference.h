@@ -21,8 +21,9 @@ namespace kernelpro {
 struct ReferenceSettings {
   std::string python;  // interpreter; "" = $KERNELPRO_PYTHON, else python3
   TargetKind target = TargetKind::kCuda;
-  std::string gpu;         // CUDA_VISIBLE_DEVICES for the process; "" leaves it alone
-  double timeout_s = 120;  // for one command; a module that never returns is ended after it
+  std::string gpu;                // CUDA_VISIBLE_DEVICES for the process; "" leaves it alone
+  double timeout_s = 120;         // for one command; a module that never returns is ended after it
+  std::int64_t memory_bytes = 0;  // of the process; 0: a share of what the machine has available
 };
 
 // How inputs and parameters of a set are drawn. Probes change the distribution, not the shapes:

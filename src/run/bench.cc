@@ -11,6 +11,7 @@
 #include "compile/code_hash.h"
 #include "run/energy.h"
 #include "run/tool_record.h"
+#include "run/unless_killed.h"
 
 namespace kernelpro {
 
@@ -270,7 +271,8 @@ Result<Evaluation> Bench::duel(const Candidate& candidate, const Candidate& vers
       subjects.push_back(std::get<Subject>(*now.built));
     }
     phase("timing both in turn");
-    return parts_.target->evaluator->evaluate(subjects[0], &subjects[1]);
+    return unless_killed(
+        [&] { return parts_.target->evaluator->evaluate(subjects[0], &subjects[1]); });
   });
   return both;
 }
@@ -292,7 +294,8 @@ Result<Evaluation> Bench::confirm_one(const Known& best) {
     }
     subjects.push_back(std::get<Subject>(*now.built));
   }
-  auto confirmed = parts_.target->evaluator->confirm(subjects[0], subjects[1]);
+  auto confirmed =
+      unless_killed([&] { return parts_.target->evaluator->confirm(subjects[0], subjects[1]); });
   if (!confirmed) return confirmed;
   KP_TRY(add_energy(parts_.target->evaluator.get(), parts_.settings->objective, subjects[0],
                     &subjects[1], kConfirmEnergy, &*confirmed));

@@ -15,6 +15,7 @@
 #include "run/build_pool.h"
 #include "run/energy.h"
 #include "run/start.h"
+#include "run/unless_killed.h"
 
 namespace kernelpro {
 
@@ -154,7 +155,8 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
     const bool same = versus != nullptr && versus->hash == subject.hash;
     const auto ahead = observe_ahead(task_, settings_.run.target, subject);
     from = real_clock().now_s();
-    auto evaluation = target->evaluator->evaluate(subject, same ? nullptr : versus);
+    auto evaluation = unless_killed(
+        [&] { return target->evaluator->evaluate(subject, same ? nullptr : versus); });
     if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
     result.evaluation = std::move(*evaluation);
     KP_TRY(add_energy(target->evaluator.get(), settings_.run.objective, subject,

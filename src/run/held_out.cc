@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/json.h"
 #include "run/bench.h"
+#include "run/unless_killed.h"
 
 namespace kernelpro {
 
@@ -41,12 +42,15 @@ Result<Evaluation> both(const Task& task, TargetKind kind, Target& target, const
   const bool same = winner.content_hash() == start.content_hash();
   bool compare = subjects.size() == 2 && !same;
   if (compare) {
-    const auto alone = target.evaluator->evaluate(subjects[1], nullptr);
+    const auto alone =
+        unless_killed([&] { return target.evaluator->evaluate(subjects[1], nullptr); });
     if (!alone) return alone;
     compare = alone->correct() != nullptr;
   }
-  return compare ? target.evaluator->confirm(subjects[0], subjects[1])
-                 : target.evaluator->evaluate(subjects[0], nullptr);
+  return unless_killed([&] {
+    return compare ? target.evaluator->confirm(subjects[0], subjects[1])
+                   : target.evaluator->evaluate(subjects[0], nullptr);
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "run/bench.h"
 #include "run/pipeline.h"
 #include "run/planted.h"
+#include "run/run_end.h"
 #include "run/start.h"
 #include "run/writers.h"
 #include "search/stoppers.h"
@@ -51,7 +52,8 @@ std::string largest_header(const Task& task, TargetKind target) {
 struct Round {
   std::int64_t parent = 0;  // of the request; 0: none was made
   bool started = false;     // the search waits for its result
-  bool written = false;     // its candidates are in the pipeline
+  bool written = false;     // all of its candidates are in the pipeline
+  int taken = 0;            // candidates in the pipeline so far
   int left = 0;             // of them, without a result
 };
 
@@ -79,10 +81,15 @@ class Loop {
   Result<void> open_rounds();
   Result<void> ask(std::int64_t parent, bool started);
   void dismiss_writer();
+  Result<void> take_in(Round* round, std::vector<Proposal> proposals);
   Result<void> take_up(Round* round, Result<std::vector<Proposal>> proposals);
   void close_round();
   Result<bool> commit(Pipeline::Done done);
   RunResult result(const std::string& stopped_by) const;
+  void judge(RunResult* found) const {
+    const bool collects = parts_.only_replies && settings_.proposer == "exchange";
+    judge_end(settings_, {found->stopped_by == kInterrupted, collects, evaluated_now_}, found);
+  }
   NodeResult node_result(const Known& known) const {
     return kernelpro::node_result(ledger_, known.id, settings_.feedback);
   }
@@ -317,7 +324,7 @@ Result<void> Loop::open_rounds() {
 }
 
 Result<void> Loop::ask(std::int64_t parent, bool started) {
-  rounds_.push_back({parent, started, false, 0});
+  rounds_.push_back({parent, started, false, 0, 0});
   if (!is_slow(settings_)) {
     return take_up(&rounds_.back(), parts_.proposer->propose(request(parent)));
   }
@@ -331,6 +338,15 @@ Result<void> Loop::ask(std::int64_t parent, bool started) {
   kept_.clear();
   for (const Candidate* each : asking.pending) kept_.push_back(*each);
   for (std::size_t i = 0; i < kept_.size(); ++i) asking.pending[i] = &kept_[i];
+  asking.fetch = nullptr;  // all are whole, and the ledger grows meanwhile
+  asking.early = [this](Proposal proposal) {
+    auto early = std::make_shared<std::vector<Proposal>>();
+    early->push_back(std::move(proposal));
+    parts_.mailbox->post([this, early] {
+      auto taken = take_in(&rounds_.back(), std::move(*early));
+      if (!taken) error_ = std::move(taken.error());
+    });
+  };
   writer_ = std::thread([this, asking = std::move(asking)] {
     auto proposals =
         std::make_shared<Result<std::vector<Proposal>>>(parts_.proposer->propose(asking));
@@ -353,19 +369,31 @@ void Loop::dismiss_writer() {
   });
 }
 
+// Candidates of a round that may still be being written.
+Result<void> Loop::take_in(Round* round, std::vector<Proposal> proposals) {
+  if (proposals.empty()) return {};
+  auto ids = parts_.store->add_proposals(proposals);
+  if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
+  for (std::size_t i = 0; i < ids->size(); ++i) {
+    if ((*ids)[i] == 0) continue;  // known already
+    pipeline_->put({(*ids)[i], std::move(proposals[i].candidate), {}, {}});
+    ++round->taken;
+    ++round->left;
+  }
+  return {};
+}
+
+// The last candidates of a round.
 Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals) {
   round->written = true;
   if (!proposals) return tl::unexpected<Error>(std::move(proposals.error()));
-  if (!proposals->empty()) {
-    auto ids = parts_.store->add_proposals(*proposals);
-    if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
-    for (std::size_t i = 0; i < ids->size(); ++i) {
-      if ((*ids)[i] == 0) continue;  // known already
-      pipeline_->put({(*ids)[i], std::move((*proposals)[i].candidate), {}, {}});
-      ++round->left;
-    }
-  }
+  KP_TRY(take_in(round, std::move(*proposals)));
   if (round->left > 0) return {};
+  if (round->taken > 0) {  // all of them were measured while the last was written
+    if (round->started) parts_.search->cancel(round->parent);
+    rounds_.pop_back();
+    return {};
+  }
   // There is nothing more to say about this parent.
   const std::int64_t parent = round->parent;
   if (round->started) {
@@ -380,7 +408,8 @@ Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals
 Result<std::string> Loop::search_until_stopped() {
   pipeline_.emplace(pipeline_parts());
   if (!waiting_.empty()) {
-    rounds_.push_back({0, false, true, static_cast<int>(waiting_.size())});
+    const int waiting = static_cast<int>(waiting_.size());
+    rounds_.push_back({0, false, true, waiting, waiting});
     for (StoredCandidate& each : waiting_) pipeline_->put(std::move(each.known));
   }
   for (;;) {
@@ -396,6 +425,10 @@ Result<std::string> Loop::search_until_stopped() {
       continue;
     }
     const bool writing = !rounds_.empty() && !rounds_.back().written;
+    // What is still being written could not be measured any more.
+    if (*state == Pipeline::State::kIdle && writing) {
+      if (auto reason = stop_reason()) return *reason;
+    }
     if (*state == Pipeline::State::kWaiting || writing) {
       outside([&] { return parts_.mailbox->run_next(), true; });
       if (error_) return tl::unexpected<Error>(std::move(*error_));
@@ -451,10 +484,14 @@ Result<RunResult> Loop::run() {
   if (!stopped_by) return tl::unexpected<Error>(std::move(stopped_by.error()));
   RunResult found = result(*stopped_by);
   tell("stopped", ledger_.best(), *stopped_by);
-  if (ledger_.best() == nullptr || *stopped_by == kInterrupted) return found;
+  judge(&found);
+  // A start that nothing was tried against needs no confirmation; a resume asks the writers again.
+  const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
+  if (found.best == 0 || start_alone || found.end == RunEnd::kInterrupted) return found;
   KP_TRY(bench_.confirm([this](const std::string& event, const Known& known,
                                const std::string& detail) { tell(event, &known, detail); },
                         &found));
+  judge(&found);
   return found;
 }
 

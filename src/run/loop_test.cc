@@ -193,6 +193,57 @@ TEST_F(LoopTest, AskedToStopItStopsAndGoesOnLater) {
       << "a resumed run must go the way of one that never stopped";
 }
 
+// The third of the run's evaluations is killed so many times.
+std::function<std::optional<Crashed::By>()> killed_at_third(Crashed::By by, int times, int* calls) {
+  return [=]() -> std::optional<Crashed::By> {
+    const int call = ++*calls;
+    if (call < 3 || call >= 3 + times) return std::nullopt;
+    return by;
+  };
+}
+
+TEST_F(LoopTest, AKilledProcessIsStartedAgain) {
+  int calls = 0;
+  for (const Crashed::By by : {Crashed::By::kOutside, Crashed::By::kPerhapsOutside}) {
+    const std::string folder = run + std::to_string(static_cast<int>(by));
+    calls = 0;
+    fake.killed = killed_at_third(by, 2, &calls);
+    const auto result =
+        optimize_with(fake_target(fake), fake_task(), settings_for(folder, 5), observer);
+    ASSERT_TRUE(result) << result.error().text();
+    EXPECT_EQ(result->evaluations, 5);
+    EXPECT_EQ(calls, 7);
+    for (const StoredCandidate& each : stored_in(folder)) {
+      if (!each.evaluated) continue;
+      EXPECT_EQ(outcome_name(each.known.evaluation.outcome), "correct");
+    }
+  }
+}
+
+TEST_F(LoopTest, WhatTheMachineKeepsKillingEndsTheRunAndIsTriedByAResume) {
+  int calls = 0;
+  fake.killed = killed_at_third(Crashed::By::kOutside, 3, &calls);
+  const auto ended = optimize_with(fake_target(fake), fake_task(), settings_for(run, 5), observer);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().kind, ErrorKind::kEnvironment);
+  EXPECT_TRUE(contains(ended.error().text(), "kernelpro resume")) << ended.error().text();
+  EXPECT_EQ(course(run).size(), 2u) << "the candidate has no verdict";
+  const auto resumed = resume_with(fake_target(fake), run, nullptr, observer);
+  ASSERT_TRUE(resumed) << resumed.error().text();
+  EXPECT_EQ(resumed->evaluations, 5);
+  EXPECT_EQ(count("confirmed"), 1);
+  EXPECT_EQ(seen.back().failures, 0);
+}
+
+TEST_F(LoopTest, AProcessThatMayHaveKilledItselfIsBlamedInTheEnd) {
+  int calls = 0;
+  fake.killed = killed_at_third(Crashed::By::kPerhapsOutside, 3, &calls);
+  const auto result = optimize_with(fake_target(fake), fake_task(), settings_for(run, 5), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 5);
+  EXPECT_TRUE(contains(seen.back().failures_by_kind, "1 crash")) << seen.back().failures_by_kind;
+}
+
 TEST_F(LoopTest, MoreBudgetGoesOn) {
   ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer));
   const RunSettings more = settings_for(run, 30);

@@ -3,6 +3,7 @@
 
 #include "base/cancel.h"
 #include "run/energy.h"
+#include "run/unless_killed.h"
 
 namespace kernelpro {
 
@@ -46,7 +47,7 @@ Result<Measured> carry_out(const Task& task, const RunSettings& settings, Target
   } else {
     enter("checking and timing");
     const auto disassembling = observe_ahead(task, settings.target, subject);
-    auto evaluated = target->evaluator->evaluate(subject, versus);
+    auto evaluated = unless_killed([&] { return target->evaluator->evaluate(subject, versus); });
     // A worker that was ended from outside says nothing about the candidate.
     if (cancel_requested()) return measured;
     if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "core/json.h"
@@ -141,6 +142,46 @@ TEST_F(ModelRunTest, ThreeSourcesAreWrittenSideBySide) {
   for (const std::string& line : course()) ++ideas[line];
   EXPECT_EQ(ideas["model: Deeper. => correct"], 2);
   EXPECT_EQ(ideas["model: Flatter. => correct"], 2);
+}
+
+// The second source is written only after the first one is measured.
+TEST_F(ModelRunTest, AFinishedReplyDoesNotWaitForItsSiblings) {
+  settings.roles.ideas = 2;
+  settings.max_evaluations = 3;
+  const std::string measured = join(dir.path(), "measured");
+  int begun = 0;
+  fake.before_evaluate = [&] {
+    if (++begun == 2) {
+      EXPECT_TRUE(write_file(measured, ""));
+    }
+  };
+  Json held = rule("Deeper.", kernel("8"));
+  held["until"] = measured;
+  server().script(id, Json(std::vector<Json>{rule("# Plan:", kPlan + "IDEA: Deeper.\n"), held,
+                                             rule("# Write:", kernel("4"))}));
+  const auto result = optimize();
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 3);
+  const std::vector<std::string> all = course();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[1], "model: Wider. => correct");
+  EXPECT_EQ(all[2], "model: Deeper. => correct");
+  EXPECT_EQ(asked(), 3);
+}
+
+// Nobody waits for a source that could not be measured any more.
+TEST_F(ModelRunTest, ASpentBudgetEndsWhatIsStillWritten) {
+  settings.roles.ideas = 2;
+  settings.max_evaluations = 2;
+  Json held = rule("Deeper.", kernel("8"));
+  held["until"] = join(dir.path(), "never");
+  server().script(id, Json(std::vector<Json>{rule("# Plan:", kPlan + "IDEA: Deeper.\n"), held,
+                                             rule("# Write:", kernel("4"))}));
+  const double from = real_clock().now_s();
+  const auto result = optimize();
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 2);
+  EXPECT_LT(real_clock().now_s() - from, 45) << "the server holds it for a minute";
 }
 
 TEST_F(ModelRunTest, ABudgetEndsItAndAnotherOneGoesOn) {

@@ -29,7 +29,9 @@ bool ends_with(const std::string& text, std::string_view end) {
 double memory_for(const OpenSettings& settings) {
   if (settings.memory_bytes > 0) return settings.memory_bytes;
   if (settings.target == TargetKind::kCpu) {
-    return 0.7 * static_cast<double>(available_memory_bytes());
+    // The supervisor holds several sets with float64 results beside what the module's process and
+    // the workers need: in all up to three times as much as a case is said to need.
+    return 0.3 * static_cast<double>(available_memory_bytes());
   }
   const auto state = gpu_state(settings.gpu);
   if (!state || state->total_bytes == 0) return 1e12;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/pack.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <system_error>
 
@@ -39,13 +41,24 @@ Result<void> copy_exchange(const std::string& from, const std::string& to) {
   return {};
 }
 
+Result<void> check_copy(const std::string& to) {
+  const auto store = Store::open(to, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(store.error());
+  return (*store)->check_whole();
+}
+
 }  // namespace
 
 Result<void> pack_run(const std::string& from, const std::string& to) {
   KP_TRY(Store::check_new(to));
   const auto store = Store::open(from, Store::Mode::kRead);
   if (!store) return tl::unexpected<Error>(store.error());
+  KP_TRY((*store)->check_whole());
   KP_TRY((*store)->copy_to(to));
+  if (const auto good = check_copy(to); !good) {
+    ::unlink(store_path(to).c_str());
+    return good;
+  }
   return copy_exchange(join(from, "exchange"), join(to, "exchange"));
 }
 

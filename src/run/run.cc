@@ -12,6 +12,7 @@
 #include "run/launch.h"
 #include "run/loop.h"
 #include "run/recorded.h"
+#include "run/run_end.h"
 #include "run/settings.h"
 #include "run/start.h"
 #include "run/store.h"
@@ -96,7 +97,7 @@ Result<void> same_machine(const Machine& now, const Machine& then) {
 }
 
 // What a finished run found, when nothing about its budgets has changed.
-Result<std::optional<RunResult>> finished(const Store& store) {
+Result<std::optional<RunResult>> finished(const Store& store, const RunSettings& settings) {
   auto confirmation = store.confirmation();
   if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
   if (!*confirmation) return std::optional<RunResult>();
@@ -121,6 +122,9 @@ Result<std::optional<RunResult>> finished(const Store& store) {
     result.speedup_low = correct->versus->low;
     result.speedup_high = correct->versus->high;
   }
+  judge_end(settings, {}, &result);
+  // A writer that was silent may answer now.
+  if (result.end == RunEnd::kNothing) return std::optional<RunResult>();
   return std::optional<RunResult>(result);
 }
 
@@ -236,7 +240,7 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
   if (!run) return tl::unexpected<Error>(std::move(run.error()));
   RunSettings& settings = run->settings;
   if (budgets == nullptr || same_budgets(*budgets, settings)) {
-    auto done = finished(*run->store);
+    auto done = finished(*run->store, settings);
     if (!done) return tl::unexpected<Error>(std::move(done.error()));
     if (*done) return **done;
   } else {

@@ -85,6 +85,13 @@ struct Progress {
 };
 using Observer = std::function<void(const Progress&)>;
 
+// What a run came to; each has its exit status (docs/run-store.md#exit-statuses).
+enum class RunEnd {
+  kDone,
+  kInterrupted,  // can be resumed
+  kNothing,      // nothing was tried but the start, or nothing is correct; a resume tries again
+};
+
 struct RunResult {
   std::int64_t best = 0;
   double speedup = 1, speedup_low = 1,
@@ -92,7 +99,9 @@ struct RunResult {
   double best_us = 0;
   double fraction_of_ceiling = 0;
   int evaluations = 0;
-  std::string stopped_by;            // which stopper ended it
+  std::string stopped_by;  // which stopper ended it
+  RunEnd end = RunEnd::kDone;
+  std::string next;                  // what to do next, unless `end` is kDone
   std::string held_out;              // lines about held-out cases (run/held_out.h); "" = none
   double own_ms_per_evaluation = 0;  // the loop's own cost: all but compiling, running, waiting
   GpuUse gpu_use;                    // of the search, this sitting's

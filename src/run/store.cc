@@ -33,7 +33,9 @@ constexpr std::int64_t kCheckedWhole = 256 << 20;
 
 tl::unexpected<Error> damaged_store(const std::string& path, const std::string& what) {
   return fail(ErrorKind::kStore, "the store " + path + " is damaged: " + what,
-              "restore the folder from a copy, or start a new run");
+              "restore the folder from a copy, or start a new run; what is readable can be saved "
+              "with: sqlite3 " +
+                  path + " .recover");
 }
 
 std::string store_path(const std::string& directory) { return join(directory, "store.db"); }

@@ -99,6 +99,9 @@ class Store {
   Result<void> add_call(const ModelCall& call);
   // In the order in which they were added.
   Result<std::vector<ModelCall>> calls() const;
+  // Reads all of it: pages, indexes, references between tables, every text, and whether each
+  // source is the one that its hash names. Fails with kStore when something is damaged.
+  Result<void> check_whole() const;
   // A copy of the store as it is between two evaluations, also beside a run that goes on. Fails
   // with kStore when there is one in `directory` already.
   Result<void> copy_to(const std::string& directory) const;

@@ -134,6 +134,38 @@ Result<std::vector<StoredCandidate>> Store::waiting() const {
   return impl_->read(query.c_str(), false, 0);
 }
 
+Result<void> Store::check_whole() const {
+  std::string verdict;
+  int code = impl_->db.query_text("PRAGMA integrity_check(1)", &verdict);
+  if (code != SQLITE_ROW) return impl_->failed(code, "check the store");
+  if (verdict != "ok") return damaged_store(impl_->path, verdict);
+  code = impl_->db.query_text("PRAGMA foreign_key_check", &verdict);
+  if (code == SQLITE_ROW) {
+    return damaged_store(impl_->path, "a row of " + verdict + " refers to one that is missing");
+  }
+  if (code != SQLITE_DONE) return impl_->failed(code, "check the store");
+  std::map<std::int64_t, std::string> hashes;
+  {
+    Statement rows = impl_->db.prepare("SELECT id, content_hash FROM candidates");
+    for (code = rows.step(); code == SQLITE_ROW; code = rows.step()) {
+      hashes[rows.integer(0)] = rows.text(1);
+    }
+    if (code != SQLITE_DONE) return impl_->failed(code, "read the run's candidates");
+  }
+  KP_TRY(header());
+  for (const auto& [id, hash] : hashes) {
+    const auto stored = candidate(id, true);
+    if (!stored) return tl::unexpected<Error>(stored.error());
+    if (stored->known.candidate.content_hash() != hash) {
+      return damaged_store(impl_->path, "the source or the knobs of candidate " +
+                                            std::to_string(id) + " are not what they were");
+    }
+  }
+  KP_TRY(confirmation());
+  KP_TRY(calls());
+  return {};
+}
+
 Result<StoredCandidate> Store::candidate(std::int64_t id, bool evidence) const {
   static const std::string with = candidates_query(true, " WHERE c.id = ?");
   static const std::string without = candidates_query(false, " WHERE c.id = ?");

@@ -15,7 +15,9 @@
 #include <random>
 
 #include "base/files.h"
+#include "base/sqlite.h"
 #include "base/text.h"
+#include "run/pack.h"
 #include "run/testing/fake_target.h"
 
 namespace kernelpro {
@@ -335,6 +337,49 @@ TEST(Store, SaysThatItIsDamaged) {
   EXPECT_TRUE(contains(garbage.error().message, "damaged")) << garbage.error().text();
   ASSERT_TRUE(write_file(store_path(dir.path()), whole.substr(0, whole.size() / 2)));
   EXPECT_FALSE(Store::open(dir.path(), Store::Mode::kWrite)) << "cut off";
+}
+
+// A copy of a damaged store would look like a backup. SQLite alone does not notice a changed
+// source.
+TEST(Store, ADamagedStoreIsNotPacked) {
+  TempDir dir;
+  TempDir other;
+  {
+    auto store = create(dir.path());
+    for (int i = 0; i < 40; ++i) {
+      const auto ids = store->add({candidate(i)});
+      ASSERT_TRUE(store->finish(ids->front(), correct(i + 1), {}, {}, i));
+    }
+  }
+  const std::string to = join(other.path(), "copy");
+  const auto whole = pack_run(dir.path(), to);
+  ASSERT_TRUE(whole) << whole.error().text();
+  const std::string path = store_path(dir.path());
+  const std::string good = *read_file(path);
+  Database db;
+  ASSERT_EQ(db.open(path, Database::Mode::kWrite), SQLITE_OK);
+  ASSERT_EQ(db.execute("UPDATE sources SET text = text || ' '"), SQLITE_OK);
+  db.close();
+  std::string changed = *read_file(path);
+  // Rows that point to nothing, and pages that are noise from the second half on.
+  std::string noise = good;
+  for (std::size_t i = noise.size() / 2; i < noise.size(); ++i) noise[i] = static_cast<char>(i * 7);
+  ASSERT_TRUE(write_file(path, good));
+  ASSERT_EQ(db.open(path, Database::Mode::kWrite), SQLITE_OK);
+  ASSERT_EQ(db.execute("PRAGMA foreign_keys = OFF; DELETE FROM candidates WHERE id = 7"),
+            SQLITE_OK);
+  db.close();
+  std::string orphaned = *read_file(path);
+  int n = 0;
+  for (std::string* bytes : {&changed, &noise, &orphaned}) {
+    ASSERT_TRUE(write_file(path, *bytes));
+    const std::string target = join(other.path(), std::to_string(++n));
+    const auto packed = pack_run(dir.path(), target);
+    ASSERT_FALSE(packed) << n;
+    EXPECT_EQ(packed.error().kind, ErrorKind::kStore);
+    EXPECT_TRUE(contains(packed.error().message, "damaged")) << packed.error().text();
+    EXPECT_FALSE(exists(store_path(target)));
+  }
 }
 
 // Runs `body` in a child with a mount namespace of its own; its exit status, or -1 when this

@@ -120,6 +120,7 @@ void read_run(TaskResult* result) {
   Ending ending;
   const bool ended = read_ending(result->directory, &ending) || view->confirmation;
   result->state = ended ? RunState::kFinished : RunState::kOpen;
+  result->tried_nothing = ending.tried_nothing;
   result->machine = view->header.machine.name;
   result->created = view->header.created;
   result->writer =
@@ -195,7 +196,9 @@ bool read_breakage(const std::string& run_folder, Breakage* breakage) {
 void forget_breakage(const std::string& run_folder) { ::unlink(join(run_folder, kBroken).c_str()); }
 
 Result<void> write_ending(const std::string& run_folder, const Ending& ending) {
-  const Json json = {{"stopped_by", ending.stopped_by}, {"unconfirmed", ending.unconfirmed}};
+  const Json json = {{"stopped_by", ending.stopped_by},
+                     {"tried_nothing", ending.tried_nothing},
+                     {"unconfirmed", ending.unconfirmed}};
   return write_file(join(run_folder, kEnded), dump_json(json, 2) + "\n");
 }
 
@@ -205,6 +208,7 @@ bool read_ending(const std::string& run_folder, Ending* ending) {
   const auto text = read_file(path, 1 << 20);
   const Json json = text ? parse_json(*text).value_or(Json()) : Json();
   ending->stopped_by = JsonReader(json).text("stopped_by");
+  ending->tried_nothing = JsonReader(json).flag("tried_nothing");
   for (const Json& id : JsonReader(json).array("unconfirmed")) {
     if (id.is_number_integer()) ending->unconfirmed.push_back(id.get<std::int64_t>());
   }

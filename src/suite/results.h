@@ -36,6 +36,7 @@ struct TaskResult {
   bool compiled = false;  // some candidate but the start was built
   std::string failure;    // of the last candidate, where none is correct
   bool start_correct = false;
+  bool tried_nothing = false;             // ended with nothing but the start to show
   bool confirmed = false;                 // in fresh processes, that candidate against the start
   double speedup = 0, low = 0, high = 0;  // over the start, of the fastest such candidate; 0: none
   double start_us = 0, best_us = 0;
@@ -67,6 +68,7 @@ void forget_breakage(const std::string& run_folder);
 // search that found nothing from one that was cut off.
 struct Ending {
   std::string stopped_by;
+  bool tried_nothing = false;             // it ended with nothing but the start to show
   std::vector<std::int64_t> unconfirmed;  // candidates that did not hold in fresh processes
 };
 Result<void> write_ending(const std::string& run_folder, const Ending& ending);

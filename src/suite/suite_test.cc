@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <fstream>
+
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "model/local_server.h"
 #include "suite/report.h"
 #include "suite/testing.h"
+#include "suite/work.h"
 
 namespace kernelpro {
 namespace {
@@ -80,6 +85,72 @@ TEST(Bench, RunsReportsAndGoesOn) {
   const Exit refused = bench(other);
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.output, "max_evaluations (3 then, 4 now)")) << refused.output;
+}
+
+// A model that cannot be reached says nothing about the tasks: they are tried again.
+TEST(Bench, AModelThatDoesNotAnswerIsNoResult) {
+  const auto server = LocalServer::start(KERNELPRO_SOURCE_DIR);
+  ASSERT_TRUE(server) << server.error().text();
+  const TempDir folder;
+  const std::string task = join(folder.path(), "tasks/double"), out = join(folder.path(), "out");
+  ASSERT_TRUE(testing::write_scale_task(task, 2));
+  const Exit exit = bench({dirname(task), "--out", out, "--target", "cpu", "--near-ceiling", "0",
+                           "--model", server->base("suite", "401") + "#any", "--tune", "0"});
+  EXPECT_EQ(exit.code, 1) << exit.output;
+  const auto settings = read_suite(out);
+  ASSERT_TRUE(settings);
+  const TaskResult result = read_results(*settings).at(0);
+  EXPECT_EQ(result.state, RunState::kBroken);
+  EXPECT_TRUE(contains(result.reason, "no model answered")) << result.reason;
+  const Exit again = bench({"--out", out});
+  EXPECT_EQ(again.code, 1) << again.output;
+  EXPECT_TRUE(contains(again.output, "double: goes on")) << again.output;
+}
+
+std::int64_t resident_kb() {
+  std::ifstream file("/proc/self/status");
+  std::int64_t kb = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("RssAnon:")) kb = std::strtoll(line.c_str() + 8, nullptr, 10);
+  }
+  return kb;
+}
+
+// Tasks of very different sizes leave nothing behind in the process that works on all of them.
+TEST(Bench, TheSupervisorDoesNotGrowFromTaskToTask) {
+  const TempDir folder;
+  SuiteSettings settings;
+  settings.directory = join(folder.path(), "out");
+  settings.suite = join(folder.path(), "tasks");
+  settings.target = "cpu";
+  settings.arms = {Arm()};
+  settings.run.max_evaluations = 1;
+  settings.run.near_ceiling = 0;
+  int number = 0;
+  for (const int size : {7000000, 90000, 200000, 3000000, 70000, 5000000, 1500000, 400000, 6000000,
+                         300000, 50000, 2500000}) {
+    const std::string path = join(settings.suite, "t" + std::to_string(++number));
+    ASSERT_TRUE(testing::write_scale_task(path, 2));
+    const auto toml = read_file(join(path, "task.toml"));
+    ASSERT_TRUE(toml);
+    ASSERT_TRUE(write_file(join(path, "task.toml"),
+                           replace_all(*toml, "N = 1000 ", "N = " + std::to_string(size) + " ")));
+    ASSERT_TRUE(write_file(join(path, "kernel.cpp"),
+                           "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {\n"
+                           "  for (long i = 0; i < N; ++i) args.y[i] = 2.0f * args.x[i];\n}\n"));
+    settings.tasks.push_back({basename(path), path, 0, 0});
+  }
+  ASSERT_TRUE(begin_suite(settings));
+  std::vector<std::int64_t> kb;
+  WorkHears hears;
+  hears.end = [&](const TaskResult& result) {
+    EXPECT_EQ(result.state, RunState::kFinished) << result.reason;
+    kb.push_back(resident_kb());
+  };
+  const auto summary = work_on(settings, {}, hears);
+  ASSERT_TRUE(summary) << summary.error().text();
+  ASSERT_EQ(kb.size(), settings.tasks.size());
+  for (const std::int64_t each : kb) EXPECT_LT(each, kb.front() + (32 << 10));
 }
 
 // A kernel that is right at the size that the search knew alone is said to be so.

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "base/available_memory.h"
 #include "base/files.h"
 #include "device/gpu_lease.h"
 #include "evaluate/evaluator.h"
@@ -38,6 +39,20 @@ bool stop_comes() {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return stop_requested();
+}
+
+// A model whose server is down says nothing about the task: the next call asks again.
+Result<void> check_models_answered(const std::string& folder, const RunResult& result) {
+  const auto store = Store::open(folder, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(store.error());
+  const auto calls = (*store)->calls();
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  const bool answered = std::any_of(calls->begin(), calls->end(),
+                                    [](const ModelCall& call) { return !call.reply.empty(); });
+  if (calls->empty() || answered) return {};
+  return fail(
+      ErrorKind::kEnvironment, "no model answered: " + result.stopped_by,
+      "check the model's name, key and server (docs/models.md), then give the same command");
 }
 
 bool is_final(ErrorKind kind) { return kind == ErrorKind::kBadInput || kind == ErrorKind::kTask; }
@@ -122,6 +137,7 @@ class Worker {
     if (hears_.begin) hears_.begin(read_result(settings_, *job.arm, *job.task));
     forget_breakage(folder);
     const auto ran = run(job, folder);
+    return_freed_memory();
     if (!ran && ran.error().kind == ErrorKind::kBusy) {
       ++summary_.held;
       return false;
@@ -150,7 +166,9 @@ class Worker {
       const auto result = exists(store_path(folder)) ? resume(folder, nullptr, observer)
                                                      : begin(job, folder, observer);
       if (!result) return tl::unexpected<Error>(result.error());
-      if (result->stopped_by == "interrupted") return {};
+      if (result->end == RunEnd::kInterrupted) return {};
+      ending.tried_nothing = result->end == RunEnd::kNothing && result->evaluations <= 1;
+      if (ending.tried_nothing) KP_TRY(check_models_answered(folder, *result));
       ending.stopped_by = result->stopped_by;
       KP_TRY(write_ending(folder, ending));
       const auto page = html_report(folder);

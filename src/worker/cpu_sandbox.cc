@@ -97,7 +97,6 @@ constexpr int kAllowed[] = {
     SYS_fstat,
     SYS_newfstatat,
     SYS_statx,
-    SYS_fcntl,
     SYS_faccessat,
     SYS_faccessat2,
     SYS_readlinkat,
@@ -218,6 +217,23 @@ class Filter {
     give(SECCOMP_RET_ALLOW);
     give(otherwise);
   }
+  // `call` is allowed if its argument is none of these, else trapped.
+  void allow_unless(int call, int argument, const std::vector<std::uint32_t>& values) {
+    auto left = static_cast<std::uint8_t>(values.size());
+    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, static_cast<std::uint8_t>(left + 3));
+    load_argument(argument);
+    for (const std::uint32_t value : values) jump(BPF_JEQ, value, left--, 0);
+    give(SECCOMP_RET_ALLOW);
+    give(SECCOMP_RET_TRAP);
+  }
+  // `call` is trapped if the argument is `value`; other rules for it follow.
+  void trap_equal(int call, int argument, std::uint32_t value) {
+    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
+    load_argument(argument);
+    jump(BPF_JEQ, value, 0, 1);
+    give(SECCOMP_RET_TRAP);
+    load(offsetof(seccomp_data, nr));
+  }
   std::vector<sock_filter>& code() { return code_; }
 
  private:
@@ -257,7 +273,13 @@ Filter make_filter() {
 #ifdef __x86_64__
   f.allow_without(SYS_open, 1, kWriting);
 #endif
-  // Signals to itself, so that abort works.
+  // Signals to itself, so that abort works; but not those by which others end a process: the
+  // supervisor takes them for the machine's doing.
+  for (const std::uint32_t signal : {SIGHUP, SIGINT, SIGKILL, SIGTERM}) {
+    f.trap_equal(SYS_tgkill, 2, signal);
+    f.trap_equal(SYS_kill, 1, signal);
+  }
+  f.allow_unless(SYS_fcntl, 1, {F_SETOWN, F_SETOWN_EX, F_SETSIG});
   const std::uint32_t self = static_cast<std::uint32_t>(::getpid());
   f.allow_equal(SYS_tgkill, 0, self, SECCOMP_RET_TRAP);
   f.allow_equal(SYS_kill, 0, self, SECCOMP_RET_TRAP);

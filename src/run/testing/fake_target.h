@@ -20,8 +20,10 @@ using Landscape = std::function<double(const KnobValues&)>;
 
 struct FakeSettings {
   Landscape landscape;
-  std::string log;                         // a file; one line with the candidate's hash a call
-  std::function<void()> before_evaluate;   // to stop or die at a chosen moment
+  std::string log;                        // a file; one line with the candidate's hash a call
+  std::function<void()> before_evaluate;  // to stop or die at a chosen moment
+  // Whether the process of this evaluation is killed from outside; nullopt: it is not.
+  std::function<std::optional<Crashed::By>()> killed;
   std::function<double()> confirm_factor;  // multiplies the winner's time when it is confirmed
   std::string machine = "fake machine";
   // What goes wrong with the machine when a candidate is evaluated on this GPU.
@@ -57,6 +59,11 @@ class FakeEvaluator : public Evaluator {
     if (settings_.before_evaluate) settings_.before_evaluate();
     log(subject.hash);
     if (settings_.fault) KP_TRY(settings_.fault(gpu_));
+    if (const auto by = settings_.killed ? settings_.killed() : std::nullopt) {
+      Evaluation evaluation;
+      evaluation.outcome = Crashed{"the process was ended by signal 9 (Killed)", "", *by};
+      return evaluation;
+    }
     return judge(subject, incumbent, 1);
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_end.h"
+
+namespace kernelpro {
+
+namespace {
+
+// The start is one evaluation; every other candidate was tried.
+constexpr int kStart = 1;
+
+std::string next_when_nothing_tried(const RunSettings& settings) {
+  const std::string resume = "kernelpro resume " + settings.directory;
+  if (settings.proposer == "model") {
+    return "check the model's name, key and server (docs/models.md), then: " + resume;
+  }
+  if (settings.proposer == "exchange") {
+    return "put a kernel into the reply folder of a request in " + settings.directory +
+           "/exchange, then: " + resume;
+  }
+  if (settings.proposer == "replay") {
+    return "replay a run that evaluated more than its start";
+  }
+  if (settings.proposer == "tuner" || settings.proposer == "sweep") {
+    return "declare knobs with several values in the kernel (// @knob TILE 16 32), give more time "
+           "(--seconds), or name a writer: --model, --proposer exchange";
+  }
+  return "submit a kernel, then: " + resume;
+}
+
+}  // namespace
+
+void judge_end(const RunSettings& settings, const RunFacts& facts, RunResult* result) {
+  result->end = RunEnd::kDone;
+  result->next.clear();
+  if (facts.interrupted) {
+    result->end = RunEnd::kInterrupted;
+    result->next = "kernelpro resume " + settings.directory;
+    return;
+  }
+  if (facts.only_replies) {
+    if (facts.evaluated_now > 0) return;
+    result->end = RunEnd::kNothing;
+    result->next =
+        "no new reply could be measured: put one into the reply folder of a request in " +
+        settings.directory + "/exchange (kernelpro propose " + settings.directory +
+        " writes requests), then: kernelpro measure " + settings.directory;
+    return;
+  }
+  const bool tried = result->evaluations > kStart;
+  const bool all_asked_for =
+      settings.max_evaluations > 0 && result->evaluations >= settings.max_evaluations;
+  const bool at_ceiling = settings.near_ceiling > 0 && result->best != 0 &&
+                          result->fraction_of_ceiling >= settings.near_ceiling;
+  if (!tried && !all_asked_for && !at_ceiling) {
+    result->end = RunEnd::kNothing;
+    result->next = next_when_nothing_tried(settings);
+  } else if (result->best == 0) {
+    result->end = RunEnd::kNothing;
+    result->next = "no kernel gave the right result: `kernelpro show " + settings.directory +
+                   "` lists why each one failed; mend the starting kernel or give more "
+                   "evaluations: kernelpro resume " +
+                   settings.directory + " --evaluations N";
+  }
+}
+
+}  // namespace kernelpro
