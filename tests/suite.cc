@@ -164,7 +164,7 @@ class Suite {
                **compiler);
       const auto next = std::next(each);
       const bool last = next == groups.end() || next->first.first != name;
-      if (auto& opened = task_of(name, target); last && opened) opened->module.reset();
+      if (last) module_.reset();
     }
   }
 
@@ -222,7 +222,7 @@ class Suite {
     Result<OpenedTask>& opened = task_of(name, kind);
     if (!opened) return give_up(opened.error());
     const Task& task = opened->task;
-    const std::shared_ptr<ModuleReference> module = opened->module;
+    if (opened->module) module_ = std::move(opened->module);
     const BuildResult yardstick = build_yardstick(task, kind, compiler);
     if (!yardstick) return give_up(yardstick.error());
     if (const auto* error = std::get_if<CompileError>(&*yardstick)) {
@@ -245,7 +245,7 @@ class Suite {
         continue;
       }
       if (!target) {  // the first, or the one before ended it
-        target = target_with(module)(task, settings);
+        target = target_with(module_)(task, settings);
         if (!target) return give_up(target.error());
         const Result<void> prepared = target->evaluator->prepare();
         if (!prepared) return give_up(prepared.error());
@@ -359,6 +359,7 @@ class Suite {
   Decoy decoy_;
   std::vector<Kernel> kernels_;
   std::map<std::pair<TargetKind, std::string>, Result<OpenedTask>> tasks_;
+  std::shared_ptr<ModuleReference> module_;  // of the task that is evaluated
   std::vector<std::string> notes_;
 };
 

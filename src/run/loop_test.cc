@@ -281,7 +281,7 @@ TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
     ::close(ends[1]);
     char byte = 0;
     // Now and then before the first; the child's end closes the pipe.
-    for (unsigned left = round == 0 ? 0 : random() % 5; left > 0; --left) {
+    for (auto left = round == 0 ? 0UL : random() % 5; left > 0; --left) {
       if (::read(ends[0], &byte, 1) != 1) break;
     }
     ::usleep(static_cast<useconds_t>(random() % 6000));
