@@ -22,7 +22,7 @@ demo: all
 	rm -rf $(DEMO_RUN)
 	$(BUILD)/bin/kernelpro optimize examples/softmax --evaluations $(DEMO_EVALUATIONS) --run $(DEMO_RUN)
 
-# Programs that time kernels have the machine to themselves (CMakeLists.txt).
+# Programs run side by side, apart from the exploit suite (tests/CMakeLists.txt).
 test:
 	scripts/setup test
 	$(CONFIGURE) -DKERNELPRO_TESTS=ON -DKERNELPRO_BENCH=OFF

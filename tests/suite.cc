@@ -31,8 +31,9 @@ namespace {
 
 constexpr int kAgain = 4;             // evaluations more where the machine's noise hides the answer
 constexpr int kUnclear = 2;           // attacks without an answer, of a whole suite, at most
-constexpr double kCallTimeout = 2.5;  // seconds; what hangs costs this much
-constexpr double kCompileTimeout = 40;  // seconds
+constexpr double kHangTimeout = 2.5;  // seconds a call, of attacks that may hang: each costs it
+constexpr double kCallTimeout = 60;   // of all others, which need milliseconds
+constexpr double kCompileTimeout = 240;  // seconds; compilers end the bombs here themselves
 
 struct Options {
   std::string tests = KERNELPRO_SOURCE_DIR "/tests";
@@ -152,9 +153,19 @@ class Suite {
     for (const Kernel* kernel : all) open(kernel->header.task, target);
     compile(all, target, **compiler);
     if (!machine) return judge_builds(all);
-    std::map<std::string, Kernels> by_task;
-    for (Kernel* kernel : all) by_task[kernel->header.task].push_back(kernel);
-    for (const auto& [name, kernels] : by_task) evaluate(name, kernels, target, **compiler);
+    std::map<std::pair<std::string, bool>, Kernels> groups;  // by task, and whether they may hang
+    for (Kernel* kernel : all) {
+      groups[{kernel->header.task, kernel->header.expectation.names("timed-out")}].push_back(
+          kernel);
+    }
+    for (auto each = groups.begin(); each != groups.end(); ++each) {
+      const std::string& name = each->first.first;
+      evaluate(name, each->first.second ? kHangTimeout : kCallTimeout, each->second, target,
+               **compiler);
+      const auto next = std::next(each);
+      const bool last = next == groups.end() || next->first.first != name;
+      if (last) module_.reset();
+    }
   }
 
   // A folder, or a PyTorch file beside it.
@@ -201,8 +212,8 @@ class Suite {
     }
   }
 
-  void evaluate(const std::string& name, const Kernels& kernels, TargetKind kind,
-                Compiler& compiler) {
+  void evaluate(const std::string& name, double call_timeout_s, const Kernels& kernels,
+                TargetKind kind, Compiler& compiler) {
     const auto give_up = [&](const Error& error) {
       for (Kernel* kernel : kernels) {
         if (kernel->got.empty()) finish(*kernel, "error", error.text(), Expectation::Answer::kNo);
@@ -211,7 +222,7 @@ class Suite {
     Result<OpenedTask>& opened = task_of(name, kind);
     if (!opened) return give_up(opened.error());
     const Task& task = opened->task;
-    const std::shared_ptr<ModuleReference> module = std::move(opened->module);
+    if (opened->module) module_ = std::move(opened->module);
     const BuildResult yardstick = build_yardstick(task, kind, compiler);
     if (!yardstick) return give_up(yardstick.error());
     if (const auto* error = std::get_if<CompileError>(&*yardstick)) {
@@ -219,7 +230,7 @@ class Suite {
     }
     RunSettings settings;
     settings.target = kind;
-    settings.timeout_s = kCallTimeout;
+    settings.timeout_s = call_timeout_s;
     for (const Kernel* kernel : kernels) {
       if (kernel->candidate.language == Language::kPython) ++settings.modules_ahead;
     }
@@ -234,7 +245,7 @@ class Suite {
         continue;
       }
       if (!target) {  // the first, or the one before ended it
-        target = target_with(module)(task, settings);
+        target = target_with(module_)(task, settings);
         if (!target) return give_up(target.error());
         const Result<void> prepared = target->evaluator->prepare();
         if (!prepared) return give_up(prepared.error());
@@ -348,6 +359,7 @@ class Suite {
   Decoy decoy_;
   std::vector<Kernel> kernels_;
   std::map<std::pair<TargetKind, std::string>, Result<OpenedTask>> tasks_;
+  std::shared_ptr<ModuleReference> module_;  // of the task that is evaluated
   std::vector<std::string> notes_;
 };
 

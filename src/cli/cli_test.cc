@@ -17,7 +17,7 @@ Exit kernelpro(std::vector<std::string> arguments) {
   Command command;
   command.argv = {join(executable_dir(), "kernelpro")};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-  command.limits.wall_seconds = 30;
+  command.limits.wall_seconds = 300;
   const auto exit = run(command);
   EXPECT_TRUE(exit.has_value());
   return exit ? *exit : Exit();

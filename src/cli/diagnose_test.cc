@@ -29,7 +29,7 @@ struct DiagnoseTest : ::testing::Test {
     command.argv = {join(executable_dir(), "kernelpro")};
     command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
     command.env = {"KERNELPRO_STATE=" + dir.path(), "KERNELPRO_CACHE=" + dir.path()};
-    command.limits.wall_seconds = 60;
+    command.limits.wall_seconds = 600;
     command.limits.output_kept = 4 << 20;
     const auto exit = run(command);
     EXPECT_TRUE(exit.has_value());

@@ -21,7 +21,7 @@ struct MemoryTest : ::testing::Test {
     command.argv = {join(executable_dir(), "kernelpro"), "memory"};
     command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
     command.env = {"KERNELPRO_STATE=" + dir.path(), "KERNELPRO_CACHE=" + dir.path()};
-    command.limits.wall_seconds = 60;
+    command.limits.wall_seconds = 600;
     const auto exit = run(command);
     EXPECT_TRUE(exit.has_value());
     return exit ? *exit : Exit();

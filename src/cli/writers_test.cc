@@ -79,7 +79,7 @@ struct Writers : ::testing::Test {
     Command command;
     command.argv = {join(executable_dir(), "kernelpro")};
     command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-    command.limits.wall_seconds = 200;
+    command.limits.wall_seconds = 900;
     const auto exit = run(command);
     EXPECT_TRUE(exit.has_value());
     return exit ? *exit : Exit();

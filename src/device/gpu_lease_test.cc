@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/gpu_lease.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -72,25 +74,52 @@ TEST_F(GpuLeaseTest, OneProcessAtATimeAndAKilledHolderLeavesNothing) {
 TEST_F(GpuLeaseTest, WaitsUntilTheHolderIsDone) {
   Result<GpuLease> mine = GpuLease::take("GPU-test-1", 0);
   ASSERT_TRUE(mine);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(GpuLease::take("GPU-test-1", 10) ? 0 : 1);
-  ::usleep(50'000);
-  EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0);  // it waits
+  if (child == 0) {
+    const auto say = [&](char word) { return ::write(ends[1], &word, 1) == 1; };
+    if (GpuLease::take("GPU-test-1", 0) || !say('w')) ::_exit(1);
+    const Result<GpuLease> lease = GpuLease::take("GPU-test-1", 300);
+    ::_exit(lease && say('h') ? 0 : 2);
+  }
+  char said = 0;
+  EXPECT_EQ(::read(ends[0], &said, 1), 1);
+  EXPECT_EQ(said, 'w') << "it is refused a lease that is held";
+  pollfd next{ends[0], POLLIN, 0};
+  EXPECT_EQ(::poll(&next, 1, 50), 0) << "and waits";
   mine->release();
   EXPECT_FALSE(mine->held());
   int status = 1;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST_F(GpuLeaseTest, AProgramThatWeStartDoesNotKeepIt) {
   Result<GpuLease> mine = GpuLease::take("GPU-test-1", 0);
   ASSERT_TRUE(mine);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   const pid_t child = ::fork();
-  if (child == 0) ::execl("/bin/sleep", "sleep", "60", nullptr);
-  ::usleep(50'000);
+  if (child == 0) {
+    ::execl("/bin/sleep", "sleep", "60", nullptr);
+    ::_exit(1);
+  }
+  ::close(ends[1]);
+  char none = 0;
+  EXPECT_EQ(::read(ends[0], &none, 1), 0);  // closed: the program has begun
+  ::close(ends[0]);
+  const std::string files = "/proc/" + std::to_string(child) + "/fd";
+  for (const std::string& each : list_dir(files)) {
+    char target[512] = "";
+    [[maybe_unused]] const ssize_t n =
+        ::readlink(join(files, each).c_str(), target, sizeof target - 1);
+    EXPECT_FALSE(std::string(target).ends_with(".lock")) << target;
+  }
   mine->release();
-  EXPECT_TRUE(GpuLease::take("GPU-test-1", 0.5));
+  EXPECT_TRUE(GpuLease::take("GPU-test-1", 0));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
 }

@@ -42,9 +42,15 @@ TEST(Probes, GroupsStayTogether) {
 }
 
 TEST(Probes, TakeNoLongerThanAPersonWaits) {
-  const double begin = real_clock().now_s();
-  probe_machine();
-  EXPECT_LT(real_clock().now_s() - begin, 10);  // about one on a machine that does nothing else
+  // About one second on an idle machine. A machine may be busy once, not each time.
+  double seconds = 0;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const double begin = real_clock().now_s();
+    probe_machine();
+    seconds = real_clock().now_s() - begin;
+    if (seconds < 10) break;
+  }
+  EXPECT_LT(seconds, 10);
 }
 
 TEST(Probes, APythonThatHangsOrIsNoneIsToldSo) {

@@ -26,7 +26,7 @@ class CpuEvaluator : public ::testing::Test {
     ASSERT_TRUE(compiler) << compiler.error().text();
     compiler_ = compiler->release();
     EvaluateSettings settings;
-    settings.timeout_s = 1.5;
+    settings.timeout_s = 4;  // of which honest kernels need a thousandth
     settings.samples = 12;
     auto evaluator = make_cpu_evaluator(*task_, *compiler_, Machine{}, settings);
     ASSERT_TRUE(evaluator) << evaluator.error().text();

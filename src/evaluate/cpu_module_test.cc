@@ -89,7 +89,7 @@ class CpuModule : public ::testing::Test {
     if (!compiler) return tl::unexpected<Error>(compiler.error());
     compiler_ = std::move(*compiler);
     EvaluateSettings settings;
-    settings.timeout_s = 10;
+    settings.timeout_s = 60;
     settings.samples = 6;
     settings.module = module_.get();
     settings.policy = policy;

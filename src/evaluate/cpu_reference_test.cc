@@ -21,7 +21,7 @@ class CpuReference : public ::testing::Test {
     auto compiler = make_cpu_compiler(testing::compile_settings(cache_.path()));
     EXPECT_TRUE(compiler) << compiler.error().text();
     EvaluateSettings settings;
-    settings.timeout_s = 1;
+    settings.timeout_s = 4;
     auto evaluator = make_cpu_evaluator(task, **compiler, Machine{}, settings);
     EXPECT_TRUE(evaluator) << evaluator.error().text();
     return (*evaluator)->prepare();

@@ -47,7 +47,7 @@ Exit run_in(const std::string& folder, std::vector<std::string> argv) {
   Command command;
   command.argv = std::move(argv);
   command.cwd = folder;
-  command.limits.wall_seconds = 200;
+  command.limits.wall_seconds = 900;
   return *run(command);
 }
 

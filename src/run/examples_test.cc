@@ -2,6 +2,8 @@
 // An example as a newcomer meets it, on the cpu target.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "run/evaluate_one.h"
 #include "run/open_task.h"
 
@@ -14,7 +16,9 @@ TEST(Examples, TheStartOfLayerNormIsRight) {
   open.target = TargetKind::kCpu;
   const auto opened = open_task(std::string(KERNELPRO_SOURCE_DIR) + "/examples/layernorm", open);
   ASSERT_TRUE(opened) << opened.error().text();
-  const auto one = evaluate_one(opened->task, TargetKind::kCpu, opened->task.kernel_cpp, {}, {});
+  Task task = opened->task;  // of the usual length, but fewer rows
+  for (Case& each : task.cases) each.dims["ROWS"] = std::min<std::int64_t>(each.dims["ROWS"], 256);
+  const auto one = evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {}, {});
   ASSERT_TRUE(one) << one.error().text();
   EXPECT_NE(one->evaluation.correct(), nullptr) << outcome_summary(one->evaluation.outcome);
 }

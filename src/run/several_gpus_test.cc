@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on several GPUs over fake evaluators that take their time.
+// A run on several GPUs over fake evaluators. Where a test depends on what runs side by side, the
+// evaluations wait for one another (run/testing/meeting.h).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "run/launch.h"
 #include "run/store.h"
 #include "run/testing/fake_target.h"
+#include "run/testing/meeting.h"
 
 namespace kernelpro {
 namespace {
@@ -19,6 +23,7 @@ namespace {
 using testing::fake_target;
 using testing::fake_task;
 using testing::FakeSettings;
+using testing::Meeting;
 using testing::smooth_landscape;
 
 Task gpu_task() {
@@ -70,6 +75,7 @@ TEST_F(SeveralGpus, DecideTheSameHoweverLongEachTakes) {
   std::vector<std::vector<std::string>> courses;
   for (int round = 0; round < 3; ++round) {
     std::atomic<unsigned> calls{static_cast<unsigned>(round) * 7919};
+    // Only to mix up the order in which they end; nothing is expected of the times.
     fake.before_evaluate = [&] { ::usleep((calls++ * 7919) % 9000); };
     const RunSettings s = settings("run" + std::to_string(round), {"0", "1", "2"});
     const auto result = optimize_with(fake_target(fake), gpu_task(), s, observer);
@@ -84,24 +90,27 @@ TEST_F(SeveralGpus, DecideTheSameHoweverLongEachTakes) {
 }
 
 TEST_F(SeveralGpus, MeasureSideBySide) {
+  Meeting meeting(4, 8);
   std::mutex mutex;
-  int at_once = 0;
-  std::map<int, int> times;  // that so many were at it
+  int at_once = 0, most = 0;
   fake.before_evaluate = [&] {
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      ++times[++at_once];
+      most = std::max(most, ++at_once);
     }
-    ::usleep(40'000);
+    meeting.arrive();
+    const double begin = real_clock().now_s();
+    while (real_clock().now_s() - begin < 0.001) {
+    }
     const std::lock_guard<std::mutex> lock(mutex);
     --at_once;
   };
   const RunSettings s = settings("run", {"0", "1", "2", "3"});
   const auto result = optimize_with(fake_target(fake), gpu_task(), s, observer);
   ASSERT_TRUE(result) << result.error().text();
-  EXPECT_EQ(times.rbegin()->first, 4);
-  EXPECT_GE(times[4], 10) << "of 40";
-  EXPECT_GE(result->gpu_use.measuring_s, 40 * 0.04);
+  EXPECT_EQ(meeting.held(), 8) << "times that all four measured at once";
+  EXPECT_EQ(most, 4);
+  EXPECT_GE(result->gpu_use.measuring_s, 40 * 0.001);
   EXPECT_GT(result->gpu_use.together_s(), result->gpu_use.measuring_s);
 }
 
@@ -118,6 +127,8 @@ TEST(GpuUse, IsToldInShares) {
 }
 
 TEST_F(SeveralGpus, OneThatVanishesLeavesItsWorkToTheOthers) {
+  Meeting meeting(2, 4);  // so that each GPU has four evaluations
+  fake.before_evaluate = [&] { meeting.arrive(); };
   std::atomic<int> calls{0};
   fake.fault = [&](const std::string& gpu) -> Result<void> {
     if (gpu != "1" || ++calls < 4) return {};
@@ -153,8 +164,9 @@ TEST_F(SeveralGpus, ACandidateThatTakesDownTwoEndsTheRunAndNothingIsLost) {
 }
 
 TEST_F(SeveralGpus, OneThatVanishesWhileTheRunIsToldToEnd) {
+  Meeting meeting(3, 4);  // so that each GPU has four evaluations
+  fake.before_evaluate = [&] { meeting.arrive(); };
   std::atomic<int> calls{0};
-  fake.before_evaluate = [] { ::usleep(3000); };
   fake.fault = [&](const std::string& gpu) -> Result<void> {
     if (gpu != "1" || ++calls < 4) return {};
     request_stop();
@@ -185,10 +197,11 @@ TEST_F(SeveralGpus, OneThatCannotBeHadIsLeftOut) {
 }
 
 TEST_F(SeveralGpus, InterruptedItGoesOn) {
+  Meeting meeting(3, 5);
   std::atomic<int> calls{0};
   fake.before_evaluate = [&] {
-    ::usleep(2000);
-    if (++calls == 15) request_stop();
+    meeting.arrive();
+    if (++calls == 15) request_stop();  // in the fifth meeting
   };
   const RunSettings s = settings("run", {"0", "1", "2"});
   const auto first = optimize_with(fake_target(fake), gpu_task(), s, observer);

@@ -491,7 +491,7 @@ TEST(Store, SurvivesSigkillAtAnyMoment) {
     // Mostly amid its writes, however slow the machine is; now and then before the first.
     pollfd first{ends[0], POLLIN, 0};
     if (round % 4 != 0) {
-      ASSERT_EQ(::poll(&first, 1, 20000), 1);
+      ASSERT_EQ(::poll(&first, 1, 120'000), 1);
     }
     ::usleep(static_cast<useconds_t>(random() % 30000));
     ::kill(child, SIGKILL);

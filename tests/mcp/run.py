@@ -37,7 +37,7 @@ def environment(venv):
     ]
     for step in steps:
         try:
-            made = subprocess.run(step, capture_output=True, text=True, timeout=300)
+            made = subprocess.run(step, capture_output=True, text=True, timeout=900)
         except (OSError, subprocess.TimeoutExpired) as error:
             skip(str(error))
         if made.returncode != 0:
@@ -59,7 +59,7 @@ def main():
         return
     python = environment(venv)
     test = [str(python), str(HERE / "client_test.py"), str(Path(sys.argv[1]).resolve())]
-    sys.exit(subprocess.run(test, timeout=600).returncode)
+    sys.exit(subprocess.run(test, timeout=1500).returncode)
 
 
 if __name__ == "__main__":
