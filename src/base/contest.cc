@@ -14,6 +14,7 @@ namespace {
 constexpr double kPlainAlpha = 0.05;  // of intervals that decide nothing by themselves
 constexpr double kHopeless = 1.2;     // a candidate this much slower need not be shown to be slower
 constexpr int kFewestPairs = 3;
+constexpr double kBusyPatience = 4;    // times the budget, where most pairs are disturbed
 constexpr int kBusyLooks = 4;          // at 12, 18, 27, 40 pairs
 constexpr int kFewestForInterval = 6;  // the range of fewer pairs has less than 95 % confidence
 
@@ -56,7 +57,8 @@ Contest::Next Contest::next(double spent_s) const {
     return Next::kDone;
   }
   const int fewest = std::max(settings_.enough_pairs, sequential ? first_look_ : 0);
-  if (spent_s > settings_.budget_s && pairs_ >= fewest) return Next::kDone;
+  const double budget_s = settings_.budget_s * (paired() && busy() ? kBusyPatience : 1);
+  if (spent_s > budget_s && pairs_ >= fewest) return Next::kDone;
   return Next::kPair;
 }
 

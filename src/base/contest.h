@@ -26,8 +26,8 @@ struct ContestSettings {
   double incumbent_s = 0;
   double candidate_s = 0;
   int max_pairs = 40;
-  int enough_pairs = 9;  // once `budget_s` is spent
-  double budget_s = 1;
+  int enough_pairs = 9;       // once `budget_s` is spent
+  double budget_s = 1;        // four times that while busy()
   double hard_budget_s = 12;  // after which three pairs will do
   double min_effect = 0.005;  // ratios within 1 -+ this are ties
   double alpha = 0.02;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "base/error.h"
@@ -11,19 +12,18 @@ namespace kernelpro {
 
 namespace {
 
+constexpr std::size_t kLowest = 3;  // one in so many times is looked at
 constexpr double kQuantile = 0.25;
-constexpr int kSwaps = 1000;
-constexpr int kHalvings = 14;  // of the search for a bound, in logarithms
+constexpr int kSwaps = 2000;
+constexpr int kHalvings = 12;  // of the search for a bound, in logarithms
 constexpr std::size_t kFewest = 7;
 
-double lower_quartile(std::vector<double>& scratch) {
-  const double at = kQuantile * static_cast<double>(scratch.size() - 1);
-  const auto below = scratch.begin() + static_cast<std::ptrdiff_t>(at);
-  std::nth_element(scratch.begin(), below, scratch.end());
-  const double low = *below;
-  const double share = at - std::floor(at);
-  if (share == 0) return low;
-  return low + share * (*std::min_element(below + 1, scratch.end()) - low);
+// Mean of the lowest third.
+double low_mean(std::vector<double>& scratch) {
+  const std::size_t count = std::max<std::size_t>(1, scratch.size() / kLowest);
+  const auto end = scratch.begin() + static_cast<std::ptrdiff_t>(count);
+  std::nth_element(scratch.begin(), end - 1, scratch.end());
+  return std::accumulate(scratch.begin(), end, 0.0) / static_cast<double>(count);
 }
 
 class SwapTest {
@@ -32,17 +32,18 @@ class SwapTest {
   SwapTest(std::vector<double> a, std::vector<double> b, std::uint64_t seed)
       : a_(std::move(a)), b_(std::move(b)), seed_(seed) {}
 
-  // Share of swaps under which the quartiles lie at least as far apart as they do, where the true
-  // ratio is exp(r): above it, or below.
-  double chance(double r, bool above) const {
+  // Is what was observed too far out for a true ratio of exp(r)? Above it, or below: do the two
+  // sides lie as far apart under at most a share of `level` of all swaps?
+  bool rejects(double r, bool above, double level) const {
     std::mt19937_64 random(seed_);
     const double observed = difference(r, nullptr);
-    int as_far = 0;
+    int as_far = 1;  // as it was
     for (int k = 0; k < kSwaps; ++k) {
+      if (as_far > level * (1 + kSwaps)) return false;
       const double swapped = difference(r, &random);
       as_far += (above ? swapped >= observed : swapped <= observed) ? 1 : 0;
     }
-    return (1.0 + as_far) / (1.0 + kSwaps);
+    return as_far <= level * (1 + kSwaps);
   }
 
  private:
@@ -54,8 +55,8 @@ class SwapTest {
       one_[i] = swap ? b_[i] : a_[i] - r;
       other_[i] = swap ? a_[i] - r : b_[i];
     }
-    const double one = lower_quartile(one_);
-    return one - lower_quartile(other_);
+    const double one = low_mean(one_);
+    return one - low_mean(other_);
   }
 
   std::vector<double> a_, b_;
@@ -78,19 +79,19 @@ Interval randomised_ratio(const std::vector<double>& incumbent,
     most = std::max(most, a[i] - b[i]);
   }
   std::vector<double> scratch = a;
-  double mid = lower_quartile(scratch);
+  double mid = low_mean(scratch);
   scratch = b;
-  mid -= lower_quartile(scratch);
+  mid -= low_mean(scratch);
   least = std::min(least, mid);
   most = std::max(most, mid);
   if (a.size() < kFewest) return {std::exp(least), std::exp(mid), std::exp(most)};
   const SwapTest test(std::move(a), std::move(b), seed);
   const auto bound = [&](double outside, bool above) {
     double inside = mid;
-    if (test.chance(outside, above) > alpha / 2) return outside;
+    if (!test.rejects(outside, above, alpha / 2)) return outside;
     for (int k = 0; k < kHalvings; ++k) {
       const double middle = (outside + inside) / 2;
-      (test.chance(middle, above) > alpha / 2 ? inside : outside) = middle;
+      (test.rejects(middle, above, alpha / 2) ? outside : inside) = middle;
     }
     return outside;
   };

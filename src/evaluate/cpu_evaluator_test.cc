@@ -27,7 +27,6 @@ class CpuEvaluator : public ::testing::Test {
     compiler_ = compiler->release();
     EvaluateSettings settings;
     settings.timeout_s = 4;  // of which honest kernels need a thousandth
-    settings.samples = 12;
     auto evaluator = make_cpu_evaluator(*task_, *compiler_, Machine{}, settings);
     ASSERT_TRUE(evaluator) << evaluator.error().text();
     evaluator_ = evaluator->release();

@@ -273,6 +273,12 @@ TEST_F(CandidateTest, WorkThatGoesOnAfterTheCallIsAnEscape) {
                               "return out\n",
                               "import threading, time\n")),
             "stream-escape");
+  // Late on a busy machine, that thread would read memory that the next test has mapped anew.
+  rule_of(
+      model_new("for t in threading.enumerate():\n"
+                "    if t is not threading.current_thread() and not t.daemon: t.join()\n"
+                "return torch.relu(self.linear(x))\n",
+                "import threading\n"));
 }
 
 // What an audited call sees: inputs in other memory. (On a GPU they come late besides.)
