@@ -77,6 +77,18 @@ inline float total(Vec v) {
   return sum;
 }
 
+// Sums are taken in blocks first: each number then goes through few roundings, even in a long row.
+constexpr int kBlock = 64 * VEC;
+
+// The mean of a row's first elements, near enough to that of the row for few digits to cancel in
+// the variance. (A single element may lie many deviations off.)
+inline float origin_of(const float* x) {
+  constexpr int kCount = COLS < 16 ? COLS : 16;
+  float sum = 0;
+  for (int i = 0; i < kCount; ++i) sum += x[i];
+  return sum / kCount;
+}
+
 enum Stages { kStatistics = 1, kResults = 2 };
 
 // One thread's work.
@@ -107,24 +119,29 @@ class LayerNorm {
     const float *weight = args_.weight, *bias = args_.bias;
     float* y = args_.y + 1ll * COLS * (row - OVERLAP);
     const float mean = mean_, scale = scale_;
-    // Distances from an element of the row are small: few digits cancel in the variance.
-    const float origin = stages & kStatistics ? x[0] : 0;
-    Vec sum{}, squares{};
+    const float origin = stages & kStatistics ? origin_of(x) : 0;
+    Vec sum{}, squares{}, block_sum{}, block_squares{};
     const auto step = [&](int i, int count) {
       if (stages & kStatistics) {
         if (PREFETCH) __builtin_prefetch(x + i + COLS, 0, 2);
         const Vec d = load(x + i, count, origin) - origin;
-        sum += d;
-        squares += d * d;
+        block_sum += d;
+        block_squares += d * d;
       }
       if (stages & kResults) {
         const Vec d = (load(old + i, count) - mean) * scale;
         store_result(y + i, count, d * load(weight + i, count) + load(bias + i, count));
       }
     };
-    int i = 0;
-    for (; i + VEC <= COLS; i += VEC) step(i, VEC);
-    if (i < COLS) step(i, COLS - i);
+    for (int i = 0; i < COLS;) {
+      const int end = std::min(i + kBlock, COLS);
+      for (; i + VEC <= end; i += VEC) step(i, VEC);
+      if (i < end) step(i, end - i);
+      i = end;
+      sum += block_sum;
+      squares += block_squares;
+      block_sum = block_squares = Vec{};
+    }
     if (stages & kStatistics) {
       const float shift = total(sum) / COLS;
       mean_ = origin + shift;

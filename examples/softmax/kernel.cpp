@@ -105,6 +105,9 @@ struct alignas(64) Line {
   float at[16];
 };
 
+// Sums are taken in blocks first: each number then goes through few roundings, even in a long row.
+constexpr int kBlock = 128 * VEC;
+
 enum Stages { kLargest = 1, kExponentials = 2, kResults = 4 };
 
 // One thread's work.
@@ -137,7 +140,7 @@ class Softmax {
     float* y = args_.y + 1ll * COLS * (row - OVERLAP);
     float* e = lines_[0].at;
     const float shift = largest_ * kLog2E, scale = scale_;
-    Vec largest = Vec{} - INFINITY, sum{};
+    Vec largest = Vec{} - INFINITY, sum{}, block_sum{};
     const auto step = [&](int i, int count) {
       // All loads come first: a load soon after a store whose address agrees in the last 12 bits,
       // as those of neighbouring rows often do, has to wait for it.
@@ -146,14 +149,19 @@ class Softmax {
       if (stages & kExponentials) {
         if (PREFETCH) __builtin_prefetch(x + i + (OVERLAP + 1) * COLS, 0, 2);
         const Vec v = power_of_two(load(x + i, count, -INFINITY) * kLog2E - shift);
-        sum += v;
+        block_sum += v;
         store(e + i, count, v);
       }
       if (stages & kResults) store_result(y + i, count, old * scale);
     };
-    int i = 0;
-    for (; i + VEC <= COLS; i += VEC) step(i, VEC);
-    if (i < COLS) step(i, COLS - i);
+    for (int i = 0; i < COLS;) {
+      const int end = std::min(i + kBlock, COLS);
+      for (; i + VEC <= end; i += VEC) step(i, VEC);
+      if (i < end) step(i, end - i);
+      i = end;
+      sum += block_sum;
+      block_sum = Vec{};
+    }
     if (stages & kLargest) {
       largest_ = across(largest, [](float a, float b) { return a > b ? a : b; });
     }

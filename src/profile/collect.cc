@@ -12,7 +12,7 @@
 #include "profile/counters.h"
 #include "profile/device_code.h"
 #include "profile/disassemble.h"
-#include "profile/objdump.h"
+#include "profile/hot_loops.h"
 #include "profile/plan_facts.h"
 #include "profile/written.h"
 
@@ -142,16 +142,7 @@ void collect_host_code(const Binary& binary, Evidence* e) {
                      "check that the candidate defines extern \"C\" void launch"});
     return;
   }
-  const auto asm_fact = [&](const char* name, int value) {
-    put(e, std::string("cpu.asm.hot.") + name, value, Level::kStatic, "objdump");
-  };
-  asm_fact("instructions", mix.instructions);
-  asm_fact("packed_fp", mix.packed_fp);
-  asm_fact("scalar_fp", mix.scalar_fp);
-  asm_fact("vector_bits", mix.vector_bits);
-  asm_fact("streaming_stores", mix.streaming_stores);
-  asm_fact("calls", mix.calls);
-  e->texts["hot loops"] = mix.text;
+  add_mix(mix, e);
 }
 
 // Facts of the call's graph, and of each kernel's place in it.

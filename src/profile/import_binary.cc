@@ -12,7 +12,7 @@
 #include "core/cuda_tools.h"
 #include "profile/device_code.h"
 #include "profile/disassemble.h"
-#include "profile/objdump.h"
+#include "profile/hot_loops.h"
 #include "profile/sass.h"
 
 namespace kernelpro {
@@ -191,13 +191,7 @@ Result<BinaryImport> host_code(const std::string& path) {
   }
   BinaryImport import;
   Evidence& e = import.evidence;
-  put(&e, "cpu.asm.hot.instructions", mix.instructions, "objdump");
-  put(&e, "cpu.asm.hot.packed_fp", mix.packed_fp, "objdump");
-  put(&e, "cpu.asm.hot.scalar_fp", mix.scalar_fp, "objdump");
-  put(&e, "cpu.asm.hot.vector_bits", mix.vector_bits, "objdump");
-  put(&e, "cpu.asm.hot.streaming_stores", mix.streaming_stores, "objdump");
-  put(&e, "cpu.asm.hot.calls", mix.calls, "objdump");
-  e.texts["hot loops"] = mix.text;
+  add_mix(mix, &e);
   e.texts["target"] = "cpu";
   return import;
 }

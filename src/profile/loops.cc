@@ -2,14 +2,14 @@
 #include "profile/loops.h"
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 namespace kernelpro {
 
 namespace {
 
 // Steps of work that one function may cost; real kernels need far below a hundredth of it.
-constexpr long kMaxWork = 20'000'000;
+constexpr long kMaxWork = 5'000'000;
 
 struct Block {
   int first = 0, last = 0;  // instructions, inclusive
@@ -55,46 +55,9 @@ class Graph {
   Block& at(int b) { return blocks[static_cast<std::size_t>(b)]; }
   bool reached(int b) const { return rank[static_cast<std::size_t>(b)] >= 0; }
 
-  // Immediate dominators by block; false when the work ran out.
-  bool dominate(long* work) {
-    dominator.assign(blocks.size(), -1);
-    if (postorder.empty()) return true;
-    dominator[0] = 0;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (auto it = postorder.rbegin(); it != postorder.rend(); ++it) {
-        if (*it == 0) continue;
-        int found = -1;
-        for (const int p : at(*it).previous) {
-          if (--*work < 0) return false;
-          if (!reached(p) || dominator[static_cast<std::size_t>(p)] < 0) continue;
-          found = found < 0 ? p : meet(p, found, work);
-          if (found < 0) return false;
-        }
-        int& mine = dominator[static_cast<std::size_t>(*it)];
-        if (found != mine) {
-          mine = found;
-          changed = true;
-        }
-      }
-    }
-    return true;
-  }
-
-  bool dominates(int a, int b, long* work) const {
-    while (b != a && b != 0) {
-      if (--*work < 0) return false;
-      // A dominator has a higher rank than what it dominates.
-      if (rank[static_cast<std::size_t>(b)] > rank[static_cast<std::size_t>(a)]) return false;
-      b = dominator[static_cast<std::size_t>(b)];
-    }
-    return b == a;
-  }
-
   std::vector<Block> blocks;
   std::vector<int> postorder;  // reachable blocks
   std::vector<int> rank;       // place in postorder, -1: unreachable
-  std::vector<int> dominator;
 
  private:
   void connect(int from, int to) {
@@ -123,41 +86,110 @@ class Graph {
       }
     }
   }
-
-  int meet(int a, int b, long* work) const {
-    while (a != b) {
-      if (--*work < 0) return -1;
-      int& lower = rank[static_cast<std::size_t>(a)] < rank[static_cast<std::size_t>(b)] ? a : b;
-      lower = dominator[static_cast<std::size_t>(lower)];
-    }
-    return a;
-  }
 };
 
-// Blocks of the loop at `header` with these back-edge sources, ascending.
-std::vector<int> loop_blocks(Graph& graph, int header, const std::vector<int>& sources,
-                             long* work) {
-  std::vector<bool> inside(graph.blocks.size(), false);
-  std::vector<int> stack, found{header};
-  inside[static_cast<std::size_t>(header)] = true;
-  *work -= graph.size() / 64;
-  const auto visit = [&](int b) {
-    if (inside[static_cast<std::size_t>(b)] || !graph.reached(b)) return;
-    inside[static_cast<std::size_t>(b)] = true;
-    found.push_back(b);
-    stack.push_back(b);
+// Strongly connected components, by Tarjan's algorithm without recursion.
+class Components {
+ public:
+  // `inside`: by block, the set that it is in.
+  Components(Graph& graph, const std::vector<int>& inside, long* work)
+      : graph_(graph), inside_(inside), work_(work), marks_(graph.blocks.size()) {}
+
+  // Those of the blocks of set `level`, without single blocks that do not jump to themselves. Each
+  // is ascending.
+  std::vector<std::vector<int>> find(const std::vector<int>& blocks, int level) {
+    level_ = level;
+    count_ = 0;
+    found_.clear();
+    stack_.clear();
+    for (const int b : blocks) mark(b) = {};
+    for (const int b : blocks) {
+      if (mark(b).order < 0) visit(b);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  struct Mark {
+    int order = -1, low = -1;
+    bool on_stack = false;
   };
-  for (const int source : sources) visit(source);
-  while (!stack.empty() && *work > 0) {
-    const int b = stack.back();
-    stack.pop_back();
-    for (const int p : graph.at(b).previous) {
-      --*work;
-      visit(p);
+  struct Step {
+    int block;
+    std::size_t next = 0;
+  };
+
+  Mark& mark(int b) { return marks_[static_cast<std::size_t>(b)]; }
+
+  void open(int b) {
+    mark(b) = {count_, count_, true};
+    ++count_;
+    stack_.push_back(b);
+    path_.push_back({b});
+  }
+
+  void visit(int root) {
+    path_.clear();
+    open(root);
+    while (!path_.empty() && --*work_ > 0) {
+      const int b = path_.back().block;
+      const std::vector<int>& next = graph_.at(b).next;
+      if (path_.back().next < next.size()) {
+        const int to = next[path_.back().next++];
+        if (inside_[static_cast<std::size_t>(to)] != level_) continue;
+        if (mark(to).order < 0) {
+          open(to);
+        } else if (mark(to).on_stack) {
+          mark(b).low = std::min(mark(b).low, mark(to).order);
+        }
+        continue;
+      }
+      path_.pop_back();
+      if (!path_.empty()) {
+        int& low = mark(path_.back().block).low;
+        low = std::min(low, mark(b).low);
+      }
+      if (mark(b).low == mark(b).order) close(b);
     }
   }
-  std::sort(found.begin(), found.end());
-  return found;
+
+  void close(int b) {
+    std::vector<int> component;
+    for (int top = -1; top != b;) {
+      top = stack_.back();
+      stack_.pop_back();
+      mark(top).on_stack = false;
+      component.push_back(top);
+    }
+    const std::vector<int>& next = graph_.at(b).next;
+    if (component.size() == 1 && std::find(next.begin(), next.end(), b) == next.end()) return;
+    std::sort(component.begin(), component.end());
+    found_.push_back(std::move(component));
+  }
+
+  Graph& graph_;
+  const std::vector<int>& inside_;
+  long* work_;
+  std::vector<Mark> marks_;
+  int level_ = 0, count_ = 0;
+  std::vector<int> stack_;
+  std::vector<Step> path_;
+  std::vector<std::vector<int>> found_;
+};
+
+// The blocks that a component is entered at, ascending.
+std::vector<int> entries_of(Graph& graph, const std::vector<int>& component,
+                            const std::vector<int>& inside, int level) {
+  std::vector<int> entries;
+  for (const int b : component) {
+    bool entered = b == 0;
+    for (const int p : graph.at(b).previous) {
+      entered = entered || (graph.reached(p) && inside[static_cast<std::size_t>(p)] != level);
+    }
+    if (entered) entries.push_back(b);
+  }
+  if (entries.empty()) entries.push_back(component.front());
+  return entries;
 }
 
 // Depth, parent and innermost, from which body holds which header. Loops are natural and of
@@ -186,24 +218,40 @@ std::vector<Loop> find_loops(const std::vector<Flow>& code) {
   std::vector<Loop> loops;
   Graph graph(code);
   long work = kMaxWork;
-  if (!graph.dominate(&work)) return loops;
-
-  std::map<int, std::vector<int>> sources;  // of back edges, by header
-  for (const int b : graph.postorder) {
-    for (const int to : graph.at(b).next) {
-      if (graph.dominates(to, b, &work)) sources[to].push_back(b);
+  // By block, the set that it is in: the whole function, or a loop without its header.
+  std::vector<int> inside(graph.blocks.size(), 0);
+  std::vector<std::vector<int>> sets{graph.postorder};
+  std::reverse(sets[0].begin(), sets[0].end());
+  int level = 0;
+  std::vector<int> levels{level};
+  Components components(graph, inside, &work);
+  while (!sets.empty() && work > 0) {
+    const std::vector<int> set = std::move(sets.back());
+    const int set_level = levels.back();
+    sets.pop_back();
+    levels.pop_back();
+    for (std::vector<int>& component : components.find(set, set_level)) {
+      work -= 4 * static_cast<long>(component.size());
+      if (work <= 0) break;
+      ++level;
+      for (const int b : component) inside[static_cast<std::size_t>(b)] = level;
+      const std::vector<int> entries = entries_of(graph, component, inside, level);
+      Loop loop;
+      loop.header = graph.at(entries[0]).first;
+      for (const int b : entries) loop.entries.push_back(graph.at(b).first);
+      for (const int b : component) {
+        for (int i = graph.at(b).first; i <= graph.at(b).last; ++i) loop.body.push_back(i);
+        work -= graph.at(b).last - graph.at(b).first + 1;
+      }
+      loops.push_back(std::move(loop));
+      for (const int b : entries) inside[static_cast<std::size_t>(b)] = -1;
+      std::erase_if(component, [&](int b) { return inside[static_cast<std::size_t>(b)] < 0; });
+      sets.push_back(std::move(component));
+      levels.push_back(level);
     }
   }
-  for (const auto& [header, from] : sources) {
-    Loop loop;
-    loop.header = graph.at(header).first;
-    for (const int b : loop_blocks(graph, header, from, &work)) {
-      for (int i = graph.at(b).first; i <= graph.at(b).last; ++i) loop.body.push_back(i);
-      work -= graph.at(b).last - graph.at(b).first;
-    }
-    if (work <= 0) break;
-    loops.push_back(std::move(loop));
-  }
+  std::sort(loops.begin(), loops.end(),
+            [](const Loop& a, const Loop& b) { return a.header < b.header; });
   nest(&loops, &work);
   return loops;
 }

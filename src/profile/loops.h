@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Natural loops of one function's machine code, for CPU and GPU disassembly alike.
+// Loops of one function's machine code, for CPU and GPU disassembly alike.
 //
-// Basic blocks; dominators (Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm", 2001);
-// back edges whose target dominates their source; bodies by a walk against the edges. Out-of-line
-// blocks that jump back into a loop are therefore part of it and make no loop of their own.
+// A loop is a strongly connected component of the basic blocks; the loops in it are those of the
+// component without the blocks that it is entered at (Steensgaard, "Sequentializing program
+// dependence graphs for irreducible programs", 1993). Where each loop has one entry these are the
+// natural loops. Loops that are entered at several places are found as well: compilers make them of
+// collapsed loops, and of loops whose first inner loop may be skipped.
+// Out-of-line blocks that jump back into a loop are part of it.
 // Pure functions. Any input is safe and the work is bounded: code that is too tangled gives fewer
 // loops, never a hang.
 #pragma once
@@ -21,10 +24,11 @@ struct Flow {
 };
 
 struct Loop {
-  std::vector<int> body;  // indices of its instructions, inner loops included, ascending
-  int header = 0;         // index of the instruction that it is entered at
-  int depth = 1;          // 1 = in no other loop
-  int parent = -1;        // index of the loop around it in the result; -1 = none
+  std::vector<int> body;          // indices of its instructions, inner loops included, ascending
+  int header = 0;                 // index of the instruction that it is entered at
+  std::vector<int> entries = {};  // all of those, where it is entered at several; the header too
+  int depth = 1;                  // 1 = in no other loop
+  int parent = -1;                // index of the loop around it in the result; -1 = none
   bool innermost = true;
 };
 

@@ -48,6 +48,18 @@ TEST(Loops, AnOutOfLineBlockIsNoLoopOfItsOwn) {
   EXPECT_EQ(loops[0].body, (std::vector<int>{1, 2, 3, 5}));
 }
 
+// 0 jumps to 3 or goes on at 1: the loop 1-4 is entered at both, and holds the loop at 2.
+TEST(Loops, ALoopWithTwoEntriesIsOneLoop) {
+  const std::vector<Flow> code = {maybe(3), kNext, maybe(2), kNext, maybe(1), kEnd};
+  const std::vector<Loop> loops = find_loops(code);
+  ASSERT_EQ(loops.size(), 2u);
+  EXPECT_EQ(loops[0].body, (std::vector<int>{1, 2, 3, 4}));
+  EXPECT_EQ(loops[0].entries.size(), 2u);
+  EXPECT_EQ(loops[1].body, (std::vector<int>{2}));
+  EXPECT_EQ(loops[1].parent, 0);
+  EXPECT_EQ(loops[1].depth, 2);
+}
+
 TEST(Loops, UnreachableCodeIsLeftOut) {
   const std::vector<Flow> code = {kNext, kEnd, kNext, maybe(2), kEnd};
   EXPECT_TRUE(find_loops(code).empty());

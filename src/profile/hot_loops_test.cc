@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real kernels, compiled by the machine's own g++ and disassembled by its own objdump.
-#include "profile/objdump.h"
+// Real kernels: recorded ones (fixtures/cpu), and some that the machine's own g++ compiles and its
+// own objdump disassembles.
+#include "profile/hot_loops.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "base/files.h"
 #include "base/subprocess.h"
@@ -34,7 +37,7 @@ extern "C" void launch(const float* x, float* y, long n) {
   for (long i = 0; i < n; ++i) y[i] = x[i] * 3.0f + y[i];
 })";
 
-TEST(Objdump, ScalarLoopReadsAsScalar) {
+TEST(HotLoops, ScalarLoopReadsAsScalar) {
   const AsmMix mix = mix_of(kScale, kScalar);
   EXPECT_EQ(mix.packed_fp, 0);
   EXPECT_GE(mix.scalar_fp, 2);
@@ -42,7 +45,7 @@ TEST(Objdump, ScalarLoopReadsAsScalar) {
   EXPECT_EQ(mix.loops, 1);
 }
 
-TEST(Objdump, VectorisedLoopReadsAsPackedDespiteItsRemainder) {
+TEST(HotLoops, VectorisedLoopReadsAsPackedDespiteItsRemainder) {
   const AsmMix mix = mix_of(kScale, kVector);
   EXPECT_GE(mix.packed_fp, 1);
   EXPECT_EQ(mix.scalar_fp, 0) << mix.text;
@@ -50,7 +53,7 @@ TEST(Objdump, VectorisedLoopReadsAsPackedDespiteItsRemainder) {
   EXPECT_TRUE(contains(mix.text, "launch")) << mix.text;
 }
 
-TEST(Objdump, HandWrittenVectorLoopWithScalarTail) {
+TEST(HotLoops, HandWrittenVectorLoopWithScalarTail) {
   const AsmMix mix = mix_of(R"(
 typedef float V __attribute__((vector_size(32)));
 extern "C" void launch(const float* x, float* y, long n) {
@@ -67,7 +70,7 @@ extern "C" void launch(const float* x, float* y, long n) {
   EXPECT_EQ(mix.scalar_fp, 0) << mix.text;
 }
 
-TEST(Objdump, AVectorisedPrologueDoesNotHideAScalarMainLoop) {
+TEST(HotLoops, AVectorisedPrologueDoesNotHideAScalarMainLoop) {
   const AsmMix mix = mix_of(R"(
 extern "C" void launch(const float* a, const float* b, float* c, long n) {
   for (long i = 0; i < n * n; ++i) c[i] = c[i] * 0.5f;
@@ -83,7 +86,7 @@ extern "C" void launch(const float* a, const float* b, float* c, long n) {
   EXPECT_GT(mix.scalar_fp, mix.packed_fp) << mix.text;
 }
 
-TEST(Objdump, DeepScalarEdgesDoNotHideAPackedMainLoop) {
+TEST(HotLoops, DeepScalarEdgesDoNotHideAPackedMainLoop) {
   const AsmMix mix = mix_of(R"(
 typedef float V __attribute__((vector_size(32)));
 static void tile(const float* a, const float* b, float* c, long n) {
@@ -137,7 +140,7 @@ extern "C" void launch(const float* x, float* y, long rows, long columns) {
   }
 })";
 
-TEST(Objdump, LanesThatArePutTogetherAreNotTheMainLoop) {
+TEST(HotLoops, LanesThatArePutTogetherAreNotTheMainLoop) {
   const AsmMix mix = mix_of(kLanes, {"-O3", "-march=x86-64-v4", "-fno-tree-vectorize"});
   EXPECT_GE(mix.packed_fp, 2) << mix.text;
   EXPECT_EQ(mix.scalar_fp, 0) << mix.text;
@@ -145,7 +148,7 @@ TEST(Objdump, LanesThatArePutTogetherAreNotTheMainLoop) {
 }
 
 // Nothing else there: what works on the stack is the kernel.
-TEST(Objdump, ALoopOverTheStackAloneIsTheMainLoop) {
+TEST(HotLoops, ALoopOverTheStackAloneIsTheMainLoop) {
   const AsmMix mix = mix_of(R"(
 extern "C" void launch(const float* x, float* y) {
   float state[64];
@@ -159,7 +162,7 @@ extern "C" void launch(const float* x, float* y) {
   EXPECT_EQ(mix.loops, 1) << mix.text;
 }
 
-TEST(Objdump, LooksIntoOpenMpFunctionsAndSeesCalls) {
+TEST(HotLoops, LooksIntoOpenMpFunctionsAndSeesCalls) {
   const AsmMix mix = mix_of(R"(
 #include <cmath>
 extern "C" void launch(const float* x, float* y, long rows, long n) {
@@ -177,7 +180,7 @@ extern "C" void launch(const float* x, float* y, long rows, long n) {
   EXPECT_EQ(mix.packed_fp, 0);
 }
 
-TEST(Objdump, LooksIntoGlobalFunctionsBehindThePlt) {
+TEST(HotLoops, LooksIntoGlobalFunctionsBehindThePlt) {
   const AsmMix mix = mix_of(R"(
 __attribute__((noinline)) void row(const float* x, float* y, long n) {
   for (long i = 0; i < n; ++i) y[i] = x[i] * 3.0f + 1.0f;
@@ -189,7 +192,7 @@ extern "C" void launch(const float* x, float* y, long rows, long n) {
   EXPECT_GE(mix.scalar_fp, 2) << mix.text;
 }
 
-TEST(Objdump, LooksIntoFunctionsOfThreads) {
+TEST(HotLoops, LooksIntoFunctionsOfThreads) {
   const AsmMix mix = mix_of(R"(
 #include <thread>
 extern "C" void launch(const float* x, float* y, long n) {
@@ -200,7 +203,7 @@ extern "C" void launch(const float* x, float* y, long n) {
   EXPECT_GE(mix.packed_fp, 1) << mix.text;
 }
 
-TEST(Objdump, SeesStreamingStores) {
+TEST(HotLoops, SeesStreamingStores) {
   const AsmMix mix = mix_of(R"(
 #include <immintrin.h>
 extern "C" void launch(const float* x, float* y, long n) {
@@ -212,16 +215,72 @@ extern "C" void launch(const float* x, float* y, long n) {
   EXPECT_GE(mix.packed_fp, 1);
 }
 
-TEST(Objdump, CodeWithoutLoopsIsCountedWhole) {
+TEST(HotLoops, CodeWithoutLoopsIsCountedWhole) {
   const AsmMix mix = mix_of(
       "extern \"C\" void launch(const float* x, float* y) { y[0] = x[0] * x[1] + x[2]; }", kScalar);
   EXPECT_EQ(mix.loops, 0);
   EXPECT_EQ(mix.scalar_fp, 2);
 }
 
-TEST(Objdump, NonsenseGivesNothing) {
+TEST(HotLoops, NonsenseGivesNothing) {
   EXPECT_EQ(hot_mix(parse_objdump("")).instructions, 0);
   EXPECT_EQ(hot_mix(parse_objdump("0000 <:\n <>:\n1:\n  :\tadd\n zz:\tadd eax\n")).instructions, 0);
+}
+
+// Each kernel says in its second line what its main loop is.
+class Recorded : public ::testing::TestWithParam<std::string> {};
+
+const std::string kRecordings = std::string(KERNELPRO_SOURCE_DIR) + "/src/profile/fixtures/cpu";
+
+std::vector<std::string> recordings() {
+  std::vector<std::string> names;
+  for (const std::string& name : list_dir(kRecordings)) {
+    if (name.ends_with(".cpp")) names.push_back(name.substr(0, name.size() - 4));
+  }
+  return names;
+}
+
+TEST_P(Recorded, ScalarWorkIsThatOfTheMainLoop) {
+  const Result<std::string> source = read_file(join(kRecordings, GetParam() + ".cpp"));
+  const Result<std::string> text = read_file(join(kRecordings, GetParam() + ".objdump.txt"));
+  ASSERT_TRUE(source && text) << "run src/profile/fixtures/cpu/record " << GetParam() << ".cpp";
+  const AsmMix mix = hot_mix(parse_objdump(*text));
+  SCOPED_TRACE(mix.text);
+  if (contains(*source, "// main loop: scalar\n")) {
+    EXPECT_GE(mix.scalar_share, 0.6);
+    EXPECT_GT(mix.scalar_fp, mix.packed_fp);
+    EXPECT_FALSE(mix.packed_version);
+  } else if (contains(*source, "// main loop: packed\n")) {
+    EXPECT_LT(mix.scalar_share, 0.4);
+    EXPECT_GT(mix.packed_fp, mix.scalar_fp);
+    EXPECT_GE(mix.vector_bits, 256);
+  } else {
+    ASSERT_TRUE(contains(*source, "// main loop: no arithmetic\n"));
+    EXPECT_EQ(mix.packed_fp + mix.scalar_fp, 0);
+    EXPECT_EQ(mix.scalar_share, 0);
+    EXPECT_EQ(mix.loops, 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Recorded, ::testing::ValuesIn(recordings()), [](const auto& each) {
+  std::string name = each.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+// Neither loop is in the other's way: which one runs depends on an argument, and the scalar one
+// does something else as well.
+TEST(HotLoops, AScalarLoopThatAPackedOneCouldReplaceIsNamedAsDoubtful) {
+  const AsmMix mix = mix_of(R"(
+typedef float V __attribute__((vector_size(32), aligned(4)));
+extern "C" void launch(const float* x, float* y, long n, long m) {
+  for (long i = 0; i < n; i += 8) *(V*)(y + i) = *(const V*)(x + i) * 3.0f + 1.0f;
+  for (long i = 0; i < m; ++i)
+    for (long j = 0; j < n; ++j) y[j] = y[j] * 3.0f + x[i];
+})",
+                            {"-O2", "-march=x86-64-v3", "-fno-tree-vectorize"});
+  EXPECT_GE(mix.scalar_share, 0.5) << mix.text;
+  EXPECT_TRUE(mix.packed_version) << mix.text;
 }
 
 }  // namespace
