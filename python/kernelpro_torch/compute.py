@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes expected results from what lies in the judge's buffers, into the judge's buffers."""
 
+import contextlib
 import time
 
 import torch
@@ -10,6 +11,7 @@ from .channel import Refusal
 from .describe import TORCH
 from .draw import PRECISIONS
 from .module_file import set_arithmetic_flags, seed_everything, telling
+from .rounding import Rounding
 from .tracing import Trace
 
 # Above these, relative to the larger of the element and the output's root mean square, two
@@ -43,14 +45,14 @@ def compute(loaded, attached, numerics, twice):
 
 
 def _said(numerics, precision):
-    return {"float64": "float64", "strict": "its declared types (strict)",
+    return {"float64": "float64", "rounded": "float64", "strict": "its declared types (strict)",
             "declared": "its declared types",
             "kernelbench": f"{precision} as KernelBench does"}[numerics]
 
 
 def _dtype_rule(numerics, precision):
     """The type that a tensor takes part in, from its declared one; `every`: integers as well."""
-    if numerics == "float64":
+    if numerics in ("float64", "rounded"):
         return lambda t, every=False: torch.float64 if t.is_floating_point() else t.dtype
     if numerics == "kernelbench":
         run = PRECISIONS[precision]
@@ -100,7 +102,12 @@ def _call(loaded, model, arguments, numerics, attached, seed):
             torch.manual_seed(seed)
         else:
             seed_everything(seed)
-        with torch.set_grad_enabled(loaded.description.needs_grad):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.set_grad_enabled(loaded.description.needs_grad))
+            if numerics == "rounded":
+                attached.roundings += 1  # other signs each time
+                stack.enter_context(Rounding(attached.precision, attached.device,
+                                             attached.roundings))
             output = model(*arguments)
     finally:
         torch.set_default_dtype(before)
@@ -110,7 +117,7 @@ def _call(loaded, model, arguments, numerics, attached, seed):
 
 
 def _default_dtype(loaded, numerics, attached):
-    if numerics == "float64":
+    if numerics in ("float64", "rounded"):
         return torch.float64
     if numerics == "kernelbench":
         return loaded.default_dtype

@@ -137,6 +137,7 @@ class Attached:
         self.half = draw.PRECISIONS[precision] if precision in ("fp16", "bf16") else None
         self.inputs, self.states, self.expected = [], [], []
         self.seed = 0
+        self.roundings = 0  # computations with rounded operands so far
         self._maps = []
 
     def fill(self, command, loaded, fds):
@@ -269,11 +270,12 @@ class Reference:
 
     def compute(self, command):
         loaded, attached = self._attached(command)
-        with torch.no_grad():
-            answer = computing.compute(loaded, attached, command.get("numerics"),
-                                       command.get("twice"))
-        self._settle()
-        return answer
+        try:
+            with torch.no_grad():
+                return computing.compute(loaded, attached, command.get("numerics"),
+                                         command.get("twice"))
+        finally:
+            self._settle()  # also after a computation for which memory did not suffice
 
     def detach(self, command):
         key = _key(command.get("dims"))

@@ -83,9 +83,9 @@ class Trace(TorchDispatchMode):
             self.random.setdefault(where, name.rstrip("_"))
         if name in _FLOPS:
             with contextlib.suppress(Exception):  # arguments by name, other forms: not counted
-                self.flops += int(_FLOPS[name](args, _flat(result)[0]))
-        given = {_storage(tensor) for tensor in _flat(args) + _flat(list(kwargs.values()))}
-        for tensor in _flat(result):
+                self.flops += int(_FLOPS[name](args, tensors_in(result)[0]))
+        given = {_storage(tensor) for tensor in tensors_in(args) + tensors_in(list(kwargs.values()))}
+        for tensor in tensors_in(result):
             self._hold(tensor, given)
 
     def _hold(self, tensor, given):
@@ -144,11 +144,11 @@ def _is_off(name, args, kwargs):
     return p == 0 or train is False
 
 
-def _flat(value):
+def tensors_in(value):
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, (list, tuple)):
-        return [tensor for part in value for tensor in _flat(part)]
+        return [tensor for part in value for tensor in tensors_in(part)]
     return []
 
 

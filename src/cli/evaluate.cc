@@ -31,6 +31,7 @@ constexpr OptionSpec kEvaluateOptions[] = {
     kPrecisionOption,
     kSetOption,
     {"--no-probes", "", "", "Leave out centred and scaled inputs and perturbed parameters."},
+    {"--redraw", "", "", "Draw new inputs for each kernel instead of reusing them (GPU)."},
     {"--baselines", "", "", "Show PyTorch beside: eager, compiled, as a CUDA graph."},
     {"--energy", "", "", "Measure what a call draws, beside the kernel to compare with; 10 s."},
     profile_option("off"),
@@ -95,6 +96,7 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.run.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.run.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
   settings.run.probes = !options.flag("--no-probes");
+  settings.run.redraw = options.flag("--redraw");
   if (options.flag("--energy")) settings.run.objective = {Objective::Kind::kTimeThenEnergy, 0};
   settings.run.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);

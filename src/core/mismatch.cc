@@ -230,7 +230,35 @@ Expected make_expected(const Shaped& output, const void* data, const Rule& rule,
   if (rule.typical) {
     expected.scale = scale_of(expected.rms, some_sizes(expected.values), output.tensor->dtype);
   }
+  expected.scale = std::max(expected.scale, rule.least);
   return expected;
+}
+
+Admitted admit(const std::vector<double>& other, Expected* expected) {
+  Admitted result;
+  Rule& rule = expected->rule;
+  if (rule.kind != Rule::Kind::kScaled || rule.tolerance <= 0) return result;
+  const std::size_t n = std::min(other.size(), expected->values.size());
+  for (int round = 0; round < kAdmitRounds; ++round) {
+    double largest = 0;
+    result = {};
+    for (std::size_t i = 0; i < n; ++i) {
+      const double size = std::fabs(expected->values[i]);
+      const double d = std::fabs(other[i] - expected->values[i]);
+      if (!std::isfinite(d) || d == 0) continue;
+      if (d > kJump * std::max(size, expected->rms)) {
+        ++result.jumps;
+      } else if (size <= expected->scale || d > kMildly * rule.tolerance * size) {
+        largest = std::max(largest, d);
+      } else {
+        result.worst = std::max(result.worst, d / size);
+      }
+    }
+    if (largest <= rule.tolerance * expected->scale) break;
+    rule.least = expected->scale = largest / rule.tolerance;
+  }
+  result.least = rule.least;
+  return result;
 }
 
 Comparison compare_output(const Shaped& output, const void* data, const Expected& expected) {

@@ -33,6 +33,31 @@ double allowed_error(const Rule& rule);
 // are not the same. `scale`: of the expected output.
 double element_error(const Rule& rule, double out, double r, double scale);
 
+// What the rule of an output needs for another result of the same computation to pass.
+struct Admitted {
+  double least = 0;         // the scale is at least this; 0: its own suffices
+  double worst = 0;         // the largest error over that scale, of at most kMildly tolerances
+  std::uint64_t jumps = 0;  // elements that changed by more than half of their size: no tolerance
+                            // can be meant for them, and they are left out
+};
+
+// Raises the scale of a scaled rule (`expected->scale` and `expected->rule.least`) for `other` to
+// pass: until it covers the differences of elements below it, and of those that differ by more than
+// kMildly tolerances of their own size. Large, well conditioned elements do not raise it; `worst`
+// is the tolerance that they need.
+//
+// With a result whose operands were rounded (python/kernelpro_torch/rounding.py) this makes room
+// for rounding errors that the elements' own sizes do not show: of a sum that cancels, or of
+// min(x, 0) near zero. Where rounding matters less than the tolerance nothing changes.
+Admitted admit(const std::vector<double>& other, Expected* expected);
+
+// Of `admit`; the judge's too.
+inline constexpr int kAdmitRounds = 8;  // how often the scale may grow, meeting larger elements
+inline constexpr double kMildly = 10;   // tolerances of an element's own size
+inline constexpr double kJump = 0.5;    // of the larger of the element and the root mean square
+// More jumps than this share of an output: it is rounding noise.
+inline constexpr double kNoisyShare = 0.01;
+
 struct Comparison {
   std::int64_t wrong = 0;   // elements out of tolerance
   std::int64_t first = -1;  // index of the first of them

@@ -74,6 +74,66 @@ TEST(Mismatch, AFewLargeResultsDoNotExcuseTheOthers) {
   EXPECT_EQ(scale_of(3, {1e-6, 1e-6, 0.1}, DType::kFp16), 1);
 }
 
+// min(x, 0) of sums near 0.5: most results are 0, a few are small, and all errors are those of 0.5.
+TEST(Mismatch, RoundingErrorsThatAResultsOwnSizeDoesNotShowAreAdmitted) {
+  Tensor tensor;
+  const std::int64_t n = 4000;
+  const Shaped shaped{&tensor, {n}, n, 4 * n};
+  std::vector<double> reference, rounded;
+  std::vector<float> honest, tf32;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double r = i % 100 == 3 ? -1e-5 * static_cast<double>(1 + i % 7) : 0;
+    reference.push_back(r);
+    rounded.push_back(r == 0 ? 0 : r + 2e-6);
+    honest.push_back(static_cast<float>(r == 0 ? 0 : r + 1e-7));
+    tf32.push_back(static_cast<float>(r == 0 ? 0 : r + 1e-4));
+  }
+  Rule rule;
+  rule.tolerance = 1e-4;
+  Expected expected = make_expected(shaped, reference.data(), rule);
+  EXPECT_FALSE(compare_output(shaped, honest.data(), expected).ok());
+  const Admitted admitted = admit(rounded, &expected);
+  EXPECT_EQ(admitted.worst, 0);
+  EXPECT_EQ(admitted.jumps, 0u);
+  EXPECT_NEAR(admitted.least, 2e-6 / 1e-4, 1e-9);
+  EXPECT_TRUE(compare_output(shaped, honest.data(), expected).ok());
+  EXPECT_FALSE(compare_output(shaped, tf32.data(), expected).ok());
+  // Another set of the same kind gets the same room.
+  EXPECT_TRUE(
+      compare_output(shaped, honest.data(), make_expected(shaped, reference.data(), expected.rule))
+          .ok());
+}
+
+TEST(Mismatch, AJumpIsNoRoundingError) {
+  Fixture f;
+  std::vector<double> rounded = f.expected.values;
+  rounded[7] += 3;  // as sign(x) jumps near zero
+  const Admitted admitted = admit(rounded, &f.expected);
+  EXPECT_EQ(admitted.jumps, 1u);
+  EXPECT_EQ(admitted.least, 0);
+  EXPECT_EQ(admitted.worst, 0);
+}
+
+TEST(Mismatch, LargeResultsThatRoundingChangesDoNotExcuseSmallOnes) {
+  Tensor tensor;
+  const std::int64_t n = 1000;
+  const Shaped shaped{&tensor, {n}, n, 4 * n};
+  std::vector<double> reference, rounded;
+  for (std::int64_t i = 0; i < n; ++i) {
+    reference.push_back(i % 50 == 1 ? 1e6 : 1);
+    rounded.push_back(reference.back() * (1 + 2e-5));
+  }
+  rounded[51] += 300;  // beyond the tolerance of a large result
+  Rule rule;
+  rule.tolerance = 1e-4;
+  Expected expected = make_expected(shaped, reference.data(), rule);
+  const Admitted admitted = admit(rounded, &expected);
+  EXPECT_EQ(expected.scale, 10);
+  EXPECT_EQ(admitted.least, 0);
+  EXPECT_NEAR(admitted.worst, 3.2e-4, 1e-6);
+  EXPECT_EQ(admitted.jumps, 0u);  // it is far below the root mean square
+}
+
 TEST(Mismatch, SmallValuesAreJudgedByTheTensorsScale) {
   Fixture f;
   f.expected.values[3] = 1e-9;

@@ -33,6 +33,7 @@ struct Rule {
   double absolute = 0;   // allclose
   double relative = 0;   // allclose
   bool typical = true;   // scaled: see scale_of; false: the scale is the root mean square
+  double least = 0;      // scaled: the scale is at least this (core/mismatch.h, `admit`)
 };
 
 // The scale of a tensor with the root mean square `rms`: that, but at most ten times the median of

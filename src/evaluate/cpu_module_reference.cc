@@ -13,8 +13,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kNoise = 0.5;  // a strict result this far off its scale is rounding noise
-
 // Parameters with values of their own, times 1 +- 1/64 at most. Masks, ones, zeros and tables that
 // repeat themselves stay as they are.
 bool vary(const Shaped& t, std::uint64_t seed, std::vector<char>* data) {
@@ -83,15 +81,15 @@ class TorchReference : public CpuReference {
     set.seed = request.seed;
     keep_inputs(request, &set);
     const bool contract = settings_.policy == Policy::kContract;
-    KP_TRY(compute(contract ? Numerics::kFloat64 : Numerics::kKernelBench, request.twice,
-                   request.probe == nullptr, &set));
+    KP_TRY(compute_expected(contract ? Numerics::kFloat64 : Numerics::kKernelBench, request.twice,
+                            request.probe == nullptr, &set));
     if (!contract) return std::optional<InputSet>(std::move(set));
     if (request.probe != nullptr && !representable(tensors_, set)) return std::optional<InputSet>();
-    const bool first = request.twice;
-    if (request.probe == nullptr && !first) return std::optional<InputSet>(std::move(set));
-    Result<bool> meets = strict_meets(set, request.probe == nullptr);
-    if (!meets) return tl::unexpected<Error>(meets.error());
-    if (!*meets) return std::optional<InputSet>();
+    // The rules of the first set hold for the others that are drawn like it.
+    if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
+    Result<bool> usable = admit_rounding(request.probe == nullptr, &set);
+    if (!usable) return tl::unexpected<Error>(usable.error());
+    if (!*usable) return std::optional<InputSet>();
     return std::optional<InputSet>(std::move(set));
   }
 
@@ -112,15 +110,19 @@ class TorchReference : public CpuReference {
   }
 
   // From the set's inputs: a module may have changed those in the buffers in place.
-  Result<void> compute(Numerics numerics, bool twice, bool given, InputSet* set) {
+  Result<ComputeFacts> compute(Numerics numerics, bool twice, const InputSet& set) {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      if (set->inputs[i].empty()) continue;
-      std::memcpy(buffers_.data(i), set->inputs[i].data(), set->inputs[i].size());
+      if (set.inputs[i].empty()) continue;
+      std::memcpy(buffers_.data(i), set.inputs[i].data(), set.inputs[i].size());
     }
-    Result<ComputeFacts> facts = module_.compute(c_, 0, numerics, twice);
+    return module_.compute(c_, 0, numerics, twice);
+  }
+
+  Result<void> compute_expected(Numerics numerics, bool twice, bool given, InputSet* set) {
+    Result<ComputeFacts> facts = compute(numerics, twice, *set);
     if (!facts && numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
       add_label("no-float64");  // not enough memory for it
-      facts = module_.compute(c_, 0, Numerics::kStrict, twice);
+      facts = compute(Numerics::kStrict, twice, *set);
     }
     if (!facts) return tl::unexpected<Error>(facts.error());
     if (!facts->random.empty()) {
@@ -132,57 +134,70 @@ class TorchReference : public CpuReference {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_output(tensors_[i])) continue;
       Rule rule = rule_for(task_, *tensors_[i].tensor, settings_.policy);
-      if (i < tolerances_.size()) rule.tolerance = std::max(rule.tolerance, tolerances_[i]);
-      rule.typical = given && (i >= coarse_.size() || !coarse_[i]);
+      if (given && i < rules_.size()) rule = rules_[i];
+      rule.typical = given;
       set->expected[i] = make_expected(tensors_[i], buffers_.data(i), rule);
     }
     return {};
   }
 
-  // Does the module's own arithmetic in the declared types meet the contract? What it cannot meet
-  // on the given inputs is asked of nobody: the tolerance becomes twice its error.
-  Result<bool> strict_meets(InputSet& set, bool given) {
-    const std::vector<Expected> exact = std::move(set.expected);
-    KP_TRY(compute(Numerics::kStrict, false, given, &set));
-    std::vector<Expected> strict = std::exchange(set.expected, exact);
-    tolerances_.resize(tensors_.size());
-    coarse_.resize(tensors_.size());
+  // Makes room in the rules for what rounding may do to these results. false: a probe whose results
+  // rounding changes too much to say anything.
+  Result<bool> admit_rounding(bool given, InputSet* set) {
+    std::int64_t fewest = kManyRounded;
+    for (const Shaped& t : tensors_) {
+      if (is_output(t)) fewest = std::min(fewest, t.elements);
+    }
+    std::vector<Admitted> admitted(tensors_.size());
+    for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
+      // Without memory for it the rules stay as they are.
+      if (!compute(Numerics::kRounded, false, *set)) break;
+      for (std::size_t i = 0; i < tensors_.size(); ++i) {
+        const Shaped& t = tensors_[i];
+        if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
+        const auto* rounded = reinterpret_cast<const double*>(buffers_.data(i));
+        const Admitted now = admit({rounded, rounded + t.elements}, &set->expected[i]);
+        admitted[i].worst = std::max(admitted[i].worst, now.worst);
+        admitted[i].jumps = std::max(admitted[i].jumps, now.jumps);
+      }
+    }
+    return given ? keep_rules(admitted, set) : Result<bool>(says_something(admitted, *set));
+  }
+
+  static bool noise(const Shaped& t, const Admitted& admitted) {
+    return static_cast<double>(admitted.jumps) > kNoisyShare * static_cast<double>(t.elements);
+  }
+
+  bool says_something(const std::vector<Admitted>& admitted, const InputSet& set) const {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const Shaped& t = tensors_[i];
-      if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
-      Expected& expected = set.expected[i];
-      double& tolerance = expected.rule.tolerance;
-      double worst = worst_error(expected, strict[i].values);
-      if (given && worst > tolerance / 2 && expected.scale < expected.rms) {
-        // Its small results are rounding noise of the large ones: those say what is small.
-        coarse_[i] = true;
-        expected.rule.typical = false;
-        expected.scale = expected.rms;
-        worst = worst_error(expected, strict[i].values);
-      }
-      if (worst <= tolerance / 2) continue;
-      if (!given && worst > tolerance) return false;
-      if (!given) continue;
-      if (!(worst < kNoise)) {
-        return fail(ErrorKind::kTask,
-                    "the task is degenerate: output " + t.tensor->name +
-                        " is rounding noise, an error of " + number(worst, 3) +
-                        " of its scale in the module's own arithmetic",
-                    "choose a module whose result says something");
-      }
-      tolerance = tolerances_[i] = std::max(tolerance, 2 * worst);
-      add_label("tolerance-of-module");
+      if (!is_output(tensors_[i])) continue;
+      if (noise(tensors_[i], admitted[i])) return false;
+      if (admitted[i].worst > kProbeRoom * set.expected[i].rule.tolerance) return false;
     }
     return true;
   }
 
-  static double worst_error(const Expected& expected, const std::vector<double>& got) {
-    double worst = 0;
-    for (std::size_t k = 0; k < got.size(); ++k) {
-      worst =
-          std::max(worst, element_error(expected.rule, got[k], expected.values[k], expected.scale));
+  Result<bool> keep_rules(const std::vector<Admitted>& admitted, InputSet* set) {
+    rules_.resize(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (!is_output(t)) continue;
+      Rule& rule = set->expected[i].rule;
+      if (noise(t, admitted[i])) {
+        return fail(ErrorKind::kTask,
+                    "the task is degenerate: output " + t.tensor->name +
+                        " is rounding noise: rounding changes " +
+                        std::to_string(admitted[i].jumps) + " of " + std::to_string(t.elements) +
+                        " elements by more than half of their size",
+                    "choose a module whose results are larger than their rounding errors");
+      }
+      if (rule.tolerance > 0 && admitted[i].worst > rule.tolerance) {
+        rule.tolerance = admitted[i].worst;
+        add_label("tolerance-of-module");
+      }
+      rules_[i] = rule;
     }
-    return worst;
+    return true;
   }
 
   void add_label(const std::string& label) {
@@ -194,8 +209,7 @@ class TorchReference : public CpuReference {
   ModuleReference& module_;
   CpuReferenceSettings settings_;
   std::vector<Shaped> tensors_;
-  std::vector<double> tolerances_;  // by tensor, where more than the rule's is allowed
-  std::vector<bool> coarse_;        // by tensor: the scale is the root mean square
+  std::vector<Rule> rules_;  // by tensor, of sets drawn as given; empty until the first
   CpuBuffers buffers_;
   bool attached_ = false;
 };

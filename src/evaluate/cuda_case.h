@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "core/binary.h"
 #include "core/evaluation.h"
+#include "core/mismatch.h"
 #include "core/protocol.h"
 #include "evaluate/cuda_link.h"
 #include "evaluate/cuda_memory_plan.h"
@@ -46,11 +48,12 @@ struct CudaCase {
   std::vector<std::vector<ExpectedLook>> looks;     // by set, by output
   std::uint64_t seed = 0;
 
-  Binary reference;                        // native tasks
-  LaunchPlan reference_plan;               // of it
-  Numerics numerics = Numerics::kFloat64;  // of a module's results
-  bool self_checked = false;               // the reference was found to agree with itself
-  double reference_s = 0;                  // the last draw and computation took
+  Binary reference;                                    // native tasks
+  LaunchPlan reference_plan;                           // of it
+  Numerics numerics = Numerics::kFloat64;              // of a module's results
+  std::map<DrawKind, std::vector<Admitted>> admitted;  // what rounding needs, by output
+  bool self_checked = false;  // the reference was found to agree with itself
+  double reference_s = 0;     // the last draw and computation took
 
   int sets() const { return plan.sets(); }
   // The set whose content changes: one besides the rotation, or its last.

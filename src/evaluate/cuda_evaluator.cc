@@ -34,8 +34,7 @@ constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a tensor in float64
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
-constexpr int kTrials = 5;      // KernelBench's
-constexpr double kNoise = 0.5;  // an error of so much of an output's scale is no result
+constexpr int kTrials = 5;  // KernelBench's
 
 std::uint64_t random_secret() {
   std::random_device device;
@@ -247,40 +246,27 @@ Result<void> CudaEvaluator::fill_case(CudaCase& state) {
               "correct the reference, or draw inputs that matter to the result");
 }
 
-// A tolerance that the module itself does not meet in the declared types is nobody's to meet.
+// Rounding alone may change results by more than the tolerance: nobody can meet it then.
 Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
-  if (settings_.module == nullptr || !contract() || state.numerics != Numerics::kFloat64) return {};
-  // A hint only: where it cannot be had, the tolerances stay.
-  Result<std::vector<double>> errors = reference_.own_errors(state);
-  if (!errors) return {};
-  bool widened = false, coarse = false;
-  for (std::size_t i = 0; i < state.judged.size(); ++i) {
-    JudgeTensor& t = state.judged[i];
-    if (!t.output || t.rule.tolerance <= 0 || !((*errors)[i] > t.rule.tolerance / 2)) continue;
-    // Its small results may be rounding noise of the large ones: those say what is small.
-    t.rule.typical = false;
-    coarse = true;
-  }
-  if (coarse) {
-    KP_TRY(tell_rules(state));
-    errors = reference_.own_errors(state);
-    if (!errors) return {};
-  }
-  for (std::size_t i = 0; i < state.judged.size(); ++i) {
-    JudgeTensor& t = state.judged[i];
-    const double error = t.output ? (*errors)[i] : 0;
-    if (t.output && t.rule.tolerance > 0 && std::isfinite(error) && error > t.rule.tolerance / 2) {
-      if (error > kNoise) {
-        return fail(ErrorKind::kTask,
-                    "the task is degenerate: the output " + t.name +
-                        " is rounding noise; the module's own result in its declared types is off "
-                        "by " +
-                        number(error, 3) + " of its scale (case " + state.c->name + ")",
-                    "draw inputs whose results are larger than their rounding errors");
-      }
-      t.rule.tolerance = 2 * error;
-      widened = true;
+  const auto known = state.admitted.find(DrawKind::kGiven);
+  if (known == state.admitted.end()) return {};
+  bool widened = false;
+  std::size_t output = 0;
+  for (JudgeTensor& t : state.judged) {
+    if (!t.output || output >= known->second.size()) continue;
+    const Admitted& needed = known->second[output++];
+    if (t.rule.tolerance <= 0) continue;
+    if (is_noise(t, needed)) {
+      return fail(ErrorKind::kTask,
+                  "the task is degenerate: the output " + t.name +
+                      " is rounding noise: rounding changes " + std::to_string(needed.jumps) +
+                      " of " + std::to_string(t.elements) +
+                      " elements by more than half of their size (case " + state.c->name + ")",
+                  "draw inputs whose results are larger than their rounding errors");
     }
+    t.rule.least = needed.least;
+    widened = widened || needed.worst > t.rule.tolerance;
+    t.rule.tolerance = std::max(t.rule.tolerance, needed.worst);
   }
   if (!widened) return {};
   labels_.push_back("tolerance-of-module");
@@ -289,14 +275,10 @@ Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
 
 // The judge's rules become those of `state`.
 Result<void> CudaEvaluator::tell_rules(const CudaCase& state) {
-  Json tolerances = Json::array(), typical = Json::array();
-  for (const JudgeTensor& t : state.judged) {
-    tolerances.push_back(t.rule.tolerance);
-    typical.push_back(t.rule.typical);
-  }
+  Json tolerances = Json::array();
+  for (const JudgeTensor& t : state.judged) tolerances.push_back(t.rule.tolerance);
   Json message = about(state, "tolerances", 0);
   message["tolerances"] = tolerances;
-  message["typical"] = typical;
   const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
   if (!done) return tl::unexpected<Error>(done.error());
   return {};
@@ -382,6 +364,12 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   const double start = real_clock().now_s();
   KP_ASSERT(prepared_ && subject.binaries.size() == cases_.size());
   ++round_;
+  if (settings_.redraw && round_ > 1) {
+    for (CudaCase& state : cases_) {
+      state.seed = kp::mix64(state.seed + round_);
+      for (auto& content : state.contents) content.reset();  // filled when it is needed
+    }
+  }
   plan.seed = kp::mix64(settings_.seed ^ secret_ ^ (round_ * 0x9e3779b97f4a7c15ull));
   plan.timeout_s = settings_.timeout_s;
   plan.min_effect = settings_.min_effect;

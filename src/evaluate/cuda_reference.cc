@@ -13,7 +13,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kOwnErrorSet = 1000;  // a number that no set of inputs has
+constexpr int kRoundedSet = 1000;  // a number that no set of inputs has
 
 std::vector<kp::DrawSpec> native_specs(const Task& task, DrawKind kind) {
   std::vector<Init> inits;
@@ -225,6 +225,7 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
     // A probe's values may be small by cancellation, which is no kernel's fault.
     KP_TRY(look(state, set, content.kind == DrawKind::kGiven));
     state.reference_s = real_clock().now_s() - start;
+    KP_TRY(admit_rounding(state, set, content.kind));
     now = content;
   }
   std::size_t output = 0;
@@ -233,6 +234,14 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
     const ExpectedLook& look = state.looks[static_cast<std::size_t>(set)][output++];
     const double largest = std::max(std::fabs(look.low), std::fabs(look.high));
     if (look.not_finite > 0 || largest > largest_value(t.dtype)) filled.usable = false;
+    const auto admitted = state.admitted.find(content.kind);
+    if (content.kind == DrawKind::kGiven || admitted == state.admitted.end()) continue;
+    if (output > admitted->second.size()) continue;
+    const Admitted& needed = admitted->second[output - 1];
+    if (t.rule.tolerance > 0 && needed.worst > kProbeRoom * t.rule.tolerance) {
+      filled.usable = false;
+    }
+    if (is_noise(t, needed)) filled.usable = false;
   }
   return filled;
 }
@@ -240,41 +249,72 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
 Result<void> CudaReference::recompute(CudaCase& state, int set) {
   state.contents[static_cast<std::size_t>(set)].reset();
   KP_TRY(compute(state, set));
-  return look(state, set, true);
+  KP_TRY(look(state, set, true));
+  return admit_rounding(state, set, DrawKind::kGiven);
 }
 
-Result<std::vector<double>> CudaReference::own_errors(CudaCase& state) {
+// What rounding may change is measured on the first set of each kind and holds for the others: it
+// is many times what plain arithmetic really changes.
+Result<void> CudaReference::admit_rounding(CudaCase& state, int set, DrawKind kind) {
+  if (settings_.module == nullptr || settings_.policy != Policy::kContract ||
+      state.numerics != Numerics::kFloat64) {
+    return {};
+  }
+  const auto known = state.admitted.find(kind);
+  if (known == state.admitted.end()) return measure_rounding(state, set, &state.admitted[kind]);
+  Json least = Json::array();
+  for (const Admitted& each : known->second) least.push_back(each.least);
+  Json message = about(state, "least", set);
+  message["least"] = least;
+  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
+  if (!done) return tl::unexpected<Error>(done.error());
+  return {};
+}
+
+Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
+                                             std::vector<Admitted>* admitted) {
   std::vector<Fd> keep;
-  auto buffers = buffers_of(judge_, state, 0, &keep);
+  auto buffers = buffers_of(judge_, state, set, &keep);
   if (!buffers) return tl::unexpected<Error>(buffers.error());
+  // Into the outputs, in their own types.
   for (SharedBuffer& b : *buffers) {
     if (!b.expected) continue;
     const AddressLayout::Slot& slot = state.layout.slots[static_cast<std::size_t>(b.tensor)];
-    for (const auto& [i, fd] : state.memory[0]) {
-      if (i == b.tensor) b.fd = fd.get();
+    for (const int from : {0, set}) {
+      for (const auto& [i, fd] : state.memory[static_cast<std::size_t>(from)]) {
+        if (i == b.tensor) b.fd = fd.get();
+      }
     }
     b.wide = false;
     b.bytes = slot.mapping_bytes;
     b.offset = slot.address - slot.mapping;
   }
-  KP_TRY(settings_.module->attach(task_, *state.c, kOwnErrorSet, *buffers));
-  const Result<ComputeFacts> done =
-      settings_.module->compute(*state.c, kOwnErrorSet, Numerics::kStrict, false);
-  if (!done) return tl::unexpected<Error>(done.error());
-  Json message = about(state, "verify", 0);
-  message["sets"] = Json::array({0});
-  message["intrusions"] = false;
-  const Result<Reply> reply = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
-  if (!reply) return tl::unexpected<Error>(reply.error());
-  std::vector<double> errors(state.judged.size(), 0);
-  const Json& sets = JsonReader(reply->json).array("sets");
-  const Json outputs = sets.empty() ? Json::array() : JsonReader(sets[0]).array("outputs");
-  std::size_t output = 0;
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    if (!state.judged[i].output || output >= outputs.size()) continue;
-    errors[i] = JsonReader(outputs[output++]).real("worst", INFINITY);
+  KP_TRY(settings_.module->attach(task_, *state.c, kRoundedSet, *buffers));
+  std::int64_t fewest = kManyRounded;
+  for (const JudgeTensor& t : state.judged) {
+    if (t.output) fewest = std::min(fewest, t.elements);
   }
-  return errors;
+  for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
+    // Without memory for it the rules stay as they are.
+    if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
+    const Result<Reply> reply =
+        trusted(judge_.ask(about(state, "admit", set), kJudgeTimeout), "the judge");
+    if (!reply) return tl::unexpected<Error>(reply.error());
+    const Json& outputs = JsonReader(reply->json).array("outputs");
+    admitted->resize(outputs.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const JsonReader r(outputs[k]);
+      Admitted& each = (*admitted)[k];
+      each.least = r.real("least");
+      each.worst = std::max(each.worst, r.real("worst"));
+      each.jumps = std::max(each.jumps, r.natural("jumps"));
+    }
+  }
+  return {};
+}
+
+bool is_noise(const JudgeTensor& output, const Admitted& needed) {
+  return static_cast<double>(needed.jumps) > kNoisyShare * static_cast<double>(output.elements);
 }
 
 std::string degenerate_output(const CudaCase& state) {

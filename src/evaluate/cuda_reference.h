@@ -30,9 +30,6 @@ class CudaReference {
   };
   // Fails with kTask on a reference that crashes, is random or disagrees with itself.
   Result<Filled> fill(CudaCase& state, int set, const SetContent& content);
-  // How far the module's result in its declared types is from that in float64, by tensor (0 for
-  // inputs), as core/policy.h's error, on the first set; computed into its outputs.
-  Result<std::vector<double>> own_errors(CudaCase& state);
   // The same whatever the set holds: for inputs that were changed on purpose. Draws nothing.
   Result<void> recompute(CudaCase& state, int set);
 
@@ -43,12 +40,17 @@ class CudaReference {
   Result<void> compute_module(CudaCase& state, int set, bool twice);
   Result<void> compute_native(CudaCase& state, int set, bool twice);
   Result<void> look(CudaCase& state, int set, bool typical);
+  Result<void> admit_rounding(CudaCase& state, int set, DrawKind kind);
+  Result<void> measure_rounding(CudaCase& state, int set, std::vector<Admitted>* admitted);
 
   CudaLink& judge_;
   const Task& task_;
   Compiler& compiler_;
   const EvaluateSettings& settings_;
 };
+
+// Does rounding change so many elements of an output so much that it says nothing?
+bool is_noise(const JudgeTensor& output, const Admitted& needed);
 
 // Why the task is degenerate as far as the sets of the rotation show it, or "": an output that is
 // constant, not a number throughout, or the same for different inputs.

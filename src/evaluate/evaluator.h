@@ -48,6 +48,7 @@ struct EvaluateSettings {
   ModuleReference* module = nullptr;  // of a task with a Module: has described it; must outlive us
   Policy policy = Policy::kContract;
   bool probes = true;   // centred and scaled inputs, perturbed parameters
+  bool redraw = false;  // cuda: new input sets for each evaluation
   std::string gpu;      // cuda: UUID or index; "" the first
   int evaluations = 0;  // cuda: that are to come; 0: unknown. After the last, no worker is started
   int standby =

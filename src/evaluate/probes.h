@@ -43,9 +43,15 @@ void lean(const Shaped& tensor, std::uint64_t seed, std::vector<char>* data);
 std::string probe_words(DrawKind kind);
 
 // A probe whose expected values include one that is not finite, or beyond this, says nothing about
-// a kernel: it is skipped. (So is one on which the module's own arithmetic in the declared types
-// fails the contract.)
+// a kernel: it is skipped. (So is one on which rounding alone may change a module's results by more
+// than kProbeRoom times the tolerance.)
 double largest_value(DType dtype);
+
+// A module's outputs are computed with rounded operands once, those with few elements several
+// times: the signs of a few roundings may cancel by chance.
+inline constexpr std::int64_t kManyRounded = 4096;
+inline constexpr int kRoundedRuns = 4;
+inline constexpr double kProbeRoom = 2;
 
 struct ProbeFailure {
   DrawKind kind = DrawKind::kCentred;

@@ -24,7 +24,7 @@ constexpr std::int64_t kMaxDescription = 16 << 20;
 constexpr std::size_t kFdsPerFrame = Channel::kMaxFds - 4;
 constexpr const char* kDrawKinds[] = {"given",      "centred",     "scaled",
                                       "parameters", "kernelbench", "given"};
-constexpr const char* kNumerics[] = {"float64", "strict", "declared", "kernelbench"};
+constexpr const char* kNumerics[] = {"float64", "strict", "declared", "kernelbench", "rounded"};
 
 ErrorKind kind_of(const std::string& rule) {
   if (rule == "task") return ErrorKind::kTask;

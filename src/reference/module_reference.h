@@ -39,8 +39,10 @@ enum class DrawKind { kGiven, kCentred, kScaled, kParameters, kKernelBench, kLow
 //   float64:  module and inputs as float64;
 //   strict:   declared dtypes with TF32 and reduced-precision reductions off;
 //   declared: declared dtypes with the flags that Precision allows (tf32: TF32 on);
-//   kernelbench: declared dtypes, PyTorch's default flags, inputs cast as KernelBench casts them.
-enum class Numerics { kFloat64, kStrict, kDeclared, kKernelBench };
+//   kernelbench: declared dtypes, PyTorch's default flags, inputs cast as KernelBench casts them;
+//   rounded:  float64 again, with every operator's operands rounded as the task's precision may
+//             round them, in another way at each call (python/kernelpro_torch/rounding.py).
+enum class Numerics { kFloat64, kStrict, kDeclared, kKernelBench, kRounded };
 
 // A buffer of the judge's. Expected results of floating outputs lie as doubles when `wide`.
 struct SharedBuffer {

@@ -14,7 +14,7 @@ const std::vector<Label>& known_labels() {
        "fp32 at full size"},
       {"no-float64", "checked against the declared precision only: float64 did not fit"},
       {"tolerance-of-module",
-       "the module's own arithmetic takes up more than half of the tolerance: twice its error is "
+       "rounding alone may change the module's results by more than the tolerance: that much is "
        "allowed instead"},
       {"degenerate",
        "by the contract this task would be refused: an output is constant, holds no finite number, "

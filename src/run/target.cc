@@ -62,6 +62,7 @@ Result<Target> make(const Task& task, const RunSettings& settings,
   evaluate.seed = settings.seed ^ (static_cast<std::uint64_t>(secret()) << 32 | secret());
   evaluate.policy = settings.policy;
   evaluate.probes = settings.probes;
+  evaluate.redraw = settings.redraw;
   evaluate.gpu = settings.gpu;
   evaluate.modules_ahead = settings.modules_ahead;
   // Many candidates are to come: their processes start side by side.

@@ -12,6 +12,9 @@
 //   draw {case, set, seed, specs}
 //   reference {case, set, cubin, plan, again} -> {"agrees"}
 //   seal {case, set, typical} -> {"outputs":[summary,...]}
+//   admit {case, set} -> {"outputs":[{"least","worst","jumps"},...]}
+//   least {case, set, least:[SCALE,...]}
+//   tolerances {case, tolerances:[T,...]}
 //   broken {case} -> {"sets":[SET,...]}
 //   poison {case, keys:[[SET,KEY],...], slack}
 //   verify {case, sets:[SET,...], intrusions, then_poison:[[SET,KEY],...]} ->
@@ -54,7 +57,8 @@ class Judge {
         {"window", &Judge::window},   {"fetch", &Judge::fetch},
         {"disturb", &Judge::disturb}, {"restore", &Judge::restore},
         {"vary", &Judge::vary},       {"tolerances", &Judge::tolerances},
-        {"lean", &Judge::lean},
+        {"lean", &Judge::lean},       {"admit", &Judge::admit},
+        {"least", &Judge::least},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
@@ -310,11 +314,24 @@ class Judge {
     for (const Json& value : JsonReader(command.json).array("tolerances")) {
       values.push_back(value.is_number() ? value.get<double>() : 0);
     }
-    std::vector<bool> typical;
-    for (const Json& value : JsonReader(command.json).array("typical")) {
-      typical.push_back(!value.is_boolean() || value.get<bool>());
+    case_->set_tolerances(values);
+    return Json::object();
+  }
+  Result<Json> admit(const WorkerCommand& command) {
+    const Result<std::vector<Admitted>> admitted = case_->admit(set_of(command));
+    if (!admitted) return tl::unexpected<Error>(admitted.error());
+    Json all = Json::array();
+    for (const Admitted& a : *admitted) {
+      all.push_back({{"least", a.least}, {"worst", a.worst}, {"jumps", a.jumps}});
     }
-    case_->set_tolerances(values, typical);
+    return Json{{"outputs", all}};
+  }
+  Result<Json> least(const WorkerCommand& command) {
+    std::vector<double> values;
+    for (const Json& value : JsonReader(command.json).array("least")) {
+      values.push_back(value.is_number() ? value.get<double>() : 0);
+    }
+    case_->set_least(set_of(command), values);
     return Json::object();
   }
   Result<Json> restore(const WorkerCommand&) { return done(case_->restore()); }

@@ -271,6 +271,34 @@ extern "C" __global__ void compare(const void* out, const void* expected, RuleSp
   atomicMax(&result->last, last);
 }
 
+// One round of core/mismatch.h's admit; zero before.
+struct Admission {
+  u64 largest, worst;  // bits of non-negative doubles
+  u64 jumps;
+};
+
+extern "C" __global__ void admit(const void* out, const void* expected, RuleSpec rule, double jump,
+                                 double rms, double mildly, u64 count, Admission* result) {
+  double largest = 0, worst = 0;
+  u64 jumps = 0;
+  for (u64 i = first_index(); i < count; i += stride()) {
+    const double e = expected_value(expected, rule.dtype, rule.wide, i);
+    const double size = fabs(e);
+    const double d = fabs(as_double(load_bits(out, rule.dtype, i), rule.dtype) - e);
+    if (!isfinite(d) || d == 0) continue;
+    if (d > jump * fmax(size, rms)) {
+      ++jumps;
+    } else if (size <= rule.scale || d > mildly * rule.tolerance * size) {
+      largest = fmax(largest, d);
+    } else {
+      worst = fmax(worst, d / size);
+    }
+  }
+  if (largest > 0) atomicMax(&result->largest, static_cast<u64>(__double_as_longlong(largest)));
+  if (worst > 0) atomicMax(&result->worst, static_cast<u64>(__double_as_longlong(worst)));
+  if (jumps > 0) atomicAdd(&result->jumps, jumps);
+}
+
 // After a failed comparison: one byte per element of a window, 1 where it is wrong.
 extern "C" __global__ void mark_bad(const void* out, const void* expected, RuleSpec rule, u64 first,
                                     u64 count, unsigned char* marks, double* got_out,

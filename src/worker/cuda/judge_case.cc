@@ -109,6 +109,7 @@ Result<void> JudgeCase::make_sets(int sets, int sharing) {
     }
     set.rms.assign(tensors_.size(), 0);
     set.scale.assign(tensors_.size(), 0);
+    set.least.assign(tensors_.size(), 0);
     set.seals.assign(tensors_.size(), 0);
     sets_.push_back(std::move(set));
   }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/mismatch.h"
 #include "core/protocol.h"
 #include "worker/cuda/graph.h"
 #include "worker/cuda/kernels.h"
@@ -75,8 +76,13 @@ class JudgeCase {
   Result<void> vary(int set, std::uint64_t seed);
   // Other last digits for fp32 inputs (core/device/draw.h, lean_bits).
   Result<void> lean(int set, std::uint64_t key);
-  // In place of what was said at `open`; by tensor.
-  void set_tolerances(const std::vector<double>& tolerances, const std::vector<bool>& typical);
+  // In place of what was given to `open`; by tensor.
+  void set_tolerances(const std::vector<double>& tolerances);
+  // A set's outputs hold another result of the reference: raises the set's scales until what lies
+  // within them passes (core/mismatch.h). By output. `seal` takes the scales back.
+  Result<std::vector<Admitted>> admit(int set);
+  // The same from what `admit` gave for a set with contents of the same kind; by output.
+  void set_least(int set, const std::vector<double>& least);
   // Sets whose inputs no longer are what was sealed.
   Result<std::vector<int>> broken_seals();
   // Covers outputs and workspace; with `slack`, also what lies around every tensor.
@@ -104,7 +110,7 @@ class JudgeCase {
   struct Set {
     std::vector<std::shared_ptr<Buffer>> slots;
     std::vector<std::shared_ptr<Buffer>> expected;  // by tensor; null for inputs
-    std::vector<double> rms, scale;                 // by tensor, outputs
+    std::vector<double> rms, scale, least;          // by tensor, outputs
     bool typical = true;                            // false: errors are measured by `rms`
     std::vector<std::uint64_t> seals;               // by tensor, inputs
     std::vector<kp::DrawSpec> specs;                // as drawn here; empty when somebody else drew

@@ -120,6 +120,7 @@ Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index, bool typical) {
   Set& set = set_at(index);
   set.known.clear();
   set.typical = typical;
+  std::fill(set.least.begin(), set.least.end(), 0);
   Result<std::vector<std::uint64_t>> inputs = input_seals({index});
   if (!inputs) return tl::unexpected<Error>(inputs.error());
   set.seals = std::move(*inputs);
@@ -199,11 +200,9 @@ Result<void> JudgeCase::lean(int index, std::uint64_t key) {
   return {};
 }
 
-void JudgeCase::set_tolerances(const std::vector<double>& tolerances,
-                               const std::vector<bool>& typical) {
+void JudgeCase::set_tolerances(const std::vector<double>& tolerances) {
   for (std::size_t i = 0; i < std::min(tolerances.size(), tensors_.size()); ++i) {
     tensors_[i].rule.tolerance = tolerances[i];
-    if (i < typical.size()) tensors_[i].rule.typical = typical[i];
   }
   for (Set& set : sets_) set.known.clear();
 }

@@ -21,6 +21,12 @@ struct RawComparison {
   std::uint64_t worst_bits = 0;
 };
 
+// Mirrors struct Admission of judge.cu.
+struct RawAdmission {
+  double largest = 0, worst = 0;
+  std::uint64_t jumps = 0;
+};
+
 }  // namespace
 
 JudgeCase::RuleSpec JudgeCase::rule_spec(const Set& set, std::size_t tensor) const {
@@ -33,7 +39,46 @@ JudgeCase::RuleSpec JudgeCase::rule_spec(const Set& set, std::size_t tensor) con
           t.rule.tolerance,
           t.rule.absolute,
           t.rule.relative,
-          t.rule.typical && set.typical ? set.scale[tensor] : set.rms[tensor]};
+          std::max(set.typical ? set.scale[tensor] : set.rms[tensor], set.least[tensor])};
+}
+
+// core/mismatch.h's admit, on the device.
+Result<std::vector<Admitted>> JudgeCase::admit(int index) {
+  Set& set = set_at(index);
+  set.known.clear();
+  std::vector<Admitted> all;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const JudgeTensor& t = tensors_[i];
+    if (!t.output) continue;
+    Admitted& admitted = all.emplace_back();
+    if (!is_floating(t.dtype) || t.rule.kind != Rule::Kind::kScaled || t.rule.tolerance <= 0) {
+      continue;
+    }
+    const auto count = static_cast<std::uint64_t>(t.elements);
+    for (int round = 0; round < kAdmitRounds; ++round) {
+      const RuleSpec rule = rule_spec(set, i);
+      KP_TRY(zero_results(sizeof(RawAdmission)));
+      KP_CUDA_TRY(kernels_->run("admit", count, data_at(set, i), expected_at(set, i), rule, kJump,
+                                set.rms[i], kMildly, count, scratch_));
+      const Result<std::vector<RawAdmission>> raw = results<RawAdmission>(1);
+      if (!raw) return tl::unexpected<Error>(raw.error());
+      admitted.worst = (*raw)[0].worst;
+      admitted.jumps = (*raw)[0].jumps;
+      if ((*raw)[0].largest <= rule.tolerance * rule.scale) break;
+      set.least[i] = (*raw)[0].largest / rule.tolerance;
+    }
+    admitted.least = set.least[i];
+  }
+  return all;
+}
+
+void JudgeCase::set_least(int index, const std::vector<double>& least) {
+  Set& set = set_at(index);
+  set.known.clear();
+  std::size_t output = 0;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].output && output < least.size()) set.least[i] = least[output++];
+  }
 }
 
 Result<std::vector<SetFindings>> JudgeCase::verify(const std::vector<int>& sets, bool intrusions) {

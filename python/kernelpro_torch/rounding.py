@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a module as if every operator had rounded its operands.
+
+Plain arithmetic is exact arithmetic on operands that are slightly off. Under `Rounding` every
+operator that rounds gets its floating operands multiplied by 1 +- e, with a random sign for each
+element, e = base + sqrt(n) u, where u = 2^-24 and n is the length of its sums; the result of a sum
+is multiplied by 1 +- sqrt(n) u as well. The change in the module's results is the error that an
+honest kernel may make. It scales with what was summed, even where the sum cancels, and passes
+through the rest of the module with the slope at these values.
+
+Why this covers every order of summation: a left-to-right fp32 sum of n terms errs by about
+0.4 sqrt(n) u of the terms' root of squares (terms of either sign) or 0.23 sqrt(n) u of the sum
+(terms of one sign), so four standard deviations are 1.6 and 0.9 of these units; the largest of many
+random changes to the operands is itself four to five standard deviations. Why it admits nothing
+less than fp32: TF32 rounds operands by 2^-12 on average, which exceeds e up to n = 10 million.
+"""
+
+import contextlib
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .tracing import tensors_in
+
+# For single operations: 16 units in the last place of fp32, so that fast exponentials and Winograd
+# convolutions are covered; the rounding of operands for the others.
+BASE = {"fp32": 2.0**-20, "tf32": 2.0**-11, "fp16": 2.0**-10, "bf16": 2.0**-7}
+
+_UNIT = 2.0**-24
+_CHUNK = 1 << 25  # elements whose signs are drawn at once
+_COPIED = 1 << 28  # operands up to here are copied; larger ones are changed where they lie
+
+# Operators that choose, move or compare values, without rounding any.
+_EXACT = {
+    "abs", "alias", "amax", "amin", "argmax", "argmin", "argsort", "as_strided", "bitwise_and",
+    "bitwise_not", "bitwise_or", "cat", "clamp", "clamp_max", "clamp_min", "clone",
+    "constant_pad_nd", "contiguous", "copy", "cummax", "cummin", "detach", "diagonal", "embedding",
+    "empty_like", "eq", "expand", "fill", "flip", "full_like", "gather", "ge", "gt", "hardtanh",
+    "index", "index_select", "isfinite", "isinf", "isnan", "le", "lift_fresh", "logical_and",
+    "logical_not", "logical_or", "lt", "masked_fill", "masked_select", "max", "max_pool2d",
+    "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "maximum", "min", "minimum",
+    "ne", "neg", "new_empty", "new_full", "new_ones", "new_zeros", "ones_like", "permute",
+    "reflection_pad2d", "relu", "repeat", "replication_pad2d", "reshape", "roll", "select", "set",
+    "sign", "slice", "sort", "split", "split_with_sizes", "squeeze", "stack", "t", "threshold",
+    "to", "topk", "transpose", "tril", "triu", "unbind", "unfold", "unsqueeze", "view", "where",
+    "zero", "zeros_like", "_local_scalar_dense", "_reshape_alias", "_to_copy", "_unsafe_view",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "upsample_nearest2d", "upsample_nearest3d",
+    "pixel_shuffle", "channel_shuffle", "detach_copy", "hardtanh_"}
+_ALONG = {"_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumprod",
+          "logcumsumexp", "_logcumsumexp"}  # as many results as operands, sums over args[1]
+
+
+class Rounding(TorchDispatchMode):
+    """Use as a context around one call. Operands are copied, or changed in place where they are
+    large: they must be the caller's own. Equal seeds give equal signs."""
+
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False
+
+    def __init__(self, precision, device, seed):
+        super().__init__()
+        self._base = BASE[precision]
+        self._generator = torch.Generator(device=device)
+        self._generator.manual_seed(seed)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = getattr(getattr(func, "overloadpacket", func), "__name__", str(func))
+        plain = name.rstrip("_")
+        if plain in _EXACT:
+            return func(*args, **kwargs)
+        if hasattr(func, "decompose"):
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        length = 1
+        with contextlib.suppress(Exception):  # arguments in another form: a single operation
+            length = _length(plain, args, kwargs)
+        sums = _UNIT * length**0.5
+        if plain in _REDUCTIONS or plain in _ALONG or "avg_pool" in plain:
+            sums *= 2  # their terms lie in an order, so partial sums drift further than chance
+        # A normalisation's sums give one mean to many elements, of which few have the largest.
+        size = self._base + (sums / 4 if "_norm" in plain and plain != "linalg_vector_norm" else sums)
+        written = id(args[0]) if plain != name and args else None
+        done = {}
+
+        def rounded(value):
+            if isinstance(value, torch.Tensor):
+                if not value.is_floating_point() or value.device.type == "meta":
+                    return value
+                if id(value) not in done:  # x * x stays a square
+                    done[id(value)] = self._rounded(value, size, id(value) == written)
+                return done[id(value)]
+            if isinstance(value, (list, tuple)):
+                return type(value)(rounded(v) for v in value)
+            return value
+
+        result = func(*[rounded(a) for a in args], **{k: rounded(v) for k, v in kwargs.items()})
+        if length > 1:
+            for tensor in tensors_in(result):
+                if tensor.is_floating_point():
+                    self._change(tensor, sums)
+        return result
+
+    def _rounded(self, value, size, written):
+        if not written and value.numel() <= _COPIED:
+            value = value.clone()
+        self._change(value, size)
+        return value
+
+    def _change(self, value, size):
+        flat = _flat(value)
+        if flat is None:
+            return
+        for part in flat.split(_CHUNK):
+            sign = torch.rand(part.shape, generator=self._generator, device=part.device)
+            part.mul_(sign.sub_(0.5).sign_().to(part.dtype).mul_(size).add_(1))
+
+
+def _flat(value):
+    """All elements in a row, each once; None for views that have gaps or show one twice."""
+    strides = sorted((s, n) for s, n in zip(value.stride(), value.shape) if n > 1)
+    expected = 1
+    for stride, size in strides:
+        if stride != expected:
+            return None
+        expected *= size
+    return value.as_strided((value.numel(),), (1,))
+
+
+def _length(name, args, kwargs):
+    """Of the longest sum that an operator makes for one result, from its operands' shapes."""
+    operands = [t for t in tensors_in(args) + tensors_in(list(kwargs.values()))
+                if t.is_floating_point()]
+    if not operands or operands[0].dim() == 0:
+        return 1
+    x = operands[0]
+    if name in ("mm", "bmm", "mv", "dot"):
+        return x.shape[-1]
+    if name in ("addmm", "baddbmm", "addmv", "addbmm"):
+        return operands[1].shape[-1]
+    if "convolution" in name and len(operands) > 1:
+        weight = operands[1]
+        return weight.numel() // max(1, min(weight.shape[:2]))
+    if name in _ALONG:
+        return x.shape[args[1]] if len(args) > 1 and isinstance(args[1], int) else x.numel()
+    if name in _REDUCTIONS:
+        dims = kwargs.get("dim", next((a for a in args[1:] if isinstance(a, (list, tuple))), None))
+        if dims is None and "norm" not in name and len(args) > 1 and isinstance(args[1], int):
+            dims = args[1]
+        dims = [dims] if isinstance(dims, int) else dims
+        if not dims:
+            return x.numel()
+        length = 1
+        for dim in dims:
+            length *= x.shape[dim]
+        return length
+    if name == "native_layer_norm":
+        return _product(args[1])
+    if name == "native_group_norm":
+        return x.numel() // max(1, x.shape[0] * args[6])
+    if "batch_norm" in name:
+        return x.numel() // max(1, x.shape[1])
+    if "attention" in name and len(operands) > 1:
+        return max(x.shape[-1], operands[1].shape[-2])
+    if name in ("lstm", "gru") or "rnn" in name:
+        return max(t.shape[-1] for t in operands if t.dim() > 0)
+    if name.startswith("avg_pool"):
+        return _product(args[1])
+    if "avg_pool" in name:  # adaptive: args[1] are the sizes of the result
+        return max(1, x.numel() // _product(x.shape[:-len(args[1])]) // _product(args[1]))
+    return 1
+
+
+_REDUCTIONS = {"sum", "nansum", "mean", "nanmean", "var", "var_mean", "std", "std_mean", "prod",
+               "norm", "linalg_vector_norm", "logsumexp", "mse_loss", "smooth_l1_loss",
+               "huber_loss", "l1_loss"}
+
+
+def _product(sizes):
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
