@@ -5,7 +5,7 @@ task's unchanged Model, at fp32, through `kernelpro evaluate` on new inputs for 
 levels 1 to 3 that src/suite/degenerate.csv and eager.csv do not list. Needs a GPU.
 
     bench/kernelbench/eager.py --kernelbench CHECKOUT --out FILE [--kernelpro PROGRAM]
-        [--tasks 1/1,2/40-60] [--draws 3] [--jobs 6] [--seconds 500] [--list]
+        [--tasks 1/1,2/40-60] [--draws 3] [--jobs 8] [--seconds 500] [--list]
 
 Each finished task is one line of JSON in FILE; tasks with a line there are not run again, so the
 same command continues where it stopped (--retry-errors runs those again that ended in an error, such
@@ -116,7 +116,10 @@ def judge(options, label, path):
         command = [options.kernelpro, "evaluate", path, *files, "--target", "cuda", "--redraw",
                    "--timeout", "60", "--json"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=options.limit)
+            # Verdicts alone are wanted, no times: each has the GPU as if it were the only one.
+            own = {**os.environ, "KERNELPRO_LEASES": folder}
+            done = subprocess.run(command, capture_output=True, text=True, timeout=options.limit,
+                                  env=own)
             answers = json.loads(done.stdout)
         except subprocess.TimeoutExpired:
             return {**record, "error": f"no answer in {options.limit:g} s", "draws": []}
@@ -226,7 +229,7 @@ def main():
     parser.add_argument("--out", help="lines of JSON; continued when it is there")
     parser.add_argument("--tasks", default="", help="some of them: 1/1,2/40-60,3")
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=6, help="evaluations at once")
+    parser.add_argument("--jobs", type=int, default=8, help="evaluations at once")
     parser.add_argument("--room", type=float, default=ROOM, help="GB of GPU memory for all of them")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no task after this time")
     parser.add_argument("--limit", type=float, default=240, help="seconds for one task")
