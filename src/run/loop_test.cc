@@ -16,10 +16,8 @@
 #include "base/text.h"
 #include "run/evaluate_one.h"
 #include "run/launch.h"
-#include "run/ledger.h"
 #include "run/pack.h"
 #include "run/recorded.h"
-#include "run/settings.h"
 #include "run/store.h"
 #include "run/testing/fake_target.h"
 #include "search/searches.h"
@@ -534,72 +532,6 @@ TEST_F(LoopTest, EvaluateOneKernel) {
       evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"V", "3"}}, {}, fake_target(fake));
   ASSERT_FALSE(value);
   EXPECT_TRUE(contains(value.error().next, "1 2 4 8 16")) << value.error().text();
-}
-
-TEST(Settings, RoundTrip) {
-  RunSettings s;
-  s.target = TargetKind::kCuda;
-  s.proposer = "replay";
-  s.replay_from = "x";
-  s.seed = 9;
-  s.search = "beam";
-  s.preset = "paper";
-  s.max_evaluations = 3;
-  s.max_seconds = 4.5;
-  s.near_ceiling = 0.5;
-  s.plateau = 6;
-  s.timeout_s = 7;
-  s.exchange_wait_s = 8;
-  s.roles.coder = "openai:m";
-  s.roles.fixer = "anthropic:f";
-  s.roles.one_call = true;
-  s.roles.ideas = 5;
-  s.roles.max_tokens = 1LL << 40;
-  s.roles.max_usd = 0.25;
-  s.roles.max_calls = 12;
-  s.feedback = Feedback::kRaw;
-  s.prompts = "mine";
-  s.start_from = {"a", "b"};
-  const auto back = settings_from_json(settings_to_json(s));
-  ASSERT_TRUE(back);
-  EXPECT_EQ(settings_to_json(*back), settings_to_json(s));
-  EXPECT_EQ(back->target, TargetKind::kCuda);
-  EXPECT_EQ(back->search, "beam");
-  EXPECT_EQ(back->preset, "paper");
-  EXPECT_EQ(settings_from_json("{}")->preset, "default") << "a run of an earlier version";
-  EXPECT_EQ(back->roles.max_tokens, 1LL << 40);
-  EXPECT_EQ(back->feedback, Feedback::kRaw);
-  EXPECT_EQ(back->start_from.size(), 2u);
-  EXPECT_FALSE(settings_from_json("{\"seed\":\"many\"}"));
-  EXPECT_FALSE(settings_from_json("rubbish"));
-}
-
-Known timed(std::int64_t id, double us, const std::string& incumbent, double ratio) {
-  Known known;
-  known.id = id;
-  known.candidate.source = std::to_string(id);
-  Correct correct;
-  correct.timings.push_back({"large", us, us, us, 20, "calls in turn"});
-  if (!incumbent.empty()) {
-    correct.versus = Correct::Versus{incumbent, ratio, ratio - 0.01, ratio + 0.01};
-  }
-  known.evaluation.outcome = correct;
-  return known;
-}
-
-// The machine slows down by half between evaluations; the ratios measured in turn stay right.
-TEST(Ledger, DriftDoesNotMakeABest) {
-  Ledger ledger(0.005);
-  const Known a = timed(1, 100, "", 1);
-  const std::string a_hash = a.candidate.content_hash();
-  EXPECT_TRUE(ledger.record(a));
-  EXPECT_FALSE(ledger.record(timed(2, 50, a_hash, 1.012))) << "the interval reaches into a tie";
-  EXPECT_EQ(ledger.since_best(), 1);
-  EXPECT_TRUE(ledger.record(timed(3, 160, a_hash, 1.25))) << "slower by the clock, faster in turn";
-  EXPECT_NEAR(ledger.comparable_us(3), 80, 1e-9);
-  EXPECT_NEAR(ledger.best_speedup(), 1.25, 1e-9);
-  EXPECT_EQ(ledger.best()->id, 3);
-  EXPECT_EQ(ledger.baseline()->id, 1);
 }
 
 }  // namespace
