@@ -18,6 +18,7 @@
 // @knob VEC 1 2 4 : vectorize
 
 constexpr int kThreads = TX * TY;
+constexpr int kPart = 1024;     // a multiple of BK
 constexpr int kRows = TY * TM;  // the block's tile of c
 constexpr int kCols = TX * TN;
 // Rows are aligned to whole vectors only if their lengths are multiples of them.
@@ -46,34 +47,39 @@ __global__ void __launch_bounds__(kThreads) matmul(const float* a, const float* 
   __shared__ __align__(16) float b_tile[BK][kCols];
   const int thread = threadIdx.x, tx = thread % TX, ty = thread / TX;
   const int first_row = blockIdx.y * kRows, first_col = blockIdx.x * kCols;
-  float sum[TM][TN] = {};
-
-  for (int k = 0; k < K; k += BK) {
-    for (int i = thread * kVec; i < kRows * BK; i += kThreads * kVec) {
-      const Vec v = load(a, M, K, first_row + i / BK, k + i % BK);
-      for (int j = 0; j < kVec; ++j) a_tile[i % BK + j][i / BK] = v.at[j];
-    }
-    for (int i = thread * kVec; i < kCols * BK; i += kThreads * kVec) {
-      const Vec v = load(b, K, N, k + i / kCols, first_col + i % kCols);
-      *reinterpret_cast<Vec*>(&b_tile[i / kCols][i % kCols]) = v;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < BK; ++i) {
-      float x[TM], y[TN];
-      for (int m = 0; m < TM; ++m) x[m] = a_tile[i][place<TM, TY>(ty, m)];
-      for (int n = 0; n < TN; ++n) y[n] = b_tile[i][place<TN, TX>(tx, n)];
-      for (int m = 0; m < TM; ++m) {
-        for (int n = 0; n < TN; ++n) sum[m][n] += x[m] * y[n];
+  // A sum of kPart products is added to c before the next one begins: fewer roundings of large
+  // sums.
+  for (int part = 0; part < K; part += kPart) {
+    const int end = part + kPart < K ? part + kPart : K;
+    float sum[TM][TN] = {};
+    for (int k = part; k < end; k += BK) {
+      for (int i = thread * kVec; i < kRows * BK; i += kThreads * kVec) {
+        const Vec v = load(a, M, K, first_row + i / BK, k + i % BK);
+        for (int j = 0; j < kVec; ++j) a_tile[i % BK + j][i / BK] = v.at[j];
       }
+      for (int i = thread * kVec; i < kCols * BK; i += kThreads * kVec) {
+        const Vec v = load(b, K, N, k + i / kCols, first_col + i % kCols);
+        *reinterpret_cast<Vec*>(&b_tile[i / kCols][i % kCols]) = v;
+      }
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < BK; ++i) {
+        float x[TM], y[TN];
+        for (int m = 0; m < TM; ++m) x[m] = a_tile[i][place<TM, TY>(ty, m)];
+        for (int n = 0; n < TN; ++n) y[n] = b_tile[i][place<TN, TX>(tx, n)];
+        for (int m = 0; m < TM; ++m) {
+          for (int n = 0; n < TN; ++n) sum[m][n] += x[m] * y[n];
+        }
+      }
+      __syncthreads();
     }
-    __syncthreads();
-  }
-
-  for (int m = 0; m < TM; ++m) {
-    for (int n = 0; n < TN; ++n) {
-      const int row = first_row + place<TM, TY>(ty, m), col = first_col + place<TN, TX>(tx, n);
-      if (row < M && col < N) c[1ll * row * N + col] = sum[m][n];
+    for (int m = 0; m < TM; ++m) {
+      for (int n = 0; n < TN; ++n) {
+        const int row = first_row + place<TM, TY>(ty, m), col = first_col + place<TN, TX>(tx, n);
+        if (row >= M || col >= N) continue;
+        float* const at = c + 1ll * row * N + col;
+        *at = part == 0 ? sum[m][n] : *at + sum[m][n];
+      }
     }
   }
 }

@@ -21,6 +21,7 @@
 #include "base/files.h"
 #include "base/processes.h"
 #include "base/subprocess.h"
+#include "base/testing.h"
 #include "base/text.h"
 
 namespace kernelpro {
@@ -61,17 +62,17 @@ class SandboxTest : public ::testing::Test {
     return false;
   }
   static bool gone_soon(pid_t pid) {
-    for (int i = 0; i < 200 && alive(pid); ++i) ::usleep(20'000);
-    return !alive(pid);
+    return eventually([&] { return !alive(pid); });
   }
   pid_t number_in(const std::string& name) const {
     const std::string path = join(inside_.path(), name);
-    for (int i = 0; i < 250; ++i) {
+    pid_t number = 0;
+    eventually([&] {
       const Result<std::string> text = read_file(path);
-      if (text && contains(*text, "\n")) return static_cast<pid_t>(std::stol(*text));
-      ::usleep(20'000);
-    }
-    return 0;
+      if (text && contains(*text, "\n")) number = static_cast<pid_t>(std::stol(*text));
+      return number > 0;
+    });
+    return number;
   }
 
   TempDir inside_, outside_;
@@ -164,26 +165,25 @@ TEST_F(SandboxTest, LimitsOnFilesAndTime) {
   command.sandbox->cpu_seconds = 0.5;
   exit = must_run(command);
   EXPECT_EQ(exit.kind, Exit::Kind::kSignalled);
-  EXPECT_LT(exit.wall_seconds, 20);
+  EXPECT_LT(exit.cpu_seconds, 10);
 }
 
 TEST_F(SandboxTest, ProcessesAreCounted) {
-  Command command = shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 30 & done; wait");
+  Command command = shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 600 & done; wait");
   command.sandbox->max_processes = 8;
   const Exit exit = must_run(command);
   EXPECT_EQ(exit.kind, Exit::Kind::kTooManyProcesses) << exit.describe({});
   EXPECT_TRUE(contains(exit.describe({}), "too many processes"));
-  EXPECT_LT(exit.wall_seconds, 10);
 }
 
 TEST_F(SandboxTest, MemoryIsThatOfAllProcessesTogether) {
   Command command = shell(
-      "for i in 1 2 3 4; do (head -c 30000000 /dev/zero; sleep 20) | tail -c 30000000 > /dev/null "
+      "for i in 1 2 3 4; do (head -c 30000000 /dev/zero; sleep 600) | tail -c 30000000 > /dev/null "
       "& "
       "done; wait");
   command.sandbox->read.push_back("/dev/zero");
   command.limits.memory_bytes = 90 << 20;
-  command.limits.wall_seconds = 15;
+  command.limits.wall_seconds = 120;
   const Exit exit = must_run(command);
   EXPECT_EQ(exit.kind, Exit::Kind::kOutOfMemory) << exit.describe(command.limits);
 }
@@ -215,7 +215,6 @@ TEST_F(SandboxTest, TheWardenTellsHowItEnded) {
   command.limits.wall_seconds = 0.3;
   const Exit late = must_run(command);
   EXPECT_EQ(late.kind, Exit::Kind::kTimedOut);
-  EXPECT_LT(late.wall_seconds, 5);
 }
 
 // Forks, becomes a session of its own, forks again: its parents are gone and its group is another.
@@ -267,17 +266,25 @@ TEST_F(SandboxTest, TalksThroughTheWarden) {
   EXPECT_EQ(child->finish().code, 3);
 }
 
+// The kernel ends a child with the thread that started it if asked to (PR_SET_PDEATHSIG).
 TEST_F(SandboxTest, OutlivesTheThreadThatStartedIt) {
   std::optional<Child> plain, boxed;
+  std::string thread;
   std::thread([&] {
-    Command command = shell("sleep 60");
+    thread = "/proc/self/task/" + std::to_string(::gettid());
+    Command command = shell("head -c 9 <&3 >&3; sleep 600");
     boxed = std::move(*Child::start(command));
     command.sandbox.reset();
     plain = std::move(*Child::start(command));
   }).join();
-  ::usleep(100'000);
-  EXPECT_TRUE(alive(plain->pid()));
-  EXPECT_TRUE(alive(boxed->pid()));
+  // Its entry goes after such signals were sent; a child with one pending answers no more.
+  ASSERT_TRUE(eventually([&] { return ::access(thread.c_str(), F_OK) != 0; }));
+  for (Child* child : {&*plain, &*boxed}) {
+    ASSERT_TRUE(child->send("hello"));
+    const std::optional<Frame> answer = child->receive(120);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->bytes, "hello");
+  }
 }
 
 TEST(Sandbox, RootsOfPrograms) {

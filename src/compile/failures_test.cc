@@ -155,17 +155,15 @@ TEST_F(FailuresTest, HostCompiler) {
 TEST_F(FailuresTest, HostCompilerSeesOnlyItsOwnFolder) {
   auto compiler = make_cpu_compiler(settings_);
   ASSERT_TRUE(compiler) << compiler.error().text();
-  settings_.timeout_s = 5;
   const std::string file = secret();
   for (const std::string& line :
        {"#include \"" + file + "\"\n", "asm(\".incbin \\\"" + file + "\\\"\");\n",
         std::string("#include \"/dev/zero\"\n"),
         std::string("#include \"/proc/self/environ\"\n")}) {
-    const double begin = real_clock().now_s();
     const std::string log = log_of(**compiler, line + kBody);
     EXPECT_FALSE(contains(log, "hidden_text")) << log;
     EXPECT_TRUE(contains(log, "error") || contains(log, "Error")) << line << log;
-    EXPECT_LT(real_clock().now_s() - begin, 15) << line;
+    EXPECT_FALSE(contains(log, "ran longer than")) << line << log;
   }
 }
 
@@ -195,9 +193,7 @@ TEST_F(FailuresTest, BombsEndAndAreNamed) {
       "template <int I> constexpr int h() { if constexpr (I > 0) return h<I - 1>() + f(200000 + "
       "I); "
       "else return 0; }\nconstexpr int kValue = h<800>();\n";
-  const double begin = real_clock().now_s();
   const std::string log = log_of(**compiler, loop + kBody);
-  EXPECT_LT(real_clock().now_s() - begin, 15);
   EXPECT_NE(log, "it compiled");
 }
 

@@ -8,13 +8,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <string>
-#include <thread>
 
 #include "base/files.h"
 #include "base/subprocess.h"
+#include "base/testing.h"
 #include "base/text.h"
 
 namespace kernelpro::testing {
@@ -65,17 +64,14 @@ class SlurmCluster {
     ::setenv("SLURM_CONF", (dir + "/slurm.conf").c_str(), 1);
     controller_ = daemon("slurmctld");
     node_ = daemon("slurmd");
-    for (int i = 0; i < 100 && !up_; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-      up_ = contains(output({"sinfo", "--noheader", "--format=%T"}), "idle");
-    }
+    up_ = eventually([&] {
+      return contains(output({"sinfo", "--noheader", "--format=%T"}), "idle");
+    });
   }
   ~SlurmCluster() {
     if (up_) {
       output({"scancel", "--quiet", "--user=" + output({"id", "-un"})});
-      for (int i = 0; i < 50 && !output({"squeue", "--noheader"}).empty(); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      }
+      eventually([&] { return output({"squeue", "--noheader"}).empty(); }, 20);
     }
     node_.finish();
     controller_.finish();
