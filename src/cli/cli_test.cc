@@ -167,6 +167,34 @@ TEST(Display, StatusFitsTheTerminal) {
   EXPECT_TRUE(status_line(unlimited, 200).starts_with("[9] best 4.20x"));
 }
 
+TEST(Display, TheSpeedUpHasItsIntervalAndIsUnconfirmed) {
+  Progress progress = sample();
+  progress.best_speedup_low = 4.1;
+  progress.best_speedup_high = 4.35;
+  EXPECT_TRUE(contains(status_line(progress, 200), "best 4.20x (4.10x to 4.35x, unconfirmed) "));
+  progress.event = "best";
+  EXPECT_TRUE(contains(event_line(progress), "4.20x over the start (4.10x to 4.35x, unconfirmed)"));
+  EXPECT_TRUE(contains(progress_json(progress), "\"best_speedup_low\":4.1"));
+  EXPECT_TRUE(contains(progress_json(progress), "\"confirmed\":false"));
+}
+
+TEST(Display, AboveTheCeilingIsNoShare) {
+  Progress progress = sample();
+  progress.fraction_of_ceiling = 698.72;
+  EXPECT_TRUE(contains(status_line(progress, 200), ", >100 % of ceiling"));
+  const std::string json = progress_json(progress);
+  EXPECT_TRUE(contains(json, "\"fraction_of_ceiling\":null")) << json;
+  EXPECT_TRUE(contains(json, "doctor --remeasure")) << json;
+}
+
+TEST(Display, LoadIsALineOfItsOwn) {
+  Progress progress;
+  progress.event = "busy";
+  progress.detail = "other processes used 63 % of this machine; timing takes longer";
+  EXPECT_EQ(event_line(progress),
+            "busy: other processes used 63 % of this machine; timing takes longer");
+}
+
 TEST(Display, LinesAreSingleAndClean) {
   const std::string line = event_line(sample());
   EXPECT_EQ(line.find('\n'), std::string::npos);

@@ -4,11 +4,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 
 #include "base/text.h"
-#include "core/json.h"
+#include "core/ceiling_json.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -69,29 +70,42 @@ std::string count_text(const Progress& progress) {
   return text + "] ";
 }
 
+// Of the best so far: a final figure is what the confirmation says.
+std::string unconfirmed_text(const Progress& progress) {
+  if (progress.best_speedup_low >= progress.best_speedup_high) return "";
+  const bool open = !(progress.best_speedup_low > 0) || !std::isfinite(progress.best_speedup_high);
+  if (open) return " (unconfirmed)";
+  return " (" + speedup_text(progress.best_speedup_low) + " to " +
+         speedup_text(progress.best_speedup_high) + ", unconfirmed)";
+}
+
+std::string ceiling_text(const Progress& progress) {
+  if (progress.fraction_of_ceiling <= 0) return "";
+  return ", " + ceiling_share(progress.fraction_of_ceiling) + " of " +
+         (progress.ceiling_disturbed ? "a ceiling measured on a busy machine" : "ceiling");
+}
+
 }  // namespace
 
 std::string status_line(const Progress& progress, int width) {
-  std::string text = count_text(progress) + "best " + speedup_text(progress.best_speedup);
+  std::string text = count_text(progress) + "best " + speedup_text(progress.best_speedup) +
+                     unconfirmed_text(progress);
   if (progress.best_us > 0) text += " " + human_us(progress.best_us);
-  if (progress.fraction_of_ceiling > 0) {
-    text += ", " + percent_text(progress.fraction_of_ceiling) + " of ceiling";
-  }
+  text += ceiling_text(progress);
   if (progress.left_s > 0) text += ", " + human_seconds(progress.left_s) + " left";
   if (progress.failures > 0) text += ", failed: " + progress.failures_by_kind;
   return fit(text, width);
 }
 
 std::string event_line(const Progress& progress) {
+  if (progress.event == "busy") return "busy: " + one_line(progress.detail);
   std::string text = progress.event;
   if (progress.candidate > 0) text += " #" + std::to_string(progress.candidate);
   if (!progress.outcome.empty()) text += " " + progress.outcome;
   if (progress.time_us > 0) text += " " + human_us(progress.time_us);
   if (progress.event == "best") {
-    text += ", " + speedup_text(progress.best_speedup) + " over the start";
-    if (progress.fraction_of_ceiling > 0) {
-      text += ", " + percent_text(progress.fraction_of_ceiling) + " of ceiling";
-    }
+    text += ", " + speedup_text(progress.best_speedup) + " over the start" +
+            unconfirmed_text(progress) + ceiling_text(progress);
   }
   if (!progress.knobs.empty()) text += "  " + one_line(progress.knobs);
   if (!progress.detail.empty()) text += "  " + one_line(progress.detail);
@@ -99,21 +113,25 @@ std::string event_line(const Progress& progress) {
 }
 
 std::string progress_json(const Progress& progress) {
-  const Json json = {{"event", progress.event},
-                     {"candidate", progress.candidate},
-                     {"outcome", progress.outcome},
-                     {"detail", progress.detail},
-                     {"knobs", progress.knobs},
-                     {"evaluations", progress.evaluations},
-                     {"max_evaluations", progress.max_evaluations},
-                     {"failures", progress.failures},
-                     {"failures_by_kind", progress.failures_by_kind},
-                     {"time_us", progress.time_us},
-                     {"best_us", progress.best_us},
-                     {"best_speedup", progress.best_speedup},
-                     {"fraction_of_ceiling", progress.fraction_of_ceiling},
-                     {"elapsed_s", progress.elapsed_s},
-                     {"left_s", progress.left_s}};
+  Json json = {{"event", progress.event},
+               {"candidate", progress.candidate},
+               {"outcome", progress.outcome},
+               {"detail", progress.detail},
+               {"knobs", progress.knobs},
+               {"evaluations", progress.evaluations},
+               {"max_evaluations", progress.max_evaluations},
+               {"failures", progress.failures},
+               {"failures_by_kind", progress.failures_by_kind},
+               {"time_us", progress.time_us},
+               {"best_us", progress.best_us},
+               {"best_speedup", progress.best_speedup},
+               {"best_speedup_low", progress.best_speedup_low},
+               {"best_speedup_high", progress.best_speedup_high},
+               {"confirmed", progress.event == "confirmed"},
+               {"ceiling_disturbed", progress.ceiling_disturbed},
+               {"elapsed_s", progress.elapsed_s},
+               {"left_s", progress.left_s}};
+  put_fraction(progress.fraction_of_ceiling, &json);
   return dump_json(json);
 }
 

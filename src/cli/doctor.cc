@@ -14,6 +14,7 @@ namespace {
 
 constexpr OptionSpec kDoctorOptions[] = {
     {"--quick", "", "", "Do not measure the machine's ceilings, nor import PyTorch."},
+    {"--remeasure", "", "", "Measure the ceilings again; the best rates seen so far stay."},
     {"--json", "", "", "Print as JSON."},
 };
 
@@ -24,10 +25,16 @@ std::string ceilings_text(const Machine& machine) {
   if (c.tensor_flops_per_s > 0) {
     text += ", matrix units " + number(c.tensor_flops_per_s * 1e-12, 4) + " TFLOP/s";
   }
-  return text;
+  const std::string basis = ceilings_basis(c);
+  return basis.empty() ? text : text + " (" + basis + ")";
 }
 
 Probe ceilings_probe(const char* group, const Result<Machine>& machine) {
+  if (machine && !machine->ceilings.quiet) {
+    return {group, "measured ceilings", ProbeState::kLimited, ceilings_text(*machine),
+            "the true rates may be higher: run `kernelpro doctor --remeasure` when the machine is "
+            "quiet"};
+  }
   if (machine) {
     return {group, "measured ceilings", ProbeState::kOk, ceilings_text(*machine), ""};
   }
@@ -42,16 +49,16 @@ bool has_torch(const std::vector<Probe>& probes) {
 }
 
 // What takes seconds goes at the end of its group.
-void add_slow_ones(std::vector<Probe>* probes) {
+void add_slow_ones(CeilingsWanted wanted, std::vector<Probe>* probes) {
   std::vector<Probe> result;
   for (std::size_t i = 0; i < probes->size(); ++i) {
     const std::string group = (*probes)[i].group;
     result.push_back((*probes)[i]);
     if (i + 1 < probes->size() && (*probes)[i + 1].group == group) continue;
     if (group == "cpu target") {
-      result.push_back(ceilings_probe("cpu target", describe_cpu_machine()));
+      result.push_back(ceilings_probe("cpu target", describe_cpu_machine(wanted)));
     } else if (group == "cuda target") {
-      result.push_back(ceilings_probe("cuda target", describe_cuda_machine()));
+      result.push_back(ceilings_probe("cuda target", describe_cuda_machine(wanted)));
     } else if (group == "PyTorch tasks" && has_torch(*probes)) {
       result.push_back(probe_torch_device());
     }
@@ -74,7 +81,14 @@ void print_text(const std::vector<Probe>& probes) {
 
 int run_doctor(const Options& options) {
   std::vector<Probe> probes = probe_machine();
-  if (!options.flag("--quick")) add_slow_ones(&probes);
+  const bool again = options.flag("--remeasure");
+  if (again && options.flag("--quick")) {
+    throw Fatal({ErrorKind::kBadInput, "--quick measures no ceilings, and --remeasure does",
+                 "leave one of them out"});
+  }
+  if (!options.flag("--quick")) {
+    add_slow_ones(again ? CeilingsWanted::kAgain : CeilingsWanted::kAny, &probes);
+  }
   if (!options.flag("--json")) {
     print_text(probes);
     return 0;

@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "core/json.h"
+#include "core/ceiling_json.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -21,21 +21,21 @@ void print_text(const std::string& directory, const RunView& view, const Story& 
               std::string(target_name(view.header.target)).c_str(), story.evaluated);
   if (story.best != nullptr) {
     std::printf(", %s %s", speedup_text(story.speedup).c_str(), human_us(story.final_us).c_str());
-    if (story.fraction > 0) std::printf(", %s of ceiling", percent_text(story.fraction).c_str());
+    if (story.fraction > 0) std::printf(", %s of ceiling", ceiling_share(story.fraction).c_str());
   }
   std::printf("%s\n", view.confirmation ? "" : "  (open)");
 }
 
 void print_json(const std::string& directory, const RunView& view, const Story& story) {
-  const Json json = {{"run", directory},
-                     {"task", view.header.task.name},
-                     {"target", target_name(view.header.target)},
-                     {"created", view.header.created},
-                     {"evaluations", story.evaluated},
-                     {"speedup", story.speedup},
-                     {"best_us", story.final_us},
-                     {"fraction_of_ceiling", story.fraction},
-                     {"finished", view.confirmation.has_value()}};
+  Json json = {{"run", directory},
+               {"task", view.header.task.name},
+               {"target", target_name(view.header.target)},
+               {"created", view.header.created},
+               {"evaluations", story.evaluated},
+               {"speedup", story.speedup},
+               {"best_us", story.final_us},
+               {"finished", view.confirmation.has_value()}};
+  put_fraction(story.fraction, &json);
   std::printf("%s\n", dump_json(json).c_str());
 }
 

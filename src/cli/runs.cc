@@ -6,8 +6,9 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "core/json.h"
+#include "core/ceiling_json.h"
 #include "propose/calls.h"
+#include "report/load.h"
 #include "report/report.h"
 #include "report/view.h"
 
@@ -57,13 +58,14 @@ void print_json(const std::string& directory, const std::string& page, const Run
                {"speedup", result.speedup},
                {"speedup_low", result.speedup_low},
                {"speedup_high", result.speedup_high},
-               {"fraction_of_ceiling", result.fraction_of_ceiling},
                {"evaluations", result.evaluations},
                {"stopped_by", result.stopped_by},
                {"end", end_name(result.end)},
                {"next", result.next},
                {"models", calls_text(view.calls)},
                {"own_ms_per_evaluation", result.own_ms_per_evaluation}};
+  put_fraction(result.fraction_of_ceiling, &json);
+  if (const auto load = load_json(tell(view).load); !load.empty()) json["load"] = load;
   if (view.confirmation && !view.confirmation->held_out.empty()) {
     json["held_out"] = parse_json(held_out_to_json(view.confirmation->held_out)).value_or(Json());
   }
@@ -116,6 +118,9 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   const Story story = tell(view);
   std::printf("\n%s\n%s\n", verdict(view, story).c_str(), credit(story).c_str());
   if (view.confirmation) std::printf("%s", held_out_text(view.confirmation->held_out).c_str());
+  if (const std::string load = load_text(story.load); !load.empty()) {
+    std::printf("%s\n", load.c_str());
+  }
   std::printf("stopped after %d evaluation%s: %s\n", result->evaluations,
               result->evaluations == 1 ? "" : "s", result->stopped_by.c_str());
   if (view.header.target == TargetKind::kCuda) {

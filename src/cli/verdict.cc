@@ -5,8 +5,11 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "core/load.h"
+#include "core/machine.h"
 #include "report/diagnosis.h"
 #include "report/labels.h"
+#include "report/load.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -74,6 +77,10 @@ std::string remarks(const VerdictContext& context, const EvaluateOneResult& resu
   }
   if (const Correct* correct = result.evaluation.correct()) {
     for (const std::string& note : correct->notes) text += "  note: " + note + "\n";
+    const std::string load = load_text(load_of(correct->observed));
+    const bool told = std::any_of(correct->notes.begin(), correct->notes.end(),
+                                  [](const auto& n) { return contains(n, "other process"); });
+    if (!load.empty() && !told) text += "  note: " + load + " while this was timed\n";
   }
   for (const std::string& note : context.notes) text += "  note: " + note + "\n";
   const std::string& trust = result.evaluation.trust;
@@ -163,6 +170,11 @@ Json verdict_json(const VerdictContext& context, const EvaluateOneResult& result
                         {"high", v->high}};
     }
     for (const std::string& note : correct->notes) notes.push_back(note);
+    LoadSummary load;
+    load.add(load_of(correct->observed));
+    json["load"] = load_json(load);
+    const std::string above = ceiling_note(result.diagnosis.fraction_of_ceiling);
+    if (!above.empty()) json["ceiling_note"] = above;
   }
   const Json measured = parsed(baselines_to_json(context.baselines));
   json["baselines"] = JsonReader(measured).array("baselines");

@@ -59,7 +59,8 @@ struct CpuDone {
   std::int32_t reserved = 0;
 };
 
-// What the role cpu-ceilings sends.
+// The role cpu-ceilings answers each frame, whatever is in it, with one of these: a fresh
+// measurement. It ends when the supervisor closes its end.
 struct CpuCeilings {
   double copy_bytes_per_s = 0;  // read plus written
   double fma_flops_per_s = 0;

@@ -21,6 +21,7 @@ constexpr Metric kMetrics[] = {
     {"ceiling.copy_bandwidth", "byte/s", "a large copy, read plus written"},
     {"ceiling.fma_rate", "flop/s", "fp32 fused multiply-adds, two operations each"},
     {"ceiling.tensor_rate", "flop/s", "half-precision matrix units"},
+    {"ceiling.disturbed", "1", "1 when other work ran beside every measurement of the ceilings"},
     {"machine.parallel_units", "1", "hardware threads, or streaming multiprocessors"},
     // Timing of the candidate.
     {"timing.median", "us", "one call, the slowest timed case"},
@@ -31,6 +32,11 @@ constexpr Metric kMetrics[] = {
      "operations over the measured rate of the unit that may do them"},
     {"roofline.achieved_bandwidth", "byte/s", "compulsory bytes over the measured time"},
     {"roofline.achieved_flops", "flop/s", "operations over the measured time"},
+    // What else the machine did while the candidate was timed.
+    {"load.foreign_cpu", "1", "share of the processors that other processes used while timing"},
+    {"load.pairs_dropped", "1", "timed pairs that other work disturbed, and that do not count"},
+    {"load.pairs_disturbed", "1", "timed pairs that other work disturbed, and that count"},
+    {"load.gpu_processes", "1", "other processes that had work on the GPU while timing"},
     // CPU target.
     {"cpu.threads_busy", "1", "processor time over wall time while timing"},
     {"cpu.asm.hot.instructions", "1", "instructions in the hot loops"},
@@ -42,6 +48,8 @@ constexpr Metric kMetrics[] = {
      "estimated part of the executed instructions that is in loops of scalar arithmetic"},
     {"cpu.asm.hot.packed_version", "1", "1: a packed loop does the same as the scalar hot loop"},
     {"cpu.asm.hot.calls", "1", "calls in the hot loops"},
+    {"cpu.asm.parallel_regions", "1",
+     "places in the code that start threads or wake a thread team"},
     {"cpu.perf.ipc", "1", "instructions per cycle, from perf events"},
     {"cpu.perf.cache_misses", "1", "last-level cache misses per call, from perf events"},
 };

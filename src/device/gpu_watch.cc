@@ -288,6 +288,12 @@ Result<GpuState> gpu_state(const std::string& gpu) {
   return state;
 }
 
+int foreign_processes(const GpuState& before, const GpuState& after) {
+  std::set<int> others(before.foreign_pids.begin(), before.foreign_pids.end());
+  others.insert(after.foreign_pids.begin(), after.foreign_pids.end());
+  return static_cast<int>(others.size());
+}
+
 std::vector<std::string> watch_notes(const GpuState& before, const GpuState& after) {
   std::vector<std::string> notes;
   const std::uint64_t reasons = before.throttle_reasons | after.throttle_reasons;

@@ -48,6 +48,9 @@ Result<GpuState> gpu_state(const std::string& gpu);
 // "the GPU was throttled (power cap)", "1 other process used the GPU", "the clock fell from ...".
 std::vector<std::string> watch_notes(const GpuState& before, const GpuState& after);
 
+// Other processes that had work on the GPU in either state.
+int foreign_processes(const GpuState& before, const GpuState& after);
+
 // Settings that do not change from second to second, for people.
 struct GpuSettings {
   std::string driver;  // "580.159.04"

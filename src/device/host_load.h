@@ -13,6 +13,8 @@
 #include <map>
 #include <vector>
 
+#include "core/load.h"
+
 namespace kernelpro {
 
 struct HostLoad {
@@ -20,9 +22,6 @@ struct HostLoad {
   // Processor time of others, over wall time times the hardware threads that we may use; 0..1.
   double foreign = 0;
 };
-
-// From this share on, a measurement counts as disturbed.
-inline constexpr double kBusyShare = 0.05;
 
 // What turns two readings of the clocks into a load; pure, for tests.
 struct LoadReading {

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "core/load.h"
 #include "core/rates.h"
 
 namespace kernelpro {
 
 namespace {
+
+constexpr double kMostForeign = 0.95;  // more leaves nothing to measure
 
 double memory_floor(const Evidence& evidence) {
   const auto bytes = evidence.get("task.compulsory_bytes");
@@ -37,6 +40,10 @@ bool launches_dominate(const Evidence& evidence, double time_us) {
 
 }  // namespace
 
+double Roofline::beats() const {
+  return time_us > 0 ? std::max(memory_floor_us, compute_floor_us) / time_us : 0;
+}
+
 double Roofline::most() const {
   const double least_us = std::max(memory_floor_us / kCopySlack, less_work ? 0 : compute_floor_us);
   return fraction > 0 && least_us > 0 ? std::max(1.0, time_us / least_us) : 1;
@@ -47,17 +54,21 @@ Roofline roofline(const Evidence& evidence) {
   result.memory_floor_us = memory_floor(evidence);
   result.compute_floor_us = compute_floor(evidence);
   result.time_us = evidence.get("timing.median").value_or(0);
+  const double foreign = evidence.get("load.foreign_cpu").value_or(0);
+  if (foreign >= kBusyShare) result.foreign = std::min(foreign, kMostForeign);
   result.less_work = result.time_us > 0 && result.memory_floor_us > 0 &&
-                     result.time_us < kLessWork * result.compute_floor_us;
+                     result.time_us < kLessWork * result.compute_floor_us &&
+                     evidence.get("ceiling.disturbed").value_or(0) == 0;
   const double compute_us = result.less_work ? 0 : result.compute_floor_us;
   result.floor_us = std::max(result.memory_floor_us, compute_us);
   result.theory = theory_of(result.memory_floor_us, compute_us);
   result.bound = result.theory;
   if (result.time_us <= 0 || result.floor_us <= 0) return result;
   result.fraction = result.floor_us / result.time_us;
+  result.quiet_fraction = result.fraction / (1 - result.foreign);
   if (launches_dominate(evidence, result.time_us)) {
     result.bound = Bound::kLaunch;
-  } else if (result.fraction < kLatencyFraction) {
+  } else if (result.quiet_fraction < kLatencyFraction) {
     result.bound = Bound::kLatency;
   }
   return result;

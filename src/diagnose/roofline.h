@@ -21,12 +21,19 @@ struct Roofline {
   double compute_floor_us = 0;
   double floor_us = 0;
   double time_us = 0;
-  double fraction = 0;     // floor over time; 0 = unknown
+  double fraction = 0;  // floor over time; 0 = unknown
+  // As fraction, had nothing else run: at worst, others' share of the processors made the call that
+  // much longer. No conclusion that the load alone explains is drawn.
+  double quiet_fraction = 0;
+  double foreign = 0;      // share of the processors that others used while timing
   bool less_work = false;  // than the definition counts: compute_floor_us does not bind
 
   bool known() const { return fraction > 0; }
   // What is to be won at the measured ceilings: time over floor, at least 1.
   double headroom() const { return fraction > 0 && fraction < 1 ? 1 / fraction : 1; }
+  // How far the call beats the measured ceilings: the larger floor over its time, whether it binds
+  // or not. Above kBeatsCeiling the ceilings are in doubt, or the task's declared work. 0: unknown.
+  double beats() const;
   // The most that can be won: as headroom(), with the copy bandwidth exceeded by kCopySlack.
   double most() const;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "core/machine.h"
 #include "core/metrics.h"
 #include "core/tags.h"
 #include "diagnose/diagnose.h"
@@ -146,6 +147,11 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
     return {name, State::kNotEvaluable, "a fault in the tool: " + problem};
   }
   finding->level = weakest_level(view, *finding);
+  // What a clock says on a busy machine is no certainty.
+  const bool busy = pass.roof.foreign > 0 || view.get("load.gpu_processes").value_or(0) > 0;
+  if (busy && finding->level == Level::kTiming) {
+    finding->severity = std::min(finding->severity, Severity::kWarning);
+  }
   finding->likely_speedup = of_call(finding->likely_speedup, view.share());
   finding->upper_speedup = of_call(finding->upper_speedup, view.share());
   clamp_gains(pass.roof, &*finding);
@@ -296,8 +302,11 @@ std::string summarize(const Roofline& roof, const KernelModel& model) {
                                  : std::string(bound_name(roof.theory)) + " bounds this task";
   std::string text = "In theory " + theory + "; the call takes " + human_us(roof.time_us) +
                      ", the measured ceilings allow " + human_us(roof.floor_us) + " (" +
-                     (roof.fraction >= 1 ? "at the ceiling, " : "") + percent(roof.fraction) +
+                     (roof.fraction >= 1 ? "at the ceiling, " : "") + ceiling_share(roof.fraction) +
                      " of the ceiling).";
+  if (const std::string note = ceiling_note(roof.fraction); !note.empty()) {
+    text += " Above 100 %, " + note + ".";
+  }
   if (roof.less_work) {
     text += " It takes less than the arithmetic of the definition would (" +
             human_us(roof.compute_floor_us) +
@@ -305,6 +314,10 @@ std::string summarize(const Roofline& roof, const KernelModel& model) {
   }
   if (roof.bound == Bound::kLaunch) text += " Its many short kernels make it launch-bound.";
   if (roof.bound == Bound::kLatency) text += " It is far from any ceiling: latency-bound.";
+  if (roof.foreign > 0) {
+    text += " Meanwhile other processes used " + percent(roof.foreign) +
+            " of this machine, so the call may take less time on a quiet one.";
+  }
   if (model.counted() && roof.fraction < 0.9) {
     text += " Its busiest resource is " + std::string(resource_name(model.busiest())) + " (" +
             percent(model.demand()) + " of what good kernels reach).";

@@ -197,5 +197,78 @@ TEST(Text, IsShortAndHasNoCounters) {
   EXPECT_LT(text.size(), 4000u);
 }
 
+// A kernel that shares its work while four other processes compute: it gets a part of the threads.
+Evidence on_a_busy_machine(double foreign) {
+  Evidence e = cpu_matmul(40000);
+  e.set("cpu.asm.hot.packed_fp", 10, Level::kStatic, "objdump");
+  e.set("cpu.asm.hot.scalar_fp", 0, Level::kStatic, "objdump");
+  e.set("cpu.threads_busy", 0.96, Level::kTiming, "timing");
+  e.set("cpu.asm.parallel_regions", 1, Level::kStatic, "objdump");
+  if (foreign > 0) e.set("load.foreign_cpu", foreign, Level::kTiming, "load");
+  return e;
+}
+
+const Finding* finding(const Diagnosis& diagnosis, std::string_view tool) {
+  for (const Finding& each : diagnosis.findings) {
+    if (each.tool == tool) return &each;
+  }
+  return nullptr;
+}
+
+TEST(Load, ThreadsThatOthersHeldAreNotIdle) {
+  const Diagnosis diagnosis = diagnose(on_a_busy_machine(0.6));
+  EXPECT_EQ(finding(diagnosis, "one-thread-busy"), nullptr);
+  EXPECT_NE(diagnosis.summary.find("other processes used 60 %"), std::string::npos)
+      << diagnosis.summary;
+}
+
+TEST(Load, ParallelCodeIsNotToldToBecomeParallel) {
+  const Diagnosis diagnosis = diagnose(on_a_busy_machine(0));
+  const Finding* idle = finding(diagnosis, "one-thread-busy");
+  ASSERT_NE(idle, nullptr);
+  EXPECT_EQ(idle->severity, Severity::kWarning);
+  for (const Prescription& step : idle->prescriptions) {
+    EXPECT_EQ(step.text.find("#pragma omp parallel"), std::string::npos) << step.text;
+  }
+}
+
+TEST(Load, SerialCodeIsStillFoundBesideALittleLoad) {
+  Evidence e = on_a_busy_machine(0.08);
+  e.set("cpu.asm.parallel_regions", 0, Level::kStatic, "objdump");
+  const Diagnosis diagnosis = diagnose(e);
+  const Finding* idle = finding(diagnosis, "one-thread-busy");
+  ASSERT_NE(idle, nullptr);
+  EXPECT_NE(idle->severity, Severity::kCritical) << "a clock on a busy machine is no certainty";
+  EXPECT_NE(idle->cause.find("other processes left"), std::string::npos) << idle->cause;
+}
+
+TEST(Load, ATimeThatTheLoadExplainsIsNoLatency) {
+  const double floor = roofline(cpu_matmul(1)).compute_floor_us;
+  Evidence e = cpu_matmul(floor / 0.2);  // a fifth of the ceiling
+  EXPECT_EQ(roofline(e).bound, Bound::kLatency);
+  e.set("load.foreign_cpu", 0.66, Level::kTiming, "load");
+  EXPECT_EQ(roofline(e).bound, Bound::kCompute);
+  EXPECT_EQ(finding(diagnose(e), "far-from-both-ceilings"), nullptr);
+}
+
+TEST(Ceilings, WhatOtherWorkDisturbedIsNoReasonToStop) {
+  const double floor = roofline(cpu_matmul(1)).compute_floor_us;
+  Evidence e = cpu_matmul(floor / 0.95);
+  ASSERT_NE(finding(diagnose(e), "at-compute-ceiling"), nullptr);
+  e.set("ceiling.disturbed", 1, Level::kTiming, "ceilings");
+  EXPECT_EQ(finding(diagnose(e), "at-compute-ceiling"), nullptr);
+}
+
+TEST(Ceilings, FarAboveThemIsNoShare) {
+  Evidence e = cpu_matmul(roofline(cpu_matmul(1)).memory_floor_us / 698.72);
+  const Diagnosis diagnosis = diagnose(e);
+  EXPECT_EQ(diagnosis.summary.find("69872"), std::string::npos) << diagnosis.summary;
+  EXPECT_NE(diagnosis.summary.find(">100 %"), std::string::npos) << diagnosis.summary;
+  EXPECT_NE(diagnosis.summary.find("doctor --remeasure"), std::string::npos) << diagnosis.summary;
+  for (const Finding& each : diagnosis.findings) {
+    EXPECT_EQ(each.cause.find("69872"), std::string::npos) << each.cause;
+  }
+}
+
 }  // namespace
 }  // namespace kernelpro

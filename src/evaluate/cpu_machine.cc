@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// describe_cpu_machine: what this processor is, with ceilings measured in a child process once a
-// day.
+// describe_cpu_machine: what this processor is, with ceilings measured in a child process.
 #include <unistd.h>
 
-#include <cmath>
 #include <cstring>
+#include <memory>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -13,58 +12,50 @@
 #include "base/worker_path.h"
 #include "core/cpu_protocol.h"
 #include "device/cpu.h"
-#include "evaluate/evaluator.h"
+#include "device/host_load.h"
+#include "evaluate/ceiling_rounds.h"
 
 namespace kernelpro {
 
 namespace {
 
-Result<Ceilings> measure_ceilings(const std::string& worker) {
-  Command command;
-  command.argv = {worker, "cpu-ceilings"};
-  Result<Child> child = Child::start(command);
-  if (!child) return tl::unexpected<Error>(child.error());
-  const std::optional<Frame> frame = child->receive(60);
-  CpuCeilings measured;
-  if (!frame || frame->bytes.size() != sizeof measured) {
-    const Exit& exit = child->finish();
-    return fail(ErrorKind::kEnvironment,
-                "the measurement of this machine's ceilings " + exit.describe(command.limits) +
-                    (exit.output.empty() ? "" : ": " + exit.output),
-                "free some memory and run the command again");
+constexpr double kRoundTimeout = 60;
+
+// One process that measures again each time it is asked.
+class CeilingsProcess {
+ public:
+  static Result<std::shared_ptr<CeilingsProcess>> start(const std::string& worker) {
+    auto process = std::make_shared<CeilingsProcess>();
+    process->command_.argv = {worker, "cpu-ceilings"};
+    Result<Child> child = Child::start(process->command_);
+    if (!child) return tl::unexpected<Error>(std::move(child.error()));
+    process->child_ = std::move(*child);
+    return process;
   }
-  std::memcpy(&measured, frame->bytes.data(), sizeof measured);
-  measured.how[sizeof measured.how - 1] = '\0';
-  Ceilings ceilings;
-  ceilings.copy_bytes_per_s = measured.copy_bytes_per_s;
-  ceilings.fma_flops_per_s = measured.fma_flops_per_s;
-  ceilings.how = measured.how;
-  return ceilings;
-}
 
-// One file for each host, processor and day.
-std::string cache_file(const CpuInfo& cpu) {
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  const std::string key = hash_hex(
-      {"cpu-ceilings-1", host, cpu.name, std::to_string(cpu.threads), utc_now().substr(0, 10)});
-  return join(join(cache_dir(), "machines"), "cpu-" + key + ".json");
-}
-
-}  // namespace
-
-Result<Machine> describe_cpu_machine() {
-  const CpuInfo cpu = read_cpu_info();
-  const std::string path = cache_file(cpu);
-  if (exists(path)) {
-    if (const Result<std::string> text = read_file(path, 1 << 20)) {
-      if (std::optional<Machine> machine = machine_from_json(*text)) return *machine;
+  Result<CpuCeilings> measure() {
+    child_.send("measure");  // a worker that is gone shows below
+    const std::optional<Frame> frame = child_.receive(kRoundTimeout);
+    CpuCeilings measured;
+    if (!frame || frame->bytes.size() != sizeof measured) {
+      const Exit& exit = child_.finish();
+      return fail(ErrorKind::kEnvironment,
+                  "the measurement of this machine's ceilings " + exit.describe(command_.limits) +
+                      (exit.output.empty() ? "" : ": " + exit.output),
+                  "free some memory and run the command again");
     }
+    std::memcpy(&measured, frame->bytes.data(), sizeof measured);
+    measured.how[sizeof measured.how - 1] = '\0';
+    return measured;
   }
-  const Result<std::string> worker = worker_path();
-  if (!worker) return tl::unexpected<Error>(worker.error());
-  Result<Ceilings> ceilings = measure_ceilings(*worker);
-  if (!ceilings) return tl::unexpected<Error>(ceilings.error());
+  pid_t pid() const { return child_.pid(); }
+
+ private:
+  Command command_;
+  Child child_;
+};
+
+Machine named(const CpuInfo& cpu) {
   Machine machine;
   machine.target = "cpu";
   machine.name =
@@ -72,10 +63,44 @@ Result<Machine> describe_cpu_machine() {
   machine.parallel_units = cpu.threads;
   machine.arch = cpu.arch;
   machine.l2_bytes = static_cast<double>(cpu.cache_bytes);
-  machine.ceilings = std::move(*ceilings);
-  // A cache that cannot be written only costs the next run a measurement.
-  if (make_dirs(dirname(path))) static_cast<void>(write_file(path, machine_to_json(machine)));
   return machine;
+}
+
+Result<MeasureRound> make_measure(const CpuInfo& cpu) {
+  const Result<std::string> worker = worker_path();
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  auto process = CeilingsProcess::start(*worker);
+  if (!process) return tl::unexpected<Error>(std::move(process.error()));
+  return MeasureRound([cpu, process = *process]() -> Result<CeilingRound> {
+    LoadMeter meter;
+    meter.begin();
+    const Result<CpuCeilings> measured = process->measure();
+    if (!measured) return tl::unexpected<Error>(measured.error());
+    CeilingRound round;
+    round.machine = named(cpu);
+    round.machine.ceilings.copy_bytes_per_s = measured->copy_bytes_per_s;
+    round.machine.ceilings.fma_flops_per_s = measured->fma_flops_per_s;
+    round.machine.ceilings.how = measured->how;
+    round.foreign = meter.since_begin({process->pid()}).foreign;
+    round.quiet = round.foreign < kBusyShare;
+    return round;
+  });
+}
+
+// One file for each host and processor.
+std::string cache_file(const CpuInfo& cpu) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  const std::string key = hash_hex({"cpu-ceilings-2", host, cpu.name, std::to_string(cpu.threads)});
+  return join(join(cache_dir(), "machines"), "cpu-" + key + ".json");
+}
+
+}  // namespace
+
+Result<Machine> describe_cpu_machine(CeilingsWanted wanted) {
+  const CpuInfo cpu = read_cpu_info();
+  return described_machine(
+      cache_file(cpu), wanted, [&] { return make_measure(cpu); }, utc_now());
 }
 
 }  // namespace kernelpro

@@ -422,6 +422,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
     for (const std::string& name : labels_) correct->labels.push_back(name);
     if (before && after) {
+      correct->observed["load.gpu_processes"] = foreign_processes(*before, *after);
       for (std::string& note : watch_notes(*before, *after)) {
         correct->notes.push_back(std::move(note));
       }

@@ -112,9 +112,15 @@ Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, Compile
                                                        const Machine& machine,
                                                        const EvaluateSettings& settings);
 
-// What this machine is and can do, with ceilings measured in a child process and cached for the
-// day. Fails with kEnvironment when the target cannot be used here; the message says why.
-Result<Machine> describe_cpu_machine();
-Result<Machine> describe_cuda_machine();
+enum class CeilingsWanted {
+  kAny,    // those of the cache where they will do
+  kAgain,  // measured now, whatever is known
+};
+// What this machine is and can do, with ceilings measured in a child process and cached
+// (evaluate/ceiling_rounds.h): for the day when the machine was quiet, else until the next command
+// asks. The best rates that were seen stay. Fails with kEnvironment when the target cannot be used
+// here; the message says why.
+Result<Machine> describe_cpu_machine(CeilingsWanted wanted = CeilingsWanted::kAny);
+Result<Machine> describe_cuda_machine(CeilingsWanted wanted = CeilingsWanted::kAny);
 
 }  // namespace kernelpro

@@ -124,7 +124,7 @@ std::set<int> AsmValues::reaching(int i, int place, bool* entry) const {
 }
 
 // Places that instruction `i` computes `place` from; notes what kind of value that is.
-std::vector<int> AsmValues::sources(int i, int place, Origin* origin) const {
+std::vector<int> AsmValues::sources(int i, int place, ValueOrigin* origin) const {
   const std::string_view m = function_.code[at(i)].mnemonic;
   const std::vector<AsmOperand>& ops = operands(i);
   if (m == "cdqe") return {0};
@@ -167,8 +167,8 @@ std::vector<int> AsmValues::sources(int i, int place, Origin* origin) const {
   return from;
 }
 
-Origin AsmValues::origin(int i, int place) const {
-  Origin origin;
+ValueOrigin AsmValues::origin(int i, int place) const {
+  ValueOrigin origin;
   std::set<std::pair<int, int>> seen{{i, place}};
   std::vector<std::pair<int, int>> queue{{i, place}};
   while (!queue.empty() && *work_ > 0) {

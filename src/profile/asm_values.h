@@ -19,7 +19,7 @@
 namespace kernelpro {
 
 // What the initial value of a register was computed from.
-struct Origin {
+struct ValueOrigin {
   std::set<int> definitions;  // instructions on the way
   std::set<int> parameters;   // registers that hold the function's parameters
   bool stack = false;         // an address in the stack frame
@@ -43,7 +43,7 @@ class AsmValues {
 
   // The origin of `place` before instruction `at`, in the first iteration of the loops that the
   // instruction is in: at a loop's header, the value that the loop begins with.
-  Origin origin(int at, int place) const;
+  ValueOrigin origin(int at, int place) const;
 
   // REQUIRES: `own` are the instructions of the loop that are in no inner loop.
   Induction induction(const Loop& loop, const std::vector<int>& own) const;
@@ -69,7 +69,7 @@ class AsmValues {
   bool jumps_back(int from, int to, int inside) const;
   std::set<int> reaching(int i, int place, bool* entry) const;
   Known known(int i, int place, int depth) const;
-  std::vector<int> sources(int i, int place, Origin* origin) const;
+  std::vector<int> sources(int i, int place, ValueOrigin* origin) const;
   std::optional<double> trips(const Loop& loop, const std::vector<int>& own,
                               const std::map<int, long long>& steps) const;
 

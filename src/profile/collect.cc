@@ -13,6 +13,7 @@
 #include "profile/device_code.h"
 #include "profile/disassemble.h"
 #include "profile/hot_loops.h"
+#include "profile/parallel_regions.h"
 #include "profile/plan_facts.h"
 #include "profile/written.h"
 
@@ -55,6 +56,9 @@ void collect_ceilings(const Machine& machine, Evidence* e) {
     put(e, "ceiling.tensor_rate", ceilings.tensor_flops_per_s, Level::kTiming, "ceilings");
   }
   put(e, "machine.parallel_units", machine.parallel_units, Level::kTiming, "machine");
+  if (!ceilings.quiet || e->get("ceiling.disturbed")) {
+    put(e, "ceiling.disturbed", ceilings.quiet ? 0 : 1, Level::kTiming, "ceilings");
+  }
 }
 
 void collect_floors(const Machine& machine, Evidence* e) {
@@ -121,7 +125,7 @@ void collect_observed(const Evaluation& evaluation, Evidence* e) {
     } else if (name.rfind("plan.", 0) == 0) {
       put(e, name, value, Level::kStatic, "launch plan");
     } else {
-      put(e, name, value, Level::kTiming, "timing");
+      put(e, name, value, Level::kTiming, name.rfind("load.", 0) == 0 ? "load" : "timing");
     }
   }
 }
@@ -136,13 +140,15 @@ void collect_host_code(const Binary& binary, Evidence* e) {
     e->note_missing({"instruction mix", disassembly.error().message, disassembly.error().next});
     return;
   }
-  const AsmMix mix = hot_mix(parse_objdump(disassembly->text));
+  const std::vector<AsmFunction> functions = parse_objdump(disassembly->text);
+  const AsmMix mix = hot_mix(functions);
   if (mix.instructions == 0) {
     e->note_missing({"instruction mix", "objdump showed no x86-64 code of `launch`",
                      "check that the candidate defines extern \"C\" void launch"});
     return;
   }
   add_mix(mix, e);
+  put(e, "cpu.asm.parallel_regions", parallel_regions(functions), Level::kStatic, "objdump");
 }
 
 // Facts of the call's graph, and of each kernel's place in it.
@@ -208,6 +214,11 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
 }
 
 }  // namespace
+
+void set_ceilings(const Machine& machine, Evidence* evidence) {
+  collect_ceilings(machine, evidence);
+  collect_floors(machine, evidence);
+}
 
 Evidence collect_evidence(const Task& task, const Case& c, const Machine& machine,
                           const Binary& binary, const Evaluation& evaluation,

@@ -20,4 +20,8 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
                           const Binary& binary, const Evaluation& evaluation,
                           const CallFacts& call = {});
 
+// Puts a machine's ceilings, and the floors that follow from them, in the place of others: they
+// were measured again.
+void set_ceilings(const Machine& machine, Evidence* evidence);
+
 }  // namespace kernelpro

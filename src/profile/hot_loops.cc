@@ -175,7 +175,7 @@ class Analysis {
 
   bool goes_on(std::size_t f, int at_instruction, int place, const AsmRegion& s, const AsmRegion& p,
                int level) const {
-    const Origin origin = program_.routine(f).values->origin(at_instruction, place);
+    const ValueOrigin origin = program_.routine(f).values->origin(at_instruction, place);
     if (f == p.function) {
       // p itself, or loops around it that do not hold s.
       for (int l = p.loop; l >= 0; l = program_.routine(f).loops[at(l)].parent) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/machine.h"
 #include "core/operator_family.h"
 
 namespace kernelpro {
@@ -252,9 +253,11 @@ std::string setting_text(const Inquiry& question, const Fact& fact, Feedback fee
     parts.push_back("on " + fact.machine);
   }
   if (feedback == Feedback::kDiagnosed && !fact.bound.empty() && fact.bound != "unknown") {
-    parts.push_back(
-        "the parent was " + fact.bound + "-bound" +
-        (fact.fraction > 0 ? ", at " + number(100 * fact.fraction, 2) + " % of the ceiling" : ""));
+    parts.push_back("the parent was " + fact.bound + "-bound" +
+                    (fact.fraction > kBeyondCeiling ? ", above the measured ceiling"
+                     : fact.fraction > 0
+                         ? ", at " + number(100 * fact.fraction, 2) + " % of the ceiling"
+                         : ""));
   }
   return parts.empty() ? "" : " (" + join_text(parts, "; ") + ")";
 }

@@ -74,8 +74,7 @@ std::vector<Mark> marks(const RunView& view, const Story& story) {
   std::vector<Mark> result;
   for (const StoredCandidate& candidate : view.candidates) {
     if (!candidate.evaluated) continue;
-    const double us = score_us(candidate.known.evaluation);
-    result.push_back({&candidate, us > 0 && story.start_us > 0 ? story.start_us / us : 0});
+    result.push_back({&candidate, story.speedup_of(candidate.known.id)});
   }
   std::sort(result.begin(), result.end(),
             [](const Mark& a, const Mark& b) { return a.candidate->order < b.candidate->order; });
@@ -185,13 +184,13 @@ std::string ceiling_bar(const Story& story) {
       at(story.fraction) + "\"></div>";
   if (story.start_fraction > 0 && story.start != story.best) {
     html += "<div class=\"bar-mark\" style=\"left:" + at(story.start_fraction) +
-            "\" title=\"start: " + percent_text(story.start_fraction) + "\"></div>";
+            "\" title=\"start: " + escape(ceiling_share(story.start_fraction)) + "\"></div>";
   }
   html += "</div><div class=\"bar-legend\"><span>0</span><span>";
   if (story.start_fraction > 0 && story.start != story.best) {
-    html += "start " + percent_text(story.start_fraction) + " &rarr; ";
+    html += "start " + escape(ceiling_share(story.start_fraction)) + " &rarr; ";
   }
-  return html + "<b>" + percent_text(story.fraction) +
+  return html + "<b>" + escape(ceiling_share(story.fraction)) +
          "</b> of the measured ceiling</span><span>100&nbsp;%</span></div>";
 }
 

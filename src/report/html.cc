@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/html.h"
 
+#include <cmath>
 #include <map>
 
 #include "base/text.h"
@@ -46,6 +47,11 @@ std::string failures(const Story& story) {
   return text.empty() ? "none failed" : text;
 }
 
+std::string load_paragraph(const Story& story) {
+  const std::string load = load_text(story.load);
+  return load.empty() ? "" : "<p class=\"quiet\">" + escape(load) + "</p>";
+}
+
 std::string verdict_card(const RunView& view, const Story& story) {
   const bool won = story.best != nullptr && story.best != story.start;
   std::string html = "<section class=\"verdict\"><div class=\"headline\">";
@@ -53,6 +59,9 @@ std::string verdict_card(const RunView& view, const Story& story) {
     html += "<div class=\"big\">" + speedup_text(story.speedup) + "</div><div class=\"interval\">" +
             (story.confirmed
                  ? speedup_text(story.low) + " &ndash; " + speedup_text(story.high) + ", 95&nbsp;%"
+             : story.low > 0 && story.low < story.high && std::isfinite(story.high)
+                 ? speedup_text(story.low) + " &ndash; " + speedup_text(story.high) +
+                       ", not yet confirmed"
                  : std::string("not yet confirmed")) +
             "</div>";
   } else {
@@ -60,8 +69,8 @@ std::string verdict_card(const RunView& view, const Story& story) {
         "<div class=\"big\">" + std::string(story.best == nullptr ? "&ndash;" : "1.00x") + "</div>";
   }
   html += "</div><div class=\"story\"><p class=\"sentence\">" + escape(verdict(view, story)) +
-          "</p><p class=\"credit\">" + escape(credit(story)) + "</p>" + ceiling_bar(story) +
-          "</div></section>\n";
+          "</p><p class=\"credit\">" + escape(credit(story)) + "</p>" + load_paragraph(story) +
+          ceiling_bar(story) + "</div></section>\n";
   return html;
 }
 
@@ -90,15 +99,16 @@ std::string facts(const RunView& view, const Story& story) {
 std::string path_list(const Story& story) {
   if (story.path.size() < 2) return "<p class=\"quiet\">The start is still the best.</p>";
   std::string html = "<ol class=\"path\">";
-  double before = 0;
+  double before = 0;  // speed-up of the step before
   for (const StoredCandidate* step : story.path) {
     const Origin& origin = step->known.candidate.origin;
     const double us = score_us(step->known.evaluation);
     html += "<li><b>#" + std::to_string(step->known.id) + "</b> ";
     html += us > 0 ? human_us(us) : escape(outcome_name(step->known.evaluation.outcome));
-    if (before > 0 && us > 0) {
-      html += " <span class=\"" + std::string(us < before ? "gain" : "quiet") + "\">" +
-              speedup_text(before / us) + "</span>";
+    const double speedup = story.speedup_of(step->known.id);
+    if (before > 0 && speedup > 0) {
+      html += " <span class=\"" + std::string(speedup > before ? "gain" : "quiet") + "\">" +
+              speedup_text(speedup / before) + "</span>";
     }
     html += "<br>" + (step == story.start ? std::string("the starting kernel")
                                           : escape(clip(origin.idea, 400)));
@@ -106,7 +116,7 @@ std::string path_list(const Story& story) {
       html += "<br><span class=\"quiet\">answers " + escape(clip(origin.answers, 300)) + "</span>";
     }
     html += "</li>";
-    if (us > 0) before = us;
+    if (speedup > 0) before = speedup;
   }
   return html + "</ol>";
 }
@@ -167,7 +177,9 @@ std::string machine_list(const RunView& view) {
     html += "<li>half-precision matrix units " + number(c.tensor_flops_per_s * 1e-12, 4) +
             " TFLOP/s</li>";
   }
-  return html + "</ul><p class=\"quiet\">" + escape(c.how) + "</p>";
+  const std::string basis = ceilings_basis(c);
+  return html + "</ul><p class=\"quiet\">" + escape(c.how) +
+         (basis.empty() ? "" : "; " + escape(basis)) + "</p>";
 }
 
 std::string body(const RunView& view, const Story& story) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/json.h"
-
 #include <map>
 
+#include "core/ceiling_json.h"
+#include "report/load.h"
 #include "report/pareto.h"
 #include "report/replayed.h"
 #include "report/view.h"
@@ -23,7 +23,7 @@ Json energy_json(const Energy& energy) {
   return json;
 }
 
-Json candidate_json(const StoredCandidate& candidate) {
+Json candidate_json(const StoredCandidate& candidate, const Story& story) {
   const Known& known = candidate.known;
   Json json = {{"id", known.id},
                {"parent", known.candidate.origin.parent},
@@ -38,6 +38,10 @@ Json candidate_json(const StoredCandidate& candidate) {
   json["at_s"] = candidate.at_s;
   json["outcome"] = outcome_name(known.evaluation.outcome);
   json["time_us"] = score_us(known.evaluation);
+  if (const auto speed = story.speedups.find(known.id); speed != story.speedups.end()) {
+    json["speedup"] = {
+        {"ratio", speed->second.ratio}, {"low", speed->second.low}, {"high", speed->second.high}};
+  }
   if (const Energy* energy = energy_of(candidate)) json["energy"] = energy_json(*energy);
   json["evaluation"] = parsed(evaluation_to_json(known.evaluation));
   json["diagnosis"] = parsed(diagnosis_to_json(known.diagnosis));
@@ -75,15 +79,16 @@ std::string render_json(const RunView& view) {
                {"verdict", verdict(view, story)},
                {"credit", credit(story)},
                {"confirmed", story.confirmed}};
+  if (Json load = load_json(story.load); !load.empty()) json["load"] = std::move(load);
   if (story.best != nullptr) {
     json["best"] = {{"id", story.best->known.id},
                     {"time_us", story.final_us},
                     {"speedup", story.speedup},
                     {"speedup_low", story.low},
                     {"speedup_high", story.high},
-                    {"fraction_of_ceiling", story.fraction},
                     {"knobs", story.best->known.candidate.knobs},
                     {"source", story.best->known.candidate.source}};
+    put_fraction(story.fraction, &json["best"]);
   }
   if (view.confirmation) {
     json["stopped_by"] = view.confirmation->stopped_by;
@@ -127,7 +132,7 @@ std::string render_json(const RunView& view) {
   for (const SearchNode& node : view.nodes) nodes[node.id] = &node;
   json["candidates"] = Json::array();
   for (const StoredCandidate& candidate : view.candidates) {
-    json["candidates"].push_back(candidate_json(candidate));
+    json["candidates"].push_back(candidate_json(candidate, story));
     const auto node = nodes.find(candidate.known.id);
     if (node == nodes.end()) continue;
     json["candidates"].back()["search"] = {{"visits", node->second->visits},

@@ -59,7 +59,7 @@ std::vector<Replayed> replayed(const RunView& view, const Story& story) {
       row.now = found->second;
       row.outcome = outcome_name(row.now->known.evaluation.outcome);
       row.us = score_us(row.now->known.evaluation);
-      if (row.us > 0 && story.start_us > 0) row.speedup = story.start_us / row.us;
+      row.speedup = story.speedup_of(row.now->known.id);
       comparable |= row.now == story.start && row.us > 0 && std::abs(then.speedup - 1) < 1e-9;
     }
     rows.push_back(std::move(row));

@@ -416,5 +416,55 @@ TEST(ReportTest, NoDiffBetweenLanguages) {
   EXPECT_NE(html.find("<summary>the winner's source"), std::string::npos);
 }
 
+RunView timed_in_turn() {
+  RunView view = a_run(1);
+  view.confirmation.reset();
+  StoredCandidate best = candidate(2, 1, 100);
+  auto& correct = std::get<Correct>(best.known.evaluation.outcome);
+  correct.versus = {view.candidates[0].known.candidate.content_hash(), 13.1, 12.8, 13.5};
+  correct.observed["load.foreign_cpu"] = 0.63;
+  best.known.diagnosis.fraction_of_ceiling = 0.5;
+  view.candidates.push_back(best);
+  // The start was timed alone on a busy machine: 210 times the best, by the clock.
+  std::get<Correct>(view.candidates[0].known.evaluation.outcome).timings[0].median_us = 21000;
+  return view;
+}
+
+TEST(Report, AnUnconfirmedSpeedUpIsThatOfTheTurns) {
+  const RunView view = timed_in_turn();
+  const Story story = tell(view);
+  EXPECT_DOUBLE_EQ(story.speedup, 13.1);
+  EXPECT_NEAR(story.low, 12.8, 1e-9);
+  EXPECT_TRUE(contains(verdict(view, story),
+                       "13.1x faster than the start (best so far, 95 % "
+                       "interval 12.8x to 13.5x, not yet confirmed)"))
+      << verdict(view, story);
+  for (const std::string& text : {render_text(view), render_html(view), render_json(view)}) {
+    const std::size_t at = text.find("210x");
+    EXPECT_EQ(at, std::string::npos) << text.substr(at < 100 ? 0 : at - 100, 200);
+    EXPECT_FALSE(contains(text, "\"speedup\":210"));
+  }
+}
+
+TEST(Report, LoadIsToldOnceAndInJson) {
+  const RunView view = timed_in_turn();
+  const std::string told = "The machine was busy while 1 of 2 candidates were timed";
+  EXPECT_TRUE(contains(render_text(view), told));
+  EXPECT_TRUE(contains(render_html(view), told));
+  EXPECT_TRUE(contains(render_json(view), "\"foreign_cpu_most\": 0.63")) << render_json(view);
+  EXPECT_FALSE(contains(render_text(a_run(3)), "The machine was busy"));
+}
+
+TEST(Report, AboveTheCeilingIsNoShare) {
+  RunView view = timed_in_turn();
+  view.candidates[1].known.diagnosis.fraction_of_ceiling = 698.72;
+  const std::string said = verdict(view, tell(view));
+  EXPECT_TRUE(contains(said, ">100 % of the measured ceiling")) << said;
+  EXPECT_TRUE(contains(said, "doctor --remeasure")) << said;
+  EXPECT_FALSE(contains(render_text(view), "69872"));
+  EXPECT_FALSE(contains(render_html(view), "69872"));
+  EXPECT_TRUE(contains(render_json(view), "\"ceiling_note\""));
+}
+
 }  // namespace
 }  // namespace kernelpro

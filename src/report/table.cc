@@ -113,7 +113,7 @@ std::string row(const StoredCandidate& candidate, const Story& story, const Reas
   const Known& known = candidate.known;
   const std::string css = outcome_class(candidate, story);
   const double us = candidate.evaluated ? score_us(known.evaluation) : 0;
-  const double speedup = us > 0 && story.start_us > 0 ? story.start_us / us : 0;
+  const double speedup = story.speedup_of(known.id);
   const double fraction = known.diagnosis.fraction_of_ceiling;
   const std::string outcome =
       candidate.evaluated ? outcome_name(known.evaluation.outcome) : "waiting";
@@ -137,7 +137,7 @@ std::string row(const StoredCandidate& candidate, const Story& story, const Reas
   html += "<td class=\"num\"" + sortable(speedup) + ">" +
           (speedup > 0 ? speedup_text(speedup) : "&ndash;") + "</td>";
   html += "<td class=\"num\"" + sortable(us > 0 ? fraction : 0) + ">" +
-          (us > 0 && fraction > 0 ? percent_text(fraction) : "&ndash;") + "</td>";
+          (us > 0 && fraction > 0 ? escape(ceiling_share(fraction)) : "&ndash;") + "</td>";
   html += "<td>" + change_cell(known.candidate) + "</td>";
   html += "<td>" + (us > 0 ? short_findings(known.diagnosis) : "") + "</td></tr>\n";
   return html;

@@ -27,7 +27,7 @@ std::string pad(std::string text, std::size_t width) {
   return text;
 }
 
-// The fastest few, by time.
+// The fastest few, by what was measured turn by turn.
 std::string leaders(const RunView& view, const Story& story) {
   std::vector<const StoredCandidate*> correct;
   for (const StoredCandidate& candidate : view.candidates) {
@@ -35,18 +35,19 @@ std::string leaders(const RunView& view, const Story& story) {
       correct.push_back(&candidate);
     }
   }
-  std::sort(correct.begin(), correct.end(), [](const auto* a, const auto* b) {
-    const double x = score_us(a->known.evaluation);
-    const double y = score_us(b->known.evaluation);
-    return x != y ? x < y : a->known.id < b->known.id;
+  std::sort(correct.begin(), correct.end(), [&](const auto* a, const auto* b) {
+    const double x = story.speedup_of(a->known.id);
+    const double y = story.speedup_of(b->known.id);
+    return x != y ? x > y : a->known.id < b->known.id;
   });
   if (correct.size() > 5) correct.resize(5);
   std::string text;
   for (const StoredCandidate* candidate : correct) {
     const Known& known = candidate->known;
     const double us = score_us(known.evaluation);
+    const double speedup = story.speedup_of(known.id);
     text += "  " + pad("#" + std::to_string(known.id), 6) + pad(human_us(us), 11) +
-            pad(story.start_us > 0 ? speedup_text(story.start_us / us) : "", 8) +
+            pad(speedup > 0 ? speedup_text(speedup) : "", 8) +
             clip(printable(knobs_to_text(known.candidate.knobs)), 120) + "\n";
   }
   return text.empty() ? "" : "fastest:\n" + text;
@@ -66,6 +67,7 @@ std::string render_text(const RunView& view) {
     text += "; stopped: " + view.confirmation->stopped_by;
   }
   text += "\n";
+  if (const std::string load = load_text(story.load); !load.empty()) text += load + "\n";
   if (!view.calls.empty()) text += calls_text(view.calls) + "\n";
   const std::vector<Replayed> again = replayed(view, story);
   if (!again.empty()) text += replayed_summary(again) + "\n" + replayed_text(again);

@@ -81,7 +81,9 @@ std::string title_of(const StoredCandidate& candidate, const Story& story, const
   if (!candidate.evaluated) return title + " waiting";
   const double us = score_us(known.evaluation);
   title += us > 0 ? " " + human_us(us) : " " + outcome_name(known.evaluation.outcome);
-  if (us > 0 && story.start_us > 0) title += ", " + speedup_text(story.start_us / us);
+  if (const double speedup = story.speedup_of(known.id); speedup > 0) {
+    title += ", " + speedup_text(speedup);
+  }
   if (const auto reason = dead.find(known.id); reason != dead.end()) {
     title += "\ndead end: " + reason->second;
   }

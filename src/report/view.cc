@@ -14,16 +14,34 @@ namespace kernelpro {
 
 namespace {
 
-// More is no matter of intervals.
-constexpr double kAboveCeiling = 1.05;
-
-const StoredCandidate* fastest(const RunView& view) {
-  const StoredCandidate* best = nullptr;
+std::vector<const StoredCandidate*> in_order(const RunView& view) {
+  std::vector<const StoredCandidate*> all;
   for (const StoredCandidate& candidate : view.candidates) {
-    if (!candidate.evaluated || candidate.known.evaluation.correct() == nullptr) continue;
-    if (best == nullptr ||
-        score_us(candidate.known.evaluation) < score_us(best->known.evaluation)) {
-      best = &candidate;
+    if (candidate.evaluated) all.push_back(&candidate);
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto* a, const auto* b) { return a->order < b->order; });
+  return all;
+}
+
+// Speed-ups and the load of the machine; the fastest by comparable times.
+const StoredCandidate* compare(const RunView& view, Story* story) {
+  Comparables times;
+  std::optional<Comparable> start;
+  const StoredCandidate* best = nullptr;
+  double least_us = 0;
+  for (const StoredCandidate* candidate : in_order(view)) {
+    const Known& known = candidate->known;
+    const Correct* correct = known.evaluation.correct();
+    if (correct == nullptr) continue;
+    story->load.add(load_of(correct->observed));
+    const Comparable time = times.add(content_hash(known), known.evaluation);
+    if (time.us <= 0) continue;
+    if (!start && candidate == story->start) start = time;
+    if (start) story->speedups[known.id] = speedup(*start, time);
+    if (best == nullptr || time.us < least_us) {
+      best = candidate;
+      least_us = time.us;
     }
   }
   return best;
@@ -41,10 +59,16 @@ void read_speedup(const RunView& view, Story* story) {
       story->final_us = us;
       story->final_start_us = us * story->speedup;
     }
-  } else if (story->best_us > 0 && story->start_us > 0) {
-    story->confirmed = false;
-    story->speedup = story->low = story->high = story->start_us / story->best_us;
+    return;
   }
+  story->confirmed = false;
+  const auto found =
+      story->best == nullptr ? story->speedups.end() : story->speedups.find(story->best->known.id);
+  if (found == story->speedups.end()) return;
+  story->speedup = found->second.ratio;
+  story->low = found->second.low;
+  story->high = found->second.high;
+  story->final_us = story->start_us / story->speedup;  // in the start's measure
 }
 
 void trace_path(Story* story) {
@@ -105,7 +129,7 @@ Story tell(const RunView& view) {
       story.start = &candidate;
     }
   }
-  story.best = fastest(view);
+  story.best = compare(view, &story);
   if (view.confirmation) {
     const auto found = story.by_id.find(view.confirmation->best);
     if (found != story.by_id.end()) {
@@ -149,13 +173,15 @@ std::string verdict(const RunView& view, const Story& story) {
     return story.evaluated == 0 ? "Nothing has been evaluated yet."
                                 : "No candidate gave the right result so far.";
   }
-  const std::string ceiling =
-      story.fraction <= 0
-          ? ""
-          : ", " + percent_text(story.fraction) + " of the measured ceiling" +
-                (story.fraction > kAboveCeiling ? " (the machine was busier when that was "
-                                                  "measured, or caches held part of the data)"
-                                                : "");
+  std::string ceiling;
+  if (story.fraction > 0) {
+    ceiling = ", " + ceiling_share(story.fraction) + " of the measured ceiling";
+    if (const std::string note = ceiling_note(story.fraction); !note.empty()) {
+      ceiling += " (" + note + ")";
+    } else if (!view.header.machine.ceilings.quiet) {
+      ceiling += " (measured on a busy machine: the true ceiling may be higher)";
+    }
+  }
   const std::string now = "one call takes " + human_us(story.final_us) + ceiling;
   if (story.best == story.start) {
     const std::string lead = view.confirmation ? "No candidate beat the starting kernel: "
@@ -168,7 +194,11 @@ std::string verdict(const RunView& view, const Story& story) {
     text += " (95 % interval " + speedup_text(story.low) + " to " + speedup_text(story.high) +
             ", confirmed in fresh processes)";
   } else {
-    text += " (best so far, not yet confirmed)";
+    text += " (best so far" +
+            (story.low > 0 && story.low < story.high && std::isfinite(story.high)
+                 ? ", 95 % interval " + speedup_text(story.low) + " to " + speedup_text(story.high)
+                 : std::string()) +
+            ", not yet confirmed)";
   }
   return text + ": " + now + ", down from " + human_us(story.final_start_us) + ".";
 }

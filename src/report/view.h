@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/load.h"
+#include "run/comparable.h"
 #include "run/store.h"
 #include "search/search.h"
 
@@ -37,6 +39,14 @@ struct Story {
   double start_us = 0, best_us = 0;       // when they were evaluated
   // In the fresh processes of the confirmation, where there was one; else as above.
   double final_start_us = 0, final_us = 0;
+  // Of every correct candidate over the start, by ratios that were measured turn by turn
+  // (run/comparable.h); not confirmed.
+  std::map<std::int64_t, SpeedUp> speedups;
+  double speedup_of(std::int64_t id) const {  // 0: not known
+    const auto found = speedups.find(id);
+    return found == speedups.end() ? 0 : found->second.ratio;
+  }
+  LoadSummary load;     // of the machine while candidates were timed
   double fraction = 0;  // of the measured ceiling, best
   double start_fraction = 0;
   int evaluated = 0, failed = 0;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "compile/code_hash.h"
+#include "profile/collect.h"
 #include "run/energy.h"
 #include "run/tool_record.h"
 #include "run/unless_killed.h"
@@ -31,6 +32,7 @@ double ratio_of(const Evaluation& confirmed) {
 
 Bench::Bench(BenchParts parts)
     : parts_(std::move(parts)),
+      machine_(*parts_.machine),
       ledger_(EvaluateSettings().min_effect, parts_.settings->objective),
       record_(parts_.record),
       frame_(*parts_.task, parts_.settings->target, *parts_.machine),
@@ -227,9 +229,33 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known) {
   return finish(std::move(known), std::move(*measured));
 }
 
+Result<void> Bench::adopt(const Ceilings& ceilings) {
+  machine_.ceilings = ceilings;
+  std::vector<Store::Revision> revisions;
+  for (const Known* known : ledger_.history()) {
+    if (known->evaluation.correct() == nullptr) continue;
+    auto whole = parts_.store->candidate(known->id, true);
+    if (!whole) return tl::unexpected<Error>(std::move(whole.error()));
+    if (whole->evidence.items().empty()) continue;
+    Store::Revision revision{known->id, std::move(whole->evidence), {}};
+    set_ceilings(machine_, &revision.evidence);
+    revision.diagnosis = diagnose_with(revision.evidence, record_);
+    revisions.push_back(std::move(revision));
+  }
+  KP_TRY(parts_.store->revise(machine_, revisions));
+  for (Store::Revision& each : revisions) {
+    ledger_.revise(each.id, each.diagnosis);
+    if (raw()) evidence_[each.id] = std::move(each.evidence);
+  }
+  return {};
+}
+
 Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measured) {
   const std::int64_t id = known.id;
   forget(id);
+  if (measured.ceilings && better_than(*measured.ceilings, machine_.ceilings)) {
+    KP_TRY(adopt(*measured.ceilings));
+  }
   if (!measured.evaluation || ended_with_us(*measured.evaluation)) {
     return std::optional<Verdict>();
   }

@@ -62,6 +62,12 @@ class Bench {
   // What was begun will not be finished.
   void forget(std::int64_t id);
 
+  // What is known of the machine; with better ceilings once they were measured again.
+  const Machine* machine() const { return &machine_; }
+  // Better ceilings are known: the machine, and what is stored and recorded of earlier candidates,
+  // get them.
+  Result<void> adopt(const Ceilings& ceilings);
+
   // One candidate timed against another, turn by turn on the same buffers. Nothing is stored. A
   // candidate that does not compile has that as its outcome.
   Result<Evaluation> duel(const Candidate& candidate, const Candidate& versus);
@@ -107,6 +113,7 @@ class Bench {
   auto outside(Work work);
 
   BenchParts parts_;
+  Machine machine_;
   Ledger ledger_;
   ToolRecord record_;          // the run's: its beginning's and its own steps
   bool record_fails_ = false;  // the user's file cannot be written; said once

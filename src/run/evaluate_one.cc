@@ -164,8 +164,9 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
     result.phases_ms["evaluate"] = ms_since(from);
     from = real_clock().now_s();
     if (ahead.valid()) ahead.wait();
-    result.evidence = observe(task_, settings_.run.target, *target, subject, result.evaluation,
+    result.evidence = observe(task_, settings_.run.target, target, subject, result.evaluation,
                               settings_.run.counters);
+    result.machine = current_machine(*target);
     result.phases_ms["evidence"] = ms_since(from);
   }
   result.evaluation.compile_ms = built.compile_ms;

@@ -14,7 +14,7 @@ bool Ledger::record(Known known) {
 
 bool Ledger::record(StoredBrief stored) {
   KP_ASSERT(by_id_.find(stored.known.id) == by_id_.end());
-  all_.push_back({std::move(stored.known), stored.promise, 0});
+  all_.push_back({std::move(stored.known), stored.promise, {}});
   Entry& entry = all_.back();
   const Known& added = entry.known;
   by_id_[added.id] = &entry;
@@ -26,8 +26,7 @@ bool Ledger::record(StoredBrief stored) {
     return false;
   }
   const std::string hash = content_hash(added);
-  entry.comparable_us = comparable_us(added.evaluation);
-  comparable_by_hash_[hash] = entry.comparable_us;
+  entry.comparable = comparables_.add(hash, added.evaluation);
   if (baseline_ == nullptr) baseline_ = &added;
   if (!champions_.empty() && !is_better(*correct)) return false;
   champions_.push_back(&added);
@@ -39,11 +38,11 @@ bool Ledger::record(StoredBrief stored) {
 bool Ledger::is_better(const Correct& correct) const {
   if (!correct.versus) return false;
   if (correct.versus->incumbent == best_hash_) return beats(correct, objective_, min_effect_);
-  const auto then = comparable_by_hash_.find(correct.versus->incumbent);
-  if (objective_.wants_energy() || then == comparable_by_hash_.end()) return false;
+  const Comparable* then = comparables_.find(correct.versus->incumbent);
+  if (objective_.wants_energy() || then == nullptr) return false;
   const auto& best = champions_.back()->evaluation.correct()->versus;
   const double unsure = best && best->ratio > 0 ? best->high / best->ratio : 1;
-  const double since = then->second / comparable_us(champions_.back()->id) * unsure;
+  const double since = then->us / comparable_us(champions_.back()->id) * unsure;
   return correct.versus->low / since > 1 + min_effect_;
 }
 
@@ -87,7 +86,7 @@ std::vector<const Known*> Ledger::history() const {
 
 double Ledger::comparable_us(std::int64_t id) const {
   const Entry* found = entry(id);
-  return found == nullptr ? 0 : found->comparable_us;
+  return found == nullptr ? 0 : found->comparable.us;
 }
 
 Promise Ledger::promise(std::int64_t id) const {
@@ -96,19 +95,13 @@ Promise Ledger::promise(std::int64_t id) const {
 }
 
 double Ledger::comparable_us(const Evaluation& evaluation) const {
-  const Correct* correct = evaluation.correct();
-  if (correct == nullptr) return 0;
-  if (correct->versus && correct->versus->ratio > 0) {
-    const auto incumbent = comparable_by_hash_.find(correct->versus->incumbent);
-    if (incumbent != comparable_by_hash_.end()) return incumbent->second / correct->versus->ratio;
-  }
-  return score_us(evaluation);
+  return comparables_.of(evaluation).us;
 }
 
 double Ledger::cost(std::int64_t id) const {
   const Entry* found = entry(id);
   const Correct* correct = found == nullptr ? nullptr : found->known.evaluation.correct();
-  return correct == nullptr ? 0 : cost_of(found->comparable_us, *correct, objective_);
+  return correct == nullptr ? 0 : cost_of(found->comparable.us, *correct, objective_);
 }
 
 std::vector<const Known*> Ledger::finalists() const {
@@ -122,7 +115,7 @@ std::vector<const Known*> Ledger::finalists() const {
   const Known* absolute = nullptr;
   for (const Entry& each : all_) {
     if (each.known.evaluation.correct() == nullptr) continue;
-    if (comparable == nullptr || each.comparable_us < comparable->comparable_us) comparable = &each;
+    if (comparable == nullptr || each.comparable.us < comparable->comparable.us) comparable = &each;
     const bool faster =
         absolute == nullptr || score_us(each.known.evaluation) < score_us(absolute->evaluation);
     if (faster) absolute = &each.known;
@@ -137,9 +130,15 @@ std::vector<const Known*> Ledger::finalists() const {
   return result;
 }
 
-double Ledger::best_speedup() const {
-  const double best_us = champions_.empty() ? 0 : comparable_us(champions_.back()->id);
-  return best_us <= 0 ? 1 : comparable_us(baseline_->id) / best_us;
+SpeedUp Ledger::best_speedup() const {
+  if (champions_.empty()) return {};
+  return speedup(entry(baseline_->id)->comparable, entry(champions_.back()->id)->comparable);
+}
+
+void Ledger::revise(std::int64_t id, const Diagnosis& diagnosis) {
+  Entry* found = by_id_.at(id);
+  found->known.diagnosis = diagnosis;
+  found->promise = promise_of(diagnosis);
 }
 
 }  // namespace kernelpro

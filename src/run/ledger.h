@@ -18,6 +18,7 @@
 #include "core/objective.h"
 #include "core/proposal.h"
 #include "run/brief.h"
+#include "run/comparable.h"
 
 namespace kernelpro {
 
@@ -67,13 +68,18 @@ class Ledger {
   double cost(std::int64_t id) const;
   // What its diagnosis says is left.
   Promise promise(std::int64_t id) const;
-  double best_speedup() const;  // over the baseline, by comparable times; 1 when there is none
+  // Over the baseline, by comparable times; 1 when there is none. The 95 % interval is that of the
+  // ratios by which they compare.
+  SpeedUp best_speedup() const;
+  // Another diagnosis of a candidate: the machine's ceilings were measured again. REQUIRES: it is
+  // recorded.
+  void revise(std::int64_t id, const Diagnosis& diagnosis);
 
  private:
   struct Entry {
     Known known;
     Promise promise;
-    double comparable_us = 0;
+    Comparable comparable;
   };
   const Entry* entry(std::int64_t id) const;
   const Known* whole(const Known* known) const;
@@ -84,7 +90,7 @@ class Ledger {
   Fetch fetch_;
   mutable std::deque<Entry> all_;  // addresses stay; brief ones become whole
   std::unordered_map<std::int64_t, Entry*> by_id_;
-  std::unordered_map<std::string, double> comparable_by_hash_;
+  Comparables comparables_;
   std::map<std::string, int> kinds_;
   std::vector<const Known*> champions_;
   const Known* baseline_ = nullptr;

@@ -29,7 +29,7 @@ TEST(Ledger, DriftDoesNotMakeABest) {
   EXPECT_EQ(ledger.since_best(), 1);
   EXPECT_TRUE(ledger.record(timed(3, 160, a_hash, 1.25))) << "slower by the clock, faster in turn";
   EXPECT_NEAR(ledger.comparable_us(3), 80, 1e-9);
-  EXPECT_NEAR(ledger.best_speedup(), 1.25, 1e-9);
+  EXPECT_NEAR(ledger.best_speedup().ratio, 1.25, 1e-9);
   EXPECT_EQ(ledger.best()->id, 3);
   EXPECT_EQ(ledger.baseline()->id, 1);
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "base/text.h"
+#include "core/load.h"
 #include "run/bench.h"
 #include "run/pipeline.h"
 #include "run/planted.h"
@@ -74,6 +75,7 @@ class Loop {
  private:
   BenchParts bench_parts() const;
   Result<void> restore();
+  Result<void> share_ceilings();
   Result<void> first(const Candidate& start);
   Result<std::string> search_until_stopped();
   PipelineParts pipeline_parts();
@@ -100,6 +102,7 @@ class Loop {
     return parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;
   }
   void tell(const std::string& event, const Known* known, const std::string& detail) const;
+  void tell_load(const Evaluation& evaluation);
   double elapsed_s() const { return before_s_ + real_clock().now_s() - started_; }
   double own_s() const;
 
@@ -126,10 +129,12 @@ class Loop {
   double outside_s_ = 0;  // building ahead; starting
   double own_marked_ = 0;
   int evaluated_now_ = 0;
-  std::deque<Round> rounds_;    // not finished; the last may still be being written
-  std::thread writer_;          // asks for the last round's candidates
-  std::optional<Error> error_;  // of that
-  std::vector<Fact> told_;      // copies for it
+  bool told_load_ = false;
+  const RunResult* confirmed_ = nullptr;  // what the confirmation found; null before it
+  std::deque<Round> rounds_;              // not finished; the last may still be being written
+  std::thread writer_;                    // asks for the last round's candidates
+  std::optional<Error> error_;            // of that
+  std::vector<Fact> told_;                // copies for it
   std::vector<Candidate> kept_;
   std::optional<Pipeline> pipeline_;
 };
@@ -147,6 +152,7 @@ std::optional<std::string> Loop::stop_reason(int under_way) const {
   standing.has_correct = ledger_.best() != nullptr;
   if (ledger_.best() != nullptr) {
     standing.fraction_of_ceiling = ledger_.best()->diagnosis.fraction_of_ceiling;
+    standing.ceiling_disturbed = !bench_.machine()->ceilings.quiet;
   }
   return stopper_->reason(standing);
 }
@@ -167,13 +173,34 @@ void Loop::tell(const std::string& event, const Known* known, const std::string&
   p.failures_by_kind = ledger_.failures_by_kind();
   if (const Known* best = ledger_.best()) {
     p.best_us = score_us(best->evaluation);
-    p.best_speedup = ledger_.best_speedup();
+    const SpeedUp speedup = ledger_.best_speedup();
+    p.best_speedup = speedup.ratio;
+    p.best_speedup_low = speedup.low;
+    p.best_speedup_high = speedup.high;
     p.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
+    p.ceiling_disturbed = !bench_.machine()->ceilings.quiet;
+  }
+  if (event == "confirmed" && confirmed_ != nullptr) {
+    p.best_us = confirmed_->best_us;
+    p.best_speedup = confirmed_->speedup;
+    p.best_speedup_low = confirmed_->speedup_low;
+    p.best_speedup_high = confirmed_->speedup_high;
+    p.fraction_of_ceiling = confirmed_->fraction_of_ceiling;
   }
   p.elapsed_s = elapsed_s();
   p.left_s = std::max(0.0, settings_.max_seconds - p.elapsed_s);
   p.max_evaluations = settings_.max_evaluations;
   parts_.observer(p);
+}
+
+// The first time that a candidate was timed on a busy machine.
+void Loop::tell_load(const Evaluation& evaluation) {
+  const Correct* correct = evaluation.correct();
+  if (correct == nullptr || told_load_) return;
+  const Load load = load_of(correct->observed);
+  if (!load.busy()) return;
+  told_load_ = true;
+  tell("busy", nullptr, load_text(load) + "; timing takes longer");
 }
 
 BenchParts Loop::bench_parts() const {
@@ -196,10 +223,23 @@ Result<void> Loop::restore() {
   auto waiting = bench_.restore();
   if (!waiting) return tl::unexpected<Error>(std::move(waiting.error()));
   waiting_ = std::move(*waiting);
+  if (parts_.target != nullptr) KP_TRY(share_ceilings());
   for (const Known* known : ledger_.history()) {
     planted_.place(known->candidate.origin.parent, known->id, node_result(*known));
   }
   return {};
+}
+
+// The ceilings may have been measured better before this sitting or since the run began.
+Result<void> Loop::share_ceilings() {
+  auto header = parts_.store->header();
+  if (!header) return tl::unexpected<Error>(std::move(header.error()));
+  const Ceilings& stored = header->machine.ceilings;
+  const Ceilings& here = parts_.target->machine->ceilings;
+  Ceilings best = better_of(stored, here);
+  best.rounds = std::max(stored.rounds, here.rounds);
+  if (better_than(best, here)) parts_.target->ceilings = best;
+  return better_than(best, stored) ? bench_.adopt(best) : Result<void>();
 }
 
 Result<void> Loop::first(const Candidate& start) {
@@ -231,6 +271,7 @@ Result<bool> Loop::commit(Pipeline::Done done) {
   const std::string detail = outcome_summary(stored.evaluation.outcome);
   tell("evaluated", &stored, detail);
   if ((*verdict)->better) tell("best", &stored, detail);
+  tell_load(stored.evaluation);
   ++evaluated_now_;
   if (parts_.own_ms != nullptr) {
     parts_.own_ms->push_back(1000 * (own_s() - own_marked_));
@@ -270,7 +311,7 @@ ProposalRequest Loop::request(std::int64_t parent) {
   request.implementations = turn.implementations;
   if (turn.temperature >= 0) request.temperature = turn.temperature;
   request.feedback = settings_.feedback;
-  request.machine = machine();
+  request.machine = bench_.machine();
   request.memory = settings_.memory;
   request.earlier = &parts_.facts;
   // Only those who write sources are told; telling a tuner would cost a resume seconds.
@@ -460,7 +501,10 @@ RunResult Loop::result(const std::string& stopped_by) const {
     result.best = best->id;
     result.best_us = score_us(best->evaluation);
     result.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
-    result.speedup = result.speedup_low = result.speedup_high = ledger_.best_speedup();
+    const SpeedUp speedup = ledger_.best_speedup();
+    result.speedup = speedup.ratio;
+    result.speedup_low = speedup.low;
+    result.speedup_high = speedup.high;
   }
   return result;
 }
@@ -488,6 +532,7 @@ Result<RunResult> Loop::run() {
   // A start that nothing was tried against needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
   if (found.best == 0 || start_alone || found.end == RunEnd::kInterrupted) return found;
+  confirmed_ = &found;
   KP_TRY(bench_.confirm([this](const std::string& event, const Known& known,
                                const std::string& detail) { tell(event, &known, detail); },
                         &found));

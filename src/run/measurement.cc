@@ -60,8 +60,9 @@ Result<Measured> carry_out(const Task& task, const RunSettings& settings, Target
   measured.evaluation->compile_ms = built.compile_ms;
   enter("diagnosing");
   const bool counters = worth_counters(settings, order, *measured.evaluation);
-  measured.evidence = observe(task, settings.target, *target, subject, *measured.evaluation,
+  measured.evidence = observe(task, settings.target, target, subject, *measured.evaluation,
                               counters ? settings.counters : CounterSet::kOff);
+  measured.ceilings = target->ceilings;
   return measured;
 }
 

@@ -27,7 +27,8 @@ struct MeasureOrder {
 struct Measured {
   std::optional<Evaluation> evaluation;  // nullopt: ended from outside before it was one
   Evidence evidence;
-  Subject subject;  // when it compiled
+  Subject subject;                   // when it compiled
+  std::optional<Ceilings> ceilings;  // better ones than the run knows, measured meanwhile
 };
 
 using Phase = std::function<void(const std::string&)>;  // "checking and timing", ...; may be empty

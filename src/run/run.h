@@ -65,7 +65,8 @@ struct RunSettings {
 
 // What has happened, for displays; each is emitted after its commit to the store.
 struct Progress {
-  // "prepared", "evaluated", "best", "waiting" (for a writer), "model" (what one answered that is
+  // "prepared", "evaluated", "best", "busy" (other work disturbs the timing; told once), "waiting"
+  // (for a writer), "model" (what one answered that is
   // of no use), "stopped", "confirmed", "unconfirmed" (a winner that did not hold in fresh
   // processes; the one before it is tried)
   std::string event;
@@ -78,8 +79,11 @@ struct Progress {
   std::string failures_by_kind;  // "2 compile-error, 1 wrong-result"
   double time_us = 0;            // of this candidate
   double best_us = 0;
-  double best_speedup = 1;         // over the start
+  // Over the start, by comparable times (run/ledger.h), with its 95 % interval; not confirmed, but
+  // for the event "confirmed".
+  double best_speedup = 1, best_speedup_low = 1, best_speedup_high = 1;
   double fraction_of_ceiling = 0;  // of the best
+  bool ceiling_disturbed = false;  // other work ran beside every measurement of the ceilings
   double elapsed_s = 0;
   double left_s = 0;  // by the time budget
   int max_evaluations = 0;

@@ -406,6 +406,34 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
   return impl_->commit(doing);
 }
 
+Result<void> Store::revise(const Machine& machine, const std::vector<Revision>& revisions) {
+  Database& db = impl_->db;
+  const std::string doing = "write what new ceilings change";
+  int code = impl_->begin();
+  if (code != SQLITE_OK) return impl_->failed(code, doing);
+  code = db.prepare("UPDATE meta SET value = ? WHERE key = 'machine'")
+             .bind(0, machine_to_json(machine))
+             .step();
+  for (const Revision& each : revisions) {
+    const auto set = [&](const char* statement, const std::string& text) {
+      if (code == SQLITE_DONE) code = db.prepare(statement).bind(0, each.id).bind(1, text).step();
+    };
+    set("UPDATE evidence SET json = ?2 WHERE candidate = ?1", evidence_to_json(each.evidence));
+    set("UPDATE diagnosis SET json = ?2 WHERE candidate = ?1", diagnosis_to_json(each.diagnosis));
+    if (code != SQLITE_DONE) break;
+    const Promise promise = promise_of(each.diagnosis);
+    Statement row = db.prepare(
+        "UPDATE outcomes SET bound = ?2, floor_us = ?3, fraction = ?4, stop = ?5, likely = ?6,"
+        " upper = ?7 WHERE candidate = ?1");
+    row.bind(0, each.id).bind(1, static_cast<std::int64_t>(each.diagnosis.bound));
+    row.bind(2, each.diagnosis.floor_us).bind(3, each.diagnosis.fraction_of_ceiling);
+    row.bind(4, static_cast<std::int64_t>(promise.stop)).bind(5, promise.likely);
+    code = row.bind(6, promise.upper).step();
+  }
+  if (code != SQLITE_DONE) return impl_->failed(code, doing);
+  return impl_->commit(doing);
+}
+
 Result<void> Store::confirm(const StoredConfirmation& confirmation) {
   const std::string doing = "write the confirmation";
   const std::string text = evaluation_to_json(confirmation.evaluation);

@@ -109,6 +109,14 @@ class Store {
   // null: it answers none. REQUIRES: not yet evaluated.
   Result<void> finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,
                       const Diagnosis& diagnosis, double at_s, const ToolStep* step = nullptr);
+  // What is known of evaluated candidates since the machine's ceilings were measured again, and the
+  // machine with them; one transaction.
+  struct Revision {
+    std::int64_t id = 0;
+    Evidence evidence;
+    Diagnosis diagnosis;
+  };
+  Result<void> revise(const Machine& machine, const std::vector<Revision>& revisions);
   Result<void> confirm(const StoredConfirmation& confirmation);
   Result<void> save_settings(const std::string& settings_json);
 

@@ -76,6 +76,13 @@ Result<Target> make(const Task& task, const RunSettings& settings,
   if (!evaluator) return tl::unexpected<Error>(std::move(evaluator.error()));
   target.evaluator = std::move(*evaluator);
   target.collect = collect_evidence;
+  // On several GPUs others are being timed meanwhile.
+  if (cpu || settings.gpus.size() < 2) {
+    target.remeasure = [cpu] {
+      return cpu ? describe_cpu_machine(CeilingsWanted::kAgain)
+                 : describe_cuda_machine(CeilingsWanted::kAgain);
+    };
+  }
   return target;
 }
 
@@ -208,7 +215,13 @@ std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject
   });
 }
 
-Evidence observe(const Task& task, TargetKind kind, const Target& target, const Subject& subject,
+Machine current_machine(const Target& target) {
+  Machine machine = *target.machine;
+  if (target.ceilings) machine.ceilings = *target.ceilings;
+  return machine;
+}
+
+Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
                  const Evaluation& evaluation, CounterSet counters) {
   const Correct* correct = evaluation.correct();
   if (correct == nullptr) return {};
@@ -225,11 +238,16 @@ Evidence observe(const Task& task, TargetKind kind, const Target& target, const 
   if (chosen == cases.size()) return {};
   const Binary& binary = subject.binaries[chosen];
   CallFacts call;
-  if (auto known = target.evaluator->call_facts(subject, chosen)) call = std::move(*known);
+  if (auto known = target->evaluator->call_facts(subject, chosen)) call = std::move(*known);
   if (counters != CounterSet::kOff) {
-    call.counters = target.evaluator->profile(subject, chosen, counters);
+    call.counters = target->evaluator->profile(subject, chosen, counters);
   }
-  return target.collect(task, *cases[chosen], *target.machine, binary, evaluation, call);
+  Machine machine = current_machine(*target);
+  Evidence evidence = target->collect(task, *cases[chosen], machine, binary, evaluation, call);
+  if (check_ceilings(target->remeasure, &target->watch, &machine, &evidence)) {
+    target->ceilings = machine.ceilings;
+  }
+  return evidence;
 }
 
 }  // namespace kernelpro

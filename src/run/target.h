@@ -15,6 +15,7 @@
 #include "core/task.h"
 #include "evaluate/evaluator.h"
 #include "reference/module_reference.h"
+#include "run/ceiling_watch.h"
 #include "run/run.h"
 
 namespace kernelpro {
@@ -25,6 +26,11 @@ struct Target {
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
   std::unique_ptr<Evaluator> evaluator;
+  // Measures the machine's ceilings again; empty: they stay as they are.
+  std::function<Result<Machine>()> remeasure;
+  CeilingWatch watch;
+  // Better ones than `machine` has, which others read meanwhile.
+  std::optional<Ceilings> ceilings;
   // As collect_evidence (profile/collect.h).
   std::function<Evidence(const Task&, const Case&, const Machine&, const Binary&, const Evaluation&,
                          const CallFacts&)>
@@ -76,9 +82,14 @@ BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const C
 // cases' code. Wait for it (or drop it, which waits) before `observe`.
 std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject);
 
+// The target's machine with the best ceilings that are known.
+Machine current_machine(const Target& target);
+
 // Evidence about a correct evaluation, from the timed case that took longest; empty for others.
-// `counters`: of the GPU's counters, which are collected for it now.
-Evidence observe(const Task& task, TargetKind kind, const Target& target, const Subject& subject,
+// `counters`: of the GPU's counters, which are collected for it now. Where the evidence is a reason
+// to doubt the ceilings, they are measured again first (run/ceiling_watch.h): the evidence and
+// `target->ceilings` then have the better ones.
+Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
                  const Evaluation& evaluation, CounterSet counters = CounterSet::kOff);
 
 }  // namespace kernelpro

@@ -353,6 +353,12 @@ TEST(Stoppers, EachHasItsReason) {
   EXPECT_FALSE(stop_after_seconds(61)->reason(s));
   EXPECT_TRUE(contains(*stop_near_ceiling(0.95)->reason(s), "96 %"));
   EXPECT_FALSE(stop_near_ceiling(0.97)->reason(s));
+  s.ceiling_disturbed = true;  // measured beside other work: perhaps half of the true one
+  EXPECT_FALSE(stop_near_ceiling(0.95)->reason(s));
+  s.ceiling_disturbed = false;
+  s.fraction_of_ceiling = 1.15;  // it was beaten, so it is none
+  EXPECT_FALSE(stop_near_ceiling(0.95)->reason(s));
+  s.fraction_of_ceiling = 0.96;
   EXPECT_TRUE(stop_at_plateau(7)->reason(s));
   EXPECT_FALSE(stop_at_plateau(8)->reason(s));
   s.has_correct = false;

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "core/machine.h"
 
 namespace kernelpro {
 
@@ -47,6 +48,7 @@ std::unique_ptr<Stopper> stop_after_seconds(double most) {
 std::unique_ptr<Stopper> stop_near_ceiling(double fraction) {
   return stopper([fraction](const Standing& s) -> std::optional<std::string> {
     if (fraction <= 0 || !s.has_correct || s.fraction_of_ceiling < fraction) return std::nullopt;
+    if (s.ceiling_disturbed || s.fraction_of_ceiling > kBeyondCeiling) return std::nullopt;
     return "the best runs at " + percent(s.fraction_of_ceiling) +
            " of the measured ceiling (asked for " + percent(fraction) + ")";
   });

@@ -14,6 +14,7 @@ struct Standing {
   int evaluations = 0;             // finished, over all sittings
   double elapsed_s = 0;            // of run time, over all sittings
   double fraction_of_ceiling = 0;  // of the best; 0 unknown
+  bool ceiling_disturbed = false;  // other work ran beside every measurement of the ceiling
   int since_best = 0;              // evaluations since the best was found
   bool has_correct = false;
 };
@@ -27,6 +28,8 @@ class Stopper {
 // Each is off (never stops) when its limit is 0 or less.
 std::unique_ptr<Stopper> stop_after_evaluations(int most);
 std::unique_ptr<Stopper> stop_after_seconds(double most);
+// A ceiling that was measured beside other work, or that was beaten by more than kBeyondCeiling
+// (core/machine.h), ends no search: it says nothing about what is left to win.
 std::unique_ptr<Stopper> stop_near_ceiling(double fraction);
 std::unique_ptr<Stopper> stop_at_plateau(int evaluations_without_better);
 // The first, in order, that has a reason.

@@ -2,6 +2,7 @@
 #include "search/tree.h"
 
 #include "base/error.h"
+#include "core/machine.h"
 
 namespace kernelpro {
 
@@ -11,6 +12,8 @@ double seed_temperature(const SearchParameters& parameters, int before) {
 }
 
 bool for_good(const SearchParameters& parameters, const NodeResult& result) {
+  // A ceiling that was beaten is none.
+  if (result.fraction > kBeyondCeiling) return false;
   return result.fraction <= 0 || result.fraction >= parameters.ceiling;
 }
 

@@ -2,6 +2,7 @@
 #include "serve/arguments.h"
 
 #include "base/text.h"
+#include "core/ceiling_json.h"
 #include "report/labels.h"
 #include "report/view.h"
 
@@ -116,7 +117,7 @@ Json row_json(const Sitting& sitting, const Sitting::Row& row) {
                         {"high", correct->versus->high}};
     }
     json["labels"] = correct->labels;
-    json["fraction_of_ceiling"] = known.diagnosis.fraction_of_ceiling;
+    put_fraction(known.diagnosis.fraction_of_ceiling, &json);
     json["bound"] = bound_name(known.diagnosis.bound);
     json["summary"] = printable(known.diagnosis.summary);
     Json findings = Json::array();

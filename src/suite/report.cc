@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "core/machine.h"
 #include "report/view.h"
 #include "suite/rows.h"
 
@@ -63,7 +64,7 @@ std::string measures_table(const SuiteSettings& settings, const std::vector<Task
         row.push_back(ratio(m.geomean_correct));
         row.push_back(ratio(m.geomean_all));
         row.push_back(ratio(m.median_correct));
-        row.push_back(m.fraction > 0 ? percent(m.fraction) : "-");
+        row.push_back(m.fraction > 0 ? ceiling_share(m.fraction) : "-");
         table.add(row);
       }
     }
@@ -171,7 +172,7 @@ std::string tasks_table(const std::vector<TaskResult>& results) {
       row.push_back(own.empty() ? "-" : ratio(own.front().speedup));
     }
     if (held_out) row.push_back(held_out_cell(r));
-    row.push_back(r.fraction > 0 ? percent(r.fraction) : "-");
+    row.push_back(r.fraction > 0 ? ceiling_share(r.fraction) : "-");
     row.push_back(std::to_string(r.evaluations));
     row.push_back(std::to_string(r.failed));
     row.push_back(human_seconds(r.seconds));

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,10 @@ struct FakeSettings {
   std::function<std::optional<Crashed::By>()> killed;
   std::function<double()> confirm_factor;  // multiplies the winner's time when it is confirmed
   std::string machine = "fake machine";
+  double copy_bytes_per_s = 1e10;              // the ceiling, as it was measured
+  bool quiet = true;                           // so was the machine then
+  std::function<Result<Machine>()> remeasure;  // the ceilings; may be empty
+  std::map<std::string, double> observed;      // of every correct candidate
   // What goes wrong with the machine when a candidate is evaluated on this GPU.
   std::function<Result<void>(const std::string& gpu)> fault;
 };
@@ -89,6 +94,7 @@ class FakeEvaluator : public Evaluator {
       const double ratio = time_of(*incumbent) / time;
       correct.versus = Correct::Versus{incumbent->hash, ratio, ratio * 0.999, ratio * 1.001};
     }
+    correct.observed = settings_.observed;
     evaluation.outcome = correct;
     return evaluation;
   }
@@ -110,7 +116,9 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
     target.machine = std::make_unique<Machine>();
     target.machine->target = "cpu";
     target.machine->name = settings.machine;
-    target.machine->ceilings.copy_bytes_per_s = 1e10;
+    target.machine->ceilings.copy_bytes_per_s = settings.copy_bytes_per_s;
+    target.machine->ceilings.quiet = settings.quiet;
+    target.remeasure = settings.remeasure;
     target.machine->ceilings.fma_flops_per_s = 1e11;
     target.compiler = std::make_unique<FakeCompiler>(settings.landscape);
     target.evaluator = std::make_unique<FakeEvaluator>(settings, run.gpu);

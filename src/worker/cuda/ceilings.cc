@@ -153,9 +153,12 @@ Result<Machine> measure() {
   // Double data rate: two transfers a clock.
   m.theoretical_bytes_per_s = 2e3 * context->attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
                               context->attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
-  m.ceilings = {*copy, *fma, *tensor,
-                "copy of 1 GiB, best of kernel and driver; 16 chains of FFMA per thread; bf16 "
-                "8192^3 through cuBLAS"};
+  m.ceilings.copy_bytes_per_s = *copy;
+  m.ceilings.fma_flops_per_s = *fma;
+  m.ceilings.tensor_flops_per_s = *tensor;
+  m.ceilings.how =
+      "copy of 1 GiB, best of kernel and driver; 16 chains of FFMA per thread; bf16 8192^3 through "
+      "cuBLAS";
   return m;
 }
 

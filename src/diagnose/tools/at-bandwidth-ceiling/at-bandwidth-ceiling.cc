@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/machine.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -39,6 +40,8 @@ std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
   const double fraction = roof.memory_floor_us / roof.time_us;
   const bool saturated = fraction >= kNearCeiling && saturated_with_need(facts);
   if ((fraction < kAtCeiling && !saturated) || leaves_bytes_alone(facts)) return std::nullopt;
+  // Beside other work a copy runs below the true bandwidth: reaching that is no reason to stop.
+  if (!saturated && facts.maybe("ceiling.disturbed").value_or(0) > 0) return std::nullopt;
 
   Finding finding;
   finding.stop = true;
@@ -47,7 +50,7 @@ std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
                   " at the measured copy bandwidth of " +
                   per_second(facts("ceiling.copy_bandwidth"), "B") + "; the call takes " +
                   human_us(roof.time_us) + ", which is " +
-                  (fraction >= 1 ? "at the ceiling (" + percent(fraction) + ")."
+                  (fraction >= 1 ? "at the ceiling (" + ceiling_share(fraction) + ")."
                                  : percent(fraction) + " of that ceiling.");
   if (fraction > kCopySlack) finding.cause += " Part of the data comes from a cache.";
   if (fraction < kAtCeiling) {

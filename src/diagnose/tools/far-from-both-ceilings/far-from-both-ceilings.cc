@@ -67,7 +67,7 @@ Prescriptions compute_advice(bool gpu) {
 
 std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   const Roofline& roof = facts.roofline();
-  if (!roof.known() || roof.fraction >= 0.5) return std::nullopt;
+  if (!roof.known() || roof.quiet_fraction >= 0.5) return std::nullopt;
   // Something is busy, and the kernel no longer waits: which work is too much, others tell.
   if (facts.model().counted() && facts.model().demand() >= kBusy) return std::nullopt;
 
@@ -75,13 +75,17 @@ std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   const double compute = roof.compute_floor_us / roof.time_us;
   const bool gpu = facts.maybe("plan.kernels").has_value();
   Finding finding;
-  finding.severity = roof.fraction < 0.1 ? Severity::kCritical : Severity::kWarning;
+  finding.severity = roof.quiet_fraction < 0.1 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"timing.median", "task.compulsory_bytes", "task.flops"};
   finding.cause = "The call takes " + human_us(roof.time_us) + " where " + human_us(roof.floor_us) +
                   " would do: it reaches " + percent(memory) + " of the measured bandwidth" +
                   (compute > 0 ? " and " + percent(compute) + " of the measured arithmetic rate"
                                : std::string()) +
-                  ", so waiting or repeated work takes the time.";
+                  ", so waiting or repeated work takes the time" +
+                  (roof.foreign > 0 ? "; other processes, which used " + percent(roof.foreign) +
+                                          " of this machine, explain a part of it at most."
+                                    : std::string("."));
+  if (roof.foreign > 0) finding.metrics.emplace_back("load.foreign_cpu");
   finding.prescriptions = roof.theory == Bound::kCompute ? compute_advice(gpu) : memory_advice(gpu);
   if (roof.theory == Bound::kMixed) {
     for (Prescription& more : compute_advice(gpu)) {

@@ -6,24 +6,52 @@
 
 namespace kernelpro {
 
+namespace {
+
+std::vector<Prescription> advice(bool parallel) {
+  if (parallel) {
+    return {{"threads",
+             "The code has parallel regions already: give every thread the same amount of work in "
+             "contiguous chunks, move what runs before and between them into one region, and start "
+             "as many threads as there are hardware threads.",
+             "the serial part is what the task asks for"}};
+  }
+  return {{"threads",
+           "Share the outermost independent loop among all hardware threads (`#pragma omp parallel "
+           "for`), in contiguous chunks.",
+           "iterations depend on one another; then split the reduction in two stages"}};
+}
+
+}  // namespace
+
 std::optional<Finding> one_thread_busy(const Facts& facts) {
   const double busy = std::max(facts("cpu.threads_busy"), 0.01);
   const double units = facts("machine.parallel_units");
   const double time_us = facts("timing.median");
+  // Threads that other processes held were not the kernel's to use.
+  const double foreign = facts.roofline().foreign;
+  const double left = units * (1 - foreign);
   // Waking a thread team takes microseconds; a shorter call cannot win from it.
-  if (units < 2 || time_us < 20 || busy >= 0.7 * units) return std::nullopt;
+  if (units < 2 || time_us < 20 || busy >= 0.7 * left) return std::nullopt;
 
-  const double ideal = units / std::max(busy, 1.0);
+  const double ideal = left / std::max(busy, 1.0);
+  if (ideal <= 1) return std::nullopt;
+  const bool parallel = facts.maybe("cpu.asm.parallel_regions").value_or(0) > 0;
   Finding finding;
-  finding.severity = busy < 1.5 && units >= 2 ? Severity::kCritical : Severity::kWarning;
+  finding.severity = busy < 1.5 && !parallel ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"cpu.threads_busy", "machine.parallel_units", "timing.median"};
   finding.cause = "On average " + number(busy, 3) + " of " + number(units) +
-                  " hardware threads are busy during the call of " + human_us(time_us) + ".";
-  finding.prescriptions = {
-      {"threads",
-       "Share the outermost independent loop among all hardware threads (`#pragma omp parallel "
-       "for`), in contiguous chunks.",
-       "iterations depend on one another; then split the reduction in two stages"}};
+                  " hardware threads are busy during the call of " + human_us(time_us);
+  if (foreign > 0) {
+    finding.cause += "; other processes left " + number(left, 2) + " of them";
+    finding.metrics.emplace_back("load.foreign_cpu");
+  }
+  if (parallel) {
+    finding.cause += ", although the code runs parallel regions";
+    finding.metrics.emplace_back("cpu.asm.parallel_regions");
+  }
+  finding.cause += ".";
+  finding.prescriptions = advice(parallel);
   finding.upper_speedup = ideal;
   finding.likely_speedup = speedup_without(0.9 * (1 - 1 / ideal));
   return finding;
