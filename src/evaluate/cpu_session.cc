@@ -225,33 +225,38 @@ void CpuSession::go_on() {
   if (child_.pid() > 0) ::kill(child_.pid(), SIGCONT);
 }
 
+void CpuSession::free_threads() {
+  for (const Placed& thread : placed_) {
+    static_cast<void>(::sched_setaffinity(thread.id, sizeof thread.allowed, &thread.allowed));
+  }
+  placed_.clear();
+}
+
 void CpuSession::scatter(std::uint64_t seed) {
-  struct Thread {
-    pid_t id = 0;
-    cpu_set_t allowed;
-  };
-  std::vector<Thread> threads;
+  free_threads();
+  const std::vector<std::string> names =
+      list_dir("/proc/" + std::to_string(child_.pid()) + "/task");
   std::uint64_t next = seed;
-  for (const std::string& name : list_dir("/proc/" + std::to_string(child_.pid()) + "/task")) {
-    Thread thread;
+  bool crowded = false;
+  for (const std::string& name : names) {
+    Placed thread;
     thread.id = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
     if (::sched_getaffinity(thread.id, sizeof thread.allowed, &thread.allowed) != 0) continue;
     const int cpus = CPU_COUNT(&thread.allowed);
     if (cpus < 2) continue;
+    crowded = crowded || names.size() > static_cast<std::size_t>(cpus);
     std::uint64_t left = next++ % static_cast<std::uint64_t>(cpus);
     std::size_t cpu = 0;
     while (!CPU_ISSET(cpu, &thread.allowed) || left-- > 0) ++cpu;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    if (::sched_setaffinity(thread.id, sizeof one, &one) == 0) threads.push_back(thread);
+    if (::sched_setaffinity(thread.id, sizeof one, &one) == 0) placed_.push_back(thread);
   }
-  if (threads.empty()) return;
+  if (placed_.empty()) return;
   go_on();  // a stopped thread moves when it wakes up
   pause();
-  for (const Thread& thread : threads) {
-    static_cast<void>(::sched_setaffinity(thread.id, sizeof thread.allowed, &thread.allowed));
-  }
+  if (crowded || names.size() == 1) free_threads();
 }
 
 double CpuSession::cpu_ns() const {

@@ -3,6 +3,8 @@
 // Whatever happens to it becomes an Outcome that says what, where and in which phase.
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -61,9 +63,11 @@ class CpuSession {
   void pause();
   void go_on();
   // Puts the threads of a stopped worker onto the processors it may use, one after the other from a
-  // random one on, as when they were new, and leaves it stopped and free to move. Where threads
-  // were last is where they tend to stay: two that share a processor because another was busy for a
-  // moment would be slow for the rest of a comparison, and its order no longer random.
+  // random one on, and leaves it stopped. Threads wake up where they were last, or beside each
+  // other: left alone, two would share a processor for a whole comparison, and its order would no
+  // longer be the only chance in it. A pool of threads stays where it was put until the next call
+  // of this, as OMP_PROC_BIND=spread has it; a single thread, whose children would stay beside it,
+  // and more threads than processors are free to move.
   void scatter(std::uint64_t seed);
   pid_t pid() const { return child_.pid(); }
   // Processor time of all threads of the process, those that are gone included; 0 where the system
@@ -84,6 +88,12 @@ class CpuSession {
   std::size_t sets() const { return buffers_.slots().size() / tensors_.size(); }
   bool is_workspace(std::size_t slot) const { return slot >= sets() * tensors_.size(); }
 
+  void free_threads();
+
+  struct Placed {
+    pid_t id = 0;
+    cpu_set_t allowed;  // before it was placed
+  };
   struct StatusPage {
     Fd fd;
     CpuStatus* at = nullptr;
@@ -97,7 +107,8 @@ class CpuSession {
   const CpuBuffers& buffers_;
   StatusPage status_;
   Child child_;
-  LoadMeter load_;  // since the last order
+  std::vector<Placed> placed_;  // threads that are kept where `scatter` put them
+  LoadMeter load_;              // since the last order
   Limits limits_;
   std::int64_t address_space_ = 0;
   std::vector<std::uint64_t> addresses_;  // of the slots, in the worker

@@ -194,6 +194,7 @@ class TimedContest {
     for (int step = 0; step < 4; ++step) {
       double wall = 0;
       for (int again = 0; again < kSizings; ++again) {
+        side.session->scatter(draw() >> 8);
         const auto called =
             side.session->timed_call({kWarmSlot, 1, calls, 0}, plan_.timeout_s, phase_);
         if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
