@@ -71,7 +71,7 @@ bool Contest::hopeless(double spent_s) const {
 
 void Contest::add_turn(bool incumbent, double time) {
   KP_ASSERT(time > 0 && in_block() && order_[block_next_] == incumbent);
-  (incumbent ? incumbent_ : candidate_).push_back(time);
+  if (!incumbent) candidate_.push_back(time);
   (incumbent ? block_incumbent_ : block_candidate_).push_back(time);
   ++block_next_;
   if (only_block_ || block_incumbent_.empty() || block_candidate_.empty()) return;
@@ -88,7 +88,6 @@ void Contest::add_pair(double incumbent, double candidate, bool disturbed) {
   disturbed_ += disturbed ? 1 : 0;
   if (!paired()) return;
   KP_ASSERT(incumbent > 0);
-  incumbent_.push_back(incumbent);
   pair_incumbent_.push_back(incumbent);
   pair_candidate_.push_back(candidate);
   test_->add(incumbent / candidate);

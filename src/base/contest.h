@@ -60,8 +60,6 @@ class Contest {
   int pairs() const { return pairs_; }
   // Most pairs were disturbed.
   bool busy() const { return 2 * disturbed_ > pairs_; }
-  // True where the block alone decided.
-  bool clear() const { return clear_; }
 
  private:
   bool paired() const { return settings_.incumbent_s > 0; }
@@ -75,11 +73,11 @@ class Contest {
   std::vector<bool> order_;  // of the block; true: the incumbent
   std::size_t block_next_ = 0;
   bool only_block_ = false;  // pairs would take too long: the block's interval is the answer
-  bool clear_ = false;
+  bool clear_ = false;       // the block alone decided
   std::vector<double> block_incumbent_, block_candidate_;
   std::optional<SequentialRatio> test_;
   int first_look_ = 0;
-  std::vector<double> incumbent_, candidate_;  // of all turns
+  std::vector<double> candidate_;  // of all turns
   std::vector<double> pair_incumbent_, pair_candidate_;
   int pairs_ = 0, disturbed_ = 0;
   int next_busy_look_ = 0;
