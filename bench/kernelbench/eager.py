@@ -5,12 +5,14 @@ task's unchanged Model, at fp32, through `kernelpro evaluate` on new inputs for 
 levels 1 to 3 that src/suite/degenerate.csv and eager.csv do not list. Needs a GPU.
 
     bench/kernelbench/eager.py --kernelbench CHECKOUT --out FILE [--kernelpro PROGRAM]
-        [--tasks 1/1,2/40-60] [--draws 3] [--jobs 8] [--seconds 500] [--list]
+        [--tasks 1/1,2/40-60] [--draws 3] [--jobs 8] [--gpus 1] [--timed] [--seconds 500] [--list]
+
+Verdicts alone (--no-timing), unless --timed asks how honest work fares that is timed on a GPU where
+others work. What ends in an error, such as a lack of memory beside others, is tried again by itself.
 
 Each finished task is one line of JSON in FILE; tasks with a line there are not run again, so the
-same command continues where it stopped (--retry-errors runs those again that ended in an error, such
-as a lack of memory beside others). Prints a table, and exits 1 when a start was not judged correct,
-3 when tasks remain.
+same command continues where it stopped (--retry-errors runs those again that ended in an error).
+Prints a table, and exits 1 when a start was not judged correct, 3 when tasks remain.
 """
 
 import argparse
@@ -28,12 +30,13 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 LISTS = [os.path.join(HERE, "..", "..", "src", "suite", "degenerate.csv"),
          os.path.join(HERE, "eager.csv")]
-# Evaluations hold the inputs of several sets. Those of tasks with large tensors run beside fewer
+# Evaluations hold the inputs of two sets and a spare. Those of tasks with large tensors run beside fewer
 # others: SIZES gives a task's gigabytes, ROOM what all may hold together.
 SIZES = os.path.join(HERE, "sizes.csv")
 ROOM = 125.0
 CONTEXTS = 3.0  # gigabytes of contexts and small tensors of one evaluation
-SETS = 8.0  # what an evaluation holds, as a multiple of the task's size: four sets, float64 results
+SETS = 6.5  # what an evaluation holds, as a multiple of the task's size: sets, float64 results
+SETS_TIMED = 9.0  # ... four sets
 UNLISTED = 0.5  # the size of tasks that SIZES does not list
 
 
@@ -78,22 +81,25 @@ def selected(labels, text):
 
 
 class Room:
-    """Gigabytes of GPU memory that evaluations share. More than there is counts as all of it."""
+    """Gigabytes of memory of each GPU, which evaluations share. More than there is counts as all."""
 
-    def __init__(self, total):
-        self._total = self._free = total
+    def __init__(self, gpus, total):
+        self._total = total
+        self._free = [total] * gpus
         self._changed = threading.Condition()
 
     def take(self, amount):
+        """A GPU's index, and what is held there until it is given back."""
         amount = min(amount, self._total)
         with self._changed:
-            self._changed.wait_for(lambda: self._free >= amount)
-            self._free -= amount
-        return amount
+            self._changed.wait_for(lambda: max(self._free) >= amount)
+            gpu = self._free.index(max(self._free))
+            self._free[gpu] -= amount
+        return gpu, amount
 
-    def give_back(self, amount):
+    def give_back(self, gpu, amount):
         with self._changed:
-            self._free += amount
+            self._free[gpu] += amount
             self._changed.notify_all()
 
 
@@ -101,7 +107,7 @@ def last_lines(text, count=4):
     return "\n".join(text.strip().splitlines()[-count:])[-600:]
 
 
-def judge(options, label, path):
+def judge(options, label, path, gpu):
     """One program for all draws: the same module under different names, each on inputs of its own."""
     begin = time.perf_counter()
     with open(path, encoding="utf-8") as file:
@@ -114,9 +120,11 @@ def judge(options, label, path):
             with open(files[-1], "w", encoding="utf-8") as file:
                 file.write(f"{source}\n\n# draw {draw}\nModelNew = Model\n")
         command = [options.kernelpro, "evaluate", path, *files, "--target", "cuda", "--redraw",
-                   "--timeout", "60", "--json"]
+                   "--gpu", gpu, "--timeout", "60", "--json"]
+        if not options.timed:
+            command.append("--no-timing")
         try:
-            # Verdicts alone are wanted, no times: each has the GPU as if it were the only one.
+            # Each takes the GPU as if it were the only one.
             own = {**os.environ, "KERNELPRO_LEASES": folder}
             done = subprocess.run(command, capture_output=True, text=True, timeout=options.limit,
                                   env=own)
@@ -165,28 +173,35 @@ def sizes():
 def run(options, tasks, todo, records):
     """Largest first, since they run alone; stops starting tasks after options.seconds."""
     known = sizes()
-    room, lock = Room(options.room), threading.Lock()
+    room, lock = Room(options.gpus, options.room), threading.Lock()
     stop = time.monotonic() + options.seconds
     todo = sorted(todo, key=lambda label: -known.get(label, UNLISTED))
+    again = []
 
-    def one(label):
+    def one(label, alone):
         if time.monotonic() > stop:
             return
-        held = room.take(CONTEXTS + SETS * known.get(label, UNLISTED))
+        sets = SETS_TIMED if options.timed else SETS
+        size = CONTEXTS + sets * known.get(label, UNLISTED)
+        gpu, held = room.take(options.room if alone else size)
         try:
             if time.monotonic() > stop:
                 return
-            record = judge(options, label, tasks[label])
+            record = judge(options, label, tasks[label], str(gpu))
         finally:
-            room.give_back(held)
+            room.give_back(gpu, held)
+        if not alone and verdict(record, options.draws) == "error":
+            again.append(label)
+            return
         with lock:
             records[label] = record
             with open(options.out, "a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
 
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for each in [pool.submit(one, label) for label in todo]:
-            each.result()
+    for alone, labels in ((False, todo), (True, again)):
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for each in [pool.submit(one, label, alone) for label in list(labels)]:
+                each.result()
 
 
 def table(options, labels, records):
@@ -230,7 +245,9 @@ def main():
     parser.add_argument("--tasks", default="", help="some of them: 1/1,2/40-60,3")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=8, help="evaluations at once")
-    parser.add_argument("--room", type=float, default=ROOM, help="GB of GPU memory for all of them")
+    parser.add_argument("--gpus", type=int, default=1, help="how many to use")
+    parser.add_argument("--room", type=float, default=ROOM, help="GB of a GPU's memory for all of them")
+    parser.add_argument("--timed", action="store_true", help="time the starts too, side by side")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no task after this time")
     parser.add_argument("--limit", type=float, default=240, help="seconds for one task")
     parser.add_argument("--retry-errors", action="store_true", help="run tasks without a verdict again")

@@ -31,6 +31,7 @@ constexpr OptionSpec kEvaluateOptions[] = {
     kPrecisionOption,
     kSetOption,
     {"--no-probes", "", "", "Leave out centred and scaled inputs and perturbed parameters."},
+    {"--no-timing", "", "", "Verdicts alone: no times, no evidence, no diagnosis; two input sets."},
     {"--redraw", "", "", "Draw new inputs for each kernel instead of reusing them (GPU)."},
     {"--baselines", "", "", "Show PyTorch beside: eager, compiled, as a CUDA graph."},
     {"--energy", "", "", "Measure what a call draws, beside the kernel to compare with; 10 s."},
@@ -89,6 +90,21 @@ void check_languages(TargetKind target, const std::vector<KernelFile>& kernels) 
   }
 }
 
+void refuse_what_needs_times(const Options& options) {
+  std::string wanted;
+  for (const char* flag : {"--energy", "--baselines"}) {
+    if (options.flag(flag)) wanted = flag;
+  }
+  if (options.has("--against")) wanted = "--against";
+  if (counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff) !=
+      CounterSet::kOff) {
+    wanted = "--profile";
+  }
+  if (wanted.empty()) return;
+  throw Fatal({ErrorKind::kBadInput, wanted + " needs a kernel that was timed",
+               "leave out --no-timing or " + wanted});
+}
+
 EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   EvaluateManySettings settings;
   settings.run.target = target;
@@ -97,6 +113,8 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.run.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
   settings.run.probes = !options.flag("--no-probes");
   settings.run.redraw = options.flag("--redraw");
+  settings.run.timing = !options.flag("--no-timing");
+  if (!settings.run.timing) refuse_what_needs_times(options);
   if (options.flag("--energy")) settings.run.objective = {Objective::Kind::kTimeThenEnergy, 0};
   settings.run.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
@@ -151,7 +169,8 @@ int run_evaluate(const Options& options) {
   const bool native = std::any_of(kernels.begin(), kernels.end(), [](const KernelFile& kernel) {
     return kernel.language != Language::kPython;
   });
-  const ToolsAhead tools = begin_tools(settings.run, native ? kTimingProcesses : 0);
+  const int workers = settings.run.timing ? kTimingProcesses : 1;
+  const ToolsAhead tools = begin_tools(settings.run, native ? workers : 0);
   OpenedTask opened = require(open_task(path, open));
   const double open_ms = 1000 * (real_clock().now_s() - began);
 

@@ -66,6 +66,17 @@ TEST(New, FromCodeToAVerdict) {
   EXPECT_EQ((*json)[1]["tensor"], "out");
   EXPECT_FALSE((*json)[1]["reason"].get<std::string>().empty());
   EXPECT_EQ((*json)[2]["outcome"], "compile-error");
+
+  const Exit verdicts = kernelpro({"evaluate", task, kernel, wrong, "--no-timing", "--json"});
+  EXPECT_EQ(verdicts.code, 1);
+  const auto untimed = parse_json(verdicts.output);
+  ASSERT_TRUE(untimed && untimed->is_array()) << verdicts.output;
+  EXPECT_EQ((*untimed)[0]["outcome"], "correct");
+  EXPECT_TRUE((*untimed)[0]["timings"].empty());
+  EXPECT_EQ((*untimed)[1]["outcome"], "wrong-result");
+  const Exit text = kernelpro({"evaluate", task, kernel, "--no-timing"});
+  EXPECT_TRUE(contains(text.output, "kernel.cpp: correct\n")) << text.output;
+  EXPECT_EQ(kernelpro({"evaluate", task, kernel, "--no-timing", "--against", kernel}).code, 2);
 }
 
 TEST(New, Faults) {

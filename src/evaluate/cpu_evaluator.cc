@@ -234,7 +234,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   const double checked = real_clock().now_s();
   std::map<std::string, double>& observed = correct->observed;
   observed["evaluate.check_ms"] += (checked - begun) * 1e3;
-  if (!state.c->timed) return std::optional<Outcome>();
+  if (!state.c->timed || !settings_.timing) return std::optional<Outcome>();
 
   auto timed = time_case(
       state, [&](const Binary& binary) { return start(state, binary); }, subject.binaries[i],

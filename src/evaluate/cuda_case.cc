@@ -79,6 +79,7 @@ Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c, Pol
   for (int set = 0; set < plan.sets(); ++set) KP_TRY(share_set(judge, state, set));
   state.contents.resize(static_cast<std::size_t>(plan.sets()));
   state.looks.resize(static_cast<std::size_t>(plan.sets()));
+  state.lesser.resize(static_cast<std::size_t>(plan.sets()));
   return state;
 }
 

@@ -51,6 +51,7 @@ struct CudaCase {
   Binary reference;                                    // native tasks
   LaunchPlan reference_plan;                           // of it
   Numerics numerics = Numerics::kFloat64;              // of a module's results
+  std::vector<char> lesser;  // by set: its results are strict fp32, for want of memory
   std::map<DrawKind, std::vector<Admitted>> admitted;  // what rounding needs, by output
   bool self_checked = false;  // the reference was found to agree with itself
   double reference_s = 0;     // the last draw and computation took

@@ -41,6 +41,10 @@ std::uint64_t random_secret() {
   return (static_cast<std::uint64_t>(device()) << 32) | device();
 }
 
+bool holds_lesser(const CudaCase& state) {
+  return std::find(state.lesser.begin(), state.lesser.end(), true) != state.lesser.end();
+}
+
 bool is_module(const Subject& subject) { return subject.binaries[0].form == Binary::Form::kModule; }
 
 // A case with many tensors and sets takes a descriptor for each.
@@ -206,8 +210,10 @@ Result<void> CudaEvaluator::open_cases(double free_bytes, double granularity) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     double for_others = 0;
     for (std::size_t k = i + 1; k < cases.size(); ++k) for_others += least[k];
-    const auto plan = plan_memory(needs[i], left - for_others,
-                                  declared ? kTrials : sets_wanted(needs[i]), declared);
+    const int wanted = declared           ? kTrials
+                       : settings_.timing ? sets_wanted(needs[i])
+                                          : kLeastSets;
+    const auto plan = plan_memory(needs[i], left - for_others, wanted, declared);
     if (!plan) {
       return fail(ErrorKind::kBadInput,
                   memory_shortage(needs[i], cases[i]->name, left - for_others),
@@ -367,7 +373,8 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   if (settings_.redraw && round_ > 1) {
     for (CudaCase& state : cases_) {
       state.seed = kp::mix64(state.seed + round_);
-      for (auto& content : state.contents) content.reset();  // filled when it is needed
+      for (auto& content : state.contents) content.reset();
+      KP_TRY(fill_case(state));  // now: a candidate's process leaves less memory for float64
     }
   }
   plan.seed = kp::mix64(settings_.seed ^ secret_ ^ (round_ * 0x9e3779b97f4a7c15ull));
@@ -408,6 +415,10 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   if (incumbent != nullptr) shop_.another = nullptr;
 
   const auto before = gpu_state(uuid_);
+  shop_.others = [&] {
+    const auto now = gpu_state(uuid_);
+    return before && now ? foreign_processes(*before, *now) : 0;
+  };
   Result<Outcome> outcome =
       CudaTrial(shop_, *worker, other ? &*other : nullptr, plan).run(subject, incumbent);
   const auto after = gpu_state(uuid_);
@@ -421,6 +432,11 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
     correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
     for (const std::string& name : labels_) correct->labels.push_back(name);
+    for (const CudaCase& state : cases_) {
+      if (!holds_lesser(state)) continue;
+      correct->labels.push_back("float64-not-always");
+      break;
+    }
     if (before && after) {
       correct->observed["load.gpu_processes"] = foreign_processes(*before, *after);
       for (std::string& note : watch_notes(*before, *after)) {

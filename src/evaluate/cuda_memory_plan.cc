@@ -97,21 +97,21 @@ std::optional<MemoryPlan> plan_memory(const MemoryNeed& need, double free_bytes,
   if (roomy.bytes <= kComfort * free_bytes) return roomy;
   for (const bool wide : {true, false}) {
     if (!wide && !need.module) break;
-    for (int sets = rotation; sets >= 2; --sets) {
+    for (int sets = rotation; sets >= kLeastSets; --sets) {
       const MemoryPlan plan = make_plan(need, sets, 1, wide, free_bytes);
       if (fits(plan)) return plan;
     }
-    const MemoryPlan tight = make_plan(need, 2, 0, wide, free_bytes);
+    const MemoryPlan tight = make_plan(need, kLeastSets, 0, wide, free_bytes);
     if (fits(tight)) return tight;
   }
   return std::nullopt;
 }
 
-double least_bytes(const MemoryNeed& need) { return make_plan(need, 2, 0, !need.module, 0).held; }
+double least_bytes(const MemoryNeed& need) { return make_plan(need, kLeastSets, 0, !need.module, 0).held; }
 
 std::string memory_shortage(const MemoryNeed& need, const std::string& case_name,
                             double free_bytes) {
-  const MemoryPlan least = make_plan(need, 2, 0, !need.module, free_bytes);
+  const MemoryPlan least = make_plan(need, kLeastSets, 0, !need.module, free_bytes);
   return "case " + case_name + " needs " + gigabytes(least.bytes) +
          " of GPU memory for two input sets (inputs " + gigabytes(need.inputs + need.parameters) +
          ", outputs " + gigabytes(need.outputs) + ", expected results " +

@@ -37,6 +37,8 @@ struct MemoryPlan {
 // Contexts of the judge, two workers and a module's process, and what their libraries take.
 inline constexpr double kContextBytes = 6e9;
 inline constexpr int kProbeSets = 4;
+// What a kernel remembers of one set shows on another.
+inline constexpr int kLeastSets = 2;
 
 // `module`: null for native tasks.
 MemoryNeed memory_need(const Task& task, const Case& c, const ModuleDescription* module,

@@ -150,11 +150,15 @@ Result<void> CudaReference::lean(const CudaCase& state, int set, std::uint64_t s
 }
 
 Result<void> CudaReference::compute_module(CudaCase& state, int set, bool twice) {
+  char& lesser = state.lesser[static_cast<std::size_t>(set)];
+  lesser = false;
   Result<ComputeFacts> facts = settings_.module->compute(*state.c, set, state.numerics, twice);
   if (!facts && state.numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
-    // No room for it after all, or an operation that has no float64: the declared types then.
-    state.numerics = Numerics::kStrict;
-    facts = settings_.module->compute(*state.c, set, state.numerics, twice);
+    // An operation has no float64: the declared types then. Where it went well before, what else
+    // is on the GPU took the memory: these inputs alone fall back.
+    if (!state.self_checked) state.numerics = Numerics::kStrict;
+    lesser = state.self_checked;
+    facts = settings_.module->compute(*state.c, set, Numerics::kStrict, twice);
   }
   if (!facts) return tl::unexpected<Error>(at_case(facts.error(), state));
   if (!facts->random.empty()) {

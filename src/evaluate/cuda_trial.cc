@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "core/load.h"
 #include "evaluate/cuda_audit.h"
 #include "evaluate/cuda_capture.h"
 #include "evaluate/cuda_floor.h"
@@ -54,6 +55,14 @@ Correct::Versus combine(const std::string& incumbent, const std::vector<Interval
     high.push_back(r.high);
   }
   return {incumbent, geometric_mean(mid), geometric_mean(low), geometric_mean(high)};
+}
+
+void slow_down(double by, CudaTimed* timed) {
+  for (double* us : {&timed->timing.median_us, &timed->timing.low_us, &timed->timing.high_us}) {
+    *us *= by;
+  }
+  if (!timed->ratio) return;
+  for (double* ratio : {&timed->ratio->low, &timed->ratio->mid, &timed->ratio->high}) *ratio /= by;
 }
 
 std::vector<int> secret_order(int count, std::uint64_t seed) {
@@ -214,16 +223,23 @@ CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
   const std::string sentence = "on inputs that it has not met a call takes " +
                                human_us(found.fresh_us) + ", on those that come again " +
                                human_us(found.known_us) + " (case " + state.c->name + ")";
-  if (found.large) return std::optional<Outcome>(Rejected{"memoised", sentence});
-  const double by = std::max(1.0, found.fresh_us / found.known_us);
-  for (double* us : {&timed->timing.median_us, &timed->timing.low_us, &timed->timing.high_us}) {
-    *us *= by;
+  return slower_counts(found.large ? "memoised" : "", sentence, found.fresh_us / found.known_us,
+                       timed);
+}
+
+// A second look was slower than the first, by the factor `by`. A large difference breaks `rule`,
+// unless others have work on the GPU: theirs may have fallen into the second look alone. Then, and
+// without a rule, the slower time counts: whoever brings other work along gains nothing by it.
+CudaTrial::Verdict CudaTrial::slower_counts(const std::string& rule, const std::string& sentence,
+                                            double by, CudaTimed* timed) {
+  std::string why;
+  if (!rule.empty()) {
+    const int others = shop_.others();
+    if (others == 0) return std::optional<Outcome>(Rejected{rule, sentence});
+    why = ", since " + load_text({.gpu_processes = static_cast<double>(others)});
   }
-  if (timed->ratio) {
-    for (double* ratio : {&timed->ratio->low, &timed->ratio->mid, &timed->ratio->high})
-      *ratio /= by;
-  }
-  correct_.notes.push_back(sentence + ": the slower time counts");
+  slow_down(std::max(1.0, by), timed);
+  correct_.notes.push_back(sentence + ": the slower time counts" + why);
   return std::optional<Outcome>();
 }
 
@@ -268,8 +284,8 @@ CudaTrial::Verdict CudaTrial::time_idle_loops() {
 // A Python process holds the candidate and the clock: calls in a row, on contents that it has not
 // met and with results that are compared, must not take much longer than it says that each does.
 // Calls that take Python long to submit do: that is said.
-CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, const CudaTimed& timed) {
-  const double us = timed.timing.median_us;
+CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, CudaTimed* timed) {
+  const double us = timed->timing.median_us;
   double least = INFINITY, submitted = 0;
   for (int attempt = 0; attempt < kLoopTries; ++attempt) {
     std::vector<int> sets = secret_order(state.plan.rotation, secret());
@@ -306,7 +322,7 @@ CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, const CudaTimed& time
                                " for a call, but calls in a row take " + human_us(least) +
                                " each by the supervisor's clock";
   if (least > kLoopFactor * submitted + kLoopSlackUs) {
-    return std::optional<Outcome>(Rejected{"timing", sentence});
+    return slower_counts("timing", sentence, least / us, timed);
   }
   label("host-bound");
   correct_.notes.push_back(sentence + ": submitting one takes Python " + human_us(submitted));
@@ -395,7 +411,7 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
   Verdict fresh = audit(state, &timed);
   if (!fresh || *fresh) return fresh;
   if (worker_.module) {
-    Verdict clock = check_clock(state, timed);
+    Verdict clock = check_clock(state, &timed);
     if (!clock || *clock) return clock;
   }
   Verdict floors = check_floors(state, timed);
@@ -414,13 +430,13 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   if (state.c->timed) correct_.observed.insert(facts.begin(), facts.end());
   if (!loaded || *loaded) return loaded;
   Verdict checked = check(state);
-  if (!checked || *checked || !state.c->timed) return checked;
+  if (!checked || *checked || !state.c->timed || !shop_.settings.timing) return checked;
   return time_case(state, incumbent != nullptr ? &incumbent->binaries[i] : nullptr);
 }
 
 // A kernel that takes another way for these values is right on them by another kernel, so to speak.
 CudaTrial::Verdict CudaTrial::compare_times(CudaCase& state, int set, DrawKind kind) {
-  if (set == 0) return std::optional<Outcome>();
+  if (set == 0 || !shop_.settings.timing) return std::optional<Outcome>();
   const SetContent given = check_contents(state, shop_.settings.policy).front();
   const auto filled = shop_.reference.fill(state, 0, given);
   if (!filled) return tl::unexpected<Error>(filled.error());
@@ -507,7 +523,7 @@ Outcome CudaTrial::explained(Outcome outcome) const {
 }
 
 Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
-  if (worker_.module) {
+  if (worker_.module && shop_.settings.timing) {
     Verdict idle = time_idle_loops();
     if (!idle) return tl::unexpected<Error>(idle.error());
     if (*idle) return std::move(**idle);

@@ -31,6 +31,8 @@ struct CudaShop {
   // Further workers for the trial at hand, which it gives back; none: nullopt.
   std::function<std::optional<CudaWorker>()> another = nullptr;
   std::function<void(CudaWorker)> retire = nullptr;
+  // Processes of others that have had work on the GPU since the trial began.
+  std::function<int()> others = [] { return 0; };
 };
 
 // The contents on which a candidate is checked: those of the rotation, or KernelBench's trials.
@@ -59,10 +61,12 @@ class CudaTrial {
   Verdict time_case(CudaCase& state, const Binary* incumbent);
   Verdict time_elsewhere(CudaCase& state, CudaTimed* timed);
   Verdict audit(CudaCase& state, CudaTimed* timed);
+  Verdict slower_counts(const std::string& rule, const std::string& sentence, double by,
+                        CudaTimed* timed);
   Result<std::variant<double, Outcome>> loop(const CudaCase& state, const char* subject,
                                              const std::vector<int>& sets, double* submitted_us);
   Verdict time_idle_loops();
-  Verdict check_clock(CudaCase& state, const CudaTimed& timed);
+  Verdict check_clock(CudaCase& state, CudaTimed* timed);
   Verdict check_floors(CudaCase& state, const CudaTimed& timed);
   Verdict compare_times(CudaCase& state, int set, DrawKind kind);
   Verdict probe(CudaCase& state);

@@ -49,6 +49,7 @@ struct EvaluateSettings {
   Policy policy = Policy::kContract;
   bool probes = true;   // centred and scaled inputs, perturbed parameters
   bool redraw = false;  // cuda: new input sets for each evaluation
+  bool timing = true;   // false: verdicts alone, on two input sets, without an incumbent
   std::string gpu;      // cuda: UUID or index; "" the first
   int evaluations = 0;  // cuda: that are to come; 0: unknown. After the last, no worker is started
   int standby =

@@ -153,7 +153,9 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
   } else {
     const Subject& subject = std::get<Subject>(*built.built);
     const bool same = versus != nullptr && versus->hash == subject.hash;
-    const auto ahead = observe_ahead(task_, settings_.run.target, subject);
+    const bool timing = settings_.run.timing;
+    const auto ahead = timing ? observe_ahead(task_, settings_.run.target, subject)
+                              : std::future<void>();
     from = real_clock().now_s();
     auto evaluation = unless_killed(
         [&] { return target->evaluator->evaluate(subject, same ? nullptr : versus); });
@@ -164,14 +166,16 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
     result.phases_ms["evaluate"] = ms_since(from);
     from = real_clock().now_s();
     if (ahead.valid()) ahead.wait();
-    result.evidence = observe(task_, settings_.run.target, target, subject, result.evaluation,
-                              settings_.run.counters);
+    if (timing) {
+      result.evidence = observe(task_, settings_.run.target, target, subject, result.evaluation,
+                                settings_.run.counters);
+    }
     result.machine = current_machine(*target);
     result.phases_ms["evidence"] = ms_since(from);
   }
   result.evaluation.compile_ms = built.compile_ms;
   if (const Correct* correct = result.evaluation.correct()) {
-    result.diagnosis = diagnose(result.evidence);
+    if (settings_.run.timing) result.diagnosis = diagnose(result.evidence);
     result.labels = correct->labels;
     for (const std::string& label : target->evaluator->task_labels()) {
       if (std::find(result.labels.begin(), result.labels.end(), label) == result.labels.end()) {
@@ -235,12 +239,14 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
     candidates.push_back(std::move(*candidate));
   }
   EvaluateManySettings with = settings;
-  with.run.standby = kTimingProcesses;
+  with.run.standby = settings.run.timing ? kTimingProcesses : 1;
   for (const Candidate& candidate : candidates) {
     if (candidate.language == Language::kPython) ++with.run.modules_ahead;
   }
   std::optional<Candidate> against;
-  if (settings.against) {
+  if (!settings.run.timing) {
+    // Nothing is compared.
+  } else if (settings.against) {
     auto candidate = candidate_of(task, *settings.against);
     if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
     against = std::move(*candidate);

@@ -45,6 +45,7 @@ struct RunSettings {
   Policy policy = Policy::kContract;
   bool probes = true;                     // centred and scaled inputs, perturbed parameters
   bool redraw = false;                    // cuda: new inputs for each evaluation
+  bool timing = true;                     // false: verdicts alone
   std::string gpu;                        // cuda: UUID or index; "" the first
   std::vector<std::string> gpus;          // cuda: several that measure side by side, `gpu` first
   std::vector<std::string> include_dirs;  // cuda: that candidates may include from (libraries.h)

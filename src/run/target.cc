@@ -63,6 +63,7 @@ Result<Target> make(const Task& task, const RunSettings& settings,
   evaluate.policy = settings.policy;
   evaluate.probes = settings.probes;
   evaluate.redraw = settings.redraw;
+  evaluate.timing = settings.timing;
   evaluate.gpu = settings.gpu;
   evaluate.modules_ahead = settings.modules_ahead;
   // Many candidates are to come: their processes start side by side.
