@@ -236,7 +236,7 @@ CudaTrial::Verdict CudaTrial::slower_counts(const std::string& rule, const std::
   if (!rule.empty()) {
     const int others = shop_.others();
     if (others == 0) return std::optional<Outcome>(Rejected{rule, sentence});
-    why = ", since " + load_text({.gpu_processes = static_cast<double>(others)});
+    why = ", since " + load_text(Load{.gpu_processes = static_cast<double>(others)});
   }
   slow_down(std::max(1.0, by), timed);
   correct_.notes.push_back(sentence + ": the slower time counts" + why);
