@@ -103,8 +103,9 @@ class Room:
             self._changed.notify_all()
 
 
-def last_lines(text, count=4):
-    return "\n".join(text.strip().splitlines()[-count:])[-600:]
+def ends(text):
+    text = text.strip()
+    return text if len(text) < 700 else f"{text[:300]} ... {text[-300:]}"
 
 
 def judge(options, label, path, gpu):
@@ -132,7 +133,7 @@ def judge(options, label, path, gpu):
         except subprocess.TimeoutExpired:
             return {**record, "error": f"no answer in {options.limit:g} s", "draws": []}
         except ValueError:
-            said = last_lines(done.stderr or done.stdout) or f"exit status {done.returncode}"
+            said = ends(done.stderr or done.stdout) or f"exit status {done.returncode}"
             return {**record, "error": said, "status": done.returncode, "draws": [],
                     "seconds": round(time.perf_counter() - begin, 2)}
     answers = answers if isinstance(answers, list) else [answers]

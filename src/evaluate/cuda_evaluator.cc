@@ -112,6 +112,7 @@ class CudaEvaluator : public Evaluator {
  private:
   Result<void> open_cases(double free_bytes, double granularity);
   Result<void> fill_case(CudaCase& state);
+  Result<void> redraw();
   Result<void> widen_tolerances(CudaCase& state);
   Result<void> tell_rules(const CudaCase& state);
   Result<void> cross_check();
@@ -279,6 +280,16 @@ Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
   return tell_rules(state);
 }
 
+// While no candidate's process holds memory, so that there is room for float64.
+Result<void> CudaEvaluator::redraw() {
+  for (CudaCase& state : cases_) {
+    state.seed = kp::mix64(state.seed + round_);
+    for (auto& content : state.contents) content.reset();
+    KP_TRY(fill_case(state));
+  }
+  return {};
+}
+
 // The judge's rules become those of `state`.
 Result<void> CudaEvaluator::tell_rules(const CudaCase& state) {
   Json tolerances = Json::array();
@@ -370,13 +381,6 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   const double start = real_clock().now_s();
   KP_ASSERT(prepared_ && subject.binaries.size() == cases_.size());
   ++round_;
-  if (settings_.redraw && round_ > 1) {
-    for (CudaCase& state : cases_) {
-      state.seed = kp::mix64(state.seed + round_);
-      for (auto& content : state.contents) content.reset();
-      KP_TRY(fill_case(state));  // now: a candidate's process leaves less memory for float64
-    }
-  }
   plan.seed = kp::mix64(settings_.seed ^ secret_ ^ (round_ * 0x9e3779b97f4a7c15ull));
   plan.timeout_s = settings_.timeout_s;
   plan.min_effect = settings_.min_effect;
@@ -404,6 +408,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   crew_.wait_for_leaving();  // no process comes or goes while others are timed
   crew_.settle();
   profile_.settle();
+  if (settings_.redraw && round_ > 1) KP_TRY(redraw());
   if (!worker) KP_TRY(take(subject, &worker));
   if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();
