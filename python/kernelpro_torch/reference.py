@@ -274,8 +274,11 @@ class Reference:
             with torch.no_grad():
                 return computing.compute(loaded, attached, command.get("numerics"),
                                          command.get("twice"))
+        except Refusal as refusal:  # its frames hold what the computation held
+            refused = Refusal(refusal.error, refusal.rule, refusal.next)
         finally:
-            self._settle()  # also after a computation for which memory did not suffice
+            self._settle()
+        raise refused
 
     def detach(self, command):
         key = _key(command.get("dims"))

@@ -84,31 +84,29 @@ class Rounding(TorchDispatchMode):
         # A normalisation's sums give one mean to many elements, of which few have the largest.
         size = self._base + (sums / 4 if "_norm" in plain and plain != "linalg_vector_norm" else sums)
         written = id(args[0]) if plain != name and args else None
-        done = {}
-
-        def rounded(value):
-            if isinstance(value, torch.Tensor):
-                if not value.is_floating_point() or value.device.type == "meta":
-                    return value
-                if id(value) not in done:  # x * x stays a square
-                    done[id(value)] = self._rounded(value, size, id(value) == written)
-                return done[id(value)]
-            if isinstance(value, (list, tuple)):
-                return type(value)(rounded(v) for v in value)
-            return value
-
-        result = func(*[rounded(a) for a in args], **{k: rounded(v) for k, v in kwargs.items()})
+        done = {}  # x * x stays a square
+        args = [self._rounded(a, size, written, done) for a in args]
+        kwargs = {k: self._rounded(v, size, written, done) for k, v in kwargs.items()}
+        result = func(*args, **kwargs)
         if length > 1:
             for tensor in tensors_in(result):
                 if tensor.is_floating_point():
                     self._change(tensor, sums)
         return result
 
-    def _rounded(self, value, size, written):
-        if not written and value.numel() <= _COPIED:
-            value = value.clone()
-        self._change(value, size)
-        return value
+    def _rounded(self, value, size, written, done):
+        """No closure that calls itself: such a cycle would keep copies until the next collection."""
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._rounded(v, size, written, done) for v in value)
+        if not isinstance(value, torch.Tensor):
+            return value
+        if not value.is_floating_point() or value.device.type == "meta":
+            return value
+        if id(value) not in done:
+            copy = id(value) != written and value.numel() <= _COPIED
+            done[id(value)] = value.clone() if copy else value
+            self._change(done[id(value)], size)
+        return done[id(value)]
 
     def _change(self, value, size):
         flat = _flat(value)

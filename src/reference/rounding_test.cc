@@ -208,5 +208,24 @@ TEST_F(Rounding, SignsDifferFromCallToCallAndExactOperatorsStayExact) {
   EXPECT_EQ(maximum.run(1, Numerics::kRounded), maximum.run(1, Numerics::kFloat64));
 }
 
+// A task of gigabytes has no room for copies that wait for Python's garbage collection.
+TEST_F(Rounding, KeepsNoCopies) {
+  const std::string counting =
+      "import gc\nimport torch\n"
+      "class Model(torch.nn.Module):\n    def forward(self, x, w):\n"
+      "        gc.disable()\n"
+      "        for _ in range(20):\n            y = x * w\n"
+      "        alive = sum(isinstance(o, torch.Tensor) for o in gc.get_objects())\n"
+      "        gc.enable()\n        gc.collect()\n"
+      "        return torch.full((8,), alive, dtype=x.dtype) + 0 * y.sum()\n"
+      "def get_inputs():\n    return [torch.rand(8), torch.rand(8)]\n"
+      "def get_init_inputs():\n    return []\n";
+  Runner runner(*module_, counting);
+  const std::vector<double> plain = runner.run(0, Numerics::kFloat64);
+  const std::vector<double> rounded = runner.run(0, Numerics::kRounded);
+  ASSERT_FALSE(plain.empty() || rounded.empty());
+  EXPECT_NEAR(rounded[0], plain[0], 5);
+}
+
 }  // namespace
 }  // namespace kernelpro
