@@ -48,9 +48,9 @@ struct CudaCase {
   std::vector<std::vector<ExpectedLook>> looks;     // by set, by output
   std::uint64_t seed = 0;
 
-  Binary reference;                                    // native tasks
-  LaunchPlan reference_plan;                           // of it
-  Numerics numerics = Numerics::kFloat64;              // of a module's results
+  Binary reference;                        // native tasks
+  LaunchPlan reference_plan;               // of it
+  Numerics numerics = Numerics::kFloat64;  // of a module's results
   std::vector<char> lesser;  // by set: its results are strict fp32, for want of memory
   std::map<DrawKind, std::vector<Admitted>> admitted;  // what rounding needs, by output
   bool self_checked = false;  // the reference was found to agree with itself

@@ -211,9 +211,7 @@ Result<void> CudaEvaluator::open_cases(double free_bytes, double granularity) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     double for_others = 0;
     for (std::size_t k = i + 1; k < cases.size(); ++k) for_others += least[k];
-    const int wanted = declared           ? kTrials
-                       : settings_.timing ? sets_wanted(needs[i])
-                                          : kLeastSets;
+    const int wanted = declared ? kTrials : settings_.timing ? sets_wanted(needs[i]) : kLeastSets;
     const auto plan = plan_memory(needs[i], left - for_others, wanted, declared);
     if (!plan) {
       return fail(ErrorKind::kBadInput,

@@ -107,7 +107,9 @@ std::optional<MemoryPlan> plan_memory(const MemoryNeed& need, double free_bytes,
   return std::nullopt;
 }
 
-double least_bytes(const MemoryNeed& need) { return make_plan(need, kLeastSets, 0, !need.module, 0).held; }
+double least_bytes(const MemoryNeed& need) {
+  return make_plan(need, kLeastSets, 0, !need.module, 0).held;
+}
 
 std::string memory_shortage(const MemoryNeed& need, const std::string& case_name,
                             double free_bytes) {

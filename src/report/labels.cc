@@ -13,7 +13,8 @@ const std::vector<Label>& known_labels() {
        "float64 did not fit at full size: checked against it in a smaller case, and against strict "
        "fp32 at full size"},
       {"float64-not-always",
-       "some inputs were checked against strict fp32 alone: the GPU had no memory for float64 then"},
+       "some inputs were checked against strict fp32 alone: the GPU had no memory for float64 "
+       "then"},
       {"no-float64", "checked against the declared precision only: float64 did not fit"},
       {"tolerance-of-module",
        "rounding alone may change the module's results by more than the tolerance: that much is "

@@ -154,8 +154,8 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
     const Subject& subject = std::get<Subject>(*built.built);
     const bool same = versus != nullptr && versus->hash == subject.hash;
     const bool timing = settings_.run.timing;
-    const auto ahead = timing ? observe_ahead(task_, settings_.run.target, subject)
-                              : std::future<void>();
+    const auto ahead =
+        timing ? observe_ahead(task_, settings_.run.target, subject) : std::future<void>();
     from = real_clock().now_s();
     auto evaluation = unless_killed(
         [&] { return target->evaluator->evaluate(subject, same ? nullptr : versus); });
