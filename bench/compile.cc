@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "compile/compiler.h"
-#include "run/open_task.h"
-#include "run/target.h"
-#include "task/header.h"
+#include "build/compiler.h"
+#include "measure/station/target.h"
+#include "task/load/header.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {

@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/hidden_files.h"
-#include "device/cuda_driver.h"
-#include "device/gpu_watch.h"
+#include "base/process/hidden_files.h"
+#include "machine/driver/cuda_driver.h"
+#include "machine/gpu_watch.h"
 
 #if KERNELPRO_HAVE_CUDA
 

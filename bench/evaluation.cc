@@ -21,12 +21,12 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/processes.h"
-#include "base/statistics.h"
-#include "base/subprocess.h"
+#include "base/process/processes.h"
+#include "base/process/subprocess.h"
+#include "base/statistics/statistics.h"
 #include "base/text.h"
-#include "device/gpu_watch.h"
-#include "run/target.h"
+#include "machine/gpu_watch.h"
+#include "measure/station/target.h"
 
 namespace {
 

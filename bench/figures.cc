@@ -17,13 +17,13 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/statistics.h"
+#include "base/statistics/statistics.h"
 #include "base/text.h"
-#include "evaluate/evaluator.h"
+#include "measure/ceilings/ceilings.h"
 #include "run/evaluate_one.h"
 #include "run/run.h"
-#include "run/store.h"
-#include "task/loader.h"
+#include "run/store/store.h"
+#include "task/load/loader.h"
 #include "yardsticks/cublas.h"
 
 namespace {

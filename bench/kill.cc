@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "run/store.h"
+#include "run/store/store.h"
 
 namespace {
 

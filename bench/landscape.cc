@@ -18,15 +18,16 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/statistics.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
+#include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "core/inputs.h"
 #include "core/json.h"
 #include "core/knobs.h"
 #include "core/requirements.h"
-#include "propose/proposer.h"
 #include "search/searches.h"
+#include "write/proposer.h"
+#include "write/tuner/tuner.h"
 
 namespace kernelpro {
 namespace {

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/files.h"
-#include "base/statistics.h"
+#include "base/statistics/statistics.h"
 #include "core/knobs.h"
 #include "run/launch.h"
 #include "run/testing/fake_target.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/files.h"
-#include "base/statistics.h"
-#include "serve/testing/client.h"
+#include "base/statistics/statistics.h"
+#include "serve/mcp/testing/client.h"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/statistics.h"
-#include "model/client.h"
-#include "model/local_server.h"
+#include "base/statistics/statistics.h"
+#include "write/model/client.h"
+#include "write/model/local_server.h"
 
 namespace kernelpro {
 namespace {

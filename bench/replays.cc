@@ -8,11 +8,12 @@
 
 #include "base/files.h"
 #include "core/protocol.h"
-#include "evaluate/cuda_capture.h"
-#include "evaluate/cuda_replay.h"
-#include "run/open_task.h"
-#include "run/target.h"
-#include "task/header.h"
+#include "measure/ceilings/ceilings.h"
+#include "measure/cuda/capture.h"
+#include "measure/cuda/replay.h"
+#include "measure/station/target.h"
+#include "task/load/header.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {

@@ -9,11 +9,11 @@
 #include <cstdlib>
 
 #include "base/files.h"
-#include "base/statistics.h"
+#include "base/statistics/statistics.h"
 #include "core/json.h"
-#include "model/local_server.h"
 #include "run/launch.h"
 #include "run/testing/fake_target.h"
+#include "write/model/local_server.h"
 
 namespace kernelpro {
 namespace {
@@ -46,7 +46,7 @@ Result<TargetMaker> target() {
     return 1000 / (1 + std::fmod(testing::knob(k, "V"), 17));
   };
   const TargetMaker plain = testing::fake_target(fake);
-  return TargetMaker([plain, evidence](const Task& task, const RunSettings& settings) {
+  return TargetMaker([plain, evidence](const Task& task, const StationSettings& settings) {
     auto made = plain(task, settings);
     if (made) {
       made->collect = [evidence](const Task&, const Case&, const Machine&, const Binary&,

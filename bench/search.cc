@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "base/statistics.h"
+#include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "search/searches.h"
 #include "search/testing/synthetic.h"

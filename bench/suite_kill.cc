@@ -21,9 +21,9 @@
 
 #include "base/clock.h"
 #include "run/launch.h"
-#include "run/lock.h"
-#include "run/settings.h"
-#include "run/store.h"
+#include "run/store/lock.h"
+#include "run/store/settings.h"
+#include "run/store/store.h"
 #include "suite/results.h"
 #include "suite/slurm_testing.h"
 #include "suite/testing.h"
@@ -182,7 +182,7 @@ void decide_again(const std::string& folder, const std::string& scratch, Tally* 
   RunSettings settings = settings_from_json(header->settings_json).value_or(RunSettings());
   settings.directory = scratch;
   settings.max_seconds = 1e9;
-  const TargetMaker maker = [&](const Task&, const RunSettings&) -> Result<Target> {
+  const TargetMaker maker = [&](const Task&, const StationSettings&) -> Result<Target> {
     Target target;
     target.machine = std::make_unique<Machine>(header->machine);
     target.compiler = std::make_unique<RecordedCompiler>(records);

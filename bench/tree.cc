@@ -21,7 +21,7 @@
 #include "base/files.h"
 #include "run/bench.h"
 #include "run/planted.h"
-#include "run/store.h"
+#include "run/store/store.h"
 #include "search/mcts.h"
 
 namespace {

@@ -1,28 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
 set(KERNELPRO_COLD -O1 CACHE STRING "optimisation of COLD rooms in a quick build")
 
-# kernelpro_room(NAME [COLD] LINK ... [MAIN file PROGRAM name]): a static library kernelpro_NAME of
-# all src/NAME/**/*.cc but tests, a test program test_NAME of its *_test.cc, and a program if asked
-# for. COLD: less optimisation where KERNELPRO_UNITY asks for a quick build.
-# A room may add to itself in src/NAME/room.cmake (embedded files, options).
+# kernelpro_room(NAME [COLD] LINK ROOM... [WITH LIBRARY...] [TESTS ROOM...] [MAIN file PROGRAM name])
+# declares src/NAME/ as a room: a static library of its *.cc files, subfolders included unless they
+# are rooms themselves, and a test program of its *_test.cc. LINK names the rooms that it may include
+# from, WITH libraries from outside, TESTS what its tests need besides. COLD: less optimisation where
+# KERNELPRO_UNITY asks for a quick build. src/NAME/room.cmake, where there is one, may add to `library`
+# (embedded files, options). scripts/house checks the sources against this table.
 function(kernelpro_room name)
-  cmake_parse_arguments(ROOM "COLD" "MAIN;PROGRAM" "LINK" ${ARGN})
-  set(dir ${PROJECT_SOURCE_DIR}/src/${name})
+  set_property(GLOBAL APPEND PROPERTY KERNELPRO_ROOMS ${name})
+  set_property(GLOBAL PROPERTY KERNELPRO_ROOM_${name} "${ARGN}")
+endfunction()
+
+# The library of a room.
+function(kernelpro_library room out)
+  string(REPLACE "/" "_" name ${room})
+  set(${out} kernelpro_${name} PARENT_SCOPE)
+endfunction()
+
+# Makes all that was declared.
+function(kernelpro_build_rooms)
+  get_property(rooms GLOBAL PROPERTY KERNELPRO_ROOMS)
+  foreach(room ${rooms})
+    get_property(arguments GLOBAL PROPERTY KERNELPRO_ROOM_${room})
+    kernelpro_build_room(${room} "${rooms}" ${arguments})
+  endforeach()
+endfunction()
+
+function(kernelpro_build_room room rooms)
+  cmake_parse_arguments(ROOM "COLD" "MAIN;PROGRAM" "LINK;WITH;TESTS" ${ARGN})
+  set(dir ${PROJECT_SOURCE_DIR}/src/${room})
+  kernelpro_library(${room} library)
+  string(REPLACE kernelpro_ test_ test ${library})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  foreach(inner ${rooms})
+    if(inner MATCHES "^${room}/")
+      list(FILTER sources EXCLUDE REGEX "/src/${inner}/")
+    endif()
+  endforeach()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   if(ROOM_MAIN)
     list(REMOVE_ITEM sources ${dir}/${ROOM_MAIN})
   endif()
+  foreach(other ${ROOM_LINK})
+    kernelpro_library(${other} other)
+    list(APPEND ROOM_WITH ${other})
+  endforeach()
 
-  set(library kernelpro_${name})
   if(NOT sources)
-    file(WRITE ${CMAKE_BINARY_DIR}/empty_${name}.cc "")
-    set(sources ${CMAKE_BINARY_DIR}/empty_${name}.cc)
+    file(WRITE ${CMAKE_BINARY_DIR}/empty_${library}.cc "")
+    set(sources ${CMAKE_BINARY_DIR}/empty_${library}.cc)
   endif()
   add_library(${library} STATIC ${sources})
-  kernelpro_unity(${library} ${sources})
+  kernelpro_unity(${library} ${room} ${sources})
   if(ROOM_COLD AND KERNELPRO_UNITY)
     target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:${KERNELPRO_COLD}>)
   endif()
@@ -30,40 +62,44 @@ function(kernelpro_room name)
   target_include_directories(${library} SYSTEM PUBLIC ${KERNELPRO_EXPECTED_INCLUDE}
     ${KERNELPRO_TOML_INCLUDE} ${KERNELPRO_CLI11_INCLUDE})
   target_compile_definitions(${library} PRIVATE KERNELPRO_VERSION="${PROJECT_VERSION}")
-  target_link_libraries(${library} PUBLIC ${ROOM_LINK} nlohmann_json::nlohmann_json
+  target_link_libraries(${library} PUBLIC ${ROOM_WITH} nlohmann_json::nlohmann_json
     Threads::Threads ${CMAKE_DL_LIBS})
   if(EXISTS ${dir}/room.cmake)
     include(${dir}/room.cmake)
   endif()
 
-  if(ROOM_MAIN AND EXISTS ${dir}/${ROOM_MAIN})
+  if(ROOM_MAIN)
     add_executable(${ROOM_PROGRAM} ${dir}/${ROOM_MAIN})
     target_link_libraries(${ROOM_PROGRAM} PRIVATE ${library})
     set_target_properties(${ROOM_PROGRAM} PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   endif()
-
   if(KERNELPRO_TESTS AND tests)
-    add_executable(test_${name} ${tests})
-    kernelpro_unity(test_${name} ${tests})
-    if(KERNELPRO_UNITY)
-      target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O0>)
-    endif()
-    target_link_libraries(test_${name} PRIVATE ${library} GTest::gtest GTest::gtest_main)
-    target_compile_definitions(test_${name} PRIVATE KERNELPRO_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-      KERNELPRO_VERSION="${PROJECT_VERSION}")
-    set_target_properties(test_${name} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-    add_test(NAME ${name} COMMAND test_${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${KERNELPRO_TEST_TIMEOUT})
-    list(FIND KERNELPRO_LONG_TESTS ${name} at)
-    if(at GREATER_EQUAL 0)
-      math(EXPR at "${at} + 1")
-      list(GET KERNELPRO_LONG_TESTS ${at} seconds)
-      set_tests_properties(${name} PROPERTIES COST ${seconds})
-    endif()
-    if(TARGET kernelpro-worker)
-      add_dependencies(test_${name} kernelpro-worker)
-    endif()
+    kernelpro_test_room(${room} ${test} ${library} "${ROOM_TESTS}" ${tests})
   endif()
+endfunction()
+
+function(kernelpro_test_room room test library rooms)
+  add_executable(${test} ${ARGN})
+  kernelpro_unity(${test} ${room} ${ARGN})
+  if(KERNELPRO_UNITY)
+    target_compile_options(${test} PRIVATE $<$<CONFIG:Release>:-O0>)
+  endif()
+  foreach(other ${rooms})
+    kernelpro_library(${other} other)
+    target_link_libraries(${test} PRIVATE ${other})
+  endforeach()
+  target_link_libraries(${test} PRIVATE ${library} GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${test} PRIVATE KERNELPRO_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    KERNELPRO_VERSION="${PROJECT_VERSION}")
+  set_target_properties(${test} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  add_test(NAME ${room} COMMAND ${test})
+  set_tests_properties(${room} PROPERTIES TIMEOUT ${KERNELPRO_TEST_TIMEOUT})
+  list(FIND KERNELPRO_LONG_TESTS ${room} at)
+  if(at GREATER_EQUAL 0)
+    math(EXPR at "${at} + 1")
+    list(GET KERNELPRO_LONG_TESTS ${at} seconds)
+    set_tests_properties(${room} PROPERTIES COST ${seconds})
+  endif()
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL add_dependencies ${test} kernelpro-worker)")
 endfunction()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# kernelpro_unity(target file...): compiles the files of a room a few at a time, as one source, so
+# kernelpro_unity(target room file...): compiles the files of a room a few at a time, as one source, so
 # that headers and templates are compiled once for all of them: a clean build takes less than half
 # the time. Files that define the same name (two helpers in anonymous namespaces) never come together,
 # and a file with its own meaning for a type or constant of a header stays alone. This looks only
@@ -55,11 +55,10 @@ function(kernelpro_names_of_headers room out)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
 
-function(kernelpro_unity target)
+function(kernelpro_unity target room)
   if(NOT KERNELPRO_UNITY)
     return()
   endif()
-  string(REGEX REPLACE "^(kernelpro|test)_" "" room ${target})
   kernelpro_names_of_headers(${room} header_names)
   set(groups 0)
   foreach(file ${ARGN})

@@ -21,10 +21,14 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "build/build.h"
 #include "expectation.h"
-#include "run/open_task.h"
-#include "run/target.h"
-#include "task/header.h"
+#include "measure/ceilings/ceilings.h"
+#include "measure/station/target.h"
+#include "run/evaluate_one.h"
+#include "run/store/settings.h"
+#include "task/load/header.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {

@@ -18,7 +18,7 @@ bytes:
       setting          index of each knob's value
       outcome          "correct", "compile-error", "crashed", "timed-out", "wrong-result", "rejected"
       us, low, high    when correct: time of a call as a run's search sees it: of whom it was
-                       measured against, turn by turn, over the ratio (src/run/ledger.h)
+                       measured against, turn by turn, over the ratio (src/run/store/ledger.h)
       why              when not: the first line of what was said
       bound, floor_us, fraction, findings   when correct: the diagnosis;
                        finding: [tool, [tags], likely, upper, stop]

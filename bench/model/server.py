@@ -4,7 +4,7 @@
     python3 server.py            serves until file descriptor 3 closes, at most 300 s
     python3 server.py --port N   serves for 300 s
 
-The port is told over descriptor 3 (base/channel.h: four bytes of length, then text) or printed.
+The port is told over descriptor 3 (base/process/channel.h: four bytes of length, then text) or printed.
 
 The path of a request says what comes: /t/ID/ACT,ACT,.../v1/messages (or /chat/completions). The
 n-th request with an ID gets the n-th act, the last one from then on; the methods act_* are them

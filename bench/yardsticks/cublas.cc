@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/statistics.h"
-#include "device/cuda_driver.h"
+#include "base/statistics/statistics.h"
+#include "machine/driver/cuda_driver.h"
 
 namespace kernelpro {
 

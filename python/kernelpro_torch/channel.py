@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames over the socket that a child finds at descriptor 3 (src/base/channel.h).
+"""Frames over the socket that a child finds at descriptor 3 (src/base/process/channel.h).
 
 A frame is a 4-byte little-endian length and that many bytes, here always JSON; descriptors travel
 beside it (SCM_RIGHTS). The supervisor sends a command, an object with the member "do"; every

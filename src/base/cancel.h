@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends what a thread waits for in child processes, from another thread: while a CancelScope is
 // alive on a thread and its flag is set, every child that this thread waits for is ended as if its
-// time were up (base/subprocess.h), and waits for locks end. Who set the flag throws away what then
-// comes back. Threads that the thread starts are not in the scope.
+// time were up (base/process/subprocess.h), and waits for locks end. Who set the flag throws away
+// what then comes back. Threads that the thread starts are not in the scope.
 #pragma once
 
 #include <atomic>

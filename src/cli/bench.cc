@@ -4,10 +4,12 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/side_by_side.h"
 #include "cli/tasks.h"
+#include "run/proposers.h"
 #include "suite/report.h"
 #include "suite/slurm.h"
 #include "suite/work.h"
@@ -101,8 +103,8 @@ SuiteSettings read_new(const Options& options) {
   settings.arms = require(parse_arms(arms, options.flag("--cross")));
   Selection selection = read_selection(options);
   settings.kernelbench = selection.kernelbench;
-  if (selection.kernelbench && settings.run.proposer == "tuner") {
-    bad("KernelBench's tasks bring no kernel whose knobs the tuner could move",
+  if (selection.kernelbench && proposer_of(settings.run).needs_knobs) {
+    bad("KernelBench's tasks bring no kernel whose knobs could be moved",
         "name a writer: --model SPEC, or --proposer exchange");
   }
   settings.rule = selection.rule;
@@ -114,7 +116,7 @@ SuiteSettings read_new(const Options& options) {
   settings.python = open.python;
   settings.baselines = options.flag("--baselines");
   if (options.has("--from")) settings.replay_suite = absolute(options.text("--from"));
-  const bool replay = settings.run.proposer == "replay";
+  const bool replay = proposer_of(settings.run).replays;
   if (replay != options.has("--from")) {
     bad(replay ? "--proposer replay needs a suite to replay"
                : "--from names a suite to replay, and the proposer is " + settings.run.proposer,

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
 #include "cli/display.h"
 #include "cli/parse.h"

@@ -10,8 +10,8 @@
 #include "core/json.h"
 #include "diagnose/runner.h"
 #include "report/diagnosis.h"
-#include "run/gather.h"
-#include "run/tool_record.h"
+#include "run/gather/gather.h"
+#include "run/store/tool_record.h"
 
 namespace kernelpro {
 

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
 #include "cli/parse.h"
 #include "core/json.h"
-#include "run/tool_record.h"
+#include "run/store/tool_record.h"
 
 namespace kernelpro {
 namespace {

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "core/json.h"
-#include "device/probes.h"
-#include "evaluate/evaluator.h"
+#include "machine/doctor/probes.h"
+#include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {
 

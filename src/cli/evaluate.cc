@@ -9,11 +9,12 @@
 #include "cli/commands.h"
 #include "cli/tasks.h"
 #include "cli/verdict.h"
-#include "device/gpu_lease.h"
-#include "reference/baseline.h"
+#include "machine/gpu_lease.h"
+#include "measure/ceilings/ceilings.h"
+#include "measure/station/target.h"
 #include "run/evaluate_one.h"
-#include "run/open_task.h"
-#include "run/target.h"
+#include "task/open/open_task.h"
+#include "task/reference/baseline.h"
 
 namespace kernelpro {
 
@@ -107,22 +108,22 @@ void refuse_what_needs_times(const Options& options) {
 
 EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   EvaluateManySettings settings;
-  settings.run.target = target;
-  settings.run.timeout_s = options.real("--timeout");
-  settings.run.seed = static_cast<std::uint64_t>(options.integer("--seed"));
-  settings.run.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
-  settings.run.probes = !options.flag("--no-probes");
-  settings.run.redraw = options.flag("--redraw");
-  settings.run.timing = !options.flag("--no-timing");
-  if (!settings.run.timing) refuse_what_needs_times(options);
-  if (options.flag("--energy")) settings.run.objective = {Objective::Kind::kTimeThenEnergy, 0};
-  settings.run.counters =
+  settings.station.target = target;
+  settings.station.timeout_s = options.real("--timeout");
+  settings.station.seed = static_cast<std::uint64_t>(options.integer("--seed"));
+  settings.station.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
+  settings.station.probes = !options.flag("--no-probes");
+  settings.station.redraw = options.flag("--redraw");
+  settings.station.timing = !options.flag("--no-timing");
+  if (!settings.station.timing) refuse_what_needs_times(options);
+  if (options.flag("--energy")) settings.station.objective = {Objective::Kind::kTimeThenEnergy, 0};
+  settings.station.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
-  settings.run.include_dirs = read_include_dirs(options);
+  settings.station.include_dirs = read_include_dirs(options);
   settings.jobs = static_cast<int>(options.integer("--jobs"));
   settings.last = true;
   settings.gpus = read_gpus(options);
-  if (!settings.gpus.empty()) settings.run.gpu = settings.gpus.front();
+  if (!settings.gpus.empty()) settings.station.gpu = settings.gpus.front();
   if (options.has("--against")) settings.against = read_kernel(options.text("--against"));
   return settings;
 }
@@ -131,16 +132,16 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
 std::vector<Baseline> baselines(const Options& options, const Task& task,
                                 const EvaluateManySettings& many) {
   if (!options.flag("--baselines")) return {};
-  const TargetKind target = many.run.target;
+  const TargetKind target = many.station.target;
   const bool cuda = target == TargetKind::kCuda;
   const Machine machine = require(cuda ? describe_cuda_machine() : describe_cpu_machine());
   BaselineSettings settings;
   settings.target = target;
   settings.python = options.text("--python");
-  settings.gpu = many.run.gpu;
+  settings.gpu = many.station.gpu;
   settings.machine = machine.name + ", " + machine.versions;
   GpuLease lease;
-  if (cuda) lease = require(GpuLease::take(many.run.gpu, 600));
+  if (cuda) lease = require(GpuLease::take(many.station.gpu, 600));
   const Case* timed = nullptr;
   for (const Case* c : cases_for(task, target)) {
     if (c->timed) timed = c;
@@ -165,12 +166,12 @@ int run_evaluate(const Options& options) {
   const EvaluateManySettings settings = read_settings(options, target);
   OpenSettings open = read_open_settings(options);
   open.target = target;
-  open.gpu = settings.run.gpu;
+  open.gpu = settings.station.gpu;
   const bool native = std::any_of(kernels.begin(), kernels.end(), [](const KernelFile& kernel) {
     return kernel.language != Language::kPython;
   });
-  const int workers = settings.run.timing ? kTimingProcesses : 1;
-  const ToolsAhead tools = begin_tools(settings.run, native ? workers : 0);
+  const int workers = settings.station.timing ? kTimingProcesses : 1;
+  const ToolsAhead tools = begin_tools(settings.station, native ? workers : 0);
   OpenedTask opened = require(open_task(path, open));
   const double open_ms = 1000 * (real_clock().now_s() - began);
 
@@ -178,7 +179,7 @@ int run_evaluate(const Options& options) {
   context.against = options.has("--against") ? options.text("--against") : "the starting kernel";
   context.task = &opened.task;
   context.target = target;
-  context.policy = settings.run.policy;
+  context.policy = settings.station.policy;
   context.notes = opened.notes;
   context.baselines = baselines(options, opened.task, settings);
   const bool json = options.flag("--json");

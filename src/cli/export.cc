@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/export.h"
+#include "report/export/export.h"
 
 #include <cstdio>
 
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/tasks.h"
+#include "core/architecture.h"
 #include "core/knobs.h"
 #include "report/view.h"
-#include "run/open_task.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 
@@ -115,7 +116,7 @@ std::string nvcc_path() {
 std::string build_problem(const std::string& directory, const std::string& nvcc,
                           const std::string& arch) {
   const TempDir scratch;
-  const std::string number = arch.substr(arch.find('_') + 1);
+  const auto target = Architecture::parse(arch);
   Command command;
   command.cwd = directory;
   command.env = {"TMPDIR=" + scratch.path()};
@@ -124,7 +125,7 @@ std::string build_problem(const std::string& directory, const std::string& nvcc,
                   "-std=c++20",
                   "-O3",
                   "--expt-relaxed-constexpr",
-                  "-gencode=arch=compute_" + number + ",code=sm_" + number,
+                  target ? target->gencode() : "-arch=native",
                   "-c",
                   "kernel.cu",
                   "-o",

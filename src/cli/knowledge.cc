@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "core/json.h"
-#include "knowledge/knowledge_base.h"
+#include "write/knowledge/knowledge_base.h"
 
 namespace kernelpro {
 

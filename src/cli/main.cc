@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/available_memory.h"
+#include "base/process/available_memory.h"
 #include "cli/parse.h"
 
 int main(int argc, char** argv) {

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/served.h"
 #include "cli/tasks.h"
-#include "serve/stdio.h"
+#include "serve/mcp/stdio.h"
 
 namespace kernelpro {
 

@@ -11,9 +11,9 @@
 #include "cli/commands.h"
 #include "core/json.h"
 #include "core/operator_family.h"
-#include "propose/recall.h"
-#include "run/fact_file.h"
 #include "run/facts.h"
+#include "run/store/fact_file.h"
+#include "write/prompt/recall.h"
 
 namespace kernelpro {
 

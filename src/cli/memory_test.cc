@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
-#include "run/store.h"
+#include "run/store/store.h"
 #include "run/testing/fake_target.h"
 
 namespace kernelpro {
@@ -41,7 +41,7 @@ struct MemoryTest : ::testing::Test {
     std::vector<Candidate> all(3);
     for (int i = 0; i < 3; ++i) {
       all[i].source = "int v" + std::to_string(i) + ";\n";
-      all[i].origin = {"model", i == 0 ? 0 : 1, "Idea number " + std::to_string(i), ""};
+      all[i].origin = {"model", i == 0 ? 0 : 1, "Idea number " + std::to_string(i), {}};
     }
     ASSERT_TRUE((*store)->add(all));
     for (int i = 0; i < 3; ++i) {

@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "task/scaffold.h"
+#include "task/scaffold/scaffold.h"
 
 namespace kernelpro {
 

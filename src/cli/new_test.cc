@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
 
@@ -29,9 +29,9 @@ void replace_in(const std::string& path, const std::string& from, const std::str
 TEST(New, FromCodeToAVerdict) {
   const TempDir dir;
   const std::string task = join(dir.path(), "dot");
-  const Exit made =
-      kernelpro({"new", "--from", std::string(KERNELPRO_SOURCE_DIR) + "/src/task/fixtures/dot.cpp",
-                 "--output", task});
+  const Exit made = kernelpro(
+      {"new", "--from", std::string(KERNELPRO_SOURCE_DIR) + "/src/task/scaffold/fixtures/dot.cpp",
+       "--output", task});
   ASSERT_TRUE(made.ok()) << made.output;
   EXPECT_TRUE(contains(made.output, "to decide: the shape of x")) << made.output;
   const std::string kernel = join(task, "kernel.cpp");

@@ -5,11 +5,12 @@
 #include "cli/commands.h"
 #include "cli/display.h"
 #include "cli/tasks.h"
-#include "evaluate/evaluator.h"
-#include "run/fact_file.h"
-#include "run/open_task.h"
-#include "run/tool_record.h"
+#include "measure/ceilings/ceilings.h"
+#include "run/proposers.h"
+#include "run/store/fact_file.h"
+#include "run/store/tool_record.h"
 #include "search/parameters.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 
@@ -106,11 +107,11 @@ int run_optimize(const Options& options) {
   OpenedTask opened = require(open_task(path, open));
   const Task& task = opened.task;
   settings.replay_from = options.text("--from");
-  if (settings.proposer == "replay" && settings.replay_from.empty()) {
+  if (proposer_of(settings).replays && settings.replay_from.empty()) {
     throw Fatal({ErrorKind::kBadInput, "--proposer replay needs a run to replay",
                  "name it with --from RUN"});
   }
-  if (settings.proposer != "replay" && !settings.replay_from.empty()) {
+  if (!proposer_of(settings).replays && !settings.replay_from.empty()) {
     throw Fatal({ErrorKind::kBadInput,
                  "--from names a run to replay, and the proposer is " + settings.proposer,
                  "add --proposer replay, or leave --from out"});
@@ -156,7 +157,7 @@ RunSettings read_run_settings(const Options& options) {
   }
   settings.objective = *objective;
   read_budgets(options, &settings);
-  if (settings.proposer == "sweep" &&
+  if (proposer_of(settings).exhaustive &&
       (options.has("--search") || options.text("--preset") != "default")) {
     throw Fatal({ErrorKind::kBadInput, "a sweep measures every setting, and no search chooses",
                  "leave --search and --preset out, or choose another --proposer"});
@@ -176,7 +177,7 @@ RunSettings read_run_settings(const Options& options) {
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.profile_each = options.flag("--profile-each");
-  if (settings.proposer == "sweep") read_sweep(options, &settings);
+  if (proposer_of(settings).exhaustive) read_sweep(options, &settings);
   settings.memory = !options.flag("--no-memory");
   settings.exchange_wait_s = options.real("--exchange-wait");
   settings.include_dirs = read_include_dirs(options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/pack.h"
+#include "run/store/pack.h"
 
 #include <cstdio>
 

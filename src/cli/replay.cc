@@ -2,7 +2,7 @@
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/display.h"
-#include "run/store.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 

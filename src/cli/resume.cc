@@ -2,8 +2,8 @@
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/display.h"
-#include "run/settings.h"
-#include "run/store.h"
+#include "run/store/settings.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 

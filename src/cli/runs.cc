@@ -4,13 +4,14 @@
 #include <cstdio>
 
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "core/ceiling_json.h"
-#include "propose/calls.h"
 #include "report/load.h"
 #include "report/report.h"
 #include "report/view.h"
+#include "write/calls.h"
 
 namespace kernelpro {
 

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/served.h"
 #include "cli/tasks.h"
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 
 namespace kernelpro {
 

@@ -4,8 +4,8 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/tasks.h"
-#include "run/fact_file.h"
-#include "run/tool_record.h"
+#include "run/store/fact_file.h"
+#include "run/store/tool_record.h"
 
 namespace kernelpro {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/subcommand.h"
-#include "serve/desk.h"
+#include "serve/mcp/desk.h"
 
 namespace kernelpro {
 

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/stop.h"
 #include "run/run.h"
 
 namespace kernelpro {

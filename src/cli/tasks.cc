@@ -5,7 +5,8 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "device/gpu_watch.h"
+#include "machine/gpu_watch.h"
+#include "measure/ceilings/ceilings.h"
 #include "run/libraries.h"
 
 namespace kernelpro {
@@ -37,6 +38,7 @@ std::vector<std::string> read_gpus(const Options& options) {
 
 OpenSettings read_open_settings(const Options& options) {
   OpenSettings settings;
+  settings.meanwhile = measure_ceilings;
   for (const auto& [name, text] : read_pairs(options, "--set")) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
-#include "run/open_task.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 
@@ -35,7 +35,7 @@ constexpr OptionSpec profile_option(std::string_view initial) {
 std::map<std::string, std::string> read_pairs(const Options& options, const std::string& name);
 // Of --include and the indexed libraries; Fatal when a folder is not there.
 std::vector<std::string> read_include_dirs(const Options& options);
-// The GPUs that --gpu names (device/gpu_watch.h); none: nothing was named.
+// The GPUs that --gpu names (machine/gpu_watch.h); none: nothing was named.
 std::vector<std::string> read_gpus(const Options& options);
 // Everything but the target, the start and the GPU.
 OpenSettings read_open_settings(const Options& options);

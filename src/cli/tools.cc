@@ -8,7 +8,7 @@
 #include "cli/display.h"
 #include "core/json.h"
 #include "report/diagnosis.h"
-#include "run/tool_record.h"
+#include "run/store/tool_record.h"
 
 namespace kernelpro {
 

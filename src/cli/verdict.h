@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/json.h"
-#include "reference/baseline.h"
 #include "run/evaluate_one.h"
+#include "task/reference/baseline.h"
 
 namespace kernelpro {
 

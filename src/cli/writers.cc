@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "run/proposers.h"
 
 namespace kernelpro {
 
@@ -42,8 +43,12 @@ void read_writers(const Options& options, RunSettings* settings) {
     throw Fatal({ErrorKind::kBadInput, "no model is named that writes the sources",
                  "name one with --coder SPEC, or one for all roles with --model SPEC"});
   }
-  if (!roles.coder.empty() && settings->proposer == "tuner") settings->proposer = "model";
-  if (!roles.coder.empty() && settings->proposer != "model") {
+  if (!roles.coder.empty() && settings->proposer == WriterSettings().proposer) {
+    const auto asks = std::find_if(proposers().begin(), proposers().end(),
+                                   [](const ProposerRow& row) { return row.asks_models; });
+    settings->proposer = asks->name;
+  }
+  if (!roles.coder.empty() && !proposer_of(*settings).asks_models) {
     throw Fatal({ErrorKind::kBadInput,
                  "a model is named, and the proposer is " + settings->proposer,
                  "leave --proposer out, or the model"});

@@ -8,10 +8,10 @@
 #include <cstdlib>
 
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
-#include "model/local_server.h"
+#include "write/model/local_server.h"
 
 namespace kernelpro {
 namespace {

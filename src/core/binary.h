@@ -33,4 +33,10 @@ struct Binary {
   std::string warnings;
 };
 
+// A compiled candidate: one binary per case of cases_for(task, target), in that order.
+struct Subject {
+  std::string hash;  // Candidate::content_hash
+  std::vector<Binary> binaries;
+};
+
 }  // namespace kernelpro

@@ -2,6 +2,7 @@
 #include "core/candidate.h"
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace kernelpro {
 
@@ -16,6 +17,22 @@ std::optional<Language> language_from_name(std::string_view name) {
     if (language_name(language) == name) return language;
   }
   return std::nullopt;
+}
+
+std::string FindingRef::text() const {
+  return tool.empty() || tag.empty() ? tool : tool + ": " + tag;
+}
+
+FindingRef FindingRef::parse(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  FindingRef ref{std::string(trim(text.substr(0, colon))), ""};
+  if (colon != std::string_view::npos) ref.tag = trim(text.substr(colon + 1));
+  return ref;
+}
+
+std::string idea_text(const Origin& origin) {
+  if (origin.repairs == 0) return origin.idea;
+  return "repair of " + std::to_string(origin.repairs) + ": " + origin.idea;
 }
 
 std::string knobs_to_text(const KnobValues& knobs) {

@@ -3,6 +3,7 @@
 // with the same language, source and knob values are the same candidate.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,12 +20,26 @@ std::optional<Language> language_from_name(std::string_view name);
 
 using KnobValues = std::map<std::string, std::string>;
 
-struct Origin {
-  std::string proposer;     // "start", "seed", "tuner", "model", "exchange", "replay", "given"
-  std::int64_t parent = 0;  // candidate id in the run; 0 = none
-  std::string idea;         // one sentence: what was changed and why
-  std::string answers;      // "tool: prescription" of the finding that it answers, or ""
+// A prescription of a finding.
+struct FindingRef {
+  std::string tool;  // "" = none
+  std::string tag;   // of the prescription; "" = any
+
+  bool empty() const { return tool.empty(); }
+  std::string text() const;  // "scalar-loads: vectorize"
+  static FindingRef parse(std::string_view text);
+  auto operator<=>(const FindingRef&) const = default;
 };
+
+struct Origin {
+  std::string proposer;      // "start", "seed", "tuner", "model", "exchange", "replay", "given"
+  std::int64_t parent = 0;   // candidate id in the run; 0 = none
+  std::string idea;          // one sentence: what was changed and why
+  FindingRef answers = {};   // of the parent's diagnosis
+  std::int64_t repairs = 0;  // the failed candidate whose idea this one tries again; 0 = none
+};
+// For people: "repair of 7: Load four numbers at once."
+std::string idea_text(const Origin& origin);
 
 struct Candidate {
   Language language = Language::kCpp;

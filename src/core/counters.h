@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hardware counters of one call as a profiler gives them: launch by launch, under the registry's
-// names (core/metrics.h). profile/counters.h makes evidence of them.
+// names (core/metrics.h). profile/collect/counters.h makes evidence of them.
 #pragma once
 
 #include <map>

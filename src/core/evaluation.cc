@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/evaluation.h"
 
-#include "base/statistics.h"
+#include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "core/json.h"
 

@@ -95,7 +95,7 @@ struct Evaluation {
   // Who ran what: "plan" (launch plan, no host code of the candidate), "in-process" (cpu target),
   // "module" (PyTorch candidate in its own Python process).
   std::string trust;
-  // Of its machine code and launches (compile/code_hash.h): equal ones are measured once. ""
+  // Of its machine code and launches (build/code_hash.h): equal ones are measured once. ""
   // unknown.
   std::string code;
   const Correct* correct() const { return std::get_if<Correct>(&outcome); }

@@ -29,7 +29,7 @@ Json json_of(const Fact& f) {
           {"proposer", f.proposer},
           {"idea", f.idea},
           {"knobs", f.knobs},
-          {"answers", f.answers},
+          {"answers", f.answers.text()},
           {"parent", f.parent},
           {"bound", f.bound},
           {"fraction", f.fraction},
@@ -70,7 +70,7 @@ std::optional<Fact> fact_of_json(const Json& json) {
   f.proposer = j.text("proposer");
   f.idea = j.text("idea");
   f.knobs = j.text("knobs");
-  f.answers = j.text("answers");
+  f.answers = FindingRef::parse(j.text("answers"));
   f.parent = j.text("parent");
   f.bound = j.text("bound");
   f.fraction = j.real("fraction");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one evaluation taught: what was tried, on which parent, for which finding, and what came of
 // it. Facts are only ever added; what is made of them is decided when they are read
-// (propose/recall.h). Plain values; docs/memory.md explains each field.
+// (write/prompt/recall.h). Plain values; docs/memory.md explains each field.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ struct Fact {
   std::string proposer;   // who did: "model", "tuner"
   std::string idea;       // one line, clipped
   std::string knobs;      // those that differ from the parent's: "TILE 16 -> 32"
-  std::string answers;    // "tool: tag" of the parent's finding that it answers; ""
+  FindingRef answers;     // of the parent's diagnosis
 
   std::string parent;   // content hash
   std::string bound;    // of the parent, as its diagnosis said: "memory"; "" not known

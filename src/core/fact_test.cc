@@ -24,7 +24,7 @@ Fact whole() {
   f.proposer = "model";
   f.idea = "Two buffers \"at once\"";
   f.knobs = "TILE 16 -> 32";
-  f.answers = "scalar-loads: vectorize";
+  f.answers = FindingRef::parse("scalar-loads: vectorize");
   f.parent = "33";
   f.bound = "memory";
   f.fraction = 0.41;

@@ -11,26 +11,13 @@
 
 #include "base/error.h"
 #include "core/candidate.h"
+#include "core/knob.h"
 
 namespace kernelpro {
 
 // Why a knob, dimension or tensor may not have this name ("C++, the CUDA headers or task.h already
 // use it"), or "".
 std::string name_problem(std::string_view name);
-
-struct Knob {
-  std::string name;
-  std::vector<std::string> values;  // at least one; each a single token, none twice
-  std::vector<std::string> tags;
-  int line = 0;  // 1-based, in the source
-};
-
-// Lines of a source that hold nothing but a comment which begins with a word, such as "@knob".
-struct Annotation {
-  std::string text;  // what follows the word
-  int line = 0;      // 1-based
-};
-std::vector<Annotation> annotations(std::string_view source, std::string_view word);
 
 // All knobs of a source, in order. Fails with kBadInput (naming the line) on a knob without
 // values, a name or value used twice, a name that is no identifier or that task.h, C++ or the CUDA

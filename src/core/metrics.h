@@ -8,13 +8,9 @@
 #include <span>
 #include <string_view>
 
-namespace kernelpro {
+#include "core/metric.h"
 
-struct Metric {
-  std::string_view name;
-  std::string_view unit;         // "us", "byte/s", "1" ...
-  std::string_view description;  // one sentence
-};
+namespace kernelpro {
 
 std::span<const Metric> metrics();
 const Metric* find_metric(std::string_view name);  // nullptr: not registered

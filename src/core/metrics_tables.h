@@ -2,7 +2,9 @@
 // The registry's tables by source; metrics.h is what others include.
 #pragma once
 
-#include "core/metrics.h"
+#include <span>
+
+#include "core/metric.h"
 
 namespace kernelpro {
 

@@ -19,7 +19,7 @@
 
 namespace kernelpro {
 
-// A candidate as the run knows it. A resumed run knows most in brief (run/ledger.h): their
+// A candidate as the run knows it. A resumed run knows most in brief (run/store/ledger.h): their
 // language, knobs and origin; the kind of outcome; of a correct one the score (as its only timing),
 // `versus` and the energy; of the diagnosis bound, floor and fraction. The source and all other
 // text stay in the store until somebody asks.
@@ -74,8 +74,8 @@ struct ProposalRequest {
   int wanted = 1;
   int implementations = 1;            // sources for each idea of a planner, among those wanted
   std::optional<double> temperature;  // to ask models with; none: what their names say
-  std::string answers;  // the finding that this time shall be answered: "scalar-loads: vectorize"
-  std::string focus;    // what a writer shall try this time, one sentence; "" leaves it the choice
+  FindingRef answers;                 // the finding that this time shall be answered
+  std::string focus;  // what a writer shall try this time, one sentence; "" leaves it the choice
   Feedback feedback = Feedback::kDiagnosed;
   const Machine* machine = nullptr;    // where candidates run; null: not known
   const Evidence* evidence = nullptr;  // about the parent, with kRaw; null: there is none
@@ -107,7 +107,7 @@ struct ModelCall {
   std::string prompt;
   std::string tools;  // what it looked up in between; "" = nothing
   std::string reply;
-  std::string usage;  // JSON (propose/calls.h)
+  std::string usage;  // JSON (write/calls.h)
   std::string gave;   // content hash of the candidate that came of it; "" = none
 };
 

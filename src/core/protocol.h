@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces of the worker protocol that both sides of the cuda target's channels share. Messages are
-// JSON objects, one per frame (base/channel.h), with a member "do"; answers have "ok", or "error"
-// (a text) and, where a rule was broken, "rule". Descriptors of physical memory travel with frames.
-// Commands may be sent ahead: they are answered in order.
+// JSON objects, one per frame (base/process/channel.h), with a member "do"; answers have "ok", or
+// "error" (a text) and, where a rule was broken, "rule". Descriptors of physical memory travel with
+// frames. Commands may be sent ahead: they are answered in order.
 //
-// The verbs of a worker that runs candidates (worker/cuda/worker.cc; for PyTorch candidates
+// The verbs of a worker that runs candidates (measure/worker/cuda/worker.cc; for PyTorch candidates
 // python/kernelpro_torch/candidate.py). CASE is a case's name, SET counts from 0, SUBJECT is
 // "candidate" or "incumbent"; sizes and addresses are bytes.
 //
@@ -44,8 +44,8 @@
 //       call and power meanwhile. Set 0. Not for module workers.
 //   {"do":"idle","gpu":UUID,"window":S} -> {"watts":W}
 //
-// The verbs of the process that collects hardware counters (worker/cuda/profiler.cc): hello, which
-// answers {"chip":NAME}; open, memory and load as above (cubins and plans only), and
+// The verbs of the process that collects hardware counters (measure/worker/cuda/profiler.cc):
+// hello, which answers {"chip":NAME}; open, memory and load as above (cubins and plans only), and
 //   {"do":"prepare","metrics":[NAME,...]} -> {"passes":N,"phases_ms":{...}}
 //       Schedules metrics (names of the registry) and does what a first collection does only once.
 //   {"do":"profile","case":CASE,"subject":SUBJECT,"set":SET,"metrics":[NAME,...]}

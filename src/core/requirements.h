@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/knobs.h"
+#include "core/candidate.h"
+#include "core/knob.h"
 
 namespace kernelpro {
 

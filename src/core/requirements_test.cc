@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "core/knobs.h"
 
 namespace kernelpro {
 namespace {

@@ -70,7 +70,7 @@ struct Case {
 };
 
 // A PyTorch file with `Model`, `get_inputs` and `get_init_inputs` (KernelBench's form): the
-// reference of a task, run by python/ (reference/module_reference.h).
+// reference of a task, run by python/ (task/reference/module_reference.h).
 struct Module {
   std::string path;    // where it was read; absolute
   std::string source;  // its text
@@ -84,7 +84,7 @@ struct Task {
   std::vector<Tensor> tensors;  // in the order of Args
   std::vector<Case> cases;      // checked in this order: small ones first
   // Sizes that neither a search nor a writer hears of: what was found is measured on them at the
-  // end (run/held_out.h). All are timed.
+  // end (run/store/held_out.h). All are timed.
   std::vector<Case> held_out;
   std::string flops;         // expression: floating-point operations of one call; "" = 0
   std::string matmul_flops;  // expression: how many of them are matrix products; "" = 0

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "embedded/report_css.h"
 #include "embedded/report_js.h"
-#include "propose/calls.h"
 #include "report/replayed.h"
+#include "write/calls.h"
 
 namespace kernelpro {
 
@@ -111,9 +111,10 @@ std::string path_list(const Story& story) {
               speedup_text(speedup / before) + "</span>";
     }
     html += "<br>" + (step == story.start ? std::string("the starting kernel")
-                                          : escape(clip(origin.idea, 400)));
+                                          : escape(clip(idea_text(origin), 400)));
     if (!origin.answers.empty()) {
-      html += "<br><span class=\"quiet\">answers " + escape(clip(origin.answers, 300)) + "</span>";
+      html += "<br><span class=\"quiet\">answers " + escape(clip(origin.answers.text(), 300)) +
+              "</span>";
     }
     html += "</li>";
     if (speedup > 0) before = speedup;

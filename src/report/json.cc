@@ -28,8 +28,8 @@ Json candidate_json(const StoredCandidate& candidate, const Story& story) {
   Json json = {{"id", known.id},
                {"parent", known.candidate.origin.parent},
                {"proposer", known.candidate.origin.proposer},
-               {"idea", known.candidate.origin.idea},
-               {"answers", known.candidate.origin.answers},
+               {"idea", idea_text(known.candidate.origin)},
+               {"answers", known.candidate.origin.answers.text()},
                {"hash", known.candidate.content_hash()},
                {"knobs", known.candidate.knobs},
                {"evaluated", candidate.evaluated}};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/view.h"
-#include "run/recorded.h"
+#include "run/store/recorded.h"
 
 namespace kernelpro {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
 #include "report/diff.h"
 #include "report/html.h"
@@ -37,7 +37,7 @@ StoredCandidate candidate(std::int64_t id, std::int64_t parent, double us) {
   c.known.candidate.knobs = {{"TILE", std::to_string(8 << (id % 5))}, {"UNROLL", "4"}};
   c.known.candidate.origin = {id == 1 ? "start" : "tuner", parent,
                               id == 1 ? "" : "TILE moves, so that more loads are in flight",
-                              id == 1 ? "" : "scalar-code: vectorize"};
+                              FindingRef::parse(id == 1 ? "" : "scalar-code: vectorize")};
   c.evaluated = true;
   c.order = id;
   c.at_s = 0.8 * static_cast<double>(id);
@@ -160,7 +160,7 @@ TEST(Html, HostileTextStaysText) {
     c.known.candidate.source += kHostile;
     c.known.candidate.source += std::to_string(c.known.id);
     c.known.candidate.origin.idea = kHostile;
-    c.known.candidate.origin.answers = kHostile;
+    c.known.candidate.origin.answers = FindingRef::parse(kHostile);
     c.known.candidate.origin.proposer = kHostile;
     c.known.candidate.knobs[kHostile] = kHostile;
     c.known.diagnosis.summary = kHostile;

@@ -97,11 +97,11 @@ std::string change_cell(const Candidate& candidate) {
   const std::string knobs = knobs_to_text(candidate.knobs);
   std::string html;
   if (!candidate.origin.idea.empty()) {
-    html += "<div>" + escape(clip(candidate.origin.idea, 600)) + "</div>";
+    html += "<div>" + escape(clip(idea_text(candidate.origin), 600)) + "</div>";
   }
   if (!candidate.origin.answers.empty()) {
-    html +=
-        "<div class=\"quiet\">answers " + escape(clip(candidate.origin.answers, 300)) + "</div>";
+    html += "<div class=\"quiet\">answers " + escape(clip(candidate.origin.answers.text(), 300)) +
+            "</div>";
   }
   if (!knobs.empty()) html += "<code>" + escape(clip(knobs, 600)) + "</code>";
   return html;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "propose/calls.h"
 #include "report/dead_ends.h"
 #include "report/diagnosis.h"
 #include "report/pareto.h"
 #include "report/replayed.h"
 #include "report/view.h"
+#include "write/calls.h"
 
 namespace kernelpro {
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/json.h"
-#include "run/store.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 
@@ -28,8 +28,8 @@ Json line_of(const StoredCandidate& each, const Known* parent, const Json& run, 
                {"parent", candidate.origin.parent},
                {"position", each.order},
                {"proposer", candidate.origin.proposer},
-               {"idea", candidate.origin.idea},
-               {"answers", candidate.origin.answers},
+               {"idea", idea_text(candidate.origin)},
+               {"answers", candidate.origin.answers.text()},
                {"language", language_name(candidate.language)},
                {"source", candidate.source},
                {"knobs", candidate.knobs},

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "core/json.h"
-#include "run/store.h"
+#include "run/store/store.h"
 #include "run/testing/fake_target.h"
 
 namespace kernelpro {
@@ -23,7 +23,7 @@ Evaluation correct(double us) {
 Proposal proposal(int number, std::int64_t parent) {
   Proposal p;
   p.candidate.source = "void launch() {} // " + std::to_string(number);
-  p.candidate.origin = {"exchange", parent, "idea " + std::to_string(number), ""};
+  p.candidate.origin = {"exchange", parent, "idea " + std::to_string(number), {}};
   return p;
 }
 

@@ -88,7 +88,7 @@ std::string title_of(const StoredCandidate& candidate, const Story& story, const
     title += "\ndead end: " + reason->second;
   }
   if (!known.candidate.origin.idea.empty()) {
-    title += "\n" + known.candidate.origin.idea.substr(0, 200);
+    title += "\n" + idea_text(known.candidate.origin).substr(0, 200);
   }
   return title;
 }

@@ -9,28 +9,18 @@
 #include "base/text.h"
 #include "report/report.h"
 #include "run/planted.h"
+#include "run/proposers.h"
+#include "run/store/winner.h"
 
 namespace kernelpro {
 
 namespace {
 
-std::vector<const StoredCandidate*> in_order(const RunView& view) {
-  std::vector<const StoredCandidate*> all;
-  for (const StoredCandidate& candidate : view.candidates) {
-    if (candidate.evaluated) all.push_back(&candidate);
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto* a, const auto* b) { return a->order < b->order; });
-  return all;
-}
-
-// Speed-ups and the load of the machine; the fastest by comparable times.
-const StoredCandidate* compare(const RunView& view, Story* story) {
+// Speed-ups and the load of the machine.
+void compare(const RunView& view, Story* story) {
   Comparables times;
   std::optional<Comparable> start;
-  const StoredCandidate* best = nullptr;
-  double least_us = 0;
-  for (const StoredCandidate* candidate : in_order(view)) {
+  for (const StoredCandidate* candidate : in_order(view.candidates)) {
     const Known& known = candidate->known;
     const Correct* correct = known.evaluation.correct();
     if (correct == nullptr) continue;
@@ -39,12 +29,7 @@ const StoredCandidate* compare(const RunView& view, Story* story) {
     if (time.us <= 0) continue;
     if (!start && candidate == story->start) start = time;
     if (start) story->speedups[known.id] = speedup(*start, time);
-    if (best == nullptr || time.us < least_us) {
-      best = candidate;
-      least_us = time.us;
-    }
   }
-  return best;
 }
 
 void read_speedup(const RunView& view, Story* story) {
@@ -129,14 +114,11 @@ Story tell(const RunView& view) {
       story.start = &candidate;
     }
   }
-  story.best = compare(view, &story);
-  if (view.confirmation) {
-    const auto found = story.by_id.find(view.confirmation->best);
-    if (found != story.by_id.end()) {
-      story.best = found->second;
-      story.confirmed = true;
-    }
-  }
+  compare(view, &story);
+  const Winner winner =
+      winner_of(view.candidates, view.confirmation ? &*view.confirmation : nullptr);
+  story.best = winner.candidate;
+  story.confirmed = winner.confirmed;
   if (story.start != nullptr) {
     story.start_us = score_us(story.start->known.evaluation);
     story.start_fraction = story.start->known.diagnosis.fraction_of_ceiling;
@@ -206,27 +188,21 @@ std::string verdict(const RunView& view, const Story& story) {
 std::string credit(const Story& story) {
   if (story.best == nullptr) return "";
   const std::string& who = story.best->known.candidate.origin.proposer;
-  const std::string& idea = story.best->known.candidate.origin.idea;
+  const std::string idea = idea_text(story.best->known.candidate.origin);
   if (story.best == story.start || who == "start") return "The kernel is the one that was given.";
   if (who == "seed")
     return "The kernel was brought along (--start-from), not found here: " + printable(idea);
+  const auto row = find_proposer(who);
+  const std::string quoted = "proposer \"" + who + "\"";
   const bool same_source = story.start != nullptr && story.start->known.candidate.source ==
                                                          story.best->known.candidate.source;
   if (same_source) {
     return "The structure was in the source; " +
-           std::string(who == "tuner"   ? "the embedded tuner"
-                       : who == "sweep" ? "a sweep over all settings"
-                                        : "proposer \"" + who + "\"") +
+           (row && !(*row)->chose.empty() ? std::string((*row)->chose) : quoted) +
            " chose the numbers.";
   }
-  if (who == "tuner") {
-    return "The structure came from an earlier candidate's source; the embedded tuner chose the "
-           "numbers.";
-  }
-  if (who == "exchange") return "The source was written by a writer outside, through the exchange.";
-  if (who == "replay") return "The candidate was replayed from a recorded run.";
-  if (who == "model") return "The source was written by a language model.";
-  return "The source was written by proposer \"" + who + "\".";
+  if (row && !(*row)->wrote.empty()) return std::string((*row)->wrote);
+  return "The source was written by " + quoted + ".";
 }
 
 Result<std::string> html_report(const std::string& run_directory) {

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "core/load.h"
-#include "run/comparable.h"
-#include "run/store.h"
+#include "run/store/comparable.h"
+#include "run/store/store.h"
 #include "search/search.h"
 
 namespace kernelpro {
@@ -40,7 +40,7 @@ struct Story {
   // In the fresh processes of the confirmation, where there was one; else as above.
   double final_start_us = 0, final_us = 0;
   // Of every correct candidate over the start, by ratios that were measured turn by turn
-  // (run/comparable.h); not confirmed.
+  // (run/store/comparable.h); not confirmed.
   std::map<std::int64_t, SpeedUp> speedups;
   double speedup_of(std::int64_t id) const {  // 0: not known
     const auto found = speedups.find(id);

@@ -8,11 +8,11 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "compile/code_hash.h"
-#include "profile/collect.h"
-#include "run/energy.h"
-#include "run/tool_record.h"
-#include "run/unless_killed.h"
+#include "build/code_hash.h"
+#include "measure/station/energy.h"
+#include "measure/station/unless_killed.h"
+#include "profile/collect/collect.h"
+#include "run/store/tool_record.h"
 
 namespace kernelpro {
 

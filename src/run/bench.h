@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "diagnose/record.h"
-#include "run/fact_file.h"
+#include "measure/station/measurement.h"
+#include "measure/station/target.h"
 #include "run/facts.h"
-#include "run/ledger.h"
-#include "run/measurement.h"
-#include "run/run.h"
-#include "run/store.h"
-#include "run/target.h"
+#include "run/result.h"
+#include "run/store/fact_file.h"
+#include "run/store/ledger.h"
+#include "run/store/settings.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 
@@ -54,9 +55,9 @@ class Bench {
   // candidate then waits in the store.
   Result<std::optional<Verdict>> evaluate(Known known);
 
-  // The same in three parts, of which only the middle one (carry_out, run/measurement.h) needs the
-  // target, and may run elsewhere meanwhile.
-  // nullopt: a candidate with the same machine code was begun and is not finished; ask again then.
+  // The same in three parts, of which only the middle one (carry_out,
+  // measure/station/measurement.h) needs the target, and may run elsewhere meanwhile. nullopt: a
+  // candidate with the same machine code was begun and is not finished; ask again then.
   Result<std::optional<MeasureOrder>> begin(const Known& known, BuiltKernel built);
   Result<std::optional<Verdict>> finish(Known known, Measured measured);
   // What was begun will not be finished.
@@ -74,8 +75,8 @@ class Bench {
 
   // Of the finalists, each measured against the start in fresh processes, the fastest wins; when
   // none holds, those who were best before, latest first. The winner is then measured on held-out
-  // cases (run/held_out.h). The result goes to the store and into `result`; `tell` hears of each.
-  // `result->stopped_by` becomes "interrupted" when `stop` says so.
+  // cases (run/store/held_out.h). The result goes to the store and into `result`; `tell` hears of
+  // each. `result->stopped_by` becomes "interrupted" when `stop` says so.
   using Tell = std::function<void(const std::string& event, const Known&, const std::string&)>;
   Result<void> confirm(const Tell& tell, RunResult* result);
 

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "run/launch.h"
-#include "run/store.h"
+#include "run/store/store.h"
 #include "run/testing/fake_target.h"
 
 namespace kernelpro {

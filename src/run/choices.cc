@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "evaluate/evaluator.h"
+#include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {
 

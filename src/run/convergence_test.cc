@@ -8,8 +8,9 @@
 #include <functional>
 
 #include "core/knobs.h"
-#include "propose/proposer.h"
 #include "search/mcts.h"
+#include "write/proposer.h"
+#include "write/tuner/tuner.h"
 
 namespace kernelpro {
 namespace {
@@ -73,7 +74,7 @@ Ended search(const Landscape& landscape, int budget, std::uint64_t seed) {
     if (outcome.needed == 0 && outcome.best <= goal) outcome.needed = static_cast<int>(all.size());
     return NodeResult{time > 0, time, false};
   };
-  Candidate root{Language::kCpp, kSource, default_values(knobs), {"start", 0, "", ""}};
+  Candidate root{Language::kCpp, kSource, default_values(knobs), {"start", 0, "", {}}};
   tree->add_root(1, evaluate(root));
   while (static_cast<int>(all.size()) < budget) {
     const auto parent = tree->start();

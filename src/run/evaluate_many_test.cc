@@ -7,9 +7,9 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "run/evaluate_one.h"
-#include "run/open_task.h"
-#include "run/start.h"
 #include "run/testing/fake_target.h"
+#include "task/load/start.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {
@@ -79,7 +79,7 @@ TEST(EvaluateMany, FaultyKnobsAreToldBeforeAnythingRuns) {
 // A machine's fault ends it; what is left is not evaluated.
 TEST(EvaluateMany, AFaultOfTheMachineEndsIt) {
   FakeSettings fake = by_v();
-  const TargetMaker maker = [&](const Task&, const RunSettings&) -> Result<Target> {
+  const TargetMaker maker = [&](const Task&, const StationSettings&) -> Result<Target> {
     return fail(ErrorKind::kEnvironment, "no such target", "");
   };
   const auto results = evaluate_many(fake_task(), {kernel_with("2")}, {}, nullptr, maker);

@@ -7,15 +7,15 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
+#include "build/build_pool.h"
 #include "core/knobs.h"
 #include "core/requirements.h"
 #include "diagnose/diagnose.h"
-#include "run/build_pool.h"
-#include "run/energy.h"
-#include "run/start.h"
-#include "run/unless_killed.h"
+#include "measure/station/energy.h"
+#include "measure/station/unless_killed.h"
+#include "task/load/start.h"
 
 namespace kernelpro {
 
@@ -122,7 +122,7 @@ void Judging::give_up(Error error) {
 Result<void> Judging::prepare(Target* target, BuildPool* pool) {
   KP_TRY(target->evaluator->prepare());
   // On the cpu target compilers and kernels would share the cores.
-  if (settings_.run.target == TargetKind::kCpu) pool->wait_until_idle();
+  if (settings_.station.target == TargetKind::kCpu) pool->wait_until_idle();
   return {};
 }
 
@@ -130,7 +130,7 @@ Result<void> Judging::prepare(Target* target, BuildPool* pool) {
 std::optional<Subject> Judging::incumbent(Target* target) const {
   if (!against_) return std::nullopt;
   double compile_ms = 0;
-  auto built = build(task_, settings_.run.target, *target->compiler, *against_, &compile_ms);
+  auto built = build(task_, settings_.station.target, *target->compiler, *against_, &compile_ms);
   if (!built || !std::holds_alternative<Subject>(*built)) return std::nullopt;
   Subject subject = std::get<Subject>(std::move(*built));
   const auto evaluation = target->evaluator->evaluate(subject, nullptr);
@@ -153,29 +153,29 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
   } else {
     const Subject& subject = std::get<Subject>(*built.built);
     const bool same = versus != nullptr && versus->hash == subject.hash;
-    const bool timing = settings_.run.timing;
+    const bool timing = settings_.station.timing;
     const auto ahead =
-        timing ? observe_ahead(task_, settings_.run.target, subject) : std::future<void>();
+        timing ? observe_ahead(task_, settings_.station.target, subject) : std::future<void>();
     from = real_clock().now_s();
     auto evaluation = unless_killed(
         [&] { return target->evaluator->evaluate(subject, same ? nullptr : versus); });
     if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
     result.evaluation = std::move(*evaluation);
-    KP_TRY(add_energy(target->evaluator.get(), settings_.run.objective, subject,
+    KP_TRY(add_energy(target->evaluator.get(), settings_.station.objective, subject,
                       same ? nullptr : versus, kEnergy, &result.evaluation));
     result.phases_ms["evaluate"] = ms_since(from);
     from = real_clock().now_s();
     if (ahead.valid()) ahead.wait();
     if (timing) {
-      result.evidence = observe(task_, settings_.run.target, target, subject, result.evaluation,
-                                settings_.run.counters);
+      result.evidence = observe(task_, settings_.station.target, target, subject, result.evaluation,
+                                settings_.station.counters);
     }
     result.machine = current_machine(*target);
     result.phases_ms["evidence"] = ms_since(from);
   }
   result.evaluation.compile_ms = built.compile_ms;
   if (const Correct* correct = result.evaluation.correct()) {
-    if (settings_.run.timing) result.diagnosis = diagnose(result.evidence);
+    if (settings_.station.timing) result.diagnosis = diagnose(result.evidence);
     result.labels = correct->labels;
     for (const std::string& label : target->evaluator->task_labels()) {
       if (std::find(result.labels.begin(), result.labels.end(), label) == result.labels.end()) {
@@ -208,7 +208,9 @@ void Judging::serve(Target* target, const std::string& gpu, BuildPool* pool) {
 Result<std::vector<EvaluateOneResult>> Judging::run(std::vector<Target>* targets,
                                                     const std::vector<std::string>& gpus) {
   {
-    BuildPool pool(task_, settings_.run.target, *targets->front().compiler, settings_.jobs);
+    const TargetKind target = settings_.station.target;
+    BuildPool pool(task_, target, *targets->front().compiler, settings_.jobs,
+                   {{}, disassemble_ahead(task_, target)});
     for (const Candidate& candidate : candidates_) built_.push_back(pool.put(candidate));
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < targets->size(); ++i) {
@@ -239,30 +241,30 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
     candidates.push_back(std::move(*candidate));
   }
   EvaluateManySettings with = settings;
-  with.run.standby = settings.run.timing ? kTimingProcesses : 1;
+  with.station.standby = settings.station.timing ? kTimingProcesses : 1;
   for (const Candidate& candidate : candidates) {
-    if (candidate.language == Language::kPython) ++with.run.modules_ahead;
+    if (candidate.language == Language::kPython) ++with.station.modules_ahead;
   }
   std::optional<Candidate> against;
-  if (!settings.run.timing) {
+  if (!settings.station.timing) {
     // Nothing is compared.
   } else if (settings.against) {
     auto candidate = candidate_of(task, *settings.against);
     if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
     against = std::move(*candidate);
-  } else if (!(settings.run.target == TargetKind::kCpu ? task.kernel_cpp : task.kernel_cu)
+  } else if (!(settings.station.target == TargetKind::kCpu ? task.kernel_cpp : task.kernel_cu)
                   .empty()) {
-    if (auto start = start_candidate(task, settings.run.target)) against = std::move(*start);
+    if (auto start = start_candidate(task, settings.station.target)) against = std::move(*start);
   }
   if (settings.gpus.size() < 2) {
-    with.run.evaluations = static_cast<int>(kernels.size()) + (against ? 1 : 0);
+    with.station.evaluations = static_cast<int>(kernels.size()) + (against ? 1 : 0);
   }
   const std::vector<std::string> gpus =
-      settings.gpus.empty() ? std::vector<std::string>{settings.run.gpu} : settings.gpus;
+      settings.gpus.empty() ? std::vector<std::string>{settings.station.gpu} : settings.gpus;
   const double from = real_clock().now_s();
-  with.run.gpus = gpus;
+  with.station.gpus = gpus;
   std::vector<Target> targets;
-  for (Result<Target>& made : make_targets(task, with.run, maker)) {
+  for (Result<Target>& made : make_targets(task, with.station, maker)) {
     if (!made) return tl::unexpected<Error>(std::move(made.error()));
     targets.push_back(std::move(*made));
   }
@@ -279,11 +281,11 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
 }
 
 Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind kind, const std::string& source,
-                                       const KnobValues& overrides, const RunSettings& settings,
+                                       const KnobValues& overrides, const StationSettings& settings,
                                        TargetMaker maker) {
   EvaluateManySettings many;
-  many.run = settings;
-  many.run.target = kind;
+  many.station = settings;
+  many.station.target = kind;
   const KernelFile kernel{"", source, kind == TargetKind::kCpu ? Language::kCpp : Language::kCuda,
                           overrides};
   auto results = evaluate_many(task, {kernel}, many, nullptr, std::move(maker));

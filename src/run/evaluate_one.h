@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "core/proposal.h"
 #include "core/task.h"
-#include "run/run.h"
-#include "run/target.h"
+#include "measure/station/settings.h"
+#include "measure/station/target.h"
 
 namespace kernelpro {
 
@@ -44,7 +44,7 @@ struct EvaluateOneResult {
 };
 
 struct EvaluateManySettings {
-  RunSettings run;                    // target, seed, timeout_s, policy, probes count
+  StationSettings station;
   std::vector<std::string> gpus;      // cuda: one evaluator each; empty: one, on run.gpu
   int jobs = 0;                       // compilers at once; 0: as many as there are cores
   std::optional<KernelFile> against;  // what to compare with; else the task's starting kernel
@@ -63,11 +63,10 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
                                                      const OnVerdict& on_verdict,
                                                      TargetMaker maker = make_target);
 
-// One kernel in the target's own language. Of `settings` only target, seed, timeout_s, policy,
-// probes and gpu count.
+// One kernel in the target's own language.
 Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind target,
                                        const std::string& source, const KnobValues& overrides,
-                                       const RunSettings& settings,
+                                       const StationSettings& settings,
                                        TargetMaker maker = make_target);
 
 }  // namespace kernelpro

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "base/files.h"
-#include "compile/compiler.h"
+#include "build/compiler.h"
 #include "core/inputs.h"
 #include "core/knobs.h"
 #include "core/mismatch.h"
-#include "run/open_task.h"
-#include "task/header.h"
+#include "task/load/header.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {

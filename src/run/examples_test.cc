@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "run/evaluate_one.h"
-#include "run/open_task.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {

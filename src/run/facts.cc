@@ -7,11 +7,11 @@
 #include "base/text.h"
 #include "core/api_names.h"
 #include "core/operator_family.h"
-#include "evaluate/evaluator.h"
-#include "propose/memory.h"
-#include "propose/recall.h"
-#include "run/fact_file.h"
-#include "run/settings.h"
+#include "measure/judge/evaluator.h"
+#include "run/proposers.h"
+#include "run/store/fact_file.h"
+#include "run/store/settings.h"
+#include "write/prompt/recall.h"
 
 namespace kernelpro {
 
@@ -115,8 +115,8 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   fact.language = child.candidate.language;
   fact.candidate = child.candidate.content_hash();
   fact.proposer = origin.proposer;
-  fact.idea = one_line(without_repair(origin.idea), kIdeaKept);
-  fact.answers = one_line(origin.answers, kIdeaKept);
+  fact.idea = one_line(origin.idea, kIdeaKept);
+  fact.answers = origin.answers;
   const bool same_source = parent->candidate.source == child.candidate.source;
   if (same_source) fact.knobs = moved_knobs(parent->candidate.knobs, child.candidate.knobs);
   fact.parent = parent->candidate.content_hash();
@@ -127,8 +127,8 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   if (child.evaluation.correct() == nullptr) return fact;
   tell_speed(ledger, *parent, child, &fact);
   fact.api = new_names(parent->candidate.source, child.candidate.source);
-  // What it repairs: what its idea says, or a parent that failed.
-  const Known* failed = ledger.find(repaired_by(origin.idea));
+  // What it repairs, or a parent that failed.
+  const Known* failed = ledger.find(origin.repairs);
   if (failed == nullptr) failed = parent;
   if (failed->evaluation.correct() != nullptr) return fact;
   fact.error = failure_line(failed->evaluation.outcome);
@@ -137,7 +137,8 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
 }
 
 bool leaves_facts(const RunSettings& settings) {
-  return !settings.facts.empty() && settings.proposer != "sweep" && settings.proposer != "replay";
+  const ProposerRow& row = proposer_of(settings);
+  return !settings.facts.empty() && !row.exhaustive && !row.replays;
 }
 
 std::vector<Fact> facts_to_begin_with(const Task& task, const RunSettings& settings,

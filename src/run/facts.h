@@ -10,9 +10,10 @@
 #include "core/fact.h"
 #include "core/machine.h"
 #include "core/proposal.h"
-#include "run/ledger.h"
-#include "run/run.h"
-#include "run/store.h"
+#include "run/result.h"
+#include "run/store/ledger.h"
+#include "run/store/settings.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 

@@ -7,11 +7,12 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "core/operator_family.h"
-#include "run/fact_file.h"
 #include "run/launch.h"
-#include "run/open_task.h"
+#include "run/proposers.h"
+#include "run/run.h"
+#include "run/store/fact_file.h"
 #include "run/testing/fake_target.h"
-#include "run/writers.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {
@@ -24,7 +25,7 @@ Known evaluated(std::int64_t id, const std::string& source, std::int64_t parent,
   Known known;
   known.id = id;
   known.candidate.source = source;
-  known.candidate.origin = {"model", parent, "idea " + std::to_string(id), ""};
+  known.candidate.origin = {"model", parent, "idea " + std::to_string(id), {}};
   known.evaluation.outcome = std::move(outcome);
   return known;
 }
@@ -48,7 +49,7 @@ TEST_F(FactOfTest, TellsWhatWasTriedAndWhatCameOfIt) {
   ledger.record(start);
   EXPECT_FALSE(fact_of(frame, ledger, evaluated(9, "x", 0, at(1)))) << "it has no parent";
   Known child = evaluated(2, "#include \"task.h\"\n#include <immintrin.h>\na\nb\n", 1, at(50));
-  child.candidate.origin.answers = "scalar-loads: vectorize";
+  child.candidate.origin.answers = FindingRef::parse("scalar-loads: vectorize");
   auto fact = fact_of(frame, ledger, child);
   ASSERT_TRUE(fact);
   EXPECT_EQ(fact->idea, "idea 2");
@@ -77,7 +78,8 @@ TEST_F(FactOfTest, TellsOfFailuresAndTheirCure) {
   EXPECT_EQ(failure->cure, "");
   ledger.record(broken);
   Known mended = evaluated(3, "// idea: two\n#include \"task.h\"\na\nfoo();\n", 1, at(80));
-  mended.candidate.origin.idea = "repair of 2: idea 2";
+  mended.candidate.origin.idea = "idea 2";
+  mended.candidate.origin.repairs = 2;
   const auto cure = fact_of(frame, ledger, mended);
   ASSERT_TRUE(cure);
   EXPECT_EQ(cure->idea, "idea 2");

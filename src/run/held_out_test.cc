@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Held-out cases: over a fake target, and with the real compiler and worker of the cpu target.
-#include "run/held_out.h"
+#include "run/store/held_out.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "run/launch.h"
-#include "run/store.h"
+#include "run/store/store.h"
 #include "run/testing/fake_target.h"
-#include "task/loader.h"
+#include "task/load/loader.h"
 
 namespace kernelpro {
 namespace {
@@ -40,7 +41,7 @@ Task task_with_held_out() {
 // Each case's target has a landscape of its own; `seen` hears which.
 TargetMaker by_case(const FakeSettings& all, std::map<std::string, FakeSettings> held_out,
                     std::vector<std::string>* seen) {
-  return [=](const Task& task, const RunSettings& settings) -> Result<Target> {
+  return [=](const Task& task, const StationSettings& settings) -> Result<Target> {
     const std::string name = task.cases.front().name;
     seen->push_back(name);
     const auto own = held_out.find(name);

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "run/run.h"
-#include "run/target.h"
+#include "measure/station/target.h"
+#include "run/result.h"
+#include "run/store/settings.h"
 
 namespace kernelpro {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/files.h"
-#include "knowledge/knowledge_base.h"
+#include "write/knowledge/knowledge_base.h"
 
 namespace kernelpro {
 

@@ -9,23 +9,23 @@
 
 #include "base/clock.h"
 #include "base/mailbox.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "core/load.h"
 #include "run/bench.h"
 #include "run/pipeline.h"
 #include "run/planted.h"
+#include "run/proposers.h"
 #include "run/run_end.h"
-#include "run/start.h"
-#include "run/writers.h"
 #include "search/stoppers.h"
-#include "task/header.h"
+#include "task/load/header.h"
+#include "task/load/start.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr const char* kInterrupted = "interrupted";
-constexpr int kSweptAtOnce = 48;  // proposals of a sweep, which are built side by side
 
 std::unique_ptr<Stopper> make_stopper(const RunSettings& settings) {
   std::vector<std::unique_ptr<Stopper>> all;
@@ -64,6 +64,7 @@ class Loop {
       : parts_(parts),
         task_(*parts.task),
         settings_(*parts.settings),
+        row_(proposer_of(settings_)),
         bench_(bench_parts()),
         ledger_(bench_.ledger()),
         stopper_(make_stopper(settings_)),
@@ -89,7 +90,7 @@ class Loop {
   Result<bool> commit(Pipeline::Done done);
   RunResult result(const std::string& stopped_by) const;
   void judge(RunResult* found) const {
-    const bool collects = parts_.only_replies && settings_.proposer == "exchange";
+    const bool collects = parts_.only_replies && !row_.exhaustive;
     judge_end(settings_, {found->stopped_by == kInterrupted, collects, evaluated_now_}, found);
   }
   NodeResult node_result(const Known& known) const {
@@ -118,6 +119,7 @@ class Loop {
   const LoopParts& parts_;
   const Task& task_;
   const RunSettings& settings_;
+  const ProposerRow& row_;
   Bench bench_;
   const Ledger& ledger_;  // the bench's
   std::unique_ptr<Stopper> stopper_;
@@ -297,12 +299,9 @@ ProposalRequest Loop::request(std::int64_t parent) {
   if (pipeline_) request.pending = pipeline_->pending();
   request.task_header = header_;
   request.seed = settings_.seed;
-  // Several at once let the compiler run ahead of the measurement. The tuner learns from each, so
-  // it gets no more than that takes, and none where both share the cores.
-  const bool cuda = settings_.target == TargetKind::kCuda;
-  request.wanted = settings_.proposer != "tuner" ? 4 : cuda ? 2 : 1;
-  if (settings_.proposer == "sweep") request.wanted = kSweptAtOnce;
-  if (settings_.proposer == "model") {
+  // Several at once let the compiler run ahead of the measurement.
+  request.wanted = settings_.target == TargetKind::kCuda ? row_.batch_cuda : row_.batch_cpu;
+  if (row_.asks_models) {
     request.wanted =
         std::max(1, settings_.roles.ideas) * (1 + static_cast<int>(parts_.others.size()));
   }
@@ -315,8 +314,7 @@ ProposalRequest Loop::request(std::int64_t parent) {
   request.memory = settings_.memory;
   request.earlier = &parts_.facts;
   // Only those who write sources are told; telling a tuner would cost a resume seconds.
-  const bool writes = settings_.proposer == "model" || settings_.proposer == "exchange";
-  if (writes && settings_.memory) request.lately = &bench_.facts();
+  if (row_.writes_sources && settings_.memory) request.lately = &bench_.facts();
   request.fetch = [this](const Known& known) -> const Known& { return *ledger_.find(known.id); };
   request.evidence = bench_.evidence(parent);
   return request;
@@ -344,8 +342,8 @@ PipelineParts Loop::pipeline_parts() {
 // is measured.
 std::size_t Loop::most_rounds() const {
   const std::size_t gpus = 1 + parts_.others.size();
-  if (settings_.proposer == "sweep") return settings_.target == TargetKind::kCuda ? 2 : 1;
-  return is_slow(settings_) ? std::min<std::size_t>(gpus, 2) : gpus;
+  if (row_.exhaustive) return settings_.target == TargetKind::kCuda ? 2 : 1;
+  return row_.slow ? std::min<std::size_t>(gpus, 2) : gpus;
 }
 
 // Asks for candidates while fewer rounds are open than there may be. Every round is opened after
@@ -366,7 +364,7 @@ Result<void> Loop::open_rounds() {
 
 Result<void> Loop::ask(std::int64_t parent, bool started) {
   rounds_.push_back({parent, started, false, 0, 0});
-  if (!is_slow(settings_)) {
+  if (!row_.slow) {
     return take_up(&rounds_.back(), parts_.proposer->propose(request(parent)));
   }
   if (writer_.joinable()) writer_.join();
@@ -547,7 +545,7 @@ void set_focus(const std::vector<std::string>& asked, ProposalRequest* request) 
     const std::string text = "Answer the finding " + finding.tool + ": " + finding.cause;
     if (std::find(asked.begin(), asked.end(), text) != asked.end()) continue;
     request->focus = text;
-    request->answers = finding.tool + ": " + finding.prescriptions.front().tag;
+    request->answers = {finding.tool, finding.prescriptions.front().tag};
     return;
   }
 }

@@ -7,11 +7,12 @@
 
 #include "base/mailbox.h"
 #include "diagnose/record.h"
-#include "propose/proposer.h"
-#include "run/run.h"
-#include "run/store.h"
-#include "run/target.h"
+#include "measure/station/target.h"
+#include "run/result.h"
+#include "run/store/settings.h"
+#include "run/store/store.h"
 #include "search/search.h"
+#include "write/proposer.h"
 
 namespace kernelpro {
 

@@ -13,12 +13,14 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "run/evaluate_one.h"
 #include "run/launch.h"
-#include "run/pack.h"
-#include "run/recorded.h"
-#include "run/store.h"
+#include "run/run.h"
+#include "run/store/pack.h"
+#include "run/store/recorded.h"
+#include "run/store/store.h"
 #include "run/testing/fake_target.h"
 #include "search/searches.h"
 

@@ -11,15 +11,16 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "core/json.h"
-#include "model/local_server.h"
-#include "propose/calls.h"
 #include "run/launch.h"
-#include "run/settings.h"
-#include "run/start.h"
-#include "run/store.h"
+#include "run/seeds.h"
+#include "run/store/settings.h"
+#include "run/store/store.h"
 #include "run/testing/fake_target.h"
+#include "write/calls.h"
+#include "write/model/local_server.h"
 
 namespace kernelpro {
 namespace {
@@ -89,7 +90,7 @@ struct ModelRunTest : ::testing::Test {
     const auto stored = store()->candidates();
     for (const StoredCandidate& each : *stored) {
       const Origin& origin = each.known.candidate.origin;
-      by_order[each.order] = origin.proposer + ": " + origin.idea + " => " +
+      by_order[each.order] = origin.proposer + ": " + idea_text(origin) + " => " +
                              (each.evaluated ? outcome_name(each.known.evaluation.outcome) : "?");
     }
     std::vector<std::string> all;

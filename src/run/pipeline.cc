@@ -21,11 +21,8 @@ bool is_built(const BuildPool::Future& built) {
 
 Pipeline::Pipeline(PipelineParts parts)
     : parts_(std::move(parts)),
-      pool_(
-          *parts_.task, parts_.settings->target, *parts_.targets.front()->compiler, 0,
-          // With one target nobody waits for messages.
-          parts_.targets.size() == 1 ? std::function<void()>()
-                                     : [this] { parts_.mailbox->post([] {}); }) {
+      pool_(*parts_.task, parts_.settings->target, *parts_.targets.front()->compiler, 0,
+            build_hooks()) {
   for (Target* target : parts_.targets) {
     auto station = std::make_unique<Station>();
     station->target = target;
@@ -37,6 +34,14 @@ Pipeline::Pipeline(PipelineParts parts)
   for (std::size_t i = 1; i < stations_.size(); ++i) {
     make_ready(stations_[i].get(), parts_.ready[i - 1]);
   }
+}
+
+BuildHooks Pipeline::build_hooks() {
+  BuildHooks hooks;
+  hooks.afterwards = disassemble_ahead(*parts_.task, parts_.settings->target);
+  // With one target nobody waits for messages.
+  if (parts_.targets.size() > 1) hooks.built = [this] { parts_.mailbox->post([] {}); };
+  return hooks;
 }
 
 Pipeline::~Pipeline() {

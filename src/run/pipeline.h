@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/mailbox.h"
+#include "build/build_pool.h"
 #include "run/bench.h"
-#include "run/build_pool.h"
 #include "run/gpu_use.h"
 
 namespace kernelpro {
@@ -83,6 +83,7 @@ class Pipeline {
     bool busy = false;
     std::thread thread;
   };
+  BuildHooks build_hooks();
   void make_ready(Station* station, const Readiness& readiness);
   Result<bool> begin_one(Station* station);
   void carry_out_on(Station* station, Job* job, MeasureOrder order);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/planted.h"
 
-#include "evaluate/evaluator.h"
-#include "run/settings.h"
+#include "measure/judge/evaluator.h"
+#include "run/store/settings.h"
 #include "search/searches.h"
 
 namespace kernelpro {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "run/ledger.h"
-#include "run/store.h"
+#include "run/store/ledger.h"
+#include "run/store/store.h"
 #include "search/search.h"
 
 namespace kernelpro {

@@ -2,29 +2,30 @@
 #include "run/run.h"
 
 #include <atomic>
-#include <csignal>
 
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "core/knobs.h"
-#include "propose/proposer.h"
 #include "run/facts.h"
 #include "run/launch.h"
 #include "run/loop.h"
-#include "run/recorded.h"
+#include "run/proposers.h"
 #include "run/run_end.h"
-#include "run/settings.h"
-#include "run/start.h"
-#include "run/store.h"
-#include "run/tool_record.h"
-#include "run/writers.h"
+#include "run/seeds.h"
+#include "run/store/recorded.h"
+#include "run/store/settings.h"
+#include "run/store/store.h"
+#include "run/store/tool_record.h"
 #include "search/searches.h"
+#include "task/load/start.h"
+#include "write/proposer.h"
+#include "write/tuner/tuner.h"
 
 namespace kernelpro {
 
 namespace {
 
-volatile std::sig_atomic_t stop_flag = 0;
+constexpr int kSweepStandby = 6;
 
 void tell_note(const Observer& observer, const std::string& note) {
   if (!observer || note.empty()) return;
@@ -58,7 +59,8 @@ Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettin
   Mailbox mailbox;
   std::atomic<bool> over{false};
   const WriterLinks links{&store, observer, &mailbox, &over};
-  auto proposer = only_replies ? make_collector(settings, links) : make_writer(settings, links);
+  auto proposer =
+      only_replies ? make_collector(settings, links) : proposer_of(settings).make(settings, links);
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
   auto search = make_preset_search(settings.search, settings.preset, settings.seed);
   if (!search) return tl::unexpected<Error>(std::move(search.error()));
@@ -78,7 +80,7 @@ Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettin
   parts.own_ms = own_ms;
   parts.record = std::move(record);
   parts.facts = std::move(facts);
-  parts.only_replies = only_replies || settings.proposer == "sweep";
+  parts.only_replies = only_replies || proposer_of(settings).exhaustive;
   if (!settings.start_from.empty()) {
     auto given = seeds(settings.start_from, task, settings.target);
     // A run that has begun holds them; what they came from may be gone.
@@ -87,6 +89,13 @@ Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettin
     if (given) parts.seeds = std::move(*given);
   }
   return run_loop(parts);
+}
+
+// A sweep brings many candidates one after the other: their processes start side by side.
+StationSettings station_of(const RunSettings& settings) {
+  StationSettings station = settings;
+  if (proposer_of(settings).exhaustive) station.standby = kSweepStandby;
+  return station;
 }
 
 Result<void> same_machine(const Machine& now, const Machine& then) {
@@ -168,10 +177,6 @@ bool same_budgets(const RunSettings& a, const RunSettings& b) {
 
 }  // namespace
 
-void request_stop() { stop_flag = 1; }
-bool stop_requested() { return stop_flag != 0; }
-void clear_stop() { stop_flag = 0; }
-
 Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
                                 const RunSettings& settings, const Observer& observer,
                                 std::vector<double>* own_ms) {
@@ -181,12 +186,14 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
   if (!start) return tl::unexpected<Error>(start.error());
   const bool cpu = settings.target == TargetKind::kCpu;
   const bool kernel = !(cpu ? task.kernel_cpp : task.kernel_cu).empty();
-  if (!kernel && settings.proposer == "tuner") {
+  const ProposerRow& proposer = proposer_of(settings);
+  if (!kernel && proposer.needs_knobs) {
     return fail(ErrorKind::kBadInput,
-                "the tuner moves the knobs of a kernel, and " + task.name + " has no kernel",
+                "the " + settings.proposer + " moves the knobs of a kernel, and " + task.name +
+                    " has no kernel",
                 "give one with --start FILE, or let a writer begin: --model, --proposer exchange");
   }
-  if (settings.proposer == "sweep") {
+  if (proposer.exhaustive) {
     const auto knobs = parse_knobs(start->source);
     if (!knobs) return tl::unexpected<Error>(knobs.error());
     KP_TRY(sweep_size(*knobs));
@@ -195,10 +202,10 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
     return fail(ErrorKind::kBadInput, "energy is measured on the cuda target alone",
                 "leave out --objective, or choose --target cuda");
   }
-  KP_TRY(check_writer(settings));
+  KP_TRY(proposer.check(settings));
   KP_TRY(make_preset_search(settings.search, settings.preset, settings.seed));
   KP_TRY(seeds(settings.start_from, task, settings.target));
-  auto targets = make_targets(task, settings, maker);
+  auto targets = make_targets(task, station_of(settings), maker);
   Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   auto ready = prepare_others(&targets);
@@ -210,7 +217,7 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
     record = std::move(*kept);
   }
   std::string replayed;
-  if (settings.proposer == "replay") {
+  if (proposer.replays) {
     const auto results = read_recorded(settings.replay_from);
     if (!results) return tl::unexpected<Error>(results.error());
     replayed = recorded_to_json(*results);
@@ -253,7 +260,7 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
     settings.roles.max_calls = budgets->roles.max_calls;
     KP_TRY(run->store->save_settings(settings_to_json(settings)));
   }
-  auto targets = make_targets(run->header.task, settings, maker);
+  auto targets = make_targets(run->header.task, station_of(settings), maker);
   Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, run->header.machine));
@@ -273,7 +280,7 @@ Result<RunResult> measure_with(const TargetMaker& maker, const std::string& dire
   settings.max_seconds = 0;
   settings.near_ceiling = 1e9;
   settings.plateau = 0;
-  auto targets = make_targets(run->header.task, settings, maker);
+  auto targets = make_targets(run->header.task, station_of(settings), maker);
   Result<Target>& target = targets.front();
   if (!target) return tl::unexpected<Error>(std::move(target.error()));
   KP_TRY(same_machine(*target->machine, run->header.machine));

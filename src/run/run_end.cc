@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run_end.h"
 
+#include "base/text.h"
+#include "run/proposers.h"
+
 namespace kernelpro {
 
 namespace {
@@ -9,22 +12,7 @@ namespace {
 constexpr int kStart = 1;
 
 std::string next_when_nothing_tried(const RunSettings& settings) {
-  const std::string resume = "kernelpro resume " + settings.directory;
-  if (settings.proposer == "model") {
-    return "check the model's name, key and server (docs/models.md), then: " + resume;
-  }
-  if (settings.proposer == "exchange") {
-    return "put a kernel into the reply folder of a request in " + settings.directory +
-           "/exchange, then: " + resume;
-  }
-  if (settings.proposer == "replay") {
-    return "replay a run that evaluated more than its start";
-  }
-  if (settings.proposer == "tuner" || settings.proposer == "sweep") {
-    return "declare knobs with several values in the kernel (// @knob TILE 16 32), give more time "
-           "(--seconds), or name a writer: --model, --proposer exchange";
-  }
-  return "submit a kernel, then: " + resume;
+  return replace_all(std::string(proposer_of(settings).when_nothing), "{run}", settings.directory);
 }
 
 }  // namespace

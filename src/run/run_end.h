@@ -2,7 +2,8 @@
 // Whether a run achieved anything, and what to do when it did not. Pure.
 #pragma once
 
-#include "run/run.h"
+#include "run/result.h"
+#include "run/store/settings.h"
 
 namespace kernelpro {
 

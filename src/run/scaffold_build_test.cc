@@ -4,11 +4,11 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "compile/compiler.h"
-#include "task/header.h"
-#include "task/loader.h"
-#include "task/scaffold.h"
-#include "task/unfilled.h"
+#include "build/compiler.h"
+#include "task/load/header.h"
+#include "task/load/loader.h"
+#include "task/load/unfilled.h"
+#include "task/scaffold/scaffold.h"
 
 namespace kernelpro {
 namespace {
@@ -30,7 +30,8 @@ struct ScaffoldBuild : ::testing::Test {
     ScaffoldSource source;
     source.file = file;
     source.name = file.substr(0, file.find('.'));
-    source.text = *read_file(join(std::string(KERNELPRO_SOURCE_DIR) + "/src/task/fixtures", file));
+    source.text =
+        *read_file(join(std::string(KERNELPRO_SOURCE_DIR) + "/src/task/scaffold/fixtures", file));
     Scaffold scaffold = *scaffold_from(source);
     for (auto& [name, text] : scaffold.files) text = replace_all(text, std::string(kUnfilled), "");
     return scaffold;

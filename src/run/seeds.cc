@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "run/seeds.h"
+
 #include <algorithm>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "core/knobs.h"
-#include "run/start.h"
-#include "run/store.h"
-#include "task/loader.h"
+#include "run/store/store.h"
+#include "run/store/winner.h"
+#include "task/load/loader.h"
+#include "task/load/start.h"
 
 namespace kernelpro {
 
@@ -45,23 +48,8 @@ Result<Candidate> of_task(const std::string& folder, const Task& task, TargetKin
   KP_TRY(same_family(*theirs, task, folder));
   auto candidate = start_candidate(*theirs, target);
   if (!candidate) return candidate;
-  candidate->origin = {"seed", 0, "The kernel of the task folder " + folder + ".", ""};
+  candidate->origin = {"seed", 0, "The kernel of the task folder " + folder + ".", {}};
   return candidate;
-}
-
-// The confirmed winner, else the fastest, of those in the target's own language.
-const StoredCandidate* best_of(const std::vector<StoredCandidate>& all, std::int64_t confirmed,
-                               TargetKind target) {
-  const Language language = target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
-  const StoredCandidate* best = nullptr;
-  for (const StoredCandidate& each : all) {
-    if (!each.evaluated || each.known.evaluation.correct() == nullptr) continue;
-    if (each.known.candidate.language != language) continue;
-    if (each.known.id == confirmed) return &each;
-    const double time = score_us(each.known.evaluation);
-    if (best == nullptr || time < score_us(best->known.evaluation)) best = &each;
-  }
-  return best;
 }
 
 Result<Candidate> of_run(const std::string& directory, const Task& task, TargetKind target) {
@@ -80,18 +68,22 @@ Result<Candidate> of_run(const std::string& directory, const Task& task, TargetK
   if (!all) return tl::unexpected<Error>(all.error());
   const auto confirmation = (*store)->confirmation();
   if (!confirmation) return tl::unexpected<Error>(confirmation.error());
-  const std::int64_t winner = *confirmation ? (*confirmation)->best : 0;
-  const StoredCandidate* best = best_of(*all, winner, target);
+  const Language language = target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
+  const StoredCandidate* best =
+      winner_of(*all, *confirmation ? &**confirmation : nullptr, [&](const StoredCandidate& each) {
+        return each.known.candidate.language == language;
+      }).candidate;
   if (best == nullptr) {
     return fail(ErrorKind::kBadInput, directory + " has no correct kernel to begin from",
                 "leave it out, or give one with --start FILE");
   }
   Candidate candidate = best->known.candidate;
-  candidate.origin = {"seed", 0,
+  candidate.origin = {"seed",
+                      0,
                       "The best of the run " + directory + ": candidate " +
                           std::to_string(best->known.id) + ", " +
                           human_us(score_us(best->known.evaluation)) + " there.",
-                      ""};
+                      {}};
   return candidate;
 }
 

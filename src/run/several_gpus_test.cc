@@ -11,9 +11,10 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "run/launch.h"
-#include "run/store.h"
+#include "run/store/store.h"
 #include "run/testing/fake_target.h"
 #include "run/testing/meeting.h"
 
@@ -186,7 +187,7 @@ TEST_F(SeveralGpus, OneThatVanishesWhileTheRunIsToldToEnd) {
 
 TEST_F(SeveralGpus, OneThatCannotBeHadIsLeftOut) {
   const TargetMaker all = fake_target(fake);
-  const TargetMaker maker = [&](const Task& task, const RunSettings& s) -> Result<Target> {
+  const TargetMaker maker = [&](const Task& task, const StationSettings& s) -> Result<Target> {
     if (s.gpu == "1") return fail(ErrorKind::kBadInput, "there is no GPU 1", "");
     return all(task, s);
   };

@@ -3,9 +3,9 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
-#include "run/settings.h"
-#include "run/start.h"
-#include "run/tool_record.h"
+#include "run/store/settings.h"
+#include "run/store/tool_record.h"
+#include "task/load/start.h"
 
 namespace kernelpro {
 

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "measure/station/target.h"
 #include "run/bench.h"
 #include "run/evaluate_one.h"
 #include "run/run.h"
-#include "run/store.h"
-#include "run/target.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 
@@ -47,7 +47,7 @@ class Sitting {
   struct Given {
     KernelFile kernel;
     std::string idea;
-    std::string answers;      // "tool: prescription" of its parent's finding; ""
+    FindingRef answers;       // of its parent's diagnosis
     std::int64_t parent = 0;  // 0: the best so far, else the start
   };
   struct Evaluated {

@@ -27,7 +27,7 @@ struct Opened {
     const TargetMaker inner = testing::fake_target(fake);
     auto opened = Sitting::open(
         testing::fake_task(), nullptr, settings,
-        [this, inner](const Task& task, const RunSettings& with) {
+        [this, inner](const Task& task, const StationSettings& with) {
           ++made;
           return inner(task, with);
         },

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/paired.h"
+#include "base/statistics/paired.h"
 
 namespace kernelpro {
 

@@ -8,10 +8,11 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "core/json.h"
-#include "diagnose/roofline.h"
-#include "propose/calls.h"
+#include "diagnose/roofline/roofline.h"
 #include "report/view.h"
-#include "run/ledger.h"
+#include "run/store/ledger.h"
+#include "run/store/winner.h"
+#include "write/calls.h"
 
 namespace kernelpro {
 
@@ -31,34 +32,19 @@ void read_cost(const RunView& view, TaskResult* result) {
   result->usd = spend.usd;
 }
 
-// The fastest correct candidate that is not the start, by times that are comparable.
+// The fastest correct candidate that is not the start and was not refuted in fresh processes.
 const StoredCandidate* fastest_written(const RunView& view, const Story& story,
-                                       const Ledger& ledger, const Ending& ending) {
-  const StoredCandidate* best = nullptr;
-  for (const StoredCandidate& each : view.candidates) {
-    if (!each.evaluated || &each == story.start) continue;
-    if (each.known.evaluation.correct() == nullptr) continue;
-    if (std::find(ending.unconfirmed.begin(), ending.unconfirmed.end(), each.known.id) !=
-        ending.unconfirmed.end()) {
-      continue;
-    }
-    if (best == nullptr ||
-        ledger.comparable_us(each.known.id) < ledger.comparable_us(best->known.id)) {
-      best = &each;
-    }
-  }
-  return best;
+                                       const Ending& ending) {
+  const auto eligible = [&](const StoredCandidate& each) {
+    return &each != story.start && std::find(ending.unconfirmed.begin(), ending.unconfirmed.end(),
+                                             each.known.id) == ending.unconfirmed.end();
+  };
+  return winner_of(view.candidates, nullptr, eligible).candidate;
 }
 
 Ledger ledger_of(const RunView& view) {
-  std::vector<const StoredCandidate*> order;
-  for (const StoredCandidate& each : view.candidates) {
-    if (each.evaluated) order.push_back(&each);
-  }
-  std::sort(order.begin(), order.end(),
-            [](const StoredCandidate* a, const StoredCandidate* b) { return a->order < b->order; });
   Ledger ledger(0);
-  for (const StoredCandidate* each : order) ledger.record(each->known);
+  for (const StoredCandidate* each : in_order(view.candidates)) ledger.record(each->known);
   return ledger;
 }
 
@@ -76,7 +62,7 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
   result->start_correct =
       story.start != nullptr && story.start->known.evaluation.correct() != nullptr;
   const bool won = story.confirmed && story.best != story.start;
-  const StoredCandidate* best = won ? story.best : fastest_written(view, story, ledger, ending);
+  const StoredCandidate* best = won ? story.best : fastest_written(view, story, ending);
   if (best == nullptr) {
     if (!ending.unconfirmed.empty()) result->failure = "no candidate held in fresh processes";
     return;

@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 #include "core/evaluation.h"
-#include "reference/baseline.h"
-#include "run/held_out.h"
+#include "run/store/held_out.h"
 #include "suite/measures.h"
 #include "suite/settings.h"
+#include "task/reference/baseline.h"
 
 namespace kernelpro {
 

@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "core/json.h"
-#include "run/settings.h"
+#include "run/store/settings.h"
 
 namespace kernelpro {
 

@@ -8,7 +8,8 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "core/json.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "suite/results.h"
 
 namespace kernelpro {

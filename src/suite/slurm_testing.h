@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/files.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/testing.h"
 #include "base/text.h"
 

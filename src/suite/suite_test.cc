@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
-#include "model/local_server.h"
 #include "suite/report.h"
 #include "suite/testing.h"
 #include "suite/work.h"
+#include "write/model/local_server.h"
 
 namespace kernelpro {
 namespace {

@@ -7,16 +7,18 @@
 #include <set>
 #include <thread>
 
-#include "base/available_memory.h"
 #include "base/files.h"
-#include "device/gpu_lease.h"
-#include "evaluate/evaluator.h"
-#include "reference/baseline.h"
+#include "base/process/available_memory.h"
+#include "base/stop.h"
+#include "machine/gpu_lease.h"
+#include "measure/ceilings/ceilings.h"
 #include "report/report.h"
 #include "run/choices.h"
-#include "run/lock.h"
-#include "run/open_task.h"
-#include "run/store.h"
+#include "run/proposers.h"
+#include "run/store/lock.h"
+#include "run/store/store.h"
+#include "task/open/open_task.h"
+#include "task/reference/baseline.h"
 
 namespace kernelpro {
 
@@ -181,6 +183,7 @@ class Worker {
   Result<RunResult> begin(const Job& job, const std::string& folder, const Observer& observer) {
     const bool module = is_module_path(job.task->path);
     OpenSettings open;
+    open.meanwhile = measure_ceilings;
     open.precision = settings_.precision;
     open.python = settings_.python;
     open.gpu = work_.gpu.empty() ? settings_.run.gpu : work_.gpu;
@@ -195,7 +198,7 @@ class Worker {
     run.directory = folder;
     run.gpu = open.gpu;
     run.target = module ? open.target : choose_target(opened->task, settings_.target);
-    if (run.proposer == "replay") {
+    if (proposer_of(run).replays) {
       run.replay_from = join(join(settings_.replay_suite, job.arm->name), job.task->name);
     }
     return optimize(opened->task, run, observer, std::move(opened->module));

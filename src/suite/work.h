@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "run/run.h"
 #include "suite/results.h"
 #include "suite/settings.h"

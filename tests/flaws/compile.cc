@@ -15,9 +15,10 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "run/open_task.h"
-#include "run/target.h"
-#include "task/header.h"
+#include "build/build.h"
+#include "measure/station/target.h"
+#include "task/load/header.h"
+#include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {

@@ -136,7 +136,7 @@ struct Plain<const T> {
 };
 
 // One parameter. The layouts of Parameter, StepHeader, Step, MapRecord and MappedStep are read by
-// compile/plan_form.cc.
+// build/plan_form.cc.
 struct Parameter {
   int kind;  // 0: the value in bits; 1: address of a tensor; 2: address in the workspace; 3: a
              // tensor map of a tensor, 4: of the workspace: the step's next MapRecord

@@ -32,6 +32,11 @@ std::string Facts::text(const std::string& name) const {
   return found == evidence_.texts.end() ? "" : found->second;
 }
 
+bool Facts::has(GpuFeature feature) const {
+  const auto arch = Architecture::parse(text("arch"));
+  return arch && arch->has(feature);
+}
+
 std::string percent(double fraction) {
   const double value = fraction * 100;
   return (value < 100 ? number(value, value < 9.95 ? 2 : 3) : std::to_string(std::lround(value))) +

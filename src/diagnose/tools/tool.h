@@ -9,10 +9,11 @@
 #include <string>
 #include <string_view>
 
+#include "core/architecture.h"
 #include "core/evidence.h"
 #include "core/finding.h"
-#include "diagnose/model.h"
-#include "diagnose/roofline.h"
+#include "diagnose/roofline/model.h"
+#include "diagnose/roofline/roofline.h"
 
 namespace kernelpro {
 
@@ -28,6 +29,8 @@ class Facts {
   // One that may be missing; an analysis never replaces it with a made-up number.
   std::optional<double> maybe(const std::string& name) const;
   std::string text(const std::string& name) const;
+  // Does the GPU that the evidence is about have it? False where that is not known.
+  bool has(GpuFeature feature) const;
   const Roofline& roofline() const { return roofline_; }
   // The kernel's counters as a model: busy resources, waiting, and what a change would gain.
   const KernelModel& model() const { return model_; }
@@ -42,17 +45,20 @@ class Facts {
 // Bounds as bits, for the trigger.
 constexpr unsigned bit(Bound bound) { return 1u << static_cast<unsigned>(bound); }
 inline constexpr unsigned kAnyBound = ~0u;
+inline constexpr unsigned kMemoryLike = bit(Bound::kMemory) | bit(Bound::kMixed);
+inline constexpr unsigned kComputeLike = bit(Bound::kCompute) | bit(Bound::kMixed);
 
 enum class ToolTarget { kAny, kCpu, kCuda };
 // Runs once for each kernel that matters, or once for the call.
 enum class Scope { kKernel, kCall };
 
+// A folder exports its row: `const Tool kBankConflicts{.name = "bank-conflicts", ...}`.
 struct Tool {
   std::string_view name;     // its folder
   std::string_view summary;  // one sentence, for help and docs
   ToolTarget target = ToolTarget::kAny;
-  unsigned bounds = kAnyBound;         // runs when theory's or the timing's class is among them
-  std::span<const char* const> needs;  // metrics without which it cannot be evaluated
+  unsigned bounds = kAnyBound;  // runs when theory's or the timing's class is among them
+  std::span<const char* const> needs = {};  // metrics without which it cannot be evaluated
   // nullopt: nothing to say. Fills cause, metrics, prescriptions, severity, likely and upper gain
   // of the kernel (scope kKernel) or of the call; the runner fills tool, kernel and level, makes a
   // kernel's gain one of the call (Amdahl) and clamps gains to what the roofline leaves.
@@ -75,55 +81,5 @@ double speedup_without(double share);
 // The geometric middle of two speed-ups: half way on a logarithmic scale, KernelPro's convention
 // for a gain of which only the two ends are known. REQUIRES: both are positive.
 double middle(double low, double high);
-
-// The analyses, one per folder.
-std::optional<Finding> scalar_code(const Facts& facts);
-std::optional<Finding> one_thread_busy(const Facts& facts);
-std::optional<Finding> streaming_stores(const Facts& facts);
-std::optional<Finding> at_bandwidth_ceiling(const Facts& facts);
-std::optional<Finding> at_compute_ceiling(const Facts& facts);
-std::optional<Finding> far_from_both_ceilings(const Facts& facts);
-std::optional<Finding> register_spill(const Facts& facts);
-std::optional<Finding> scalar_loads(const Facts& facts);
-std::optional<Finding> missing_tensor_cores(const Facts& facts);
-std::optional<Finding> small_grid(const Facts& facts);
-std::optional<Finding> launch_bound(const Facts& facts);
-std::optional<Finding> host_copies(const Facts& facts);
-std::optional<Finding> host_syncs(const Facts& facts);
-std::optional<Finding> allocations_in_path(const Facts& facts);
-std::optional<Finding> device_copies(const Facts& facts);
-std::optional<Finding> unfused_kernels(const Facts& facts);
-std::optional<Finding> serial_graph(const Facts& facts);
-// About memory.
-std::optional<Finding> uncoalesced_access(const Facts& facts);
-std::optional<Finding> re_read_excess(const Facts& facts);
-std::optional<Finding> excess_writes(const Facts& facts);
-std::optional<Finding> l2_locality(const Facts& facts);
-std::optional<Finding> bank_conflicts(const Facts& facts);
-std::optional<Finding> missing_shared_memory_tiling(const Facts& facts);
-std::optional<Finding> missing_register_tiling(const Facts& facts);
-std::optional<Finding> register_pressure(const Facts& facts);
-std::optional<Finding> atomics_contention(const Facts& facts);
-std::optional<Finding> synchronous_staging(const Facts& facts);
-std::optional<Finding> missing_tma(const Facts& facts);
-std::optional<Finding> low_memory_parallelism(const Facts& facts);
-// About arithmetic, latency and the launch.
-std::optional<Finding> occupancy_limiter(const Facts& facts);
-std::optional<Finding> load_imbalance(const Facts& facts);
-std::optional<Finding> dominant_stall(const Facts& facts);
-std::optional<Finding> excessive_barriers(const Facts& facts);
-std::optional<Finding> dependent_chain(const Facts& facts);
-std::optional<Finding> divergence(const Facts& facts);
-std::optional<Finding> scalar_half_math(const Facts& facts);
-std::optional<Finding> expensive_math(const Facts& facts);
-std::optional<Finding> accidental_fp64(const Facts& facts);
-std::optional<Finding> integer_division(const Facts& facts);
-std::optional<Finding> address_overhead(const Facts& facts);
-std::optional<Finding> unfused_multiply_add(const Facts& facts);
-std::optional<Finding> instruction_cache(const Facts& facts);
-std::optional<Finding> wide_fences(const Facts& facts);
-std::optional<Finding> constant_cache(const Facts& facts);
-std::optional<Finding> block_shape(const Facts& facts);
-std::optional<Finding> shallow_pipeline(const Facts& facts);
 
 }  // namespace kernelpro

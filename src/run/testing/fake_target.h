@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/candidate.h"
-#include "run/target.h"
+#include "measure/station/target.h"
 
 namespace kernelpro::testing {
 
@@ -111,7 +111,7 @@ class FakeEvaluator : public Evaluator {
 };
 
 inline TargetMaker fake_target(const FakeSettings& settings) {
-  return [settings](const Task&, const RunSettings& run) -> Result<Target> {
+  return [settings](const Task&, const StationSettings& run) -> Result<Target> {
     Target target;
     target.machine = std::make_unique<Machine>();
     target.machine->target = "cpu";

@@ -11,7 +11,6 @@ constexpr double kLeastShare = 0.03;  // of the hot loop's instructions
 constexpr double kLeastBusy = 0.1;
 constexpr double kLeastGain = 1.05;
 constexpr double kSlower = 2;  // an fp64 instruction against an fp32 one on data-centre GPUs
-}  // namespace
 
 std::optional<Finding> accidental_fp64(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
@@ -60,5 +59,16 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
        ""}};
   return finding;
 }
+
+constexpr const char* kAccidentalFp64Needs[] = {"sass.hot.fp64", "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kAccidentalFp64;
+const Tool kAccidentalFp64{.name = "accidental-fp64",
+                           .summary = "Double precision in a task that has none.",
+                           .target = ToolTarget::kCuda,
+                           .needs = kAccidentalFp64Needs,
+                           .analyse = accidental_fp64};
 
 }  // namespace kernelpro

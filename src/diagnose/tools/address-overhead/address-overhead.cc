@@ -12,7 +12,6 @@ constexpr double kLeastBusy = 0.6;
 constexpr double kMostRemovable = 0.9;
 constexpr double kAside = 16;  // instructions of the kernel for one of the hot loop
 constexpr double kLeastGain = 1.05;
-}  // namespace
 
 std::optional<Finding> address_overhead(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
@@ -69,5 +68,16 @@ std::optional<Finding> address_overhead(const Facts& facts) {
        "addresses are not 16-byte aligned"}};
   return finding;
 }
+
+constexpr const char* kAddressOverheadNeeds[] = {"sass.hot.address", "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kAddressOverhead;
+const Tool kAddressOverhead{.name = "address-overhead",
+                            .summary = "Address arithmetic takes the issue slots.",
+                            .target = ToolTarget::kCuda,
+                            .needs = kAddressOverheadNeeds,
+                            .analyse = address_overhead};
 
 }  // namespace kernelpro

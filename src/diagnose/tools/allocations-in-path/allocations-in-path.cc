@@ -10,7 +10,6 @@ namespace {
 constexpr double kLeastShare = 0.02;
 // Not less than one in ten repetitions: a cache that grows now and then is no habit.
 constexpr double kLeastCalls = 0.1;
-}  // namespace
 
 std::optional<Finding> allocations_in_path(const Facts& facts) {
   const double span = facts("trace.span");
@@ -42,5 +41,18 @@ std::optional<Finding> allocations_in_path(const Facts& facts) {
   finding.upper_speedup = speedup_without((idle_us + sync_us + late_us) / span);
   return finding;
 }
+
+constexpr const char* kAllocationsInPathNeeds[] = {"trace.span", "trace.allocations",
+                                                   "trace.periods"};
+
+}  // namespace
+
+extern const Tool kAllocationsInPath;
+const Tool kAllocationsInPath{.name = "allocations-in-path",
+                              .summary = "Memory is allocated and freed in every call.",
+                              .target = ToolTarget::kCuda,
+                              .needs = kAllocationsInPathNeeds,
+                              .analyse = allocations_in_path,
+                              .scope = Scope::kCall};
 
 }  // namespace kernelpro

@@ -32,8 +32,6 @@ bool leaves_bytes_alone(const Facts& facts) {
   return moved && least && least->bytes >= kLarge && moved->bytes() < 0.6 * least->bytes;
 }
 
-}  // namespace
-
 std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (roof.time_us <= 0) return std::nullopt;
@@ -66,5 +64,19 @@ std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
        "the task's contract fixes types and tensors"}};
   return finding;
 }
+
+constexpr const char* kAtBandwidthCeilingNeeds[] = {"timing.median", "ceiling.copy_bandwidth"};
+
+}  // namespace
+
+extern const Tool kAtBandwidthCeiling;
+const Tool kAtBandwidthCeiling{
+    .name = "at-bandwidth-ceiling",
+    .summary = "Memory traffic already runs at the measured bandwidth: stop here.",
+    .target = ToolTarget::kAny,
+    .bounds = kMemoryLike,
+    .needs = kAtBandwidthCeilingNeeds,
+    .analyse = at_bandwidth_ceiling,
+    .scope = Scope::kCall};
 
 }  // namespace kernelpro

@@ -5,6 +5,8 @@
 
 namespace kernelpro {
 
+namespace {
+
 std::optional<Finding> at_compute_ceiling(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (roof.time_us <= 0 || roof.compute_floor_us <= 0) return std::nullopt;
@@ -29,5 +31,20 @@ std::optional<Finding> at_compute_ceiling(const Facts& facts) {
        "the task's contract fixes the algorithm or the precision"}};
   return finding;
 }
+
+constexpr const char* kAtComputeCeilingNeeds[] = {"timing.median", "ceiling.fma_rate",
+                                                  "task.flops"};
+
+}  // namespace
+
+extern const Tool kAtComputeCeiling;
+const Tool kAtComputeCeiling{
+    .name = "at-compute-ceiling",
+    .summary = "Arithmetic already runs at the measured rate of its unit: stop here.",
+    .target = ToolTarget::kAny,
+    .bounds = kComputeLike,
+    .needs = kAtComputeCeilingNeeds,
+    .analyse = at_compute_ceiling,
+    .scope = Scope::kCall};
 
 }  // namespace kernelpro

@@ -225,13 +225,24 @@ std::optional<Finding> from_code(const Facts& facts) {
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> atomics_contention(const Facts& facts) {
   const auto atomics = counted_atomics(facts);
   if (!atomics || !facts.model().counted()) return from_code(facts);
   std::optional<Finding> global = global_counted(facts, *atomics);
   return global ? global : shared_counted(facts);
 }
+
+constexpr const char* kAtomicsContentionOneOf[] = {
+    "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum", "sass.hot.global_atomics"};
+
+}  // namespace
+
+extern const Tool kAtomicsContention;
+const Tool kAtomicsContention{
+    .name = "atomics-contention",
+    .summary = "Atomics on few addresses, or in compare-and-swap loops, take turns.",
+    .target = ToolTarget::kCuda,
+    .analyse = atomics_contention,
+    .one_of = kAtomicsContentionOneOf};
 
 }  // namespace kernelpro

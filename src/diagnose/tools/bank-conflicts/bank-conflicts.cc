@@ -106,13 +106,24 @@ std::optional<Finding> from_code(const Facts& facts) {
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> bank_conflicts(const Facts& facts) {
   const auto loads = side(facts, "ld");
   const auto stores = side(facts, "st");
   if (loads && stores) return counted(facts, *loads, *stores);
   return from_code(facts);
 }
+
+constexpr const char* kBankConflictsOneOf[] = {
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "sass.hot.shared_conflicting"};
+
+}  // namespace
+
+extern const Tool kBankConflicts;
+const Tool kBankConflicts{
+    .name = "bank-conflicts",
+    .summary = "Lanes meet on the same banks of shared memory and take turns.",
+    .target = ToolTarget::kCuda,
+    .analyse = bank_conflicts,
+    .one_of = kBankConflictsOneOf};
 
 }  // namespace kernelpro

@@ -10,7 +10,6 @@ namespace kernelpro {
 namespace {
 constexpr double kLeastLoss = 0.1;
 constexpr double kLeastGain = 1.03;
-}  // namespace
 
 std::optional<Finding> block_shape(const Facts& facts) {
   const double block = facts("launch__block_size");
@@ -40,5 +39,16 @@ std::optional<Finding> block_shape(const Facts& facts) {
       {"block-size", "Use a multiple of 32 threads per block, 128 or 256 as a start.", ""}};
   return finding;
 }
+
+constexpr const char* kBlockShapeNeeds[] = {"launch__block_size"};
+
+}  // namespace
+
+extern const Tool kBlockShape;
+const Tool kBlockShape{.name = "block-shape",
+                       .summary = "The block size leaves lanes of warps empty.",
+                       .target = ToolTarget::kCuda,
+                       .needs = kBlockShapeNeeds,
+                       .analyse = block_shape};
 
 }  // namespace kernelpro

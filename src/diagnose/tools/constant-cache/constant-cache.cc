@@ -9,7 +9,6 @@ namespace kernelpro {
 namespace {
 constexpr double kShare = 0.15;
 constexpr double kLeastGain = 1.05;
-}  // namespace
 
 std::optional<Finding> constant_cache(const Facts& facts) {
   const double indexed = facts("sass.hot.constant_loads_indexed");
@@ -51,5 +50,17 @@ std::optional<Finding> constant_cache(const Facts& facts) {
       {"algorithm", "Keep small tables in registers, or compute the entry.", ""}};
   return finding;
 }
+
+constexpr const char* kConstantCacheNeeds[] = {"sass.hot.constant_loads_indexed",
+                                               "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kConstantCache;
+const Tool kConstantCache{.name = "constant-cache",
+                          .summary = "Lanes read constant memory at different addresses.",
+                          .target = ToolTarget::kCuda,
+                          .needs = kConstantCacheNeeds,
+                          .analyse = constant_cache};
 
 }  // namespace kernelpro

@@ -14,8 +14,6 @@ constexpr double kBusy = 0.8;
 constexpr double kLeastGain = 1.1;
 constexpr double kSplit = 4;  // independent chains that a writer would make of it
 
-}  // namespace
-
 std::optional<Finding> dependent_chain(const Facts& facts) {
   const double carried = facts("sass.loop.carried_cycles");
   const double issue = std::max(facts("sass.loop.issue_cycles"), 1.0);
@@ -64,5 +62,17 @@ std::optional<Finding> dependent_chain(const Facts& facts) {
        ""}};
   return finding;
 }
+
+constexpr const char* kDependentChainNeeds[] = {"sass.loop.carried_cycles",
+                                                "sass.loop.issue_cycles"};
+
+}  // namespace
+
+extern const Tool kDependentChain;
+const Tool kDependentChain{.name = "dependent-chain",
+                           .summary = "Each iteration waits for the one before.",
+                           .target = ToolTarget::kCuda,
+                           .needs = kDependentChainNeeds,
+                           .analyse = dependent_chain};
 
 }  // namespace kernelpro

@@ -57,8 +57,6 @@ std::string counted(double count, const char* one, const char* many, double byte
   return number(count) + " " + (count == 1 ? one : many) + " (" + human_bytes(bytes) + ")";
 }
 
-}  // namespace
-
 std::optional<Finding> device_copies(const Facts& facts) {
   const auto cost = facts.maybe("plan.memcpys") ? of_plan(facts) : of_trace(facts);
   if (!cost || cost->all_us() <= 0 || cost->time_us <= 0) return std::nullopt;
@@ -97,5 +95,17 @@ std::optional<Finding> device_copies(const Facts& facts) {
   finding.upper_speedup = speedup_without(std::min(0.95, 1.6 * share));
   return finding;
 }
+
+constexpr const char* kDeviceCopiesOneOf[] = {"plan.memcpys", "trace.span"};
+
+}  // namespace
+
+extern const Tool kDeviceCopies;
+const Tool kDeviceCopies{.name = "device-copies",
+                         .summary = "Copies within the device and memsets are in the call's path.",
+                         .target = ToolTarget::kCuda,
+                         .analyse = device_copies,
+                         .scope = Scope::kCall,
+                         .one_of = kDeviceCopiesOneOf};
 
 }  // namespace kernelpro

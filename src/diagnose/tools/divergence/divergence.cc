@@ -31,8 +31,6 @@ std::optional<double> fed_lanes(const Facts& facts) {
   return std::min(bytes, least->reads) / counted->requests / 4;
 }
 
-}  // namespace
-
 std::optional<Finding> divergence(const Facts& facts) {
   const double warp = facts("smsp__inst_executed.sum");
   if (warp <= 0) return std::nullopt;
@@ -118,5 +116,17 @@ std::optional<Finding> divergence(const Facts& facts) {
   }
   return finding;
 }
+
+constexpr const char* kDivergenceNeeds[] = {"smsp__inst_executed.sum",
+                                            "smsp__thread_inst_executed.sum"};
+
+}  // namespace
+
+extern const Tool kDivergence;
+const Tool kDivergence{.name = "divergence",
+                       .summary = "Lanes of a warp do not all work.",
+                       .target = ToolTarget::kCuda,
+                       .needs = kDivergenceNeeds,
+                       .analyse = divergence};
 
 }  // namespace kernelpro

@@ -119,8 +119,6 @@ std::string place(const Facts& facts, std::string_view reason) {
   return "";
 }
 
-}  // namespace
-
 std::optional<Finding> dominant_stall(const Facts& facts) {
   const KernelModel& model = facts.model();
   if (!model.counted() || model.demand() >= kBusy) return std::nullopt;
@@ -156,5 +154,17 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
   finding.prescriptions = {worst->first, worst->second};
   return finding;
 }
+
+constexpr const char* kDominantStallNeeds[] = {"smsp__average_warp_latency_per_inst_issued.ratio"};
+
+}  // namespace
+
+extern const Tool kDominantStall;
+const Tool kDominantStall{.name = "dominant-stall",
+                          .summary = "One reason takes most of the waiting.",
+                          .target = ToolTarget::kCuda,
+                          .needs = kDominantStallNeeds,
+                          .analyse = dominant_stall,
+                          .catch_all = true};
 
 }  // namespace kernelpro

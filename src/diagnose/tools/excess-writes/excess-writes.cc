@@ -95,8 +95,6 @@ std::optional<Finding> partial_sectors(const Facts& facts, const Accesses& store
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> excess_writes(const Facts& facts) {
   const auto stores = global_stores(facts);
   const auto least = compulsory(facts);
@@ -114,5 +112,21 @@ std::optional<Finding> excess_writes(const Facts& facts) {
   finding->where = line_of(facts, {"sass.hot.global_stores"});
   return finding;
 }
+
+constexpr const char* kExcessWritesNeeds[] = {"dram__bytes_read.sum",
+                                              "dram__bytes_write.sum",
+                                              "task.compulsory_bytes",
+                                              "task.output_bytes",
+                                              "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+                                              "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"};
+
+}  // namespace
+
+extern const Tool kExcessWrites;
+const Tool kExcessWrites{.name = "excess-writes",
+                         .summary = "Results are stored more than once, or in pieces of sectors.",
+                         .target = ToolTarget::kCuda,
+                         .needs = kExcessWritesNeeds,
+                         .analyse = excess_writes};
 
 }  // namespace kernelpro

@@ -69,8 +69,6 @@ bool in_steps(const Facts& facts, double barriers) {
          facts.maybe("sass.hot.shared_loads").value_or(0) >= barriers / 2;
 }
 
-}  // namespace
-
 std::optional<Finding> excessive_barriers(const Facts& facts) {
   const double barriers = facts("sass.hot.barriers");
   const double between = facts.maybe("sass.hot.between_barriers").value_or(1e9);
@@ -126,5 +124,16 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   finding.prescriptions = advice(facts);
   return finding;
 }
+
+constexpr const char* kExcessiveBarriersNeeds[] = {"sass.hot.barriers"};
+
+}  // namespace
+
+extern const Tool kExcessiveBarriers;
+const Tool kExcessiveBarriers{.name = "excessive-barriers",
+                              .summary = "Warps wait for one another at block barriers.",
+                              .target = ToolTarget::kCuda,
+                              .needs = kExcessiveBarriersNeeds,
+                              .analyse = excessive_barriers};
 
 }  // namespace kernelpro

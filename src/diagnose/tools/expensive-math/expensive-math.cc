@@ -29,8 +29,6 @@ double powers_of(const Facts& facts) {
   return std::floor(powers);
 }
 
-}  // namespace
-
 std::optional<Finding> expensive_math(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
   const double special = facts("sass.hot.mufu") + facts.maybe("sass.hot.conversions").value_or(0);
@@ -128,5 +126,16 @@ std::optional<Finding> expensive_math(const Facts& facts) {
        ""});
   return finding;
 }
+
+constexpr const char* kExpensiveMathNeeds[] = {"sass.hot.mufu", "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kExpensiveMath;
+const Tool kExpensiveMath{.name = "expensive-math",
+                          .summary = "Special functions, divisions or conversions hold the loop.",
+                          .target = ToolTarget::kCuda,
+                          .needs = kExpensiveMathNeeds,
+                          .analyse = expensive_math};
 
 }  // namespace kernelpro

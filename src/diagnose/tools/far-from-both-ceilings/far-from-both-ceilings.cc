@@ -63,8 +63,6 @@ Prescriptions compute_advice(bool gpu) {
   return advice;
 }
 
-}  // namespace
-
 std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (!roof.known() || roof.quiet_fraction >= 0.5) return std::nullopt;
@@ -96,5 +94,19 @@ std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   finding.likely_speedup = middle(1, roof.headroom());
   return finding;
 }
+
+constexpr const char* kFarFromBothCeilingsNeeds[] = {"timing.median", "ceiling.copy_bandwidth"};
+
+}  // namespace
+
+extern const Tool kFarFromBothCeilings;
+const Tool kFarFromBothCeilings{
+    .name = "far-from-both-ceilings",
+    .summary = "Neither bandwidth nor arithmetic explains the time: waiting does.",
+    .target = ToolTarget::kAny,
+    .needs = kFarFromBothCeilingsNeeds,
+    .analyse = far_from_both_ceilings,
+    .catch_all = true,
+    .scope = Scope::kCall};
 
 }  // namespace kernelpro

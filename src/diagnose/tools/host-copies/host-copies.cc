@@ -12,7 +12,6 @@ constexpr double kLeastShare = 0.03;
 constexpr double kLeastShareOnce = 0.3;
 // Copies from pinned memory run at about two to three times the rate of pageable ones.
 constexpr double kPinnedLeaves = 0.45;
-}  // namespace
 
 std::optional<Finding> host_copies(const Facts& facts) {
   const double span = facts("trace.span");
@@ -63,5 +62,18 @@ std::optional<Finding> host_copies(const Facts& facts) {
   finding.upper_speedup = speedup_without(std::min(0.95, share + idle_us / span));
   return finding;
 }
+
+constexpr const char* kHostCopiesNeeds[] = {"trace.span", "trace.copies_host",
+                                            "trace.copies_host_us"};
+
+}  // namespace
+
+extern const Tool kHostCopies;
+const Tool kHostCopies{.name = "host-copies",
+                       .summary = "Copies between host and device are in the call's path.",
+                       .target = ToolTarget::kCuda,
+                       .needs = kHostCopiesNeeds,
+                       .analyse = host_copies,
+                       .scope = Scope::kCall};
 
 }  // namespace kernelpro

@@ -10,7 +10,6 @@ namespace {
 constexpr double kLeastShare = 0.04;
 // A program that runs once may well wait at its end.
 constexpr double kMostOnce = 2;
-}  // namespace
 
 std::optional<Finding> host_syncs(const Facts& facts) {
   const double span = facts("trace.span");
@@ -48,5 +47,17 @@ std::optional<Finding> host_syncs(const Facts& facts) {
   finding.upper_speedup = speedup_without((idle_us + late_us) / span);
   return finding;
 }
+
+constexpr const char* kHostSyncsNeeds[] = {"trace.span", "trace.gaps_sync", "trace.syncs"};
+
+}  // namespace
+
+extern const Tool kHostSyncs;
+const Tool kHostSyncs{.name = "host-syncs",
+                      .summary = "The GPU is idle because the host waits for it before it goes on.",
+                      .target = ToolTarget::kCuda,
+                      .needs = kHostSyncsNeeds,
+                      .analyse = host_syncs,
+                      .scope = Scope::kCall};
 
 }  // namespace kernelpro

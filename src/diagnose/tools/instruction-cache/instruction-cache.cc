@@ -13,7 +13,6 @@ constexpr double kLargeLoop = 96e3;  // bytes; where no counter says better
 constexpr double kGone = 0.7;        // of them; other waits come to light (pairs on an H200)
 constexpr double kLeastGain = 1.05;
 constexpr double kShortNs = 20e3;  // a cold start is no habit
-}  // namespace
 
 std::optional<Finding> instruction_cache(const Facts& facts) {
   const double code = facts("sass.hot.code_bytes");
@@ -64,5 +63,16 @@ std::optional<Finding> instruction_cache(const Facts& facts) {
        ""}};
   return finding;
 }
+
+constexpr const char* kInstructionCacheNeeds[] = {"sass.hot.code_bytes"};
+
+}  // namespace
+
+extern const Tool kInstructionCache;
+const Tool kInstructionCache{.name = "instruction-cache",
+                             .summary = "The hot code does not fit the instruction cache.",
+                             .target = ToolTarget::kCuda,
+                             .needs = kInstructionCacheNeeds,
+                             .analyse = instruction_cache};
 
 }  // namespace kernelpro

@@ -12,7 +12,6 @@ constexpr double kInline = 18;
 constexpr double kCall = 75;  // 64 bits
 constexpr double kLeastShare = 0.12;
 constexpr double kLeastGain = 1.05;
-}  // namespace
 
 std::optional<Finding> integer_division(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
@@ -56,5 +55,17 @@ std::optional<Finding> integer_division(const Facts& facts) {
        "a tensor has more than 2^31 elements"}};
   return finding;
 }
+
+constexpr const char* kIntegerDivisionNeeds[] = {"sass.hot.integer_divisions",
+                                                 "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kIntegerDivision;
+const Tool kIntegerDivision{.name = "integer-division",
+                            .summary = "Integers are divided by run-time values in the hot loop.",
+                            .target = ToolTarget::kCuda,
+                            .needs = kIntegerDivisionNeeds,
+                            .analyse = integer_division};
 
 }  // namespace kernelpro

@@ -50,8 +50,6 @@ bool side_by_side(const Facts& facts) {
   return all > 0 && facts.maybe("sass.hot.global_unit_stride").value_or(0) >= all;
 }
 
-}  // namespace
-
 std::optional<Finding> l2_locality(const Facts& facts) {
   const auto least = compulsory(facts);
   const auto moved = dram(facts);
@@ -88,5 +86,17 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   finding.prescriptions = advice(tiles, facts.maybe("sass.hot.global_evict_hints").value_or(0) > 0);
   return finding;
 }
+
+constexpr const char* kL2LocalityNeeds[] = {"dram__bytes_read.sum", "task.compulsory_bytes",
+                                            "lts__t_sectors_srcunit_tex.sum"};
+
+}  // namespace
+
+extern const Tool kL2Locality;
+const Tool kL2Locality{.name = "l2-locality",
+                       .summary = "Blocks that share data run too far apart for the L2 cache.",
+                       .target = ToolTarget::kCuda,
+                       .needs = kL2LocalityNeeds,
+                       .analyse = l2_locality};
 
 }  // namespace kernelpro

@@ -105,8 +105,6 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> launch_bound(const Facts& facts) {
   const auto kernels = facts.maybe("plan.kernels");
   const auto time_us = facts.maybe("timing.median");
@@ -114,5 +112,17 @@ std::optional<Finding> launch_bound(const Facts& facts) {
   const auto span = facts.maybe("trace.span");
   return span && *span > 0 ? of_trace(facts, *span) : std::nullopt;
 }
+
+constexpr const char* kLaunchBoundOneOf[] = {"plan.kernels", "trace.span"};
+
+}  // namespace
+
+extern const Tool kLaunchBound;
+const Tool kLaunchBound{.name = "launch-bound",
+                        .summary = "Many short kernels: launching them takes the time.",
+                        .target = ToolTarget::kCuda,
+                        .analyse = launch_bound,
+                        .scope = Scope::kCall,
+                        .one_of = kLaunchBoundOneOf};
 
 }  // namespace kernelpro

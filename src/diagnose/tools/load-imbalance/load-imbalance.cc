@@ -13,7 +13,6 @@ constexpr double kLeastLoss = 0.15;
 // measured on an H200).
 constexpr double kEvened = 0.65;
 constexpr double kShortUs = 20;  // shorter kernels never fill the machine evenly
-}  // namespace
 
 std::optional<Finding> load_imbalance(const Facts& facts) {
   const double mean = facts("sm__cycles_active.avg"), most = facts("sm__cycles_active.max");
@@ -52,5 +51,17 @@ std::optional<Finding> load_imbalance(const Facts& facts) {
        "the pieces are equal and few"}};
   return finding;
 }
+
+constexpr const char* kLoadImbalanceNeeds[] = {"sm__cycles_active.avg", "sm__cycles_active.max",
+                                               "gpu__time_duration.sum"};
+
+}  // namespace
+
+extern const Tool kLoadImbalance;
+const Tool kLoadImbalance{.name = "load-imbalance",
+                          .summary = "Some multiprocessors work much longer than others.",
+                          .target = ToolTarget::kCuda,
+                          .needs = kLoadImbalanceNeeds,
+                          .analyse = load_imbalance};
 
 }  // namespace kernelpro

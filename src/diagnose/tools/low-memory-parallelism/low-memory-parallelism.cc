@@ -40,8 +40,6 @@ std::vector<Prescription> advice(bool few_warps, bool narrow, const Facts& facts
   return list;
 }
 
-}  // namespace
-
 std::optional<Finding> low_memory_parallelism(const Facts& facts) {
   const auto have = in_flight(facts);
   const auto need = needed_in_flight(facts);
@@ -98,5 +96,18 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
       warps < kFewWarps, wide < 0.5 * facts.maybe("sass.hot.global_loads").value_or(0), facts);
   return finding;
 }
+
+constexpr const char* kLowMemoryParallelismNeeds[] = {
+    "sass.hot.global_bytes_in_flight", "ceiling.copy_bandwidth", "machine.parallel_units"};
+
+}  // namespace
+
+extern const Tool kLowMemoryParallelism;
+const Tool kLowMemoryParallelism{
+    .name = "low-memory-parallelism",
+    .summary = "Too few bytes are under way to fill the memory's bandwidth.",
+    .target = ToolTarget::kCuda,
+    .needs = kLowMemoryParallelismNeeds,
+    .analyse = low_memory_parallelism};
 
 }  // namespace kernelpro

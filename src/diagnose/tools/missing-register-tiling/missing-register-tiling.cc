@@ -50,8 +50,6 @@ bool estimate(const Facts& facts, Finding* finding) {
   return finding->likely_speedup >= kLeastGain;
 }
 
-}  // namespace
-
 std::optional<Finding> missing_register_tiling(const Facts& facts) {
   const double loads = facts("sass.hot.shared_loads");
   const double products = products_of(facts);
@@ -82,5 +80,17 @@ std::optional<Finding> missing_register_tiling(const Facts& facts) {
        "the tile's layout cannot be changed"}};
   return finding;
 }
+
+constexpr const char* kMissingRegisterTilingNeeds[] = {"sass.hot.shared_loads"};
+
+}  // namespace
+
+extern const Tool kMissingRegisterTiling;
+const Tool kMissingRegisterTiling{
+    .name = "missing-register-tiling",
+    .summary = "Shared memory feeds the arithmetic one operand at a time.",
+    .target = ToolTarget::kCuda,
+    .needs = kMissingRegisterTilingNeeds,
+    .analyse = missing_register_tiling};
 
 }  // namespace kernelpro

@@ -128,12 +128,23 @@ std::optional<Finding> from_code(const Facts& facts) {
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> missing_shared_memory_tiling(const Facts& facts) {
   if (has_staging(facts) || !regular(facts)) return std::nullopt;
   const auto loads = global_loads(facts);
   return loads ? counted(facts, *loads) : from_code(facts);
 }
+
+constexpr const char* kMissingSharedMemoryTilingOneOf[] = {
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "sass.hot.global_loads"};
+
+}  // namespace
+
+extern const Tool kMissingSharedMemoryTiling;
+const Tool kMissingSharedMemoryTiling{
+    .name = "missing-shared-memory-tiling",
+    .summary = "Threads share operands, but each fetches its own.",
+    .target = ToolTarget::kCuda,
+    .analyse = missing_shared_memory_tiling,
+    .one_of = kMissingSharedMemoryTilingOneOf};
 
 }  // namespace kernelpro

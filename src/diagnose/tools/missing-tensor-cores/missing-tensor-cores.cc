@@ -20,11 +20,10 @@ constexpr double kFirstMatrixKernel = 0.75;
 
 constexpr double kLeastShare = 0.3;  // of the call's time
 
-bool is_hopper(const Facts& facts) { return facts.text("arch").rfind("sm_90", 0) == 0; }
-
 std::optional<Finding> warpgroup_form(const Facts& facts) {
   const Roofline& roof = facts.roofline();
-  if (!is_hopper(facts) || roof.theory == Bound::kMemory || !roof.known() || roof.fraction > 0.8) {
+  if (!facts.has(GpuFeature::kWgmma) || roof.theory == Bound::kMemory || !roof.known() ||
+      roof.fraction > 0.8) {
     return std::nullopt;
   }
   // Straight from global memory, or (as far as is known) by way of shared memory?
@@ -61,8 +60,6 @@ std::optional<Finding> warpgroup_form(const Facts& facts) {
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   const double flops = facts("task.flops");
   const double matmul = facts("task.matmul_flops");
@@ -95,10 +92,10 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
       per_second(rate, "FLOP") + ") and bandwidth they need " + human_us(possible) + ".";
   finding.prescriptions = {
       {"tensor-cores",
-       is_hopper(facts) ? "Multiply with matrix instructions: `nvcuda::wmma` or "
-                          "`mma.sync.m16n8k16` first, `wgmma` (sm_90a) after that."
-                        : "Multiply with matrix instructions: `nvcuda::wmma` or "
-                          "`mma.sync.m16n8k16`.",
+       facts.has(GpuFeature::kWgmma) ? "Multiply with matrix instructions: `nvcuda::wmma` or "
+                                       "`mma.sync.m16n8k16` first, `wgmma` (sm_90a) after that."
+                                     : "Multiply with matrix instructions: `nvcuda::wmma` or "
+                                       "`mma.sync.m16n8k16`.",
        "a dimension of the product is below 16, or the contract needs more than fp32 sums of "
        "half-precision products"},
       {"shared-memory", "Stage the operand tiles in shared memory and load them with `ldmatrix`.",
@@ -114,5 +111,19 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   finding.likely_speedup = std::pow(gap, kFirstMatrixKernel);
   return finding;
 }
+
+constexpr const char* kMissingTensorCoresNeeds[] = {
+    "task.flops", "task.matmul_flops", "task.half_inputs", "ceiling.tensor_rate",
+    "sass.hmma",  "sass.hgmma",        "timing.median"};
+
+}  // namespace
+
+extern const Tool kMissingTensorCores;
+const Tool kMissingTensorCores{
+    .name = "missing-tensor-cores",
+    .summary = "Half-precision matrix products run outside the best matrix units.",
+    .target = ToolTarget::kCuda,
+    .needs = kMissingTensorCoresNeeds,
+    .analyse = missing_tensor_cores};
 
 }  // namespace kernelpro

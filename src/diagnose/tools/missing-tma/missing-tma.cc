@@ -12,16 +12,10 @@ constexpr double kAddressPart = 0.25;  // of the hot loop's instructions
 constexpr double kQueued = 0.15;       // of the waits, for room in the memory queues
 constexpr double kLeastGain = 1.05;
 
-bool has_tma(const std::string& arch) {
-  return arch.rfind("sm_9", 0) == 0 || arch.rfind("sm_10", 0) == 0 || arch.rfind("sm_12", 0) == 0;
-}
-
-}  // namespace
-
 std::optional<Finding> missing_tma(const Facts& facts) {
   const double copies = facts("sass.hot.ldgsts");
   const double instructions = facts("sass.hot.instructions");
-  if (copies < 2 || instructions <= 0 || !has_tma(facts.text("arch"))) return std::nullopt;
+  if (copies < 2 || instructions <= 0 || !facts.has(GpuFeature::kTma)) return std::nullopt;
   if (facts.maybe("sass.bulk_copies").value_or(0) > 0) return std::nullopt;
   const KernelModel& model = facts.model();
   const double address = facts("sass.hot.address") / instructions;
@@ -63,5 +57,17 @@ std::optional<Finding> missing_tma(const Facts& facts) {
        "the block has fewer than three warpgroups of work"}};
   return finding;
 }
+
+constexpr const char* kMissingTmaNeeds[] = {"sass.hot.ldgsts", "sass.hot.address",
+                                            "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kMissingTma;
+const Tool kMissingTma{.name = "missing-tma",
+                       .summary = "Threads copy element by element what bulk copies would move.",
+                       .target = ToolTarget::kCuda,
+                       .needs = kMissingTmaNeeds,
+                       .analyse = missing_tma};
 
 }  // namespace kernelpro

@@ -59,8 +59,6 @@ Prescription advice(const std::string& metric, double shared) {
           "the whole block works on one tile that cannot be split"};
 }
 
-}  // namespace
-
 std::optional<Finding> occupancy_limiter(const Facts& facts) {
   const double occupancy = facts("sm__maximum_warps_per_active_cycle_pct") / 100;
   const Limiter* tightest = limiter(facts);
@@ -109,5 +107,16 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
        "registers would spill"}};
   return finding;
 }
+
+constexpr const char* kOccupancyLimiterNeeds[] = {"sm__maximum_warps_per_active_cycle_pct"};
+
+}  // namespace
+
+extern const Tool kOccupancyLimiter;
+const Tool kOccupancyLimiter{.name = "occupancy-limiter",
+                             .summary = "Few warps are resident, and too few of them are ready.",
+                             .target = ToolTarget::kCuda,
+                             .needs = kOccupancyLimiterNeeds,
+                             .analyse = occupancy_limiter};
 
 }  // namespace kernelpro

@@ -22,8 +22,6 @@ std::vector<Prescription> advice(bool parallel) {
            "iterations depend on one another; then split the reduction in two stages"}};
 }
 
-}  // namespace
-
 std::optional<Finding> one_thread_busy(const Facts& facts) {
   const double busy = std::max(facts("cpu.threads_busy"), 0.01);
   const double units = facts("machine.parallel_units");
@@ -56,5 +54,17 @@ std::optional<Finding> one_thread_busy(const Facts& facts) {
   finding.likely_speedup = speedup_without(0.9 * (1 - 1 / ideal));
   return finding;
 }
+
+constexpr const char* kOneThreadBusyNeeds[] = {"cpu.threads_busy", "machine.parallel_units",
+                                               "timing.median"};
+
+}  // namespace
+
+extern const Tool kOneThreadBusy;
+const Tool kOneThreadBusy{.name = "one-thread-busy",
+                          .summary = "Hardware threads stand idle while the call runs.",
+                          .target = ToolTarget::kCpu,
+                          .needs = kOneThreadBusyNeeds,
+                          .analyse = one_thread_busy};
 
 }  // namespace kernelpro

@@ -92,8 +92,6 @@ Finding describe(const Facts& facts, const Excess& excess, const Dram& moved,
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> re_read_excess(const Facts& facts) {
   const auto excess = excess_of(facts);
   if (!excess) return std::nullopt;
@@ -123,5 +121,17 @@ std::optional<Finding> re_read_excess(const Facts& facts) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   return finding;
 }
+
+constexpr const char* kReReadExcessNeeds[] = {"dram__bytes_read.sum", "dram__bytes_write.sum",
+                                              "task.compulsory_bytes"};
+
+}  // namespace
+
+extern const Tool kReReadExcess;
+const Tool kReReadExcess{.name = "re-read-excess",
+                         .summary = "The inputs are read from memory more than once.",
+                         .target = ToolTarget::kCuda,
+                         .needs = kReReadExcessNeeds,
+                         .analyse = re_read_excess};
 
 }  // namespace kernelpro

@@ -32,8 +32,6 @@ bool registers_limit(const Facts& facts, double blocks) {
   return blocks >= *by_registers * 0.5;
 }
 
-}  // namespace
-
 std::optional<Finding> register_pressure(const Facts& facts) {
   const double registers = facts("launch__registers_per_thread");
   const double block = facts("launch__block_size");
@@ -90,5 +88,18 @@ std::optional<Finding> register_pressure(const Facts& facts) {
        "it spills"}};
   return finding;
 }
+
+constexpr const char* kRegisterPressureNeeds[] = {"launch__registers_per_thread",
+                                                  "launch__block_size"};
+
+}  // namespace
+
+extern const Tool kRegisterPressure;
+const Tool kRegisterPressure{
+    .name = "register-pressure",
+    .summary = "So many registers per thread that too few warps are resident.",
+    .target = ToolTarget::kCuda,
+    .needs = kRegisterPressureNeeds,
+    .analyse = register_pressure};
 
 }  // namespace kernelpro

@@ -132,8 +132,6 @@ void describe_either(const std::string& run, Finding* finding) {
        "the trip count is not known at compile time"}};
 }
 
-}  // namespace
-
 std::optional<Finding> register_spill(const Facts& facts) {
   const double stores = facts.maybe("ptxas.spill_store_bytes").value_or(0);
   const double spills = stores + facts.maybe("ptxas.spill_load_bytes").value_or(0);
@@ -174,5 +172,18 @@ std::optional<Finding> register_spill(const Facts& facts) {
   finding.where = line_of(facts, {"sass.hot.local_loads", "sass.hot.local_stores"});
   return finding;
 }
+
+constexpr const char* kRegisterSpillOneOf[] = {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
+                                               "sass.hot.local_loads"};
+
+}  // namespace
+
+extern const Tool kRegisterSpill;
+const Tool kRegisterSpill{
+    .name = "register-spill",
+    .summary = "Registers, or an array indexed at run time, live in local memory.",
+    .target = ToolTarget::kCuda,
+    .analyse = register_spill,
+    .one_of = kRegisterSpillOneOf};
 
 }  // namespace kernelpro

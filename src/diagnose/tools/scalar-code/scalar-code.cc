@@ -20,8 +20,6 @@ std::string cause(double scalar, double all, double share, double lanes, bool es
          "); a packed one does up to " + number(lanes) + " fp32 elements.";
 }
 
-}  // namespace
-
 std::optional<Finding> scalar_code(const Facts& facts) {
   const double scalar = facts("cpu.asm.hot.scalar_fp");
   const double packed = facts("cpu.asm.hot.packed_fp");
@@ -59,5 +57,17 @@ std::optional<Finding> scalar_code(const Facts& facts) {
   }
   return finding;
 }
+
+constexpr const char* kScalarCodeNeeds[] = {"cpu.asm.hot.packed_fp", "cpu.asm.hot.scalar_fp"};
+
+}  // namespace
+
+extern const Tool kScalarCode;
+const Tool kScalarCode{
+    .name = "scalar-code",
+    .summary = "The hot loop does its floating-point work one element at a time.",
+    .target = ToolTarget::kCpu,
+    .needs = kScalarCodeNeeds,
+    .analyse = scalar_code};
 
 }  // namespace kernelpro

@@ -9,7 +9,6 @@ namespace kernelpro {
 namespace {
 constexpr double kLeastShare = 0.15;  // of the hot loop's instructions
 constexpr double kLeastGain = 1.05;
-}  // namespace
 
 std::optional<Finding> scalar_half_math(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
@@ -47,5 +46,16 @@ std::optional<Finding> scalar_half_math(const Facts& facts) {
        "addresses are not 16-byte aligned"}};
   return finding;
 }
+
+constexpr const char* kScalarHalfMathNeeds[] = {"sass.hot.half_scalar", "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kScalarHalfMath;
+const Tool kScalarHalfMath{.name = "scalar-half-math",
+                           .summary = "Half-precision values are worked on one at a time.",
+                           .target = ToolTarget::kCuda,
+                           .needs = kScalarHalfMathNeeds,
+                           .analyse = scalar_half_math};
 
 }  // namespace kernelpro

@@ -102,8 +102,6 @@ bool gain_from_code(const Facts& facts, const Widths& w, Finding* finding) {
   return true;
 }
 
-}  // namespace
-
 std::optional<Finding> scalar_loads(const Facts& facts) {
   const Widths w = widths_of(facts);
   if (w.loads <= 0 || w.scalar < 0.5 * w.loads || fixed_width(facts, w) || chained(facts))
@@ -140,5 +138,18 @@ std::optional<Finding> scalar_loads(const Facts& facts) {
        "registers would cross an occupancy step or spill"}};
   return finding;
 }
+
+constexpr const char* kScalarLoadsNeeds[] = {"sass.hot.global_loads", "sass.hot.global_loads_32",
+                                             "sass.hot.global_loads_narrow",
+                                             "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kScalarLoads;
+const Tool kScalarLoads{.name = "scalar-loads",
+                        .summary = "The hot loop loads 32 bits or less at a time.",
+                        .target = ToolTarget::kCuda,
+                        .needs = kScalarLoadsNeeds,
+                        .analyse = scalar_loads};
 
 }  // namespace kernelpro

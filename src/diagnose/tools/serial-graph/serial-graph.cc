@@ -10,7 +10,6 @@ namespace {
 constexpr double kLeastGain = 1.1;
 // Kernels that run together share bandwidth and start one after another.
 constexpr double kSharing = 0.1;
-}  // namespace
 
 std::optional<Finding> serial_graph(const Facts& facts) {
   const double levels = facts("plan.levels");
@@ -49,5 +48,19 @@ std::optional<Finding> serial_graph(const Facts& facts) {
   finding.upper_speedup = levels / needed;
   return finding;
 }
+
+constexpr const char* kSerialGraphNeeds[] = {"plan.levels", "plan.data_levels", "plan.kernels",
+                                             "plan.median_blocks", "machine.parallel_units"};
+
+}  // namespace
+
+extern const Tool kSerialGraph;
+const Tool kSerialGraph{
+    .name = "serial-graph",
+    .summary = "Independent kernels, too small for the GPU, run one after another.",
+    .target = ToolTarget::kCuda,
+    .needs = kSerialGraphNeeds,
+    .analyse = serial_graph,
+    .scope = Scope::kCall};
 
 }  // namespace kernelpro

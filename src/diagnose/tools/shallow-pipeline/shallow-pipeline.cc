@@ -10,7 +10,6 @@ namespace {
 constexpr double kShare = 0.3;
 constexpr double kBusy = 0.75;
 constexpr double kLeastGain = 1.05;
-}  // namespace
 
 std::optional<Finding> shallow_pipeline(const Facts& facts) {
   const double warpgroup = facts("sass.hgmma"), warp = facts("sass.hmma");
@@ -53,5 +52,16 @@ std::optional<Finding> shallow_pipeline(const Facts& facts) {
        "there would be less than a wave of tiles"});
   return finding;
 }
+
+constexpr const char* kShallowPipelineNeeds[] = {"sass.hmma", "sass.hgmma"};
+
+}  // namespace
+
+extern const Tool kShallowPipeline;
+const Tool kShallowPipeline{.name = "shallow-pipeline",
+                            .summary = "Matrix units wait for the next tile.",
+                            .target = ToolTarget::kCuda,
+                            .needs = kShallowPipelineNeeds,
+                            .analyse = shallow_pipeline};
 
 }  // namespace kernelpro

@@ -62,8 +62,6 @@ Finding tail_wave(double grid, double waves, double loss) {
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> small_grid(const Facts& facts) {
   const double grid = facts("launch__grid_size");
   const double waves = facts("launch__waves_per_multiprocessor");
@@ -87,5 +85,18 @@ std::optional<Finding> small_grid(const Facts& facts) {
   }
   return tail_wave(grid, waves, loss);
 }
+
+constexpr const char* kSmallGridNeeds[] = {"launch__grid_size", "launch__waves_per_multiprocessor",
+                                           "machine.parallel_units", "timing.median"};
+
+}  // namespace
+
+extern const Tool kSmallGrid;
+const Tool kSmallGrid{
+    .name = "small-grid",
+    .summary = "The grid leaves multiprocessors idle, at once or in its last wave.",
+    .target = ToolTarget::kCuda,
+    .needs = kSmallGridNeeds,
+    .analyse = small_grid};
 
 }  // namespace kernelpro

@@ -6,6 +6,8 @@
 
 namespace kernelpro {
 
+namespace {
+
 std::optional<Finding> streaming_stores(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   const double bytes = facts("task.compulsory_bytes");
@@ -35,5 +37,20 @@ std::optional<Finding> streaming_stores(const Facts& facts) {
   finding.likely_speedup = 1 + share / 2;
   return finding;
 }
+
+constexpr const char* kStreamingStoresNeeds[] = {"cpu.asm.hot.streaming_stores",
+                                                 "task.compulsory_bytes", "timing.median",
+                                                 "ceiling.copy_bandwidth"};
+
+}  // namespace
+
+extern const Tool kStreamingStores;
+const Tool kStreamingStores{
+    .name = "streaming-stores",
+    .summary = "Ordinary stores read every output line before they overwrite it.",
+    .target = ToolTarget::kCpu,
+    .bounds = kMemoryLike,
+    .needs = kStreamingStoresNeeds,
+    .analyse = streaming_stores};
 
 }  // namespace kernelpro

@@ -13,8 +13,6 @@ constexpr double kLeastGain = 1.08;
 // A copy ahead hides the latency of the load, not the barrier nor the copy's own instructions.
 constexpr double kHidden = 0.75;
 
-}  // namespace
-
 std::optional<Finding> synchronous_staging(const Facts& facts) {
   const double staged = facts("sass.hot.staged_copies");
   const double loads = facts("sass.hot.global_loads");
@@ -58,7 +56,7 @@ std::optional<Finding> synchronous_staging(const Facts& facts) {
         "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio");
   }
   finding.where = line_of(facts, {"sass.hot.staged_copies"});
-  const bool bulk = facts.text("arch") >= "sm_90";
+  const bool bulk = facts.has(GpuFeature::kTma);
   finding.prescriptions = {
       {"pipeline",
        "Copy asynchronously and ahead: `cp.async` (`__pipeline_memcpy_async`, 16 B each) into 2 to "
@@ -72,11 +70,23 @@ std::optional<Finding> synchronous_staging(const Facts& facts) {
     finding.prescriptions.insert(
         finding.prescriptions.begin() + 1,
         {"pipeline",
-         "On sm_90, let one thread start bulk tensor copies (TMA) into a ring of buffers guarded "
-         "by mbarriers.",
+         "With TMA, let one thread start bulk tensor copies into a ring of buffers guarded by "
+         "mbarriers.",
          "the tile is not a box of a tensor"});
   }
   return finding;
 }
+
+constexpr const char* kSynchronousStagingNeeds[] = {
+    "sass.hot.staged_copies", "sass.hot.global_loads", "sass.hot.async_copies"};
+
+}  // namespace
+
+extern const Tool kSynchronousStaging;
+const Tool kSynchronousStaging{.name = "synchronous-staging",
+                               .summary = "The block waits for tiles that could be copied ahead.",
+                               .target = ToolTarget::kCuda,
+                               .needs = kSynchronousStagingNeeds,
+                               .analyse = synchronous_staging};
 
 }  // namespace kernelpro

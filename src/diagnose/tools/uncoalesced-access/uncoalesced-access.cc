@@ -252,10 +252,22 @@ std::optional<Finding> from_code(const Facts& facts) {
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> uncoalesced_access(const Facts& facts) {
   return global_loads(facts) || global_stores(facts) ? counted(facts) : from_code(facts);
 }
+
+constexpr const char* kUncoalescedAccessOneOf[] = {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+                                                   "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+                                                   "sass.hot.global_strided"};
+
+}  // namespace
+
+extern const Tool kUncoalescedAccess;
+const Tool kUncoalescedAccess{
+    .name = "uncoalesced-access",
+    .summary = "Lanes of a warp touch more sectors of memory than their data need.",
+    .target = ToolTarget::kCuda,
+    .analyse = uncoalesced_access,
+    .one_of = kUncoalescedAccessOneOf};
 
 }  // namespace kernelpro

@@ -110,12 +110,23 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
   return finding;
 }
 
-}  // namespace
-
 std::optional<Finding> unfused_kernels(const Facts& facts) {
   if (facts.maybe("plan.handover_bytes")) return of_plan(facts);
   const auto span = facts.maybe("trace.span");
   return span ? of_trace(facts, *span) : std::nullopt;
 }
+
+constexpr const char* kUnfusedKernelsOneOf[] = {"plan.handover_bytes", "trace.span"};
+
+}  // namespace
+
+extern const Tool kUnfusedKernels;
+const Tool kUnfusedKernels{
+    .name = "unfused-kernels",
+    .summary = "Kernels pass results through memory that one kernel would keep on chip.",
+    .target = ToolTarget::kCuda,
+    .analyse = unfused_kernels,
+    .scope = Scope::kCall,
+    .one_of = kUnfusedKernelsOneOf};
 
 }  // namespace kernelpro

@@ -10,7 +10,6 @@ namespace {
 constexpr double kLeastShare = 0.08;  // of the hot loop's instructions
 constexpr double kLeastBusy = 0.5;
 constexpr double kLeastGain = 1.03;
-}  // namespace
 
 std::optional<Finding> unfused_multiply_add(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
@@ -48,5 +47,17 @@ std::optional<Finding> unfused_multiply_add(const Facts& facts) {
       {"algorithm", "Reorder sums so that each product meets an addition.", ""}};
   return finding;
 }
+
+constexpr const char* kUnfusedMultiplyAddNeeds[] = {"sass.hot.fp32_fusable",
+                                                    "sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kUnfusedMultiplyAdd;
+const Tool kUnfusedMultiplyAdd{.name = "unfused-multiply-add",
+                               .summary = "Multiplications and additions are not fused.",
+                               .target = ToolTarget::kCuda,
+                               .needs = kUnfusedMultiplyAddNeeds,
+                               .analyse = unfused_multiply_add};
 
 }  // namespace kernelpro

@@ -15,7 +15,6 @@ constexpr double kLeastGain = 1.05;
 // Without counters (an H200: a bf16 product with one in each k-block went from 250 to 179 us).
 constexpr double kLikelyWaiting = 0.75;
 constexpr double kLeastWaiting = 0.5;
-}  // namespace
 
 std::optional<Finding> wide_fences(const Facts& facts) {
   const double fences = facts.maybe("sass.hot.wide_fences").value_or(0);
@@ -61,5 +60,16 @@ std::optional<Finding> wide_fences(const Facts& facts) {
       {"algorithm", "Fence once behind the loop, or exchange through a second kernel.", ""}};
   return finding;
 }
+
+constexpr const char* kWideFencesNeeds[] = {"sass.hot.instructions"};
+
+}  // namespace
+
+extern const Tool kWideFences;
+const Tool kWideFences{.name = "wide-fences",
+                       .summary = "Fences for the whole GPU stand in the hot loop.",
+                       .target = ToolTarget::kCuda,
+                       .needs = kWideFencesNeeds,
+                       .analyse = wide_fences};
 
 }  // namespace kernelpro

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process/channel.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <thread>
+
+#include "base/clock.h"
+
+namespace kernelpro {
+namespace {
+
+struct Pair {
+  Pair() {
+    auto ends = Channel::pair();
+    a = std::move(ends.first);
+    b = Channel(std::move(ends.second));
+  }
+  Channel a, b;
+};
+
+TEST(Channel, CarriesFramesInOrder) {
+  Pair p;
+  ASSERT_EQ(p.a.send("one"), ChannelState::kOk);
+  ASSERT_EQ(p.a.send(""), ChannelState::kOk);
+  ASSERT_EQ(p.a.send(std::string_view("t\0o", 3)), ChannelState::kOk);
+  Frame frame;
+  ASSERT_EQ(p.b.receive(&frame, 1), ChannelState::kOk);
+  EXPECT_EQ(frame.bytes, "one");
+  ASSERT_EQ(p.b.receive(&frame, 1), ChannelState::kOk);
+  EXPECT_EQ(frame.bytes, "");
+  ASSERT_EQ(p.b.receive(&frame, 1), ChannelState::kOk);
+  EXPECT_EQ(frame.bytes, std::string("t\0o", 3));
+}
+
+TEST(Channel, CarriesMoreThanTheSocketHolds) {
+  Pair p;
+  std::string large(20 << 20, 'x');
+  for (std::size_t i = 0; i < large.size(); i += 4096) large[i] = static_cast<char>(i >> 12);
+  std::thread sender([&] { EXPECT_EQ(p.a.send(large), ChannelState::kOk); });
+  Frame frame;
+  EXPECT_EQ(p.b.receive(&frame, 10), ChannelState::kOk);
+  sender.join();
+  EXPECT_EQ(frame.bytes == large, true);
+}
+
+TEST(Channel, CarriesDescriptors) {
+  Pair p;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  Fd read_end(ends[0]), write_end(ends[1]);
+  ASSERT_EQ(p.a.send("take these", {write_end.get(), write_end.get()}), ChannelState::kOk);
+  write_end.reset();
+  Frame frame;
+  ASSERT_EQ(p.b.receive(&frame, 1), ChannelState::kOk);
+  ASSERT_EQ(frame.fds.size(), 2u);
+  EXPECT_NE(::fcntl(frame.fds[0].get(), F_GETFD) & FD_CLOEXEC, 0);
+  ASSERT_EQ(::write(frame.fds[1].get(), "hi", 2), 2);
+  char buffer[2];
+  EXPECT_EQ(::read(read_end.get(), buffer, 2), 2);
+  frame.fds.clear();
+  EXPECT_EQ(::read(read_end.get(), buffer, 2), 0);  // all copies are closed
+}
+
+TEST(Channel, WaitsNoLongerThanItsLimit) {
+  Pair p;
+  Frame frame;
+  const double begin = real_clock().now_s();
+  EXPECT_EQ(p.b.receive(&frame, 0.1), ChannelState::kTimeout);
+  EXPECT_GE(real_clock().now_s() - begin, 0.09);
+  // Half a frame does not stretch the limit.
+  const std::uint32_t length = 100;
+  ASSERT_EQ(::write(p.a.fd(), &length, sizeof length), 4);
+  EXPECT_EQ(p.b.receive(&frame, 0.1), ChannelState::kTimeout);
+  // Nobody reads: sending gives up. (Without the limit neither call would return.)
+  EXPECT_EQ(p.a.send(std::string(8 << 20, 'x'), {}, 0.1), ChannelState::kTimeout);
+}
+
+TEST(Channel, RefusesAnOversizeFrame) {
+  Pair p;
+  const std::uint32_t length = 0xffffffff;
+  ASSERT_EQ(::write(p.a.fd(), &length, sizeof length), 4);
+  Frame frame;
+  EXPECT_EQ(p.b.receive(&frame, 1), ChannelState::kBroken);
+}
+
+TEST(Channel, NoticesThatThePeerIsGone) {
+  Pair p;
+  ASSERT_EQ(p.a.send("last words"), ChannelState::kOk);
+  p.a.close();
+  Frame frame;
+  ASSERT_EQ(p.b.receive(&frame, 1), ChannelState::kOk);
+  EXPECT_EQ(p.b.receive(&frame, 1), ChannelState::kClosed);
+  EXPECT_EQ(p.b.send("anybody?"), ChannelState::kClosed);
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process/processes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+
+namespace kernelpro {
+
+namespace {
+
+// /proc/PID/stat: the name in parentheses may hold anything, so fields count from the last ')'.
+bool read_stat(const char* pid, ProcessInfo* info) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%s/stat", pid);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  char text[1024];
+  const ssize_t n = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (n <= 0) return false;
+  text[n] = '\0';
+  const char* rest = std::strrchr(text, ')');
+  if (rest == nullptr) return false;
+  char state = 0;
+  int parent = 0, group = 0;
+  long long threads = 0, resident = 0;
+  unsigned long long start = 0;
+  // state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime
+  // priority nice num_threads itrealvalue starttime vsize rss
+  const int got =
+      std::sscanf(rest + 1,
+                  " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld %*d %llu "
+                  "%*u %lld",
+                  &state, &parent, &group, &threads, &start, &resident);
+  if (got != 6) return false;
+  static const long page = ::sysconf(_SC_PAGESIZE);
+  info->pid = static_cast<pid_t>(std::atoi(pid));
+  info->parent = parent;
+  info->group = group;
+  info->start = start;
+  info->resident_bytes = resident * page;
+  info->threads = threads;
+  info->zombie = state == 'Z' || state == 'X';
+  return true;
+}
+
+// Children of every thread of a process; false when the kernel does not list them.
+bool list_children(pid_t pid, std::vector<pid_t>* children) {
+  char path[96];
+  std::snprintf(path, sizeof path, "/proc/%d/task", static_cast<int>(pid));
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path), ::closedir);
+  if (folder == nullptr) return true;  // gone
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    std::snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", static_cast<int>(pid),
+                  entry->d_name);
+    const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "re"), std::fclose);
+    if (file == nullptr && errno == ENOENT && ::access("/proc/thread-self/children", F_OK) != 0) {
+      return false;
+    }
+    int child = 0;
+    while (file != nullptr && std::fscanf(file.get(), "%d", &child) == 1) {
+      children->push_back(child);
+    }
+  }
+  return true;
+}
+
+std::vector<pid_t> tree_of(pid_t root) {
+  constexpr std::size_t kMost = 100'000;
+  std::vector<pid_t> tree = {root};
+  for (std::size_t i = 0; i < tree.size() && tree.size() < kMost; ++i) {
+    if (!list_children(tree[i], &tree)) {
+      tree = descendants(root);
+      tree.insert(tree.begin(), root);
+      break;
+    }
+  }
+  return tree;
+}
+
+void add_use(pid_t pid, TreeUse* use, std::int64_t* most_shared) {
+  char path[64];
+  char text[32];
+  std::snprintf(path, sizeof path, "/proc/%d/statm", static_cast<int>(pid));
+  std::snprintf(text, sizeof text, "%d", static_cast<int>(pid));
+  ProcessInfo info;
+  if (!read_stat(text, &info) || info.zombie) return;
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "re"), std::fclose);
+  long long resident = 0, shared = 0;
+  if (file == nullptr || std::fscanf(file.get(), "%*d %lld %lld", &resident, &shared) != 2) return;
+  static const long page = ::sysconf(_SC_PAGESIZE);
+  use->resident_bytes += (resident - shared) * page;
+  *most_shared = std::max<std::int64_t>(*most_shared, shared * page);
+  use->threads += info.threads;
+  ++use->processes;
+}
+
+}  // namespace
+
+std::vector<ProcessInfo> all_processes() {
+  std::vector<ProcessInfo> result;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  if (folder == nullptr) return result;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    ProcessInfo info;
+    if (read_stat(entry->d_name, &info)) result.push_back(info);
+  }
+  return result;
+}
+
+std::vector<ProcessInfo> descendants(const std::vector<ProcessInfo>& all, pid_t root) {
+  std::unordered_multimap<pid_t, const ProcessInfo*> children;
+  for (const ProcessInfo& info : all) children.emplace(info.parent, &info);
+  std::vector<ProcessInfo> result;
+  std::vector<pid_t> open = {root};
+  // A snapshot in which numbers were used again could hold a circle.
+  while (!open.empty() && result.size() <= all.size()) {
+    const auto [begin, end] = children.equal_range(open.back());
+    open.pop_back();
+    for (auto it = begin; it != end; ++it) {
+      result.push_back(*it->second);
+      open.push_back(it->second->pid);
+    }
+  }
+  return result;
+}
+
+std::vector<pid_t> descendants(pid_t root) {
+  std::vector<pid_t> pids;
+  for (const ProcessInfo& info : descendants(all_processes(), root)) pids.push_back(info.pid);
+  return pids;
+}
+
+TreeUse tree_use(pid_t root, bool count_root) {
+  TreeUse use;
+  std::int64_t most_shared = 0;
+  for (const pid_t pid : tree_of(root)) {
+    if (pid != root || count_root) add_use(pid, &use, &most_shared);
+  }
+  use.resident_bytes += most_shared;
+  return use;
+}
+
+}  // namespace kernelpro

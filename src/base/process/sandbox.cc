@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process/sandbox.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/process/seccomp.h"
+#include "base/text.h"
+
+extern char** environ;
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::uint32_t kNobody = 65534;
+
+// Landlock, beyond what an old linux/landlock.h declares.
+
+struct RulesetAttributes {
+  std::uint64_t files = 0;
+  std::uint64_t network = 0;  // from version 4 on
+  std::uint64_t scoped = 0;   // from version 6 on
+};
+constexpr std::uint64_t kTruncate = 1ull << 14;  // version 3
+constexpr std::uint64_t kIoctlDev = 1ull << 15;  // version 5
+constexpr std::uint64_t kTcpBoth = 3;            // bind, connect
+constexpr std::uint64_t kScopeBoth = 3;          // abstract sockets, signals
+constexpr std::uint64_t kFirstVersion = (1ull << 13) - 1;
+constexpr std::uint64_t kReading =
+    LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+// Rights that a rule on a file, and not a folder, may have.
+constexpr std::uint64_t kOfFiles = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
+                                   LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate | kIoctlDev;
+
+std::uint64_t handled_files(int version) {
+  std::uint64_t handled = kFirstVersion;
+  if (version >= 2) handled |= LANDLOCK_ACCESS_FS_REFER;
+  if (version >= 3) handled |= kTruncate;
+  if (version >= 5) handled |= kIoctlDev;
+  return handled;
+}
+
+Result<void> add_rule(int ruleset, const std::string& path, std::uint64_t rights) {
+  const Fd folder(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!folder.valid()) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return {};
+    return fail(ErrorKind::kEnvironment, "cannot open " + path + ": " + std::strerror(errno),
+                "check that folder");
+  }
+  struct stat st {};
+  if (::fstat(folder.get(), &st) == 0 && !S_ISDIR(st.st_mode)) rights &= kOfFiles;
+  landlock_path_beneath_attr rule{};
+  rule.allowed_access = rights;
+  rule.parent_fd = folder.get();
+  if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) {
+    return fail(ErrorKind::kEnvironment,
+                "Landlock refuses a rule for " + path + ": " + std::strerror(errno),
+                "report this with your kernel's version");
+  }
+  return {};
+}
+
+Result<Fd> make_ruleset(const Sandbox& sandbox, int version) {
+  RulesetAttributes attributes;
+  attributes.files = handled_files(version);
+  if (version >= 4 && !sandbox.network) attributes.network = kTcpBoth;
+  if (version >= 6) attributes.scoped = kScopeBoth;
+  const std::size_t size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
+  Fd ruleset = above_standard(
+      Fd(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0))));
+  if (!ruleset.valid()) {
+    return fail(ErrorKind::kEnvironment,
+                std::string("Landlock refuses a ruleset: ") + std::strerror(errno),
+                "report this with your kernel's version");
+  }
+  if (sandbox.read_all) KP_TRY(add_rule(ruleset.get(), "/", kReading));
+  for (const std::string& path : sandbox.read) KP_TRY(add_rule(ruleset.get(), path, kReading));
+  // Devices and sockets are not made even there.
+  const std::uint64_t writing =
+      attributes.files &
+      ~static_cast<std::uint64_t>(LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK);
+  for (const std::string& path : sandbox.write) KP_TRY(add_rule(ruleset.get(), path, writing));
+  return ruleset;
+}
+
+// Can any user get to this path and, if it is ours to give, use it?
+bool reachable_by_all(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path full = std::filesystem::canonical(path, error);
+  if (error) return true;  // not there: passed over
+  struct stat st {};
+  if (::stat(full.c_str(), &st) != 0) return false;
+  const mode_t needed = S_ISDIR(st.st_mode) ? (S_IROTH | S_IXOTH) : S_IROTH;
+  if ((st.st_mode & needed) != needed) return false;
+  while (full.has_relative_path()) {
+    full = full.parent_path();
+    if (::stat(full.c_str(), &st) != 0 || (st.st_mode & S_IXOTH) == 0) return false;
+  }
+  return true;
+}
+
+// Gives the folders that are written to nobody, if everything can be reached by them.
+bool give_to_nobody(const Sandbox& sandbox) {
+  if (sandbox.read_all) return false;
+  for (const std::string& path : sandbox.read) {
+    if (!path.starts_with("/etc") && !path.starts_with("/dev") && !reachable_by_all(path)) {
+      return false;
+    }
+  }
+  for (const std::string& path : sandbox.write) {
+    struct stat st {};
+    if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
+    if (!reachable_by_all(dirname(path))) return false;
+    if (st.st_uid == 0 && ::chown(path.c_str(), kNobody, kNobody) != 0) return false;
+  }
+  return true;
+}
+
+std::vector<sock_filter> make_filter(const Sandbox& sandbox, int landlock) {
+  SeccompFilter f;
+  const std::uint32_t no = SeccompFilter::refuse(EPERM);
+  f.when({SYS_ptrace,
+          SYS_process_vm_readv,
+          SYS_process_vm_writev,
+          SYS_mount,
+          SYS_umount2,
+          SYS_pivot_root,
+          SYS_chroot,
+          SYS_unshare,
+          SYS_setns,
+          SYS_bpf,
+          SYS_perf_event_open,
+          SYS_add_key,
+          SYS_request_key,
+          SYS_keyctl,
+          SYS_userfaultfd,
+          SYS_kexec_load,
+          SYS_init_module,
+          SYS_finit_module,
+          SYS_delete_module,
+          SYS_swapon,
+          SYS_swapoff,
+          SYS_reboot,
+          SYS_sethostname,
+          SYS_setdomainname,
+          SYS_settimeofday,
+          SYS_clock_settime,
+          SYS_adjtimex,
+          SYS_clock_adjtime,
+          SYS_quotactl,
+          SYS_acct,
+          SYS_open_by_handle_at,
+          SYS_name_to_handle_at,
+          SYS_kcmp,
+          SYS_personality,
+          SYS_syslog,
+          SYS_vhangup},
+         no);
+#ifdef __x86_64__
+  f.when({SYS_iopl, SYS_ioperm}, no);
+#endif
+  // pidfd_getfd, open_tree ... fspick, mount_setattr: the same numbers everywhere.
+  f.when({438, 428, 429, 430, 431, 432, 433, 442}, no);
+  // System V objects and message queues would outlive the process.
+  f.when({SYS_shmget, SYS_msgget, SYS_semget, SYS_mq_open}, no);
+  // io_uring does what filters cannot see; 425-427 everywhere.
+  f.when({425, 426, 427}, SeccompFilter::refuse(ENOSYS));
+  // New namespaces. The C library falls back from clone3, whose flags cannot be seen.
+  f.when(SYS_clone3, SeccompFilter::refuse(ENOSYS));
+  f.when_any(SYS_clone, 0,
+             CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                 CLONE_NEWPID | CLONE_NEWNET,
+             no);
+  f.when_equal(SYS_ioctl, 1, TIOCSTI, no);
+  f.when_equal(SYS_ioctl, 1, 0x541c, no);  // TIOCLINUX
+  if (!sandbox.network) {
+    f.when_not(SYS_socket, 0, AF_UNIX, SeccompFilter::refuse(EACCES));
+    // As if nobody listened: CUDA asks for its multi-process server this way and goes on without.
+    // Listening is left: CUDA's start listens on a Unix socket of its own, and there is no other
+    // kind of socket here.
+    f.when(SYS_connect, SeccompFilter::refuse(ENOENT));
+  }
+  if (landlock < 6) {
+    // Landlock would keep signals inside.
+    f.when({SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, 424}, no);
+  }
+  return f.finish(SeccompFilter::allow());
+}
+
+int limit(int resource, std::int64_t value) {
+  rlimit old{};
+  const auto kind = static_cast<__rlimit_resource>(resource);
+  if (::getrlimit(kind, &old) != 0) return errno;
+  const rlim_t wanted = std::min(static_cast<rlim_t>(value), old.rlim_max);
+  const rlimit both{wanted, wanted};
+  return ::setrlimit(kind, &both) == 0 ? 0 : errno;
+}
+
+int drop_capabilities() {
+  for (int capability = 0; capability < 64; ++capability) {
+    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) break;  // not ours to drop, or the end
+  }
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  return ::syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
+}
+
+// A process may name its own threads, through files in /proc: CUDA does, and fails if it may not.
+// Async-signal-safe; for the process that calls.
+int allow_own_names(int ruleset, int version) {
+  const int own = ::open("/proc/self/task", O_PATH | O_CLOEXEC);
+  if (own < 0) return 0;  // no /proc: nothing to allow
+  landlock_path_beneath_attr rule{};
+  rule.allowed_access = kReading | LANDLOCK_ACCESS_FS_WRITE_FILE;
+  if (version >= 3) rule.allowed_access |= kTruncate;
+  rule.parent_fd = own;
+  const long added =
+      ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+  const int error = added == 0 ? 0 : errno;
+  ::close(own);
+  return error;
+}
+
+bool holds_homes(const std::string& folder) {
+  const char* home = std::getenv("HOME");
+  std::error_code error;
+  const std::string own =
+      home != nullptr ? std::filesystem::weakly_canonical(home, error).string() : "";
+  return folder == "/" || folder == "/home" || folder == "/root" || folder == "/tmp" ||
+         folder == "/var" || folder == "/etc" || folder == own || own.starts_with(folder + "/");
+}
+
+std::string folder_above(const std::filesystem::path& program) {
+  const std::string above = program.parent_path().parent_path().string();
+  return holds_homes(above) ? program.parent_path().string() : above;
+}
+
+}  // namespace
+
+int landlock_version() {
+  constexpr int kVersion = 1;  // LANDLOCK_CREATE_RULESET_VERSION
+  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kVersion);
+  return version > 0 ? static_cast<int>(version) : 0;
+}
+
+std::vector<std::string> system_roots() {
+  return {"/usr",
+          "/bin",
+          "/sbin",
+          "/lib",
+          "/lib64",
+          "/nix/store",
+          "/gnu/store",
+          "/etc/ld.so.cache",
+          "/etc/ld.so.conf",
+          "/etc/ld.so.conf.d",
+          "/etc/ld.so.preload",
+          "/etc/alternatives",
+          "/etc/localtime",
+          "/dev/urandom",
+          "/dev/random"};
+}
+
+std::string program_root(const std::string& program) {
+  const std::string found = find_program(program);
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(found, error);
+  if (found.empty() || error) return "";
+  return folder_above(real);
+}
+
+std::vector<std::string> program_roots(const std::string& program) {
+  std::vector<std::string> roots = {program_root(program)};
+  const std::string found = find_program(program);
+  if (!found.empty()) roots.push_back(folder_above(absolute(found)));
+  return roots;
+}
+
+Sandbox compiler_sandbox(const std::string& folder, const std::vector<std::string>& roots,
+                         double cpu_seconds) {
+  Sandbox sandbox;
+  sandbox.read = system_roots();
+  sandbox.read.insert(sandbox.read.end(), roots.begin(), roots.end());
+  sandbox.write = {folder, "/dev/null"};
+  sandbox.max_processes = 128;
+  sandbox.file_bytes = 256 << 20;
+  sandbox.open_files = 1024;
+  sandbox.cpu_seconds = cpu_seconds;
+  return sandbox;
+}
+
+Sandbox candidate_python_sandbox(const std::string& folder, const std::vector<std::string>& roots) {
+  Sandbox sandbox;
+  sandbox.read = system_roots();
+  sandbox.read.insert(sandbox.read.end(), roots.begin(), roots.end());
+  for (const char* path :
+       {"/proc", "/sys", "/opt", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf",
+        "/etc/mime.types", "/etc/OpenCL", "/etc/nvidia", "/run/nvidia"}) {
+    sandbox.read.emplace_back(path);
+  }
+  sandbox.write = {folder, "/dev/null", "/dev/zero"};
+  for (const std::string& name : list_dir("/dev")) {
+    if (name.starts_with("nvidia")) sandbox.write.push_back("/dev/" + name);
+  }
+  sandbox.max_processes = 4096;
+  sandbox.file_bytes = 8LL << 30;
+  sandbox.open_files = 65536;
+  return sandbox;
+}
+
+Result<PreparedSandbox> PreparedSandbox::make(const Sandbox& sandbox) {
+  PreparedSandbox prepared;
+  prepared.landlock_abi_ = landlock_version();
+  prepared.file_bytes_ = sandbox.file_bytes;
+  prepared.open_files_ = sandbox.open_files;
+  prepared.cpu_seconds_ = sandbox.cpu_seconds;
+  if (prepared.landlock_abi_ > 0) {
+    Result<Fd> ruleset = make_ruleset(sandbox, prepared.landlock_abi_);
+    if (!ruleset) return tl::unexpected<Error>(ruleset.error());
+    prepared.ruleset_ = std::move(*ruleset);
+  } else if (::geteuid() == 0 && give_to_nobody(sandbox)) {
+    prepared.nobody_ = kNobody;
+  }
+  prepared.filter_ = make_filter(sandbox, prepared.landlock_abi_);
+  return prepared;
+}
+
+int PreparedSandbox::enter() const {
+  int error = limit(RLIMIT_CORE, 0);
+  if (error == 0 && file_bytes_ > 0) error = limit(RLIMIT_FSIZE, file_bytes_);
+  if (error == 0 && open_files_ > 0) error = limit(RLIMIT_NOFILE, open_files_);
+  if (error == 0 && cpu_seconds_ > 0) {
+    error = limit(RLIMIT_CPU, static_cast<std::int64_t>(cpu_seconds_) + 1);
+  }
+  if (error == 0 && nobody_ != 0) {
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(nobody_, nobody_, nobody_) != 0 ||
+        ::setresuid(nobody_, nobody_, nobody_) != 0) {
+      error = errno;
+    }
+  }
+  if (error == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) error = errno;
+  if (error == 0) error = drop_capabilities();
+  if (error == 0 && ruleset_.valid()) error = allow_own_names(ruleset_.get(), landlock_abi_);
+  if (error == 0 && ruleset_.valid() &&
+      ::syscall(SYS_landlock_restrict_self, ruleset_.get(), 0) != 0) {
+    error = errno;
+  }
+  if (error != 0) return error;
+  // A kernel without filters (ENOSYS, EINVAL) is doctor's to tell.
+  error = install_seccomp(filter_);
+  return error == ENOSYS || error == EINVAL ? 0 : error;
+}
+
+std::vector<std::string> secret_variables() {
+  std::vector<std::string> names;
+  for (char** e = environ; *e != nullptr; ++e) {
+    const std::string entry = *e;
+    std::string name = entry.substr(0, entry.find('='));
+    std::string upper = name;
+    std::transform(upper.begin(), upper.end(), upper.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    for (const char* sign : {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"}) {
+      if (contains(upper, sign)) {
+        names.push_back(name);
+        break;
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/process/processes.h"
+#include "base/process/spawner.h"
+#include "base/process/warden.h"
+#include "base/text.h"
+
+extern char** environ;
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kWatchStep = 0.02;  // seconds between looks at a child's memory, at least
+constexpr double kWatchShare = 50;   // a look may cost one part in so many of our time
+
+std::atomic<bool> leaving_behind{false};
+
+std::vector<std::string> child_environment(const Command& command) {
+  std::vector<std::string> result;
+  std::vector<std::string> unset = command.unset;
+  if (command.sandbox && !command.sandbox->secrets) {
+    for (std::string& name : secret_variables()) unset.push_back(std::move(name));
+  }
+  const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
+  for (char** e = environ; *e != nullptr; ++e) {
+    const std::string entry = *e;
+    const std::string name = name_of(entry);
+    const bool replaced =
+        std::any_of(command.env.begin(), command.env.end(),
+                    [&](const std::string& own) { return name_of(own) == name; }) ||
+        std::find(unset.begin(), unset.end(), name) != unset.end();
+    if (!replaced) result.push_back(entry);
+  }
+  result.insert(result.end(), command.env.begin(), command.env.end());
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+struct Started {
+  pid_t pid = -1;
+  Fd output;
+  Fd report;
+};
+
+struct Pipe {
+  Fd read, write;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) == 0) {
+    return Pipe{above_standard(Fd(ends[0])), above_standard(Fd(ends[1]))};
+  }
+  return fail(ErrorKind::kEnvironment, std::string("cannot make a pipe: ") + std::strerror(errno),
+              "raise the limit on open files (ulimit -n)");
+}
+
+// All that the child needs between fork and exec; made before.
+struct Launch {
+  const char* program = nullptr;
+  const char* cwd = nullptr;
+  char* const* argv = nullptr;
+  char* const* envp = nullptr;
+  int output = -1;
+  int error = -1;
+  int channel = -1;
+  int report = -1;
+  const PreparedSandbox* sandbox = nullptr;
+};
+
+// Only async-signal-safe calls.
+[[noreturn]] void become(const Launch& launch, pid_t parent) {
+  if (launch.report >= 0) parent = enter_warden(parent, launch.report);
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
+  const int null = ::open("/dev/null", O_RDONLY);
+  if (null >= 0) ::dup2(null, 0);
+  ::dup2(launch.output, 1);
+  ::dup2(launch.output, 2);
+  // Nothing that is needed later lies on these (above_standard).
+  if (launch.channel >= 0) {
+    ::dup2(launch.channel, Child::kChannelFd);
+  } else {
+    ::close(Child::kChannelFd);
+  }
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) ::sigaction(s, &plain, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  int error = *launch.cwd == '\0' || ::chdir(launch.cwd) == 0 ? 0 : errno;
+  if (error == 0 && launch.sandbox != nullptr) {
+    error = launch.sandbox->enter();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // another user's process has lost it
+  }
+  if (error == 0) {
+    ::execve(launch.program, launch.argv, launch.envp);
+    error = errno;
+  }
+  [[maybe_unused]] const ssize_t n = ::write(launch.error, &error, sizeof error);
+  ::_exit(127);
+}
+
+// `channel_end`: what the child gets at descriptor 3, or -1.
+Result<Started> spawn(const Command& command, int channel_end) {
+  KP_ASSERT(!command.argv.empty());
+  const std::string program = find_program(command.argv[0]);
+  if (program.empty()) {
+    return fail(ErrorKind::kEnvironment, "the program " + command.argv[0] + " was not found",
+                "install it or put it on PATH; `kernelpro doctor` lists what is missing");
+  }
+  Result<Pipe> output = make_pipe(), errors = make_pipe(), report = make_pipe();
+  for (const Result<Pipe>* made : {&output, &errors, &report}) {
+    if (!*made) return tl::unexpected<Error>(made->error());
+  }
+  std::optional<PreparedSandbox> sandbox;
+  if (command.sandbox) {
+    Result<PreparedSandbox> made = PreparedSandbox::make(*command.sandbox);
+    if (!made) return tl::unexpected<Error>(made.error());
+    sandbox = std::move(*made);
+  }
+  std::vector<std::string> argv_text = command.argv;
+  std::vector<std::string> env_text = child_environment(command);
+  std::vector<char*> argv = pointers(argv_text);
+  std::vector<char*> envp = pointers(env_text);
+  const bool warden = command.sandbox && !command.sandbox->alone;
+  const Launch launch{program.c_str(),
+                      command.cwd.c_str(),
+                      argv.data(),
+                      envp.data(),
+                      output->write.get(),
+                      errors->write.get(),
+                      channel_end,
+                      warden ? report->write.get() : -1,
+                      sandbox ? &*sandbox : nullptr};
+  const pid_t parent = ::getpid();
+  pid_t pid = -1;
+  int error = 0;
+  on_spawner_thread([&] {
+    pid = ::fork();
+    if (pid == 0) become(launch, parent);
+    error = errno;
+  });
+  if (pid < 0) {
+    return fail(ErrorKind::kEnvironment,
+                std::string("cannot start a process: ") + std::strerror(error),
+                "free memory or raise the limit on processes (ulimit -u)");
+  }
+  ::setpgid(pid, pid);
+  errors->write.reset();
+  output->write.reset();
+  report->write.reset();
+  ssize_t n;
+  do n = ::read(errors->read.get(), &error, sizeof error);
+  while (n < 0 && errno == EINTR);
+  if (n == static_cast<ssize_t>(sizeof error)) {
+    ::waitpid(pid, nullptr, 0);
+    return fail(ErrorKind::kEnvironment, "cannot run " + program + ": " + std::strerror(error),
+                "check that the program is installed for this machine");
+  }
+  ::fcntl(output->read.get(), F_SETFL, O_NONBLOCK);
+  return Started{pid, std::move(output->read), warden ? std::move(report->read) : Fd()};
+}
+
+}  // namespace
+
+std::string signal_name(int signal) {
+  const char* name = ::strsignal(signal);
+  return name != nullptr ? name : "signal " + std::to_string(signal);
+}
+
+bool Exit::from_outside() const {
+  return kind == Kind::kSignalled && !by_us &&
+         (code == SIGKILL || code == SIGTERM || code == SIGINT || code == SIGHUP);
+}
+
+std::string Exit::describe(const Limits& limits) const {
+  switch (kind) {
+    case Kind::kExited:
+      return "ended with exit status " + std::to_string(code);
+    case Kind::kSignalled:
+      return "was ended by signal " + std::to_string(code) + " (" + signal_name(code) + ")" +
+             (code == SIGXFSZ   ? ": it wrote a file beyond the limit on sizes"
+              : code == SIGXCPU ? ": it used more processor time than its limit"
+                                : "");
+    case Kind::kTimedOut:
+      return "ran longer than " + human_seconds(limits.wall_seconds) + " and was ended";
+    case Kind::kFlooded:
+      return "printed more than " + human_bytes(static_cast<double>(limits.output_killed)) +
+             " and was ended";
+    case Kind::kOutOfMemory:
+      return "used more than " + human_bytes(static_cast<double>(limits.memory_bytes)) +
+             " of memory and was ended";
+    case Kind::kTooManyProcesses:
+      return "started too many processes or threads and was ended";
+  }
+  return "";
+}
+
+Result<Child> Child::start(const Command& command) { return start(command, true); }
+
+Result<Child> Child::start(const Command& command, bool with_channel) {
+  std::pair<Channel, Fd> ends;
+  if (with_channel) ends = Channel::pair();
+  Result<Started> started = spawn(command, ends.second.get());
+  if (!started) return tl::unexpected<Error>(started.error());
+  Child child;
+  child.pid_ = started->pid;
+  child.channel_ = std::move(ends.first);
+  child.output_ = std::move(started->output);
+  child.report_ = std::move(started->report);
+  child.limits_ = command.limits;
+  child.max_processes_ = command.sandbox ? command.sandbox->max_processes : 0;
+  child.started_ = real_clock().now_s();
+  return child;
+}
+
+Child::Child(Child&& other) noexcept { *this = std::move(other); }
+
+Child& Child::operator=(Child&& other) noexcept {
+  if (this == &other) return *this;
+  if (running()) finish();
+  pid_ = std::exchange(other.pid_, -1);
+  channel_ = std::move(other.channel_);
+  output_ = std::move(other.output_);
+  report_ = std::move(other.report_);
+  limits_ = other.limits_;
+  max_processes_ = other.max_processes_;
+  next_look_ = other.next_look_;
+  output_seen_ = other.output_seen_;
+  started_ = other.started_;
+  reaped_ = other.reaped_;
+  verdict_ = other.verdict_;
+  ended_by_us_ = other.ended_by_us_;
+  exit_ = std::move(other.exit_);
+  return *this;
+}
+
+void leave_children_behind() { leaving_behind = true; }
+
+Child::~Child() {
+  if (!running()) return;
+  kill_group();
+  finish();
+}
+
+void Child::kill_group() {
+  if (reaped_ || pid_ <= 0) return;
+  ended_by_us_ = true;
+  if (report_.valid()) {
+    ::kill(pid_, SIGTERM);  // the warden ends the rest
+    return;
+  }
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+}
+
+// A warden that was itself ended has told nothing: then its own status stands.
+void Child::take_report(int* status) {
+  WardenReport report;
+  if (!report_.valid()) return;
+  if (::read(report_.get(), &report, sizeof report) != static_cast<ssize_t>(sizeof report)) return;
+  *status = report.status;
+  exit_.cpu_seconds = report.cpu_seconds;
+  exit_.max_rss_bytes = report.max_rss_bytes;
+}
+
+void Child::drain() {
+  char buffer[16384];
+  while (output_.valid()) {
+    const ssize_t n = ::read(output_.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return;  // nothing more for now
+    if (n == 0) {
+      output_.reset();
+      return;
+    }
+    output_seen_ += n;
+    const std::int64_t room = limits_.output_kept - static_cast<std::int64_t>(exit_.output.size());
+    if (room > 0) {
+      exit_.output += printable(
+          std::string_view(buffer, static_cast<std::size_t>(std::min<std::int64_t>(n, room))));
+    }
+    if (output_seen_ > limits_.output_killed) {
+      if (!verdict_) verdict_ = Exit::Kind::kFlooded;
+      kill_group();
+      return;
+    }
+  }
+}
+
+bool Child::reap() {
+  if (reaped_) return true;
+  int status = 0;
+  rusage usage{};
+  pid_t r;
+  do r = ::wait4(pid_, &status, WNOHANG, &usage);
+  while (r < 0 && errno == EINTR);
+  if (r == 0) return false;
+  reaped_ = true;
+  ::kill(-pid_, SIGKILL);  // whatever it left behind in its group
+  exit_.wall_seconds = real_clock().now_s() - started_;
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  exit_.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  exit_.max_rss_bytes = usage.ru_maxrss * 1024LL;
+  take_report(&status);
+  exit_.by_us = ended_by_us_;
+  if (verdict_) {
+    exit_.kind = *verdict_;
+    exit_.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  } else if (WIFSIGNALED(status)) {
+    exit_.kind = Exit::Kind::kSignalled;
+    exit_.code = WTERMSIG(status);
+  } else {
+    exit_.kind = Exit::Kind::kExited;
+    exit_.code = WEXITSTATUS(status);
+  }
+  return true;
+}
+
+bool Child::send(std::string_view bytes, const std::vector<int>& fds) {
+  return running() && channel_.send(bytes, fds) == ChannelState::kOk;
+}
+
+std::optional<Frame> Child::receive(double timeout_s, const std::function<double()>& patience) {
+  double end = real_clock().now_s() + timeout_s;
+  const bool watched = limits_.memory_bytes > 0 || max_processes_ > 0 || in_cancel_scope();
+  while (running()) {
+    const bool cancelled = cancel_requested();
+    double left = cancelled ? 0 : end - real_clock().now_s();
+    if (left <= 0 && !cancelled && patience) {
+      left = patience();
+      end = real_clock().now_s() + left;
+    }
+    if (left <= 0) {
+      verdict_ = Exit::Kind::kTimedOut;
+      limits_.wall_seconds = timeout_s;
+      kill_group();
+      return std::nullopt;
+    }
+    pollfd polled[2] = {{channel_.fd(), POLLIN, 0}, {output_.get(), POLLIN, 0}};
+    const int step = static_cast<int>(1 + 1e3 * std::min(left, watched ? kWatchStep : 1.0));
+    ::poll(polled, output_.valid() ? 2 : 1, step);
+    if (output_.valid() && polled[1].revents != 0) drain();
+    if (verdict_) return std::nullopt;
+    if (polled[0].revents != 0) {
+      Frame frame;
+      if (channel_.receive(&frame, std::max(left, 0.1)) == ChannelState::kOk) return frame;
+      return std::nullopt;
+    }
+    if (over_limits()) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool Child::end_for(Exit::Kind why) {
+  verdict_ = why;
+  kill_group();
+  return true;
+}
+
+bool Child::over_limits() {
+  const double now = real_clock().now_s();
+  if ((limits_.memory_bytes <= 0 && max_processes_ <= 0) || now < next_look_) return false;
+  const TreeUse use = tree_use(pid_, !report_.valid());
+  const double after = real_clock().now_s();
+  next_look_ = after + std::max(kWatchStep, kWatchShare * (after - now));
+  if (limits_.memory_bytes > 0 && use.resident_bytes > limits_.memory_bytes) {
+    return end_for(Exit::Kind::kOutOfMemory);
+  }
+  if (max_processes_ > 0 && use.threads > max_processes_) {
+    return end_for(Exit::Kind::kTooManyProcesses);
+  }
+  return false;
+}
+
+const Exit& Child::finish() {
+  if (pid_ <= 0) return exit_;
+  // Give a child that has just closed its channel a moment to leave by itself.
+  const double end = real_clock().now_s() + (verdict_ ? 0.0 : 0.05);
+  while (!reap()) {
+    drain();
+    if (real_clock().now_s() >= end) {
+      kill_group();
+      if (leaving_behind) break;
+    }
+    ::usleep(500);
+  }
+  drain();
+  channel_.close();
+  output_.reset();
+  report_.reset();
+  pid_ = -1;
+  return exit_;
+}
+
+const Exit& Child::wait(double timeout_s) {
+  if (pid_ <= 0) return exit_;
+  channel_.close();
+  const double end = real_clock().now_s() + timeout_s;
+  while (!verdict_ && !reap()) {
+    const double left = cancel_requested() ? 0 : end - real_clock().now_s();
+    if (left <= 0) {
+      verdict_ = Exit::Kind::kTimedOut;
+      limits_.wall_seconds = timeout_s;
+      kill_group();
+      break;
+    }
+    pollfd polled{output_.get(), POLLIN, 0};
+    if (output_.valid()) {
+      ::poll(&polled, 1, 5);
+      drain();
+    } else {
+      ::usleep(1000);
+    }
+    if (over_limits()) break;
+  }
+  return finish();
+}
+
+Result<Exit> run(const Command& command) {
+  Result<Child> child = Child::start(command, false);
+  if (!child) return tl::unexpected<Error>(child.error());
+  return child->wait(command.limits.wall_seconds);
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/statistics/contest.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/statistics/randomised.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kPlainAlpha = 0.05;  // of intervals that decide nothing by themselves
+constexpr double kHopeless = 1.2;     // a candidate this much slower need not be shown to be slower
+constexpr int kFewestPairs = 3;
+constexpr double kBusyPatience = 4;    // times the budget, where most pairs are disturbed
+constexpr int kBusyLooks = 4;          // at 12, 18, 27, 40 pairs
+constexpr int kFewestForInterval = 6;  // the range of fewer pairs has less than 95 % confidence
+
+}  // namespace
+
+Contest::Contest(const ContestSettings& settings) : settings_(settings) {
+  KP_ASSERT(settings.candidate_s > 0 && settings.max_pairs >= 1);
+  if (!paired()) return;
+  const double pair_s = settings.incumbent_s + settings.candidate_s;
+  only_block_ = !settings.stop_early && settings.enough_pairs * pair_s > settings.hard_budget_s;
+  if (settings.stop_early || only_block_) {
+    order_ = block_order(cheapest_block(settings.incumbent_s, settings.candidate_s,
+                                        only_block_ ? kPlainAlpha : settings.alpha / 2),
+                         settings.seed);
+  }
+  SequentialSettings looks;
+  looks.alpha = settings.alpha / 2;
+  looks.min_effect = settings.min_effect;
+  looks.max_pairs = settings.max_pairs;
+  // Pairs that take long get one look, as early as anything can be said.
+  const int fewest = 1 + static_cast<int>(std::ceil(std::log2(1 / looks.alpha)));
+  if (looks.first_look * pair_s > settings.hard_budget_s) {
+    looks.max_pairs = std::min(looks.max_pairs, fewest);
+  }
+  test_.emplace(looks);
+  first_look_ = next_busy_look_ = test_->until_look();
+}
+
+Contest::Next Contest::next(double spent_s) const {
+  if (in_block() && !hopeless(spent_s)) {
+    return order_[block_next_] ? Next::kIncumbent : Next::kCandidate;
+  }
+  if (clear_ || hopeless(spent_s)) return Next::kDone;
+  if (only_block_) return Next::kDone;
+  if (pairs_ >= settings_.max_pairs) return Next::kDone;
+  const bool sequential = paired() && settings_.stop_early;
+  if (sequential && (busy() ? busy_decided_ : test_->done())) return Next::kDone;
+  if (spent_s > settings_.hard_budget_s &&
+      std::max(pairs_, static_cast<int>(block_candidate_.size())) >= kFewestPairs) {
+    return Next::kDone;
+  }
+  const int fewest = std::max(settings_.enough_pairs, sequential ? first_look_ : 0);
+  const double budget_s = settings_.budget_s * (paired() && busy() ? kBusyPatience : 1);
+  if (spent_s > budget_s && pairs_ >= fewest) return Next::kDone;
+  return Next::kPair;
+}
+
+// Slower in every turn so far, and measuring on is expensive.
+bool Contest::hopeless(double spent_s) const {
+  return settings_.stop_early && pairs_ == 0 && spent_s > settings_.hard_budget_s / 4 &&
+         !block_incumbent_.empty() && !block_candidate_.empty() &&
+         block_ratio(block_incumbent_, block_candidate_).high < 1 / kHopeless;
+}
+
+void Contest::add_turn(bool incumbent, double time) {
+  KP_ASSERT(time > 0 && in_block() && order_[block_next_] == incumbent);
+  if (!incumbent) candidate_.push_back(time);
+  (incumbent ? block_incumbent_ : block_candidate_).push_back(time);
+  ++block_next_;
+  if (only_block_ || block_incumbent_.empty() || block_candidate_.empty()) return;
+  if (!separated(block_incumbent_, block_candidate_)) return end_block();
+  if (in_block()) return;
+  const Interval ratio = block_ratio(block_incumbent_, block_candidate_);
+  clear_ = ratio.low > 1 + settings_.min_effect || ratio.high < 1 - settings_.min_effect;
+}
+
+void Contest::add_pair(double incumbent, double candidate, bool disturbed) {
+  KP_ASSERT(candidate > 0 && !in_block());
+  candidate_.push_back(candidate);
+  ++pairs_;
+  disturbed_ += disturbed ? 1 : 0;
+  if (!paired()) return;
+  KP_ASSERT(incumbent > 0);
+  pair_incumbent_.push_back(incumbent);
+  pair_candidate_.push_back(candidate);
+  test_->add(incumbent / candidate);
+  if (pairs_ == next_busy_look_) look_while_busy();
+}
+
+void Contest::look_while_busy() {
+  next_busy_look_ = std::min(settings_.max_pairs, next_busy_look_ * 3 / 2);
+  if (!settings_.stop_early || !busy()) return;
+  busy_look_ = busy_ratio(settings_.alpha / 2 / kBusyLooks);
+  const double above = 1 + settings_.min_effect, below = 1 - settings_.min_effect;
+  busy_decided_ = busy_look_.low > above || busy_look_.high < below ||
+                  (busy_look_.low > below && busy_look_.high < above);
+}
+
+Interval Contest::busy_ratio(double alpha) const {
+  return randomised_ratio(pair_incumbent_, pair_candidate_, alpha, settings_.seed);
+}
+
+void Contest::drop_incumbent() {
+  settings_.incumbent_s = 0;
+  only_block_ = false;
+  end_block();
+}
+
+Interval Contest::ratio() const {
+  KP_ASSERT(paired());
+  if (clear_ || only_block_) return block_ratio(block_incumbent_, block_candidate_);
+  if (!settings_.stop_early && pairs_ >= kFewestForInterval) {
+    if (busy()) return busy_ratio(kPlainAlpha);
+    return paired_ratio(pair_incumbent_, pair_candidate_);
+  }
+  if (settings_.stop_early && pairs_ >= first_look_) {
+    return busy() ? busy_look_ : test_->interval();
+  }
+  Interval interval = pairs_ > 0 ? test_->interval() : Interval{1, 1, 1};
+  if (pairs_ == 0 && !block_incumbent_.empty() && !block_candidate_.empty()) {
+    interval = block_ratio(block_incumbent_, block_candidate_);
+  }
+  return {std::min(interval.low, 1.0), interval.mid, std::max(interval.high, 1.0)};
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build/build.h"
+
+#include <future>
+#include <utility>
+#include <vector>
+
+#include "base/files.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Addressed by its content, so that the file of one candidate is never that of another.
+Result<Binary> module_binary(const Candidate& candidate, const std::string& case_name) {
+  Binary binary;
+  binary.form = Binary::Form::kModule;
+  binary.case_name = case_name;
+  binary.hash = candidate.content_hash();
+  const std::string folder = join(cache_dir(), "modules");
+  binary.module = join(folder, binary.hash + ".py");
+  KP_TRY(make_dirs(folder));
+  if (!exists(binary.module)) KP_TRY(write_file(binary.module, candidate.source));
+  return binary;
+}
+
+// The first case on this thread, the others beside it on the cuda target; on the cpu target, whose
+// compilers share the cores with what is measured, one after the other.
+std::vector<CompileResult> compile_all(const Task& task, const std::vector<const Case*>& cases,
+                                       Compiler& compiler, const Candidate& candidate) {
+  const auto one = [&](const Case* c) { return compiler.compile(task, *c, candidate); };
+  const auto when =
+      candidate.language == Language::kCuda ? std::launch::async : std::launch::deferred;
+  std::vector<std::future<CompileResult>> others;
+  for (std::size_t i = 1; i < cases.size(); ++i) {
+    others.push_back(std::async(when, one, cases[i]));
+  }
+  std::vector<CompileResult> results;
+  if (!cases.empty()) results.push_back(one(cases[0]));
+  for (auto& other : others) results.push_back(other.get());
+  return results;
+}
+
+}  // namespace
+
+BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,
+                  double* compile_ms) {
+  Subject subject;
+  subject.hash = candidate.content_hash();
+  const std::vector<const Case*> cases = cases_for(task, kind);
+  if (candidate.language == Language::kPython) {
+    for (const Case* c : cases) {
+      auto binary = module_binary(candidate, c->name);
+      if (!binary) return tl::unexpected<Error>(std::move(binary.error()));
+      subject.binaries.push_back(std::move(*binary));
+    }
+    return subject;
+  }
+  for (CompileResult& built : compile_all(task, cases, compiler, candidate)) {
+    if (!built) return tl::unexpected<Error>(std::move(built.error()));
+    if (auto* error = std::get_if<CompileError>(&*built)) return std::move(*error);
+    Binary& binary = std::get<Binary>(*built);
+    *compile_ms += binary.compile_ms;
+    subject.binaries.push_back(std::move(binary));
+  }
+  return subject;
+}
+
+BuiltKernel build_kernel(const Task& task, TargetKind kind, Compiler& compiler,
+                         const Candidate& candidate) {
+  double ms = 0;
+  auto built = build(task, kind, compiler, candidate, &ms);
+  return {std::move(built), ms};
+}
+
+}  // namespace kernelpro

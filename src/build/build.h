@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A candidate's source becomes binaries, one for each case of the task.
+#pragma once
+
+#include <variant>
+
+#include "base/error.h"
+#include "build/compiler.h"
+#include "core/binary.h"
+#include "core/candidate.h"
+#include "core/evaluation.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+// Either a binary for each case of cases_for(task, target), or why there is none. Cases of a
+// CUDA candidate are built side by side. A PyTorch candidate is not built: its file is put into the
+// cache.
+using BuildResult = Result<std::variant<Subject, CompileError>>;
+BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,
+                  double* compile_ms);
+
+struct BuiltKernel {
+  BuildResult built;
+  double compile_ms = 0;
+};
+BuiltKernel build_kernel(const Task& task, TargetKind kind, Compiler& compiler,
+                         const Candidate& candidate);
+
+}  // namespace kernelpro

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build/code_hash.h"
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "build/elf.h"
+#include "build/plan_form.h"
+
+namespace kernelpro {
+
+namespace {
+
+// The records of a launch plan stand among the initialised globals, each with its line.
+std::string without_lines(std::string_view globals) {
+  std::string text(globals);
+  for (std::size_t at = 0; at + kPlanRecordLine + 4 <= text.size(); at += 4) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if (word == kPlanRecord) std::memset(text.data() + at + kPlanRecordLine, 0, 4);
+  }
+  return text;
+}
+
+// Sections that a loader maps or a GPU runs; the strings and symbols beside them name files. A
+// section's info holds the registers of a kernel in cubins.
+std::string sections_hash(const std::string& path) {
+  const auto file = read_file(path);
+  if (!file) return "";
+  Elf elf(*file);
+  if (!elf.read_sections()) return "";
+  std::string all;
+  for (std::size_t i = 0; i < elf.section_count(); ++i) {
+    const Elf64_Shdr& section = elf.section(i);
+    const bool code = section.sh_type == SHT_PROGBITS && (section.sh_flags & SHF_ALLOC) != 0;
+    const bool room = section.sh_type == SHT_NOBITS;  // shared memory, zeroed globals
+    if (!code && !room) continue;
+    const std::string info = std::to_string(section.sh_info) + " " +
+                             std::to_string(section.sh_size) + " " +
+                             std::to_string(section.sh_addralign);
+    all += elf.name(i) == ".nv.global.init"
+               ? hash_hex({elf.name(i), info, without_lines(elf.content(i))})
+               : hash_hex({elf.name(i), info, elf.content(i)});
+  }
+  return hash_hex(all);
+}
+
+}  // namespace
+
+std::string code_hash(const std::vector<Binary>& binaries) {
+  std::string all;
+  for (const Binary& binary : binaries) {
+    if (binary.form == Binary::Form::kModule) return "";
+    all += std::to_string(static_cast<int>(binary.form)) + binary.case_name + "\n";
+    for (const std::string& path : {binary.shared_object, binary.cubin}) {
+      if (path.empty()) continue;
+      const std::string part = sections_hash(path);
+      if (part.empty()) return "";
+      all += part;
+    }
+    if (binary.form == Binary::Form::kPlanForm) all += plan_to_json(binary.plan);
+  }
+  return hash_hex(all);
+}
+
+}  // namespace kernelpro

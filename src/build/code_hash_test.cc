@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// With the real compilers of this machine; no GPU is needed.
+#include "build/code_hash.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "build/compiler.h"
+#include "embedded/plan_vocabulary.h"
+
+namespace kernelpro {
+namespace {
+
+std::string header(const Task&, const Case&, TargetKind target) {
+  const std::string args = "#pragma once\nstruct Args { const float* x; float* y; };\n";
+  if (target == TargetKind::kCpu) return args + "extern \"C\" void launch(const Args&);\n";
+  return args + "#ifndef __CUDACC_RTC__\n" +
+         "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n#endif\n" +
+         std::string(embedded::plan_vocabulary) +
+         "namespace arg {\nconstexpr kp::Address<const float> x{0, 0};\n"
+         "constexpr kp::Address<float> y{1, 0};\n}\n";
+}
+
+struct CodeHash : ::testing::Test {
+  TempDir dir;
+  Task task;
+
+  CodeHash() {
+    task.name = "t";
+    task.tensors = {{"x", Role::kInput, DType::kFp32, {"8"}, {}, 0},
+                    {"y", Role::kOutput, DType::kFp32, {"8"}, {}, 0}};
+    task.cases = {{"c", {}, true, {}}};
+  }
+  CompileSettings settings() const {
+    CompileSettings settings;
+    settings.cache_dir = dir.path();
+    settings.cuda_arch = "sm_90a";
+    settings.task_header = header;
+    return settings;
+  }
+  std::string hash(Compiler& compiler, Language language, const std::string& source,
+                   const KnobValues& knobs = {}) {
+    const auto built = compiler.compile(task, task.cases[0], {language, source, knobs, {}});
+    if (!built || !std::holds_alternative<Binary>(*built)) {
+      ADD_FAILURE() << (built ? std::get<CompileError>(*built).log : built.error().text());
+      return "";
+    }
+    return code_hash({std::get<Binary>(*built)});
+  }
+};
+
+TEST_F(CodeHash, OfACpuKernelIgnoresWhatIsNoCode) {
+  auto compiler = make_cpu_compiler(settings());
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  const auto source = [](const char* head, const char* factor) {
+    return std::string(head) + "#include \"task.h\"\nextern \"C\" void launch(const Args& a) {\n" +
+           "  for (int i = 0; i < 8; ++i) a.y[i] = " + factor + " * a.x[i];\n}\n";
+  };
+  const std::string plain = hash(**compiler, Language::kCpp, source("", "2"));
+  EXPECT_FALSE(plain.empty());
+  const std::string commented = source("// the same\n\n// @knob UNUSED 1 2\n", "2");
+  EXPECT_EQ(hash(**compiler, Language::kCpp, commented, {{"UNUSED", "2"}}), plain);
+  EXPECT_NE(hash(**compiler, Language::kCpp, source("", "3")), plain);
+}
+
+TEST_F(CodeHash, OfAPlanKnowsItsLaunches) {
+  auto compiler = make_cuda_compiler(settings());
+  if (!compiler) GTEST_SKIP() << compiler.error().text();
+  const auto source = [](const char* head, const char* factor, const char* blocks) {
+    return std::string(head) + "#include \"task.h\"\n" +
+           "__global__ void k(const float* x, float* y) { y[threadIdx.x] = " + factor +
+           " * x[threadIdx.x]; }\nKP_LAUNCH(k, kp::dim(" + blocks +
+           "), kp::dim(8), 0, arg::x, arg::y);\n";
+  };
+  const std::string plain = hash(**compiler, Language::kCuda, source("", "2", "1"));
+  EXPECT_FALSE(plain.empty());
+  EXPECT_EQ(hash(**compiler, Language::kCuda, source("// idea: none\n\n", "2", "1")), plain);
+  EXPECT_EQ(hash(**compiler, Language::kCuda, source("", "(1 + 1)", "1")), plain);
+  EXPECT_NE(hash(**compiler, Language::kCuda, source("", "3", "1")), plain);
+  EXPECT_NE(hash(**compiler, Language::kCuda, source("", "2", "2")), plain);
+}
+
+TEST_F(CodeHash, OfAPyTorchFileIsNotKnown) {
+  Binary module;
+  module.form = Binary::Form::kModule;
+  EXPECT_EQ(code_hash({module}), "");
+  Binary gone;
+  gone.cubin = "/nonexistent.cubin";
+  EXPECT_EQ(code_hash({gone}), "");
+}
+
+}  // namespace
+}  // namespace kernelpro

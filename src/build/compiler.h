@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source to Binary, through a content-addressed cache on disk. Thread-safe: a compiler may be used
+// from several threads at once, and several processes may share the cache.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "core/binary.h"
+#include "core/candidate.h"
+#include "core/evaluation.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+// An Error is the machine's fault (no compiler, disk full); a CompileError is the source's.
+using CompileResult = Result<std::variant<Binary, CompileError>>;
+
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  // Builds a candidate for one case. Host form and plan form are told apart by the source.
+  virtual CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) = 0;
+  // Builds the task's reference for this target (entry point `reference`; cuda: host form).
+  virtual CompileResult compile_reference(const Task& task, const Case& c) = 0;
+  // "g++ 12.2.0 -O3 -march=native", for the record.
+  virtual std::string describe() const = 0;
+};
+
+struct CompileSettings {
+  std::string cache_dir;  // base/files.h cache_dir() when empty
+  double timeout_s = 60;
+  std::string cuda_arch;  // "sm_90a"; cuda only
+  // cuda: folders that candidates may include from besides the toolkit's, absolute. Sources that
+  // do may take three times `timeout_s`.
+  std::vector<std::string> include_dirs;
+  // Text of task.h; run/ passes kernelpro::task_header (task/load/header.h), which compile/ may not
+  // include. Required.
+  std::function<std::string(const Task&, const Case&, TargetKind)> task_header;
+};
+
+// Fails with kEnvironment when no host compiler is found. $CXX is honoured, then c++, g++, clang++.
+Result<std::unique_ptr<Compiler>> make_cpu_compiler(const CompileSettings& settings);
+// Fails with kEnvironment when this build or this machine has no CUDA compiler.
+Result<std::unique_ptr<Compiler>> make_cuda_compiler(const CompileSettings& settings);
+
+}  // namespace kernelpro

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cuda target's compilers: nvcc for the host form (a shared object for the capture process and
+// the cubin that the worker loads), NVRTC in a child process for the plan form (a cubin and the
+// plan that it holds).
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/process/subprocess.h"
+#include "base/text.h"
+#include "build/cached.h"
+#include "build/diagnostics.h"
+#include "build/includes.h"
+#include "build/nvcc_steps.h"
+#include "build/nvrtc_pool.h"
+#include "build/plan_form.h"
+#include "build/ptxas.h"
+#include "core/architecture.h"
+#include "core/cuda_tools.h"
+#include "core/knobs.h"
+
+namespace kernelpro {
+
+#if KERNELPRO_HAVE_CUDA
+
+namespace {
+
+// What the capture process calls: `entry` behind a guard, in the candidate's own object, where its
+// exceptions can be caught and its last CUDA error asked for. Leaves "" or a text in `message`;
+// returns 0, 1 for an exception, 2 for a CUDA error that has nothing to do with capturing.
+std::string guarded_entry(const std::string& entry, const std::string& args) {
+  return R"(
+#line 1 "kernelpro_call"
+#include <cstdio>
+#include <exception>
+extern "C" int kp_guarded(const void* args, cudaStream_t stream, char* message, size_t size) {
+  int status = 0;
+  message[0] = 0;
+  try {
+    )" + entry +
+         "(*static_cast<const " + args + R"(*>(args), stream);
+  } catch (const std::exception& error) {
+    snprintf(message, size, "%s", error.what());
+    status = 1;
+  } catch (...) {
+    snprintf(message, size, "an exception of unknown type");
+    status = 1;
+  }
+  const cudaError_t error = cudaGetLastError();
+  if (status == 0 && error != cudaSuccess) {
+    snprintf(message, size, "%s: %s", cudaGetErrorName(error), cudaGetErrorString(error));
+    status = error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread
+                 ? 0
+                 : 2;
+  }
+  return status;
+}
+)";
+}
+
+// What the compiler cannot know: what was expected of the file.
+std::string explained(const std::string& log, const std::string& file, const std::string& entry) {
+  if (contains(log, "undefined reference to `" + entry + "'")) {
+    const std::string args = entry == "launch" ? "Args" : "ReferenceArgs";
+    return file + " does not define `extern \"C\" void " + entry + "(const " + args +
+           "& args, cudaStream_t stream)`\n" + log;
+  }
+  if (log.starts_with("kernelpro_call(") || contains(log, "linkage specification is not allowed")) {
+    return "at the end of " + file +
+           " something is still open: a brace, a comment, a string or an #if\n" + log;
+  }
+  return log;
+}
+
+constexpr std::int64_t kMaxMemory = 8LL << 30;  // of nvcc and all that it starts
+
+// cuda_runtime.h includes <cmath>, and that, since C++17, libstdc++'s Bessel functions and their
+// like: a third of all that the three front ends read. This is the guard of their header.
+constexpr const char* kLeanCmath = "-D_GLIBCXX_BITS_SPECFUN_H=1";
+
+// Failures of ptxas and of the linker: with the whole <cmath> they would be the same.
+bool is_final(const std::string& log) {
+  for (const char* sign : {"ptxas fatal", "ptxas error", "; error   :", "undefined reference"}) {
+    if (contains(log, sign)) return true;
+  }
+  return false;
+}
+
+// Of the functions that kLeanCmath leaves out.
+bool lacks_special_function(const std::string& log) {
+  for (const char* name : {"beta", "comp_ellint", "cyl_bessel", "cyl_neumann", "ellint", "expint",
+                           "hermite", "laguerre", "legendre", "riemann_zeta", "sph_"}) {
+    if (contains(log, name)) return true;
+  }
+  return false;
+}
+
+// What is said of NVRTC's process, and by NVRTC.
+constexpr const char* kEndedBySignal = "ended by signal";
+constexpr const char* kRanLonger = "ran longer than";
+constexpr const char* kNoSuchHeader = "cannot open source file";
+
+constexpr double kLibraryTimes = 3;  // as long may a source take that includes a library
+
+int pool_size() {
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
+}
+
+Limits limits_of(double seconds) {
+  Limits limits;
+  limits.wall_seconds = seconds;
+  limits.memory_bytes = kMaxMemory;
+  return limits;
+}
+
+std::string gencode(const std::string& arch) {
+  const auto known = Architecture::parse(arch);
+  return known ? known->gencode() : "-arch=" + arch;
+}
+
+class CudaCompiler : public Compiler {
+ public:
+  CudaCompiler(CompileSettings settings, std::string nvcc, std::string nvcc_version)
+      : settings_(std::move(settings)),
+        cache_(settings_.cache_dir),
+        includes_(settings_.include_dirs),
+        nvcc_(std::move(nvcc)),
+        nvcc_version_(std::move(nvcc_version)),
+        nvrtc_(cache_, settings_.cuda_arch, pool_size(), settings_.include_dirs) {}
+
+  // Asks NVRTC for its version. Without nvcc and NVRTC there is nothing to compile with.
+  Result<void> find_nvrtc() {
+    std::string problem;
+    nvrtc_version_ = nvrtc_.version(&problem);
+    if (!nvrtc_version_.empty() || !nvcc_.empty()) return {};
+    return fail(ErrorKind::kEnvironment, "neither nvcc nor NVRTC was found: " + problem,
+                "install the CUDA toolkit and set CUDA_HOME, or use --target cpu");
+  }
+
+  // Asks nvcc ahead for its steps, so that the first candidate need not wait for that.
+  void find_steps() {
+    if (nvcc_.empty()) return;
+    const Result<std::string> folder = cache_.stage();
+    if (!folder) return;  // the first compilation tells
+    static_cast<void>(script_for(*folder, "kernel.cu", false));
+    cache_.discard(*folder);
+  }
+
+  CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override {
+    if (is_plan_form(candidate.source)) {
+      // What NVRTC may keep as a precompiled header comes first: libraries alone, else task.h.
+      const std::vector<std::string> used = includes_.used_by(candidate.source);
+      if (!used.empty()) {
+        return plan_form(task, c, hoisted(used, apply_knobs(candidate.source, candidate.knobs)));
+      }
+      return plan_form(
+          task, c, {apply_knobs(candidate.source, candidate.knobs, "#pragma nv_hdrstop"), "", 0});
+    }
+    return host_form(task, c, apply_knobs(candidate.source, candidate.knobs), "kernel.cu", "launch",
+                     "Args");
+  }
+
+  CompileResult compile_reference(const Task& task, const Case& c) override {
+    return host_form(task, c, task.reference_cu, "reference.cu", "reference", "ReferenceArgs");
+  }
+
+  std::string describe() const override {
+    return (nvcc_.empty() ? "no nvcc" : nvcc_version_) + ", " +
+           (nvrtc_version_.empty() ? "no NVRTC" : "NVRTC " + nvrtc_version_) + ", " +
+           settings_.cuda_arch;
+  }
+
+ private:
+  CompileResult host_form(const Task& task, const Case& c, const std::string& source,
+                          const std::string& file, const std::string& entry,
+                          const std::string& args) {
+    if (nvcc_.empty()) {
+      return fail(ErrorKind::kEnvironment, "nvcc was not found, and " + file + " needs it",
+                  "install the CUDA toolkit and set CUDA_HOME, or write the kernel in plan form");
+    }
+    const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
+    const bool library = !includes_.used_by(source).empty();
+    const std::string key =
+        hash_hex({"cuda-host-5", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry,
+                  library ? includes_.fingerprint() : ""});
+    return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
+      KP_TRY(write_file(join(folder, "task.h"), header));
+      KP_TRY(write_file(join(folder, file), source + guarded_entry(entry, args)));
+      return run_nvcc(folder, file, entry, library);
+    });
+  }
+
+  double seconds_for(bool library) const {
+    return settings_.timeout_s * (library ? kLibraryTimes : 1);
+  }
+
+  Command command_in(const std::string& folder, bool library) const {
+    Command command;
+    command.cwd = folder;
+    command.env = {"LC_ALL=C", "TMPDIR=" + folder, "CCACHE_DISABLE=1"};
+    command.limits = limits_of(seconds_for(library));
+    command.sandbox = compiler_sandbox(folder, toolchain_roots(), seconds_for(library) + 5);
+    return command;
+  }
+
+  // What is the same for both forms.
+  std::vector<std::string> device_argv(bool library) const {
+    std::vector<std::string> argv = {
+        nvcc_,     "-std=c++20", "-O3", "-lineinfo", gencode(settings_.cuda_arch),
+        "-Xptxas", "-v",         "-I."};
+    if (library) {
+      const std::vector<std::string> options = includes_.options();
+      argv.insert(argv.end(), options.begin(), options.end());
+      // CuTe calls constexpr functions of the host's.
+      argv.emplace_back("--expt-relaxed-constexpr");
+    }
+    return argv;
+  }
+
+  std::vector<std::string> nvcc_argv(const std::string& file, bool library,
+                                     const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> argv = device_argv(library);
+    argv.insert(argv.end(),
+                {"-shared",
+                 "-nodlink",  // nothing is relocatable without -rdc
+                 "-Xcompiler", "-fPIC", "-Xcompiler", "-fdiagnostics-color=never", "-Xlinker",
+                 "--no-undefined", "--keep", "--keep-dir", ".", "-o", "kernel.so"});
+    argv.insert(argv.end(), more.begin(), more.end());
+    argv.push_back(file);
+    return argv;
+  }
+
+  // The script for files of this name, asked of nvcc once; "" when it must do the work itself.
+  std::string script_for(const std::string& folder, const std::string& file, bool library) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::string name = file + (library ? " with libraries" : "");
+    if (const auto it = scripts_.find(name); it != scripts_.end()) return it->second;
+    Command command = command_in(folder, library);
+    command.argv = nvcc_argv(file, library, {kLeanCmath, "--dryrun"});
+    const Result<Exit> exit = run(command);
+    if (!exit || !exit->ok()) return "";  // perhaps for want of memory: asked again
+    return scripts_[name] = side_by_side(exit->output, folder).value_or("");
+  }
+
+  // nvcc's steps side by side, with a lean <cmath>; where a source may need what that lacks, and
+  // wherever else they fail for a reason that nvcc itself may not have, nvcc.
+  Result<Exit> run_steps(const std::string& folder, const std::string& file, bool library) {
+    Command command = command_in(folder, library);
+    if (const std::string script = script_for(folder, file, library); !script.empty()) {
+      command.argv = {"/bin/sh", "-c", script};
+      Result<Exit> exit = run(command);
+      if (!exit || exit->ok() || exit->kind != Exit::Kind::kExited || is_final(exit->output)) {
+        return exit;
+      }
+      // Half a minute more is too much for what is most likely the source's own fault.
+      if (library && !lacks_special_function(exit->output)) return exit;
+    }
+    command.argv = nvcc_argv(file, library);
+    return run(command);
+  }
+
+  Result<Made> run_nvcc(const std::string& folder, const std::string& file,
+                        const std::string& entry, bool library) {
+    const std::string stem = file.substr(0, file.rfind('.'));
+    const Result<Exit> exit = run_steps(folder, file, library);
+    if (!exit) return tl::unexpected<Error>(exit.error());
+    const std::string cubin = join(folder, stem + ".cubin");
+    const std::string object = join(folder, "kernel.so");
+    const bool made = exit->ok() && exists(object) && exists(cubin);
+    const Result<std::string> ptx = read_file(join(folder, stem + ".ptx"));
+    sweep(folder, {basename(object), basename(cubin), file, "task.h"});
+    std::string log = without_ptxas_info(exit->output);
+    if (ptx) log = with_source_lines(log, *ptx);
+    log = trim_diagnostics(log, {folder});
+    if (!made) {
+      log = explained(log, file, entry);
+      if (exit->kind != Exit::Kind::kExited)
+        log = "nvcc " + exit->describe(limits_of(seconds_for(library))) + "\n" + log;
+      return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited,
+                  killed_from_outside(*exit)};
+    }
+    Binary binary;
+    binary.form = Binary::Form::kHostForm;
+    binary.shared_object = object;
+    binary.cubin = cubin;
+    binary.resources = parse_ptxas(exit->output);
+    binary.warnings = log;
+    if (binary.resources.empty()) {
+      return Made{CompileError{file + " defines `" + entry + "` but no __global__ function"}, true};
+    }
+    return Made{std::move(binary), true};
+  }
+
+  // nvcc's own toolkit, the host compiler that it finds on PATH or in NVCC_CCBIN, and libraries.
+  std::vector<std::string> toolchain_roots() const {
+    std::vector<std::string> roots = {program_root(nvcc_), program_root("g++"),
+                                      program_root("gcc")};
+    const char* chosen = std::getenv("NVCC_CCBIN");
+    if (chosen != nullptr && *chosen != '\0') {
+      roots.push_back(is_dir(chosen) ? chosen : program_root(chosen));
+    }
+    roots.insert(roots.end(), includes_.folders().begin(), includes_.folders().end());
+    return roots;
+  }
+
+  // nvcc leaves its intermediate files behind.
+  static void sweep(const std::string& folder, const std::vector<std::string>& keep) {
+    for (const std::string& name : list_dir(folder)) {
+      if (std::find(keep.begin(), keep.end(), name) == keep.end()) {
+        (void)std::remove(join(folder, name).c_str());
+      }
+    }
+  }
+
+  // `source.library` is "" where task.h is what comes first.
+  CompileResult plan_form(const Task& task, const Case& c, const Hoisted& source) {
+    if (nvrtc_version_.empty()) {
+      return fail(ErrorKind::kEnvironment, "NVRTC was not found, and the plan form needs it",
+                  "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
+    }
+    const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
+    const std::string key = hash_hex({"cuda-plan-7", nvcc_version_, nvrtc_version_,
+                                      settings_.cuda_arch, header, source.text, source.library,
+                                      source.library.empty() ? "" : includes_.fingerprint()});
+    return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
+      KP_TRY(write_file(join(folder, "task.h"), header));
+      KP_TRY(write_file(join(folder, "kernel.cu"), source.text));
+      return run_nvrtc(task, c, folder, source, header);
+    });
+  }
+
+  Result<Made> run_nvrtc(const Task& task, const Case& c, const std::string& folder,
+                         const Hoisted& source, const std::string& header) {
+    // NVRTC was seen to hang, on a machine that was busy, over sources that take it two seconds;
+    // then nvcc has its turn.
+    const double seconds = seconds_for(!source.library.empty()) * (nvcc_.empty() ? 1 : 0.5);
+    const auto done = nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds);
+    if (!done) return tl::unexpected<Error>(done.error());
+    if (!*done) {
+      const auto& [how, from_outside] = done->error();
+      const bool lost = contains(how, kEndedBySignal) || contains(how, kRanLonger);
+      if (!nvcc_.empty() && lost) return plan_by_nvcc(task, c, folder, source);
+      return Made{CompileError{how}, false, from_outside ? how : ""};
+    }
+    const NvrtcBuild& build = **done;
+    if (!build.compiled && !nvcc_.empty() && contains(build.log, kNoSuchHeader)) {
+      auto made = plan_by_nvcc(task, c, folder, source);
+      // Where nvcc lacks it too, NVRTC's words are as good.
+      if (!made || std::holds_alternative<Binary>(made->build)) return made;
+    }
+    if (build.compiled) KP_TRY(write_file(join(folder, "kernel.cubin"), build.cubin));
+    return planned(task, c, folder, source, build);
+  }
+
+  // NVRTC has no headers of the host's (<cstdint>, <array>), and it crashes over a few sources that
+  // nvcc compiles: then nvcc makes the same cubin, in a second or two.
+  Result<Made> plan_by_nvcc(const Task& task, const Case& c, const std::string& folder,
+                            const Hoisted& source) {
+    const bool library = !source.library.empty();
+    if (library) KP_TRY(write_file(join(folder, kLibraryHeader), source.library));
+    Command command = command_in(folder, library);
+    command.argv = device_argv(library);
+    for (const char* word : {"-cubin", "-o", "kernel.cubin"}) command.argv.emplace_back(word);
+    command.argv.emplace_back("kernel.cu");
+    const Result<Exit> exit = run(command);
+    if (!exit) return tl::unexpected<Error>(exit.error());
+    if (exit->kind != Exit::Kind::kExited) {
+      const Limits limits = limits_of(seconds_for(library));
+      return Made{CompileError{"nvcc " + exit->describe(limits)}, false,
+                  killed_from_outside(*exit)};
+    }
+    if (std::string killed = killed_from_outside(*exit); !killed.empty()) {
+      return Made{CompileError{killed}, false, killed};
+    }
+    NvrtcBuild build{exit->ok(), exit->output, ""};
+    if (build.compiled) {
+      auto cubin = read_file(join(folder, "kernel.cubin"));
+      if (!cubin) return tl::unexpected<Error>(std::move(cubin.error()));
+      build.cubin = std::move(*cubin);
+    }
+    return planned(task, c, folder, source, build);
+  }
+
+  // What a compiler made of a plan-form source; its cubin lies in `folder`.
+  Result<Made> planned(const Task& task, const Case& c, const std::string& folder,
+                       const Hoisted& source, const NvrtcBuild& build) {
+    const std::string log = shifted_back(trim_diagnostics(without_ptxas_info(build.log), {folder}),
+                                         "kernel.cu", source.shift);
+    if (!build.compiled) return Made{CompileError{std::string(trim(log))}, true};
+    auto plan = plan_from_cubin(build.cubin, static_cast<int>(task.tensors.size()),
+                                workspace_bytes(task, c) > 0);
+    if (!plan) return Made{CompileError{"kernel.cu: " + plan.error()}, true};
+    Binary binary;
+    binary.form = Binary::Form::kPlanForm;
+    binary.cubin = join(folder, "kernel.cubin");
+    binary.plan = std::move(*plan);
+    binary.resources = parse_ptxas(build.log);
+    binary.warnings = log;
+    return Made{std::move(binary), true};
+  }
+
+  CompileSettings settings_;
+  BuildCache cache_;
+  IncludeDirs includes_;
+  std::string nvcc_;
+  std::string nvcc_version_;
+  std::string nvrtc_version_;
+  std::mutex mutex_;                            // guards what follows
+  std::map<std::string, std::string> scripts_;  // by file
+  NvrtcPool nvrtc_;                             // after the cache that it uses
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Compiler>> make_cuda_compiler(const CompileSettings& settings) {
+  const std::string nvcc = find_cuda_tool("nvcc");
+  std::string version;
+  if (!nvcc.empty()) {
+    Command command;
+    command.argv = {nvcc, "--version"};
+    const Result<Exit> exit = run(command);
+    if (exit && exit->ok()) {
+      for (const std::string& line : lines(exit->output)) {
+        if (contains(line, "release")) version = "nvcc " + std::string(trim(line));
+      }
+    }
+  }
+  auto compiler = std::make_unique<CudaCompiler>(settings, version.empty() ? "" : nvcc, version);
+  KP_TRY(compiler->find_nvrtc());
+  compiler->find_steps();
+  return std::unique_ptr<Compiler>(std::move(compiler));
+}
+
+#else
+
+Result<std::unique_ptr<Compiler>> make_cuda_compiler(const CompileSettings&) {
+  return fail(ErrorKind::kEnvironment, "this KernelPro was built without the cuda target",
+              "install the CUDA toolkit's headers, set CUDA_HOME and build again, or use "
+              "--target cpu");
+}
+
+#endif
+
+}  // namespace kernelpro

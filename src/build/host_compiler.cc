@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build/host_compiler.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/process/subprocess.h"
+#include "base/text.h"
+#include "build/diagnostics.h"
+#include "core/cpu_protocol.h"
+#include "core/knobs.h"
+
+namespace kernelpro {
+
+namespace {
+
+// A compiler never needs this much for one kernel; template bombs want it all.
+constexpr std::int64_t kMaxMemory = 6LL << 30;
+
+// Precise floating point: no -ffast-math, since the precision contract is the candidate's to keep.
+// Only what cannot change a result's value is relaxed (errno, traps), and contraction to FMA.
+const std::vector<std::string> kFlags = {"-std=c++20",
+                                         "-O3",
+                                         "-fPIC",
+                                         "-shared",
+                                         "-pthread",
+                                         "-g1",
+                                         "-fno-math-errno",
+                                         "-fno-trapping-math",
+                                         "-ffp-contract=fast",
+                                         "-fdiagnostics-color=never"};
+
+Limits limits_of(double seconds) {
+  Limits limits;
+  limits.wall_seconds = seconds;
+  limits.output_killed = 8 << 20;
+  limits.memory_bytes = kMaxMemory;
+  return limits;
+}
+
+// Sees the system and its own toolchain, writes only in `folder`: what a source includes or
+// assembles from elsewhere is not there for it.
+Result<Exit> run_limited(std::vector<std::string> argv, const std::string& folder, double seconds) {
+  Command command;
+  command.sandbox = compiler_sandbox(folder, {program_root(argv[0])}, seconds + 5);
+  command.argv = std::move(argv);
+  command.cwd = folder;
+  command.env = {"LC_ALL=C", "CCACHE_DISABLE=1"};
+  if (!folder.empty()) command.env.push_back("TMPDIR=" + folder);
+  command.limits = limits_of(seconds);
+  return run(command);
+}
+
+std::string first_line(const std::string& text) {
+  const std::vector<std::string> all = lines(text);
+  return all.empty() ? "" : all.front();
+}
+
+// The way in for the worker (core/cpu_protocol.h). Through a volatile pointer, so that the kernel's
+// code is not copied into it.
+std::string call_text(const std::string& entry) {
+  const std::string args = entry == "launch" ? "Args" : "ReferenceArgs";
+  return "\n#line 1 \"kernelpro_call\"\n"
+         "extern \"C\" void " +
+         std::string(kCpuEntry) + "(const " + args +
+         "& args) noexcept {\n"
+         "  void (*volatile entry)(const " +
+         args + "&) = " + entry + ";\n  entry(args);\n}\n";
+}
+
+// What -march=native means on this machine: a cache may be shared by several.
+std::string cpu_features() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string features;
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    if (line.starts_with("model") || line.starts_with("flags") || line.starts_with("Features")) {
+      features += line + "\n";
+    }
+  }
+  return hash_hex(features);
+}
+
+std::vector<std::string> compiler_names() {
+  std::vector<std::string> names;
+  if (const char* cxx = std::getenv("CXX"); cxx != nullptr && *cxx != '\0') names.push_back(cxx);
+  for (const char* name : {"c++", "g++", "clang++"}) names.emplace_back(name);
+  return names;
+}
+
+}  // namespace
+
+HostCompiler::HostCompiler(CompileSettings settings, std::string program, std::string version)
+    : settings_(std::move(settings)),
+      cache_(settings_.cache_dir),
+      program_(std::move(program)),
+      version_(std::move(version)),
+      native_(cpu_features()),
+      flags_(kFlags) {}
+
+Result<std::unique_ptr<HostCompiler>> HostCompiler::make(const CompileSettings& settings) {
+  KP_ASSERT(settings.task_header);
+  std::string tried;
+  for (const std::string& name : compiler_names()) {
+    tried += (tried.empty() ? "" : ", ") + name;
+    const std::string program = find_program(name);
+    if (program.empty()) continue;
+    const Result<Exit> version = run_limited({program, "--version"}, "", 20);
+    if (!version || !version->ok()) continue;
+    std::unique_ptr<HostCompiler> compiler(
+        new HostCompiler(settings, program, first_line(version->output)));
+    // Which flags work is asked of the compiler, not of its name.
+    for (const char* flag : {"-march=native", "-fopenmp", "-fno-semantic-interposition",
+                             "-fmax-errors=8", "-ferror-limit=8"}) {
+      const Result<bool> works = compiler->supports({flag});
+      if (!works) return tl::unexpected<Error>(works.error());
+      if (*works) compiler->flags_.emplace_back(flag);
+    }
+    const Result<bool> works = compiler->supports({});
+    if (!works) return tl::unexpected<Error>(works.error());
+    if (*works) return compiler;
+  }
+  return fail(ErrorKind::kEnvironment, "no working C++ compiler was found (tried " + tried + ")",
+              "install g++ (apt install g++) or set CXX to a C++20 compiler");
+}
+
+// Compiles an empty launch with our flags and these; the answer is kept in the cache.
+Result<bool> HostCompiler::supports(const std::vector<std::string>& flags) const {
+  const std::string text =
+      "struct Args {};\nextern \"C\" void launch(const Args&);\n"
+      "extern \"C\" void launch(const Args&) {}\n";
+  const std::string key =
+      "probe-" + hash_hex({"3", program_, version_, join_text(flags_, " "), join_text(flags, " ")});
+  if (const auto folder = cache_.lookup(key)) {
+    if (const auto build = read_build(*folder)) return std::holds_alternative<Binary>(*build);
+  }
+  Result<std::string> folder = cache_.stage();
+  if (!folder) return tl::unexpected<Error>(folder.error());
+  const Source source{text, text, "probe.cpp", "launch", "", flags};
+  Result<Made> made = make_unless_killed(
+      cache_, &*folder, [&](const std::string& in) { return run_compiler(source, in); });
+  if (!made) return tl::unexpected<Error>(made.error());
+  KP_TRY(write_build(*folder, made->build));
+  KP_TRY(cache_.publish(*folder, key));
+  return std::holds_alternative<Binary>(made->build);
+}
+
+std::string HostCompiler::describe() const { return version_ + " " + join_text(flags_, " "); }
+
+CompileResult HostCompiler::compile(const Task& task, const Case& c, const Candidate& candidate) {
+  return build(task, c,
+               {apply_knobs(candidate.source, candidate.knobs),
+                candidate.source,
+                "kernel.cpp",
+                "launch",
+                "extern \"C\" void launch(const Args& args)",
+                {}});
+}
+
+CompileResult HostCompiler::compile_reference(const Task& task, const Case& c) {
+  return build(task, c,
+               {task.reference_cpp,
+                task.reference_cpp,
+                "reference.cpp",
+                "reference",
+                "extern \"C\" void reference(const ReferenceArgs& args)",
+                {"-ffp-contract=off"}});
+}
+
+CompileResult HostCompiler::build(const Task& task, const Case& c, const Source& source) {
+  const std::string header = settings_.task_header(task, c, TargetKind::kCpu);
+  const std::string key =
+      hash_hex({"cpu-3", program_, version_, native_, join_text(flags_, " "),
+                join_text(source.flags, " "), source.entry, header, source.text});
+  return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
+    KP_TRY(write_file(join(folder, "task.h"), header));
+    return run_compiler(source, folder);
+  });
+}
+
+// Writes the source into `folder` and compiles it there. An Error when the machine is at fault.
+Result<Made> HostCompiler::run_compiler(const Source& source, const std::string& folder) const {
+  KP_TRY(write_file(join(folder, source.file), source.text + call_text(source.entry)));
+  std::vector<std::string> argv = {program_};
+  argv.insert(argv.end(), flags_.begin(), flags_.end());
+  argv.insert(argv.end(), source.flags.begin(), source.flags.end());
+  for (const std::string& flag :
+       {std::string("-I."), "-ffile-prefix-map=" + folder + "=.", std::string("-Wl,--no-undefined"),
+        std::string("-Wl,--require-defined=") + source.entry, std::string("-o"),
+        std::string("kernel.so"), std::string(source.file)}) {
+    argv.push_back(flag);
+  }
+  const Result<Exit> exit = run_limited(argv, folder, settings_.timeout_s);
+  if (!exit) return tl::unexpected<Error>(exit.error());
+  std::string log =
+      trim_diagnostics(with_shown_lines(exit->output, source.file, source.original), {folder});
+  const std::string object = join(folder, "kernel.so");
+  if (exit->ok() && exists(object)) {
+    Binary binary;
+    binary.shared_object = object;
+    binary.warnings = log;
+    return Made{std::move(binary), true};
+  }
+  if (contains(exit->output, "No space left on device")) {
+    return fail(ErrorKind::kStore, "the compiler found no space left on the disk of " + folder,
+                "free some space there, or point KERNELPRO_CACHE at another folder");
+  }
+  if (contains(exit->output, "required symbol")) {
+    log = std::string(source.file) + " does not define `" + source.signature + "`\n" + log;
+  }
+  if (exit->kind != Exit::Kind::kExited) {
+    log = "the compiler " + exit->describe(limits_of(settings_.timeout_s)) + "\n" + log;
+  } else if (log.empty()) {
+    log = "the compiler " + exit->describe({}) + " and said nothing";
+  }
+  // A part of the compiler that crashed may not do so again.
+  const bool crashed = contains(exit->output, "signal terminated program");
+  return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited && !crashed,
+              killed_from_outside(*exit)};
+}
+
+Result<std::unique_ptr<Compiler>> make_cpu_compiler(const CompileSettings& settings) {
+  Result<std::unique_ptr<HostCompiler>> compiler = HostCompiler::make(settings);
+  if (!compiler) return tl::unexpected<Error>(compiler.error());
+  return std::unique_ptr<Compiler>(std::move(*compiler));
+}
+
+}  // namespace kernelpro

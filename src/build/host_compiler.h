@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Candidates and references of the cpu target: one C++ file, the generated task.h, a shared object.
+// make_cpu_compiler (build/compiler.h) makes one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "build/cached.h"
+#include "build/compiler.h"
+
+namespace kernelpro {
+
+class HostCompiler : public Compiler {
+ public:
+  // Finds a compiler that works (honouring $CXX) and learns what it can do. Runs it up to three
+  // times. Fails with kEnvironment.
+  static Result<std::unique_ptr<HostCompiler>> make(const CompileSettings& settings);
+
+  CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override;
+  CompileResult compile_reference(const Task& task, const Case& c) override;
+  std::string describe() const override;
+
+ private:
+  struct Source {
+    std::string text;
+    std::string original;  // as its author has it: before knobs were set
+    const char* file;      // name in messages
+    const char* entry;     // the function that it has to define
+    const char* signature;
+    std::vector<std::string> flags;
+  };
+
+  HostCompiler(CompileSettings settings, std::string program, std::string version);
+  Result<bool> supports(const std::vector<std::string>& flags) const;
+  CompileResult build(const Task& task, const Case& c, const Source& source);
+  // One run of the compiler in `folder`.
+  Result<Made> run_compiler(const Source& source, const std::string& folder) const;
+
+  CompileSettings settings_;
+  BuildCache cache_;
+  std::string program_;
+  std::string version_;             // first line of --version
+  std::string native_;              // what -march=native means here, for the cache's keys
+  std::vector<std::string> flags_;  // of every build
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build/nvrtc_pool.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/files.h"
+#include "base/process/worker_path.h"
+#include "base/text.h"
+#include "core/json.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kStartTimeout = 30;
+constexpr std::int64_t kMaxMemory = 8LL << 30;
+constexpr std::int64_t kMaxFile = 1LL << 30;  // CuTe's headers, precompiled: 280 MB
+constexpr std::int64_t kMaxCubin = 256LL << 20;
+
+// Places outside the system's that hold NVRTC, its headers and our own worker.
+std::vector<std::string> toolkit_roots(const std::string& worker) {
+  std::vector<std::string> roots = {dirname(worker), program_root("nvcc"), "/usr/local/cuda"};
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') roots.push_back(value);
+  }
+  const char* libraries = std::getenv("LD_LIBRARY_PATH");
+  for (const std::string& folder : split(libraries != nullptr ? libraries : "", ':')) {
+    if (!folder.empty()) roots.push_back(folder);
+  }
+  return roots;
+}
+
+std::string read_cubin(const Frame& frame) {
+  struct stat st {};
+  if (frame.fds.size() != 1 || ::fstat(frame.fds[0].get(), &st) != 0 || st.st_size > kMaxCubin) {
+    return "";
+  }
+  std::string bytes(static_cast<std::size_t>(std::max<off_t>(st.st_size, 0)), '\0');
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::pread(frame.fds[0].get(), bytes.data() + done, bytes.size() - done,
+                              static_cast<off_t>(done));
+    if (n <= 0) return "";
+    done += static_cast<std::size_t>(n);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+struct NvrtcPool::Slot {
+  Child child;
+  Limits limits;
+  std::string folder;  // for precompiled headers
+
+  std::optional<Frame> ask(const Json& message, double timeout_s) {
+    return child.send(dump_json(message)) ? child.receive(timeout_s) : std::nullopt;
+  }
+};
+
+NvrtcPool::NvrtcPool(const BuildCache& cache, std::string arch, int most,
+                     std::vector<std::string> include_dirs)
+    : cache_(cache),
+      arch_(std::move(arch)),
+      most_(static_cast<std::size_t>(std::max(1, most))),
+      include_dirs_(std::move(include_dirs)) {}
+
+NvrtcPool::~NvrtcPool() {
+  for (const std::unique_ptr<Slot>& slot : slots_) {
+    slot->child.finish();
+    if (!slot->folder.empty()) cache_.discard(slot->folder);
+  }
+}
+
+Result<void> NvrtcPool::start(Slot* slot) {
+  const Result<std::string> worker = worker_path();
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  if (slot->folder.empty()) {
+    Result<std::string> folder = cache_.stage();
+    if (!folder) return tl::unexpected<Error>(folder.error());
+    slot->folder = std::move(*folder);
+  }
+  Command command;
+  command.argv = {*worker, "cuda-compile"};
+  command.cwd = slot->folder;
+  command.env = {"TMPDIR=" + slot->folder, "HOME=" + slot->folder};
+  command.limits.memory_bytes = kMaxMemory;
+  std::vector<std::string> roots = toolkit_roots(*worker);
+  roots.insert(roots.end(), include_dirs_.begin(), include_dirs_.end());
+  command.sandbox = compiler_sandbox(slot->folder, roots, 0);
+  command.sandbox->alone = true;
+  command.sandbox->file_bytes = kMaxFile;
+  slot->limits = command.limits;
+  Result<Child> child = Child::start(command);
+  if (!child) return tl::unexpected<Error>(child.error());
+  slot->child = std::move(*child);
+  return {};
+}
+
+NvrtcPool::Slot* NvrtcPool::take() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  free_.wait(lock, [&] { return !idle_.empty() || slots_.size() < most_; });
+  if (idle_.empty()) {
+    slots_.push_back(std::make_unique<Slot>());
+    return slots_.back().get();
+  }
+  Slot* slot = idle_.back();
+  idle_.pop_back();
+  return slot;
+}
+
+void NvrtcPool::give_back(Slot* slot) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  idle_.push_back(slot);
+  free_.notify_one();
+}
+
+std::string NvrtcPool::version(std::string* problem) {
+  Slot* slot = take();
+  const Result<void> started = start(slot);
+  std::optional<Frame> frame;
+  if (started) frame = slot->ask({{"do", "version"}, {"arch", arch_}}, kStartTimeout);
+  const std::optional<Json> answer = frame ? parse_json(frame->bytes) : std::nullopt;
+  if (answer && answer->is_object()) {
+    const JsonReader r(*answer);
+    version_ = r.text("version");
+    *problem = r.text("error");
+  } else {
+    *problem = started ? "the compiler " + slot->child.finish().describe(slot->limits)
+                       : started.error().message;
+  }
+  give_back(slot);
+  return version_;
+}
+
+Result<tl::expected<NvrtcBuild, NvrtcLost>> NvrtcPool::compile(const std::string& source,
+                                                               const std::string& header,
+                                                               const std::string& library,
+                                                               const std::string& file,
+                                                               double timeout_s) {
+  Slot* slot = take();
+  struct Return {
+    NvrtcPool* pool;
+    Slot* slot;
+    ~Return() { pool->give_back(slot); }
+  } const back{this, slot};
+  if (!slot->child.running()) KP_TRY(start(slot));
+  Json message = {
+      {"do", "compile"}, {"arch", arch_}, {"source", source}, {"header", header}, {"file", file}};
+  if (!library.empty()) {
+    message["library"] = library;
+    message["include_dirs"] = include_dirs_;
+  }
+  const std::optional<Frame> frame = slot->ask(message, timeout_s);
+  const std::optional<Json> answer = frame ? parse_json(frame->bytes) : std::nullopt;
+  if (!answer || !answer->is_object()) {
+    slot->limits.wall_seconds = timeout_s;
+    const Exit exit = slot->child.finish();
+    slot->child = Child();
+    return tl::unexpected<NvrtcLost>(
+        {"the compiler " + exit.describe(slot->limits), exit.from_outside()});
+  }
+  const JsonReader r(*answer);
+  if (r.member("error") != nullptr) {
+    return fail(ErrorKind::kEnvironment, r.text("error"),
+                r.text("next", "check `kernelpro doctor`"));
+  }
+  return NvrtcBuild{r.flag("compiled"), r.text("log"), read_cubin(*frame)};
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/cpu.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace kernelpro {
+namespace {
+
+TEST(Cpu, DescribesThisMachine) {
+  const CpuInfo info = read_cpu_info();
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_FALSE(info.arch.empty());
+  EXPECT_GE(info.threads, 1);
+  EXPECT_LE(info.threads, ::sysconf(_SC_NPROCESSORS_CONF));
+}
+
+TEST(Cpu, CountsOnlyTheThreadsThatWeMayUse) {
+  int threads = 0;
+  std::thread([&] {  // the mask is of one thread
+    cpu_set_t mask;
+    ::sched_getaffinity(0, sizeof mask, &mask);
+    int first = 0;
+    while (!CPU_ISSET(first, &mask)) ++first;
+    CPU_ZERO(&mask);
+    CPU_SET(first, &mask);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof mask, &mask), 0);
+    threads = read_cpu_info().threads;
+  })
+      .join();
+  EXPECT_EQ(threads, 1);
+}
+
+TEST(Cpu, KnowsItsMemory) {
+  const std::int64_t bytes = available_memory_bytes();
+  EXPECT_GT(bytes, 1 << 20);
+  EXPECT_LE(bytes, static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE));
+}
+
+TEST(Cpu, LeavesMemoryBesideAModule) {
+  constexpr std::int64_t kGb = 1LL << 30;
+  EXPECT_EQ(module_memory_limit(100 * kGb), 50 * kGb);
+  EXPECT_EQ(module_memory_limit(6 * kGb), 4 * kGb);
+  EXPECT_LT(module_memory_limit(2 * kGb), 2 * kGb);
+}
+
+}  // namespace
+}  // namespace kernelpro

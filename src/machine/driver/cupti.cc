@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/driver/cupti.h"
+
+#if KERNELPRO_HAVE_CUPTI
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "base/files.h"
+#include "core/cuda_tools.h"
+
+namespace kernelpro {
+
+namespace {
+
+#define KP_TEXT2(x) #x
+#define KP_TEXT(x) KP_TEXT2(x)
+constexpr const char* kSoname = "libcupti.so." KP_TEXT(KERNELPRO_CUPTI_MAJOR);
+
+// Folders of the toolkit, then of the packages that PyTorch brings.
+std::vector<std::string> folders() {
+  std::vector<std::string> found;
+  for (const char* tool : {"nvcc", "nvdisasm", "cuobjdump"}) {
+    const std::string path = find_cuda_tool(tool);
+    if (path.empty()) continue;
+    const std::string root = dirname(dirname(path));
+    for (const char* lib : {"extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib"}) {
+      found.push_back(join(root, lib));
+    }
+    break;
+  }
+  found.push_back("/usr/local/cuda/extras/CUPTI/lib64");
+  found.push_back("/usr/local/cuda/lib64");
+  found.push_back("");  // as the loader finds it
+  std::vector<std::string> roots;
+  if (const char* venv = std::getenv("VIRTUAL_ENV")) roots.push_back(venv);
+  if (const std::string python = find_program("python3"); !python.empty()) {
+    roots.push_back(dirname(dirname(python)));
+  }
+  for (const std::string& root : roots) {
+    for (const char* lib : {"lib", "local/lib"}) {
+      for (const std::string& version : list_dir(join(root, lib))) {
+        if (version.rfind("python3", 0) != 0) continue;
+        for (const char* packages : {"site-packages", "dist-packages"}) {
+          const std::string nvidia = join(join(join(root, lib), version), packages) + "/nvidia";
+          for (const std::string& package : list_dir(nvidia)) {
+            if (package.rfind("cu", 0) == 0) found.push_back(nvidia + "/" + package + "/lib");
+          }
+        }
+      }
+    }
+  }
+  return found;
+}
+
+void* open_library(std::string* path) {
+  for (const char* name : {kSoname, "libcupti.so"}) {
+    for (const std::string& folder : folders()) {
+      *path = folder.empty() ? std::string(name) : join(folder, name);
+      if (!folder.empty() && !exists(*path)) continue;
+      // It looks for its neighbour by name only: have that open.
+      if (!folder.empty()) {
+        static_cast<void>(::dlopen(join(folder, "libnvperf_host.so").c_str(), RTLD_NOW));
+      }
+      if (void* library = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    }
+  }
+  return nullptr;
+}
+
+Result<Cupti> load_cupti() {
+  Cupti cupti;
+  void* library = open_library(&cupti.path);
+  if (library == nullptr) {
+    return fail(ErrorKind::kEnvironment, "CUPTI (" + std::string(kSoname) + ") was not found",
+                "install it with the CUDA toolkit, or `pip install nvidia-cuda-cupti`, and put "
+                "its lib folder on LD_LIBRARY_PATH");
+  }
+#define KP_CUPTI_LOAD(name)                                                             \
+  cupti.name = reinterpret_cast<decltype(cupti.name)>(::dlsym(library, "cupti" #name)); \
+  if (cupti.name == nullptr)                                                            \
+    return fail(ErrorKind::kEnvironment, cupti.path + " has no cupti" #name,            \
+                "install CUPTI of CUDA 13");
+  KP_CUPTI_FUNCTIONS(KP_CUPTI_LOAD)
+#undef KP_CUPTI_LOAD
+  return cupti;
+}
+
+std::string remedy(CUptiResult result) {
+  switch (result) {
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+      return "let users read counters (ERR_NVGPUCTRPERM): load the nvidia module with "
+             "NVreg_RestrictProfilingToAdminUsers=0, or run as root or with CAP_SYS_ADMIN";
+    case CUPTI_ERROR_HARDWARE_BUSY:
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+      return "another profiler holds the counters: end it (DCGM: `dcgmi profile --pause`)";
+    case CUPTI_ERROR_INVALID_CHIP_NAME:
+    case CUPTI_ERROR_INVALID_DEVICE:
+    case CUPTI_ERROR_NOT_SUPPORTED:
+      return "install a CUPTI that knows this GPU (Turing or later)";
+    case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
+      return "use a GPU that is not split by MIG";
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+    case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
+      return "enable profiling for this virtual or confidential GPU, or use another one";
+    case CUPTI_ERROR_INVALID_METRIC_NAME:
+      return "install the CUPTI of the CUDA toolkit that this was built with";
+    default:
+      return "`kernelpro doctor` shows what this GPU and driver allow; another profiler (Nsight, "
+             "DCGM) must not be active";
+  }
+}
+
+}  // namespace
+
+Result<const Cupti*> cupti() {
+  static const Result<Cupti> library = load_cupti();
+  if (!library) return tl::unexpected<Error>(library.error());
+  return &*library;
+}
+
+Error cupti_error(const char* call, CUptiResult result) {
+  const Result<const Cupti*> library = cupti();
+  const char* name = nullptr;
+  if (library) (*library)->GetResultString(result, &name);
+  // What stands in the source: without the table's name and the arguments.
+  std::string what(call);
+  if (const std::size_t arrow = what.find("->"); arrow != std::string::npos) {
+    what = what.substr(arrow + 2);
+  } else if (const std::size_t dot = what.find('.'); dot != std::string::npos) {
+    what = what.substr(dot + 1);
+  }
+  what = what.substr(0, what.find('('));
+  return {ErrorKind::kEnvironment,
+          "cupti" + what + ": " +
+              (name != nullptr ? std::string(name) : "error " + std::to_string(result)),
+          remedy(result)};
+}
+
+}  // namespace kernelpro
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/gpu_lease.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "machine/gpu_watch.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kFirstPause = 0.001, kLongestPause = 0.05;  // seconds between looks
+
+// The GPU's UUID where NVML knows it, so that "", "0" and "GPU-..." are one lease.
+std::string agreed_name(const std::string& gpu) {
+  const Result<std::string> uuid = gpu_uuid(gpu);
+  std::string name = uuid ? *uuid : gpu.empty() ? "first" : gpu;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
+  }
+  return name.substr(0, 100);
+}
+
+// A folder that every user may make files in, and nobody else's files vanish from (sticky). Refuses
+// a link or a file that somebody has put in its place.
+bool usable_folder(const std::string& path, mode_t mode) {
+  if (::mkdir(path.c_str(), mode) == 0) ::chmod(path.c_str(), mode);  // whatever the umask says
+  struct stat st {};
+  if (::lstat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return false;
+  return ::access(path.c_str(), W_OK | X_OK) == 0;
+}
+
+// The lock file, made if need be. With fs.protected_regular, O_CREAT fails on another user's file
+// in a sticky folder: so it is opened as it is first. Reading is enough for a lock.
+Fd open_lock(const std::string& path) {
+  constexpr int kSafe = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    Fd file(::open(path.c_str(), O_RDWR | kSafe));
+    if (!file.valid() && errno == EACCES) file.reset(::open(path.c_str(), O_RDONLY | kSafe));
+    if (!file.valid() && errno == ENOENT) {
+      file.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kSafe, 0666));
+      if (file.valid()) ::fchmod(file.get(), 0666);
+    }
+    if (file.valid() || errno != EEXIST) return file;
+  }
+  return {};
+}
+
+// What the holder has written about itself.
+std::string holder(int fd) {
+  char text[256];
+  const ssize_t n = ::pread(fd, text, sizeof text, 0);
+  const std::string line =
+      n > 0 ? std::string(trim(printable({text, static_cast<size_t>(n)}))) : "";
+  return line.empty() ? "another process" : line;
+}
+
+void sign(int fd) {
+  char name[64] = "";
+  const Fd file(::open("/proc/self/comm", O_RDONLY | O_CLOEXEC));
+  const ssize_t n = file.valid() ? ::read(file.get(), name, sizeof name - 1) : 0;
+  const std::string text =
+      "process " + std::to_string(::getpid()) + " (" +
+      std::string(trim({name, static_cast<std::size_t>(std::max<ssize_t>(n, 0))})) + ")\n";
+  if (::ftruncate(fd, 0) == 0) [[maybe_unused]]
+    const ssize_t written = ::pwrite(fd, text.data(), text.size(), 0);
+}
+
+}  // namespace
+
+std::string gpu_lease_dir() {
+  const char* own = std::getenv("KERNELPRO_LEASES");
+  if (own != nullptr && *own != '\0') return usable_folder(own, 0777) ? own : "";
+  for (const std::string& path : {std::string("/tmp/kernelpro-leases"),
+                                  "/tmp/kernelpro-leases-" + std::to_string(::getuid())}) {
+    if (usable_folder(path, 01777)) return path;
+  }
+  return "";
+}
+
+GpuLease& GpuLease::operator=(GpuLease&& other) noexcept {
+  if (this != &other) release();
+  lock_ = std::move(other.lock_);
+  return *this;
+}
+
+void GpuLease::release() {
+  // Said aloud: a process that was forked a moment ago may hold a copy of the descriptor still.
+  if (lock_.valid()) ::flock(lock_.get(), LOCK_UN);
+  lock_.reset();
+}
+
+Result<GpuLease> GpuLease::take(const std::string& gpu, double timeout_s) {
+  const std::string folder = gpu_lease_dir();
+  const std::string name = agreed_name(gpu);
+  const std::string path = join(folder, name + ".lock");
+  GpuLease lease;
+  if (!folder.empty()) lease.lock_ = open_lock(path);
+  if (!lease.held()) {
+    return fail(ErrorKind::kEnvironment,
+                "the lock file of GPU " + name + " cannot be opened (" +
+                    (folder.empty() ? "no folder" : path) + "): " + std::strerror(errno),
+                "make /tmp writable, or set KERNELPRO_LEASES to a folder that all users of the GPU "
+                "share");
+  }
+  const double end = real_clock().now_s() + timeout_s;
+  double pause = kFirstPause;
+  while (::flock(lease.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return fail(ErrorKind::kEnvironment, "cannot lock " + path + ": " + std::strerror(errno),
+                  "set KERNELPRO_LEASES to a folder on a local disk");
+    }
+    if (real_clock().now_s() >= end || cancel_requested()) {
+      return fail(ErrorKind::kEnvironment,
+                  "GPU " + name + " is in use by " + holder(lease.lock_.get()) + " (waited " +
+                      human_seconds(timeout_s) + ")",
+                  "wait for it to finish, or choose another GPU with --gpu");
+    }
+    ::usleep(static_cast<useconds_t>(pause * 1e6));
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  sign(lease.lock_.get());
+  return lease;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/ceilings/rounds.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "base/files.h"
+#include "measure/ceilings/ceilings.h"
+
+namespace kernelpro {
+
+namespace {
+
+std::array<double, 3> rates(const Ceilings& c) {
+  return {c.copy_bytes_per_s, c.fma_flops_per_s, c.tensor_flops_per_s};
+}
+
+// Do the two highest of each rate agree?
+bool agree(const std::vector<Ceilings>& all, double agreement) {
+  if (all.size() < 2) return false;
+  for (std::size_t rate = 0; rate < 3; ++rate) {
+    double first = 0, second = 0;
+    for (const Ceilings& each : all) {
+      const double value = rates(each)[rate];
+      second = std::max(second, std::min(first, value));
+      first = std::max(first, value);
+    }
+    if (second < (1 - agreement) * first) return false;
+  }
+  return true;
+}
+
+// What processes of this program have found out, by cache file: a command asks several times.
+struct Memo {
+  std::mutex mutex;
+  std::map<std::string, Machine> machines;
+};
+Memo& memo() {
+  static Memo all;
+  return all;
+}
+
+std::optional<Machine> read_machine(const std::string& path) {
+  if (!exists(path)) return std::nullopt;
+  const Result<std::string> text = read_file(path, 1 << 20);
+  return text ? machine_from_json(*text) : std::nullopt;
+}
+
+}  // namespace
+
+Result<Machine> best_of_rounds(const MeasureRound& measure, const RoundsPlan& plan) {
+  std::optional<Machine> best;
+  std::vector<Ceilings> quiet;
+  int busy = 0;
+  for (;;) {
+    Result<CeilingRound> round = measure();
+    if (!round) {
+      if (best) return *best;
+      return tl::unexpected<Error>(std::move(round.error()));
+    }
+    Ceilings& now = round->machine.ceilings;
+    now.quiet = round->quiet;
+    now.foreign = round->foreign;
+    now.rounds = 1;
+    if (now.quiet) {
+      quiet.push_back(now);
+    } else {
+      ++busy;
+    }
+    const Ceilings so_far = best ? better_of(best->ceilings, now) : now;
+    best = std::move(round->machine);
+    best->ceilings = so_far;
+    if (agree(quiet, plan.agreement) || busy >= plan.most_busy ||
+        static_cast<int>(quiet.size()) >= plan.most_quiet) {
+      return *best;
+    }
+  }
+}
+
+bool still_good(const Ceilings& ceilings, const std::string& now) {
+  return ceilings.quiet && ceilings.rounds > 0 &&
+         ceilings.measured_at.substr(0, 10) == now.substr(0, 10);
+}
+
+Result<Machine> described_machine(const std::string& path, CeilingsWanted wanted,
+                                  const std::function<Result<MeasureRound>()>& measurer,
+                                  const std::string& now) {
+  const std::lock_guard<std::mutex> lock(memo().mutex);
+  std::optional<Machine> known = read_machine(path);
+  const auto earlier = memo().machines.find(path);
+  if (wanted == CeilingsWanted::kAny) {
+    if (known && still_good(known->ceilings, now)) return *known;
+    if (earlier != memo().machines.end()) return earlier->second;
+  }
+  if (!known && earlier != memo().machines.end()) known = earlier->second;
+  const Result<MeasureRound> measure = measurer();
+  if (!measure) return tl::unexpected<Error>(measure.error());
+  Result<Machine> machine = best_of_rounds(*measure, known ? kImprovePlan : RoundsPlan());
+  if (!machine) return machine;
+  machine->ceilings.measured_at = now;
+  if (known) machine->ceilings = better_of(machine->ceilings, known->ceilings);
+  // A cache that cannot be written only costs the next command a measurement.
+  if (make_dirs(dirname(path))) static_cast<void>(write_file(path, machine_to_json(*machine)));
+  memo().machines[path] = *machine;
+  return machine;
+}
+
+void measure_ceilings(TargetKind target) {
+  static_cast<void>(target == TargetKind::kCuda ? describe_cuda_machine() : describe_cpu_machine());
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cpu/case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "core/inputs.h"
+#include "measure/cpu/session.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::int64_t kSetsBytes = 256 << 20;  // for all sets of a case, beyond the fewest
+constexpr std::int64_t kSlotsBytes = 32 << 20;  // for all slots of a case, beyond two
+
+struct Sizes {
+  std::int64_t inputs = 0, outputs = 0, references = 0;
+};
+
+Sizes sizes_of(const std::vector<Shaped>& tensors) {
+  Sizes sizes;
+  for (const Shaped& t : tensors) {
+    (is_output(t) ? sizes.outputs : sizes.inputs) += t.bytes;
+    if (is_output(t)) sizes.references += reference_bytes(t);
+  }
+  return sizes;
+}
+
+// `seconds`: of making the first set, which was made twice.
+std::size_t set_count(const CpuCase& state, const CpuCaseSettings& settings, double seconds) {
+  if (settings.policy == Policy::kKernelBench) return kTrials;
+  if (!state.c->timed) return kCheckedSets;
+  const Sizes sizes = sizes_of(state.tensors);
+  const auto by_memory = static_cast<std::size_t>(kSetsBytes / (sizes.inputs + sizes.references));
+  const auto by_time = static_cast<std::size_t>(2 * settings.budget_s / seconds);
+  return std::clamp(std::min(by_memory, by_time), kFewestSets, kMostSets);
+}
+
+int slot_count(const CpuCase& state) {
+  if (!state.c->timed) return 1;
+  const Sizes sizes = sizes_of(state.tensors);
+  const std::int64_t fit = kSlotsBytes / (sizes.inputs + sizes.outputs);
+  return static_cast<int>(
+      std::clamp<std::int64_t>(fit, 2, static_cast<std::int64_t>(state.sets.size())));
+}
+
+Result<CpuBuffers> case_buffers(const CpuCase& state, std::int64_t workspace) {
+  std::vector<BufferSpec> specs;
+  for (int slot = 0; slot < state.slots; ++slot) {
+    for (const Shaped& t : state.tensors) specs.push_back({t.bytes, is_output(t)});
+  }
+  if (workspace > 0) specs.push_back({workspace, true});
+  return CpuBuffers::make(specs);
+}
+
+std::size_t place(const CpuCase& state, int slot, std::size_t tensor) {
+  return static_cast<std::size_t>(slot) * state.tensors.size() + tensor;
+}
+
+// In long sums the last digits add up as well: honest fp32 would be taken for less. In the smallest
+// case sums are shortest.
+bool smallest(const Task& task, const Case& c) {
+  const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
+  return std::none_of(all.begin(), all.end(), [&](const Case* other) {
+    return compulsory_bytes(task, *other) < compulsory_bytes(task, c);
+  });
+}
+
+}  // namespace
+
+std::int64_t case_memory_bytes(const Task& task, const Case& c) {
+  const Sizes sizes = sizes_of(shaped_tensors(task, c));
+  const auto probes = static_cast<std::int64_t>(plan_probes(task).size());
+  const std::int64_t sets = (c.timed ? kFewestSets : kCheckedSets) + probes;
+  const std::int64_t slots = c.timed ? 2 : 1;
+  // One set's inputs and results more are the reference's.
+  return (sets + slots + 1) * sizes.inputs + slots * sizes.outputs + (sets + 1) * sizes.references +
+         workspace_bytes(task, c);
+}
+
+Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& reference,
+                              const CpuCaseSettings& settings) {
+  CpuCase state;
+  state.c = &c;
+  state.tensors = shaped_tensors(task, c);
+  const bool contract = settings.policy == Policy::kContract;
+  const double start = real_clock().now_s();
+  for (std::size_t k = 0, count = 1; k < count; ++k) {
+    SetRequest request;
+    request.seed = contract ? kp::mix64(settings.seed + k) : k;
+    request.kind = contract ? DrawKind::kGiven : DrawKind::kKernelBench;
+    request.twice = k == 0;
+    request.vary_weights = contract && k >= 2;
+    Result<std::optional<InputSet>> set = reference.make_set(request);
+    if (!set) return tl::unexpected<Error>(set.error());
+    KP_ASSERT(set->has_value());
+    state.sets.push_back(std::move(**set));
+    state.reference_seconds = reference.seconds();
+    if (k == 0) count = set_count(state, settings, real_clock().now_s() - start);
+  }
+  if (contract && settings.probes) {
+    for (const ProbePlan& plan : plan_probes(task)) {
+      if (plan.kind == DrawKind::kLowBits && !smallest(task, c)) continue;
+      SetRequest request;
+      request.seed = kp::mix64(settings.seed + 0x9106e + static_cast<std::uint64_t>(plan.kind));
+      request.probe = &plan;
+      Result<std::optional<InputSet>> set = reference.make_set(request);
+      if (!set) return tl::unexpected<Error>(set.error());
+      if (*set) state.probes.push_back({plan.kind, std::move(**set)});
+    }
+  }
+  state.labels = reference.labels();
+  state.slots = slot_count(state);
+  Result<CpuBuffers> buffers = case_buffers(state, workspace_bytes(task, c));
+  if (!buffers) return tl::unexpected<Error>(buffers.error());
+  state.buffers = std::move(*buffers);
+  return state;
+}
+
+Result<InputSet> make_host_set(const Task& task, const Case& c, const Binary& reference,
+                               const std::string& worker, std::uint64_t seed, double timeout_s) {
+  CpuReferenceSettings settings;
+  settings.worker = worker;
+  settings.timeout_s = timeout_s;
+  Result<std::unique_ptr<CpuReference>> made = make_native_reference(task, c, reference, settings);
+  if (!made) return tl::unexpected<Error>(made.error());
+  SetRequest request;
+  request.seed = kp::mix64(seed);
+  request.twice = true;
+  Result<std::optional<InputSet>> set = (*made)->make_set(request);
+  if (!set) return tl::unexpected<Error>(set.error());
+  KP_ASSERT(set->has_value());
+  return std::move(**set);
+}
+
+namespace {
+
+constexpr double kSame = 1e-9;  // what rounding in float64 may add to equal values
+
+bool same(const Expected& a, const Expected& b) {
+  if (a.bytes != b.bytes || a.values.size() != b.values.size()) return false;
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    const double x = a.values[i], y = b.values[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!(std::fabs(x - y) <= kSame * std::max(std::fabs(x), a.rms))) return false;
+  }
+  return true;
+}
+
+bool constant(const Shaped& t, const Expected& e) {
+  if (t.elements < 2) return false;
+  if (!e.values.empty()) {
+    const double first = e.values.front();
+    return std::all_of(e.values.begin(), e.values.end(), [&](double v) {
+      return v == first || (std::isnan(v) && std::isnan(first)) ||
+             std::fabs(v - first) <= kSame * std::fabs(first);
+    });
+  }
+  const std::size_t size = static_cast<std::size_t>(dtype_bytes(t.tensor->dtype));
+  for (std::size_t at = size; at < e.bytes.size(); at += size) {
+    if (std::memcmp(e.bytes.data(), e.bytes.data() + at, size) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string degenerate_output(const std::vector<CpuCase>& cases) {
+  if (cases.empty()) return "";
+  for (std::size_t i = 0; i < cases.front().tensors.size(); ++i) {
+    if (!is_output(cases.front().tensors[i])) continue;
+    bool always_constant = true, always_same = true;
+    for (const CpuCase& state : cases) {
+      for (const InputSet& set : state.sets) {
+        always_constant = always_constant && constant(state.tensors[i], set.expected[i]);
+        if (set.varied) continue;  // then the output may follow the weights
+        always_same = always_same && same(set.expected[i], state.sets.front().expected[i]);
+      }
+    }
+    const std::string name = "output " + cases.front().tensors[i].tensor->name;
+    if (always_constant) return name + " is constant: every element of it has the same value";
+    if (always_same) return name + " does not depend on the inputs: different inputs give the same";
+  }
+  return "";
+}
+
+void load_inputs(const CpuCase& state, int slot, const InputSet& set) {
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    if (set.inputs[i].empty()) continue;
+    std::memcpy(state.buffers.data(place(state, slot, i)), set.inputs[i].data(),
+                set.inputs[i].size());
+  }
+}
+
+void poison_outputs(const CpuCase& state, int first, int count, std::uint64_t round,
+                    std::vector<Poison>* poisons) {
+  poisons->assign(state.tensors.size(), Poison{});
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    if (!is_output(state.tensors[i])) continue;
+    (*poisons)[i] = make_poison(state.tensors[i].tensor->dtype, round + i);
+    for (int slot = first; slot < first + count; ++slot) {
+      fill_poison((*poisons)[i], state.buffers.data(place(state, slot, i)), state.tensors[i].bytes);
+    }
+  }
+  const std::size_t workspace = place(state, state.slots, 0);
+  if (workspace >= state.buffers.slots().size()) return;
+  fill_poison(make_poison(DType::kFp32, round + workspace), state.buffers.data(workspace),
+              state.buffers.slots()[workspace].bytes);
+}
+
+void clear_slots(const CpuCase& state, const InputSet& set, std::uint64_t round) {
+  for (int slot = 0; slot < state.slots; ++slot) load_inputs(state, slot, set);
+  std::vector<Poison> poisons;
+  poison_outputs(state, 0, state.slots, round, &poisons);
+}
+
+std::optional<Outcome> judge_memory(const CpuCase& state) {
+  const auto broken = state.buffers.broken_canary();
+  if (!broken) return std::nullopt;
+  const bool workspace = broken->slot >= place(state, state.slots, 0);
+  const Tensor& tensor = *state.tensors[broken->slot % state.tensors.size()].tensor;
+  const std::string name = workspace ? "the workspace" : "tensor " + tensor.name;
+  return Crashed{"the kernel " +
+                     describe_stray(name, state.buffers.slots()[broken->slot].bytes,
+                                    workspace ? 1 : dtype_bytes(tensor.dtype), broken->at, true) +
+                     ", while checking case " + state.c->name,
+                 ""};
+}
+
+std::optional<Outcome> judge_outputs(const CpuCase& state, int slot, const InputSet& set,
+                                     const std::vector<Poison>& poisons, double* max_error) {
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    const Shaped& t = state.tensors[i];
+    if (!is_output(t)) continue;
+    const char* data = state.buffers.data(place(state, slot, i));
+    const Comparison comparison = compare_output(t, data, set.expected[i]);
+    const double allowed = allowed_error(set.expected[i].rule);
+    if (comparison.ok()) {
+      if (allowed > 0) *max_error = std::max(*max_error, comparison.worst / allowed);
+      continue;
+    }
+    return WrongResult{state.c->name, t.tensor->name,
+                       describe_mismatch(t, data, set.expected[i], comparison, poisons[i]),
+                       comparison.worst, allowed};
+  }
+  return std::nullopt;
+}
+
+}  // namespace kernelpro

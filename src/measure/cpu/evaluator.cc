@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// The evaluator of the cpu target: who is checked when, and what comes of it. Inputs and references
+// are cpu_reference.h's, buffers cpu_case.h's, processes cpu_session.h's, the contest
+// cpu_timing.h's.
+#include "measure/judge/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/process/worker_path.h"
+#include "base/text.h"
+#include "core/inputs.h"
+#include "machine/cpu.h"
+#include "measure/cpu/case.h"
+#include "measure/cpu/session.h"
+#include "measure/cpu/timing.h"
+
+namespace kernelpro {
+
+namespace {
+
+class CpuEvaluator : public Evaluator {
+ public:
+  CpuEvaluator(const Task& task, Compiler& compiler, const EvaluateSettings& settings,
+               std::string worker)
+      : task_(task), compiler_(compiler), settings_(settings), worker_(std::move(worker)) {}
+
+  Result<void> prepare() override;
+  Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
+    TimingPlan plan;
+    plan.max_pairs = std::max(4, settings_.samples);
+    plan.budget_s = incumbent != nullptr ? 1.0 : 0.5;
+    return judge(subject, incumbent, plan);
+  }
+  Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
+    TimingPlan plan;
+    plan.max_pairs = std::max(8, 2 * settings_.samples);
+    plan.budget_s = 2.5;
+    plan.enough_pairs = 15;
+    plan.hard_budget_s = 25;
+    plan.stop_early = false;
+    return judge(subject, &incumbent, plan);
+  }
+  std::vector<std::string> task_labels() const override { return labels_; }
+
+ private:
+  using Session = std::unique_ptr<CpuSession>;
+  using Verdict = Result<std::optional<Outcome>>;  // nullopt: nothing is wrong so far
+
+  Result<CpuCase> prepare_case(const Case& c);
+  Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, TimingPlan plan);
+  Result<Outcome> run_all(const Subject& subject, const Subject* incumbent, const TimingPlan& plan);
+  Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent,
+                   const TimingPlan& plan, Correct* correct, std::vector<Interval>* ratios);
+  std::optional<Outcome> check(const CpuCase& state, CpuSession& session, double* max_error);
+  Verdict probe(const CpuCase& state, const Binary& binary, Session session, Correct* correct);
+  Result<CpuSession::Started> start(const CpuCase& state, const Binary& binary);
+
+  const Task& task_;
+  Compiler& compiler_;
+  EvaluateSettings settings_;
+  std::string worker_;
+  std::vector<CpuCase> cases_;
+  std::vector<std::string> labels_;  // of the task
+  std::uint64_t round_ = 0;          // of evaluations: nothing repeats from one to the next
+};
+
+void add_once(std::vector<std::string>* all, const std::string& text) {
+  if (std::find(all->begin(), all->end(), text) == all->end()) all->push_back(text);
+}
+
+Result<void> CpuEvaluator::prepare() {
+  const std::vector<const Case*> cases = cases_for(task_, TargetKind::kCpu);
+  if (cases.empty()) {
+    return fail(ErrorKind::kTask, "the task " + task_.name + " has no case for the cpu target",
+                "add a case to task.toml that names the cpu target");
+  }
+  if (task_.module && settings_.module == nullptr) {
+    return fail(ErrorKind::kEnvironment, "the task " + task_.name + " needs PyTorch",
+                "install it: `kernelpro doctor` says how");
+  }
+  if (!task_.module && task_.reference_cpp.empty()) {
+    return fail(ErrorKind::kTask, "the task " + task_.name + " has no reference.cpp",
+                "add one: the cpu target compares with it");
+  }
+  std::int64_t needed = 0;
+  for (const Case* c : cases) needed += case_memory_bytes(task_, *c);
+  if (const std::int64_t available = available_memory_bytes(); needed > available / 10 * 9) {
+    return fail(ErrorKind::kEnvironment,
+                "the cases of " + task_.name + " need " + human_bytes(static_cast<double>(needed)) +
+                    " of memory, and this machine has " +
+                    human_bytes(static_cast<double>(available)) + " available",
+                "make the cases smaller or free some memory");
+  }
+  cases_.clear();
+  labels_.clear();
+  for (const Case* c : cases) {
+    Result<CpuCase> state = prepare_case(*c);
+    if (!state) return tl::unexpected<Error>(state.error());
+    for (const std::string& label : state->labels) add_once(&labels_, label);
+    cases_.push_back(std::move(*state));
+  }
+  if (const std::string problem = degenerate_output(cases_); !problem.empty()) {
+    return fail(ErrorKind::kTask, "the task " + task_.name + " is degenerate: " + problem,
+                "correct the reference, or draw inputs that matter to the result");
+  }
+  return {};
+}
+
+Result<CpuCase> CpuEvaluator::prepare_case(const Case& c) {
+  CpuReferenceSettings from;
+  from.policy = settings_.policy;
+  from.worker = worker_;
+  from.timeout_s = std::max(settings_.timeout_s, 1.0);
+  Result<std::unique_ptr<CpuReference>> reference;
+  if (task_.module) {
+    reference = make_module_reference(task_, c, *settings_.module, from);
+  } else {
+    CompileResult built = compiler_.compile_reference(task_, c);
+    if (!built) return tl::unexpected<Error>(built.error());
+    if (const auto* error = std::get_if<CompileError>(&*built)) {
+      return fail(ErrorKind::kTask,
+                  "the reference does not compile for case " + c.name + ":\n" + error->log,
+                  "correct the task's reference.cpp");
+    }
+    reference = make_native_reference(task_, c, std::get<Binary>(*built), from);
+  }
+  if (!reference) return tl::unexpected<Error>(reference.error());
+  CpuCaseSettings settings;
+  settings.policy = settings_.policy;
+  settings.probes = settings_.probes;
+  settings.seed = kp::mix64(settings_.seed ^ (cases_.size() * 0x51ed27f5ull));
+  return make_cpu_case(task_, c, **reference, settings);
+}
+
+Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Binary& binary) {
+  SessionSettings settings;
+  settings.worker = worker_;
+  settings.load_timeout_s = std::max(settings_.timeout_s, 1.0);
+  return CpuSession::start(settings, binary, state.tensors, state.buffers,
+                           "loading for case " + state.c->name);
+}
+
+// Several sets (KernelBench's all) in an order that the candidate cannot know, the first of them
+// once more.
+std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& session,
+                                           double* max_error) {
+  const std::size_t checked =
+      settings_.policy == Policy::kKernelBench ? state.sets.size() : kCheckedSets;
+  std::uint64_t random = kp::mix64(settings_.seed + 31 * round_);
+  std::vector<std::size_t> order;
+  // The first two are the task's own, whatever else is varied.
+  for (std::size_t k = 0; k < checked; ++k) {
+    const std::size_t rest = state.sets.size() - 2;
+    order.push_back(k < 2 || checked == state.sets.size() ? k : 2 + (random >> 9) % rest);
+  }
+  for (std::size_t k = order.size(); k-- > 1;) {
+    random = kp::mix64(random + k);
+    std::swap(order[k], order[random % (k + 1)]);
+  }
+  order.push_back(order.front());
+  const std::string phase = "checking case " + state.c->name;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const InputSet& set = state.sets[order[k]];
+    load_inputs(state, 0, set);
+    std::vector<Poison> poisons;
+    poison_outputs(state, 0, 1, random + 7 * k, &poisons);
+    const auto called = session.call({}, settings_.timeout_s, phase);
+    if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
+    if (auto outcome = judge_memory(state)) return outcome;
+    if (auto outcome = judge_outputs(state, 0, set, poisons, max_error)) return outcome;
+  }
+  return std::nullopt;
+}
+
+// A probe that ends the process costs a new one for the next.
+CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& binary,
+                                          Session session, Correct* correct) {
+  std::vector<ProbeFailure> failures;
+  for (const ProbeSet& each : state.probes) {
+    if (!session) {
+      Result<CpuSession::Started> started = start(state, binary);
+      if (!started) return tl::unexpected<Error>(started.error());
+      if (Outcome* outcome = std::get_if<Outcome>(&*started)) {
+        return std::optional<Outcome>(std::move(*outcome));
+      }
+      session = std::get<Session>(std::move(*started));
+    }
+    load_inputs(state, 0, each.set);
+    std::vector<Poison> poisons;
+    poison_outputs(state, 0, 1, settings_.seed + 131 * round_, &poisons);
+    const auto called = session->call(
+        {}, settings_.timeout_s, "checking case " + state.c->name + " " + probe_words(each.kind));
+    double error = 0;
+    std::optional<Outcome> outcome;
+    if (const Outcome* ended = std::get_if<Outcome>(&called)) {
+      if (perhaps_killed(*ended)) return std::optional<Outcome>(*ended);
+      outcome = *ended;
+      session.reset();
+    } else if (auto stray = judge_memory(state)) {
+      return stray;
+    } else {
+      outcome = judge_outputs(state, 0, each.set, poisons, &error);
+    }
+    if (outcome)
+      failures.push_back(probe_failure(each.kind, state.c->name, *outcome, state.tensors));
+  }
+  ProbeVerdict verdict = judge_probes(task_.precision, failures);
+  if (verdict.rejected) return std::optional<Outcome>(*verdict.rejected);
+  for (std::size_t k = 0; k < verdict.labels.size(); ++k) {
+    const auto& labels = correct->labels;
+    if (std::find(labels.begin(), labels.end(), verdict.labels[k]) != labels.end()) continue;
+    correct->labels.push_back(verdict.labels[k]);
+    correct->notes.push_back(verdict.notes[k]);
+  }
+  return std::optional<Outcome>();
+}
+
+CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subject,
+                                             const Subject* incumbent, const TimingPlan& plan,
+                                             Correct* correct, std::vector<Interval>* ratios) {
+  CpuCase& state = cases_[i];
+  state.buffers.set_canaries();
+  clear_slots(state, state.sets[0], plan.seed);
+  const double begun = real_clock().now_s();
+  Result<CpuSession::Started> started = start(state, subject.binaries[i]);
+  if (!started) return tl::unexpected<Error>(started.error());
+  if (Outcome* outcome = std::get_if<Outcome>(&*started)) return std::optional<Outcome>(*outcome);
+  Session session = std::move(std::get<Session>(*started));
+  if (auto outcome = check(state, *session, &correct->max_error)) return outcome;
+  Verdict probed = probe(state, subject.binaries[i], std::move(session), correct);
+  if (!probed || *probed) return probed;
+  const double checked = real_clock().now_s();
+  std::map<std::string, double>& observed = correct->observed;
+  observed["evaluate.check_ms"] += (checked - begun) * 1e3;
+  if (!state.c->timed || !settings_.timing) return std::optional<Outcome>();
+
+  auto timed = time_case(
+      state, [&](const Binary& binary) { return start(state, binary); }, subject.binaries[i],
+      incumbent != nullptr ? &incumbent->binaries[i] : nullptr, plan);
+  if (!timed) return tl::unexpected<Error>(timed.error());
+  if (Outcome* outcome = std::get_if<Outcome>(&*timed)) return std::optional<Outcome>(*outcome);
+  const Timed& t = std::get<Timed>(*timed);
+  correct->timings.push_back(t.timing);
+  correct->max_error = std::max(correct->max_error, t.max_error);
+  if (t.ratio) ratios->push_back(*t.ratio);
+  if (!t.note.empty()) add_once(&correct->notes, t.note);
+  observed["evaluate.time_ms"] += (real_clock().now_s() - checked) * 1e3;
+  // What was seen in the timed case that takes longest stands for all.
+  const bool longest =
+      std::all_of(correct->timings.begin(), correct->timings.end(),
+                  [&](const Timing& timing) { return timing.median_us <= t.timing.median_us; });
+  if (longest) {
+    for (const auto& [name, value] : t.observed) observed[name] = value;
+  }
+  return std::optional<Outcome>();
+}
+
+Result<Outcome> CpuEvaluator::run_all(const Subject& subject, const Subject* incumbent,
+                                      const TimingPlan& plan) {
+  Correct correct;
+  correct.labels = labels_;
+  std::vector<Interval> ratios;
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    Verdict outcome = run_case(i, subject, incumbent, plan, &correct, &ratios);
+    if (!outcome) return tl::unexpected<Error>(outcome.error());
+    if (*outcome) return **outcome;
+  }
+  if (!ratios.empty() && ratios.size() == correct.timings.size()) {
+    std::vector<double> low, mid, high;
+    for (const Interval& r : ratios) {
+      low.push_back(r.low);
+      mid.push_back(r.mid);
+      high.push_back(r.high);
+    }
+    correct.versus = Correct::Versus{incumbent->hash, geometric_mean(mid), geometric_mean(low),
+                                     geometric_mean(high)};
+  }
+  return Outcome(std::move(correct));
+}
+
+Result<Evaluation> CpuEvaluator::judge(const Subject& subject, const Subject* incumbent,
+                                       TimingPlan plan) {
+  KP_ASSERT(!cases_.empty() && subject.binaries.size() == cases_.size());
+  KP_ASSERT(incumbent == nullptr || incumbent->binaries.size() == cases_.size());
+  for (const Subject* each : {&subject, incumbent}) {
+    if (each == nullptr || each->binaries[0].form != Binary::Form::kModule) continue;
+    return fail(ErrorKind::kBadInput, "PyTorch candidates do not run on the cpu target",
+                "run it on the cuda target, or write the kernel in C++");
+  }
+  ++round_;
+  const auto timed = std::count_if(cases_.begin(), cases_.end(),
+                                   [](const CpuCase& state) { return state.c->timed; });
+  plan.timeout_s = settings_.timeout_s;
+  plan.min_effect = settings_.min_effect;
+  plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(timed, 1));
+  plan.seed = kp::mix64(settings_.seed + 977 * round_);
+  const double start = real_clock().now_s();
+  Result<Outcome> outcome = run_all(subject, incumbent, plan);
+  if (!outcome) return tl::unexpected<Error>(outcome.error());
+  Evaluation evaluation;
+  evaluation.outcome = std::move(*outcome);
+  for (const Binary& binary : subject.binaries) evaluation.compile_ms += binary.compile_ms;
+  evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
+  evaluation.trust = "in-process";
+  return evaluation;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluator>> make_cpu_evaluator(const Task& task, Compiler& compiler,
+                                                      const Machine&,
+                                                      const EvaluateSettings& settings) {
+  Result<std::string> worker = worker_path();
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  return std::unique_ptr<Evaluator>(
+      std::make_unique<CpuEvaluator>(task, compiler, settings, std::move(*worker)));
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PyTorch module as the reference of the cpu target, over shared memory.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/text.h"
+#include "core/inputs.h"
+#include "measure/cpu/reference.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Parameters with values of their own, times 1 +- 1/64 at most. Masks, ones, zeros and tables that
+// repeat themselves stay as they are.
+bool vary(const Shaped& t, std::uint64_t seed, std::vector<char>* data) {
+  if (!is_floating(t.tensor->dtype) || t.elements < 8) return false;
+  std::vector<double> seen;
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(t.elements, 64); ++i) {
+    seen.push_back(element_as_double(t.tensor->dtype, data->data(), i));
+    if (seen.back() == 0 || !std::isfinite(seen.back())) return false;
+  }
+  std::sort(seen.begin(), seen.end());
+  if (std::adjacent_find(seen.begin(), seen.end()) != seen.end()) return false;
+  const std::int64_t size = dtype_bytes(t.tensor->dtype);
+  for (std::int64_t i = 0; i < t.elements; ++i) {
+    const std::uint64_t bits = kp::mix64(seed + static_cast<std::uint64_t>(i));
+    const double by = (static_cast<double>(bits >> 40) * 0x1p-23 - 1) / 64;
+    const auto value =
+        static_cast<float>(element_as_double(t.tensor->dtype, data->data(), i) * (1 + by));
+    const unsigned stored = t.tensor->dtype == DType::kFp32   ? kp::float_bits(value)
+                            : t.tensor->dtype == DType::kFp16 ? kp::to_half(value)
+                                                              : kp::to_bfloat16(value);
+    std::memcpy(data->data() + i * size, &stored, static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+class TorchReference : public CpuReference {
+ public:
+  TorchReference(const Task& task, const Case& c, ModuleReference& module,
+                 const CpuReferenceSettings& settings)
+      : task_(task),
+        c_(c),
+        module_(module),
+        settings_(settings),
+        tensors_(shaped_tensors(task, c)) {}
+  ~TorchReference() override {
+    if (attached_) static_cast<void>(module_.detach(c_));
+  }
+
+  Result<void> start() {
+    Result<CpuBuffers> buffers = reference_buffers(tensors_);
+    if (!buffers) return tl::unexpected<Error>(buffers.error());
+    buffers_ = std::move(*buffers);
+    std::vector<SharedBuffer> shared;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      SharedBuffer buffer;
+      buffer.tensor = static_cast<int>(i);
+      buffer.expected = is_output(tensors_[i]);
+      buffer.wide = buffer.expected && is_floating(tensors_[i].tensor->dtype);
+      const CpuBuffers::Place place = buffers_.place_of(i);
+      buffer.fd = place.fd;
+      buffer.bytes = static_cast<std::uint64_t>(place.file_bytes);
+      buffer.offset = static_cast<std::uint64_t>(place.offset);
+      shared.push_back(buffer);
+    }
+    KP_TRY(module_.attach(task_, c_, 0, shared));
+    attached_ = true;
+    return {};
+  }
+
+  Result<std::optional<InputSet>> make_set(const SetRequest& request) override {
+    const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
+    const Result<DrawFacts> drawn = module_.draw(c_, 0, request.seed, kind);
+    if (!drawn) return tl::unexpected<Error>(drawn.error());
+    if (request.probe != nullptr && !drawn->changed) return std::optional<InputSet>();
+    InputSet set;
+    set.seed = request.seed;
+    keep_inputs(request, &set);
+    const bool contract = settings_.policy == Policy::kContract;
+    KP_TRY(compute_expected(contract ? Numerics::kFloat64 : Numerics::kKernelBench, request.twice,
+                            request.probe == nullptr, &set));
+    if (!contract) return std::optional<InputSet>(std::move(set));
+    if (request.probe != nullptr && !representable(tensors_, set)) return std::optional<InputSet>();
+    // The rules of the first set hold for the others that are drawn like it.
+    if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
+    Result<bool> usable = admit_rounding(request.probe == nullptr, &set);
+    if (!usable) return tl::unexpected<Error>(usable.error());
+    if (!*usable) return std::optional<InputSet>();
+    return std::optional<InputSet>(std::move(set));
+  }
+
+ private:
+  void keep_inputs(const SetRequest& request, InputSet* set) {
+    set->inputs.resize(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (is_output(t)) continue;
+      set->inputs[i].assign(buffers_.data(i), buffers_.data(i) + t.bytes);
+      const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
+      if (leaning && t.tensor->role == Role::kInput && t.tensor->dtype == DType::kFp32) {
+        lean(t, kp::mix64(request.seed), &set->inputs[i]);
+      }
+      if (!request.vary_weights || t.tensor->role != Role::kParameter) continue;
+      if (vary(t, kp::mix64(request.seed + i), &set->inputs[i])) set->varied = true;
+    }
+  }
+
+  // From the set's inputs: a module may have changed those in the buffers in place.
+  Result<ComputeFacts> compute(Numerics numerics, bool twice, const InputSet& set) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (set.inputs[i].empty()) continue;
+      std::memcpy(buffers_.data(i), set.inputs[i].data(), set.inputs[i].size());
+    }
+    return module_.compute(c_, 0, numerics, twice);
+  }
+
+  Result<void> compute_expected(Numerics numerics, bool twice, bool given, InputSet* set) {
+    Result<ComputeFacts> facts = compute(numerics, twice, *set);
+    if (!facts && numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
+      add_label("no-float64");  // not enough memory for it
+      facts = compute(Numerics::kStrict, twice, *set);
+    }
+    if (!facts) return tl::unexpected<Error>(facts.error());
+    if (!facts->random.empty()) {
+      return fail(ErrorKind::kTask, "the module disagrees with itself: " + facts->random,
+                  "remove what is random from it, for example with model.eval()");
+    }
+    seconds_ = facts->milliseconds * 1e-3;
+    set->expected.assign(tensors_.size(), Expected{});
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!is_output(tensors_[i])) continue;
+      Rule rule = rule_for(task_, *tensors_[i].tensor, settings_.policy);
+      if (given && i < rules_.size()) rule = rules_[i];
+      rule.typical = given;
+      set->expected[i] = make_expected(tensors_[i], buffers_.data(i), rule);
+    }
+    return {};
+  }
+
+  // Makes room in the rules for what rounding may do to these results. false: a probe whose results
+  // rounding changes too much to say anything.
+  Result<bool> admit_rounding(bool given, InputSet* set) {
+    std::int64_t fewest = kManyRounded;
+    for (const Shaped& t : tensors_) {
+      if (is_output(t)) fewest = std::min(fewest, t.elements);
+    }
+    std::vector<Admitted> admitted(tensors_.size());
+    for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
+      // Without memory for it the rules stay as they are.
+      if (!compute(Numerics::kRounded, false, *set)) break;
+      for (std::size_t i = 0; i < tensors_.size(); ++i) {
+        const Shaped& t = tensors_[i];
+        if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
+        const auto* rounded = reinterpret_cast<const double*>(buffers_.data(i));
+        const Admitted now = admit({rounded, rounded + t.elements}, &set->expected[i]);
+        admitted[i].worst = std::max(admitted[i].worst, now.worst);
+        admitted[i].jumps = std::max(admitted[i].jumps, now.jumps);
+      }
+    }
+    return given ? keep_rules(admitted, set) : Result<bool>(says_something(admitted, *set));
+  }
+
+  static bool noise(const Shaped& t, const Admitted& admitted) {
+    return static_cast<double>(admitted.jumps) > kNoisyShare * static_cast<double>(t.elements);
+  }
+
+  bool says_something(const std::vector<Admitted>& admitted, const InputSet& set) const {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!is_output(tensors_[i])) continue;
+      if (noise(tensors_[i], admitted[i])) return false;
+      if (admitted[i].worst > kProbeRoom * set.expected[i].rule.tolerance) return false;
+    }
+    return true;
+  }
+
+  Result<bool> keep_rules(const std::vector<Admitted>& admitted, InputSet* set) {
+    rules_.resize(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (!is_output(t)) continue;
+      Rule& rule = set->expected[i].rule;
+      if (noise(t, admitted[i])) {
+        return fail(ErrorKind::kTask,
+                    "the task is degenerate: output " + t.tensor->name +
+                        " is rounding noise: rounding changes " +
+                        std::to_string(admitted[i].jumps) + " of " + std::to_string(t.elements) +
+                        " elements by more than half of their size",
+                    "choose a module whose results are larger than their rounding errors");
+      }
+      if (rule.tolerance > 0 && admitted[i].worst > rule.tolerance) {
+        rule.tolerance = admitted[i].worst;
+        add_label("tolerance-of-module");
+      }
+      rules_[i] = rule;
+    }
+    return true;
+  }
+
+  void add_label(const std::string& label) {
+    if (std::find(labels_.begin(), labels_.end(), label) == labels_.end()) labels_.push_back(label);
+  }
+
+  const Task& task_;
+  const Case& c_;
+  ModuleReference& module_;
+  CpuReferenceSettings settings_;
+  std::vector<Shaped> tensors_;
+  std::vector<Rule> rules_;  // by tensor, of sets drawn as given; empty until the first
+  CpuBuffers buffers_;
+  bool attached_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CpuReference>> make_module_reference(const Task& task, const Case& c,
+                                                            ModuleReference& module,
+                                                            const CpuReferenceSettings& settings) {
+  auto result = std::make_unique<TorchReference>(task, c, module, settings);
+  KP_TRY(result->start());
+  return std::unique_ptr<CpuReference>(std::move(result));
+}
+
+}  // namespace kernelpro

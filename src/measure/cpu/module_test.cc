@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch modules as references of the cpu target, with real Python, compilers and processes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "measure/cpu/testing.h"
+#include "measure/judge/evaluator.h"
+#include "measure/judge/probes.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr const char* kRelu =
+    "import torch\n"
+    "class Model(torch.nn.Module):\n"
+    "    def forward(self, x):\n"
+    "        return torch.relu(x)\n"
+    "def get_inputs():\n"
+    "    return [torch.rand(64, 33)]\n"
+    "def get_init_inputs():\n"
+    "    return []\n";
+
+// `forward` of x and the weight w of a layer of 24 x 33, without bias.
+std::string linear(const std::string& forward) {
+  return "import torch\n"
+         "class Model(torch.nn.Module):\n"
+         "    def __init__(self):\n"
+         "        super().__init__()\n"
+         "        self.layer = torch.nn.Linear(33, 24, bias=False)\n"
+         "    def forward(self, x):\n"
+         "        w = self.layer.weight\n"
+         "        return " +
+         forward +
+         "\n"
+         "def get_inputs():\n"
+         "    return [torch.randn(64, 33)]\n"
+         "def get_init_inputs():\n"
+         "    return []\n";
+}
+
+std::string launch(const std::string& body, const std::string& top = "") {
+  return "#include \"task.h\"\n#include <cstring>\n" + top +
+         "\nextern \"C\" void launch(const Args& a) {\n" + body + "\n}\n";
+}
+
+Task task_of(const ModuleDescription& description, const std::string& source) {
+  Task task;
+  task.name = "module";
+  task.module = Module{"/module.py", source, ""};
+  Case c;
+  c.name = "only";
+  c.timed = true;
+  for (const ModuleDescription::Item& item : description.items) {
+    Tensor tensor;
+    tensor.name = item.name;
+    tensor.role = item.role;
+    tensor.dtype = item.dtype;
+    tensor.init.kind = Init::Kind::kModule;
+    task.tensors.push_back(tensor);
+    c.shapes.push_back(item.shape);
+  }
+  task.cases = {c};
+  return task;
+}
+
+class CpuModule : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ReferenceSettings settings;
+    settings.target = TargetKind::kCpu;
+    auto module = ModuleReference::start(settings);
+    if (!module) return;
+    // The first command shows whether PyTorch is there.
+    if (!(*module)->describe(kRelu, "/relu.py", {})) return;
+    module_ = std::move(*module);
+  }
+  static void TearDownTestSuite() { module_.reset(); }
+  void SetUp() override {
+    if (!module_) GTEST_SKIP() << "PyTorch is not installed";
+  }
+
+  Result<void> prepare(const std::string& source, Policy policy = Policy::kContract) {
+    const auto description = module_->describe(source, "/module.py", {});
+    if (!description) return tl::unexpected<Error>(description.error());
+    task_ = task_of(*description, source);
+    auto compiler = make_cpu_compiler(testing::compile_settings(cache_.path()));
+    if (!compiler) return tl::unexpected<Error>(compiler.error());
+    compiler_ = std::move(*compiler);
+    EvaluateSettings settings;
+    settings.timeout_s = 60;
+    settings.samples = 6;
+    settings.module = module_.get();
+    settings.policy = policy;
+    auto evaluator = make_cpu_evaluator(task_, *compiler_, Machine{}, settings);
+    if (!evaluator) return tl::unexpected<Error>(evaluator.error());
+    evaluator_ = std::move(*evaluator);
+    return evaluator_->prepare();
+  }
+  void expect_refused(const std::string& source, const std::string& words) {
+    const Result<void> prepared = prepare(source);
+    ASSERT_FALSE(prepared) << words;
+    EXPECT_EQ(prepared.error().kind, ErrorKind::kTask);
+    EXPECT_TRUE(contains(prepared.error().message, words)) << prepared.error().text();
+  }
+  Evaluation evaluate(const std::string& kernel) {
+    Candidate candidate;
+    candidate.source = kernel;
+    CompileResult built = compiler_->compile(task_, task_.cases[0], candidate);
+    EXPECT_TRUE(built) << built.error().text();
+    const auto* error = std::get_if<CompileError>(&*built);
+    EXPECT_EQ(error, nullptr) << error->log;
+    Subject subject;
+    subject.hash = candidate.content_hash();
+    subject.binaries = {std::get<Binary>(*built)};
+    Result<Evaluation> evaluation = evaluator_->evaluate(subject, nullptr);
+    EXPECT_TRUE(evaluation) << evaluation.error().text();
+    return *evaluation;
+  }
+  static bool has_label(const Evaluation& evaluation, std::string_view label) {
+    const Correct* correct = evaluation.correct();
+    return correct != nullptr && std::find(correct->labels.begin(), correct->labels.end(), label) !=
+                                     correct->labels.end();
+  }
+
+  static inline std::unique_ptr<ModuleReference> module_;
+  TempDir cache_;
+  Task task_;
+  std::unique_ptr<Compiler> compiler_;
+  std::unique_ptr<Evaluator> evaluator_;
+};
+
+TEST_F(CpuModule, RightOnTheGivenInputsAlone) {
+  const Result<void> prepared = prepare(kRelu);
+  ASSERT_TRUE(prepared) << prepared.error().text();
+  const Evaluation right =
+      evaluate(launch("for (int i = 0; i < 64 * 33; ++i) a.out[i] = a.x[i] > 0 ? a.x[i] : 0;"));
+  ASSERT_NE(right.correct(), nullptr) << outcome_summary(right.outcome);
+  EXPECT_TRUE(right.correct()->labels.empty()) << right.correct()->labels.front();
+  EXPECT_EQ(right.correct()->timings.size(), 1u);
+
+  // All inputs are positive: a copy will do, and is told.
+  const Evaluation copy = evaluate(launch("std::memcpy(a.out, a.x, 64 * 33 * 4);"));
+  ASSERT_NE(copy.correct(), nullptr) << outcome_summary(copy.outcome);
+  EXPECT_TRUE(has_label(copy, kGivenDistributionOnly));
+  const std::string notes = join_text(copy.correct()->notes, "; ");  // on a busy machine, that too
+  EXPECT_TRUE(contains(notes, "centred on zero")) << notes;
+}
+
+TEST_F(CpuModule, LessThanFp32OnPositiveInputs) {
+  const Result<void> prepared = prepare(
+      "import torch\n"
+      "class Model(torch.nn.Module):\n"
+      "    def forward(self, x, y):\n"
+      "        return x @ y\n"
+      "def get_inputs():\n"
+      "    return [torch.rand(8, 4096), torch.rand(4096, 8)]\n"
+      "def get_init_inputs():\n"
+      "    return []\n");
+  ASSERT_TRUE(prepared) << prepared.error().text();
+  const auto matmul = [](const std::string& rounded) {
+    return launch(
+        "for (int r = 0; r < 8; ++r) for (int c = 0; c < 8; ++c) {\n"
+        "  float sum = 0;\n"
+        "  for (int k = 0; k < 4096; ++k) sum += rounded(a.x[r * 4096 + k]) * "
+        "rounded(a.y[k * 8 + c]);\n"
+        "  a.out[r * 8 + c] = sum;\n"
+        "}",
+        "static float rounded(float v) { unsigned b; std::memcpy(&b, &v, 4); " + rounded +
+            " std::memcpy(&v, &b, 4); return v; }");
+  };
+  const Evaluation whole = evaluate(matmul(""));
+  ASSERT_NE(whole.correct(), nullptr) << outcome_summary(whole.outcome);
+  // As tensor cores round to TF32: unseen in sums of positive products.
+  const Evaluation tf32 = evaluate(matmul("b = (b + 0x1000) & ~0x1fffu;"));
+  const auto* rejected = std::get_if<Rejected>(&tf32.outcome);
+  ASSERT_NE(rejected, nullptr) << outcome_summary(tf32.outcome);
+  EXPECT_EQ(rejected->rule, "precision");
+}
+
+TEST_F(CpuModule, WeightsMayNotBeRemembered) {
+  const Result<void> prepared = prepare(linear("x @ w.t()"));
+  ASSERT_TRUE(prepared) << prepared.error().text();
+  const std::string compute =
+      "for (int r = 0; r < 64; ++r) for (int o = 0; o < 24; ++o) {\n"
+      "  float sum = 0;\n"
+      "  for (int k = 0; k < 33; ++k) sum += a.x[r * 33 + k] * w[o * 33 + k];\n"
+      "  a.out[r * 24 + o] = sum;\n"
+      "}";
+  const Evaluation honest = evaluate(launch("const float* w = a.layer_weight;\n" + compute));
+  ASSERT_NE(honest.correct(), nullptr) << outcome_summary(honest.outcome);
+  const Evaluation remembers = evaluate(
+      launch("if (!known) { std::memcpy(w, a.layer_weight, sizeof w); known = true; }\n" + compute,
+             "static float w[24 * 33];\nstatic bool known;"));
+  EXPECT_TRUE(std::holds_alternative<WrongResult>(remembers.outcome))
+      << outcome_summary(remembers.outcome);
+}
+
+TEST_F(CpuModule, KernelBenchsRuleIsAnother) {
+  const std::string off = launch("for (int i = 0; i < 64 * 33; ++i) a.out[i] = a.x[i] * 1.00015f;");
+  ASSERT_TRUE(prepare(kRelu));
+  EXPECT_TRUE(std::holds_alternative<WrongResult>(evaluate(off).outcome));
+  ASSERT_TRUE(prepare(kRelu, Policy::kKernelBench));
+  const Evaluation evaluation = evaluate(off);
+  ASSERT_NE(evaluation.correct(), nullptr) << outcome_summary(evaluation.outcome);
+  EXPECT_TRUE(evaluation.correct()->labels.empty());  // no probes there
+  EXPECT_GT(evaluation.correct()->max_error, 0.5);
+}
+
+TEST_F(CpuModule, WhatCannotBeCheckedIsRefused) {
+  expect_refused(linear("torch.nn.functional.dropout(x @ w.t(), 0.5)"), "disagrees with itself");
+  expect_refused(linear("x @ w.t() * 0 + 3"), "constant");
+  expect_refused(linear("(x * 0).sum() + w * 2"), "does not depend on the inputs");
+  // Nothing but rounding is left of these.
+  expect_refused(linear("((x @ w.t()) / 3 * 3 - x @ w.t()) / 1e-7"), "degenerate");
+}
+
+TEST_F(CpuModule, AModuleThatChangesItsInputs) {
+  const Result<void> prepared = prepare(linear("x.mul_(2) @ w.t()"));
+  ASSERT_TRUE(prepared) << prepared.error().text();
+  const Evaluation evaluation =
+      evaluate(launch("for (int r = 0; r < 64; ++r) for (int o = 0; o < 24; ++o) {\n"
+                      "  float sum = 0;\n"
+                      "  for (int k = 0; k < 33; ++k) sum += 2 * a.x[r * 33 + k] * "
+                      "a.layer_weight[o * 33 + k];\n"
+                      "  a.out[r * 24 + o] = sum;\n"
+                      "}"));
+  EXPECT_NE(evaluation.correct(), nullptr) << outcome_summary(evaluation.outcome);
+}
+
+}  // namespace
+}  // namespace kernelpro

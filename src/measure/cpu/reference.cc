@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cpu/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "core/inputs.h"
+#include "measure/cpu/session.h"
+
+namespace kernelpro {
+
+bool is_output(const Shaped& tensor) { return tensor.tensor->role == Role::kOutput; }
+
+std::int64_t reference_bytes(const Shaped& t) {
+  return is_floating(t.tensor->dtype) ? t.elements * 8 : t.bytes;
+}
+
+Result<CpuBuffers> reference_buffers(const std::vector<Shaped>& tensors) {
+  std::vector<BufferSpec> specs;
+  for (const Shaped& t : tensors) {
+    specs.push_back({is_output(t) ? reference_bytes(t) : t.bytes, is_output(t)});
+  }
+  return CpuBuffers::make(specs);
+}
+
+bool representable(const std::vector<Shaped>& tensors, const InputSet& set) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const double largest = largest_value(tensors[i].tensor->dtype);
+    for (const double v : set.expected[i].values) {
+      if (!(std::fabs(v) <= largest)) return false;
+    }
+  }
+  return true;
+}
+
+namespace {
+
+constexpr const char* kMendReference = "correct the task's reference.cpp";
+
+// Where two runs on the same inputs differ by more than the order of a sum could explain; -1 if
+// nowhere.
+std::int64_t disagreement(const Shaped& t, const Expected& a, const char* b) {
+  if (!is_floating(t.tensor->dtype)) {
+    const auto at =
+        std::mismatch(a.bytes.begin(), a.bytes.end(), reinterpret_cast<const unsigned char*>(b));
+    return at.first == a.bytes.end() ? -1
+                                     : (at.first - a.bytes.begin()) / dtype_bytes(t.tensor->dtype);
+  }
+  const auto* second = reinterpret_cast<const double*>(b);
+  for (std::int64_t i = 0; i < t.elements; ++i) {
+    const double x = a.values[static_cast<std::size_t>(i)], y = second[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!(std::fabs(x - y) <= 1e-9 * std::max(std::fabs(x), a.rms))) return i;
+  }
+  return -1;
+}
+
+void draw_all(const Tensor& tensor, std::int64_t elements, int index, std::uint64_t seed,
+              char* to) {
+  constexpr std::int64_t kPerThread = 1 << 18;
+  const std::int64_t parts = std::clamp<std::int64_t>(
+      elements / kPerThread, 1, std::max(1u, std::thread::hardware_concurrency()));
+  const std::int64_t size = dtype_bytes(tensor.dtype);
+  std::vector<std::thread> others;
+  const auto draw = [&](std::int64_t part) {
+    const std::int64_t begin = elements * part / parts, end = elements * (part + 1) / parts;
+    draw_inputs(tensor, index, seed, begin, end - begin, to + begin * size);
+  };
+  for (std::int64_t part = 1; part < parts; ++part) others.emplace_back(draw, part);
+  draw(0);
+  for (std::thread& other : others) other.join();
+}
+
+std::string reference_failure(const Outcome& outcome) {
+  if (const auto* crashed = std::get_if<Crashed>(&outcome)) {
+    return crashed->reason + (crashed->output.empty() ? "" : "\n" + crashed->output);
+  }
+  if (const auto* late = std::get_if<TimedOut>(&outcome)) {
+    return "it ran longer than " + human_seconds(late->seconds);
+  }
+  if (const auto* rejected = std::get_if<Rejected>(&outcome)) return rejected->reason;
+  return outcome_summary(outcome);
+}
+
+// One that was killed from outside is the machine's fault.
+tl::unexpected<Error> reference_error(const std::string& name, const Outcome& outcome) {
+  const std::string message = name + " failed: " + reference_failure(outcome);
+  if (!perhaps_killed(outcome)) return fail(ErrorKind::kTask, message, kMendReference);
+  return fail(ErrorKind::kEnvironment, message,
+              "see what ends processes here (the out-of-memory killer writes to dmesg), then give "
+              "the same command");
+}
+
+class NativeReference : public CpuReference {
+ public:
+  NativeReference(const Task& task, const Case& c, const CpuReferenceSettings& settings)
+      : task_(task), c_(c), settings_(settings), tensors_(shaped_tensors(task, c)) {}
+
+  Result<void> start(const Binary& binary) {
+    Result<CpuBuffers> buffers = reference_buffers(tensors_);
+    if (!buffers) return tl::unexpected<Error>(buffers.error());
+    buffers_ = std::move(*buffers);
+    SessionSettings session;
+    session.worker = settings_.worker;
+    Result<CpuSession::Started> started =
+        CpuSession::start(session, binary, tensors_, buffers_, "loading the reference");
+    if (!started) return tl::unexpected<Error>(started.error());
+    if (const Outcome* outcome = std::get_if<Outcome>(&*started)) {
+      return reference_error(name(), *outcome);
+    }
+    session_ = std::move(std::get<std::unique_ptr<CpuSession>>(*started));
+    return {};
+  }
+
+  Result<std::optional<InputSet>> make_set(const SetRequest& request) override {
+    InputSet set;
+    set.seed = request.seed;
+    set.inputs.resize(tensors_.size());
+    set.expected.resize(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (is_output(t)) continue;
+      Tensor drawn = *t.tensor;
+      if (request.probe != nullptr) drawn.init = request.probe->inits[i];
+      set.inputs[i].resize(static_cast<std::size_t>(t.bytes));
+      draw_all(drawn, t.elements, static_cast<int>(i), request.seed, set.inputs[i].data());
+      const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
+      if (leaning && leans(*t.tensor)) lean(t, kp::mix64(request.seed), &set.inputs[i]);
+      std::memcpy(buffers_.data(i), set.inputs[i].data(), set.inputs[i].size());
+    }
+    KP_TRY(run(request.seed));
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!is_output(tensors_[i])) continue;
+      Rule rule = rule_for(task_, *tensors_[i].tensor, settings_.policy);
+      rule.typical = request.probe == nullptr;
+      set.expected[i] = make_expected(tensors_[i], buffers_.data(i), rule);
+    }
+    if (request.probe != nullptr && !representable(tensors_, set)) {
+      return std::optional<InputSet>();
+    }
+    if (request.twice) KP_TRY(run_again(set));
+    return std::optional<InputSet>(std::move(set));
+  }
+
+ private:
+  std::string name() const { return "the reference of case " + c_.name; }
+
+  // On the inputs that lie in the buffers; makes `round`'s poison vanish.
+  Result<void> run(std::uint64_t round) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (!is_output(t)) continue;
+      const DType dtype = is_floating(t.tensor->dtype) ? DType::kInt64 : t.tensor->dtype;
+      fill_poison(make_poison(dtype, round), buffers_.data(i), reference_bytes(t));
+    }
+    const double start = real_clock().now_s();
+    const auto called = session_->call({}, settings_.timeout_s, "running the reference");
+    seconds_ = real_clock().now_s() - start;
+    if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
+      return reference_error(name(), *outcome);
+    }
+    if (const auto broken = buffers_.broken_canary()) {
+      const Shaped& t = tensors_[broken->slot];
+      return fail(ErrorKind::kTask,
+                  name() + " " +
+                      describe_stray("tensor " + t.tensor->name, reference_bytes(t),
+                                     reference_bytes(t) / t.elements, broken->at, true),
+                  kMendReference);
+    }
+    return {};
+  }
+
+  Result<void> run_again(const InputSet& set) {
+    KP_TRY(run(set.seed + 1));
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (!is_output(t)) continue;
+      const std::int64_t at = disagreement(t, set.expected[i], buffers_.data(i));
+      if (at < 0) continue;
+      return fail(ErrorKind::kTask,
+                  name() +
+                      " disagrees with itself: two runs on the same inputs gave different values "
+                      "of " +
+                      t.tensor->name + " at " + coordinates(t.shape, at),
+                  "make reference.cpp write every output element, from the inputs alone");
+    }
+    return {};
+  }
+
+  const Task& task_;
+  const Case& c_;
+  CpuReferenceSettings settings_;
+  std::vector<Shaped> tensors_;
+  CpuBuffers buffers_;
+  std::unique_ptr<CpuSession> session_;  // after buffers_: it goes first
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CpuReference>> make_native_reference(const Task& task, const Case& c,
+                                                            const Binary& reference,
+                                                            const CpuReferenceSettings& settings) {
+  auto result = std::make_unique<NativeReference>(task, c, settings);
+  KP_TRY(result->start(reference));
+  return std::unique_ptr<CpuReference>(std::move(result));
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where one case's inputs and expected results come from on the cpu target: the task's own
+// generator and reference.cpp in a worker process, or a PyTorch module.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/binary.h"
+#include "core/mismatch.h"
+#include "core/policy.h"
+#include "core/task.h"
+#include "measure/cpu/buffers.h"
+#include "measure/judge/probes.h"
+#include "task/reference/module_reference.h"
+
+namespace kernelpro {
+
+// Inputs and what the reference makes of them.
+struct InputSet {
+  std::uint64_t seed = 0;
+  bool varied = false;                    // its weights differ a little from the module's
+  std::vector<std::vector<char>> inputs;  // by tensor; empty for outputs
+  std::vector<Expected> expected;         // by tensor; empty for inputs
+};
+
+struct SetRequest {
+  std::uint64_t seed = 0;            // kernelbench's tensors: the number of the trial
+  const ProbePlan* probe = nullptr;  // null: as given
+  DrawKind kind = DrawKind::kGiven;  // without a probe
+  bool twice = false;                // does the reference agree with itself?
+  bool vary_weights = false;         // modules: parameters with values of their own are changed
+                                     // by up to 1/64, so that what a kernel remembers of them
+                                     // from another call is wrong
+};
+
+// One thread at a time.
+class CpuReference {
+ public:
+  virtual ~CpuReference() = default;
+  // nullopt: a probe that changes nothing here, or says nothing (measure/judge/probes.h). Fails
+  // with kTask on a reference that crashes, hangs, or disagrees with itself.
+  virtual Result<std::optional<InputSet>> make_set(const SetRequest& request) = 0;
+  // Of the last computation.
+  double seconds() const { return seconds_; }
+  // "no-float64" ...: labels that hold for the sets made so far.
+  const std::vector<std::string>& labels() const { return labels_; }
+
+ protected:
+  double seconds_ = 0;
+  std::vector<std::string> labels_;
+};
+
+struct CpuReferenceSettings {
+  Policy policy = Policy::kContract;
+  std::string worker;  // path of kernelpro-worker
+  double timeout_s = 30;
+};
+
+// `task`, `c` and `module` must outlive the result.
+Result<std::unique_ptr<CpuReference>> make_native_reference(const Task& task, const Case& c,
+                                                            const Binary& reference,
+                                                            const CpuReferenceSettings& settings);
+Result<std::unique_ptr<CpuReference>> make_module_reference(const Task& task, const Case& c,
+                                                            ModuleReference& module,
+                                                            const CpuReferenceSettings& settings);
+
+// What references share.
+bool is_output(const Shaped& tensor);
+// Bytes of an output as a reference writes it: doubles for floating types.
+std::int64_t reference_bytes(const Shaped& tensor);
+// The inputs, and outputs as a reference writes them.
+Result<CpuBuffers> reference_buffers(const std::vector<Shaped>& tensors);
+// Is every expected value one that its output's type can hold?
+bool representable(const std::vector<Shaped>& tensors, const InputSet& set);
+
+}  // namespace kernelpro

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cpu/timing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/statistics/contest.h"
+#include "base/statistics/randomised.h"
+#include "base/text.h"
+#include "core/inputs.h"
+#include "measure/cpu/perf_events.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kTurnNs = 4e6;         // shorter calls are timed several at once, on several sets
+constexpr double kLongestTurnNs = 4e7;  // of the slower side
+constexpr double kWarmBelowNs = 20e6;   // longer calls are not warmed up before each turn
+constexpr int kSizings = 3;             // of a call, to see how long it takes
+constexpr int kFirstOrders = 5;         // without calls, before anything is timed
+constexpr double kLeastShare = 0.05;    // of a turn that is the calls' own, whatever an order costs
+constexpr int kWarmSlot = 0;            // the slots after it are timed
+constexpr double kBusyNote = 0.5;       // of what was measured was disturbed: the reader is told
+
+// One side of the contest: a process, and another when that has seen all inputs.
+struct Side {
+  const Binary* binary = nullptr;
+  std::unique_ptr<CpuSession> session;
+  std::vector<std::size_t> unseen;  // sets that this process has not seen
+  int warmup = 1;
+  double call_ns = 0;
+};
+
+struct Turn {
+  double wall_ns = 0;
+  double cpu_ns = 0;
+  double foreign = 0;
+};
+
+class TimedContest {
+ public:
+  TimedContest(const CpuCase& state, const SessionMaker& start, const Binary& candidate,
+               const Binary* incumbent, const TimingPlan& plan)
+      : state_(state), start_(start), plan_(plan), phase_("timing case " + state.c->name) {
+    candidate_.binary = &candidate;
+    incumbent_.binary = incumbent;
+    random_ = kp::mix64(plan.seed + 0x7131);
+    warm_ = draw() % state.sets.size();
+  }
+
+  Result<std::variant<Timed, Outcome>> run() {
+    using Answer = std::variant<Timed, Outcome>;
+    if (Step outcome = prepare(); !outcome || *outcome) return answer(std::move(outcome));
+    const double start = real_clock().now_s();
+    for (;;) {
+      const Contest::Next next = contest_->next(real_clock().now_s() - start);
+      if (next == Contest::Next::kDone) break;
+      Step outcome =
+          next == Contest::Next::kPair ? pair() : single(next == Contest::Next::kIncumbent);
+      if (!outcome || *outcome) return answer(std::move(outcome));
+    }
+    return Answer(result());
+  }
+
+ private:
+  // nullopt: go on. An Outcome: of the candidate; an Error: the machine's fault.
+  using Step = Result<std::optional<Outcome>>;
+
+  static Result<std::variant<Timed, Outcome>> answer(Step step) {
+    if (!step) return tl::unexpected<Error>(step.error());
+    return std::variant<Timed, Outcome>(std::move(**step));
+  }
+  bool paired() const { return incumbent_.binary != nullptr; }
+  std::uint64_t draw() { return random_ = kp::mix64(random_ + 0x9e3779b97f4a7c15ull); }
+
+  // All sets but the one that warms up, in a secret order.
+  std::vector<std::size_t> shuffled_sets() {
+    std::vector<std::size_t> sets(state_.sets.size());
+    std::iota(sets.begin(), sets.end(), std::size_t{0});
+    std::erase(sets, warm_);
+    for (std::size_t k = sets.size(); k-- > 1;) std::swap(sets[k], sets[draw() % (k + 1)]);
+    return sets;
+  }
+
+  // A new process, which has seen nothing but the set that warms up.
+  Step begin(Side& side, std::vector<std::size_t> unseen) {
+    side.session.reset();
+    side.unseen = std::move(unseen);
+    clear_slots(state_, state_.sets[warm_], draw());
+    Result<CpuSession::Started> started = start_(*side.binary);
+    if (!started) return tl::unexpected<Error>(started.error());
+    if (Outcome* outcome = std::get_if<Outcome>(&*started)) {
+      return std::optional<Outcome>(std::move(*outcome));
+    }
+    side.session = std::move(std::get<std::unique_ptr<CpuSession>>(*started));
+    side.session->pause();
+    if (side.call_ns == 0) return size_up(side);
+    return std::optional<Outcome>();
+  }
+
+  // The incumbent's trouble is not the candidate's.
+  Step begin_incumbent(std::vector<std::size_t> unseen) {
+    Step lost = begin(incumbent_, std::move(unseen));
+    if (lost && *lost) drop_incumbent();
+    if (!lost) return lost;
+    return std::optional<Outcome>();
+  }
+
+  void drop_incumbent() {
+    incumbent_.binary = nullptr;
+    incumbent_.session.reset();
+    if (contest_) contest_->drop_incumbent();
+  }
+
+  // New processes for both, which will see the same sets.
+  Step renew() {
+    const std::vector<std::size_t> unseen = shuffled_sets();
+    if (paired()) {
+      if (Step step = begin_incumbent(unseen); !step) return step;
+    }
+    return begin(candidate_, unseen);
+  }
+
+  // Starts all processes and sizes the turns.
+  Step prepare() {
+    if (Step step = begin_empty(); !step || *step) return step;
+    if (Step outcome = renew(); !outcome || *outcome) return outcome;
+    double fastest = candidate_.call_ns, slowest = candidate_.call_ns;
+    if (paired()) {
+      fastest = std::min(fastest, incumbent_.call_ns);
+      slowest = std::max(slowest, incumbent_.call_ns);
+    }
+    const double most = static_cast<double>(
+        std::min<std::size_t>(static_cast<std::size_t>(state_.slots), state_.sets.size()) - 1);
+    calls_ = static_cast<int>(
+        std::clamp(std::min(std::ceil(kTurnNs / fastest), kLongestTurnNs / slowest), 1.0, most));
+    ContestSettings settings;
+    settings.incumbent_s = paired() ? calls_ * incumbent_.call_ns * 1e-9 : 0;
+    settings.candidate_s = calls_ * candidate_.call_ns * 1e-9;
+    settings.max_pairs = plan_.max_pairs;
+    settings.enough_pairs = plan_.enough_pairs;
+    settings.budget_s = plan_.budget_s;
+    settings.hard_budget_s = plan_.hard_budget_s;
+    settings.min_effect = plan_.min_effect;
+    settings.alpha = plan_.alpha;
+    settings.stop_early = plan_.stop_early;
+    settings.seed = draw();
+    contest_.emplace(settings);
+    return std::optional<Outcome>();
+  }
+
+  // The worker that does nothing when called.
+  Step begin_empty() {
+    Result<CpuSession::Started> started = start_(Binary{});
+    if (!started) return tl::unexpected<Error>(started.error());
+    if (const Outcome* outcome = std::get_if<Outcome>(&*started)) {
+      return fail(ErrorKind::kEnvironment,
+                  "a worker without a kernel could not start: " + outcome_summary(*outcome),
+                  "run `kernelpro doctor` to see what this machine allows");
+    }
+    empty_ = std::move(std::get<std::unique_ptr<CpuSession>>(*started));
+    empty_->pause();
+    for (int i = 0; i < kFirstOrders; ++i) {
+      if (Step step = order_nothing(); !step) return step;
+    }
+    return std::optional<Outcome>();
+  }
+
+  Step order_nothing() {
+    const auto called = empty_->timed_call({kWarmSlot, 1, 1, 0}, plan_.timeout_s, phase_);
+    if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
+      return fail(ErrorKind::kEnvironment,
+                  "a worker without a kernel stopped answering: " + outcome_summary(*outcome),
+                  "run the command again; `kernelpro doctor` shows what this machine allows");
+    }
+    orders_ns_.push_back(std::get<Called>(called).wall_ns);
+    return std::optional<Outcome>();
+  }
+
+  // A turn's time without what an order costs by itself, which is the shortest of them: no turn is
+  // forgiven what disturbed it.
+  double own_ns(double wall_ns) const {
+    const double order = *std::min_element(orders_ns_.begin(), orders_ns_.end());
+    return std::max(wall_ns - order, kLeastShare * wall_ns);
+  }
+
+  // How long a call takes: the shortest of a few, where that is cheap.
+  std::optional<Outcome> size_up(Side& side) {
+    int calls = 1;
+    for (int step = 0; step < 4; ++step) {
+      double wall = 0;
+      for (int again = 0; again < kSizings; ++again) {
+        side.session->scatter(draw() >> 8);
+        const auto called =
+            side.session->timed_call({kWarmSlot, 1, calls, 0}, plan_.timeout_s, phase_);
+        if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
+        const double own = own_ns(std::get<Called>(called).wall_ns);
+        wall = again == 0 ? own : std::min(wall, own);
+        if (wall > kWarmBelowNs) break;
+      }
+      side.call_ns = std::max(wall / calls, 1.0);
+      if (wall > kTurnNs / 4) break;
+      calls = std::clamp(static_cast<int>(kTurnNs / 4 / side.call_ns), 2 * calls, 100000);
+    }
+    side.warmup = side.call_ns < kWarmBelowNs ? 1 : 0;
+    return std::nullopt;
+  }
+
+  std::optional<Outcome> warm_up(Side& side) {
+    side.session->scatter(draw() >> 8);
+    if (side.warmup == 0) return std::nullopt;
+    const auto warmed =
+        side.session->timed_call({kWarmSlot, 1, side.warmup, 0}, plan_.timeout_s, phase_);
+    if (const Outcome* outcome = std::get_if<Outcome>(&warmed)) return *outcome;
+    return std::nullopt;
+  }
+
+  // The sets of the next turn, put where the timed slots are.
+  std::vector<std::size_t> reveal(Side& side) {
+    std::vector<std::size_t> shown;
+    for (int i = 0; i < calls_; ++i) {
+      shown.push_back(side.unseen.back());
+      side.unseen.pop_back();
+      load_inputs(state_, kWarmSlot + 1 + i, state_.sets[shown.back()]);
+    }
+    return shown;
+  }
+
+  // Nothing of a turn is left for a process that has yet to see its sets.
+  void hide() {
+    std::vector<Poison> poisons;
+    for (int i = 0; i < calls_; ++i) load_inputs(state_, kWarmSlot + 1 + i, state_.sets[warm_]);
+    poison_outputs(state_, kWarmSlot + 1, calls_, draw(), &poisons);
+  }
+
+  // One turn on the sets shown, its results compared.
+  std::variant<Turn, Outcome> turn(Side& side, const std::vector<std::size_t>& shown,
+                                   double* max_error) {
+    std::vector<Poison> poisons;
+    poison_outputs(state_, kWarmSlot + 1, calls_, draw(), &poisons);
+    const double limit = plan_.timeout_s + 10 * calls_ * side.call_ns * 1e-9;
+    const auto called = side.session->timed_call({kWarmSlot + 1, calls_, 1, 0}, limit, phase_);
+    if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
+    if (auto outcome = look(shown, poisons, max_error)) return *outcome;
+    const Called& c = std::get<Called>(called);
+    return Turn{c.wall_ns, c.cpu_ns, c.foreign};
+  }
+
+  static bool disturbed(double foreign) { return foreign > kBusyShare; }
+
+  // Does what was just measured count? Asked before its time is looked at.
+  bool counts(double foreign) {
+    const bool disturbed = TimedContest::disturbed(foreign);
+    if (disturbed && dropped_ < plan_.most_dropped) {
+      ++dropped_;
+      return false;
+    }
+    disturbed_ += disturbed ? 1 : 0;
+    ++kept_;
+    foreign_ += foreign;
+    return true;
+  }
+
+  // One turn of the block, on sets of its own.
+  Step single(bool incumbent) {
+    Side& side = incumbent ? incumbent_ : candidate_;
+    if (side.unseen.size() < static_cast<std::size_t>(calls_)) {
+      Step step = incumbent ? begin_incumbent(shuffled_sets()) : begin(side, shuffled_sets());
+      if (!step || *step || !side.session) return step;
+    }
+    if (Step step = order_nothing(); !step) return step;
+    std::optional<Outcome> outcome = warm_up(side);
+    double ignored = 0;
+    Turn taken;
+    if (!outcome) {
+      auto result = turn(side, reveal(side), incumbent ? &ignored : &max_error_);
+      if (auto* wrong = std::get_if<Outcome>(&result)) {
+        outcome = std::move(*wrong);
+      } else {
+        taken = std::get<Turn>(result);
+      }
+    }
+    hide();
+    if (outcome && !incumbent) return outcome;
+    if (outcome) {
+      drop_incumbent();
+    } else if (counts(taken.foreign)) {
+      contest_->add_turn(incumbent, keep(side, taken));
+    }
+    return std::optional<Outcome>();
+  }
+
+  // One turn of each, in an order that nobody knows, on the same sets. Whichever comes second finds
+  // the same in the caches: both are warmed up in the order of their turns.
+  Step pair() {
+    const bool lockstep = !paired() || incumbent_.unseen == candidate_.unseen;
+    if (!lockstep || candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
+      if (Step outcome = renew(); !outcome || *outcome) return outcome;
+    }
+    if (Step step = order_nothing(); !step) return step;
+    const bool incumbent_first = draw() % 2 == 0;
+    if (incumbent_first && paired() && warm_up(incumbent_)) drop_incumbent();
+    if (auto outcome = warm_up(candidate_)) return outcome;
+    if (!incumbent_first && paired() && warm_up(incumbent_)) drop_incumbent();
+    const std::vector<std::size_t> shown = reveal(candidate_);
+    incumbent_.unseen = candidate_.unseen;
+    std::optional<Turn> theirs;
+    if (incumbent_first) theirs = incumbent_turn(shown);
+    auto mine = turn(candidate_, shown, &max_error_);
+    if (auto* outcome = std::get_if<Outcome>(&mine)) return std::optional<Outcome>(*outcome);
+    if (!incumbent_first) theirs = incumbent_turn(shown);
+    const Turn& taken = std::get<Turn>(mine);
+    const double foreign = std::max(taken.foreign, theirs ? theirs->foreign : 0);
+    if (counts(foreign)) {
+      const double candidate = keep(candidate_, taken);
+      contest_->add_pair(theirs ? keep(incumbent_, *theirs) : 0, candidate, disturbed(foreign));
+    }
+    return std::optional<Outcome>();
+  }
+
+  std::optional<Turn> incumbent_turn(const std::vector<std::size_t>& shown) {
+    if (!paired()) return std::nullopt;
+    double ignored = 0;
+    auto taken = turn(incumbent_, shown, &ignored);
+    if (const Turn* fine = std::get_if<Turn>(&taken)) return *fine;
+    drop_incumbent();
+    return std::nullopt;
+  }
+
+  // Microseconds of a call.
+  double keep(const Side& side, const Turn& taken) {
+    const double own = own_ns(taken.wall_ns);
+    if (&side == &candidate_) {
+      cpu_ns_ += taken.cpu_ns;
+      own_ns_ += own;
+    }
+    return own * 1e-3 / calls_;
+  }
+
+  // What a turn left behind.
+  std::optional<Outcome> look(const std::vector<std::size_t>& shown,
+                              const std::vector<Poison>& poisons, double* max_error) {
+    if (auto outcome = judge_memory(state_)) return outcome;
+    for (int i = 0; i < calls_; ++i) {
+      auto outcome =
+          judge_outputs(state_, kWarmSlot + 1 + i, state_.sets[shown[static_cast<std::size_t>(i)]],
+                        poisons, max_error);
+      if (!outcome) continue;
+      if (auto* wrong = std::get_if<WrongResult>(&*outcome)) {
+        wrong->reason = "in a timed call: " + wrong->reason;
+      }
+      return outcome;
+    }
+    return std::nullopt;
+  }
+
+  Timed result() {
+    Timed timed;
+    const std::vector<double>& times = contest_->candidate_times();
+    const bool busy = disturbed_ > kBusyNote * kept_;
+    const Interval us = busy ? undisturbed_time(times) : median_interval(times);
+    timed.timing.case_name = state_.c->name;
+    timed.timing.median_us = us.mid;
+    timed.timing.low_us = us.low;
+    timed.timing.high_us = us.high;
+    timed.timing.samples = static_cast<int>(times.size());
+    timed.timing.method = paired() ? "calls in turn with the incumbent" : "calls in turn";
+    if (calls_ > 1) timed.timing.method += ", " + std::to_string(calls_) + " at once";
+    if (paired()) timed.ratio = contest_->ratio();
+    timed.max_error = max_error_;
+    timed.observed["cpu.threads_busy"] = own_ns_ > 0 ? cpu_ns_ / own_ns_ : 0;
+    timed.observed["load.foreign_cpu"] = foreign_ / std::max(1, kept_);
+    timed.observed["load.pairs_dropped"] = dropped_;
+    timed.observed["load.pairs_disturbed"] = disturbed_;
+    if (busy) {
+      timed.timing.method += ", lower quartile of disturbed turns";
+      timed.note =
+          "the machine was busy while this was timed: other processes took " +
+          number(100 * foreign_ / kept_, 2) + " % of it, and " + std::to_string(disturbed_) +
+          " of " + std::to_string(kept_) +
+          " measurements were disturbed. Small differences are not seen; stop the other work "
+          "to see them";
+    }
+    observe_counters(&timed);
+    return timed;
+  }
+
+  // One more turn under hardware counters, where this machine has them. Not timed.
+  void observe_counters(Timed* timed) {
+    PerfEvents events(candidate_.session->pid());
+    if (!events.available()) return;
+    const auto called =
+        candidate_.session->timed_call({kWarmSlot + 1, calls_, 1, 0}, plan_.timeout_s, phase_);
+    if (!std::holds_alternative<Called>(called)) return;
+    const PerfCounts counts = events.read();
+    if (counts.cycles > 0) timed->observed["cpu.perf.ipc"] = counts.instructions / counts.cycles;
+    if (counts.has_misses) timed->observed["cpu.perf.cache_misses"] = counts.cache_misses / calls_;
+  }
+
+  const CpuCase& state_;
+  const SessionMaker& start_;
+  const TimingPlan& plan_;
+  std::string phase_;
+  Side candidate_, incumbent_;
+  std::unique_ptr<CpuSession> empty_;
+  std::vector<double> orders_ns_;  // what an order costs by itself
+  std::size_t warm_ = 0;           // the set that all processes know
+  int calls_ = 1;                  // of a turn, each on a set of its own
+  std::optional<Contest> contest_;
+  int dropped_ = 0, disturbed_ = 0, kept_ = 0;
+  double foreign_ = 0;              // summed over what was kept
+  double cpu_ns_ = 0, own_ns_ = 0;  // of the candidate's turns that were kept
+  double max_error_ = 0;
+  std::uint64_t random_ = 0;
+};
+
+}  // namespace
+
+Result<std::variant<Timed, Outcome>> time_case(const CpuCase& state, const SessionMaker& start,
+                                               const Binary& candidate, const Binary* incumbent,
+                                               const TimingPlan& plan) {
+  KP_ASSERT(state.slots >= 2 && state.sets.size() >= 2);
+  return TimedContest(state, start, candidate, incumbent, plan).run();
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fresh audit of the cuda target: is a kernel as fast on contents that it has never met as on
+// those that came again and again while it was timed?
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "measure/cuda/case.h"
+#include "measure/cuda/reference.h"
+#include "measure/cuda/timing.h"
+#include "measure/cuda/worker.h"
+
+namespace kernelpro {
+
+// With how much chance at least `slow_fresh` of `fresh` contents are among the slow ones, if fresh
+// and known contents are alike (Fisher's exact test, one-sided).
+double slow_by_chance(int slow_fresh, int fresh, int slow_known, int known);
+
+struct Freshness {
+  bool slower = false;  // on fresh contents, beyond what chance explains
+  bool large = false;   // by more than a quarter, in each of at least two rounds
+  double known_us = 0;  // median over the sets while it was timed
+  double fresh_us = 0;  // median over fresh contents, corrected for slower clocks
+};
+
+// One round at a time, sets of the rotation get fresh contents in their own memory and are timed in
+// a pass like those before, behind known contents, which show whether the GPU itself has become
+// slower. Goes on as long as nearly all fresh contents are slow and chance could still explain it.
+// Results are compared: an Outcome is the candidate's fault. The sets keep their fresh contents.
+// `timed`: of the subject "candidate", as it is loaded in `worker`.
+Result<std::variant<Freshness, Outcome>> audit_fresh(CudaLink& judge, CudaReference& reference,
+                                                     CudaWorker& worker, CudaCase& state,
+                                                     const CudaTimed& timed,
+                                                     const CudaTimingPlan& plan, std::uint64_t seed,
+                                                     double* max_error);
+
+}  // namespace kernelpro

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/capture.h"
+
+#include "core/protocol.h"
+
+namespace kernelpro {
+
+namespace {
+
+Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
+  if (lost.timed_out) return TimedOut{lost.seconds, phase};
+  if (!lost.refused.empty()) {
+    return Rejected{lost.refused,
+                    "launch tried what host code of a candidate may not do: " + lost.refused};
+  }
+  return Crashed{lost.how + " while " + phase, lost.output, lost.by};
+}
+
+}  // namespace
+
+Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Binary& binary,
+                                                       const std::string& entry,
+                                                       const AddressLayout& layout,
+                                                       double timeout_s) {
+  using Captured = std::variant<LaunchPlan, Outcome>;
+  Answer answer = link.ask({{"do", "capture"},
+                            {"shared_object", binary.shared_object},
+                            {"layout", *parse_json(layout_to_json(layout))}},
+                           timeout_s + 5);
+  if (const auto* lost = std::get_if<Lost>(&answer)) {
+    return Captured{outcome_of_lost(*lost, "capturing " + entry)};
+  }
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+    // Whatever comes from this process may be the candidate's own words: never the machine's fault.
+    if (refusal->rule.empty()) return Captured{Crashed{refusal->text, ""}};
+    for (const char* rule : {"no-kernel", "exception", "cuda-error"}) {
+      if (refusal->rule == rule) return Captured{Crashed{refusal->text, ""}};
+    }
+    return Captured{Rejected{refusal->rule, refusal->text}};
+  }
+  const Reply& reply = std::get<Reply>(answer);
+  std::optional<LaunchPlan> plan = plan_from_json(dump_json(JsonReader(reply.json).object("plan")));
+  if (!plan) return Captured{Rejected{"plan", "the captured plan cannot be read"}};
+  const std::string problem = plan->problem();
+  if (!problem.empty()) return Captured{Rejected{"plan", "the launch plan has " + problem}};
+  return Captured{std::move(*plan)};
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judge's side of one case of the cuda target, as the supervisor drives it: buffers, input
+// sets, poison, comparisons. The judge is a process of its own (measure/worker/cuda/judge.cc).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/binary.h"
+#include "core/evaluation.h"
+#include "core/mismatch.h"
+#include "core/protocol.h"
+#include "measure/cuda/link.h"
+#include "measure/cuda/memory_plan.h"
+#include "task/reference/module_reference.h"
+
+namespace kernelpro {
+
+// What a set's inputs and expected results are.
+struct SetContent {
+  std::uint64_t seed = 0;
+  DrawKind kind = DrawKind::kGiven;
+  bool operator==(const SetContent&) const = default;
+};
+
+// The expected result of one output, looked at as a whole.
+struct ExpectedLook {
+  double rms = 0, low = 0, high = 0;
+  std::uint64_t not_finite = 0;
+  std::uint64_t seal = 0;  // equal contents have equal seals
+};
+
+struct CudaCase {
+  const Case* c = nullptr;
+  std::vector<Shaped> tensors;
+  std::vector<std::string> labels;  // of tensors, PyTorch's names of parameters; may be empty
+  std::vector<JudgeTensor> judged;
+  AddressLayout layout;
+  AddressLayout reference_layout;
+  MemoryPlan plan;  // sets [0, plan.rotation) rotate; the others are for probes and fresh contents
+  // By set: slot and descriptor, of memory that is not that of set 0.
+  std::vector<std::vector<std::pair<int, Fd>>> memory;
+  std::vector<std::optional<SetContent>> contents;  // by set; nullopt: unknown, to be filled
+  std::vector<std::vector<ExpectedLook>> looks;     // by set, by output
+  std::uint64_t seed = 0;
+
+  Binary reference;                        // native tasks
+  LaunchPlan reference_plan;               // of it
+  Numerics numerics = Numerics::kFloat64;  // of a module's results
+  std::vector<char> lesser;  // by set: its results are strict fp32, for want of memory
+  std::map<DrawKind, std::vector<Admitted>> admitted;  // what rounding needs, by output
+  bool self_checked = false;  // the reference was found to agree with itself
+  double reference_s = 0;     // the last draw and computation took
+
+  int sets() const { return plan.sets(); }
+  // The set whose content changes: one besides the rotation, or its last.
+  int spare() const { return plan.extra > 0 ? plan.rotation : plan.rotation - 1; }
+  // The set of probe `number` (from 0): one of its own where there is memory for it.
+  int probe_set(int number) const {
+    return plan.extra > kProbeSets ? plan.rotation + 1 + number : spare();
+  }
+};
+
+// Opens a case at the judge as planned: memory, layouts, descriptors.
+Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c, Policy policy,
+                           const MemoryPlan& plan);
+
+using SetKeys = std::vector<std::pair<int, std::uint64_t>>;
+
+// Varied poison over outputs and workspace; with `slack` also around every tensor.
+Result<void> poison(CudaLink& judge, const CudaCase& state, const SetKeys& keys, bool slack);
+
+struct SetVerdict {
+  int set = 0;
+  Outcome outcome;  // WrongResult, or Rejected for an intrusion
+};
+
+// The first set, in the order given, whose outputs are wrong, or nullopt. With `intrusions`, also
+// whether inputs or memory around tensors changed. When all is right the sets of `then_poison` are
+// poisoned anew. Raises `max_error` to the largest error over its allowance.
+Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
+                                         const std::vector<int>& sets, bool intrusions,
+                                         const SetKeys& then_poison, double* max_error);
+
+// Sets whose inputs are no longer what was drawn lose their content. Whether there were any.
+Result<bool> forget_broken_sets(CudaLink& judge, CudaCase& state);
+
+// Bytes of a tensor, or of its expected result (floating types as doubles), through a file.
+Result<std::string> fetch_tensor(CudaLink& judge, const CudaCase& state, int set, int tensor,
+                                 bool expected);
+
+// A message about a set of a case.
+Json about(const CudaCase& state, const char* what, int set);
+
+inline constexpr double kJudgeTimeout = 120;
+
+}  // namespace kernelpro

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/crew.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "measure/cuda/python.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kStartTimeout = 120;  // a context on a cold machine
+constexpr int kModulesAtOnce = 4;      // PyTorch candidates' processes
+// So many in a row must do with one queue before the next are started with one.
+constexpr int kSure = 2;
+
+}  // namespace
+
+void CudaCrew::dismiss_native() {
+  for (CudaLink& link : native_) retire(std::move(link));
+  native_.clear();
+}
+
+void CudaCrew::dismiss() {
+  dismiss_native();
+  for (CudaLink& link : modules_) retire(std::move(link));
+  modules_.clear();
+}
+
+// Ending a process that has a context takes a while; nobody needs to wait for it.
+void CudaCrew::retire(CudaLink link) {
+  leaving_.push_back(std::async(std::launch::async, [leaving = std::move(link)]() mutable {
+    const CudaLink gone = std::move(leaving);
+  }));
+}
+
+Result<CudaLink> CudaCrew::start() const {
+  const Queues queues = few_in_a_row_ >= kSure ? Queues::kOne : Queues::kDefault;
+  // Not by index, which would be another GPU's where some are hidden.
+  Result<CudaLink> link = hidden_.empty() ? CudaLink::start("cuda-worker", settings_.gpu, queues)
+                                          : CudaLink::start("cuda-worker", uuid_, queues, hidden_);
+  if (link && briefed_) post_cases(*link, task_, cases_);
+  return link;
+}
+
+void CudaCrew::fill() {
+  // Several at once, then none until they are used up: nothing may start while others are timed.
+  const bool used_up = native_.empty();
+  const auto wanted = static_cast<std::size_t>(std::max(1, settings_.standby));
+  while (used_up && native_.size() < wanted) {
+    Result<CudaLink> link = start();
+    if (!link) {
+      trouble_ = std::move(link.error());
+      return;
+    }
+    native_.push_back(std::move(*link));
+  }
+}
+
+void CudaCrew::fill_modules() {
+  if (!modules_.empty()) return;
+  for (int i = std::min(modules_to_come_, kModulesAtOnce); i > 0; --i) {
+    Result<CudaLink> link = start_module_worker(task_, settings_.gpu);
+    if (!link) return;
+    link->post({{"do", "hello"}});
+    modules_.push_back(std::move(*link));
+  }
+}
+
+void CudaCrew::brief(const std::string& uuid, std::vector<std::string> hidden) {
+  for (CudaLink& link : native_) post_cases(link, task_, cases_);
+  briefed_ = true;
+  uuid_ = uuid;
+  hidden_ = std::move(hidden);
+}
+
+void CudaCrew::hide_nothing() {
+  if (hidden_.empty()) return;
+  hidden_.clear();
+  dismiss_native();
+}
+
+void CudaCrew::settle() {
+  // A module's process is asked again when it is taken.
+  for (CudaLink& link : modules_) static_cast<void>(link.settle(kStartTimeout));
+  std::deque<CudaLink> ready;
+  bool left = false;
+  for (CudaLink& link : native_) {
+    Result<Reply> answer = trusted(link.settle(kStartTimeout), "the worker");
+    if (answer) {
+      ready.push_back(std::move(link));
+    } else {
+      trouble_ = std::move(answer.error());
+      retire(std::move(link));
+      left = true;
+    }
+  }
+  native_ = std::move(ready);
+  if (left) wait_for_leaving();  // with what memory they had
+}
+
+std::optional<CudaWorker> CudaCrew::another() {
+  if (native_.empty()) return std::nullopt;
+  CudaWorker worker{std::move(native_.front()), false};
+  native_.pop_front();
+  return worker;
+}
+
+Result<CudaWorker> CudaCrew::take_native(Queues queues) {
+  few_in_a_row_ = queues == Queues::kOne ? few_in_a_row_ + 1 : 0;
+  // One with more queues than are needed will do, one with fewer will not.
+  if (!native_.empty() && queues == Queues::kDefault && native_.front().queues() == Queues::kOne) {
+    dismiss_native();
+    wait_for_leaving();
+  }
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    fill();
+    settle();
+    if (auto worker = another()) {
+      trouble_.reset();
+      return std::move(*worker);
+    }
+    hidden_.clear();  // once more, and from now on with all GPUs in sight
+  }
+  if (trouble_) return tl::unexpected<Error>(*trouble_);
+  return fail(ErrorKind::kEnvironment, "no cuda worker process can be started",
+              "run again; `kernelpro doctor` shows what is missing");
+}
+
+Result<CudaWorker> CudaCrew::take_module() {
+  modules_to_come_ = std::max(modules_to_come_, 1);
+  fill_modules();
+  if (modules_.empty()) {
+    Result<CudaLink> link = start_module_worker(task_, settings_.gpu);
+    if (!link) return tl::unexpected<Error>(link.error());
+    modules_.push_back(std::move(*link));
+  }
+  CudaWorker worker{std::move(modules_.front()), true};
+  modules_.pop_front();
+  --modules_to_come_;
+  post_cases(worker.link, task_, cases_);
+  const Result<Reply> ready = trusted(worker.link.settle(kStartTimeout), "the worker");
+  if (!ready) return tl::unexpected<Error>(ready.error());
+  return worker;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call of a native candidate draws, beside the incumbent, by the board's energy counter.
+// Speed is judged elsewhere (measure/cuda/trial.h): here calls follow each other without a pause,
+// for long enough that the counter can tell, over several sets of buffers that together are larger
+// than L2, all of them mapped at once, so that nothing is flushed or mapped in between.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "core/evaluation.h"
+#include "measure/cuda/trial.h"
+#include "measure/judge/evaluator.h"
+
+namespace kernelpro {
+
+// Addresses of `copies` sets of a case's buffers, one after the other: slot i of copy r is slot
+// r * n + i. The workspace is a slot like the others.
+AddressLayout copies_layout(const AddressLayout& one, int copies);
+// The part of copies_layout that belongs to one copy, as a layout by itself.
+AddressLayout copy_layout(const AddressLayout& one, int copies, int copy);
+// A plan of the plan form for copy `copy` of copies_layout: its tensors are that copy's slots.
+LaunchPlan plan_for_copy(const LaunchPlan& plan, const AddressLayout& one, int copy);
+
+// How many sets of `set_bytes` are more than twice an L2, out of so many.
+int copies_wanted(double set_bytes, double l2_bytes, int sets);
+
+// The timed case that moves most bytes; cases.size() where none is timed.
+std::size_t largest_timed_case(const Task& task, const std::vector<CudaCase>& cases);
+
+// In a worker of its own, which nothing else has used. `gpu`: UUID. An Outcome is the candidate's
+// fault: outputs are compared after each window. Fails with kEnvironment where the energy cannot be
+// read, and with kBadInput for PyTorch candidates, whose process is not ours.
+Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker& worker,
+                                                     const std::string& gpu, std::size_t at,
+                                                     const Subject& subject,
+                                                     const Subject* incumbent,
+                                                     const EnergyPlan& plan, std::uint64_t secret);
+
+}  // namespace kernelpro

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: Apache-2.0
+// The evaluator of the cuda target: the judge process holds buffers and expected results for the
+// whole run, each candidate gets a worker process of its own, and host-form candidates are turned
+// into launch plans by a capture process. docs/launch-plan.md tells who trusts whom.
+#include "measure/judge/evaluator.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <deque>
+#include <future>
+#include <map>
+#include <optional>
+#include <random>
+
+#include "base/clock.h"
+#include "base/process/worker_path.h"
+#include "base/text.h"
+#include "core/inputs.h"
+#include "machine/gpu_lease.h"
+#include "machine/gpu_watch.h"
+#include "measure/cpu/case.h"
+#include "measure/cuda/ahead.h"
+#include "measure/cuda/crew.h"
+#include "measure/cuda/energy.h"
+#include "measure/cuda/profile.h"
+#include "measure/cuda/trial.h"
+#include "measure/judge/cross_check.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a tensor in float64
+
+constexpr double kStartTimeout = 120;  // a context on a cold machine
+constexpr double kLeaseTimeout = 900;
+constexpr int kTrials = 5;  // KernelBench's
+
+std::uint64_t random_secret() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+bool holds_lesser(const CudaCase& state) {
+  return std::find(state.lesser.begin(), state.lesser.end(), true) != state.lesser.end();
+}
+
+bool is_module(const Subject& subject) { return subject.binaries[0].form == Binary::Form::kModule; }
+
+// A case with many tensors and sets takes a descriptor for each.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+class CudaEvaluator : public Evaluator {
+ public:
+  CudaEvaluator(const Task& task, Compiler& compiler, const Machine& machine,
+                const EvaluateSettings& settings, CudaLink judge)
+      : task_(task),
+        machine_(machine),
+        settings_(settings),
+        judge_(std::move(judge)),
+        reference_(judge_, task_, compiler, settings_),
+        shop_{task_, machine_, settings_, judge_, reference_, cases_, {}, {}} {}
+
+  // All processes end side by side: each takes a while to give its context back.
+  ~CudaEvaluator() override {
+    crew_.dismiss();
+    crew_.retire(std::move(judge_));
+    if (shop_.capture) crew_.retire(std::move(*shop_.capture));
+  }
+  CudaEvaluator(const CudaEvaluator&) = delete;
+  CudaEvaluator& operator=(const CudaEvaluator&) = delete;
+
+  // Processes that were started before the task was known.
+  void take(CudaAhead* ahead) {
+    crew_.adopt(std::move(ahead->workers));
+    shop_.capture = std::move(ahead->capture);
+    ahead->workers.clear();
+    ahead->capture.reset();
+  }
+
+  // Processes make their contexts while the caller does other things.
+  void start_ahead() {
+    make_ready();
+    crew_.fill_modules();
+  }
+
+  Result<void> prepare() override;
+
+  Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
+    CudaTimingPlan plan;
+    plan.max_pairs = plan.max_samples = std::max(20, settings_.samples);
+    return judge(subject, incumbent, plan);
+  }
+  Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
+    CudaTimingPlan plan;
+    plan.min_samples = std::max(60, 2 * settings_.samples);
+    plan.max_pairs = 2 * plan.min_samples;
+    plan.budget_s = 2;
+    return judge(subject, &incumbent, plan);
+  }
+  std::vector<std::string> task_labels() const override { return labels_; }
+  std::optional<CallFacts> call_facts(const Subject& subject, std::size_t at) const override;
+  CounterAnswers profile(const Subject& subject, std::size_t at, CounterSet set) override;
+  Result<std::variant<Energy, Outcome>> energy(const Subject& subject, const Subject* incumbent,
+                                               const EnergyPlan& plan) override;
+
+ private:
+  Result<void> open_cases(double free_bytes, double granularity);
+  Result<void> fill_case(CudaCase& state);
+  Result<void> redraw();
+  Result<void> widen_tolerances(CudaCase& state);
+  Result<void> tell_rules(const CudaCase& state);
+  Result<void> cross_check();
+  void find_labels();
+  Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
+  Queues queues_for(const Subject& subject, const Subject* beside) const;
+  // Inputs that somebody changed are drawn anew before the next looks at them.
+  Result<void> sweep() {
+    for (CudaCase& state : cases_) KP_TRY(forget_broken_sets(judge_, state));
+    return {};
+  }
+  void make_ready();
+  bool contract() const { return settings_.policy == Policy::kContract; }
+
+  const Task& task_;
+  const Machine& machine_;
+  EvaluateSettings settings_;
+  CudaLink judge_;
+  std::vector<CudaCase> cases_;
+  CudaReference reference_;
+  CudaShop shop_;
+  CudaCrew crew_{task_, settings_, cases_};
+  CudaProfile profile_{settings_.gpu};
+  bool prepared_ = false;
+  std::string uuid_;
+  std::vector<std::string> labels_;
+  std::uint64_t round_ = 0;
+  // Inputs, orders and poison that nobody can work out beforehand: a seed can be guessed.
+  std::uint64_t secret_ = random_secret();
+};
+
+// What the next evaluation needs makes its contexts while nothing is timed.
+void CudaEvaluator::make_ready() {
+  crew_.fill();
+  if (shop_.capture) return;
+  Result<CudaLink> capture = CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne);
+  if (capture) shop_.capture = std::move(*capture);
+}
+
+Result<void> CudaEvaluator::prepare() {
+  if (cases_for(task_, TargetKind::kCuda).empty()) {
+    return fail(ErrorKind::kTask, "the task " + task_.name + " has no case for the cuda target",
+                "add a case to task.toml that names the cuda target");
+  }
+  if (settings_.module == nullptr && (task_.module || task_.reference_cu.empty())) {
+    return task_.module ? fail(ErrorKind::kEnvironment, "the task's PyTorch module is not running",
+                               "start it (task/reference/module_reference.h) and pass it on")
+                        : fail(ErrorKind::kTask, "the task " + task_.name + " has no reference.cu",
+                               "add one: the cuda target compares with it");
+  }
+  const Result<Reply> hello = trusted(judge_.ask({{"do", "hello"}}, kStartTimeout), "the judge");
+  if (!hello) return tl::unexpected<Error>(hello.error());
+  const JsonReader r(hello->json);
+  uuid_ = r.text("uuid");
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return tl::unexpected<Error>(lease.error());
+  cases_.clear();
+  KP_TRY(open_cases(static_cast<double>(r.natural("free_bytes")),
+                    static_cast<double>(r.natural("granularity"))));
+  for (CudaCase& state : cases_) {
+    KP_TRY(reference_.attach(state));
+    KP_TRY(fill_case(state));
+    KP_TRY(widen_tolerances(state));
+  }
+  KP_TRY(cross_check());
+  find_labels();
+  crew_.brief(uuid_, device_files_of_others(uuid_));
+  prepared_ = true;
+  make_ready();
+  profile_.start_ahead(task_, cases_, settings_.counters);
+  return {};
+}
+
+Result<void> CudaEvaluator::open_cases(double free_bytes, double granularity) {
+  const std::vector<const Case*> cases = cases_for(task_, TargetKind::kCuda);
+  const bool declared = !contract() && settings_.module != nullptr;
+  std::vector<MemoryNeed> needs;
+  std::vector<double> least;
+  std::vector<std::vector<std::string>> labels;
+  for (const Case* c : cases) {
+    std::optional<ModuleDescription> description;
+    if (settings_.module != nullptr) {
+      auto described =
+          settings_.module->describe(task_.module->source, task_.module->path, c->dims);
+      if (!described) return tl::unexpected<Error>(described.error());
+      description = std::move(*described);
+    }
+    auto& names = labels.emplace_back();
+    if (description) {
+      for (const auto& item : description->items) names.push_back(item.label);
+    }
+    needs.push_back(memory_need(task_, *c, description ? &*description : nullptr, granularity));
+    least.push_back(least_bytes(needs.back()));
+  }
+  double left = free_bytes - kContextBytes;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    double for_others = 0;
+    for (std::size_t k = i + 1; k < cases.size(); ++k) for_others += least[k];
+    const int wanted = declared ? kTrials : settings_.timing ? sets_wanted(needs[i]) : kLeastSets;
+    const auto plan = plan_memory(needs[i], left - for_others, wanted, declared);
+    if (!plan) {
+      return fail(ErrorKind::kBadInput,
+                  memory_shortage(needs[i], cases[i]->name, left - for_others),
+                  "make the case smaller (for a PyTorch file: --set NAME=VALUE), or end what else "
+                  "uses the GPU");
+    }
+    Result<CudaCase> state = open_case(judge_, task_, *cases[i], settings_.policy, *plan);
+    if (!state) return tl::unexpected<Error>(state.error());
+    state->labels = labels[i];
+    state->seed = kp::mix64(settings_.seed ^ secret_ ^ (i * 0x51ed27f5ull));
+    state->numerics = declared     ? Numerics::kKernelBench
+                      : plan->wide ? Numerics::kFloat64
+                                   : Numerics::kStrict;
+    left -= plan->held;
+    cases_.push_back(std::move(*state));
+  }
+  return {};
+}
+
+// Every set of the rotation, and whether the task says anything.
+Result<void> CudaEvaluator::fill_case(CudaCase& state) {
+  const std::vector<SetContent> contents = check_contents(state, settings_.policy);
+  for (int set = 0; set < state.plan.rotation; ++set) {
+    const auto filled =
+        reference_.fill(state, set, contents[static_cast<std::size_t>(set) % contents.size()]);
+    if (!filled) return tl::unexpected<Error>(filled.error());
+  }
+  const std::string problem = degenerate_output(state);
+  if (problem.empty()) return {};
+  if (!contract()) {
+    labels_.push_back("degenerate");
+    return {};
+  }
+  return fail(ErrorKind::kTask,
+              "the task is degenerate: " + problem + " (case " + state.c->name + ")",
+              "correct the reference, or draw inputs that matter to the result");
+}
+
+// Rounding alone may change results by more than the tolerance: nobody can meet it then.
+Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
+  const auto known = state.admitted.find(DrawKind::kGiven);
+  if (known == state.admitted.end()) return {};
+  bool widened = false;
+  std::size_t output = 0;
+  for (JudgeTensor& t : state.judged) {
+    if (!t.output || output >= known->second.size()) continue;
+    const Admitted& needed = known->second[output++];
+    if (t.rule.tolerance <= 0) continue;
+    if (is_noise(t, needed)) {
+      return fail(ErrorKind::kTask,
+                  "the task is degenerate: the output " + t.name +
+                      " is rounding noise: rounding changes " + std::to_string(needed.jumps) +
+                      " of " + std::to_string(t.elements) +
+                      " elements by more than half of their size (case " + state.c->name + ")",
+                  "draw inputs whose results are larger than their rounding errors");
+    }
+    t.rule.least = needed.least;
+    widened = widened || needed.worst > t.rule.tolerance;
+    t.rule.tolerance = std::max(t.rule.tolerance, needed.worst);
+  }
+  if (!widened) return {};
+  labels_.push_back("tolerance-of-module");
+  return tell_rules(state);
+}
+
+// While no candidate's process holds memory, so that there is room for float64.
+Result<void> CudaEvaluator::redraw() {
+  for (CudaCase& state : cases_) {
+    state.seed = kp::mix64(state.seed + round_);
+    for (auto& content : state.contents) content.reset();
+    KP_TRY(fill_case(state));
+  }
+  return {};
+}
+
+// The judge's rules become those of `state`.
+Result<void> CudaEvaluator::tell_rules(const CudaCase& state) {
+  Json tolerances = Json::array();
+  for (const JudgeTensor& t : state.judged) tolerances.push_back(t.rule.tolerance);
+  Json message = about(state, "tolerances", 0);
+  message["tolerances"] = tolerances;
+  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
+  if (!done) return tl::unexpected<Error>(done.error());
+  return {};
+}
+
+// reference.cpp and reference.cu must agree at the smallest case, on the very same inputs.
+Result<void> CudaEvaluator::cross_check() {
+  if (settings_.host_compiler == nullptr || task_.reference_cpp.empty()) return {};
+  const CudaCase& state =
+      *std::min_element(cases_.begin(), cases_.end(), [&](const CudaCase& a, const CudaCase& b) {
+        return compulsory_bytes(task_, *a.c) < compulsory_bytes(task_, *b.c);
+      });
+  for (const Shaped& shaped : state.tensors) {
+    if (shaped.elements * 8 <= kCrossCheckBytes) continue;
+    return fail(ErrorKind::kTask,
+                "the smallest case, " + state.c->name +
+                    ", is too large to compare reference.cpp with reference.cu",
+                "add a small case for the cuda target to task.toml, or leave reference.cpp out");
+  }
+  CompileResult built = settings_.host_compiler->compile_reference(task_, *state.c);
+  if (!built) return tl::unexpected<Error>(built.error());
+  if (const auto* error = std::get_if<CompileError>(&*built)) {
+    return fail(ErrorKind::kTask, "reference.cpp does not compile:\n" + error->log,
+                "correct the task's reference.cpp");
+  }
+  const Result<std::string> worker = worker_path();
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  // Set 0 of both is drawn from mix64(seed).
+  const Result<InputSet> host = make_host_set(task_, *state.c, std::get<Binary>(*built), *worker,
+                                              state.seed, std::max(settings_.timeout_s, 10.0));
+  if (!host) return tl::unexpected<Error>(host.error());
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    const Shaped& shaped = state.tensors[i];
+    const bool output = state.judged[i].output;
+    const Result<std::string> device = fetch_tensor(judge_, state, 0, static_cast<int>(i), output);
+    if (!device) return tl::unexpected<Error>(device.error());
+    const InputSet& set = *host;
+    if (!output) {
+      if (!std::equal(set.inputs[i].begin(), set.inputs[i].end(), device->begin(), device->end())) {
+        return fail(ErrorKind::kInternal,
+                    "the input " + shaped.tensor->name + " drawn on the GPU differs from the CPU's",
+                    "report this with your GPU and driver version");
+      }
+      continue;
+    }
+    const std::string where = disagreement(shaped, set.expected[i], *device);
+    if (!where.empty()) {
+      return fail(ErrorKind::kTask,
+                  "reference.cpp and reference.cu disagree in " + shaped.tensor->name + " (case " +
+                      state.c->name + "): " + where,
+                  "correct the one that is wrong");
+    }
+  }
+  return {};
+}
+
+void CudaEvaluator::find_labels() {
+  if (settings_.module == nullptr || !contract()) return;
+  const auto wide = [](const CudaCase& state) { return state.numerics == Numerics::kFloat64; };
+  if (std::all_of(cases_.begin(), cases_.end(), wide)) return;
+  labels_.push_back(std::any_of(cases_.begin(), cases_.end(), wide) ? "float64-at-reduced-case"
+                                                                    : "no-float64");
+}
+
+// Of a worker that runs `subject`, and `beside` (may be null) in turn with it. A host form's plan
+// is known once it was captured: it may be anything until then.
+Queues CudaEvaluator::queues_for(const Subject& subject, const Subject* beside) const {
+  for (const Subject* each : {&subject, beside}) {
+    if (each == nullptr) continue;
+    for (const Binary& binary : each->binaries) {
+      const auto known = shop_.plans.find(binary.hash);
+      const LaunchPlan* plan = binary.form == Binary::Form::kPlanForm ? &binary.plan
+                               : known != shop_.plans.end()           ? &known->second
+                                                                      : nullptr;
+      if (plan == nullptr || !plan->one_after_another()) return Queues::kDefault;
+    }
+  }
+  return Queues::kOne;
+}
+
+Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* incumbent,
+                                        CudaTimingPlan plan) {
+  const double start = real_clock().now_s();
+  KP_ASSERT(prepared_ && subject.binaries.size() == cases_.size());
+  ++round_;
+  plan.seed = kp::mix64(settings_.seed ^ secret_ ^ (round_ * 0x9e3779b97f4a7c15ull));
+  plan.timeout_s = settings_.timeout_s;
+  plan.min_effect = settings_.min_effect;
+  // All timed cases together err with at most alpha.
+  const auto timed = std::count_if(cases_.begin(), cases_.end(),
+                                   [](const CudaCase& state) { return state.c->timed; });
+  plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, timed));
+  const bool apart = incumbent != nullptr && is_module(*incumbent) != is_module(subject);
+
+  // Python takes seconds to start: others may have the GPU meanwhile.
+  std::optional<CudaWorker> worker, other;
+  const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
+    // Of two kinds, each has a worker of its own.
+    const Subject* beside = apart ? nullptr : incumbent;
+    Result<CudaWorker> taken =
+        is_module(whose) ? crew_.take_module() : crew_.take_native(queues_for(whose, beside));
+    if (!taken) return tl::unexpected<Error>(taken.error());
+    *into = std::move(*taken);
+    return {};
+  };
+  if (is_module(subject)) KP_TRY(take(subject, &worker));
+  if (apart && is_module(*incumbent)) KP_TRY(take(*incumbent, &other));
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return tl::unexpected<Error>(lease.error());
+  crew_.wait_for_leaving();  // no process comes or goes while others are timed
+  crew_.settle();
+  profile_.settle();
+  if (settings_.redraw && round_ > 1) KP_TRY(redraw());
+  if (!worker) KP_TRY(take(subject, &worker));
+  if (apart && !other) KP_TRY(take(*incumbent, &other));
+  const double ready = real_clock().now_s();
+  // All were settled above: taking one starts nothing while something is timed.
+  shop_.retire = [this](CudaWorker leaving) { crew_.retire(std::move(leaving.link)); };
+  shop_.another = [this, left = kTimingProcesses - 1]() mutable {
+    return left-- > 0 ? crew_.another() : std::nullopt;
+  };
+  if (incumbent != nullptr) shop_.another = nullptr;
+
+  const auto before = gpu_state(uuid_);
+  shop_.others = [&] {
+    const auto now = gpu_state(uuid_);
+    return before && now ? foreign_processes(*before, *now) : 0;
+  };
+  Result<Outcome> outcome =
+      CudaTrial(shop_, *worker, other ? &*other : nullptr, plan).run(subject, incumbent);
+  const auto after = gpu_state(uuid_);
+  crew_.retire(std::move(worker->link));
+  if (other) crew_.retire(std::move(other->link));
+  if (!outcome) return tl::unexpected<Error>(outcome.error());
+
+  Evaluation evaluation;
+  evaluation.trust = is_module(subject) ? "module" : "plan";
+  evaluation.outcome = std::move(*outcome);
+  if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
+    correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
+    for (const std::string& name : labels_) correct->labels.push_back(name);
+    for (const CudaCase& state : cases_) {
+      if (!holds_lesser(state)) continue;
+      correct->labels.push_back("float64-not-always");
+      break;
+    }
+    if (before && after) {
+      correct->observed["load.gpu_processes"] = foreign_processes(*before, *after);
+      for (std::string& note : watch_notes(*before, *after)) {
+        correct->notes.push_back(std::move(note));
+      }
+    }
+  } else {
+    crew_.wait_for_leaving();  // what the worker still did to the sets is done
+    KP_TRY(sweep());
+  }
+  if (round_ != static_cast<std::uint64_t>(settings_.evaluations)) make_ready();
+  evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
+  return evaluation;
+}
+
+std::optional<CallFacts> CudaEvaluator::call_facts(const Subject& subject, std::size_t at) const {
+  if (at >= cases_.size() || is_module(subject)) return std::nullopt;
+  const Binary& binary = subject.binaries[at];
+  CallFacts call;
+  if (binary.form == Binary::Form::kPlanForm) {
+    call.plan = binary.plan;
+    return call;
+  }
+  const auto known = shop_.plans.find(binary.hash);
+  if (known == shop_.plans.end()) return std::nullopt;
+  call.plan = known->second;
+  call.layout = cases_[at].layout;
+  return call;
+}
+
+CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, CounterSet set) {
+  CounterAnswers answers;
+  const auto without = [&](const std::string& reason, const std::string& next) {
+    answers.missing.push_back({"hardware counters", reason, next});
+    return answers;
+  };
+  if (set == CounterSet::kOff || at >= cases_.size()) return answers;
+  const std::optional<CallFacts> call = call_facts(subject, at);
+  if (!call) {
+    return without("there is no launch plan to profile",
+                   "nothing for a PyTorch file; evaluate a native candidate first");
+  }
+  CudaCase& state = cases_[at];
+  const Binary& binary = subject.binaries[at];
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return without(lease.error().message, lease.error().next);
+  crew_.wait_for_leaving();
+  answers = profile_.collect(task_, cases_, state, binary, call->plan, set, settings_.timeout_s);
+  // Whatever the kernels did to the inputs: the next candidate does not pay for it.
+  if (const auto swept = forget_broken_sets(judge_, state); !swept) {
+    return without(swept.error().message, swept.error().next);
+  }
+  return answers;
+}
+
+Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subject,
+                                                            const Subject* incumbent,
+                                                            const EnergyPlan& plan) {
+  KP_ASSERT(prepared_ && subject.binaries.size() == cases_.size());
+  const std::size_t largest = largest_timed_case(task_, cases_);
+  if (largest == cases_.size()) {
+    return fail(ErrorKind::kTask, task_.name + " has no timed case", "add one to task.toml");
+  }
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return tl::unexpected<Error>(lease.error());
+  crew_.hide_nothing();
+  crew_.wait_for_leaving();
+  crew_.settle();
+  profile_.settle();
+  // A PyTorch incumbent's energy is not measured.
+  const bool both = incumbent != nullptr && !is_module(*incumbent);
+  Result<CudaWorker> worker = crew_.take_native(queues_for(subject, both ? incumbent : nullptr));
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  auto energy = measure_energy(shop_, *worker, uuid_, largest, subject, incumbent, plan,
+                               kp::mix64(secret_ ^ (++round_ * 0x9e3779b97f4a7c15ull)));
+  crew_.retire(std::move(worker->link));
+  crew_.wait_for_leaving();
+  KP_TRY(sweep());
+  make_ready();
+  return energy;
+}
+
+}  // namespace
+
+std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers) {
+  Result<CudaLink> judge = CudaLink::start("cuda-judge", gpu);
+  if (!judge) return nullptr;
+  auto ahead = std::make_shared<CudaAhead>();
+  ahead->gpu = gpu;
+  ahead->judge = std::move(*judge);
+  for (int i = 0; i < workers; ++i) {
+    if (auto worker = CudaLink::start("cuda-worker", gpu)) {
+      ahead->workers.push_back(std::move(*worker));
+    }
+  }
+  if (workers > 0) {
+    if (auto capture = CudaLink::start("cuda-capture", gpu, Queues::kOne)) {
+      ahead->capture = std::move(*capture);
+    }
+  }
+  return ahead;
+}
+
+Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, Compiler& compiler,
+                                                       const Machine& machine,
+                                                       const EvaluateSettings& settings) {
+  raise_descriptor_limit();
+  CudaAhead* ahead = settings.ahead.get();
+  if (ahead != nullptr && (ahead->gpu != settings.gpu || !ahead->judge.running())) ahead = nullptr;
+  Result<CudaLink> judge = ahead != nullptr ? Result<CudaLink>(std::move(ahead->judge))
+                                            : CudaLink::start("cuda-judge", settings.gpu);
+  if (!judge) return tl::unexpected<Error>(judge.error());
+  auto evaluator =
+      std::make_unique<CudaEvaluator>(task, compiler, machine, settings, std::move(*judge));
+  if (ahead != nullptr) evaluator->take(ahead);
+  evaluator->start_ahead();
+  return evaluator;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/link.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/process/sandbox.h"
+#include "base/process/worker_path.h"
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr std::int64_t kHostMemory = 16LL << 30;  // resident; a CUDA process needs about 0.5 GB
+constexpr double kPostedTimeout = 60;             // a context on a cold machine takes seconds
+constexpr int kRefusedStatus = 77;                // measure/worker/cuda/capture_sandbox.h
+
+std::string refused_call(const Exit& exit) {
+  // Where the signal is blocked (posix_spawn does that) the kernel ends the process outright.
+  if (exit.kind == Exit::Kind::kSignalled && exit.code == SIGSYS) return "system-call";
+  const std::string mark = "kernelpro: refused: ";
+  const std::size_t at = exit.output.rfind(mark);
+  if (exit.kind != Exit::Kind::kExited || exit.code != kRefusedStatus || at == std::string::npos) {
+    return "";
+  }
+  const std::string rest = exit.output.substr(at + mark.size());
+  return rest.substr(0, rest.find('\n'));
+}
+}  // namespace
+
+Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu, Queues queues,
+                                 const std::vector<std::string>& arguments) {
+  const Result<std::string> worker = worker_path();
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  Command command;
+  command.argv = {*worker, role};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+  if (!gpu.empty()) command.env = {"CUDA_VISIBLE_DEVICES=" + gpu};
+  const std::string connections = "CUDA_DEVICE_MAX_CONNECTIONS";
+  command.unset.push_back(connections);  // whatever the user has: times shall not hang on it
+  if (queues == Queues::kOne) command.env.push_back(connections + "=1");
+  command.limits.memory_bytes = kHostMemory;
+  Result<CudaLink> link = start(std::move(command));
+  if (link) link->queues_ = queues;
+  // It runs launch plans: of a candidate there is nothing on the CPU.
+  if (link && role == "cuda-worker") link->killed_by_ = Crashed::By::kOutside;
+  return link;
+}
+
+Result<CudaLink> CudaLink::start(Command command) {
+  // Keys and tokens in our environment are none of a candidate's business.
+  for (std::string& name : secret_variables()) command.unset.push_back(std::move(name));
+  CudaLink link;
+  link.limits_ = command.limits;
+  Result<Child> child = Child::start(command);
+  if (!child) return tl::unexpected<Error>(child.error());
+  link.child_ = std::move(*child);
+  return link;
+}
+
+Answer CudaLink::receive(double timeout_s) {
+  std::optional<Frame> frame = child_.receive(timeout_s);
+  std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
+  if (json && json->is_object()) {
+    const JsonReader r(*json);
+    if (r.member("error") != nullptr) {
+      return Refusal{r.text("error"), r.text("rule"), r.text("next")};
+    }
+    if (r.flag("ok")) return Reply{std::move(*json), std::move(frame->fds)};
+  }
+  const Exit& exit = child_.finish();
+  limits_.wall_seconds = timeout_s;
+  return Lost{exit.kind == Exit::Kind::kTimedOut,
+              timeout_s,
+              "the process " + exit.describe(limits_),
+              clip(exit.output, 4096),
+              refused_call(exit),
+              exit.from_outside() ? killed_by_ : Crashed::By::kItself};
+}
+
+void CudaLink::post(const Json& message, const std::vector<int>& fds) {
+  // A process that is gone is found out when its answer is awaited.
+  static_cast<void>(child_.send(dump_json(message), fds));
+  ++posted_;
+}
+
+Answer CudaLink::settle(double timeout_s) {
+  Answer answer = Reply{Json::object(), {}};
+  while (posted_ > 0) {
+    --posted_;
+    Answer next = receive(timeout_s);
+    if (std::holds_alternative<Reply>(answer)) answer = std::move(next);
+    if (std::holds_alternative<Lost>(answer)) break;
+  }
+  return answer;
+}
+
+Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<int>& fds) {
+  if (posted_ > 0) {
+    Answer before = settle(std::max(timeout_s, kPostedTimeout));
+    if (!std::holds_alternative<Reply>(before)) return before;
+  }
+  static_cast<void>(child_.send(dump_json(message), fds));
+  return receive(timeout_s);
+}
+
+Result<Reply> trusted(Answer answer, const char* who) {
+  if (auto* reply = std::get_if<Reply>(&answer)) return std::move(*reply);
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+    const ErrorKind kind = refusal->rule == "reference" ? ErrorKind::kTask
+                           : refusal->rule == "memory"  ? ErrorKind::kBadInput
+                                                        : ErrorKind::kEnvironment;
+    return fail(kind, refusal->text,
+                !refusal->next.empty()     ? refusal->next
+                : kind == ErrorKind::kTask ? "mend the task's reference.cu"
+                                           : "run again; `kernelpro doctor` shows what this GPU "
+                                             "allows");
+  }
+  const Lost& lost = std::get<Lost>(answer);
+  return fail(ErrorKind::kEnvironment,
+              std::string(who) + ": " + lost.how + (lost.output.empty() ? "" : "\n" + lost.output),
+              "run again; if it stays so, check the GPU with nvidia-smi");
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/profile.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/process/subprocess.h"
+#include "base/process/worker_path.h"
+#include "base/text.h"
+#include "core/cuda_tools.h"
+#include "measure/cuda/replay.h"
+#include "measure/cuda/worker.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kStartTimeout = 120;  // a context on a cold machine
+constexpr double kLoadTimeout = 60;
+constexpr double kNcuTimeout = 120;
+constexpr unsigned kAgainAfterUs = 300'000;
+constexpr std::size_t kMostSaid = 400;
+constexpr const char* kWhat = "hardware counters";
+
+Json metrics_json(CounterSet set) {
+  Json all = Json::array();
+  for (const std::string& name : counters_of(set)) all.push_back(name);
+  return all;
+}
+
+// What a failed answer means for the evidence.
+Missing missing_from(const Answer& answer) {
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+    return {kWhat, refusal->text,
+            refusal->next.empty() ? "run again; `kernelpro doctor` shows what this GPU allows"
+                                  : refusal->next};
+  }
+  const Lost& lost = std::get<Lost>(answer);
+  if (lost.timed_out) {
+    return {kWhat,
+            "profiled one by one, the kernels did not end within " + number(lost.seconds, 3) +
+                " s (kernels that wait for each other cannot be)",
+            "nothing, if kernels of a call wait for each other; else raise the time limit"};
+  }
+  return {kWhat, "the profiling process ended: " + lost.how,
+          "run again; if it stays so, use `ncu` and import its report"};
+}
+
+}  // namespace
+
+void CudaProfile::start_ahead(const Task& task, const std::vector<CudaCase>& cases,
+                              CounterSet set) {
+  if (out_of_reach_ || set == CounterSet::kOff) return;
+  if (link_ && !link_->running()) link_.reset();
+  if (!link_) {
+    Result<CudaLink> link = CudaLink::start("cuda-profiler", gpu_);
+    if (!link) return;  // said when counters are wanted
+    link_ = std::move(*link);
+    prepared_ = CounterSet::kOff;
+    post_cases(*link_, task, cases);
+  }
+  if (prepared_ == set) return;
+  link_->post({{"do", "prepare"}, {"metrics", metrics_json(set)}});
+  prepared_ = set;
+}
+
+void CudaProfile::settle() {
+  if (!link_) return;
+  const Answer answer = link_->settle(kStartTimeout);
+  if (std::holds_alternative<Reply>(answer)) return;
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  failed_ = missing_from(answer);
+  if (refusal != nullptr && refusal->rule == "unavailable") out_of_reach_ = failed_;
+  link_.reset();
+}
+
+CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase>& cases,
+                                    const CudaCase& state, const Binary& binary,
+                                    const LaunchPlan& plan, CounterSet set, double timeout_s) {
+  const double start = real_clock().now_s();
+  start_ahead(task, cases, set);
+  settle();
+  if (!link_ && !out_of_reach_) {
+    // The process before may have taken a while to let go of the counters.
+    ::usleep(kAgainAfterUs);
+    start_ahead(task, cases, set);
+    settle();
+  }
+  const double ready = real_clock().now_s();
+  CounterAnswers answers;
+  if (out_of_reach_) {
+    answers = without_cupti(state, binary, plan, set);
+  } else if (!link_) {
+    answers.missing.push_back(
+        failed_.value_or(Missing{kWhat, "the profiling process cannot be started",
+                                 "run again; `kernelpro doctor` shows what is missing"}));
+  } else {
+    answers = ask(state, binary, plan, set, timeout_s);
+  }
+  answers.set = set;
+  answers.phases_ms["start"] = (ready - start) * 1e3;
+  answers.phases_ms["total"] = (real_clock().now_s() - start) * 1e3;
+  return answers;
+}
+
+CounterAnswers CudaProfile::without_cupti(const CudaCase& state, const Binary& binary,
+                                          const LaunchPlan& plan, CounterSet set) {
+  CounterAnswers answers;
+  answers.missing.push_back(*out_of_reach_);
+  // What keeps us from the counters keeps ncu from them.
+  if (!try_ncu_ || contains(out_of_reach_->reason, "PRIVILEGES")) return answers;
+  auto report = ncu_report(binary, plan, state, set, state.seed, kNcuTimeout, gpu_);
+  if (report) {
+    answers.source = "ncu";
+    answers.report = std::move(*report);
+    answers.missing.clear();
+    return answers;
+  }
+  try_ncu_ = false;
+  answers.missing.push_back({"a report of ncu", report.error().message, report.error().next});
+  return answers;
+}
+
+CounterAnswers CudaProfile::ask(const CudaCase& state, const Binary& binary, const LaunchPlan& plan,
+                                CounterSet set, double timeout_s) {
+  CounterAnswers answers;
+  const auto give_up = [&](const Answer& answer) {
+    answers.missing.push_back(missing_from(answer));
+    link_.reset();  // whatever state it is in
+    return answers;
+  };
+  const Answer loaded = link_->ask({{"do", "load"},
+                                    {"case", state.c->name},
+                                    {"subject", "candidate"},
+                                    {"cubin", binary.cubin},
+                                    {"plan", *parse_json(plan_to_json(plan))}},
+                                   kLoadTimeout);
+  if (!std::holds_alternative<Reply>(loaded)) return give_up(loaded);
+  const Answer profiled = link_->ask({{"do", "profile"},
+                                      {"case", state.c->name},
+                                      {"subject", "candidate"},
+                                      {"set", 0},
+                                      {"metrics", metrics_json(set)}},
+                                     timeout_s);
+  const auto* reply = std::get_if<Reply>(&profiled);
+  if (reply == nullptr) return give_up(profiled);
+  auto read = counter_answers_from_json(dump_json(JsonReader(reply->json).object("answers")));
+  if (read) return std::move(*read);
+  answers.missing.push_back({kWhat, "the profiling process's answer cannot be read", "run again"});
+  return answers;
+}
+
+Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, const CudaCase& state,
+                               CounterSet set, std::uint64_t seed, double timeout_s,
+                               const std::string& gpu) {
+  const std::string ncu = find_cuda_tool("ncu");
+  if (ncu.empty()) {
+    return fail(ErrorKind::kEnvironment, "Nsight Compute (ncu) was not found",
+                "install Nsight Compute, or CUPTI with the CUDA toolkit");
+  }
+  const Result<std::string> worker = worker_path();
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  const TempDir folder;
+  const std::string replay = join(folder.path(), "replay.json");
+  KP_TRY(write_replay(replay, binary, plan, state.layout, state.judged, seed));
+  const std::string report = join(folder.path(), "report.csv");
+  Command command;
+  // The replay says from where on launches count; clocks stay as they are while timing.
+  command.argv = {ncu,
+                  "--csv",
+                  "--page",
+                  "raw",
+                  "--print-units",
+                  "base",
+                  "--log-file",
+                  report,
+                  "--profile-from-start",
+                  "off",
+                  "--clock-control",
+                  "none",
+                  "--metrics",
+                  join_text(counters_of(set), ","),
+                  *worker,
+                  "cuda-replay",
+                  replay};
+  command.env = {"LC_ALL=C"};
+  if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);
+  command.limits.wall_seconds = timeout_s;
+  const auto exit = run(command);
+  if (!exit) return tl::unexpected<Error>(exit.error());
+  Result<std::string> text = read_file(report);
+  if (text && contains(*text, "gpu__time_duration")) return text;
+  const std::string said = exit->output + (text ? *text : std::string());
+  return fail(ErrorKind::kEnvironment,
+              "ncu gave no report: " + (trim(said).empty() ? exit->describe(command.limits)
+                                                           : clip(trim(said), kMostSaid)),
+              contains(said, "ERR_NVGPUCTRPERM")
+                  ? "let users read counters: load the nvidia module with "
+                    "NVreg_RestrictProfilingToAdminUsers=0, or run as root or with CAP_SYS_ADMIN"
+                  : "run ncu on a program of your own to see whether it works here");
+}
+
+}  // namespace kernelpro

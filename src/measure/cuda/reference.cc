@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/reference.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "core/mismatch.h"
+#include "measure/cuda/capture.h"
+#include "measure/judge/probes.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr int kRoundedSet = 1000;  // a number that no set of inputs has
+
+std::vector<kp::DrawSpec> native_specs(const Task& task, DrawKind kind) {
+  std::vector<Init> inits;
+  for (const ProbePlan& plan : plan_probes(task)) {
+    if (plan.kind == kind) inits = plan.inits;
+  }
+  std::vector<kp::DrawSpec> specs;
+  for (std::size_t i = 0; i < task.tensors.size(); ++i) {
+    Tensor tensor = task.tensors[i];
+    if (i < inits.size()) tensor.init = inits[i];
+    specs.push_back(draw_spec(tensor));
+  }
+  return specs;
+}
+
+Error at_case(Error error, const CudaCase& state) {
+  error.message += " (case " + state.c->name + ")";
+  return error;
+}
+
+// Buffers of one set as the module's process needs them: inputs, parameters, expected results.
+Result<std::vector<SharedBuffer>> buffers_of(CudaLink& judge, const CudaCase& state, int set,
+                                             std::vector<Fd>* keep) {
+  std::vector<SharedBuffer> buffers;
+  const auto add = [&](std::size_t i, int fd, const AddressLayout::Slot& slot, bool expected) {
+    SharedBuffer b;
+    b.tensor = static_cast<int>(i);
+    b.expected = expected;
+    b.wide = expected && state.judged[i].wide && is_floating(state.judged[i].dtype);
+    b.fd = fd;
+    b.bytes = slot.mapping_bytes;
+    b.offset = slot.address - slot.mapping;
+    buffers.push_back(b);
+  };
+  std::vector<int> outputs;
+  for (std::size_t i = 0; i < state.judged.size(); ++i) {
+    if (state.judged[i].output) {
+      outputs.push_back(static_cast<int>(i));
+      continue;
+    }
+    int fd = -1;
+    for (const int from : {0, set}) {
+      for (const auto& [slot, descriptor] : state.memory[static_cast<std::size_t>(from)]) {
+        if (slot == static_cast<int>(i)) fd = descriptor.get();
+      }
+    }
+    add(i, fd, state.layout.slots[i], false);
+  }
+  for (std::size_t first = 0; first < outputs.size(); first += kFdsPerFrame) {
+    const std::size_t end = std::min(outputs.size(), first + kFdsPerFrame);
+    const std::vector<int> part(outputs.begin() + static_cast<std::ptrdiff_t>(first),
+                                outputs.begin() + static_cast<std::ptrdiff_t>(end));
+    Json message = about(state, "share", set);
+    message["slots"] = part;
+    message["expected"] = true;
+    Result<Reply> shared = trusted(judge.ask(message, kJudgeTimeout), "the judge");
+    if (!shared) return tl::unexpected<Error>(shared.error());
+    KP_ASSERT(shared->fds.size() == part.size());
+    for (std::size_t k = 0; k < part.size(); ++k) {
+      const auto i = static_cast<std::size_t>(part[k]);
+      add(i, shared->fds[k].get(), state.reference_layout.slots[i], true);
+      keep->push_back(std::move(shared->fds[k]));
+    }
+  }
+  return buffers;
+}
+
+}  // namespace
+
+Result<void> CudaReference::attach(CudaCase& state) {
+  if (settings_.module != nullptr) {
+    for (int set = 0; set < state.sets(); ++set) {
+      std::vector<Fd> keep;
+      const auto buffers = buffers_of(judge_, state, set, &keep);
+      if (!buffers) return tl::unexpected<Error>(buffers.error());
+      KP_TRY(settings_.module->attach(task_, *state.c, set, *buffers));
+    }
+    return {};
+  }
+  CompileResult built = compiler_.compile_reference(task_, *state.c);
+  if (!built) return tl::unexpected<Error>(built.error());
+  if (const auto* error = std::get_if<CompileError>(&*built)) {
+    return fail(ErrorKind::kTask,
+                "reference.cu does not compile for case " + state.c->name + ":\n" + error->log,
+                "correct the task's reference.cu");
+  }
+  state.reference = std::get<Binary>(*built);
+  Result<CudaLink> link = CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne);
+  if (!link) return tl::unexpected<Error>(link.error());
+  auto captured = capture_plan(std::move(*link), state.reference, "reference",
+                               state.reference_layout, settings_.timeout_s);
+  if (!captured) return tl::unexpected<Error>(captured.error());
+  if (const auto* outcome = std::get_if<Outcome>(&*captured)) {
+    return fail(ErrorKind::kTask, "the reference " + outcome_summary(*outcome),
+                "correct the task's reference.cu");
+  }
+  state.reference_plan = std::get<LaunchPlan>(*captured);
+  return {};
+}
+
+Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& content,
+                                 bool* changed) {
+  if (settings_.module != nullptr) {
+    const Result<DrawFacts> facts =
+        settings_.module->draw(*state.c, set, content.seed, content.kind);
+    if (!facts) return tl::unexpected<Error>(at_case(facts.error(), state));
+    *changed = facts->changed;
+    // A kernel that has prepared a weight for itself in one call finds another one in the next.
+    // Set 0 keeps the module's own.
+    const bool shared = state.plan.share_parameters && set < state.plan.rotation;
+    if (content.kind == DrawKind::kLowBits) return lean(state, set, content.seed);
+    if (content.kind != DrawKind::kGiven || set == 0 || shared) return {};
+    Json vary = about(state, "vary", set);
+    vary["seed"] = content.seed;
+    const Result<Reply> varied = trusted(judge_.ask(vary, kJudgeTimeout), "the judge");
+    if (!varied) return tl::unexpected<Error>(varied.error());
+    return {};
+  }
+  Json message = about(state, "draw", set);
+  message["seed"] = content.seed;
+  message["specs"] = *parse_json(draw_specs_to_json(native_specs(task_, content.kind)));
+  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
+  if (!done) return tl::unexpected<Error>(done.error());
+  if (content.kind == DrawKind::kLowBits) return lean(state, set, content.seed);
+  return {};
+}
+
+Result<void> CudaReference::lean(const CudaCase& state, int set, std::uint64_t seed) {
+  Json message = about(state, "lean", set);
+  message["key"] = kp::mix64(seed);
+  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
+  if (!done) return tl::unexpected<Error>(done.error());
+  return {};
+}
+
+Result<void> CudaReference::compute_module(CudaCase& state, int set, bool twice) {
+  char& lesser = state.lesser[static_cast<std::size_t>(set)];
+  lesser = false;
+  Result<ComputeFacts> facts = settings_.module->compute(*state.c, set, state.numerics, twice);
+  if (!facts && state.numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
+    // An operation has no float64: the declared types then. Where it went well before, what else
+    // is on the GPU took the memory: these inputs alone fall back.
+    if (!state.self_checked) state.numerics = Numerics::kStrict;
+    lesser = state.self_checked;
+    facts = settings_.module->compute(*state.c, set, Numerics::kStrict, twice);
+  }
+  if (!facts) return tl::unexpected<Error>(at_case(facts.error(), state));
+  if (!facts->random.empty()) {
+    return fail(
+        ErrorKind::kTask,
+        "the module's result is random, so that nothing can be compared with it: " + facts->random,
+        "put it into evaluation mode (self.eval() at the end of __init__), or take the "
+        "random part out of forward");
+  }
+  return {};
+}
+
+Result<void> CudaReference::compute_native(CudaCase& state, int set, bool twice) {
+  Json run = about(state, "reference", set);
+  run["cubin"] = state.reference.cubin;
+  run["plan"] = *parse_json(plan_to_json(state.reference_plan));
+  run["again"] = twice;
+  Answer answer = judge_.ask(run, 2 * settings_.timeout_s + 30);
+  if (const auto* lost = std::get_if<Lost>(&answer)) {
+    return fail(ErrorKind::kTask, "the reference of case " + state.c->name + ": " + lost->how,
+                "run reference.cu by itself and mend it");
+  }
+  const Result<Reply> reply = trusted(std::move(answer), "the judge");
+  if (!reply) return tl::unexpected<Error>(reply.error());
+  if (JsonReader(reply->json).flag("agrees")) return {};
+  return fail(ErrorKind::kTask,
+              "the reference disagrees with itself: two runs on the same inputs differ (case " +
+                  state.c->name + ")",
+              "look for elements that reference.cu does not write, or for a race");
+}
+
+Result<void> CudaReference::compute(CudaCase& state, int set) {
+  const bool twice = !state.self_checked;
+  if (settings_.module != nullptr) {
+    KP_TRY(compute_module(state, set, twice));
+  } else {
+    KP_TRY(compute_native(state, set, twice));
+  }
+  state.self_checked = true;
+  return {};
+}
+
+Result<void> CudaReference::look(CudaCase& state, int set, bool typical) {
+  Json message = about(state, "seal", set);
+  message["typical"] = typical;
+  const Result<Reply> sealed = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
+  if (!sealed) return tl::unexpected<Error>(sealed.error());
+  auto& looks = state.looks[static_cast<std::size_t>(set)];
+  looks.clear();
+  for (const Json& item : JsonReader(sealed->json).array("outputs")) {
+    const JsonReader r(item);
+    looks.push_back(
+        {r.real("rms"), r.real("low"), r.real("high"), r.natural("not_finite"), r.natural("seal")});
+  }
+  return {};
+}
+
+Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
+                                                  const SetContent& content) {
+  auto& now = state.contents[static_cast<std::size_t>(set)];
+  Filled filled;
+  if (now != content) {
+    now.reset();
+    const double start = real_clock().now_s();
+    KP_TRY(draw(state, set, content, &filled.changed));
+    if (!filled.changed) return filled;
+    KP_TRY(compute(state, set));
+    // A probe's values may be small by cancellation, which is no kernel's fault.
+    KP_TRY(look(state, set, content.kind == DrawKind::kGiven));
+    state.reference_s = real_clock().now_s() - start;
+    KP_TRY(admit_rounding(state, set, content.kind));
+    now = content;
+  }
+  std::size_t output = 0;
+  for (const JudgeTensor& t : state.judged) {
+    if (!t.output) continue;
+    const ExpectedLook& look = state.looks[static_cast<std::size_t>(set)][output++];
+    const double largest = std::max(std::fabs(look.low), std::fabs(look.high));
+    if (look.not_finite > 0 || largest > largest_value(t.dtype)) filled.usable = false;
+    const auto admitted = state.admitted.find(content.kind);
+    if (content.kind == DrawKind::kGiven || admitted == state.admitted.end()) continue;
+    if (output > admitted->second.size()) continue;
+    const Admitted& needed = admitted->second[output - 1];
+    if (t.rule.tolerance > 0 && needed.worst > kProbeRoom * t.rule.tolerance) {
+      filled.usable = false;
+    }
+    if (is_noise(t, needed)) filled.usable = false;
+  }
+  return filled;
+}
+
+Result<void> CudaReference::recompute(CudaCase& state, int set) {
+  state.contents[static_cast<std::size_t>(set)].reset();
+  KP_TRY(compute(state, set));
+  KP_TRY(look(state, set, true));
+  return admit_rounding(state, set, DrawKind::kGiven);
+}
+
+// What rounding may change is measured on the first set of each kind and holds for the others: it
+// is many times what plain arithmetic really changes.
+Result<void> CudaReference::admit_rounding(CudaCase& state, int set, DrawKind kind) {
+  if (settings_.module == nullptr || settings_.policy != Policy::kContract ||
+      state.numerics != Numerics::kFloat64) {
+    return {};
+  }
+  const auto known = state.admitted.find(kind);
+  if (known == state.admitted.end()) return measure_rounding(state, set, &state.admitted[kind]);
+  Json least = Json::array();
+  for (const Admitted& each : known->second) least.push_back(each.least);
+  Json message = about(state, "least", set);
+  message["least"] = least;
+  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
+  if (!done) return tl::unexpected<Error>(done.error());
+  return {};
+}
+
+Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
+                                             std::vector<Admitted>* admitted) {
+  std::vector<Fd> keep;
+  auto buffers = buffers_of(judge_, state, set, &keep);
+  if (!buffers) return tl::unexpected<Error>(buffers.error());
+  // Into the outputs, in their own types.
+  for (SharedBuffer& b : *buffers) {
+    if (!b.expected) continue;
+    const AddressLayout::Slot& slot = state.layout.slots[static_cast<std::size_t>(b.tensor)];
+    for (const int from : {0, set}) {
+      for (const auto& [i, fd] : state.memory[static_cast<std::size_t>(from)]) {
+        if (i == b.tensor) b.fd = fd.get();
+      }
+    }
+    b.wide = false;
+    b.bytes = slot.mapping_bytes;
+    b.offset = slot.address - slot.mapping;
+  }
+  KP_TRY(settings_.module->attach(task_, *state.c, kRoundedSet, *buffers));
+  std::int64_t fewest = kManyRounded;
+  for (const JudgeTensor& t : state.judged) {
+    if (t.output) fewest = std::min(fewest, t.elements);
+  }
+  for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
+    // Without memory for it the rules stay as they are.
+    if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
+    const Result<Reply> reply =
+        trusted(judge_.ask(about(state, "admit", set), kJudgeTimeout), "the judge");
+    if (!reply) return tl::unexpected<Error>(reply.error());
+    const Json& outputs = JsonReader(reply->json).array("outputs");
+    admitted->resize(outputs.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const JsonReader r(outputs[k]);
+      Admitted& each = (*admitted)[k];
+      each.least = r.real("least");
+      each.worst = std::max(each.worst, r.real("worst"));
+      each.jumps = std::max(each.jumps, r.natural("jumps"));
+    }
+  }
+  return {};
+}
+
+bool is_noise(const JudgeTensor& output, const Admitted& needed) {
+  return static_cast<double>(needed.jumps) > kNoisyShare * static_cast<double>(output.elements);
+}
+
+std::string degenerate_output(const CudaCase& state) {
+  std::size_t output = 0;
+  for (const JudgeTensor& t : state.judged) {
+    if (!t.output) continue;
+    bool constant = t.elements > 1, same = state.plan.rotation > 1, nowhere_finite = true;
+    const ExpectedLook& first = state.looks[0][output];
+    for (int set = 0; set < state.plan.rotation; ++set) {
+      const ExpectedLook& look = state.looks[static_cast<std::size_t>(set)][output];
+      const bool none = look.not_finite == static_cast<std::uint64_t>(t.elements);
+      nowhere_finite = nowhere_finite && none;
+      constant = constant && !none && look.not_finite == 0 && look.low == look.high;
+      same = same && look.seal == first.seal;
+    }
+    ++output;
+    if (nowhere_finite) return "the output " + t.name + " holds no finite number";
+    if (constant) return "the output " + t.name + " is constant";
+    // Few integers may agree by chance.
+    if (same && (is_floating(t.dtype) || t.elements > 256)) {
+      return "the output " + t.name + " does not depend on the inputs";
+    }
+  }
+  return "";
+}
+
+}  // namespace kernelpro

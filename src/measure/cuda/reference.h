@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fills input sets of the cuda target: draws inputs and has the task's reference compute what is
+// expected of them, a native one in the judge's process, a PyTorch module in its own on the judge's
+// memory. Sets that already hold what is asked for are left alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "build/compiler.h"
+#include "measure/cuda/case.h"
+#include "measure/judge/evaluator.h"
+
+namespace kernelpro {
+
+class CudaReference {
+ public:
+  // All must outlive the object.
+  CudaReference(CudaLink& judge, const Task& task, Compiler& compiler,
+                const EvaluateSettings& settings)
+      : judge_(judge), task_(task), compiler_(compiler), settings_(settings) {}
+
+  // Compiles a native reference for the case and captures it, or hands the case's memory to the
+  // module's process. Fails with kTask when there is no usable reference.
+  Result<void> attach(CudaCase& state);
+
+  struct Filled {
+    bool changed = true;  // false: a probe that is the same as the task's own inputs here
+    bool usable = true;   // false: expected values that are not finite in the output's type
+  };
+  // Fails with kTask on a reference that crashes, is random or disagrees with itself.
+  Result<Filled> fill(CudaCase& state, int set, const SetContent& content);
+  // The same whatever the set holds: for inputs that were changed on purpose. Draws nothing.
+  Result<void> recompute(CudaCase& state, int set);
+
+ private:
+  Result<void> draw(CudaCase& state, int set, const SetContent& content, bool* changed);
+  Result<void> lean(const CudaCase& state, int set, std::uint64_t seed);
+  Result<void> compute(CudaCase& state, int set);
+  Result<void> compute_module(CudaCase& state, int set, bool twice);
+  Result<void> compute_native(CudaCase& state, int set, bool twice);
+  Result<void> look(CudaCase& state, int set, bool typical);
+  Result<void> admit_rounding(CudaCase& state, int set, DrawKind kind);
+  Result<void> measure_rounding(CudaCase& state, int set, std::vector<Admitted>* admitted);
+
+  CudaLink& judge_;
+  const Task& task_;
+  Compiler& compiler_;
+  const EvaluateSettings& settings_;
+};
+
+// Does rounding change so many elements of an output so much that it says nothing?
+bool is_noise(const JudgeTensor& output, const Admitted& needed);
+
+// Why the task is degenerate as far as the sets of the rotation show it, or "": an output that is
+// constant, not a number throughout, or the same for different inputs.
+std::string degenerate_output(const CudaCase& state);
+
+}  // namespace kernelpro

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/timing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "measure/cuda/passes.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kNoWarmUpUs = 2000;  // calls longer than this do not notice a cold start
+constexpr double kSlowUs = 50'000;    // calls longer than this are timed on one set a pass
+constexpr int kMostSlowSets = 1;
+constexpr double kLongUs = 1000;   // a few calls longer than this say what many would
+constexpr int kMostTimes = 4;      // times max_samples, while the interval is wide
+constexpr double kNarrow = 0.005;  // width of an interval, over its middle, that needs no more
+
+using StepTimes = std::variant<std::vector<double>, Outcome>;
+
+class Timer {
+ public:
+  Timer(CudaLink& judge, CudaWorker& candidate, CudaWorker* incumbent, const CudaCase& state,
+        const CudaTimingPlan& plan, double* max_error)
+      : judge_(judge),
+        candidate_(candidate),
+        incumbent_(incumbent),
+        state_(state),
+        plan_(plan),
+        max_error_(max_error) {}
+
+  Result<std::variant<CudaTimed, Outcome>> run() {
+    KP_TRY(poison(judge_, state_, keys(0), false));
+    std::vector<PassStep> first_steps;
+    std::vector<double> first_us;
+    // The first pass warms up and shows how long a call takes, where that is not known to be long.
+    const bool slow = plan_.hint_us > kSlowUs;
+    if (slow) learn_from(plan_.hint_us);
+    for (std::uint64_t pass = slow ? 1 : 0;; ++pass) {
+      const std::uint64_t number = pass == 0 ? 0 : pass + 1;  // couples are (2, 3), (4, 5) ...
+      const std::vector<PassStep> steps = plan_pass(state_.plan.rotation, incumbent_ != nullptr,
+                                                    warm_up_, at_most_, number, plan_.seed);
+      Result<StepTimes> times = run_pass(steps, number);
+      if (!times) return tl::unexpected<Error>(times.error());
+      if (auto* outcome = std::get_if<Outcome>(&*times)) return {std::move(*outcome)};
+      std::vector<double>& us = std::get<std::vector<double>>(*times);
+      if (pass == 0) {
+        learn(steps, us);
+        if (spent_us_ < plan_.budget_s * 1e6) continue;
+      }
+      add(steps, us);
+      if (incumbent_ == nullptr) {
+        if (enough_alone()) break;
+        continue;
+      }
+      if (number % 2 == 0 && pass != 0) {
+        first_steps = steps;
+        first_us = us;
+        continue;
+      }
+      if (pass != 0) {
+        for (const double ratio : couple_ratios(first_steps, first_us, steps, us)) {
+          if (!sequential_.done()) sequential_.add(ratio);
+          ++pairs_;
+        }
+      }
+      if (pass != 0 && enough_paired()) break;
+    }
+    return {result()};
+  }
+
+  Result<StepTimes> run_pass(const std::vector<PassStep>& steps, std::uint64_t number) {
+    Result<StepTimes> times = call(steps, number);
+    if (!times || std::holds_alternative<Outcome>(*times)) return times;
+    std::vector<int> mine, others;  // by who wrote last
+    for (int set = 0; set < state_.plan.rotation; ++set) {
+      const auto last = std::find_if(steps.rbegin(), steps.rend(),
+                                     [&](const PassStep& step) { return step.set == set; });
+      if (last != steps.rend()) (last->candidate ? mine : others).push_back(set);
+    }
+    double ignored = 0;
+    if (!others.empty()) {
+      const auto wrong = verify(judge_, state_, others, false, {}, &ignored);
+      if (!wrong) return tl::unexpected<Error>(wrong.error());
+      if (*wrong) incumbent_fault_ = outcome_summary((*wrong)->outcome);
+    }
+    auto wrong = verify(judge_, state_, mine, false, keys(number + 1), max_error_);
+    if (!wrong) return tl::unexpected<Error>(wrong.error());
+    if (*wrong) return StepTimes(std::move((*wrong)->outcome));
+    return times;
+  }
+
+ private:
+  SetKeys keys(std::uint64_t number) const {
+    SetKeys all;
+    for (int set = 0; set < state_.plan.rotation; ++set) {
+      all.emplace_back(
+          set, kp::mix64(plan_.seed ^ kp::mix64(64 * number + 17 + static_cast<unsigned>(set))));
+    }
+    return all;
+  }
+
+  // One command to each worker that has steps; which goes first is as secret as the sets.
+  Result<StepTimes> call(const std::vector<PassStep>& steps, std::uint64_t number) {
+    const bool together = incumbent_ == nullptr || incumbent_ == &candidate_;
+    std::vector<double> all(steps.size(), 0);
+    const bool candidate_first = (kp::mix64(plan_.seed ^ (3 * number)) & 1) != 0;
+    for (const bool candidates : {candidate_first, !candidate_first}) {
+      if (together && candidates != candidate_first) break;
+      Json asked = Json::array(), reload = Json::array();
+      std::vector<std::size_t> places;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (!together && steps[i].candidate != candidates) continue;
+        const char* name = steps[i].candidate ? "candidate" : "incumbent";
+        asked.push_back({{"subject", name}, {"set", steps[i].set}, {"timed", steps[i].timed}});
+        if (std::find(reload.begin(), reload.end(), name) == reload.end()) reload.push_back(name);
+        places.push_back(i);
+      }
+      if (places.empty()) continue;
+      CudaWorker& worker = together || candidates ? candidate_ : *incumbent_;
+      const double start = real_clock().now_s();
+      const Answer answer = worker.link.ask(
+          {{"do", "time"},
+           {"case", state_.c->name},
+           {"key", kp::mix64(plan_.seed + 5 * number)},
+           {"reload", reload},
+           {"steps", asked}},
+          plan_.timeout_s * static_cast<double>(std::min<std::size_t>(places.size(), 4)) + 5);
+      const double wall_us = (real_clock().now_s() - start) * 1e6;
+      const auto* reply = std::get_if<Reply>(&answer);
+      if (reply == nullptr) {
+        return StepTimes(worker_outcome(answer, "timing case " + state_.c->name, state_.c->name));
+      }
+      const Json& times = JsonReader(reply->json).array("times");
+      double sum = 0;
+      for (std::size_t k = 0; k < places.size(); ++k) {
+        const bool given = k < times.size() && times[k].is_number();
+        const double us = given ? times[k].get<double>() : 0;
+        if (steps[places[k]].timed && !(us > 0)) {
+          return StepTimes(Rejected{"timing", "a timed call has no time"});
+        }
+        all[places[k]] = us;
+        sum += us;
+      }
+      if (sum > wall_us) {
+        return StepTimes(Rejected{"timing", "the device's times do not fit the parent's clock"});
+      }
+      spent_us_ += sum;
+    }
+    return StepTimes(std::move(all));
+  }
+
+  void learn(const std::vector<PassStep>& steps, const std::vector<double>& us) {
+    double longest = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) longest = std::max(longest, us[i]);
+    learn_from(longest);
+  }
+  void learn_from(double longest) {
+    warm_up_ = longest < kNoWarmUpUs;
+    if (longest > kSlowUs) at_most_ = kMostSlowSets;
+  }
+
+  void add(const std::vector<PassStep>& steps, const std::vector<double>& us) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (!steps[i].timed || !steps[i].candidate) continue;
+      candidate_us_.push_back(us[i]);
+      candidate_sets_.push_back(steps[i].set);
+    }
+  }
+
+  bool out_of_budget() const { return spent_us_ > plan_.budget_s * 1e6; }
+  bool enough_alone() const {
+    const int samples = static_cast<int>(candidate_us_.size());
+    if (out_of_budget() || samples >= plan_.max_samples * kMostTimes) return true;
+    const Interval interval = median_interval(candidate_us_);
+    // Ties of a coarse clock look like certainty: short calls get all their samples.
+    const int least = interval.mid < kLongUs ? plan_.max_samples : plan_.min_samples;
+    return samples >= least && interval.high - interval.low < kNarrow * interval.mid;
+  }
+  bool enough_paired() const {
+    if (!incumbent_fault_.empty() || out_of_budget()) return true;
+    return static_cast<int>(candidate_us_.size()) >= plan_.min_samples &&
+           (sequential_.done() || pairs_ >= plan_.max_pairs);
+  }
+
+  CudaTimed result() const {
+    CudaTimed timed;
+    const Interval interval = median_interval(candidate_us_);
+    timed.timing = {state_.c->name,
+                    std::clamp(grouped_median(candidate_us_), interval.low, interval.high),
+                    interval.low,
+                    interval.high,
+                    static_cast<int>(candidate_us_.size()),
+                    candidate_.module ? "stream launch, L2 cold" : "graph replay, L2 cold"};
+    timed.times_us = candidate_us_;
+    timed.sets = candidate_sets_;
+    timed.paired = incumbent_ != nullptr;
+    timed.warm_up = warm_up_;
+    timed.at_most = at_most_;
+    if (incumbent_ == nullptr) return timed;
+    if (!incumbent_fault_.empty()) {
+      timed.note = "what it was compared with gave a wrong result while timed: " + incumbent_fault_;
+    } else if (sequential_.pairs() > 0) {
+      timed.ratio = sequential_.interval();
+    }
+    return timed;
+  }
+
+  CudaLink& judge_;
+  CudaWorker& candidate_;
+  CudaWorker* incumbent_;
+  const CudaCase& state_;
+  const CudaTimingPlan& plan_;
+  double* max_error_;
+  SequentialRatio sequential_{{plan_.alpha, plan_.min_effect, 12, 1.5, plan_.max_pairs}};
+  int pairs_ = 0;
+  bool warm_up_ = true;
+  int at_most_ = 64;
+  double spent_us_ = 0;
+  std::vector<double> candidate_us_;
+  std::vector<int> candidate_sets_;
+  std::string incumbent_fault_;
+};
+
+}  // namespace
+
+CudaTimed merge_processes(const std::vector<CudaTimed>& processes) {
+  KP_ASSERT(!processes.empty());
+  std::size_t each = SIZE_MAX;
+  for (const CudaTimed& timed : processes) each = std::min(each, timed.times_us.size());
+  CudaTimed all = processes.front();
+  all.times_us.clear();
+  all.sets.clear();
+  for (const CudaTimed& timed : processes) {
+    all.times_us.insert(all.times_us.end(), timed.times_us.begin(),
+                        timed.times_us.begin() + static_cast<std::ptrdiff_t>(each));
+    all.sets.insert(all.sets.end(), timed.sets.begin(),
+                    timed.sets.begin() + static_cast<std::ptrdiff_t>(each));
+  }
+  const Interval interval = median_interval(all.times_us);
+  all.timing.median_us = std::clamp(grouped_median(all.times_us), interval.low, interval.high);
+  all.timing.low_us = interval.low;
+  all.timing.high_us = interval.high;
+  all.timing.samples = static_cast<int>(all.times_us.size());
+  all.timing.method += ", " + std::to_string(processes.size()) + " processes";
+  return all;
+}
+
+Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWorker& candidate,
+                                                        CudaWorker* incumbent,
+                                                        const CudaCase& state,
+                                                        const CudaTimingPlan& plan,
+                                                        double* max_error) {
+  return Timer(judge, candidate, incumbent, state, plan, max_error).run();
+}
+
+Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
+                                                             const CudaCase& state,
+                                                             const std::vector<int>& sets, int warm,
+                                                             const CudaTimingPlan& plan,
+                                                             std::uint64_t key, double* max_error) {
+  using Times = std::variant<std::vector<double>, Outcome>;
+  SetKeys keys;
+  for (const int set : sets) keys.emplace_back(set, kp::mix64(key + static_cast<unsigned>(set)));
+  KP_TRY(poison(judge, state, keys, true));
+  Json steps = Json::array();
+  if (warm >= 0) steps.push_back({{"subject", "candidate"}, {"set", warm}, {"timed", false}});
+  for (const int set : sets) {
+    steps.push_back({{"subject", "candidate"}, {"set", set}, {"timed", true}});
+  }
+  const double start = real_clock().now_s();
+  const Answer answer = worker.link.ask(
+      {{"do", "time"},
+       {"case", state.c->name},
+       {"key", key},
+       {"reload", Json::array({"candidate"})},
+       {"steps", steps}},
+      plan.timeout_s * static_cast<double>(std::min<std::size_t>(steps.size(), 4)) + 5);
+  const double wall_us = (real_clock().now_s() - start) * 1e6;
+  const auto* reply = std::get_if<Reply>(&answer);
+  if (reply == nullptr)
+    return Times(worker_outcome(answer, "timing case " + state.c->name, state.c->name));
+  std::vector<double> times;
+  for (const Json& us : JsonReader(reply->json).array("times")) {
+    if (us.is_number()) times.push_back(us.get<double>());
+  }
+  const double sum = std::accumulate(times.begin(), times.end(), 0.0);
+  if (times.size() != sets.size() || sum > wall_us) {
+    return Times(Rejected{"timing", "the device's times do not fit the parent's clock"});
+  }
+  std::vector<int> each = sets;
+  std::sort(each.begin(), each.end());
+  each.erase(std::unique(each.begin(), each.end()), each.end());
+  auto wrong = verify(judge, state, each, true, {}, max_error);
+  if (!wrong) return tl::unexpected<Error>(wrong.error());
+  if (*wrong) return Times(std::move((*wrong)->outcome));
+  return Times(std::move(times));
+}
+
+}  // namespace kernelpro

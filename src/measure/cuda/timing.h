@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times a candidate on the cuda target, L2-cold, in turn with the incumbent on the same input sets;
+// each timed call has a set of its own, and its outputs are compared on the device.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/statistics/sequential.h"
+#include "base/statistics/statistics.h"
+#include "core/machine.h"
+#include "measure/cuda/case.h"
+#include "measure/cuda/worker.h"
+
+namespace kernelpro {
+
+struct CudaTimingPlan {
+  int min_samples = 10;    // timed calls of the candidate, at least
+  int max_pairs = 400;     // with an incumbent
+  int max_samples = 40;    // without one: so many, up to four times as many where they scatter
+  double budget_s = 0.35;  // of calls; slow kernels get fewer, at least one of each
+  double min_effect = 0.005;
+  double alpha = 0.02;
+  double timeout_s = 30;  // of one call
+  double hint_us = 0;     // about how long a call takes, if that is known
+  std::uint64_t seed = 0;
+};
+
+struct CudaTimed {
+  Timing timing;
+  std::vector<double> times_us;   // of the candidate, in order
+  std::vector<int> sets;          // on which set each was
+  bool paired = false;            // passes had an incumbent's calls too ...
+  bool warm_up = true;            // ... began with an untimed call ...
+  int at_most = 0;                // ... and timed so many calls at most
+  std::optional<Interval> ratio;  // incumbent's time over the candidate's
+  std::string note;               // why there is no ratio although there was an incumbent
+};
+
+// Calls shorter than this owe much of their time to where a process and its graphs lie in memory.
+inline constexpr double kBriefUs = 100;
+
+// The timings of several processes as one: the same number of samples of each. REQUIRES: not empty.
+CudaTimed merge_processes(const std::vector<CudaTimed>& processes);
+
+// The subjects "candidate" and "incumbent" are loaded in their workers for this case; `incumbent`
+// may be null, or the same worker. An Outcome: what went wrong with the candidate.
+Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWorker& candidate,
+                                                        CudaWorker* incumbent,
+                                                        const CudaCase& state,
+                                                        const CudaTimingPlan& plan,
+                                                        double* max_error);
+
+// One timed call for each of `sets`, in which a set may come again; then all are compared. For
+// contents besides those of ordinary passes; `warm` is a set for an untimed call before, or -1.
+Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
+                                                             const CudaCase& state,
+                                                             const std::vector<int>& sets, int warm,
+                                                             const CudaTimingPlan& plan,
+                                                             std::uint64_t key, double* max_error);
+
+}  // namespace kernelpro

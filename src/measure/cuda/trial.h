@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// One evaluation of one subject on the cuda target, in a worker of its own: checks, timing, the
+// fresh audit, probes. docs/evaluation.md tells the whole story.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/evaluation.h"
+#include "measure/cuda/case.h"
+#include "measure/cuda/reference.h"
+#include "measure/cuda/timing.h"
+#include "measure/cuda/worker.h"
+#include "measure/judge/evaluator.h"
+
+namespace kernelpro {
+
+// What an evaluator holds for its task, in every evaluation.
+struct CudaShop {
+  const Task& task;
+  const Machine& machine;
+  const EvaluateSettings& settings;
+  CudaLink& judge;
+  CudaReference& reference;
+  std::vector<CudaCase>& cases;
+  std::map<std::string, LaunchPlan> plans;  // of host forms, by binary
+  std::optional<CudaLink> capture;          // a capture process that has its context already
+  // Further workers for the trial at hand, which it gives back; none: nullopt.
+  std::function<std::optional<CudaWorker>()> another = nullptr;
+  std::function<void(CudaWorker)> retire = nullptr;
+  // Processes of others that have had work on the GPU since the trial began.
+  std::function<int()> others = [] { return 0; };
+};
+
+// The contents on which a candidate is checked: those of the rotation, or KernelBench's trials.
+std::vector<SetContent> check_contents(const CudaCase& state, Policy policy);
+
+class CudaTrial {
+ public:
+  // `other`: the worker of an incumbent of another kind; null when `worker` runs both.
+  CudaTrial(CudaShop& shop, CudaWorker& worker, CudaWorker* other, const CudaTimingPlan& timing)
+      : shop_(shop), worker_(worker), other_(other), timing_(timing) {}
+
+  // `incumbent` may be null.
+  Result<Outcome> run(const Subject& subject, const Subject* incumbent);
+
+ private:
+  // A step's way out: nothing, or what went wrong with the candidate.
+  using Verdict = Result<std::optional<Outcome>>;
+
+  Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent);
+  Verdict load(CudaWorker& worker, const char* name, const CudaCase& state, const Binary& binary,
+               std::map<std::string, double>* facts);
+  Result<std::variant<LaunchPlan, Outcome>> plan_of(const CudaCase& state, const Binary& binary);
+  Verdict check(CudaCase& state);
+  Verdict check_batch(CudaCase& state, const std::vector<int>& sets);
+  Verdict run_on(const CudaCase& state, const SetKeys& steps);
+  Verdict time_case(CudaCase& state, const Binary* incumbent);
+  Verdict time_elsewhere(CudaCase& state, CudaTimed* timed);
+  Verdict audit(CudaCase& state, CudaTimed* timed);
+  Verdict slower_counts(const std::string& rule, const std::string& sentence, double by,
+                        CudaTimed* timed);
+  Result<std::variant<double, Outcome>> loop(const CudaCase& state, const char* subject,
+                                             const std::vector<int>& sets, double* submitted_us);
+  Verdict time_idle_loops();
+  Verdict check_clock(CudaCase& state, CudaTimed* timed);
+  Verdict check_floors(CudaCase& state, const CudaTimed& timed);
+  Verdict compare_times(CudaCase& state, int set, DrawKind kind);
+  Verdict probe(CudaCase& state);
+  Outcome explained(Outcome outcome) const;
+  void label(const std::string& name);
+  std::uint64_t secret() { return kp::mix64(timing_.seed ^ (0x51ed27f5ull * ++secrets_)); }
+  std::string doing(const char* what, const CudaCase& state) const;
+
+  CudaShop& shop_;
+  CudaWorker& worker_;
+  CudaWorker* other_;
+  CudaTimingPlan timing_;
+  Correct correct_;
+  std::vector<Interval> ratios_;
+  struct Loaded {
+    const CudaCase* state = nullptr;
+    const Binary* binary = nullptr;
+    LaunchPlan plan;
+  };
+  Loaded loaded_;                              // the native candidate
+  std::string kernels_;                        // of the subject at hand, for sentences
+  std::map<const CudaCase*, double> idle_us_;  // of a loop over all sets without calls
+  double call_s_ = 0;  // how long a call took with everything around it; 0 unknown
+  std::uint64_t secrets_ = 0;
+  double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
+};
+
+}  // namespace kernelpro

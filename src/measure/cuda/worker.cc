@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/worker.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLoadTimeout = 60;
+constexpr std::size_t kMostNotes = 16;
+
+Json tensors_json(const CudaCase& state) {
+  Json all = Json::array();
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    const Shaped& t = state.tensors[i];
+    all.push_back({{"name", t.tensor->name},
+                   {"label", i < state.labels.size() ? state.labels[i] : std::string()},
+                   {"role", role_name(t.tensor->role)},
+                   {"dtype", dtype_name(t.tensor->dtype)},
+                   {"shape", t.shape}});
+  }
+  return all;
+}
+
+std::optional<Outcome> loaded(const Answer& answer, const CudaCase& state,
+                              std::map<std::string, double>* facts,
+                              std::vector<std::string>* notes = nullptr) {
+  const auto* reply = std::get_if<Reply>(&answer);
+  if (reply == nullptr)
+    return worker_outcome(answer, "loading for case " + state.c->name, state.c->name);
+  for (const auto& [metric, value] : JsonReader(reply->json).object("facts").items()) {
+    if (facts != nullptr && value.is_number()) (*facts)[metric] = value.get<double>();
+  }
+  for (const Json& note : JsonReader(reply->json).array("notes")) {
+    const std::string text = note.is_string() ? note.get<std::string>() : "";
+    if (notes == nullptr || text.empty() || notes->size() >= kMostNotes ||
+        std::find(notes->begin(), notes->end(), text) != notes->end()) {
+      continue;
+    }
+    notes->push_back(clip(text, 300));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases) {
+  Json all = Json::array();
+  for (const CudaCase& state : cases) {
+    Json item = {{"case", state.c->name},
+                 {"layout", *parse_json(layout_to_json(state.layout))},
+                 {"sets", state.sets()},
+                 {"inputs", Json::array()}};
+    for (const Tensor& tensor : task.tensors) {
+      item["inputs"].push_back(tensor.role != Role::kOutput);
+    }
+    if (task.module) {
+      item["dims"] = state.c->dims;
+      item["tensors"] = tensors_json(state);
+    }
+    all.push_back(std::move(item));
+  }
+  link.post({{"do", "open"}, {"cases", all}});
+  for (const CudaCase& state : cases) {
+    for (int set = 0; set < state.sets(); ++set) {
+      const auto& memory = state.memory[static_cast<std::size_t>(set)];
+      for (std::size_t first = 0; first < memory.size(); first += kFdsPerFrame) {
+        std::vector<int> slots, fds;
+        for (std::size_t i = first; i < std::min(memory.size(), first + kFdsPerFrame); ++i) {
+          slots.push_back(memory[i].first);
+          fds.push_back(memory[i].second.get());
+        }
+        Json message = about(state, "memory", set);
+        message["slots"] = slots;
+        link.post(message, fds);
+      }
+    }
+  }
+}
+
+std::optional<Outcome> load_plan(CudaWorker& worker, const CudaCase& state, const char* name,
+                                 const Binary& binary, const LaunchPlan& plan,
+                                 std::map<std::string, double>* facts,
+                                 std::vector<std::string>* notes) {
+  return loaded(worker.link.ask({{"do", "load"},
+                                 {"case", state.c->name},
+                                 {"subject", name},
+                                 {"cubin", binary.cubin},
+                                 {"plan", *parse_json(plan_to_json(plan))}},
+                                kLoadTimeout),
+                state, facts, notes);
+}
+
+std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, const Task& task,
+                                   Policy policy, const char* name, const Binary& binary,
+                                   double timeout_s, std::map<std::string, double>* facts,
+                                   std::vector<std::string>* notes) {
+  return loaded(worker.link.ask({{"do", "load"},
+                                 {"case", state.c->name},
+                                 {"subject", name},
+                                 {"module", binary.module},
+                                 {"task_source", task.module ? task.module->source : ""},
+                                 {"task_path", task.module ? task.module->path : ""},
+                                 {"precision", precision_name(task.precision)},
+                                 {"policy", policy_name(policy)}},
+                                timeout_s),
+                state, facts, notes);
+}
+
+std::optional<Outcome> run_sets(CudaWorker& worker, const CudaCase& state, const char* name,
+                                const SetKeys& steps, double timeout_s, const std::string& doing) {
+  Json all = Json::array();
+  for (const auto& [set, key] : steps) all.push_back({{"set", set}, {"key", key}});
+  const Answer answer = worker.link.ask(
+      {{"do", "run"}, {"case", state.c->name}, {"subject", name}, {"steps", all}}, timeout_s);
+  if (std::holds_alternative<Reply>(answer)) return std::nullopt;
+  return worker_outcome(answer, doing, state.c->name);
+}
+
+Outcome worker_outcome(const Answer& answer, const std::string& doing,
+                       const std::string& case_name) {
+  if (const auto* lost = std::get_if<Lost>(&answer)) {
+    if (lost->timed_out) return TimedOut{lost->seconds, doing};
+    if (!lost->refused.empty()) {
+      return Rejected{lost->refused, "it tried what a candidate may not do: " + lost->refused};
+    }
+    return Crashed{lost->how + " while " + doing, lost->output, lost->by};
+  }
+  const Refusal& refusal = std::get<Refusal>(answer);
+  const std::string& rule = refusal.rule;
+  if (rule == "compile") return CompileError{refusal.text};
+  if (rule.starts_with("output-")) return WrongResult{case_name, "", refusal.text, INFINITY, 0};
+  // A process that runs a candidate cannot blame the machine.
+  const bool blames = rule == "environment" || rule == "task" || rule == "memory";
+  if (!rule.empty() && !blames) return Rejected{rule, refusal.text};
+  return Crashed{refusal.text + " while " + doing, ""};
+}
+
+std::string kernel_names(const LaunchPlan& plan) {
+  std::vector<std::string> names;
+  for (const PlanNode& node : plan.nodes) {
+    if (node.kind != PlanNode::Kind::kKernel) continue;
+    int status = 0;
+    char* plain = abi::__cxa_demangle(node.function.c_str(), nullptr, nullptr, &status);
+    std::string name = status == 0 && plain != nullptr ? plain : node.function;
+    std::free(plain);
+    name = name.substr(0, name.find('('));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  if (names.size() > 4) {
+    names.resize(4);
+    names.emplace_back("...");
+  }
+  return join_text(names, ", ");
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a station builds, judges, times and profiles.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/counters.h"
+#include "core/objective.h"
+#include "core/policy.h"
+#include "core/task.h"
+
+namespace kernelpro {
+
+struct StationSettings {
+  TargetKind target = TargetKind::kCpu;
+  std::uint64_t seed = 1;
+  double timeout_s = 30;  // for one call of a candidate
+  Objective objective;    // energy: cuda, native candidates
+  Policy policy = Policy::kContract;
+  bool probes = true;                     // centred and scaled inputs, perturbed parameters
+  bool redraw = false;                    // cuda: new inputs for each evaluation
+  bool timing = true;                     // false: verdicts alone
+  std::string gpu;                        // cuda: UUID or index; "" the first
+  std::vector<std::string> gpus;          // cuda: several that measure side by side, `gpu` first
+  std::vector<std::string> include_dirs;  // cuda: that candidates may include from
+  // cuda: hardware counters of each new best candidate, or of each that is judged alone.
+  CounterSet counters = CounterSet::kOff;
+  bool profile_each = false;  // cuda: counters of every correct candidate, not of new bests alone
+  int modules_ahead = 0;      // cuda: PyTorch candidates to come, so that Python may start now
+  int evaluations = 0;        // to come; 0: unknown. After the last, no worker is made ready
+  int standby = 1;            // cuda: worker processes kept ready; brief calls are timed in all
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/station/target.h"
+
+#include <future>
+#include <random>
+
+#include "base/files.h"
+#include "measure/ceilings/ceilings.h"
+#include "profile/code/disassemble.h"
+#include "profile/collect/collect.h"
+#include "task/load/header.h"
+
+namespace kernelpro {
+
+namespace {
+
+Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& machine,
+                                                std::vector<std::string> include_dirs) {
+  CompileSettings settings;
+  settings.include_dirs = std::move(include_dirs);
+  settings.cuda_arch = kind == TargetKind::kCuda ? machine.arch : "";
+  settings.task_header = task_header;
+  return kind == TargetKind::kCpu ? make_cpu_compiler(settings) : make_cuda_compiler(settings);
+}
+
+Result<Tools> make_tools(TargetKind kind, const std::vector<std::string>& include_dirs) {
+  auto machine = kind == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine();
+  if (!machine) return tl::unexpected<Error>(std::move(machine.error()));
+  auto compiler = make_compiler(kind, *machine, include_dirs);
+  if (!compiler) return tl::unexpected<Error>(std::move(compiler.error()));
+  return Tools{std::move(*machine), std::move(*compiler), nullptr};
+}
+
+Result<Target> make(const Task& task, const StationSettings& settings,
+                    std::shared_ptr<ModuleReference> module, const ToolsAhead& ahead) {
+  const bool cpu = settings.target == TargetKind::kCpu;
+  Target target;
+  target.module = std::move(module);
+  if (task.module && target.module == nullptr) {
+    auto started = restart_module(task, settings.target, settings.gpu);
+    if (!started) return tl::unexpected<Error>(std::move(started.error()));
+    target.module = std::move(*started);
+  }
+  const bool ready = ahead != nullptr && ahead->valid();
+  Result<Tools> tools = ready ? ahead->get() : make_tools(settings.target, settings.include_dirs);
+  if (!tools) return tl::unexpected<Error>(std::move(tools.error()));
+  target.machine = std::make_unique<Machine>(std::move(tools->machine));
+  target.compiler = std::move(tools->compiler);
+  EvaluateSettings evaluate;
+  if (!cpu && !task.reference_cpp.empty()) {
+    // For the cross-check of reference.cu against reference.cpp.
+    auto host = make_compiler(TargetKind::kCpu, *target.machine, {});
+    if (!host) return tl::unexpected<Error>(std::move(host.error()));
+    target.host_compiler = std::move(*host);
+    evaluate.host_compiler = target.host_compiler.get();
+  }
+  evaluate.timeout_s = settings.timeout_s;
+  // Who knows the seed knows the inputs: a part of it is told to nobody.
+  std::random_device secret;
+  evaluate.seed = settings.seed ^ (static_cast<std::uint64_t>(secret()) << 32 | secret());
+  evaluate.policy = settings.policy;
+  evaluate.probes = settings.probes;
+  evaluate.redraw = settings.redraw;
+  evaluate.timing = settings.timing;
+  evaluate.gpu = settings.gpu;
+  evaluate.modules_ahead = settings.modules_ahead;
+  evaluate.standby = settings.standby;
+  evaluate.evaluations = settings.evaluations;
+  evaluate.counters = settings.counters;
+  evaluate.module = target.module.get();
+  evaluate.ahead = std::move(tools->processes);
+  auto evaluator = cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)
+                       : make_cuda_evaluator(task, *target.compiler, *target.machine, evaluate);
+  if (!evaluator) return tl::unexpected<Error>(std::move(evaluator.error()));
+  target.evaluator = std::move(*evaluator);
+  target.collect = collect_evidence;
+  // On several GPUs others are being timed meanwhile.
+  if (cpu || settings.gpus.size() < 2) {
+    target.remeasure = [cpu] {
+      return cpu ? describe_cpu_machine(CeilingsWanted::kAgain)
+                 : describe_cuda_machine(CeilingsWanted::kAgain);
+    };
+  }
+  return target;
+}
+
+}  // namespace
+
+Result<Target> make_target(const Task& task, const StationSettings& settings) {
+  return make(task, settings, nullptr, nullptr);
+}
+
+ToolsAhead begin_tools(const StationSettings& settings, int workers) {
+  const TargetKind kind = settings.target;
+  std::shared_ptr<CudaAhead> processes;
+  if (kind == TargetKind::kCuda) processes = start_cuda_ahead(settings.gpu, workers);
+  return std::make_shared<std::future<Result<Tools>>>(
+      std::async(std::launch::async, [kind, processes, dirs = settings.include_dirs] {
+        Result<Tools> tools = make_tools(kind, dirs);
+        if (tools) tools->processes = processes;
+        return tools;
+      }));
+}
+
+void end_targets(std::vector<Target>* targets) {
+  std::vector<std::future<void>> ending;
+  for (Target& target : *targets) {
+    ending.push_back(std::async(std::launch::async, [&] { target.evaluator.reset(); }));
+    ending.push_back(std::async(std::launch::async, [&] { target.module.reset(); }));
+  }
+}
+
+std::vector<Readiness> prepare_others(std::vector<Result<Target>>* targets) {
+  std::vector<Readiness> ready;
+  for (std::size_t i = 1; i < targets->size(); ++i) {
+    if (!(*targets)[i]) continue;
+    ready.push_back(std::async(std::launch::async, [evaluator = (*targets)[i]->evaluator.get()] {
+                      return evaluator->prepare();
+                    }).share());
+  }
+  return ready;
+}
+
+TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools) {
+  return [module = std::move(module), tools = std::move(tools)](const Task& task,
+                                                                const StationSettings& settings) {
+    const bool first = settings.gpus.empty() || settings.gpu == settings.gpus.front();
+    return first ? make(task, settings, module, tools) : make(task, settings, nullptr, nullptr);
+  };
+}
+
+std::vector<Result<Target>> make_targets(const Task& task, const StationSettings& settings,
+                                         const TargetMaker& maker) {
+  std::vector<std::future<Result<Target>>> making;
+  for (std::size_t i = 1; i < settings.gpus.size(); ++i) {
+    StationSettings with = settings;
+    with.gpu = settings.gpus[i];
+    making.push_back(
+        std::async(std::launch::async, [&task, &maker, with] { return maker(task, with); }));
+  }
+  StationSettings with = settings;
+  if (!settings.gpus.empty()) with.gpu = settings.gpus.front();
+  std::vector<Result<Target>> made;
+  made.push_back(maker(task, with));
+  for (auto& each : making) made.push_back(each.get());
+  return made;
+}
+
+std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject) {
+  std::vector<std::string> cubins;
+  const std::vector<const Case*> cases = cases_for(task, kind);
+  for (std::size_t i = 0; i < cases.size() && i < subject.binaries.size(); ++i) {
+    const std::string& cubin = subject.binaries[i].cubin;
+    if (cases[i]->timed && !cubin.empty()) cubins.push_back(cubin);
+  }
+  if (cubins.empty()) return {};
+  return std::async(std::launch::async, [cubins = std::move(cubins)] {
+    // The text is kept beside the cubin; a failure is told when evidence is collected.
+    for (const std::string& cubin : cubins) static_cast<void>(disassemble_cubin(cubin));
+  });
+}
+
+std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKind kind) {
+  return [&task, kind](const Subject& subject) {
+    if (auto ahead = observe_ahead(task, kind, subject); ahead.valid()) ahead.wait();
+  };
+}
+
+Machine current_machine(const Target& target) {
+  Machine machine = *target.machine;
+  if (target.ceilings) machine.ceilings = *target.ceilings;
+  return machine;
+}
+
+Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
+                 const Evaluation& evaluation, CounterSet counters) {
+  const Correct* correct = evaluation.correct();
+  if (correct == nullptr) return {};
+  const std::vector<const Case*> cases = cases_for(task, kind);
+  double longest = -1;
+  std::size_t chosen = cases.size();
+  for (const Timing& timing : correct->timings) {
+    for (std::size_t i = 0; i < cases.size() && i < subject.binaries.size(); ++i) {
+      if (cases[i]->name != timing.case_name || timing.median_us <= longest) continue;
+      longest = timing.median_us;
+      chosen = i;
+    }
+  }
+  if (chosen == cases.size()) return {};
+  const Binary& binary = subject.binaries[chosen];
+  CallFacts call;
+  if (auto known = target->evaluator->call_facts(subject, chosen)) call = std::move(*known);
+  if (counters != CounterSet::kOff) {
+    call.counters = target->evaluator->profile(subject, chosen, counters);
+  }
+  Machine machine = current_machine(*target);
+  Evidence evidence = target->collect(task, *cases[chosen], machine, binary, evaluation, call);
+  if (check_ceilings(target->remeasure, &target->watch, &machine, &evidence)) {
+    target->ceilings = machine.ceilings;
+  }
+  return evidence;
+}
+
+}  // namespace kernelpro

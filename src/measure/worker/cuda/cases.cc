@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/worker/cuda/cases.h"
+
+#if KERNELPRO_HAVE_CUDA
+
+#include <algorithm>
+
+#include "core/protocol.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr std::int64_t kMostSets = 64;
+}  // namespace
+
+Result<Json> OpenCases::open(const WorkerCommand& command) {
+  cases_.clear();
+  range_ = AddressRange();
+  bound_.clear();
+  bound_case_ = nullptr;
+  std::uint64_t base = 0, bytes = 0;
+  for (const Json& item : JsonReader(command.json).array("cases")) {
+    const JsonReader r(item);
+    const auto layout = layout_from_json(dump_json(r.object("layout")));
+    if (!layout || (base != 0 && layout->base != base)) {
+      return fail(ErrorKind::kInternal, "the layout cannot be read", "");
+    }
+    base = layout->base;
+    bytes = std::max(bytes, layout->reserve_bytes);
+    OpenCase& opened = cases_[r.text("case")];
+    opened.name = r.text("case");
+    opened.layout = *layout;
+    for (const Json& input : r.array("inputs")) {
+      opened.inputs.push_back(input.is_boolean() && input.get<bool>());
+    }
+    opened.sets.resize(
+        static_cast<std::size_t>(std::clamp<std::int64_t>(r.integer("sets"), 1, kMostSets)));
+    for (auto& set : opened.sets) set.resize(layout->slots.size());
+  }
+  if (cases_.empty()) return fail(ErrorKind::kInternal, "no case is named", "");
+  Result<AddressRange> range = AddressRange::reserve(cu_, base, bytes);
+  if (!range) return tl::unexpected<Error>(range.error());
+  range_ = std::move(*range);
+  return Json::object();
+}
+
+Result<const OpenCase*> OpenCases::of(const WorkerCommand& command) const {
+  const auto it = cases_.find(command.text("case"));
+  if (it == cases_.end()) return fail(ErrorKind::kInternal, "no such case", "");
+  return &it->second;
+}
+
+Result<Json> OpenCases::memory(const WorkerCommand& command) {
+  const auto it = cases_.find(command.text("case"));
+  if (it == cases_.end()) return fail(ErrorKind::kInternal, "no such case", "");
+  OpenCase& c = it->second;
+  const auto set = static_cast<std::size_t>(command.natural("set"));
+  const Json& slots = JsonReader(command.json).array("slots");
+  if (set >= c.sets.size() || command.fds.size() != slots.size()) {
+    return fail(ErrorKind::kInternal, "descriptors and slots differ in number", "");
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto slot = slots[i].is_number_unsigned() ? slots[i].get<std::size_t>() : SIZE_MAX;
+    if (slot >= c.layout.slots.size()) return fail(ErrorKind::kInternal, "no such slot", "");
+    Result<PhysicalMemory> memory =
+        PhysicalMemory::import(cu_, command.fds[i].get(), c.layout.slots[slot].mapping_bytes);
+    if (!memory) return tl::unexpected<Error>(memory.error());
+    c.sets[set][slot] = std::make_shared<PhysicalMemory>(std::move(*memory));
+  }
+  return Json::object();
+}
+
+Result<void> OpenCases::bind(const OpenCase& c, std::int64_t set) {
+  if (set < 0 || set >= static_cast<std::int64_t>(c.sets.size())) {
+    return fail(ErrorKind::kInternal, "no such set", "");
+  }
+  if (bound_case_ != &c) {
+    range_.unmap_all();
+    bound_.assign(c.layout.slots.size(), nullptr);
+    bound_case_ = &c;
+  }
+  for (std::size_t i = 0; i < c.layout.slots.size(); ++i) {
+    const auto& own = c.sets[static_cast<std::size_t>(set)][i];
+    const auto& memory = own ? own : c.sets[0][i];
+    if (!memory) return fail(ErrorKind::kInternal, "a slot has no memory", "");
+    if (bound_[i] == memory.get()) continue;
+    const AddressLayout::Slot& slot = c.layout.slots[i];
+    if (bound_[i] != nullptr) range_.unmap(slot.mapping);
+    bound_[i] = nullptr;
+    KP_TRY(range_.map(device_, slot.mapping, slot.mapping_bytes, memory->handle()));
+    bound_[i] = memory.get();
+  }
+  return {};
+}
+
+}  // namespace kernelpro
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cases that a supervisor has opened in this process, and the judge's memory behind their
+// addresses: the verbs "open" and "memory" (core/protocol.h), shared by the roles that run plans.
+// One thread, current context. For .cc files only (JSON).
+#pragma once
+
+#if KERNELPRO_HAVE_CUDA
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/launch_plan.h"
+#include "machine/driver/cuda_driver.h"
+#include "measure/worker/cuda/memory.h"
+#include "measure/worker/cuda/message.h"
+
+namespace kernelpro {
+
+struct OpenCase {
+  std::string name;
+  AddressLayout layout;
+  std::vector<bool> inputs;  // by slot: the candidate only reads it; empty when not told
+  std::vector<std::vector<std::shared_ptr<PhysicalMemory>>> sets;  // by set, by slot
+};
+
+class OpenCases {
+ public:
+  OpenCases(const CudaDriver& cu, CUdevice device) : cu_(cu), device_(device) {}
+
+  // Forgets everything before; what others built over a case's addresses must be gone already.
+  Result<Json> open(const WorkerCommand& command);
+  Result<Json> memory(const WorkerCommand& command);
+
+  // The case that the command names.
+  Result<const OpenCase*> of(const WorkerCommand& command) const;
+  // Puts a set's memory behind the case's addresses; only what differs is mapped anew.
+  Result<void> bind(const OpenCase& c, std::int64_t set);
+  // Some set's memory is behind the case's addresses.
+  bool bound(const OpenCase& c) const { return bound_case_ == &c; }
+
+ private:
+  const CudaDriver& cu_;
+  CUdevice device_;
+  std::map<std::string, OpenCase> cases_;  // its memory goes after the range that maps it
+  AddressRange range_;
+  const OpenCase* bound_case_ = nullptr;
+  std::vector<const PhysicalMemory*> bound_;  // by slot, what is mapped
+};
+
+}  // namespace kernelpro
+
+#endif

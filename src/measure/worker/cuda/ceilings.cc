@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Role cuda-ceilings: names the GPU and measures what it can do: copy bandwidth, fp32
+// multiply-adds, and bf16 matrix products through cuBLAS where that library is found. Answers one
+// Machine.
+#if KERNELPRO_HAVE_CUDA
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/statistics/statistics.h"
+#include "core/machine.h"
+#include "core/protocol.h"
+#include "measure/worker/cuda/kernels.h"
+#include "measure/worker/cuda/message.h"
+#include "measure/worker/cuda/nvrtc.h"
+#include "measure/worker/roles.h"
+
+namespace kernelpro {
+
+namespace {
+
+class Ceiling {
+ public:
+  Ceiling(const CudaDriver& cu, TrustedKernels* kernels) : cu_(cu), kernels_(kernels) {
+    cu_.EventCreate(&begin_, CU_EVENT_DEFAULT);
+    cu_.EventCreate(&end_, CU_EVENT_DEFAULT);
+  }
+
+  // Read plus written bytes per second: the best of our copy kernel and the driver's copy.
+  Result<double> copy_bandwidth() {
+    std::size_t free_bytes = 0, total = 0;
+    KP_CUDA_TRY(cu_.MemGetInfo(&free_bytes, &total));
+    const std::uint64_t bytes = std::min<std::uint64_t>(1ull << 30, free_bytes / 4) / 4096 * 4096;
+    CUdeviceptr from = 0, to = 0;
+    KP_CUDA_TRY(cu_.MemAlloc(&from, bytes));
+    KP_CUDA_TRY(cu_.MemAlloc(&to, bytes));
+    KP_CUDA_TRY(kernels_->run("poison", bytes / 4, from, std::uint64_t{1}, bytes / 4));
+    double best = median_us([&] { return cu_.MemcpyDtoDAsync(to, from, bytes, nullptr); });
+    const std::uint64_t words = bytes / 16;
+    const auto sms = static_cast<unsigned>(kernels_->multiprocessors());
+    for (const unsigned blocks : {sms * 4, sms * 8, sms * 16, static_cast<unsigned>(words / 512)}) {
+      for (const unsigned threads : {256u, 512u}) {
+        best = std::min(best, median_us([&] {
+                          return kernels_->run_on(nullptr, "copy", blocks, threads, 0u, from, to,
+                                                  words);
+                        }));
+      }
+    }
+    cu_.MemFree(from);
+    cu_.MemFree(to);
+    return 2.0 * static_cast<double>(bytes) / (best * 1e-6);
+  }
+
+  Result<double> fma_rate() {
+    const auto blocks = static_cast<unsigned>(kernels_->multiprocessors()) * 8;
+    constexpr unsigned kThreads = 256;
+    constexpr int kRounds = 20000;
+    CUdeviceptr out = 0;
+    KP_CUDA_TRY(cu_.MemAlloc(&out, blocks * kThreads * sizeof(float)));
+    const double us = median_us([&] {
+      return kernels_->run_on(nullptr, "multiply_add", blocks, kThreads, 0u, out, int{kRounds},
+                              0.999f, 0.001f);
+    });
+    cu_.MemFree(out);
+    return 2.0 * 16 * kRounds * blocks * kThreads / (us * 1e-6);
+  }
+
+  // bf16 8192^3 on random data, as zeros run faster. 0 when there is no cuBLAS.
+  Result<double> tensor_rate() {
+    void* library = nullptr;
+    for (const char* name :
+         {"libcublas.so.13", "libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so"}) {
+      if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (library == nullptr) return 0.0;
+    using Create = int (*)(void**);
+    using Gemm = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int,
+                         const void*, int, int, const void*, void*, int, int, int, int);
+    const auto create = reinterpret_cast<Create>(::dlsym(library, "cublasCreate_v2"));
+    const auto gemm = reinterpret_cast<Gemm>(::dlsym(library, "cublasGemmEx"));
+    void* handle = nullptr;
+    if (create == nullptr || gemm == nullptr || create(&handle) != 0) return 0.0;
+    constexpr int kN = 8192;
+    constexpr int kBf16 = 14, kCompute32F = 68, kDefaultAlgorithm = -1, kNoTranspose = 0;
+    constexpr std::uint64_t kElements = std::uint64_t{kN} * kN;
+    CUdeviceptr a = 0, b = 0, c = 0;
+    for (CUdeviceptr* p : {&a, &b, &c}) KP_CUDA_TRY(cu_.MemAlloc(p, kElements * 2));
+    kp::DrawSpec spec{1, 2, 0.0f, 1.0f, 0, 1};
+    for (const CUdeviceptr p : {a, b}) {
+      KP_CUDA_TRY(
+          kernels_->run("draw", kElements, p, spec, std::uint64_t{p}, std::uint64_t{kElements}));
+    }
+    const float one = 1, zero = 0;
+    const double us = median_us([&] {
+      const int status =
+          gemm(handle, kNoTranspose, kNoTranspose, kN, kN, kN, &one, reinterpret_cast<void*>(a),
+               kBf16, kN, reinterpret_cast<void*>(b), kBf16, kN, &zero, reinterpret_cast<void*>(c),
+               kBf16, kN, kCompute32F, kDefaultAlgorithm);
+      return status == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+    });
+    for (const CUdeviceptr p : {a, b, c}) cu_.MemFree(p);
+    return failed_ ? 0.0 : 2.0 * kN * kN * kN / (us * 1e-6);
+  }
+
+ private:
+  // Median of 15 after 3 warm-ups.
+  double median_us(const std::function<CUresult()>& submit) {
+    std::vector<double> times;
+    failed_ = false;
+    for (int i = 0; i < 18; ++i) {
+      cu_.EventRecord(begin_, nullptr);
+      if (submit() != CUDA_SUCCESS) failed_ = true;
+      cu_.EventRecord(end_, nullptr);
+      if (cu_.EventSynchronize(end_) != CUDA_SUCCESS) failed_ = true;
+      float ms = 0;
+      cu_.EventElapsedTime(&ms, begin_, end_);
+      if (i >= 3) times.push_back(static_cast<double>(ms) * 1e3);
+    }
+    return failed_ ? 1e18 : median(times);
+  }
+
+  const CudaDriver& cu_;
+  TrustedKernels* kernels_;
+  CUevent begin_ = nullptr, end_ = nullptr;
+  bool failed_ = false;
+};
+
+Result<Machine> measure() {
+  Result<CudaContext> context = CudaContext::open();
+  if (!context) return tl::unexpected<Error>(context.error());
+  const CudaDriver& cu = **cuda_driver();
+  Result<TrustedKernels> kernels = TrustedKernels::load(cu, *context);
+  if (!kernels) return tl::unexpected<Error>(kernels.error());
+  Ceiling ceiling(cu, &*kernels);
+  const Result<double> copy = ceiling.copy_bandwidth();
+  const Result<double> fma = ceiling.fma_rate();
+  const Result<double> tensor = ceiling.tensor_rate();
+  for (const auto* result : {&copy, &fma, &tensor}) {
+    if (!*result) return tl::unexpected<Error>(result->error());
+  }
+  int driver = 0;
+  cu.DriverGetVersion(&driver);
+  Machine m;
+  m.target = "cuda";
+  m.name = context->name();
+  m.versions = "driver CUDA " + std::to_string(driver / 1000) + "." +
+               std::to_string(driver % 1000 / 10) + ", NVRTC " + nvrtc_version().value_or("none");
+  m.parallel_units = kernels->multiprocessors();
+  m.arch = context->arch();
+  m.l2_bytes = context->attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  // Double data rate: two transfers a clock.
+  m.theoretical_bytes_per_s = 2e3 * context->attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
+                              context->attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
+  m.ceilings.copy_bytes_per_s = *copy;
+  m.ceilings.fma_flops_per_s = *fma;
+  m.ceilings.tensor_flops_per_s = *tensor;
+  m.ceilings.how =
+      "copy of 1 GiB, best of kernel and driver; 16 chains of FFMA per thread; bf16 8192^3 through "
+      "cuBLAS";
+  return m;
+}
+
+}  // namespace
+
+int cuda_ceilings(int, char**) {
+  WorkerChannel channel;
+  while (channel.next()) {
+    const Result<Machine> machine = measure();
+    if (!machine) {
+      channel.answer_error(machine.error());
+    } else {
+      channel.answer({{"machine", *parse_json(machine_to_json(*machine))}});
+    }
+  }
+  return 0;
+}
+
+}  // namespace kernelpro
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA graph rebuilt from a launch plan and a cubin, without the candidate's host code.
+#pragma once
+
+#if KERNELPRO_HAVE_CUDA
+
+#include <string>
+
+#include "core/launch_plan.h"
+#include "machine/driver/cuda_driver.h"
+
+namespace kernelpro {
+
+// A module and an executable graph over it; both go with the object. One thread, current context.
+class ReplayGraph {
+ public:
+  // Loads `cubin` anew (its globals are fresh) and builds the graph. Fails with kBadInput when the
+  // plan does not fit the cubin (no such function, wrong parameters, an address outside `layout`):
+  // the message says what.
+  static Result<ReplayGraph> build(const CudaDriver& cu, const std::string& cubin,
+                                   const LaunchPlan& plan, const AddressLayout& layout);
+  ReplayGraph() = default;
+  ReplayGraph(ReplayGraph&& other) noexcept;
+  ReplayGraph& operator=(ReplayGraph&& other) noexcept;
+  ~ReplayGraph();
+
+  // Blocks of this node's kernel that one multiprocessor holds at once; 0 when it cannot be told.
+  int resident_blocks(const PlanNode& node) const;
+
+  // Local memory that a thread of the hungriest kernel has, in bytes.
+  int local_bytes() const { return local_bytes_; }
+
+  // Everything that a first launch would do is done: the next one only launches.
+  CUresult upload(CUstream stream) const { return cu_->GraphUpload(exec_, stream); }
+  CUresult launch(CUstream stream) const { return cu_->GraphLaunch(exec_, stream); }
+
+ private:
+  const CudaDriver* cu_ = nullptr;
+  CUmodule module_ = nullptr;
+  CUgraphExec exec_ = nullptr;
+  int local_bytes_ = 0;
+};
+
+}  // namespace kernelpro
+
+#endif

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/worker/cuda/memory.h"
+
+#if KERNELPRO_HAVE_CUDA
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace kernelpro {
+
+namespace {
+
+CUmemAllocationProp properties(CUdevice device) {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = device;
+  prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  return prop;
+}
+
+}  // namespace
+
+Result<std::uint64_t> allocation_granularity(const CudaDriver& cu, CUdevice device) {
+  const CUmemAllocationProp prop = properties(device);
+  std::size_t granularity = 0;
+  KP_CUDA_TRY(
+      cu.MemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  return granularity;
+}
+
+Result<AddressRange> AddressRange::reserve(const CudaDriver& cu, std::uint64_t base,
+                                           std::uint64_t bytes) {
+  AddressRange range;
+  CUdeviceptr granted = 0;
+  KP_CUDA_TRY(cu.MemAddressReserve(&granted, bytes, 0, base, 0));
+  range.cu_ = &cu;
+  range.base_ = granted;
+  range.bytes_ = bytes;
+  if (base != 0 && granted != base) {
+    char text[96];
+    std::snprintf(text, sizeof text, "addresses at %#llx were asked for, %#llx were granted",
+                  static_cast<unsigned long long>(base), granted);
+    return fail(ErrorKind::kEnvironment, text,
+                "run again; if it stays so, report it with your driver version");
+  }
+  return range;
+}
+
+AddressRange::AddressRange(AddressRange&& other) noexcept { *this = std::move(other); }
+
+AddressRange& AddressRange::operator=(AddressRange&& other) noexcept {
+  std::swap(cu_, other.cu_);
+  std::swap(base_, other.base_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(mappings_, other.mappings_);
+  return *this;
+}
+
+AddressRange::~AddressRange() {
+  if (cu_ == nullptr) return;
+  unmap_all();
+  cu_->MemAddressFree(base_, bytes_);
+}
+
+Result<void> AddressRange::map(CUdevice device, std::uint64_t address, std::uint64_t bytes,
+                               CUmemGenericAllocationHandle memory) {
+  KP_CUDA_TRY(cu_->MemMap(address, bytes, 0, memory, 0));
+  mappings_.push_back({address, bytes});
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = device;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  KP_CUDA_TRY(cu_->MemSetAccess(address, bytes, &access, 1));
+  return {};
+}
+
+void AddressRange::unmap(std::uint64_t address) {
+  const auto found = std::find_if(mappings_.begin(), mappings_.end(),
+                                  [&](const Mapping& m) { return m.address == address; });
+  if (found == mappings_.end()) return;
+  cu_->MemUnmap(found->address, found->bytes);
+  mappings_.erase(found);
+}
+
+void AddressRange::unmap_all() {
+  for (const Mapping& m : mappings_) cu_->MemUnmap(m.address, m.bytes);
+  mappings_.clear();
+}
+
+Result<PhysicalMemory> PhysicalMemory::create(const CudaDriver& cu, CUdevice device,
+                                              std::uint64_t bytes) {
+  PhysicalMemory memory;
+  const CUmemAllocationProp prop = properties(device);
+  KP_CUDA_TRY(cu.MemCreate(&memory.handle_, bytes, &prop, 0));
+  memory.cu_ = &cu;
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+Result<PhysicalMemory> PhysicalMemory::import(const CudaDriver& cu, int fd, std::uint64_t bytes) {
+  PhysicalMemory memory;
+  void* handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
+  KP_CUDA_TRY(cu.MemImportFromShareableHandle(&memory.handle_, handle,
+                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  memory.cu_ = &cu;
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+PhysicalMemory::PhysicalMemory(PhysicalMemory&& other) noexcept { *this = std::move(other); }
+
+PhysicalMemory& PhysicalMemory::operator=(PhysicalMemory&& other) noexcept {
+  std::swap(cu_, other.cu_);
+  std::swap(handle_, other.handle_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+PhysicalMemory::~PhysicalMemory() {
+  if (cu_ != nullptr) cu_->MemRelease(handle_);
+}
+
+Result<Fd> PhysicalMemory::share() const {
+  int fd = -1;
+  KP_CUDA_TRY(
+      cu_->MemExportToShareableHandle(&fd, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  return Fd(fd);
+}
+
+Result<ScratchMapping> ScratchMapping::make(const CudaDriver& cu, CUdevice device,
+                                            const AddressLayout& layout) {
+  ScratchMapping mapping;
+  Result<AddressRange> range = AddressRange::reserve(cu, layout.base, layout.reserve_bytes);
+  if (!range) return tl::unexpected<Error>(range.error());
+  mapping.range_ = std::move(*range);
+  const Result<std::uint64_t> granularity = allocation_granularity(cu, device);
+  if (!granularity) return tl::unexpected<Error>(granularity.error());
+  constexpr int kSizes = 6;  // granularity * 32, 16, ... 1
+  for (int k = kSizes - 1; k >= 0; --k) {
+    Result<PhysicalMemory> chunk = PhysicalMemory::create(cu, device, *granularity << k);
+    if (!chunk) return tl::unexpected<Error>(chunk.error());
+    mapping.chunks_.push_back(std::move(*chunk));
+  }
+  for (const AddressLayout::Slot& slot : layout.slots) {
+    std::uint64_t at = slot.mapping, left = slot.mapping_bytes;
+    for (const PhysicalMemory& chunk : mapping.chunks_) {
+      for (; left >= chunk.bytes(); left -= chunk.bytes(), at += chunk.bytes()) {
+        KP_TRY(mapping.range_.map(device, at, chunk.bytes(), chunk.handle()));
+      }
+    }
+  }
+  return mapping;
+}
+
+}  // namespace kernelpro
+
+#endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/worker/cuda/nvrtc.h"
+
+#if KERNELPRO_HAVE_CUDA
+
+#include <dlfcn.h>
+#include <nvrtc.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "embedded/draw_source.h"
+
+namespace kernelpro {
+
+namespace {
+
+// clang-format off
+#define KP_NVRTC_FUNCTIONS(X) \
+  X(Version) X(CreateProgram) X(DestroyProgram) X(CompileProgram) X(GetProgramLogSize) \
+  X(GetProgramLog) X(GetCUBINSize) X(GetCUBIN) X(GetErrorString)
+// clang-format on
+
+struct Nvrtc {
+#define KP_NVRTC_MEMBER(name) decltype(&::nvrtc##name) name = nullptr;
+  KP_NVRTC_FUNCTIONS(KP_NVRTC_MEMBER)
+#undef KP_NVRTC_MEMBER
+};
+
+std::vector<std::string> toolkit_dirs() {
+  std::vector<std::string> dirs;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') dirs.push_back(value);
+  }
+  dirs.push_back("/usr/local/cuda");
+  const std::string nvcc = find_program("nvcc");
+  if (!nvcc.empty()) dirs.push_back(dirname(dirname(nvcc)));
+  return dirs;
+}
+
+Result<Nvrtc> load_nvrtc() {
+  std::vector<std::string> places;
+  for (const std::string& dir : toolkit_dirs()) {
+    for (const char* lib : {"lib64", "lib", "targets/x86_64-linux/lib"}) {
+      places.push_back(join(dir, std::string(lib) + "/libnvrtc.so"));
+    }
+  }
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
+    places.push_back(name);
+  void* library = nullptr;
+  for (const std::string& place : places) {
+    if (library == nullptr) library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+  if (library == nullptr) {
+    return fail(ErrorKind::kEnvironment, "NVRTC (libnvrtc.so) was not found",
+                "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` and put its lib "
+                "folder on LD_LIBRARY_PATH");
+  }
+  // CuTe's headers need 280 MB; only what is used is touched. From CUDA 12.8 on.
+  constexpr std::size_t kPrecompiledBytes = 1u << 30;
+  using SetHeap = int (*)(std::size_t);
+  if (const auto set = reinterpret_cast<SetHeap>(::dlsym(library, "nvrtcSetPCHHeapSize"))) {
+    static_cast<void>(set(kPrecompiledBytes));
+  }
+  Nvrtc nvrtc;
+#define KP_NVRTC_LOAD(name)                                                             \
+  nvrtc.name = reinterpret_cast<decltype(nvrtc.name)>(::dlsym(library, "nvrtc" #name)); \
+  if (nvrtc.name == nullptr)                                                            \
+    return fail(ErrorKind::kEnvironment, "this NVRTC has no nvrtc" #name,               \
+                "install CUDA 12 or later");
+  KP_NVRTC_FUNCTIONS(KP_NVRTC_LOAD)
+#undef KP_NVRTC_LOAD
+  return nvrtc;
+}
+
+Result<const Nvrtc*> nvrtc() {
+  static const Result<Nvrtc> library = load_nvrtc();
+  if (!library) return tl::unexpected<Error>(library.error());
+  return &*library;
+}
+
+}  // namespace
+
+Result<std::string> nvrtc_version() {
+  const Result<const Nvrtc*> library = nvrtc();
+  if (!library) return tl::unexpected<Error>(library.error());
+  int major = 0, minor = 0;
+  (*library)->Version(&major, &minor);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+Result<NvrtcOutput> nvrtc_compile(const std::string& source, const std::string& file_name,
+                                  const std::vector<NvrtcHeader>& headers,
+                                  const std::vector<std::string>& options) {
+  const Result<const Nvrtc*> library = nvrtc();
+  if (!library) return tl::unexpected<Error>(library.error());
+  const Nvrtc& rtc = **library;
+  std::vector<const char*> texts, names, flags;
+  for (const NvrtcHeader& h : headers) {
+    texts.push_back(h.text.c_str());
+    names.push_back(h.name.c_str());
+  }
+  for (const std::string& option : options) flags.push_back(option.c_str());
+  nvrtcProgram program = nullptr;
+  nvrtcResult result =
+      rtc.CreateProgram(&program, source.c_str(), file_name.c_str(),
+                        static_cast<int>(headers.size()), texts.data(), names.data());
+  if (result != NVRTC_SUCCESS) {
+    return fail(ErrorKind::kEnvironment, std::string("NVRTC: ") + rtc.GetErrorString(result),
+                "check the CUDA installation with `kernelpro doctor`");
+  }
+  NvrtcOutput output;
+  result = rtc.CompileProgram(program, static_cast<int>(flags.size()), flags.data());
+  std::size_t bytes = 0;
+  if (rtc.GetProgramLogSize(program, &bytes) == NVRTC_SUCCESS && bytes > 1) {
+    output.log.resize(bytes);
+    rtc.GetProgramLog(program, output.log.data());
+    output.log.resize(bytes - 1);
+  }
+  output.ok = result == NVRTC_SUCCESS;
+  if (output.ok && rtc.GetCUBINSize(program, &bytes) == NVRTC_SUCCESS && bytes > 0) {
+    output.cubin.resize(bytes);
+    rtc.GetCUBIN(program, output.cubin.data());
+  } else if (output.log.empty()) {
+    output.ok = false;
+    output.log = std::string("NVRTC: ") + rtc.GetErrorString(result);
+  }
+  rtc.DestroyProgram(&program);
+  return output;
+}
+
+Result<std::string> trusted_cubin(std::string_view source, const std::string& arch) {
+  const Result<std::string> version = nvrtc_version();
+  if (!version) return tl::unexpected<Error>(version.error());
+  const std::string dir = join(cache_dir(), "trusted");
+  const std::string path =
+      join(dir, hash_hex({source, embedded::draw_source, arch, *version}) + ".cubin");
+  if (exists(path)) return read_file(path);
+  Result<NvrtcOutput> output = nvrtc_compile(std::string(source), "judge.cu",
+                                             {{"draw.h", std::string(embedded::draw_source)}},
+                                             {"-arch=" + arch, "-std=c++17", "-default-device"});
+  if (!output) return tl::unexpected<Error>(output.error());
+  if (!output->ok) {
+    return fail(ErrorKind::kInternal, "our own kernels do not compile: " + output->log,
+                "report this with your CUDA version");
+  }
+  if (make_dirs(dir)) (void)write_file(path, output->cubin);  // a cache: failing to keep it is fine
+  return output->cubin;
+}
+
+std::string cuda_include_dir() {
+  for (const std::string& dir : toolkit_dirs()) {
+    for (const char* include : {"include", "targets/x86_64-linux/include"}) {
+      const std::string path = join(dir, include);
+      if (exists(join(path, "cuda_fp16.h"))) return path;
+    }
+  }
+  return "";
+}
+
+}  // namespace kernelpro
+
+#endif

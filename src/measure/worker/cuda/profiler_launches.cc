@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/worker/cuda/profiler_launches.h"
+
+#if KERNELPRO_HAVE_CUDA
+
+#include <algorithm>
+#include <queue>
+#include <set>
+#include <utility>
+
+namespace kernelpro {
+
+namespace {
+double blocks(const PlanNode& node) { return 1.0 * node.grid[0] * node.grid[1] * node.grid[2]; }
+}  // namespace
+
+std::vector<int> plan_order(const LaunchPlan& plan) {
+  std::vector<int> waits(plan.nodes.size(), 0);
+  std::vector<std::vector<int>> after(plan.nodes.size());
+  for (const PlanEdge& edge : plan.edges) {
+    after[static_cast<std::size_t>(edge.from)].push_back(edge.to);
+    ++waits[static_cast<std::size_t>(edge.to)];
+  }
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    if (waits[i] == 0) ready.push(static_cast<int>(i));
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int next = ready.top();
+    ready.pop();
+    order.push_back(next);
+    for (const int to : after[static_cast<std::size_t>(next)]) {
+      if (--waits[static_cast<std::size_t>(to)] == 0) ready.push(to);
+    }
+  }
+  return order;
+}
+
+std::vector<int> chosen_launches(const LaunchPlan& plan, std::size_t most) {
+  std::vector<int> kernels;
+  for (const int i : plan_order(plan)) {
+    if (plan.nodes[static_cast<std::size_t>(i)].kind == PlanNode::Kind::kKernel) {
+      kernels.push_back(i);
+    }
+  }
+  if (kernels.size() <= most) return kernels;
+  const auto node = [&](int i) -> const PlanNode& {
+    return plan.nodes[static_cast<std::size_t>(i)];
+  };
+  // First launches come before all others, larger grids before smaller ones.
+  std::set<std::string> seen;
+  std::vector<std::pair<bool, std::size_t>> ranked;  // whether it repeats, place in `kernels`
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    ranked.emplace_back(!seen.insert(node(kernels[k]).function).second, k);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
+    if (a.first != b.first) return !a.first;
+    return blocks(node(kernels[a.second])) > blocks(node(kernels[b.second]));
+  });
+  std::vector<std::size_t> places;
+  for (std::size_t k = 0; k < most; ++k) places.push_back(ranked[k].second);
+  std::sort(places.begin(), places.end());
+  std::vector<int> chosen;
+  for (const std::size_t place : places) chosen.push_back(kernels[place]);
+  return chosen;
+}
+
+Result<PlanLauncher> PlanLauncher::build(const CudaDriver& cu, const std::string& cubin,
+                                         const LaunchPlan& plan, const AddressLayout& layout) {
+  const std::string problem = plan.problem();
+  if (!problem.empty()) return plan_misfit(problem);
+  PlanLauncher launcher;
+  launcher.cu_ = &cu;
+  const CUresult loaded = cu.ModuleLoadData(&launcher.module_, cubin.data());
+  if (loaded != CUDA_SUCCESS) {
+    return plan_misfit("the cubin does not load: " + cuda_error_text(loaded));
+  }
+  for (const PlanNode& plan_node : plan.nodes) {
+    Node& node = launcher.nodes_.emplace_back();
+    node.plan = plan_node;
+    if (plan_node.kind == PlanNode::Kind::kKernel) {
+      auto kernel = kernel_node(cu, launcher.module_, plan_node, layout);
+      if (!kernel) return tl::unexpected<Error>(kernel.error());
+      node.kernel = std::move(*kernel);
+    } else if (plan_node.kind == PlanNode::Kind::kMemcpy) {
+      const auto copy = memcpy_node(plan_node, layout);
+      if (!copy) return tl::unexpected<Error>(copy.error());
+      node.copy = *copy;
+    } else if (plan_node.kind == PlanNode::Kind::kMemset) {
+      const auto set = memset_node(plan_node, layout);
+      if (!set) return tl::unexpected<Error>(set.error());
+      node.set = *set;
+    }
+  }
+  return launcher;
+}
+
+CUresult PlanLauncher::launch_kernel(Node& node, CUstream stream) const {
+  std::vector<void*> pointers = node.kernel.pointers();
+  CUlaunchConfig config{};
+  config.gridDimX = node.plan.grid[0];
+  config.gridDimY = node.plan.grid[1];
+  config.gridDimZ = node.plan.grid[2];
+  config.blockDimX = node.plan.block[0];
+  config.blockDimY = node.plan.block[1];
+  config.blockDimZ = node.plan.block[2];
+  config.sharedMemBytes = node.plan.dynamic_shared;
+  config.hStream = stream;
+  config.attrs = node.kernel.attributes.data();
+  config.numAttrs = static_cast<unsigned>(node.kernel.attributes.size());
+  return cu_->LaunchKernelEx(&config, node.kernel.function, pointers.data(), nullptr);
+}
+
+CUresult PlanLauncher::run_memset(const CUDA_MEMSET_NODE_PARAMS& set, CUstream stream) const {
+  // One row has no pitch; the driver wants one that holds it.
+  const std::size_t pitch =
+      set.height > 1 ? set.pitch : std::max(set.pitch, set.width * set.elementSize);
+  switch (set.elementSize) {
+    case 1:
+      return cu_->MemsetD2D8Async(set.dst, pitch, static_cast<unsigned char>(set.value), set.width,
+                                  set.height, stream);
+    case 2:
+      return cu_->MemsetD2D16Async(set.dst, pitch, static_cast<unsigned short>(set.value),
+                                   set.width, set.height, stream);
+    default:
+      return cu_->MemsetD2D32Async(set.dst, pitch, set.value, set.width, set.height, stream);
+  }
+}
+
+CUresult PlanLauncher::launch(int index, CUstream stream) {
+  Node& node = nodes_[static_cast<std::size_t>(index)];
+  switch (node.plan.kind) {
+    case PlanNode::Kind::kKernel:
+      return launch_kernel(node, stream);
+    case PlanNode::Kind::kMemcpy:
+      return cu_->Memcpy3DAsync(&node.copy, stream);
+    case PlanNode::Kind::kMemset:
+      return run_memset(node.set, stream);
+    case PlanNode::Kind::kEmpty:
+      break;
+  }
+  return CUDA_SUCCESS;
+}
+
+PlanLauncher::PlanLauncher(PlanLauncher&& other) noexcept { *this = std::move(other); }
+
+PlanLauncher& PlanLauncher::operator=(PlanLauncher&& other) noexcept {
+  std::swap(cu_, other.cu_);
+  std::swap(module_, other.module_);
+  std::swap(nodes_, other.nodes_);
+  return *this;
+}
+
+PlanLauncher::~PlanLauncher() {
+  if (cu_ != nullptr && module_ != nullptr) cu_->ModuleUnload(module_);
+}
+
+}  // namespace kernelpro
+
+#endif

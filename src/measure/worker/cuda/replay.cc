@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Role cuda-replay FILE: runs a launch plan once over memory of its own, for tools that watch a
+// whole process (compute-sanitizer, ncu). FILE is JSON: "cubin" (a path), "plan", "layout",
+// "tensors" (core/protocol.h), "seed". No channel: prints what is wrong and leaves with status 1,
+// or 0.
+#if KERNELPRO_HAVE_CUDA
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "core/json.h"
+#include "core/protocol.h"
+#include "measure/worker/cuda/graph.h"
+#include "measure/worker/cuda/kernels.h"
+#include "measure/worker/cuda/memory.h"
+#include "measure/worker/roles.h"
+
+namespace kernelpro {
+
+namespace {
+
+struct Replay {
+  std::string cubin;
+  LaunchPlan plan;
+  AddressLayout layout;
+  std::vector<JudgeTensor> tensors;
+  std::uint64_t seed = 0;
+};
+
+Result<Replay> read_replay(const std::string& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) return tl::unexpected<Error>(text.error());
+  const std::optional<Json> json = parse_json(*text);
+  const auto bad = [&] {
+    return fail(ErrorKind::kBadInput, path + " is not a replay", "let kernelpro write it");
+  };
+  if (!json || !json->is_object()) return bad();
+  const JsonReader r(*json);
+  const auto plan = plan_from_json(dump_json(r.object("plan")));
+  const auto layout = layout_from_json(dump_json(r.object("layout")));
+  const auto tensors = judge_tensors_from_json(dump_json(r.array("tensors")));
+  if (!plan || !layout || !tensors || layout->slots.size() < tensors->size()) return bad();
+  return Replay{r.text("cubin"), *plan, *layout, *tensors, r.natural("seed")};
+}
+
+Result<void> run_replay(const Replay& replay) {
+  const Result<CudaContext> context = CudaContext::open();
+  if (!context) return tl::unexpected<Error>(context.error());
+  const CudaDriver& cu = **cuda_driver();
+  Result<TrustedKernels> kernels = TrustedKernels::load(cu, *context);
+  if (!kernels) return tl::unexpected<Error>(kernels.error());
+  // Memory outlives the range that maps it.
+  std::vector<PhysicalMemory> memory;
+  Result<AddressRange> range =
+      AddressRange::reserve(cu, replay.layout.base, replay.layout.reserve_bytes);
+  if (!range) return tl::unexpected<Error>(range.error());
+  for (const AddressLayout::Slot& slot : replay.layout.slots) {
+    if (slot.mapping_bytes == 0) continue;
+    Result<PhysicalMemory> made = PhysicalMemory::create(cu, context->device(), slot.mapping_bytes);
+    if (!made) return tl::unexpected<Error>(made.error());
+    memory.push_back(std::move(*made));
+    KP_TRY(range->map(context->device(), slot.mapping, slot.mapping_bytes, memory.back().handle()));
+    KP_CUDA_TRY(cu.MemsetD8Async(slot.mapping, 0x5a, slot.mapping_bytes, nullptr));
+  }
+  for (std::size_t i = 0; i < replay.tensors.size(); ++i) {
+    const JudgeTensor& t = replay.tensors[i];
+    if (t.output || t.elements == 0) continue;
+    const auto count = static_cast<std::uint64_t>(t.elements);
+    KP_CUDA_TRY(kernels->run("draw", count, replay.layout.slots[i].address, t.draw,
+                             kp::draw_key(replay.seed, static_cast<unsigned>(i)), count));
+  }
+  KP_CUDA_TRY(cu.CtxSynchronize());
+  const Result<std::string> cubin = read_file(replay.cubin);
+  if (!cubin) return tl::unexpected<Error>(cubin.error());
+  const Result<ReplayGraph> graph = ReplayGraph::build(cu, *cubin, replay.plan, replay.layout);
+  if (!graph) return tl::unexpected<Error>(graph.error());
+  CUstream stream = nullptr;
+  KP_CUDA_TRY(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  // For ncu --profile-from-start off: only the plan counts.
+  KP_CUDA_TRY(cu.ProfilerStart());
+  KP_CUDA_TRY(graph->launch(stream));
+  KP_CUDA_TRY(cu.StreamSynchronize(stream));
+  KP_CUDA_TRY(cu.ProfilerStop());
+  KP_CUDA_TRY(cu.StreamDestroy(stream));
+  return {};
+}
+
+}  // namespace
+
+int cuda_replay(int argc, char** argv) {
+  const Result<Replay> replay =
+      argc == 3 ? read_replay(argv[2])
+                : Result<Replay>(fail(ErrorKind::kBadInput, "one file is needed", "give one"));
+  const Result<void> done =
+      replay ? run_replay(*replay) : Result<void>(tl::unexpected<Error>(replay.error()));
+  if (done) return 0;
+  std::fprintf(stderr, "%s\n", done.error().text().c_str());
+  return 1;
+}
+
+}  // namespace kernelpro
+
+#endif

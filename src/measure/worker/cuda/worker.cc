@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// Role cuda-worker: rebuilds graphs from launch plans over the judge's buffers, runs them and times
+// them. It sees cubins and plans, never a candidate's host code, and holds nothing worth stealing.
+#if KERNELPRO_HAVE_CUDA
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "base/process/hidden_files.h"
+#include "core/protocol.h"
+#include "measure/worker/cuda/burn.h"
+#include "measure/worker/cuda/cases.h"
+#include "measure/worker/cuda/graph.h"
+#include "measure/worker/cuda/kernels.h"
+#include "measure/worker/cuda/message.h"
+#include "measure/worker/roles.h"
+#include "profile/collect/plan_facts.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
+constexpr std::uint64_t kPageBytes = 2ull << 20;       // of CUDA's virtual memory
+constexpr std::size_t kPastGraphs = 3;
+
+class Worker {
+ public:
+  Worker(WorkerChannel* channel, const CudaDriver& cu, const CudaContext& context,
+         TrustedKernels* kernels)
+      : channel_(channel),
+        cu_(cu),
+        context_(context),
+        kernels_(kernels),
+        cases_(cu, context.device()) {}
+
+  Result<void> start() {
+    const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    flush_bytes_ = std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(l2));
+    shared_bytes_ = static_cast<unsigned>(
+        context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+    resident_threads_ = static_cast<unsigned>(
+        context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
+    // No part of L2 may be set aside to outlive a flush. (Not every GPU has the notion.)
+    static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
+    KP_CUDA_TRY(cu_.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
+    KP_CUDA_TRY(cu_.EventCreate(&begin_, CU_EVENT_DEFAULT));
+    KP_CUDA_TRY(cu_.EventCreate(&end_, CU_EVENT_DEFAULT));
+    KP_CUDA_TRY(cu_.MemAlloc(&flush_, flush_bytes_ + 256));
+    KP_CUDA_TRY(cu_.MemsetD8Async(flush_, 1, flush_bytes_ + 256, stream_));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    return {};
+  }
+
+  void serve(WorkerCommand& command) {
+    using Handler = Result<Json> (Worker::*)(WorkerCommand&);
+    static const std::map<std::string, Handler> handlers = {
+        {"hello", &Worker::hello}, {"open", &Worker::open}, {"memory", &Worker::memory},
+        {"load", &Worker::load},   {"run", &Worker::run},   {"time", &Worker::time},
+        {"burn", &Worker::burn},   {"idle", &Worker::idle},
+    };
+    const auto handler = handlers.find(command.verb());
+    if (handler == handlers.end()) return channel_->answer_error("unknown command");
+    Result<Json> answer = (this->*handler->second)(command);
+    if (!answer) {
+      return channel_->answer_error(answer.error().message,
+                                    answer.error().kind == ErrorKind::kBadInput ? "plan" : "");
+    }
+    channel_->answer(std::move(*answer));
+  }
+
+ private:
+  struct Subject {
+    std::string cubin;
+    LaunchPlan plan;
+    ReplayGraph graph;
+    std::deque<ReplayGraph> past;  // graphs of earlier loads, the last few
+    int scrub_kib = 0;             // of each thread's local memory that is overwritten
+  };
+
+  Result<Json> hello(WorkerCommand&) { return Json::object(); }
+
+  Result<Json> open(WorkerCommand& command) {
+    subjects_.clear();
+    return cases_.open(command);
+  }
+
+  Result<Json> memory(WorkerCommand& command) { return cases_.memory(command); }
+
+  // A fresh module has fresh globals. It also lies elsewhere than the last few: where code and
+  // parameters lie is worth a percent of a short call, and no place shall speak for all.
+  Result<void> reload(const OpenCase& c, Subject* subject) {
+    subject->past.push_back(std::move(subject->graph));
+    subject->graph = ReplayGraph();
+    while (subject->past.size() > kPastGraphs) subject->past.pop_front();
+    Result<ReplayGraph> graph = ReplayGraph::build(cu_, subject->cubin, subject->plan, c.layout);
+    if (!graph) {  // large globals may not fit more than once
+      subject->past.clear();
+      graph = ReplayGraph::build(cu_, subject->cubin, subject->plan, c.layout);
+    }
+    if (!graph) return tl::unexpected<Error>(graph.error());
+    subject->graph = std::move(*graph);
+    KP_CUDA_TRY(subject->graph.upload(stream_));
+    return {};
+  }
+
+  Result<Json> load(WorkerCommand& command) {
+    const Result<const OpenCase*> c = cases_.of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    // The driver wants memory behind the addresses of copies and memsets when it builds a graph.
+    if (!cases_.bound(**c)) KP_TRY(cases_.bind(**c, 0));
+    Subject& subject = subjects_[{(*c)->name, command.text("subject")}];
+    Result<std::string> cubin = read_file(command.text("cubin"));
+    if (!cubin) return tl::unexpected<Error>(cubin.error());
+    const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
+    if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
+    subject.cubin = std::move(*cubin);
+    subject.plan = *plan;
+    KP_TRY(reload(**c, &subject));
+    Json answer = launch_facts(**c, subject);
+    subject.scrub_kib = scrub_frame(subject.graph.local_bytes());
+    if (subject.scrub_kib == 0 && subject.graph.local_bytes() > 0) {
+      answer["notes"] =
+          Json::array({"its local memory, " + std::to_string(subject.graph.local_bytes()) +
+                       " bytes for each thread, is too large to be overwritten "
+                       "between calls"});
+    }
+    return answer;
+  }
+
+  // What evidence says about the plan, and about the grid of the launch with the most threads.
+  Json launch_facts(const OpenCase& c, const Subject& subject) const {
+    const PlanNode* largest = nullptr;
+    double most = 0;
+    for (const PlanNode& n : subject.plan.nodes) {
+      const double threads =
+          1.0 * n.grid[0] * n.grid[1] * n.grid[2] * n.block[0] * n.block[1] * n.block[2];
+      if (n.kind != PlanNode::Kind::kKernel || threads <= most) continue;
+      largest = &n;
+      most = threads;
+    }
+    Json facts = plan_facts(subject.plan, {c.layout, c.inputs, {}}).call;
+    if (largest == nullptr) return Json{{"facts", facts}};
+    const double grid = 1.0 * largest->grid[0] * largest->grid[1] * largest->grid[2];
+    facts["launch__grid_size"] = grid;
+    facts["launch__block_size"] = largest->block[0] * largest->block[1] * largest->block[2];
+    const int resident = subject.graph.resident_blocks(*largest) * kernels_->multiprocessors();
+    if (resident > 0) facts["launch__waves_per_multiprocessor"] = grid / resident;
+    return Json{{"facts", facts}};
+  }
+
+  Result<Subject*> find(const OpenCase* c, const std::string& name) {
+    const auto it = subjects_.find({c->name, name});
+    if (it == subjects_.end()) return fail(ErrorKind::kInternal, "no subject " + name, "");
+    return &it->second;
+  }
+
+  // Shared and local memory keep what the last kernel left in them: noise goes there.
+  Result<void> scrub(const Subject& subject, std::uint64_t key) {
+    const auto multiprocessors = static_cast<unsigned>(kernels_->multiprocessors());
+    const CUdeviceptr sink = flush_ + flush_bytes_;
+    KP_CUDA_TRY(kernels_->run_on(stream_, "scrub_shared", multiprocessors, 1024u, shared_bytes_,
+                                 key, shared_bytes_ / 4, sink));
+    if (subject.scrub_kib == 0) return {};
+    const std::string kernel = "scrub_local_" + std::to_string(subject.scrub_kib) + "k";
+    KP_CUDA_TRY(kernels_->run_on(stream_, kernel.c_str(),
+                                 multiprocessors * (resident_threads_ / 256), 256u, 0u, key, sink));
+    return {};
+  }
+
+  // The least of our kernels' frames that covers so many bytes; 0 when none does, or when there is
+  // no memory for it: the driver keeps so much for every thread that the GPU can hold.
+  int scrub_frame(int local_bytes) {
+    const auto threads = static_cast<std::uint64_t>(resident_threads_) *
+                         static_cast<std::uint64_t>(kernels_->multiprocessors());
+    for (const int kib : {1, 8, 16, 32, 64, 128}) {
+      if (local_bytes == 0 || local_bytes > kib * 1024) continue;
+      std::size_t free_bytes = 0, total = 0;
+      static_cast<void>(cu_.MemGetInfo(&free_bytes, &total));
+      const std::uint64_t wanted = threads * static_cast<std::uint64_t>(kib) * 1024;
+      if (kib > largest_frame_kib_ && wanted > free_bytes / 2) return 0;
+      largest_frame_kib_ = std::max(largest_frame_kib_, kib);
+      return kib;
+    }
+    return 0;
+  }
+
+  Result<Json> run(WorkerCommand& command) {
+    const Result<const OpenCase*> c = cases_.of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    const Result<Subject*> subject = find(*c, command.text("subject"));
+    if (!subject) return tl::unexpected<Error>(subject.error());
+    for (const Json& item : JsonReader(command.json).array("steps")) {
+      const JsonReader step(item);
+      KP_TRY(cases_.bind(**c, step.integer("set", -1)));
+      KP_TRY(reload(**c, *subject));
+      KP_TRY(scrub(**subject, step.natural("key")));
+      KP_CUDA_TRY((*subject)->graph.launch(stream_));
+      KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    }
+    return Json::object();
+  }
+
+  // Memory that was mapped a moment ago is unknown to the address translation, which no program
+  // outside of a judge would meet: every multiprocessor reads one word of each page.
+  Result<void> touch_pages(const OpenCase& c) {
+    for (const AddressLayout::Slot& slot : c.layout.slots) {
+      const std::uint64_t pages = slot.mapping_bytes / kPageBytes;
+      KP_CUDA_TRY(kernels_->run_on(stream_, "touch_pages",
+                                   static_cast<unsigned>(kernels_->multiprocessors()), 256u, 0u,
+                                   slot.mapping, pages, kPageBytes, flush_ + flush_bytes_));
+    }
+    return {};
+  }
+
+  // One L2-cold replay, in microseconds. The flush keeps the GPU busy while the host submits, so
+  // that the window holds the graph and nothing of the host.
+  Result<double> timed(const OpenCase& c, const Subject& subject) {
+    const std::uint64_t words = flush_bytes_ / 16;
+    // Lines that a kernel asked to stay would outlive the flush.
+    static_cast<void>(cu_.CtxResetPersistingL2Cache());
+    KP_CUDA_TRY(kernels_->run_on(stream_, "flush_cache", kernels_->blocks_for(words), 256u, 0u,
+                                 flush_, words, flush_ + flush_bytes_));
+    KP_TRY(touch_pages(c));
+    KP_CUDA_TRY(cu_.EventRecord(begin_, stream_));
+    KP_CUDA_TRY(subject.graph.launch(stream_));
+    KP_CUDA_TRY(cu_.EventRecord(end_, stream_));
+    KP_CUDA_TRY(cu_.EventSynchronize(end_));
+    float ms = 0;
+    KP_CUDA_TRY(cu_.EventElapsedTime(&ms, begin_, end_));
+    return static_cast<double>(ms) * 1e3;
+  }
+
+  Result<Json> time(WorkerCommand& command) {
+    const Result<const OpenCase*> c = cases_.of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    const JsonReader r(command.json);
+    const std::uint64_t key = command.natural("key");
+    for (const Json& name : r.array("reload")) {
+      const Result<Subject*> subject = find(*c, name.is_string() ? name.get<std::string>() : "");
+      if (!subject) return tl::unexpected<Error>(subject.error());
+      KP_TRY(reload(**c, *subject));
+      KP_TRY(scrub(**subject, key));
+    }
+    const std::uint64_t words = flush_bytes_ / 4;
+    KP_CUDA_TRY(kernels_->run_on(stream_, "poison", kernels_->blocks_for(words), 256u, 0u, flush_,
+                                 key, words));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    Json times = Json::array();
+    for (const Json& item : r.array("steps")) {
+      const JsonReader step(item);
+      const Result<Subject*> subject = find(*c, step.text("subject"));
+      if (!subject) return tl::unexpected<Error>(subject.error());
+      KP_TRY(cases_.bind(**c, step.integer("set", -1)));
+      if (step.flag("timed")) {
+        const Result<double> us = timed(**c, **subject);
+        if (!us) return tl::unexpected<Error>(us.error());
+        times.push_back(*us);
+      } else {
+        KP_CUDA_TRY((*subject)->graph.launch(stream_));
+        KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+        times.push_back(nullptr);
+      }
+    }
+    return Json{{"times", times}};
+  }
+
+  Result<Json> burn(WorkerCommand& command) {
+    const Result<const OpenCase*> c = cases_.of(command);
+    if (!c) return tl::unexpected<Error>(c.error());
+    const auto counter = EnergyCounter::open(command.text("gpu"));
+    if (!counter) return tl::unexpected<Error>(counter.error());
+    const JsonReader r(command.json);
+    std::vector<const ReplayGraph*> graphs;
+    for (const Json& name : r.array("subjects")) {
+      const Result<Subject*> subject = find(*c, name.is_string() ? name.get<std::string>() : "");
+      if (!subject) return tl::unexpected<Error>(subject.error());
+      graphs.push_back(&(*subject)->graph);
+    }
+    if (graphs.empty()) return fail(ErrorKind::kInternal, "no subject is named", "");
+    KP_TRY(cases_.bind(**c, 0));
+    const auto burned =
+        kernelpro::burn(cu_, stream_, graphs, *counter, r.real("preheat"), r.real("window"));
+    if (!burned) return tl::unexpected<Error>(burned.error());
+    return Json{{"us", burned->us_per_call},
+                {"watts", burned->watts},
+                {"window", burned->window_s},
+                {"calls", burned->calls}};
+  }
+
+  Result<Json> idle(WorkerCommand& command) {
+    const auto counter = EnergyCounter::open(command.text("gpu"));
+    if (!counter) return tl::unexpected<Error>(counter.error());
+    const auto watts = idle_watts(*counter, JsonReader(command.json).real("window"));
+    if (!watts) return tl::unexpected<Error>(watts.error());
+    return Json{{"watts", *watts}};
+  }
+
+  WorkerChannel* channel_;
+  const CudaDriver& cu_;
+  const CudaContext& context_;
+  TrustedKernels* kernels_;
+  CUstream stream_ = nullptr;
+  CUevent begin_ = nullptr, end_ = nullptr;
+  CUdeviceptr flush_ = 0;
+  std::uint64_t flush_bytes_ = 0;
+  unsigned shared_bytes_ = 0;
+  unsigned resident_threads_ = 0;
+  int largest_frame_kib_ = 0;  // for which there is memory already
+  OpenCases cases_;
+  std::map<std::pair<std::string, std::string>, Subject> subjects_;  // by case and name
+};
+
+}  // namespace
+
+int cuda_worker(int argc, char** argv) {
+  // A hint: what cannot be hidden costs time alone.
+  static_cast<void>(hide_files({argv + std::min(argc, 2), argv + argc}));
+  WorkerChannel channel;
+  const Result<CudaContext> context = CudaContext::open();
+  Result<TrustedKernels> kernels =
+      context ? TrustedKernels::load(**cuda_driver(), *context)
+              : Result<TrustedKernels>(tl::unexpected<Error>(context.error()));
+  if (!kernels) {
+    while (channel.next()) channel.answer_error(kernels.error());
+    return 0;
+  }
+  Worker worker(&channel, **cuda_driver(), *context, &*kernels);
+  const Result<void> started = worker.start();
+  while (std::optional<WorkerCommand> command = channel.next()) {
+    if (!started) {
+      channel.answer_error(started.error());
+    } else {
+      worker.serve(*command);
+    }
+  }
+  return 0;
+}
+
+}  // namespace kernelpro
+
+#endif

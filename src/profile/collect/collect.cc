@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/collect/collect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/metrics.h"
+#include "core/rates.h"
+#include "profile/code/disassemble.h"
+#include "profile/code/hot_loops.h"
+#include "profile/code/parallel_regions.h"
+#include "profile/code/written.h"
+#include "profile/collect/counters.h"
+#include "profile/collect/plan_facts.h"
+#include "profile/sass/device_code.h"
+
+namespace kernelpro {
+
+namespace {
+
+// What is not finite was not observed.
+void put(Evidence* e, const std::string& name, double value, Level level, const char* source) {
+  if (std::isfinite(value)) e->set(name, value, level, source);
+}
+
+void collect_theory(const Task& task, const Case& c, Evidence* e) {
+  put(e, "task.compulsory_bytes", compulsory_bytes(task, c), Level::kTiming, "task");
+  double outputs = 0;
+  for (const Shaped& shaped : shaped_tensors(task, c)) {
+    if (shaped.tensor->role == Role::kOutput) outputs += static_cast<double>(shaped.bytes);
+  }
+  put(e, "task.output_bytes", outputs, Level::kTiming, "task");
+  put(e, "task.flops", task_flops(task, c), Level::kTiming, "task");
+  put(e, "task.matmul_flops", task_matmul_flops(task, c), Level::kTiming, "task");
+  put(e, "task.half_inputs", has_half_inputs(task) ? 1 : 0, Level::kTiming, "task");
+  if (task.precision == Precision::kTf32) put(e, "task.tf32", 1, Level::kTiming, "task");
+}
+
+void collect_ceilings(const Machine& machine, Evidence* e) {
+  const Ceilings& ceilings = machine.ceilings;
+  const auto ceiling = [&](const char* name, double value, const char* what) {
+    if (value > 0) {
+      put(e, name, value, Level::kTiming, "ceilings");
+    } else {
+      e->note_missing({what, "it was not measured on this machine",
+                       "run `kernelpro doctor`, which measures the ceilings"});
+    }
+  };
+  ceiling("ceiling.copy_bandwidth", ceilings.copy_bytes_per_s, "copy bandwidth");
+  ceiling("ceiling.fma_rate", ceilings.fma_flops_per_s, "fp32 multiply-add rate");
+  // Many machines have no matrix units: that is no gap.
+  if (ceilings.tensor_flops_per_s > 0) {
+    put(e, "ceiling.tensor_rate", ceilings.tensor_flops_per_s, Level::kTiming, "ceilings");
+  }
+  put(e, "machine.parallel_units", machine.parallel_units, Level::kTiming, "machine");
+  if (!ceilings.quiet || e->get("ceiling.disturbed")) {
+    put(e, "ceiling.disturbed", ceilings.quiet ? 0 : 1, Level::kTiming, "ceilings");
+  }
+}
+
+void collect_floors(const Machine& machine, Evidence* e) {
+  const Ceilings& ceilings = machine.ceilings;
+  const double bytes = e->get("task.compulsory_bytes").value_or(0);
+  const double flops = e->get("task.flops").value_or(0);
+  const double matmul = std::min(e->get("task.matmul_flops").value_or(0), flops);
+  if (ceilings.copy_bytes_per_s > 0) {
+    put(e, "roofline.memory_floor", 1e6 * bytes / ceilings.copy_bytes_per_s, Level::kTiming,
+        "ceilings");
+  }
+  if (ceilings.fma_flops_per_s > 0) {
+    const double rate = matmul_rate(*e);
+    put(e, "roofline.compute_floor",
+        1e6 * ((flops - matmul) / ceilings.fma_flops_per_s + matmul / rate), Level::kTiming,
+        "ceilings");
+  }
+}
+
+const Timing* timing_of(const Correct& correct, const std::string& case_name) {
+  const Timing* slowest = nullptr;
+  for (const Timing& timing : correct.timings) {
+    if (timing.case_name == case_name) return &timing;
+    if (slowest == nullptr || timing.median_us > slowest->median_us) slowest = &timing;
+  }
+  return slowest;
+}
+
+void collect_timing(const Case& c, const Evaluation& evaluation, Evidence* e) {
+  const Correct* correct = evaluation.correct();
+  const Timing* timing = correct != nullptr ? timing_of(*correct, c.name) : nullptr;
+  if (timing == nullptr || !(timing->median_us > 0)) {
+    e->note_missing({"timing",
+                     correct == nullptr
+                         ? "the candidate was not correct: " + outcome_summary(evaluation.outcome)
+                         : "no case was timed",
+                     correct == nullptr ? "mend the candidate; only correct ones are timed"
+                                        : "mark a case of the task as timed"});
+    return;
+  }
+  put(e, "timing.median", timing->median_us, Level::kTiming, "timing");
+  put(e, "timing.low", timing->low_us, Level::kTiming, "timing");
+  put(e, "timing.high", timing->high_us, Level::kTiming, "timing");
+  const double seconds = 1e-6 * timing->median_us;
+  put(e, "roofline.achieved_bandwidth", e->get("task.compulsory_bytes").value_or(0) / seconds,
+      Level::kTiming, "timing");
+  put(e, "roofline.achieved_flops", e->get("task.flops").value_or(0) / seconds, Level::kTiming,
+      "timing");
+}
+
+// What the worker saw while timing, at the level that its name says.
+void collect_observed(const Evaluation& evaluation, Evidence* e) {
+  const Correct* correct = evaluation.correct();
+  if (correct == nullptr) return;
+  for (const auto& [name, value] : correct->observed) {
+    if (find_metric(name) == nullptr) continue;
+    if (name.rfind("cpu.perf.", 0) == 0) {
+      put(e, name, value, Level::kCounters, "perf events");
+    } else if (name.rfind("launch__", 0) == 0) {
+      // Of the largest launch; kernels have their own.
+      if (e->kernels.empty()) put(e, name, value, Level::kStatic, "launch plan");
+    } else if (name.rfind("plan.handover_", 0) == 0 && e->get(name).value_or(value) < value) {
+      // The worker sees the buffers alone.
+    } else if (name.rfind("plan.", 0) == 0) {
+      put(e, name, value, Level::kStatic, "launch plan");
+    } else {
+      put(e, name, value, Level::kTiming, name.rfind("load.", 0) == 0 ? "load" : "timing");
+    }
+  }
+}
+
+void collect_host_code(const Binary& binary, Evidence* e) {
+  if (binary.shared_object.empty()) {
+    e->note_missing({"instruction mix", "there is no compiled code", "compile the candidate"});
+    return;
+  }
+  const Result<Disassembly> disassembly = disassemble_host(binary.shared_object);
+  if (!disassembly) {
+    e->note_missing({"instruction mix", disassembly.error().message, disassembly.error().next});
+    return;
+  }
+  const std::vector<AsmFunction> functions = parse_objdump(disassembly->text);
+  const AsmMix mix = hot_mix(functions);
+  if (mix.instructions == 0) {
+    e->note_missing({"instruction mix", "objdump showed no x86-64 code of `launch`",
+                     "check that the candidate defines extern \"C\" void launch"});
+    return;
+  }
+  add_mix(mix, e);
+  put(e, "cpu.asm.parallel_regions", parallel_regions(functions), Level::kStatic, "objdump");
+}
+
+// Facts of the call's graph, and of each kernel's place in it.
+void collect_plan(const Task& task, const Case& c, const CallFacts& call,
+                  std::map<std::string, KernelEvidence>* kernels, Evidence* e) {
+  if (call.plan.nodes.empty()) return;
+  PlanMemory memory = plan_memory(task, c);
+  if (!call.layout.slots.empty()) memory.layout = call.layout;
+  memory.written = most_written(call.plan, *kernels, *e);
+  const PlanFacts facts = plan_facts(call.plan, memory);
+  const auto known = [](const std::string& name) { return find_metric(name) != nullptr; };
+  for (const auto& [name, value] : facts.call) {
+    if (known(name)) put(e, name, value, Level::kStatic, "launch plan");
+  }
+  for (const auto& [function, items] : facts.kernels) {
+    const auto kernel = kernels->find(function);
+    if (kernel == kernels->end()) continue;
+    for (const auto& [name, value] : items) {
+      if (known(name)) put(&kernel->second.facts, name, value, Level::kStatic, "launch plan");
+    }
+  }
+}
+
+// Which kernels stand beside others that hold the call's matrix products.
+void collect_matrix_kernels(std::map<std::string, KernelEvidence>* kernels) {
+  const auto multiplies = [](const KernelEvidence& kernel) {
+    return kernel.facts.get("sass.hmma").value_or(0) + kernel.facts.get("sass.hgmma").value_or(0) >
+           0;
+  };
+  const auto all = std::count_if(kernels->begin(), kernels->end(),
+                                 [&](const auto& each) { return multiplies(each.second); });
+  for (auto& [name, kernel] : *kernels) {
+    const auto others = static_cast<double>(all - (multiplies(kernel) ? 1 : 0));
+    put(&kernel.facts, "plan.matrix_elsewhere", others, Level::kStatic, "disassembly");
+  }
+}
+
+void collect_device(const Task& task, const Case& c, const Machine& machine, const Binary& binary,
+                    const CallFacts& call, Evidence* e) {
+  e->texts["target"] = "cuda";
+  if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
+  CodeFacts code = device_code(binary, call.plan, machine, e);
+  collect_matrix_kernels(&code.kernels);
+  std::vector<Missing> missing;
+  add_counters(call.counters, call.plan, &code.kernels, &missing);
+  if (call.counters.source.empty() && missing.empty()) {
+    missing.push_back({"hardware counters", "they were not collected", "evaluate with --profile"});
+  }
+  for (Missing& each : missing) e->note_missing(std::move(each));
+  // After the counters, which bound what kernels can have handed over.
+  collect_plan(task, c, call, &code.kernels, e);
+  // Longest first, by the clock where all were timed, else by the work that their code shows.
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [name, kernel] : code.kernels) {
+    order.emplace_back(-kernel.facts.get("kernel.share").value_or(0), name);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : code.weights[a.second] > code.weights[b.second];
+  });
+  for (const auto& [share, name] : order) {
+    e->kernels.push_back(std::move(code.kernels[name]));
+  }
+}
+
+}  // namespace
+
+void set_ceilings(const Machine& machine, Evidence* evidence) {
+  collect_ceilings(machine, evidence);
+  collect_floors(machine, evidence);
+}
+
+Evidence collect_evidence(const Task& task, const Case& c, const Machine& machine,
+                          const Binary& binary, const Evaluation& evaluation,
+                          const CallFacts& call) {
+  Evidence e;
+  collect_theory(task, c, &e);
+  collect_ceilings(machine, &e);
+  collect_floors(machine, &e);
+  collect_timing(c, evaluation, &e);
+  if (binary.form == Binary::Form::kModule) {
+    e.texts["target"] = "cuda";
+    if (!machine.arch.empty()) e.texts["arch"] = machine.arch;
+    e.note_missing({"kernels", "PyTorch launches them, so their code and counters are not at hand",
+                    "trace it: kernelpro diagnose -- python FILE"});
+  } else if (binary.form == Binary::Form::kSharedObject) {
+    collect_host_code(binary, &e);
+  } else {
+    CallFacts known = call;
+    if (known.plan.nodes.empty()) known.plan = binary.plan;
+    collect_device(task, c, machine, binary, known, &e);
+  }
+  // Last: what was seen to run outranks what the binary declares.
+  collect_observed(evaluation, &e);
+  return e;
+}
+
+}  // namespace kernelpro

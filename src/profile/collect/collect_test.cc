@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/collect/collect.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "base/files.h"
+#include "base/process/subprocess.h"
+#include "profile/code/disassemble.h"
+
+namespace kernelpro {
+namespace {
+
+Task vector_task(DType dtype) {
+  Task task;
+  task.name = "t";
+  task.tensors.push_back({"x", Role::kInput, dtype, {"n"}, {}, 0});
+  task.tensors.push_back({"y", Role::kOutput, dtype, {"n"}, {}, 0});
+  task.cases.push_back({"large", {{"n", 1000}}, true, {}});
+  task.flops = "10*n";
+  task.matmul_flops = "8*n";
+  return task;
+}
+
+Machine machine() {
+  Machine m;
+  m.parallel_units = 2;
+  m.ceilings = {8e9, 1e9, 16e9, "made up"};
+  return m;
+}
+
+Evaluation correct(double us) {
+  Correct c;
+  c.timings.push_back({"large", us, us - 1, us + 1, 10, "calls in turn"});
+  c.observed = {{"cpu.threads_busy", 1.5}, {"cpu.perf.ipc", 2.5}, {"nobody.knows", 1}};
+  Evaluation e;
+  e.outcome = c;
+  return e;
+}
+
+TEST(Collect, TheoryCeilingsAndTiming) {
+  const Task task = vector_task(DType::kFp32);
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  EXPECT_DOUBLE_EQ(*e.get("task.compulsory_bytes"), 8000);
+  EXPECT_DOUBLE_EQ(*e.get("task.half_inputs"), 0);
+  EXPECT_DOUBLE_EQ(*e.get("roofline.memory_floor"), 1);    // 8000 bytes at 8 GB/s
+  EXPECT_DOUBLE_EQ(*e.get("roofline.compute_floor"), 10);  // 10000 at 1 GFLOP/s
+  EXPECT_DOUBLE_EQ(*e.get("timing.median"), 100);
+  EXPECT_DOUBLE_EQ(*e.get("roofline.achieved_bandwidth"), 8e7);
+  EXPECT_DOUBLE_EQ(*e.get("roofline.achieved_flops"), 1e8);
+  EXPECT_DOUBLE_EQ(*e.get("cpu.threads_busy"), 1.5);
+  EXPECT_EQ(e.find("cpu.perf.ipc")->level, Level::kCounters);
+  ASSERT_EQ(e.missing().size(), 1u);  // nothing was compiled
+  EXPECT_EQ(e.missing()[0].what, "instruction mix");
+}
+
+TEST(Collect, MatrixProductsOfHalvesCountAtTheTensorRate) {
+  const Task task = vector_task(DType::kBf16);
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  EXPECT_DOUBLE_EQ(*e.get("task.half_inputs"), 1);
+  EXPECT_DOUBLE_EQ(*e.get("roofline.compute_floor"), 2.5);  // 2 at the FMA rate, 0.5 at the tensor
+}
+
+TEST(Collect, Tf32CountsAtHalfOfTheTensorRate) {
+  Task task = vector_task(DType::kFp32);
+  const Evidence strict = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  EXPECT_FALSE(strict.get("task.tf32"));
+  task.precision = Precision::kTf32;
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  EXPECT_DOUBLE_EQ(*e.get("task.tf32"), 1);
+  EXPECT_DOUBLE_EQ(*e.get("roofline.compute_floor"), 3);  // 2 at the FMA rate, 1 at TF32's
+  EXPECT_GT(*strict.get("roofline.compute_floor"), 3);
+}
+
+// PyTorch's own kernels are not at hand; where the call stands under the ceilings is.
+TEST(Collect, AModuleHasARoofline) {
+  const Task task = vector_task(DType::kFp32);
+  Binary module;
+  module.form = Binary::Form::kModule;
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), module, correct(100));
+  EXPECT_TRUE(e.get("roofline.memory_floor"));
+  EXPECT_TRUE(e.get("timing.median"));
+  ASSERT_EQ(e.missing().size(), 1u);
+  EXPECT_EQ(e.missing()[0].what, "kernels");
+}
+
+TEST(Collect, SaysWhatIsMissingAndWhatToDo) {
+  const Task task = vector_task(DType::kFp32);
+  Evaluation wrong;
+  wrong.outcome = CompileError{"no"};
+  Machine bare;
+  const Evidence e = collect_evidence(task, task.cases[0], bare, {}, wrong);
+  EXPECT_FALSE(e.get("timing.median"));
+  EXPECT_FALSE(e.get("roofline.memory_floor"));
+  EXPECT_GE(e.missing().size(), 4u);
+  for (const Missing& m : e.missing()) {
+    EXPECT_FALSE(m.what.empty() || m.reason.empty() || m.next.empty()) << m.what;
+  }
+}
+
+TEST(Collect, ReadsARealSharedObjectAndKeepsTheText) {
+  TempDir dir;
+  const std::string so = join(dir.path(), "k.so");
+  ASSERT_TRUE(write_file(join(dir.path(), "k.cpp"),
+                         "extern \"C\" void launch(float* y, long n) {"
+                         "  for (long i = 0; i < n; ++i) y[i] = y[i] * 2.0f; }"));
+  Command compile;
+  compile.argv = {"g++", "-O3", "-march=x86-64-v3", "-shared", "-fPIC", join(dir.path(), "k.cpp"),
+                  "-o",  so};
+  ASSERT_TRUE(run(compile)->ok());
+  Binary binary;
+  binary.shared_object = so;
+  const Task task = vector_task(DType::kFp32);
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), binary, correct(100));
+  EXPECT_GE(e.get("cpu.asm.hot.packed_fp").value_or(0), 1);
+  EXPECT_FALSE(e.texts.contains("arch")) << "only a GPU's instructions depend on it";
+  EXPECT_EQ(e.get("cpu.asm.hot.vector_bits").value_or(0), 256);
+  EXPECT_TRUE(e.missing().empty());
+  EXPECT_TRUE(exists(so + ".objdump.txt"));
+  // The kept text is enough once the file is gone from the tool's sight.
+  ASSERT_TRUE(run({{"truncate", "-s", "0", so}, "", {}, {}, {}})->ok());
+  ASSERT_TRUE(run({{"touch", "-d", "2000-01-01", so}, "", {}, {}, {}})->ok());
+  EXPECT_TRUE(disassemble_host(so));
+  ASSERT_TRUE(run({{"touch", so}, "", {}, {}, {}})->ok());
+  EXPECT_FALSE(disassemble_host(so)) << "an outdated text was used";
+}
+
+// With the recorded text beside the cubin, no CUDA toolkit is needed to read it.
+TEST(Collect, ReadsSassAndPtxas) {
+  TempDir dir;
+  const std::string cubin = join(dir.path(), "k.cubin");
+  const std::string fixtures = std::string(KERNELPRO_SOURCE_DIR) + "/src/profile/fixtures/";
+  ASSERT_TRUE(write_file(cubin, ""));
+  ASSERT_TRUE(write_file(cubin + ".sass.txt", "tool: nvdisasm -c -hex -gi\n" +
+                                                  *read_file(fixtures + "sm_90a.nvdisasm.txt")));
+  // The text is only looked for where a disassembler is installed; a stand-in is enough.
+  const std::string tool = join(dir.path(), "nvdisasm");
+  ASSERT_TRUE(write_file(tool, "#!/bin/sh\nexit 1\n"));
+  ASSERT_TRUE(run({{"chmod", "+x", tool}, "", {}, {}, {}})->ok());
+  const std::string path = getenv("PATH");
+  setenv("PATH", (dir.path() + ":" + path).c_str(), 1);
+  Binary binary;
+  binary.form = Binary::Form::kPlanForm;
+  binary.cubin = cubin;
+  binary.resources["copy128"] = {40, 0, 0, 0, 16};
+  PlanNode node;
+  node.kind = PlanNode::Kind::kKernel;
+  node.function = "copy128";
+  node.grid = {10, 2, 1};
+  node.block = {128, 1, 1};
+  binary.plan.nodes = {node};
+  const Task task = vector_task(DType::kFp32);
+  Machine gpu = machine();
+  gpu.target = "cuda";
+  gpu.arch = "sm_90a";
+  Evaluation evaluation = correct(100);
+  // As the worker says that cannot see what was written.
+  std::get<Correct>(evaluation.outcome).observed["plan.handover_bytes"] = 266e6;
+  const Evidence e = collect_evidence(task, task.cases[0], gpu, binary, evaluation);
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(e.texts.at("arch"), "sm_90a");
+  ASSERT_EQ(e.kernels.size(), 1u);  // the fixture's other kernels are not launched
+  const Evidence& kernel = e.kernels[0].facts;
+  EXPECT_EQ(e.kernels[0].name, "copy128");
+  EXPECT_EQ(kernel.texts.at("kernel"), "copy128");
+  EXPECT_EQ(kernel.get("sass.hot.global_loads_128").value_or(0), 4);
+  EXPECT_EQ(kernel.get("launch__registers_per_thread").value_or(0), 40);
+  EXPECT_EQ(kernel.get("launch__grid_size").value_or(0), 20);
+  EXPECT_EQ(kernel.get("launch__block_size").value_or(0), 128);
+  EXPECT_EQ(kernel.get("launch__occupancy_limit_registers").value_or(0), 12);
+  EXPECT_EQ(kernel.get("sm__maximum_warps_per_active_cycle_pct").value_or(0), 75);
+  EXPECT_EQ(kernel.find("sass.hot.ffma")->source, "nvdisasm");
+  EXPECT_FALSE(e.get("launch__grid_size")) << "a kernel's fact stands for the call";
+  EXPECT_EQ(e.get("plan.kernels").value_or(0), 1);
+  EXPECT_EQ(e.get("plan.handover_bytes").value_or(-1), 0);
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/collect/counters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "base/text.h"
+#include "core/kernel_name.h"
+#include "core/metrics.h"
+#include "profile/import/ncu.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr const char* kTime = "gpu__time_duration.sum";
+constexpr double kMostPercent = 130;  // of a peak that short kernels can seem to exceed
+
+// Shares, rates and ratios; everything else is an amount.
+bool is_rate(std::string_view name) {
+  return contains(name, ".pct") || contains(name, ".ratio") || contains(name, ".per_second") ||
+         contains(name, ".per_cycle");
+}
+
+bool possible(const std::string& name, double value) {
+  if (!std::isfinite(value) || value < 0) return false;
+  return !contains(name, ".pct_of_peak") || value <= kMostPercent;
+}
+
+double blocks(const PlanNode& node) { return 1.0 * node.grid[0] * node.grid[1] * node.grid[2]; }
+
+double time_of(const LaunchCounters& launch) {
+  const auto found = launch.values.find(kTime);
+  return found == launch.values.end() || !std::isfinite(found->second) ? 0 : found->second;
+}
+
+const PlanNode* node_of(const LaunchPlan& plan, const LaunchCounters& launch) {
+  const auto i = static_cast<std::size_t>(launch.node);
+  return launch.node >= 0 && i < plan.nodes.size() ? &plan.nodes[i] : nullptr;
+}
+
+// What the amounts of the profiled launches of `function` are to be multiplied by for all of them.
+double to_all_launches(const LaunchPlan& plan, const std::string& function,
+                       const std::vector<const LaunchCounters*>& launches) {
+  double all = 0, profiled = 0;
+  for (const PlanNode& node : plan.nodes) {
+    if (node.kind == PlanNode::Kind::kKernel && node.function == function) all += blocks(node);
+  }
+  for (const LaunchCounters* launch : launches) {
+    const PlanNode* node = node_of(plan, *launch);
+    if (node == nullptr) return 1;
+    profiled += blocks(*node);
+  }
+  return profiled > 0 && all > profiled ? all / profiled : 1;
+}
+
+KernelCounters merge(const std::vector<const LaunchCounters*>& launches, double scale,
+                     std::set<std::string>* impossible) {
+  struct Sum {
+    double values = 0, weights = 0;
+    std::size_t seen = 0;
+  };
+  std::map<std::string, Sum> sums;
+  KernelCounters merged;
+  for (const LaunchCounters* launch : launches) {
+    const double time = time_of(*launch);
+    for (const auto& [name, value] : launch->values) {
+      if (!possible(name, value)) {
+        impossible->insert(name);
+        continue;
+      }
+      Sum& sum = sums[name];
+      sum.values += is_rate(name) ? time * value : value;
+      sum.weights += time;
+      ++sum.seen;
+    }
+    merged.time_ns += time;
+  }
+  for (const auto& [name, sum] : sums) {
+    // A launch without the number counts as the mean of the others.
+    const double all = scale * static_cast<double>(launches.size()) / static_cast<double>(sum.seen);
+    merged.values[name] = is_rate(name) ? sum.values / sum.weights : all * sum.values;
+  }
+  merged.time_ns *= scale;
+  return merged;
+}
+
+void put(Evidence* e, const std::string& name, double value, const std::string& source) {
+  if (std::isfinite(value) && find_metric(name) != nullptr) {
+    e->set(name, value, Level::kCounters, source);
+  }
+}
+
+// Part of each kernel of the summed time, where the time of all is known.
+void add_shares(std::map<std::string, KernelEvidence>* kernels, const std::string& source) {
+  double all = 0;
+  for (const auto& [name, kernel] : *kernels) {
+    const auto time = kernel.facts.get(kTime);
+    if (!time) return;
+    all += *time;
+  }
+  if (!(all > 0)) return;
+  for (auto& [name, kernel] : *kernels) {
+    put(&kernel.facts, "kernel.share", *kernel.facts.get(kTime) / all, source);
+  }
+}
+
+// Counters of a report; what else it says is known better.
+void add_report(const std::string& report, std::map<std::string, KernelEvidence>* kernels,
+                std::vector<Missing>* missing) {
+  const Result<NcuImport> import = import_ncu_csv(report, {});
+  if (!import) {
+    missing->push_back({"hardware counters", import.error().message, import.error().next});
+    return;
+  }
+  for (auto& [function, kernel] : *kernels) {
+    for (const KernelEvidence& theirs : import->evidence.kernels) {
+      // ncu's names have their own spelling of parameters.
+      if (short_kernel_name(theirs.name, 200) != short_kernel_name(kernel.name, 200)) continue;
+      for (const auto& [name, item] : theirs.facts.items()) {
+        if (item.level == Level::kCounters && !kernel.facts.find(name)) {
+          put(&kernel.facts, name, item.value, "ncu");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::map<std::string, KernelCounters> merge_counters(const CounterAnswers& answers,
+                                                     const LaunchPlan& plan,
+                                                     std::vector<Missing>* missing) {
+  std::map<std::string, std::vector<const LaunchCounters*>> by_kernel;
+  std::set<std::string> untimed, impossible;
+  for (const LaunchCounters& launch : answers.launches) {
+    if (time_of(launch) > 0) {
+      by_kernel[launch.function].push_back(&launch);
+    } else {
+      untimed.insert(launch.function);
+    }
+  }
+  std::map<std::string, KernelCounters> merged;
+  for (const auto& [function, launches] : by_kernel) {
+    merged[function] = merge(launches, to_all_launches(plan, function, launches), &impossible);
+    untimed.erase(function);
+  }
+  for (const std::string& function : untimed) {
+    missing->push_back({"hardware counters of " + short_kernel_name(demangled(function)),
+                        "the profiler read no time for its launches", "run again"});
+  }
+  if (!impossible.empty()) {
+    missing->push_back({join_text({impossible.begin(), impossible.end()}, ", "),
+                        "the profiler read impossible values in some launches, which were left out",
+                        "run again; very short kernels are hard to count"});
+  }
+  return merged;
+}
+
+void add_counters(const CounterAnswers& answers, const LaunchPlan& plan,
+                  std::map<std::string, KernelEvidence>* kernels, std::vector<Missing>* missing) {
+  missing->insert(missing->end(), answers.missing.begin(), answers.missing.end());
+  for (const auto& [function, counters] : merge_counters(answers, plan, missing)) {
+    const auto found = kernels->find(function);
+    if (found == kernels->end()) continue;
+    for (const auto& [name, value] : counters.values) {
+      put(&found->second.facts, name, value, answers.source);
+    }
+  }
+  if (!answers.report.empty()) add_report(answers.report, kernels, missing);
+  add_shares(kernels, answers.source);
+  if (answers.left_out > 0) {
+    missing->push_back({"counters of " + std::to_string(answers.left_out) + " launches",
+                        "of a call with many launches, the first of each kernel and the largest "
+                        "are profiled; the others count as these",
+                        "nothing, unless launches of one kernel differ much"});
+  }
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/import/binary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "base/files.h"
+#include "base/process/subprocess.h"
+#include "base/text.h"
+#include "core/architecture.h"
+#include "core/cuda_tools.h"
+#include "profile/code/disassemble.h"
+#include "profile/code/hot_loops.h"
+#include "profile/sass/device_code.h"
+#include "profile/sass/sass.h"
+
+namespace kernelpro {
+
+namespace {
+
+enum class Kind { kCubin, kHost, kOther };
+
+// By the ELF header: magic, and the machine at offset 18.
+Kind kind_of(const std::string& bytes) {
+  if (bytes.size() < 64 || bytes.compare(0, 4,
+                                         "\x7f"
+                                         "ELF") != 0)
+    return Kind::kOther;
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const unsigned machine = byte(18) | byte(19) << 8;
+  if (machine == 190) return Kind::kCubin;
+  return machine == 62 ? Kind::kHost : Kind::kOther;
+}
+
+Result<std::string> output_of(std::vector<std::string> argv, const std::string& folder) {
+  Command command;
+  command.argv = std::move(argv);
+  command.cwd = folder;
+  command.env = {"LC_ALL=C"};
+  command.limits = {120, 64 << 20, 64 << 20, 0};
+  Result<Exit> exit = run(command);
+  if (!exit) return tl::unexpected<Error>(std::move(exit.error()));
+  if (!exit->ok()) {
+    return fail(ErrorKind::kBadInput,
+                basename(command.argv[0]) + " " + exit->describe(command.limits) + ": " +
+                    clip(exit->output, 300),
+                "check that the file is whole");
+  }
+  return std::move(exit->output);
+}
+
+// "kernel.2.sm_90a.cubin" -> "sm_90a".
+std::string arch_of(const std::string& name) {
+  for (const std::string& part : split(name, '.')) {
+    if (part.rfind("sm_", 0) == 0) return part;
+  }
+  return "";
+}
+
+// Device code inside a host file: the paths of the cubins for one architecture, put into `folder`.
+Result<std::vector<std::string>> extract(const std::string& path, const std::string& arch,
+                                         const std::string& folder, std::string* chosen,
+                                         bool* none) {
+  const std::string cuobjdump = find_cuda_tool("cuobjdump");
+  if (cuobjdump.empty()) {
+    return fail(ErrorKind::kEnvironment,
+                "taking the device code out of " + path + " takes cuobjdump, which is not here",
+                "install NVIDIA's cuobjdump (the toolkit's package cuda-cuobjdump), or give the "
+                "cubin itself");
+  }
+  const auto said = output_of({cuobjdump, "-xelf", "all", absolute(path)}, folder);
+  // A host file may name the section without having it.
+  if (!said && contains(said.error().message, "does not contain device code")) {
+    *none = true;
+    return std::vector<std::string>();
+  }
+  if (!said) return tl::unexpected<Error>(said.error());
+  std::map<std::string, std::vector<std::string>> by_arch;
+  for (const std::string& name : list_dir(folder)) {
+    if (name.ends_with(".cubin")) by_arch[arch_of(name)].push_back(join(folder, name));
+  }
+  if (by_arch.empty()) return std::vector<std::string>();
+  const auto newest =
+      std::max_element(by_arch.begin(), by_arch.end(), [](const auto& a, const auto& b) {
+        return Architecture::parse(a.first) < Architecture::parse(b.first);
+      });
+  auto found = by_arch.find(arch);
+  if (found == by_arch.end()) found = newest;
+  *chosen = found->first;
+  return found->second;
+}
+
+// What cuobjdump says about registers and memory, by mangled name.
+struct Usage {
+  double registers = 0, stack = 0, shared = 0;
+};
+std::map<std::string, Usage> resource_usage(const std::string& cubin) {
+  std::map<std::string, Usage> result;
+  const std::string cuobjdump = find_cuda_tool("cuobjdump");
+  if (cuobjdump.empty()) return result;
+  const auto said = output_of({cuobjdump, "-res-usage", cubin}, "");
+  if (!said) return result;
+  std::string function;
+  for (const std::string& line : lines(*said)) {
+    const std::string text(trim(line));
+    if (text.rfind("Function ", 0) == 0 && text.ends_with(":")) {
+      function = text.substr(9, text.size() - 10);
+    } else if (text.rfind("REG:", 0) == 0 && !function.empty()) {
+      Usage usage;
+      for (const std::string& word : words(text)) {
+        const std::size_t colon = word.find(':');
+        if (colon == std::string::npos) continue;
+        const double value = std::strtod(word.c_str() + colon + 1, nullptr);
+        if (word.rfind("REG:", 0) == 0) usage.registers = value;
+        if (word.rfind("STACK:", 0) == 0) usage.stack = value;
+        if (word.rfind("SHARED:", 0) == 0) usage.shared = value;
+      }
+      result[function] = usage;
+    }
+  }
+  return result;
+}
+
+struct Found {
+  KernelEvidence kernel;
+  double weight = 0;
+};
+
+void put(Evidence* e, const std::string& name, double value, const std::string& source) {
+  if (std::isfinite(value)) e->set(name, value, Level::kStatic, source);
+}
+
+// What ptxas said when it was compiled is gone: how much it spilled is not known.
+void add_usage(const Usage& usage, Evidence* e) {
+  put(e, "launch__registers_per_thread", usage.registers, "cuobjdump");
+  put(e, "ptxas.stack_bytes", usage.stack, "cuobjdump");
+  put(e, "ptxas.shared_bytes", usage.shared, "cuobjdump");
+  put(e, "launch__shared_mem_per_block_static", usage.shared, "cuobjdump");
+}
+
+Result<void> read_cubin(const std::string& cubin, const std::string& only, const std::string& arch,
+                        std::vector<Found>* found) {
+  // Asked here, so that a missing disassembler is an error and not a remark.
+  const Result<Disassembly> disassembly = disassemble_cubin(cubin);
+  if (!disassembly) return tl::unexpected<Error>(disassembly.error());
+  const std::map<std::string, Usage> usages = resource_usage(cubin);
+  Binary binary;
+  binary.cubin = cubin;
+  Machine machine;
+  machine.arch = arch;
+  Evidence remarks;
+  CodeFacts facts = device_code(binary, LaunchPlan(), machine, &remarks);
+  for (auto& [name, kernel] : facts.kernels) {
+    if (!contains(kernel.name, only)) continue;
+    const auto usage = usages.find(name);
+    if (usage != usages.end()) add_usage(usage->second, &kernel.facts);
+    found->push_back({std::move(kernel), facts.weights[name]});
+  }
+  return {};
+}
+
+// "sm_90a", from the ELF flags of a cubin as nvdisasm prints them.
+std::string arch_of_cubin(const std::string& cubin) {
+  const Result<Disassembly> disassembly = disassemble_cubin(cubin);
+  if (!disassembly) return "";
+  for (const SassFunction& function : parse_sass(disassembly->text)) {
+    if (!function.arch.empty()) return function.arch;
+  }
+  return "";
+}
+
+Result<BinaryImport> host_code(const std::string& path) {
+  const Result<Disassembly> disassembly = disassemble_host(path);
+  if (!disassembly) return tl::unexpected<Error>(disassembly.error());
+  // Without it there is no telling which of the file's loops are a kernel's.
+  const bool kernel = contains(disassembly->text, "<launch>:");
+  const AsmMix mix = kernel ? hot_mix(parse_objdump(disassembly->text)) : AsmMix();
+  if (mix.instructions == 0) {
+    return fail(ErrorKind::kBadInput,
+                path + " has neither device code nor a function `launch` of a CPU kernel",
+                "give a cubin, a shared object with kernels in it, or one that exports launch");
+  }
+  BinaryImport import;
+  Evidence& e = import.evidence;
+  add_mix(mix, &e);
+  e.texts["target"] = "cpu";
+  return import;
+}
+
+}  // namespace
+
+Result<BinaryImport> import_binary(const std::string& path, const std::string& arch,
+                                   const std::string& kernel) {
+  const Result<std::string> bytes = read_file(path, 1LL << 30);
+  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  const Kind kind = kind_of(*bytes);
+  if (kind == Kind::kOther) {
+    return fail(ErrorKind::kBadInput, path + " is neither a cubin nor an x86-64 ELF file",
+                "make a cubin with nvcc -cubin -lineinfo, or a shared object with nvcc -shared");
+  }
+  BinaryImport import;
+  const TempDir folder;
+  std::string chosen;
+  std::vector<std::string> cubins = {absolute(path)};
+  if (kind == Kind::kHost) {
+    // Without this section no compiler has put device code into the file.
+    if (!contains(*bytes, ".nv_fatbin") && !contains(*bytes, ".nvFatBinSegment")) {
+      return host_code(path);
+    }
+    bool none = false;
+    auto extracted = extract(path, arch, folder.path(), &chosen, &none);
+    if (!extracted) return tl::unexpected<Error>(std::move(extracted.error()));
+    if (none) return host_code(path);
+    cubins = std::move(*extracted);
+    if (cubins.empty()) {
+      return fail(ErrorKind::kBadInput, path + " holds PTX only, no machine code",
+                  "compile it for a GPU: nvcc -arch=sm_90");
+    }
+    if (!arch.empty() && chosen != arch) {
+      import.notes.push_back("The file has no code for " + arch + "; its code for " + chosen +
+                             " was looked at.");
+    }
+  }
+  std::vector<Found> found;
+  if (chosen.empty()) chosen = arch_of_cubin(cubins.front());
+  for (const std::string& cubin : cubins) KP_TRY(read_cubin(cubin, kernel, chosen, &found));
+  if (found.empty()) {
+    return fail(ErrorKind::kBadInput,
+                path + " has no kernel" +
+                    (kernel.empty() ? std::string() : " with \"" + kernel + "\" in its name"),
+                "check that it was compiled with a __global__ function in it");
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return a.weight > b.weight; });
+  for (Found& one : found) import.evidence.kernels.push_back(std::move(one.kernel));
+  import.evidence.texts["target"] = "cuda";
+  if (!chosen.empty()) import.evidence.texts["arch"] = chosen;
+  import.evidence.note_missing({"timing.median", "only the machine code was looked at",
+                                "evaluate the kernel with its task on a GPU"});
+  import.notes.push_back(
+      "Only the machine code was looked at: how often it runs, and for how "
+      "long, is not known.");
+  return import;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/import/ncu.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "base/process/subprocess.h"
+#include "base/text.h"
+#include "core/cuda_tools.h"
+#include "core/kernel_name.h"
+#include "core/metrics.h"
+#include "profile/import/csv.h"
+#include "profile/import/ncu_launch.h"
+#include "profile/import/ncu_table.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr const char* kSource = "ncu";
+constexpr const char* kHowToExport =
+    "export it where ncu is: ncu --import FILE --page raw --csv --print-units base > FILE.csv";
+
+// "(256, 1, 1)" -> 256.
+double volume(const std::string& text) {
+  double product = 1;
+  int factors = 0;
+  std::string digits;
+  for (const char c : text + ",") {
+    if (c >= '0' && c <= '9') {
+      digits += c;
+    } else if (!digits.empty()) {
+      product *= std::strtod(digits.c_str(), nullptr);
+      digits.clear();
+      ++factors;
+    }
+  }
+  return factors == 3 && std::isfinite(product) ? product : 0;
+}
+
+bool is_launch_fact(std::string_view name) {
+  return name.rfind("launch__", 0) == 0 || name == "sm__maximum_warps_per_active_cycle_pct";
+}
+
+struct Kernel {
+  std::string name;
+  std::vector<NcuLaunchValues> launches;
+  double time_ns = 0;  // of all launches; 0 when one is not known
+};
+
+double merged(const std::string& name, const Kernel& kernel, double calls) {
+  double sum = 0, weights = 0;
+  int seen = 0;
+  for (const NcuLaunchValues& launch : kernel.launches) {
+    const auto found = launch.values.find(name);
+    if (found == launch.values.end()) continue;
+    const double weight = launch.time_ns > 0 ? launch.time_ns : 1;
+    sum += !adds_up(name) ? weight * found->second : found->second;
+    weights += weight;
+    ++seen;
+  }
+  if (!adds_up(name)) return sum / weights;
+  // Launches without the number (it did not fit into a pass) count as the mean of the others.
+  return sum / seen * static_cast<double>(kernel.launches.size()) / calls;
+}
+
+const NcuLaunchValues& longest(const Kernel& kernel) {
+  return *std::max_element(
+      kernel.launches.begin(), kernel.launches.end(),
+      [](const NcuLaunchValues& a, const NcuLaunchValues& b) { return a.time_ns < b.time_ns; });
+}
+
+KernelEvidence evidence_of(const Kernel& kernel, double calls, double all_ns) {
+  KernelEvidence result;
+  result.name = kernel.name;
+  Evidence& e = result.facts;
+  std::set<std::string> names;
+  for (const NcuLaunchValues& launch : kernel.launches) {
+    for (const auto& [name, value] : launch.values) names.insert(name);
+  }
+  const NcuLaunchValues& typical = longest(kernel);
+  for (const std::string& name : names) {
+    if (is_launch_fact(name)) continue;
+    const double value = merged(name, kernel, calls);
+    if (std::isfinite(value)) e.set(name, value, Level::kCounters, kSource);
+  }
+  for (const auto& [name, value] : typical.values) {
+    if (!is_launch_fact(name)) continue;
+    // ncu counts no cluster as 0 blocks, we as 1.
+    e.set(name, name == "launch__cluster_size" ? std::max(1.0, value) : value, Level::kStatic,
+          kSource);
+  }
+  const std::pair<const char*, const std::string*> columns[] = {
+      {"launch__block_size", &typical.table->block}, {"launch__grid_size", &typical.table->grid}};
+  for (const auto& [name, text] : columns) {
+    const double value = volume(*text);
+    if (value > 0 && !e.get(name)) e.set(name, value, Level::kStatic, kSource);
+  }
+  e.set("kernel.launches", static_cast<double>(kernel.launches.size()) / calls, Level::kStatic,
+        kSource);
+  if (kernel.time_ns > 0 && all_ns > 0) {
+    e.set("kernel.share", kernel.time_ns / all_ns, Level::kTiming, kSource);
+  }
+  return result;
+}
+
+std::vector<Kernel> by_kernel(std::vector<NcuLaunchValues> launches) {
+  std::vector<Kernel> kernels;
+  std::map<std::string, std::size_t> place;
+  for (NcuLaunchValues& launch : launches) {
+    const std::string name = demangled(printable(launch.table->kernel));
+    const auto [it, fresh] = place.emplace(name, kernels.size());
+    if (fresh) kernels.push_back({name, {}, 0});
+    kernels[it->second].launches.push_back(std::move(launch));
+  }
+  for (Kernel& kernel : kernels) {
+    for (const NcuLaunchValues& launch : kernel.launches) {
+      if (launch.time_ns <= 0) {
+        kernel.time_ns = 0;
+        break;
+      }
+      kernel.time_ns += launch.time_ns;
+    }
+  }
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const Kernel& a, const Kernel& b) { return a.time_ns > b.time_ns; });
+  return kernels;
+}
+
+tl::unexpected<Error> nothing_in(const NcuTable& table) {
+  std::string remarks = join_text(table.said, "; ");
+  if (contains(remarks, "ERR_NVGPUCTRPERM")) {
+    return fail(ErrorKind::kBadInput,
+                "ncu was not allowed to read the counters (ERR_NVGPUCTRPERM), so the file has none",
+                "profile as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
+  }
+  if (!remarks.empty()) {
+    return fail(ErrorKind::kBadInput, "the file has no launch; ncu said: " + clip(remarks, 400),
+                "profile again with what ncu asks for, and export with --page raw --csv");
+  }
+  return fail(ErrorKind::kBadInput, "the file has no launch with metrics of Nsight Compute",
+              kHowToExport);
+}
+
+std::string some_of(const std::set<std::string>& names) {
+  std::string text;
+  int shown = 0;
+  for (const std::string& name : names) {
+    if (shown == 3) return text + " and " + std::to_string(names.size() - 3) + " more";
+    text += (shown == 0 ? "" : ", ") + name;
+    ++shown;
+  }
+  return text;
+}
+
+void add_notes(const NcuTable& table, const NcuConverter& converter, const NcuSettings& settings,
+               NcuImport* import) {
+  auto& notes = import->notes;
+  if (table.broken_rows > 0) {
+    notes.push_back("The file is cut off or damaged: " + std::to_string(table.broken_rows) +
+                    " of its rows are incomplete and were used as far as they go.");
+  }
+  if (!converter.odd_units().empty()) {
+    notes.push_back("Left out, for units that do not fit: " + some_of(converter.odd_units()) + ".");
+  }
+  if (!converter.without_number().empty()) {
+    notes.push_back("Without a number in the report (another GPU or version): " +
+                    some_of(converter.without_number()) + ".");
+  }
+  if (table.display_names) {
+    notes.push_back(
+        "The file is ncu's details page, which has few of the counters; `ncu --import FILE --page "
+        "raw --csv` gives all.");
+  }
+  if (settings.calls > 1 && import->launches % settings.calls != 0) {
+    notes.push_back("The report's " + std::to_string(import->launches) +
+                    " launches do not divide into " + std::to_string(settings.calls) + " calls.");
+  }
+  for (const std::string& remark : table.said) notes.push_back("ncu said: " + remark);
+}
+
+// Counters that no kernel has, as one entry.
+void note_missing_counters(Evidence* e) {
+  std::set<std::string> absent;
+  for (const Metric& metric : counter_metrics()) {
+    const std::string name(metric.name);
+    const bool seen = std::any_of(
+        e->kernels.begin(), e->kernels.end(),
+        [&](const KernelEvidence& kernel) { return kernel.facts.get(name).has_value(); });
+    if (!seen) absent.insert(name);
+  }
+  for (const std::string& name : absent) {
+    e->note_missing({name, "the report does not have it",
+                     "profile with `ncu --set full`, or with --metrics and this name"});
+  }
+}
+
+}  // namespace
+
+bool adds_up(std::string_view metric) {
+  for (const char* part : {".pct", ".ratio", ".per_second", ".per_cycle", "_pct"}) {
+    if (contains(metric, part)) return false;
+  }
+  return true;
+}
+
+bool is_ncu_csv(std::string_view text) {
+  const std::string_view head = text.substr(0, 1 << 16);
+  return contains(text, "Kernel Name") || contains(head, "==PROF==") || contains(head, "==ERROR==");
+}
+
+Result<NcuImport> import_ncu_csv(std::string_view text, const NcuSettings& settings) {
+  NcuTable table = read_ncu_table(text, is_wanted_of_ncu);
+  if (!settings.kernel.empty()) {
+    const std::size_t before = table.launches.size();
+    std::erase_if(table.launches, [&](const NcuLaunch& launch) {
+      return !contains(demangled(launch.kernel), settings.kernel);
+    });
+    if (table.launches.empty() && before > 0) {
+      return fail(ErrorKind::kBadInput,
+                  "no kernel in the report has \"" + settings.kernel + "\" in its name",
+                  "leave --kernel out to see their names");
+    }
+  }
+  if (table.launches.empty()) return nothing_in(table);
+  DecimalVote vote;
+  for (const NcuLaunch& launch : table.launches) {
+    for (const auto& [name, value] : launch.metrics) vote.look(value.text);
+  }
+  NcuConverter converter(vote.decide());
+  std::vector<NcuLaunchValues> launches;
+  for (const NcuLaunch& launch : table.launches) launches.push_back(converter.convert(launch));
+
+  NcuImport import;
+  import.launches = static_cast<int>(launches.size());
+  import.device = device_of_ncu(table, converter);
+  if (import.device.bytes_per_s <= 0) import.device.bytes_per_s = implied_bandwidth(launches);
+  const double calls = std::max(1, settings.calls);
+  const std::vector<Kernel> kernels = by_kernel(std::move(launches));
+  const bool timed = std::all_of(kernels.begin(), kernels.end(),
+                                 [](const Kernel& kernel) { return kernel.time_ns > 0; });
+  const double all_ns =
+      !timed
+          ? 0
+          : std::accumulate(kernels.begin(), kernels.end(), 0.0,
+                            [](double sum, const Kernel& kernel) { return sum + kernel.time_ns; });
+  Evidence& e = import.evidence;
+  for (const Kernel& kernel : kernels) e.kernels.push_back(evidence_of(kernel, calls, all_ns));
+  if (all_ns > 0 && std::isfinite(all_ns)) {
+    e.set("timing.median", 1e-3 * all_ns / calls, Level::kTiming, kSource);
+  } else {
+    e.note_missing({"timing.median", "the report has no gpu__time_duration.sum for every launch",
+                    "profile with --metrics gpu__time_duration.sum among others"});
+  }
+  e.set("plan.kernels", import.launches / calls, Level::kStatic, kSource);
+  if (import.device.multiprocessors > 0) {
+    e.set("machine.parallel_units", import.device.multiprocessors, Level::kTiming, kSource);
+  }
+  e.texts["target"] = "cuda";
+  e.texts["profiler"] = "Nsight Compute";
+  if (!import.device.arch().empty()) e.texts["arch"] = import.device.arch();
+  if (!import.device.name.empty()) e.texts["device"] = import.device.name;
+  note_missing_counters(&e);
+  add_notes(table, converter, settings, &import);
+  return import;
+}
+
+Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& settings) {
+  const std::string ncu = find_cuda_tool("ncu");
+  if (ncu.empty()) {
+    return fail(ErrorKind::kEnvironment,
+                "reading " + path + " takes Nsight Compute's ncu, which is not here", kHowToExport);
+  }
+  Command command;
+  command.argv = {ncu,     "--import",      path,   "--page",    "raw",
+                  "--csv", "--print-units", "base", "--print-fp"};
+  command.env = {"LC_ALL=C"};
+  command.limits = {300, 512LL << 20, 1LL << 30, 0};
+  Result<Exit> exit = run(command);
+  if (!exit) return tl::unexpected<Error>(std::move(exit.error()));
+  if (!exit->ok()) {
+    std::string said;
+    for (const std::string& line : lines(exit->output)) {
+      if (line.rfind("==", 0) == 0) said += (said.empty() ? "" : "; ") + line;
+    }
+    return fail(ErrorKind::kBadInput,
+                "ncu could not read " + path + ": " +
+                    clip(said.empty() ? exit->describe(command.limits) : said, 400),
+                "an older ncu does not read newer reports: use the version that wrote it, here or "
+                "to export it (--page raw --csv)");
+  }
+  return import_ncu_csv(exit->output, settings);
+}
+
+}  // namespace kernelpro

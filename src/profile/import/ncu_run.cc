@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/import/ncu_run.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/files.h"
+#include "base/process/subprocess.h"
+#include "base/text.h"
+#include "core/counters.h"
+#include "core/cuda_tools.h"
+#include "core/kernel_name.h"
+
+namespace kernelpro {
+
+namespace {
+
+// The function's name without template arguments, as --kernel-name-base function has it.
+std::string base_name(const std::string& name) {
+  const std::string whole = short_kernel_name(name, 1000);
+  return whole.substr(0, whole.find('<'));
+}
+
+std::string escaped(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!plain) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+// Context and stream any; these functions; the first or second invocation of each.
+std::string kernel_id(const std::vector<NcuKernel>& kernels) {
+  std::set<std::string> names;
+  bool repeated = true;
+  for (const NcuKernel& kernel : kernels) {
+    const std::string name = base_name(kernel.name);
+    if (!name.empty()) names.insert(escaped(name));
+    repeated = repeated && kernel.repeated;
+  }
+  return "::regex:^(" + join_text({names.begin(), names.end()}, "|") +
+         ")$:" + (repeated ? "2" : "1");
+}
+
+}  // namespace
+
+Result<NcuImport> run_under_ncu(const std::vector<std::string>& argv,
+                                const std::vector<NcuKernel>& kernels, double timeout_s) {
+  const std::string ncu = find_cuda_tool("ncu");
+  if (ncu.empty()) {
+    return fail(ErrorKind::kEnvironment, "ncu is not here, so kernels have no hardware counters",
+                "install Nsight Compute (the toolkit's package cuda-nsight-compute)");
+  }
+  std::vector<std::string> metrics = counters_of(CounterSet::kFull);
+  for (const char* name : {"launch__registers_per_thread", "launch__grid_size",
+                           "launch__block_size", "launch__waves_per_multiprocessor"}) {
+    metrics.push_back(name);
+  }
+  const TempDir folder;
+  const std::string log = join(folder.path(), "ncu.csv");
+  Command command;
+  command.argv = {ncu,
+                  "--target-processes",
+                  "all",
+                  "--csv",
+                  "--page",
+                  "raw",
+                  "--print-units",
+                  "base",
+                  "--kernel-name-base",
+                  "function",
+                  "--kernel-id",
+                  kernel_id(kernels),
+                  "--cache-control",
+                  "none",
+                  "--clock-control",
+                  "none",
+                  "--metrics",
+                  join_text(metrics, ","),
+                  "--log-file",
+                  log};
+  command.argv.insert(command.argv.end(), argv.begin(), argv.end());
+  command.env = {"LC_ALL=C"};
+  command.limits.wall_seconds = timeout_s;
+  command.limits.output_killed = 1LL << 30;
+  const Result<Exit> exit = run(command);
+  if (!exit) return tl::unexpected<Error>(exit.error());
+  const auto text = read_file(log, 256 << 20);
+  auto import = import_ncu_csv(text ? *text : exit->output, {});
+  if (!import && !exit->ok()) {
+    return fail(
+        ErrorKind::kEnvironment,
+        "the program under ncu " + exit->describe(command.limits) + ": " + import.error().message,
+        import.error().next);
+  }
+  return import;
+}
+
+int add_ncu_counters(const NcuImport& import, Evidence* evidence) {
+  int count = 0;
+  for (KernelEvidence& kernel : evidence->kernels) {
+    const double launches = kernel.facts.get("kernel.launches").value_or(1);
+    for (const KernelEvidence& theirs : import.evidence.kernels) {
+      if (short_kernel_name(theirs.name, 1000) != short_kernel_name(kernel.name, 1000)) continue;
+      const double theirs_launches = theirs.facts.get("kernel.launches").value_or(1);
+      bool any = false;
+      for (const auto& [name, item] : theirs.facts.items()) {
+        if (item.level != Level::kCounters || kernel.facts.find(name) != nullptr) continue;
+        const double factor = adds_up(name) ? launches / theirs_launches : 1;
+        kernel.facts.set(name, item.value * factor, Level::kCounters, "ncu");
+        any = true;
+      }
+      count += any ? 1 : 0;
+      break;
+    }
+  }
+  return count;
+}
+
+}  // namespace kernelpro

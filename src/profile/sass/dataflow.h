@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which instruction of a loop's body reads what which other one wrote, in the order of the code:
+// branches within the body are taken as one line. What an inner loop writes has no writer here.
+#pragma once
+
+#include <vector>
+
+#include "profile/sass/operands.h"
+#include "profile/sass/program.h"
+
+namespace kernelpro {
+
+// Places are indices into `body`, not into the function's code.
+struct Dependence {
+  int from = 0;          // the writer
+  bool carried = false;  // it wrote in the iteration before
+  Use use = Use::kData;
+};
+
+class Dataflow {
+ public:
+  // `loops`: whether the last instruction is followed by the first.
+  Dataflow(const SassFunction& function, const std::vector<int>& body, bool loops);
+
+  int size() const { return static_cast<int>(body_.size()); }
+  const SassInstruction& at(int place) const {
+    return function_.code[static_cast<std::size_t>(body_[static_cast<std::size_t>(place)])];
+  }
+  const Access& access(int place) const { return access_[static_cast<std::size_t>(place)]; }
+  const std::vector<Dependence>& reads(int place) const {
+    return reads_[static_cast<std::size_t>(place)];
+  }
+  // Places that read what `place` wrote, with how; carried ones included.
+  struct Reader {
+    int place = 0;
+    Use use = Use::kData;
+  };
+  const std::vector<Reader>& readers(int place) const {
+    return readers_[static_cast<std::size_t>(place)];
+  }
+  // Whether anything in the body writes the register.
+  bool written(int reg) const { return last_[static_cast<std::size_t>(reg)] >= 0; }
+  // Indices into the function's code, ascending.
+  const std::vector<int>& body() const { return body_; }
+  bool loops() const { return loops_; }
+  const SassFunction& function() const { return function_; }
+
+ private:
+  const SassFunction& function_;
+  const std::vector<int>& body_;
+  bool loops_;
+  std::vector<Access> access_;
+  std::vector<std::vector<Dependence>> reads_;
+  std::vector<std::vector<Reader>> readers_;
+  std::vector<int> last_;  // last writer of each register
+};
+
+}  // namespace kernelpro

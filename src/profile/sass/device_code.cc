@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/sass/device_code.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/architecture.h"
+#include "core/kernel_name.h"
+#include "core/metrics.h"
+#include "profile/code/disassemble.h"
+#include "profile/sass/occupancy.h"
+#include "profile/sass/sass.h"
+
+namespace kernelpro {
+
+namespace {
+
+double volume(const std::array<std::uint32_t, 3>& v) {
+  return static_cast<double>(v[0]) * v[1] * v[2];
+}
+
+void put(Evidence* e, const std::string& name, double value, const std::string& source) {
+  if (std::isfinite(value) && find_metric(name) != nullptr) {
+    e->set(name, value, Level::kStatic, source);
+  }
+}
+
+void add_ptxas(const KernelResources& r, Evidence* e) {
+  put(e, "launch__registers_per_thread", r.registers, "ptxas");
+  put(e, "ptxas.stack_bytes", r.stack_bytes, "ptxas");
+  put(e, "ptxas.spill_store_bytes", r.spill_store_bytes, "ptxas");
+  put(e, "ptxas.spill_load_bytes", r.spill_load_bytes, "ptxas");
+  put(e, "ptxas.shared_bytes", r.shared_bytes, "ptxas");
+  put(e, "launch__shared_mem_per_block_static", r.shared_bytes, "ptxas");
+}
+
+void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
+  for (const auto& [metric, value] : mix.metrics) put(e, metric, value, tool);
+  for (const auto& [metric, lines] : mix.where) e->texts["line of " + metric] = lines;
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"hot loops", mix.text}, {"dependent chain", mix.chain}, {"waits", mix.waits}};
+  for (const auto& [name, text] : texts) {
+    if (!text.empty()) e->texts[name] = text;
+  }
+}
+
+// Resident blocks of the largest launch, and what limits them.
+void add_occupancy(const PlanNode& node, const KernelResources& r, const Machine& machine,
+                   Evidence* e) {
+  const auto arch = Architecture::parse(machine.arch);
+  const SmLimits* sm = arch ? arch->limits() : nullptr;
+  const double threads = volume(node.block);
+  if (!sm || threads <= 0 || threads > 1024 || r.registers <= 0) return;
+  BlockNeeds needs;
+  needs.threads = static_cast<int>(threads);
+  needs.registers = r.registers;
+  needs.shared_bytes = static_cast<int>(
+      std::min<std::int64_t>(std::int64_t{r.shared_bytes} + node.dynamic_shared, 1 << 20));
+  needs.shared_carveout = node.shared_carveout;
+  const Occupancy o = occupancy(*sm, needs);
+  const auto limit = [&](const char* name, int blocks) {
+    if (blocks < Occupancy::kUnlimited) put(e, name, blocks, "occupancy");
+  };
+  limit("launch__occupancy_limit_registers", o.by_registers);
+  limit("launch__occupancy_limit_shared_mem", o.by_shared);
+  limit("launch__occupancy_limit_warps", o.by_warps);
+  limit("launch__occupancy_limit_blocks", o.by_blocks);
+  limit("launch__occupancy_limit_barriers", o.by_barriers);
+  put(e, "sm__maximum_warps_per_active_cycle_pct", 100 * o.fraction, "occupancy");
+  put(e, "occupancy.registers_for_more", o.registers_for_more, "occupancy");
+  put(e, "occupancy.shared_bytes_for_more", o.shared_bytes_for_more, "occupancy");
+  if (o.blocks > 0 && machine.parallel_units > 0) {
+    put(e, "launch__waves_per_multiprocessor",
+        volume(node.grid) / (1.0 * o.blocks * machine.parallel_units), "occupancy");
+  }
+}
+
+// The launch of `kernel` with the most threads; null when it is not launched.
+const PlanNode* largest_launch(const LaunchPlan& plan, const std::string& kernel) {
+  const PlanNode* largest = nullptr;
+  const auto threads = [](const PlanNode& n) { return volume(n.grid) * volume(n.block); };
+  for (const PlanNode& node : plan.nodes) {
+    if (node.kind != PlanNode::Kind::kKernel || node.function != kernel) continue;
+    if (largest == nullptr || threads(node) > threads(*largest)) largest = &node;
+  }
+  return largest;
+}
+
+double total_threads(const LaunchPlan& plan, const std::string& kernel) {
+  double all = 0;
+  for (const PlanNode& node : plan.nodes) {
+    if (node.kind == PlanNode::Kind::kKernel && node.function == kernel) {
+      all += volume(node.grid) * volume(node.block);
+    }
+  }
+  return all;
+}
+
+void add_launch(const PlanNode& node, Evidence* e) {
+  put(e, "launch__grid_size", volume(node.grid), "launch plan");
+  put(e, "launch__block_size", volume(node.block), "launch plan");
+  put(e, "launch__shared_mem_per_block_dynamic", node.dynamic_shared, "launch plan");
+  put(e, "launch__cluster_size", std::max(1.0, volume(node.cluster)), "launch plan");
+}
+
+// The SASS of the cubin by kernel; empty, and noted, when it cannot be had.
+std::map<std::string, SassMix> sass_of(const Binary& binary, std::string* tool, Evidence* call) {
+  std::map<std::string, SassMix> mixes;
+  if (binary.cubin.empty()) {
+    call->note_missing({"SASS instruction mix", "there is no cubin", "compile the candidate"});
+    return mixes;
+  }
+  const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin);
+  if (!disassembly) {
+    call->note_missing(
+        {"SASS instruction mix", disassembly.error().message, disassembly.error().next});
+    return mixes;
+  }
+  *tool = disassembly->tool;
+  for (SassKernel& kernel : kernel_mixes(disassembly->text)) {
+    mixes[kernel.name] = std::move(kernel.mix);
+  }
+  if (mixes.empty()) {
+    call->note_missing({"SASS instruction mix", *tool + " showed no kernel in the cubin",
+                        "check that the candidate has a __global__ function"});
+  }
+  return mixes;
+}
+
+}  // namespace
+
+CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
+                      Evidence* call) {
+  std::string tool;
+  const std::map<std::string, SassMix> mixes = sass_of(binary, &tool, call);
+  CodeFacts facts;
+  const auto want = [&](const std::string& name) {
+    if (plan.kernel_count() > 0 && largest_launch(plan, name) == nullptr) return;
+    KernelEvidence& kernel = facts.kernels[name];
+    kernel.name = demangled(name);
+    kernel.facts.texts["kernel"] = name;
+  };
+  for (const auto& [name, mix] : mixes) want(name);
+  for (const auto& [name, resources] : binary.resources) want(name);
+  for (const PlanNode& node : plan.nodes) {
+    if (node.kind == PlanNode::Kind::kKernel) want(node.function);
+  }
+  for (auto& [name, kernel] : facts.kernels) {
+    Evidence* e = &kernel.facts;
+    double work = 1;
+    if (const auto mix = mixes.find(name); mix != mixes.end()) {
+      add_sass(mix->second, tool, e);
+      work = std::max(1.0, mix->second.weight);
+    }
+    const auto resources = binary.resources.find(name);
+    const bool known = resources != binary.resources.end();
+    if (known) {
+      add_ptxas(resources->second, e);
+    } else {
+      call->note_missing({"registers and spills",
+                          "ptxas said nothing about the kernel " + short_kernel_name(kernel.name),
+                          "compile it anew (clear the cache)"});
+    }
+    if (const PlanNode* node = largest_launch(plan, name)) {
+      add_launch(*node, e);
+      if (known) add_occupancy(*node, resources->second, machine, e);
+    }
+    facts.weights[name] = work * std::max(1.0, total_threads(plan, name));
+  }
+  return facts;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/sass/occupancy.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kPartitions = 4;             // of a multiprocessor, each with its registers
+constexpr int kRegisterGranularity = 256;  // registers, per warp
+constexpr int kMostRegisters = 255;        // that a thread can name
+constexpr int kMostThreads = 1024;         // of a block
+constexpr int kKiB = 1024;
+constexpr int kWithoutOptIn = 48 * kKiB;
+
+// The carve-outs that exist, in KiB; the largest of a GPU is its own.
+constexpr int kCarveouts[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
+
+int round_up(int value, int step) { return (value + step - 1) / step * step; }
+
+// Shared memory of the multiprocessor under the carve-out that the kernel prefers.
+int carveout_bytes(const SmLimits& sm, int percent, int block_bytes) {
+  if (percent < 0 || percent > 100) return sm.shared_bytes;
+  const int wanted =
+      std::max({sm.shared_bytes * percent / 100, block_bytes, sm.shared_least_bytes});
+  for (const int kib : kCarveouts) {
+    if (kib * kKiB >= wanted) return std::min(kib * kKiB, sm.shared_bytes);
+  }
+  return sm.shared_bytes;
+}
+
+int by_registers(const SmLimits& sm, int warps, int registers) {
+  if (registers <= 0) return Occupancy::kUnlimited;
+  const int per_warp = round_up(registers * kWarp, kRegisterGranularity);
+  // A launch is checked as if its warps were dealt to all partitions.
+  if (registers > kMostRegisters || per_warp * round_up(warps, kPartitions) > sm.registers)
+    return 0;
+  return sm.registers / kPartitions / per_warp * kPartitions / warps;
+}
+
+int shared_allocated(const SmLimits& sm, int bytes) {
+  return round_up(bytes + sm.shared_reserved_bytes, sm.shared_granularity);
+}
+
+int by_shared(const SmLimits& sm, const BlockNeeds& needs, int bytes) {
+  const int allocated = shared_allocated(sm, bytes);
+  if (bytes > sm.shared_block_bytes) return 0;
+  if (allocated == 0) return Occupancy::kUnlimited;
+  return carveout_bytes(sm, needs.shared_carveout, allocated) / allocated;
+}
+
+}  // namespace
+
+std::string_view limiter_name(OccupancyLimiter limiter) {
+  switch (limiter) {
+    case OccupancyLimiter::kRegisters:
+      return "registers";
+    case OccupancyLimiter::kSharedMemory:
+      return "shared memory";
+    case OccupancyLimiter::kWarps:
+      return "warps";
+    case OccupancyLimiter::kBlocks:
+      return "blocks";
+    case OccupancyLimiter::kBarriers:
+      break;
+  }
+  return "barriers";
+}
+
+Occupancy occupancy(const SmLimits& sm, const BlockNeeds& needs) {
+  KP_ASSERT(needs.threads > 0);
+  Occupancy o;
+  const int warps = (needs.threads + kWarp - 1) / kWarp;
+  o.by_warps = needs.threads > kMostThreads ? 0 : sm.warps / warps;
+  o.by_blocks = sm.blocks;
+  o.by_registers = by_registers(sm, warps, needs.registers);
+  o.by_shared = by_shared(sm, needs, needs.shared_bytes);
+  if (needs.barriers > 0 && sm.barriers > 0) o.by_barriers = sm.barriers / needs.barriers;
+
+  // Of equals, the one that a kernel's author has most to say about.
+  const std::pair<int, OccupancyLimiter> limits[] = {
+      {o.by_registers, OccupancyLimiter::kRegisters},
+      {o.by_shared, OccupancyLimiter::kSharedMemory},
+      {o.by_warps, OccupancyLimiter::kWarps},
+      {o.by_blocks, OccupancyLimiter::kBlocks},
+      {o.by_barriers, OccupancyLimiter::kBarriers},
+  };
+  o.blocks = Occupancy::kUnlimited;
+  for (const auto& [blocks, limiter] : limits) {
+    if (blocks >= o.blocks) continue;
+    o.blocks = blocks;
+    o.limiter = limiter;
+  }
+  o.warps = o.blocks * warps;
+  o.fraction = static_cast<double>(o.warps) / sm.warps;
+  for (int registers = needs.registers - 1; registers > 0; --registers) {
+    if (by_registers(sm, warps, registers) <= o.blocks) continue;
+    o.registers_for_more = registers;
+    break;
+  }
+  // As much as still lets one more block in.
+  const int most =
+      sm.shared_bytes / (o.blocks + 1) / sm.shared_granularity * sm.shared_granularity -
+      sm.shared_reserved_bytes;
+  o.shared_bytes_for_more = std::clamp(most, 0, needs.shared_bytes);
+  return o;
+}
+
+}  // namespace kernelpro

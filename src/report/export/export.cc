@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/export/export.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "core/architecture.h"
+#include "core/knobs.h"
+#include "embedded/export_plan_on_host.h"
+#include "report/export/export_text.h"
+#include "task/load/header.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Declares its launches as data (docs/launch-plan.md) rather than in `launch`. Comments do not
+// count, so that a host form may speak of it.
+bool declares_launches(const std::string& source) {
+  const std::string code = without_comments(source);
+  for (const char* macro : {"KP_LAUNCH", "KP_MEMSET"}) {
+    if (find_word(code, macro, true) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// The part of task.h that a kernel needs on its own: constants, types and Args.
+std::string declarations(const ExportRequest& request) {
+  const std::string header = task_header(*request.task, *request.c, TargetKind::kCuda);
+  const std::size_t begin = header.find("#pragma once");
+  const std::size_t end = header.find("\n// What the task's reference gets");
+  KP_ASSERT(begin != std::string::npos && end != std::string::npos);
+  return std::string(trim(header.substr(begin + 12, end - begin - 12))) + "\n";
+}
+
+std::string argument_names(const ExportRequest& request) {
+  const std::string header = task_header(*request.task, *request.c, TargetKind::kCuda);
+  const std::size_t begin = header.find("\nnamespace arg {");
+  KP_ASSERT(begin != std::string::npos);
+  return header.substr(begin + 1);
+}
+
+std::string knob_text(const ExportRequest& request) {
+  const std::string text = knobs_to_text(request.candidate.knobs);
+  return text.empty() ? "none" : text;
+}
+
+std::string sizes(const Case& c) {
+  std::string text;
+  for (const auto& [name, value] : c.dims) {
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  }
+  return text;
+}
+
+std::string title(const ExportRequest& request, const char* mark) {
+  const Task& task = *request.task;
+  const std::string begin = std::string(mark) + " ";
+  std::string text = begin + "The task " + one_line(task.name) +
+                     (task.summary.empty() ? "" : ": " + one_line(task.summary)) + "\n";
+  text += begin + "Written by `kernelpro export` (KernelPro " KERNELPRO_VERSION ").\n";
+  text += begin + "  sizes:     case " + one_line(request.c->name) +
+          (sizes(*request.c).empty() ? "" : " (" + sizes(*request.c) + ")") + "\n";
+  text += begin + "  knobs:     " + one_line(knob_text(request)) + "\n";
+  text += begin + "  precision: " + std::string(precision_name(task.precision)) + "\n";
+  text += begin + "  measured:  " +
+          (request.measured.empty() ? "not measured; `kernelpro evaluate` does"
+                                    : one_line(request.measured)) +
+          (request.device.empty() ? "" : ", on " + one_line(request.device)) + "\n";
+  return text;
+}
+
+std::string bracketed(const Shaped& shaped) {
+  std::string text;
+  for (const std::int64_t dim : shaped.shape) text += "[" + std::to_string(dim) + "]";
+  return text.empty() ? "one element" : text;
+}
+
+std::string type_of(const Shaped& shaped) {
+  return std::string(shaped.tensor->role == Role::kOutput ? "" : "const ") +
+         std::string(dtype_cuda_type(shaped.tensor->dtype)) + "*";
+}
+
+// "const float* x, float* y, void* workspace, cudaStream_t stream"
+std::string signature(const std::vector<Shaped>& tensors) {
+  std::string text;
+  for (const Shaped& shaped : tensors) text += type_of(shaped) + " " + shaped.tensor->name + ", ";
+  return text + "void* workspace, cudaStream_t stream";
+}
+
+std::string names(const std::vector<Shaped>& tensors) {
+  std::string text;
+  for (const Shaped& shaped : tensors) text += shaped.tensor->name + ", ";
+  return text;
+}
+
+std::string header_file(const ExportRequest& request, const std::vector<Shaped>& tensors) {
+  const std::string space = export_namespace(*request.task);
+  std::string text = title(request, "//") + "#pragma once\n\n#include <cuda_runtime.h>\n";
+  const auto has = [&](DType dtype) {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const Shaped& s) { return s.tensor->dtype == dtype; });
+  };
+  if (has(DType::kFp16)) text += "#include <cuda_fp16.h>\n";
+  if (has(DType::kBf16)) text += "#include <cuda_bf16.h>\n";
+  text += "\n#include <cstddef>\n\nnamespace " + space + " {\n\n";
+  text +=
+      "// Bytes of device memory that `run` needs as scratch. 0: none, and `workspace` may be "
+      "null.\nstd::size_t workspace_bytes();\n\n"
+      "// Enqueues the computation on `stream` and returns; the result is cudaSuccess or what the\n"
+      "// launch failed with. All pointers are device memory, contiguous (the last index runs\n"
+      "// fastest) and aligned to 256 bytes; inputs are only read. One call at a time may use a\n"
+      "// workspace. Sizes are fixed:\n";
+  for (const Shaped& shaped : tensors) {
+    text += "//   " + shaped.tensor->name + ": " + std::string(role_name(shaped.tensor->role)) +
+            ", " + std::string(dtype_name(shaped.tensor->dtype)) + " " + bracketed(shaped) + "\n";
+  }
+  return text + "cudaError_t run(" + signature(tensors) + ");\n\n}  // namespace " + space + "\n";
+}
+
+// The source between what it needs before it and the functions of kernel.h after it.
+std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>& tensors) {
+  const std::string space = export_namespace(*request.task);
+  const Candidate& candidate = request.candidate;
+  const bool plan = declares_launches(candidate.source);
+  std::string before = "\n" + declarations(request);
+  std::string call = "  ::launch(kp_args, stream);\n";
+  if (plan) {
+    const std::string_view text = embedded::export_plan_on_host;
+    before += "\n" + std::string(text.substr(text.find('\n') + 1)) + "\n" +  // not its licence line
+              argument_names(request);
+    call =
+        "  for (int i = 0; i < kp::steps.count; ++i) {\n"
+        "    const cudaError_t status = kp::steps.all[i](kp_args, stream);\n"
+        "    if (status != cudaSuccess) return status;\n"
+        "  }\n";
+  } else {
+    // Several exported kernels may be linked into one program.
+    before += "\nextern \"C\" void launch(const Args& args, cudaStream_t stream) __asm__(\"" +
+              space + "_launch\");\n";
+  }
+  return before + "\n" + without_task_header(with_fixed_knobs(candidate.source, candidate.knobs)) +
+         "\nnamespace " + space + " {\n\n" +
+         "std::size_t workspace_bytes() { return WORKSPACE_BYTES; }\n\n" + "cudaError_t run(" +
+         signature(tensors) + ") {\n  const Args kp_args{" + names(tensors) + "workspace};\n" +
+         call + "  return cudaGetLastError();\n}\n\n}  // namespace " + space + "\n";
+}
+
+std::string kernel_file(const ExportRequest& request, const std::vector<Shaped>& tensors) {
+  const auto arch = Architecture::parse(request.arch);
+  return title(request, "//") + "// Build: nvcc -std=c++20 -O3 --expt-relaxed-constexpr " +
+         (arch ? arch->gencode() + " " : std::string()) + "-c kernel.cu\n" +
+         "#include \"kernel.h\"\n" + kernel_body(request, tensors);
+}
+
+std::string torch_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::kFp32:
+      return "_kp_torch.float32";
+    case DType::kFp16:
+      return "_kp_torch.float16";
+    case DType::kBf16:
+      return "_kp_torch.bfloat16";
+    case DType::kInt32:
+      return "_kp_torch.int32";
+    case DType::kInt64:
+      return "_kp_torch.int64";
+    case DType::kBool:
+      return "_kp_torch.bool";
+  }
+  return "";
+}
+
+std::string python_list(const std::vector<Shaped>& tensors, Role role) {
+  std::string text = "[";
+  for (const Shaped& shaped : tensors) {
+    if (shaped.tensor->role != role) continue;
+    std::string dims;
+    for (const std::int64_t dim : shaped.shape) dims += std::to_string(dim) + ", ";
+    text += "\n    (\"" + shaped.tensor->name + "\", " + torch_dtype(shaped.tensor->dtype) +
+            ", _kp_torch.Size((" + dims + "))),";
+  }
+  return text + (text == "[" ? "]" : "\n]");
+}
+
+// What PyTorch's extension calls: no type of the kernel's crosses over.
+std::string entry(const std::string& space, const std::vector<Shaped>& tensors) {
+  std::string arguments;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    arguments +=
+        "      static_cast<" + type_of(tensors[i]) + ">(pointers[" + std::to_string(i) + "]),\n";
+  }
+  return "\nextern \"C\" int " + space +
+         "_entry(void* const* pointers, void* workspace, void* stream) {\n  return " + space +
+         "::run(\n" + arguments + "      workspace, static_cast<cudaStream_t>(stream));\n}\n";
+}
+
+std::string extension(const std::string& space) {
+  return "#include <stdexcept>\n#include <string>\n#include <vector>\n\nextern \"C\" int " + space +
+         R"(_entry(void* const* pointers, void* workspace, void* stream);
+
+void kp_run(const std::vector<torch::Tensor>& tensors, const torch::Tensor& workspace,
+            int64_t stream) {
+  std::vector<void*> pointers;
+  for (const torch::Tensor& tensor : tensors) pointers.push_back(tensor.data_ptr());
+  const int status = )" +
+         space + R"(_entry(pointers.data(), workspace.data_ptr(), reinterpret_cast<void*>(stream));
+  if (status != 0) {
+    throw std::runtime_error("the kernel's launch failed with CUDA error " +
+                             std::to_string(status));
+  }
+}
+)";
+}
+
+std::string module_file(const ExportRequest& request, const std::vector<Shaped>& tensors) {
+  const Task& task = *request.task;
+  const std::string space = export_namespace(task);
+  const std::string header = header_file(request, tensors);
+  const std::string cuda = replace_all(header, "#pragma once\n\n", "") +
+                           kernel_body(request, tensors) + entry(space, tensors);
+  const std::string cpp = extension(space);
+  return title(request, "#") +
+         "# ModelNew is Model with its forward done by the kernel. Building takes about a minute "
+         "the\n# first time.\n\n" +
+         with_sizes(task.module->source, request.c->dims) + "\n\n\n" +
+         filled_model_new({{"CPP", python_literal(cpp)},
+                           {"CUDA", python_literal(cuda)},
+                           {"INPUTS", python_list(tensors, Role::kInput)},
+                           {"STATE", python_list(tensors, Role::kParameter)},
+                           {"OUTPUTS", python_list(tensors, Role::kOutput)},
+                           {"WORKSPACE", std::to_string(workspace_bytes(task, *request.c))},
+                           {"EXTENSION", space + "_" + hash_hex({cuda, cpp}).substr(0, 12)}});
+}
+
+}  // namespace
+
+Result<std::vector<ExportedFile>> export_kernel(const ExportRequest& request) {
+  if (request.candidate.language != Language::kCuda) {
+    return fail(ErrorKind::kBadInput,
+                "only CUDA kernels can be exported; this one is " +
+                    std::string(language_name(request.candidate.language)),
+                request.candidate.language == Language::kPython
+                    ? "a ModelNew file can be used as it is"
+                    : "export a run on the cuda target, or a .cu file with --kernel");
+  }
+  const std::vector<Shaped> tensors = shaped_tensors(*request.task, *request.c);
+  std::vector<ExportedFile> files = {{"kernel.h", header_file(request, tensors)},
+                                     {"kernel.cu", kernel_file(request, tensors)}};
+  if (request.task->module) files.push_back({"model_new.py", module_file(request, tensors)});
+  return files;
+}
+
+Result<const Case*> export_case(const Task& task, const std::string& name) {
+  const std::vector<const Case*> cases = cases_for(task, TargetKind::kCuda);
+  const Case* chosen = nullptr;
+  std::string known;
+  for (const Case* c : cases) {
+    if (name.empty() ? c->timed : c->name == name) chosen = c;
+    known += (known.empty() ? "" : ", ") + c->name;
+  }
+  if (chosen != nullptr) return chosen;
+  if (cases.empty()) {
+    return fail(ErrorKind::kBadInput, "the task " + task.name + " has no case for the cuda target",
+                "export kernels of tasks that run on a GPU");
+  }
+  return fail(ErrorKind::kBadInput,
+              name.empty() ? "no case of the task is timed" : "the task has no case " + name,
+              "name one with --case: " + known);
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+kernelpro_embed(${library} export_plan_on_host src/report/export/texts/plan_on_host.cuh)
+kernelpro_embed(${library} export_model_new src/report/export/texts/model_new.py)

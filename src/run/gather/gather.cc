@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/gather/gather.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "core/json.h"
+#include "measure/ceilings/ceilings.h"
+#include "profile/import/binary.h"
+#include "profile/import/ncu_run.h"
+#include "profile/import/nsys.h"
+#include "profile/trace/program.h"
+#include "run/gather/theory.h"
+#include "run/store/store.h"
+#include "run/store/winner.h"
+
+namespace kernelpro {
+
+namespace {
+
+Result<const StoredCandidate*> chosen(const std::vector<StoredCandidate>& all,
+                                      const std::optional<StoredConfirmation>& confirmation,
+                                      std::int64_t id, const std::string& directory) {
+  for (const StoredCandidate& each : all) {
+    if (id > 0 && each.known.id == id) {
+      if (each.evaluated) return &each;
+      return fail(ErrorKind::kBadInput,
+                  "candidate " + std::to_string(id) + " of " + directory + " waits to be evaluated",
+                  "go on with: kernelpro resume " + directory);
+    }
+  }
+  if (id > 0) {
+    return fail(ErrorKind::kBadInput, directory + " has no candidate " + std::to_string(id),
+                "its candidates are 1 to " + std::to_string(all.size()));
+  }
+  const StoredCandidate* best = winner_of(all, confirmation ? &*confirmation : nullptr).candidate;
+  if (best == nullptr) {
+    return fail(ErrorKind::kBadInput, directory + " has no correct candidate yet",
+                "name one to see why it failed: kernelpro show " + directory);
+  }
+  return best;
+}
+
+// Exports may have gigabytes; their kind is in the first bytes.
+std::string first_bytes(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string bytes(4096, '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+  return bytes;
+}
+
+Gathered from_trace(const NsysImport& import, const std::string& file, const Theory& theory) {
+  Gathered gathered;
+  gathered.subject = file;
+  gathered.basis = "a trace of Nsight Systems";
+  gathered.notes = import.notes;
+  const TraceWindow window = select_window(import.trace, theory.range);
+  if (!window.chosen.empty()) gathered.notes.push_back("Looked at: " + window.chosen + ".");
+  summarize(import.trace, window, &gathered.evidence);
+  gathered.notes.insert(gathered.notes.end(), import.trace.notes.begin(), import.trace.notes.end());
+  gathered.evidence.texts["target"] = "cuda";
+  gathered.evidence.texts["profiler"] = "Nsight Systems";
+  if (!import.device.arch().empty()) gathered.evidence.texts["arch"] = import.device.arch();
+  if (!import.device.name.empty()) gathered.evidence.texts["device"] = import.device.name;
+  return gathered;
+}
+
+// Theory of a program's part is rarely known, and then not missed.
+Result<Gathered> with_theory(Gathered gathered, const Theory& theory, const DeviceFacts& device) {
+  if (!theory.task.empty() || theory.bytes || theory.flops) KP_TRY(add_theory(theory, &gathered));
+  KP_TRY(add_code(theory, &gathered));
+  add_machine(theory, device, &gathered);
+  return gathered;
+}
+
+Result<Gathered> gather_ncu(Result<NcuImport> import, const std::string& file,
+                            const Theory& theory) {
+  if (!import) return tl::unexpected<Error>(std::move(import.error()));
+  Gathered gathered;
+  gathered.subject = file;
+  gathered.basis = "hardware counters of Nsight Compute, " + std::to_string(import->launches) +
+                   (import->launches == 1 ? " launch" : " launches");
+  gathered.evidence = std::move(import->evidence);
+  gathered.notes = std::move(import->notes);
+  gathered.notes.push_back(
+      "Nsight Compute runs kernels one by one, by default at the base clock and with cold caches: "
+      "their times are longer than in the program.");
+  KP_TRY(add_theory(theory, &gathered));
+  KP_TRY(add_code(theory, &gathered));
+  add_machine(theory, import->device, &gathered);
+  return gathered;
+}
+
+// Evidence by itself, or inside a verdict of `kernelpro evaluate --json`, a fixture, or what
+// `kernelpro diagnose --json` printed.
+Result<Gathered> gather_saved(const std::string& text, const std::string& file,
+                              const Theory& theory) {
+  const std::optional<Json> root = parse_json(text);
+  if (!root || !root->is_object()) {
+    return fail(ErrorKind::kBadInput, file + " is no JSON object, or cut off",
+                "save evidence with: kernelpro diagnose ... --evidence FILE");
+  }
+  const JsonReader r(*root);
+  const bool wrapped = r.member("evidence") != nullptr;
+  const Json& holder = wrapped ? r.object("evidence") : *root;
+  auto evidence = evidence_from_json(dump_json(holder));
+  if (!evidence || (evidence->items().empty() && evidence->kernels.empty())) {
+    return fail(ErrorKind::kBadInput, file + " holds no evidence",
+                "save evidence with: kernelpro diagnose ... --evidence FILE");
+  }
+  Gathered gathered;
+  gathered.subject = file;
+  gathered.basis = "saved evidence";
+  gathered.evidence = std::move(*evidence);
+  KP_TRY(add_theory(theory, &gathered));
+  if (!theory.device.empty() || !gathered.evidence.get("ceiling.copy_bandwidth")) {
+    DeviceFacts facts;
+    const auto device = gathered.evidence.texts.find("device");
+    if (device != gathered.evidence.texts.end()) facts = listed_device(device->second);
+    add_machine(theory, facts, &gathered);
+  }
+  return gathered;
+}
+
+bool begins_with(const std::string& text, std::string_view head) {
+  return text.compare(0, head.size(), head) == 0;
+}
+
+}  // namespace
+
+Result<Gathered> gather_run(const std::string& directory, std::int64_t id) {
+  auto store = Store::open(directory, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(std::move(store.error()));
+  auto all = (*store)->candidates(false);
+  if (!all) return tl::unexpected<Error>(std::move(all.error()));
+  auto confirmation = (*store)->confirmation();
+  if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
+  auto header = (*store)->header();
+  if (!header) return tl::unexpected<Error>(std::move(header.error()));
+  const auto candidate = chosen(*all, *confirmation, id, directory);
+  if (!candidate) return tl::unexpected<Error>(candidate.error());
+  const Known& known = (*candidate)->known;
+  if (known.evaluation.correct() == nullptr) {
+    return fail(ErrorKind::kBadInput,
+                "candidate " + std::to_string(known.id) + " is not correct (" +
+                    outcome_summary(known.evaluation.outcome) + "), so nothing was measured",
+                "diagnose a correct one: kernelpro show " + directory + " lists them");
+  }
+  Gathered gathered;
+  gathered.subject = "candidate " + std::to_string(known.id) + " of " + directory;
+  gathered.basis = "what the run measured on " + header->machine.name;
+  gathered.ceilings = "measured";
+  auto whole = (*store)->candidate(known.id, true);
+  if (!whole) return tl::unexpected<Error>(std::move(whole.error()));
+  gathered.evidence = std::move(whole->evidence);
+  if (gathered.evidence.items().empty()) {
+    gathered.notes.push_back(
+        "The run holds no evidence about it: PyTorch candidates bring no code.");
+  }
+  return gathered;
+}
+
+Result<Gathered> gather_binary(const std::string& file, const Theory& theory) {
+  const DeviceFacts facts = listed_device(theory.device);
+  auto import = import_binary(file, facts.arch(), theory.kernel);
+  if (!import) return tl::unexpected<Error>(std::move(import.error()));
+  Gathered gathered;
+  gathered.subject = file;
+  gathered.basis = "machine code alone";
+  gathered.evidence = std::move(import->evidence);
+  gathered.notes = std::move(import->notes);
+  KP_TRY(add_theory(theory, &gathered));
+  add_machine(theory, facts, &gathered);
+  return gathered;
+}
+
+Result<Gathered> gather_file(const std::string& file, const Theory& theory) {
+  const std::string head = first_bytes(file);
+  if (head.empty()) {
+    return fail(ErrorKind::kBadInput,
+                exists(file) ? file + " is empty" : "there is no file " + file, "check the path");
+  }
+  if (file.ends_with(".ncu-rep")) {
+    return gather_ncu(import_ncu_report(file, {theory.calls, theory.kernel}), file, theory);
+  }
+  if (begins_with(head, "SQLite format 3")) {
+    auto import = import_nsys_sqlite(file);
+    if (!import) return tl::unexpected<Error>(std::move(import.error()));
+    return with_theory(from_trace(*import, file, theory), theory, import->device);
+  }
+  if (file.ends_with(".nsys-rep") || file.ends_with(".qdrep")) {
+    auto import = import_nsys_report(file);
+    if (!import) return tl::unexpected<Error>(std::move(import.error()));
+    return with_theory(from_trace(*import, file, theory), theory, import->device);
+  }
+  if (begins_with(head,
+                  "\x7f"
+                  "ELF"))
+    return gather_binary(file, theory);
+  const Result<std::string> text = read_file(file, 1LL << 30);
+  if (!text) return tl::unexpected<Error>(text.error());
+  if (begins_with(std::string(trim(head.substr(0, 64))), "{")) {
+    return gather_saved(*text, file, theory);
+  }
+  if (is_nsys_csv(*text)) {
+    auto import = import_nsys_csv(*text);
+    if (!import) return tl::unexpected<Error>(std::move(import.error()));
+    return with_theory(from_trace(*import, file, theory), theory, import->device);
+  }
+  if (!is_ncu_csv(*text)) {
+    return fail(ErrorKind::kBadInput, file + " is nothing that can be diagnosed",
+                "give a run, a kernel, a cubin, a report of ncu or nsys or its export, or evidence "
+                "that was saved; `kernelpro diagnose --help` lists them");
+  }
+  return gather_ncu(import_ncu_csv(*text, {theory.calls, theory.kernel}), file, theory);
+}
+
+namespace {
+
+// Counters for the kernels that take most of the time, from ncu where it is installed.
+void add_counters_of_program(const std::vector<std::string>& argv, double timeout_s,
+                             Gathered* gathered) {
+  constexpr std::size_t kMost = 4;
+  std::vector<NcuKernel> kernels;
+  for (const KernelEvidence& kernel : gathered->evidence.kernels) {
+    if (kernels.size() == kMost || kernel.facts.get("kernel.share").value_or(1) < 0.05) break;
+    kernels.push_back({kernel.name, kernel.facts.get("kernel.launches").value_or(1) >= 2});
+  }
+  if (kernels.empty()) return;
+  const auto import = run_under_ncu(argv, kernels, timeout_s);
+  if (!import) {
+    gathered->evidence.note_missing(
+        {"hardware counters", import.error().message, import.error().next});
+    return;
+  }
+  const int count = add_ncu_counters(*import, &gathered->evidence);
+  gathered->basis += ", and Nsight Compute's counters for " + std::to_string(count) +
+                     (count == 1 ? " kernel" : " kernels");
+  gathered->notes.insert(gathered->notes.end(), import->notes.begin(), import->notes.end());
+}
+
+}  // namespace
+
+Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theory& theory,
+                                double timeout_s, bool counters) {
+  TraceOptions options;
+  options.timeout_s = timeout_s;
+  auto traced = trace_program(argv, options);
+  if (!traced) return tl::unexpected<Error>(std::move(traced.error()));
+  Gathered gathered;
+  gathered.subject = join_text(argv, " ");
+  gathered.basis = "a trace of the program";
+  const TraceWindow window = select_window(traced->trace, theory.range);
+  if (!window.chosen.empty()) gathered.notes.push_back("Looked at: " + window.chosen + ".");
+  summarize(traced->trace, window, &gathered.evidence);
+  gathered.evidence.texts["target"] = "cuda";
+  for (const std::string& note : traced->trace.notes) gathered.notes.push_back(note);
+  if (!traced->exit.ok()) {
+    gathered.notes.push_back("The program " + traced->exit.describe({}) +
+                             "; what it did until then was looked at.");
+  }
+  if (counters) add_counters_of_program(argv, timeout_s, &gathered);
+  DeviceFacts facts;
+  if (const auto machine = describe_cuda_machine()) facts.name = machine->name;
+  return with_theory(std::move(gathered), theory, facts);
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel's source with its task: evaluated where the machine allows it, else compiled and looked
+// at.
+#include "base/files.h"
+#include "base/text.h"
+#include "core/architecture.h"
+#include "core/knobs.h"
+#include "measure/ceilings/ceilings.h"
+#include "profile/collect/collect.h"
+#include "profile/import/device.h"
+#include "run/evaluate_one.h"
+#include "run/gather/theory.h"
+#include "run/libraries.h"
+#include "task/load/header.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr const char* kAssumedDevice = "H100";
+
+Result<Candidate> candidate_of(const Task& task, const std::string& file) {
+  auto source = read_file(file, 4 << 20);
+  if (!source) return tl::unexpected<Error>(std::move(source.error()));
+  Candidate candidate;
+  candidate.language = Language::kCuda;
+  candidate.source = std::move(*source);
+  candidate.origin.proposer = "given";
+  auto knobs = parse_knobs(candidate.source, reserved_names(task));
+  if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
+  candidate.knobs = default_values(*knobs);
+  return candidate;
+}
+
+// Evidence but for what a run would have to show, which is missing for a reason of its own.
+Evidence without_timing(const Evidence& from, const std::string& reason) {
+  Evidence e;
+  for (const auto& [name, item] : from.items()) e.set(name, item.value, item.level, item.source);
+  e.texts = from.texts;
+  e.kernels = from.kernels;
+  for (const Missing& missing : from.missing()) {
+    if (missing.what != "timing") e.note_missing(missing);
+  }
+  e.note_missing({"timing.median", reason, "evaluate it on a machine with a GPU"});
+  return e;
+}
+
+Result<Gathered> compiled_only(const Task& task, const std::string& file, const Theory& theory,
+                               const Error& why) {
+  const bool named = !theory.device.empty();
+  const Machine machine = nominal_machine(listed_device(named ? theory.device : kAssumedDevice));
+  const auto arch = Architecture::parse(machine.arch);
+  if (!arch) {
+    return fail(ErrorKind::kBadInput, "the GPU \"" + theory.device + "\" is not listed",
+                "name one as in --device H100, A100, B200, L40S or \"RTX 4090\"");
+  }
+  const auto c = case_of(task, TargetKind::kCuda, theory.case_name);
+  if (!c) return tl::unexpected<Error>(c.error());
+  const auto candidate = candidate_of(task, file);
+  if (!candidate) return tl::unexpected<Error>(candidate.error());
+  CompileSettings settings;
+  settings.cuda_arch = arch->compile_name();
+  settings.task_header = task_header;
+  if (auto dirs = include_dirs({})) settings.include_dirs = std::move(*dirs);
+  const auto compiler = make_cuda_compiler(settings);
+  if (!compiler) return tl::unexpected<Error>(compiler.error());
+  auto built = (*compiler)->compile(task, **c, *candidate);
+  if (!built) return tl::unexpected<Error>(std::move(built.error()));
+  if (const auto* error = std::get_if<CompileError>(&*built)) {
+    return fail(ErrorKind::kBadInput, file + " does not compile: " + clip(error->log, 2000),
+                "mend it; kernelpro evaluate shows the whole log");
+  }
+  Machine bare = machine;
+  bare.arch = settings.cuda_arch;
+  Gathered gathered;
+  gathered.subject = file + ", case " + (*c)->name + " of " + task.name;
+  gathered.basis = "compiling alone, for " + bare.arch;
+  gathered.ceilings = machine.ceilings.how;
+  gathered.evidence =
+      without_timing(collect_evidence(task, **c, bare, std::get<Binary>(*built), Evaluation()),
+                     "no GPU was there to run it: " + why.message);
+  gathered.notes.push_back("It was compiled for " + bare.arch + " and not run: " + why.message +
+                           (named ? "" : " (another GPU: --device NAME)") + ".");
+  return gathered;
+}
+
+Result<Gathered> evaluated(const Task& task, TargetKind target, const std::string& file,
+                           const RunSettings& settings, std::shared_ptr<ModuleReference> module) {
+  auto source = read_file(file, 4 << 20);
+  if (!source) return tl::unexpected<Error>(std::move(source.error()));
+  auto result = evaluate_one(task, target, *source, {}, settings, target_with(std::move(module)));
+  if (!result) return tl::unexpected<Error>(std::move(result.error()));
+  if (result->evaluation.correct() == nullptr) {
+    return fail(ErrorKind::kBadInput,
+                file + " cannot be diagnosed, for it is not correct: " +
+                    outcome_summary(result->evaluation.outcome),
+                "mend it first; kernelpro evaluate tells more");
+  }
+  Gathered gathered;
+  gathered.subject = file + " with " + task.name;
+  gathered.basis = "an evaluation on " + result->machine.name;
+  gathered.ceilings = "measured on " + result->machine.name;
+  gathered.evidence = std::move(result->evidence);
+  return gathered;
+}
+
+}  // namespace
+
+Result<Gathered> gather_kernel(const std::string& file, const Theory& theory,
+                               const RunSettings& settings) {
+  if (theory.task.empty()) {
+    return fail(ErrorKind::kBadInput, file + " cannot be run without its task",
+                "name the task (--task DIR), or compile it and give the cubin: nvcc -cubin "
+                "-lineinfo -arch=sm_90a " +
+                    file);
+  }
+  const TargetKind target = file.ends_with(".cu") ? TargetKind::kCuda : TargetKind::kCpu;
+  OpenSettings open = theory.open;
+  open.target = target;
+  open.gpu = settings.gpu;
+  const bool cpu = target == TargetKind::kCpu;
+  std::optional<Error> no_gpu;
+  if (!cpu) {
+    if (const auto machine = describe_cuda_machine(); !machine) no_gpu = machine.error();
+  }
+  auto opened = open_task(theory.task, open);
+  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+  if (no_gpu || (!cpu && !theory.device.empty())) {
+    const Error why = no_gpu.value_or(Error{ErrorKind::kBadInput, "--device was given", ""});
+    return compiled_only(opened->task, file, theory, why);
+  }
+  RunSettings with = settings;
+  with.target = target;
+  if (with.counters == CounterSet::kOff) with.counters = CounterSet::kFull;
+  return evaluated(opened->task, target, file, with, std::move(opened->module));
+}
+
+}  // namespace kernelpro

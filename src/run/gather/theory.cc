@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/gather/theory.h"
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "core/architecture.h"
+#include "core/dtype.h"
+#include "core/kernel_name.h"
+#include "core/rates.h"
+#include "profile/import/binary.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr const char* kNext =
+    "give the work by hand (--bytes, --flops, --dtype), or the task (--task DIR)";
+
+constexpr std::size_t kWholeName = 1000;
+
+void put(const char* name, double value, const char* source, Evidence* evidence) {
+  if (value >= 0) evidence->set(name, value, Level::kTiming, source);
+}
+
+Result<void> from_task(const Theory& theory, Gathered* gathered) {
+  OpenSettings open = theory.open;
+  open.target = TargetKind::kCuda;
+  auto opened = open_task(theory.task, open);
+  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+  const Task& task = opened->task;
+  const auto c = case_of(task, open.target, theory.case_name);
+  if (!c) return tl::unexpected<Error>(c.error());
+  Evidence& e = gathered->evidence;
+  double outputs = 0;
+  for (const Shaped& shaped : shaped_tensors(task, **c)) {
+    if (shaped.tensor->role == Role::kOutput) outputs += static_cast<double>(shaped.bytes);
+  }
+  put("task.compulsory_bytes", compulsory_bytes(task, **c), "task", &e);
+  put("task.output_bytes", outputs, "task", &e);
+  put("task.flops", task_flops(task, **c), "task", &e);
+  put("task.matmul_flops", task_matmul_flops(task, **c), "task", &e);
+  put("task.half_inputs", has_half_inputs(task) ? 1 : 0, "task", &e);
+  if (task.precision == Precision::kTf32) put("task.tf32", 1, "task", &e);
+  for (const std::string& note : opened->notes) gathered->notes.push_back(note);
+  gathered->notes.push_back("Theory: case " + (*c)->name + " of " + task.name + ".");
+  return {};
+}
+
+}  // namespace
+
+Result<const Case*> case_of(const Task& task, TargetKind target, const std::string& name) {
+  const Case* largest = nullptr;
+  std::string names;
+  for (const Case* c : cases_for(task, target)) {
+    names += (names.empty() ? "" : ", ") + c->name;
+    if (!name.empty() && c->name == name) return c;
+    if (!name.empty() || !c->timed) continue;
+    if (largest == nullptr || compulsory_bytes(task, *c) > compulsory_bytes(task, *largest)) {
+      largest = c;
+    }
+  }
+  if (largest != nullptr) return largest;
+  return fail(ErrorKind::kBadInput,
+              name.empty() ? task.name + " has no timed case" : task.name + " has no case " + name,
+              "its cases are " + names);
+}
+
+Result<void> add_theory(const Theory& theory, Gathered* gathered) {
+  Evidence& e = gathered->evidence;
+  if (!theory.task.empty()) return from_task(theory, gathered);
+  if (theory.bytes) put("task.compulsory_bytes", *theory.bytes, "given", &e);
+  if (theory.flops) {
+    put("task.flops", *theory.flops, "given", &e);
+    // Without another figure, arithmetic on half-precision inputs is taken for matrix products.
+    const bool half = theory.dtype == "fp16" || theory.dtype == "bf16";
+    put("task.matmul_flops", theory.matmul_flops.value_or(half ? *theory.flops : 0), "given", &e);
+  }
+  if (!theory.dtype.empty()) {
+    put("task.half_inputs", theory.dtype == "fp16" || theory.dtype == "bf16" ? 1 : 0, "given", &e);
+  }
+  if (!e.get("task.compulsory_bytes") && !e.get("task.flops")) {
+    gathered->notes.push_back(
+        "What the work asks for is not known, so there is no ceiling to compare with: give the "
+        "task (--task), or --bytes, --flops and --dtype.");
+  }
+  if (!e.get("task.compulsory_bytes")) {
+    e.note_missing({"task.compulsory_bytes", "what the work asks for is not known", kNext});
+  }
+  if (!e.get("task.flops")) {
+    e.note_missing({"task.flops", "what the work asks for is not known", kNext});
+  }
+  return {};
+}
+
+Result<void> add_code(const Theory& theory, Gathered* gathered) {
+  if (theory.code.empty()) return {};
+  Evidence& e = gathered->evidence;
+  const auto arch = e.texts.find("arch");
+  const auto import = import_binary(theory.code, arch == e.texts.end() ? "" : arch->second);
+  if (!import) return tl::unexpected<Error>(import.error());
+  int count = 0;
+  for (KernelEvidence& kernel : e.kernels) {
+    for (const KernelEvidence& theirs : import->evidence.kernels) {
+      if (short_kernel_name(theirs.name, kWholeName) !=
+          short_kernel_name(kernel.name, kWholeName)) {
+        continue;
+      }
+      for (const auto& [name, item] : theirs.facts.items()) {
+        // What a profiler saw outranks what the file declares.
+        if (kernel.facts.find(name) == nullptr) {
+          kernel.facts.set(name, item.value, item.level, item.source);
+        }
+      }
+      kernel.facts.texts.insert(theirs.facts.texts.begin(), theirs.facts.texts.end());
+      ++count;
+      break;
+    }
+  }
+  if (count == 0) {
+    return fail(ErrorKind::kBadInput,
+                theory.code + " has none of the kernels of " + gathered->subject,
+                "give the file that the profiled program was made of");
+  }
+  gathered->basis +=
+      ", and the machine code of " + std::to_string(count) + (count == 1 ? " kernel" : " kernels");
+  return {};
+}
+
+std::optional<Machine> measured_machine(const std::string& name) {
+  namespace fs = std::filesystem;
+  const std::string folder = join(cache_dir(), "machines");
+  std::optional<Machine> found;
+  fs::file_time_type latest{};
+  for (const std::string& file : list_dir(folder)) {
+    if (file.rfind("cuda-", 0) != 0) continue;
+    const std::string path = join(folder, file);
+    std::error_code error;
+    const auto time = fs::last_write_time(path, error);
+    if (error || (found && time <= latest)) continue;
+    const auto text = read_file(path, 1 << 20);
+    if (!text) continue;
+    auto machine = machine_from_json(*text);
+    if (!machine || machine->name != name || machine->ceilings.copy_bytes_per_s <= 0) continue;
+    found = std::move(machine);
+    latest = time;
+  }
+  return found;
+}
+
+void add_machine(const Theory& theory, const DeviceFacts& facts, Gathered* gathered) {
+  Evidence& e = gathered->evidence;
+  const bool named = !theory.device.empty();
+  if (named && !facts.name.empty() && facts.name != theory.device) {
+    const Machine asked = nominal_machine(listed_device(theory.device));
+    const auto theirs = Architecture::parse(asked.arch), own = Architecture::parse(facts.arch());
+    if (theirs && own && (theirs->major != own->major || theirs->minor != own->minor)) {
+      gathered->notes.push_back("The report is of " + facts.name + " (" + facts.arch() +
+                                "), and --device says " + theory.device + " (" + asked.arch + ").");
+    }
+  }
+  const std::string name = named ? theory.device : facts.name;
+  if (const auto machine = name.empty() ? std::nullopt : measured_machine(name)) {
+    add_ceilings(*machine, "ceilings", &e);
+    gathered->ceilings = "measured on " + machine->name;
+    e.texts.emplace("arch", machine->arch);
+    return;
+  }
+  DeviceFacts known = named ? listed_device(theory.device) : facts;
+  const Machine machine = nominal_machine(known);
+  add_ceilings(machine, "nominal peaks", &e);
+  if (!machine.arch.empty()) e.texts.emplace("arch", machine.arch);
+  if (machine.ceilings.copy_bytes_per_s > 0) {
+    gathered->ceilings = machine.ceilings.how;
+    return;
+  }
+  if (e.get("ceiling.copy_bandwidth")) return;
+  if (named) {
+    gathered->notes.push_back("The GPU \"" + theory.device + "\" is not listed.");
+  }
+  e.note_missing({"ceiling.copy_bandwidth", "the GPU is not known",
+                  "name it: --device H100, or run `kernelpro doctor` on the machine that has it"});
+}
+
+}  // namespace kernelpro

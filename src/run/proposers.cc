@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/proposers.h"
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "write/knowledge/knowledge_base.h"
+#include "write/tuner/tuner.h"
+
+namespace kernelpro {
+
+namespace {
+
+// The candidates of another run, the start left out by its content hash when it is the same.
+Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind target) {
+  auto store = Store::open(directory, Store::Mode::kRead);
+  if (!store) return tl::unexpected<Error>(std::move(store.error()));
+  auto header = (*store)->header();
+  if (!header) return tl::unexpected<Error>(std::move(header.error()));
+  if (header->target != target) {
+    return fail(
+        ErrorKind::kBadInput,
+        directory + " is a run on the " + std::string(target_name(header->target)) + " target",
+        "replay it on the target that it was recorded on");
+  }
+  auto stored = (*store)->candidates(false);
+  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
+  std::vector<Candidate> candidates;
+  for (StoredCandidate& each : *stored) candidates.push_back(std::move(each.known.candidate));
+  return candidates;
+}
+
+std::function<void(const std::string&)> teller(const WriterLinks& links, const char* event) {
+  return [links, event](const std::string& text) {
+    Progress progress;
+    progress.event = event;
+    progress.detail = text;
+    links.mailbox->call([&] {
+      if (links.observer) links.observer(progress);
+    });
+  };
+}
+
+std::function<bool()> cancelled(const WriterLinks& links) {
+  return [over = links.over] { return stop_requested() || *over; };
+}
+
+Result<ModelSettings> model_settings(const RunSettings& settings) {
+  auto prompts = Prompts::load(settings.prompts);
+  if (!prompts) return tl::unexpected<Error>(std::move(prompts.error()));
+  ModelSettings model;
+  model.roles = settings.roles;
+  model.prompts = std::move(*prompts);
+  model.knowledge = knowledge_folder();
+  return model;
+}
+
+Result<std::unique_ptr<Proposer>> make_model_of_run(const RunSettings& settings,
+                                                    const WriterLinks& links) {
+  auto model = model_settings(settings);
+  if (!model) return tl::unexpected<Error>(std::move(model.error()));
+  auto past = links.store->calls();
+  if (!past) return tl::unexpected<Error>(std::move(past.error()));
+  model->past = std::move(*past);
+  model->record = [links](const ModelCall& call) {
+    Result<void> added;
+    links.mailbox->call([&] { added = links.store->add_call(call); });
+    return added;
+  };
+  model->cancelled = cancelled(links);
+  model->note = teller(links, "model");
+  return make_model(std::move(*model));
+}
+
+Result<std::unique_ptr<Proposer>> make_exchange_of_run(const RunSettings& settings,
+                                                       const WriterLinks& links) {
+  auto prompts = Prompts::load(settings.prompts);
+  if (!prompts) return tl::unexpected<Error>(std::move(prompts.error()));
+  ExchangeSettings exchange;
+  exchange.folder = exchange_folder(settings.directory);
+  exchange.wait_s = settings.exchange_wait_s;
+  exchange.cancelled = cancelled(links);
+  exchange.note = teller(links, "waiting");
+  exchange.refused = teller(links, "refused");
+  exchange.prompts = std::move(*prompts);
+  return make_exchange(exchange);
+}
+
+Result<void> check_prompts(const RunSettings& settings) {
+  KP_TRY(Prompts::load(settings.prompts));
+  return {};
+}
+
+Result<void> check_model(const RunSettings& settings) {
+  auto model = model_settings(settings);
+  if (!model) return tl::unexpected<Error>(std::move(model.error()));
+  KP_TRY(make_model(std::move(*model)));
+  return {};
+}
+
+using Made = Result<std::unique_ptr<Proposer>>;
+
+Made make_replay_of_run(const RunSettings& settings, const WriterLinks&) {
+  auto candidates = recorded(settings.replay_from, settings.target);
+  if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
+  return make_replay(std::move(*candidates));
+}
+
+constexpr std::string_view kDeclareKnobs =
+    "declare knobs with several values in the kernel (// @knob TILE 16 32), give more time "
+    "(--seconds), or name a writer: --model, --proposer exchange";
+
+const ProposerRow kRows[] = {
+    {.name = "tuner",
+     .summary = "moves the knobs that the source declares",
+     .needs_knobs = true,
+     // It learns from each result; on the CPU compilers and kernels share the cores.
+     .batch_cpu = 1,
+     .batch_cuda = 2,
+     .when_nothing = kDeclareKnobs,
+     .wrote = "The structure came from an earlier candidate's source; the embedded tuner chose the "
+              "numbers.",
+     .chose = "the embedded tuner",
+     .check = check_prompts,
+     .make = [](const RunSettings&, const WriterLinks&) -> Made { return make_tuner(); }},
+    {.name = "sweep",
+     .summary = "measures every setting of the start's knobs",
+     .needs_knobs = true,
+     .exhaustive = true,
+     .batch_cpu = 48,  // built side by side
+     .batch_cuda = 48,
+     .when_nothing = kDeclareKnobs,
+     .wrote = "",
+     .chose = "a sweep over all settings",
+     .check = check_prompts,
+     .make = [](const RunSettings&, const WriterLinks&) -> Made { return make_sweep(); }},
+    {.name = "exchange",
+     .summary = "writes requests into a folder and picks up replies",
+     .slow = true,
+     .writes_sources = true,
+     .when_nothing = "put a kernel into the reply folder of a request in {run}/exchange, then: "
+                     "kernelpro resume {run}",
+     .wrote = "The source was written by a writer outside, through the exchange.",
+     .check = check_prompts,
+     .make = make_exchange_of_run},
+    {.name = "model",
+     .summary = "language models that plan, write and repair",
+     .slow = true,
+     .writes_sources = true,
+     .asks_models = true,
+     .when_nothing = "check the model's name, key and server (docs/models.md), then: kernelpro "
+                     "resume {run}",
+     .wrote = "The source was written by a language model.",
+     .check = check_model,
+     .make = make_model_of_run},
+    {.name = "replay",
+     .summary = "tries a recorded run's candidates again",
+     .replays = true,
+     .when_nothing = "replay a run that evaluated more than its start",
+     .wrote = "The candidate was replayed from a recorded run.",
+     .check = check_prompts,
+     .make = make_replay_of_run},
+    // Its candidates came from outside (run/sitting.h): what is left is to confirm the best.
+    {.name = "mcp",
+     .summary = "a coding agent",
+     .selectable = false,
+     .when_nothing = "submit a kernel, then: kernelpro resume {run}",
+     .wrote = "",
+     .check = check_prompts,
+     .make = [](const RunSettings&, const WriterLinks&) -> Made { return make_replay({}); }},
+};
+
+Made make_unknown(const RunSettings& settings, const WriterLinks&) {
+  return tl::unexpected<Error>(find_proposer(settings.proposer).error());
+}
+
+const ProposerRow kUnknown{.name = "",
+                           .summary = "",
+                           .selectable = false,
+                           .when_nothing = "kernelpro resume {run}",
+                           .wrote = "",
+                           .check = check_prompts,
+                           .make = make_unknown};
+
+}  // namespace
+
+std::span<const ProposerRow> proposers() { return kRows; }
+
+Result<const ProposerRow*> find_proposer(std::string_view name) {
+  std::vector<std::string> names;
+  for (const ProposerRow& row : kRows) {
+    if (row.name == name) return &row;
+    if (row.selectable) names.emplace_back(row.name);
+  }
+  return fail(ErrorKind::kBadInput, "there is no proposer named " + std::string(name),
+              "choose one of " + join_text(names, ", "));
+}
+
+const ProposerRow& proposer_of(const RunSettings& settings) {
+  const auto found = find_proposer(settings.proposer);
+  return found ? **found : kUnknown;
+}
+
+std::string exchange_folder(const std::string& directory) { return join(directory, "exchange"); }
+
+Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
+                                                 const WriterLinks& links) {
+  ExchangeSettings exchange;
+  exchange.folder = exchange_folder(settings.directory);
+  exchange.wait_s = 0;
+  exchange.write = false;
+  exchange.refused = teller(links, "refused");
+  return make_exchange(exchange);
+}
+
+}  // namespace kernelpro

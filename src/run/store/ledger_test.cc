@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/store/ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelpro {
+namespace {
+
+Known timed(std::int64_t id, double us, const std::string& incumbent, double ratio) {
+  Known known;
+  known.id = id;
+  known.candidate.source = std::to_string(id);
+  Correct correct;
+  correct.timings.push_back({"large", us, us, us, 20, "calls in turn"});
+  if (!incumbent.empty()) {
+    correct.versus = Correct::Versus{incumbent, ratio, ratio - 0.01, ratio + 0.01};
+  }
+  known.evaluation.outcome = correct;
+  return known;
+}
+
+// The machine slows down by half between evaluations; the ratios measured in turn stay right.
+TEST(Ledger, DriftDoesNotMakeABest) {
+  Ledger ledger(0.005);
+  const Known a = timed(1, 100, "", 1);
+  const std::string a_hash = a.candidate.content_hash();
+  EXPECT_TRUE(ledger.record(a));
+  EXPECT_FALSE(ledger.record(timed(2, 50, a_hash, 1.012))) << "the interval reaches into a tie";
+  EXPECT_EQ(ledger.since_best(), 1);
+  EXPECT_TRUE(ledger.record(timed(3, 160, a_hash, 1.25))) << "slower by the clock, faster in turn";
+  EXPECT_NEAR(ledger.comparable_us(3), 80, 1e-9);
+  EXPECT_NEAR(ledger.best_speedup().ratio, 1.25, 1e-9);
+  EXPECT_EQ(ledger.best()->id, 3);
+  EXPECT_EQ(ledger.baseline()->id, 1);
+}
+
+}  // namespace
+}  // namespace kernelpro

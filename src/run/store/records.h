@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run's store holds, as values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/machine.h"
+#include "core/proposal.h"
+#include "core/task.h"
+#include "run/store/held_out.h"
+
+namespace kernelpro {
+
+enum class StoreMode { kCreate, kWrite, kRead };
+
+struct RunHeader {
+  Task task;
+  TargetKind target = TargetKind::kCpu;
+  Machine machine;
+  std::string settings_json;  // RunSettings
+  std::string created;        // UTC
+  std::string version;        // of KernelPro
+  std::string record_json;    // ToolRecord that the run began with; "" = none
+  std::string
+      recorded_json;  // of a replay: what its recording came to (run/store/recorded.h); "" = none
+  std::string facts_json = {};  // facts that the run began with (core/fact.h); "" = none
+  // Tells this run from every other; given when it is created.
+  std::string id = {};
+};
+
+// A row as stored. `known.evaluation` is only meaningful when `evaluated`.
+struct StoredCandidate {
+  Known known;
+  Evidence evidence;
+  bool evaluated = false;
+  std::int64_t order = 0;  // of evaluation: 1, 2, ...
+  double at_s = 0;         // seconds of run time (over all sittings) when it was stored
+};
+
+struct StoredConfirmation {
+  std::int64_t best = 0;
+  Evaluation evaluation;  // versus the start
+  std::string stopped_by;
+  double own_ms_per_evaluation = 0;
+  std::vector<HeldOut> held_out = {};  // in the task's order
+};
+
+}  // namespace kernelpro

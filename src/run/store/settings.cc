@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/store/settings.h"
+
+#include "core/json.h"
+
+namespace kernelpro {
+
+using json = Json;
+
+namespace {
+
+json roles_json(const RoleSettings& r) {
+  return {{"planner", r.planner},
+          {"coder", r.coder},
+          {"fixer", r.fixer},
+          {"one_call", r.one_call},
+          {"ideas", r.ideas},
+          {"fixes", r.fixes},
+          {"tune", r.tune},
+          {"tool_rounds", r.tool_rounds},
+          {"max_tokens", r.max_tokens},
+          {"max_usd", r.max_usd},
+          {"max_calls", r.max_calls}};
+}
+
+RoleSettings roles_from_json(const json& j) {
+  RoleSettings r;
+  r.planner = j.value("planner", r.planner);
+  r.coder = j.value("coder", r.coder);
+  r.fixer = j.value("fixer", r.fixer);
+  r.one_call = j.value("one_call", r.one_call);
+  r.ideas = j.value("ideas", r.ideas);
+  r.fixes = j.value("fixes", r.fixes);
+  r.tune = j.value("tune", r.tune);
+  r.tool_rounds = j.value("tool_rounds", r.tool_rounds);
+  r.max_tokens = j.value("max_tokens", r.max_tokens);
+  r.max_usd = j.value("max_usd", r.max_usd);
+  r.max_calls = j.value("max_calls", r.max_calls);
+  return r;
+}
+
+}  // namespace
+
+std::string settings_to_json(const RunSettings& s) {
+  const json j = {{"target", target_name(s.target)},
+                  {"proposer", s.proposer},
+                  {"replay_from", s.replay_from},
+                  {"seed", s.seed},
+                  {"search", s.search},
+                  {"preset", s.preset},
+                  {"max_evaluations", s.max_evaluations},
+                  {"max_seconds", s.max_seconds},
+                  {"near_ceiling", s.near_ceiling},
+                  {"plateau", s.plateau},
+                  {"timeout_s", s.timeout_s},
+                  {"exchange_wait_s", s.exchange_wait_s},
+                  {"objective", objective_text(s.objective)},
+                  {"policy", policy_name(s.policy)},
+                  {"probes", s.probes},
+                  {"gpu", s.gpu},
+                  {"gpus", s.gpus},
+                  {"include_dirs", s.include_dirs},
+                  {"counters", counter_set_name(s.counters)},
+                  {"profile_each", s.profile_each},
+                  {"record", s.record},
+                  {"facts", s.facts},
+                  {"memory", s.memory},
+                  {"roles", roles_json(s.roles)},
+                  {"feedback", feedback_name(s.feedback)},
+                  {"prompts", s.prompts},
+                  {"start_from", s.start_from}};
+  return dump_json(j);
+}
+
+std::optional<RunSettings> settings_from_json(const std::string& text) {
+  const std::optional<json> parsed = parse_json(text);
+  const json j = parsed.value_or(json());
+  if (!j.is_object()) return std::nullopt;
+  try {
+    RunSettings s;
+    const auto target = target_from_name(j.value("target", "cpu"));
+    if (!target) return std::nullopt;
+    s.target = *target;
+    s.proposer = j.value("proposer", s.proposer);
+    s.replay_from = j.value("replay_from", s.replay_from);
+    s.seed = j.value("seed", s.seed);
+    s.search = j.value("search", s.search);
+    s.preset = j.value("preset", s.preset);
+    s.max_evaluations = j.value("max_evaluations", s.max_evaluations);
+    s.max_seconds = j.value("max_seconds", s.max_seconds);
+    s.near_ceiling = j.value("near_ceiling", s.near_ceiling);
+    s.plateau = j.value("plateau", s.plateau);
+    s.timeout_s = j.value("timeout_s", s.timeout_s);
+    s.exchange_wait_s = j.value("exchange_wait_s", s.exchange_wait_s);
+    const auto policy = policy_from_name(j.value("policy", "contract"));
+    if (!policy) return std::nullopt;
+    s.policy = *policy;
+    const auto objective = objective_from_text(j.value("objective", "time"));
+    if (!objective) return std::nullopt;
+    s.objective = *objective;
+    s.probes = j.value("probes", s.probes);
+    s.gpu = j.value("gpu", s.gpu);
+    s.gpus = j.value("gpus", s.gpus);
+    s.include_dirs = j.value("include_dirs", s.include_dirs);
+    s.counters = counter_set_from_name(j.value("counters", "off")).value_or(CounterSet::kOff);
+    s.profile_each = j.value("profile_each", s.profile_each);
+    s.record = j.value("record", s.record);
+    s.facts = j.value("facts", s.facts);
+    s.memory = j.value("memory", s.memory);
+    s.roles = roles_from_json(JsonReader(j).object("roles"));
+    s.feedback = feedback_from_name(j.value("feedback", "")).value_or(s.feedback);
+    s.prompts = j.value("prompts", s.prompts);
+    s.start_from = j.value("start_from", s.start_from);
+    return s;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace kernelpro

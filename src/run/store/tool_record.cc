@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/store/tool_record.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/state_dir.h"
+#include "base/text.h"
+#include "diagnose/runner.h"
+
+namespace kernelpro {
+
+std::optional<ToolStep> tool_step(const Known& parent, const Known& child, double parent_us,
+                                  double child_us) {
+  const FindingRef& answers = child.candidate.origin.answers;
+  if (answers.empty() || parent_us <= 0) return std::nullopt;
+  // Code that does not compile says nothing about the advice that it was to follow.
+  if (std::holds_alternative<CompileError>(child.evaluation.outcome)) return std::nullopt;
+  for (const Finding& finding : parent.diagnosis.findings) {
+    if (finding.tool != answers.tool) continue;
+    ToolStep step;
+    step.candidate = child.id;
+    step.tool = answers.tool;
+    step.tag = answers.tag;
+    step.likely = finding.likely_speedup;
+    step.upper = finding.upper_speedup;
+    step.measured = child_us > 0 ? parent_us / child_us : 0;
+    step.record = parent.diagnosis.record;
+    return step;
+  }
+  return std::nullopt;
+}
+
+std::string user_record_path() { return join(state_dir(), "tools.json"); }
+
+Result<ToolRecord> read_record(const std::string& path, bool must_exist) {
+  if (!must_exist && !exists(path)) return ToolRecord();
+  const Result<std::string> text = read_file(path, 16 << 20);
+  if (!text) return tl::unexpected<Error>(text.error());
+  auto record = record_from_json(*text);
+  if (!record) {
+    return fail(ErrorKind::kBadInput,
+                path + " is no record of tools, or one of another version of KernelPro",
+                "name another file, or move this one away");
+  }
+  return std::move(*record);
+}
+
+Result<void> add_to_record(const std::string& path, const ToolStep& step) {
+  KP_TRY(make_dirs(dirname(absolute(path))));
+  const std::string lock_path = path + ".lock";
+  const Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  // Released with the descriptor. Without it (a file system that knows no locks) a step may be lost
+  // when two runs end one at the same moment; nothing worse.
+  if (lock.valid()) static_cast<void>(::flock(lock.get(), LOCK_EX));
+  auto record = read_record(path, false);
+  if (!record) return tl::unexpected<Error>(std::move(record.error()));
+  record->add(step.tool, step.likely, step.measured);
+  return write_file(path, record_to_json(*record) + "\n");
+}
+
+Diagnosis diagnose_with(const Evidence& evidence, const ToolRecord& record) {
+  RunnerSettings settings;
+  settings.record = record;
+  Diagnosis diagnosis = run_tools(evidence, tools(), settings);
+  diagnosis.record = record.hash();
+  return diagnosis;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/store/winner.h"
+
+#include <algorithm>
+
+#include "run/store/comparable.h"
+
+namespace kernelpro {
+
+std::vector<const StoredCandidate*> in_order(const std::vector<StoredCandidate>& candidates) {
+  std::vector<const StoredCandidate*> all;
+  for (const StoredCandidate& candidate : candidates) {
+    if (candidate.evaluated) all.push_back(&candidate);
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto* a, const auto* b) { return a->order < b->order; });
+  return all;
+}
+
+Winner winner_of(const std::vector<StoredCandidate>& candidates,
+                 const StoredConfirmation* confirmation,
+                 const std::function<bool(const StoredCandidate&)>& eligible) {
+  Comparables times;
+  Winner winner;
+  double least_us = 0;
+  for (const StoredCandidate* candidate : in_order(candidates)) {
+    const Known& known = candidate->known;
+    if (known.evaluation.correct() == nullptr) continue;
+    const Comparable time = times.add(content_hash(known), known.evaluation);
+    if (eligible && !eligible(*candidate)) continue;
+    if (confirmation != nullptr && confirmation->best == known.id) return {candidate, true};
+    if (time.us <= 0 || (winner.candidate != nullptr && time.us >= least_us)) continue;
+    winner.candidate = candidate;
+    least_us = time.us;
+  }
+  return winner;
+}
+
+}  // namespace kernelpro

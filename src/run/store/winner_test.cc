@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/store/winner.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelpro {
+namespace {
+
+// `ratio` over the candidate before it; `us` is what was measured on the clock.
+StoredCandidate timed(std::int64_t id, double us, const StoredCandidate* incumbent, double ratio) {
+  StoredCandidate stored;
+  stored.evaluated = true;
+  stored.order = id;
+  stored.known.id = id;
+  stored.known.candidate.source = std::to_string(id);
+  Correct correct;
+  correct.timings.push_back({"only", us, us, us, 9, ""});
+  if (incumbent != nullptr) {
+    correct.versus = Correct::Versus{content_hash(incumbent->known), ratio, ratio, ratio};
+  }
+  stored.known.evaluation.outcome = correct;
+  return stored;
+}
+
+struct Recorded {
+  std::vector<StoredCandidate> all;
+  Recorded() {
+    all.push_back(timed(1, 100, nullptr, 1));
+    all.push_back(timed(2, 50, &all[0], 2));
+    all.push_back(timed(3, 45, &all[1], 0.9));  // the machine got faster, not the kernel
+  }
+};
+
+TEST(Winner, ComparableTimesDecideAndNotTheClock) {
+  const Recorded run;
+  const Winner winner = winner_of(run.all, nullptr);
+  ASSERT_NE(winner.candidate, nullptr);
+  EXPECT_EQ(winner.candidate->known.id, 2);
+  EXPECT_FALSE(winner.confirmed);
+}
+
+TEST(Winner, WhatWasConfirmedWins) {
+  const Recorded run;
+  StoredConfirmation confirmation;
+  confirmation.best = 1;
+  const Winner winner = winner_of(run.all, &confirmation);
+  ASSERT_NE(winner.candidate, nullptr);
+  EXPECT_EQ(winner.candidate->known.id, 1);
+  EXPECT_TRUE(winner.confirmed);
+}
+
+TEST(Winner, OnlyTheEligible) {
+  Recorded run;
+  StoredConfirmation confirmation;
+  confirmation.best = 2;
+  const auto not_two = [](const StoredCandidate& each) { return each.known.id != 2; };
+  const Winner winner = winner_of(run.all, &confirmation, not_two);
+  ASSERT_NE(winner.candidate, nullptr);
+  EXPECT_EQ(winner.candidate->known.id, 3) << "its time rests on a candidate that is not eligible";
+  EXPECT_FALSE(winner.confirmed);
+  run.all[1].known.evaluation.outcome = WrongResult();
+  run.all[2].evaluated = false;
+  EXPECT_EQ(winner_of(run.all, nullptr, not_two).candidate->known.id, 1);
+  EXPECT_EQ(winner_of({}, nullptr).candidate, nullptr);
+}
+
+}  // namespace
+}  // namespace kernelpro

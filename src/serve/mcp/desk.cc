@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/mcp/desk.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "measure/ceilings/ceilings.h"
+#include "run/choices.h"
+#include "task/load/loader.h"
+
+namespace kernelpro {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kDepth = 5;           // folders below a root that are looked into
+constexpr int kMostLooked = 20000;  // files and folders, all roots together
+constexpr std::size_t kMostTasks = 1000;
+constexpr std::int64_t kTomlBytes = 1 << 20;
+constexpr std::int64_t kModuleBytes = 256 << 10;
+// Prepared targets hold memory: a GPU's belongs to one task at a time.
+constexpr std::size_t kWarmCpu = 4;
+constexpr std::size_t kWarmCuda = 1;
+
+std::string canonical(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(path, error);
+  return error ? absolute(path) : real.string();
+}
+
+bool within(const std::string& path, const std::string& root) {
+  return path == root || root == "/" || path.starts_with(root + "/");
+}
+
+bool is_task_folder(const std::string& path) { return exists(join(path, "task.toml")); }
+
+// KernelBench's form, as far as a look at the text tells.
+bool is_module_file(const std::string& path) {
+  if (!is_module_path(path)) return false;
+  const auto text = read_file(path, kModuleBytes);
+  return text && contains(*text, "class Model(") && contains(*text, "def get_inputs(");
+}
+
+std::string summary_of(const std::string& path) {
+  if (is_module_path(path)) return "a PyTorch module";
+  const auto text = read_file(join(path, "task.toml"), kTomlBytes);
+  const auto task =
+      text ? parse_task(*text, path) : Result<Task>(tl::unexpected<Error>(text.error()));
+  if (!task) return "cannot be opened: " + clip(printable(task.error().message), 200);
+  return printable(task->summary);
+}
+
+struct TaskSearch {
+  std::vector<std::string> found;
+  int looked = 0;
+
+  void look(const std::string& path, int depth) {
+    if (++looked > kMostLooked || found.size() >= kMostTasks) return;
+    if (is_dir(path)) {
+      if (is_task_folder(path)) return found.push_back(path);
+      if (depth == 0) return;
+      for (const std::string& name : list_dir(path)) {
+        if (name.starts_with('.') || name == "build" || name == "node_modules") continue;
+        const std::string below = join(path, name);
+        std::error_code error;
+        if (!fs::is_symlink(below, error)) look(below, depth - 1);
+      }
+    } else if (is_module_file(path)) {
+      found.push_back(path);
+    }
+  }
+};
+
+}  // namespace
+
+Desk::Desk(DeskSettings settings)
+    : settings_(std::move(settings)), knowledge_(knowledge_folder()) {}
+
+std::vector<TaskEntry> Desk::tasks() const {
+  std::vector<TaskEntry> tasks;
+  std::set<std::string> names;
+  TaskSearch search;
+  for (const std::string& given : settings_.roots) {
+    const std::string root = canonical(given);
+    search.found.clear();
+    search.look(root, kDepth);
+    for (const std::string& path : search.found) {
+      std::string name = path == root ? basename(path) : path.substr(root.size() + (root != "/"));
+      if (!names.insert(name).second) name = path;
+      tasks.push_back({name, path, summary_of(path)});
+    }
+  }
+  return tasks;
+}
+
+Result<std::string> Desk::find_task(const std::string& name) const {
+  for (const std::string& given : settings_.roots) {
+    const std::string root = canonical(given);
+    const std::string plain = name.starts_with('/') ? name : join(root, name);
+    for (const std::string& path : {canonical(plain), root}) {
+      if (path == root && name != basename(root) && canonical(plain) != root) continue;
+      if (within(path, root) && (is_task_folder(path) || is_module_file(path))) return path;
+    }
+  }
+  std::vector<std::string> names;
+  for (const TaskEntry& each : tasks()) {
+    // Short names will do where they are clear.
+    if (basename(each.path) == name) return each.path;
+    if (names.size() < 20) names.push_back(each.name);
+  }
+  return fail(ErrorKind::kBadInput, "there is no task " + clip(printable(name), 200),
+              names.empty() ? "this server was started where no task is: name a folder with tasks "
+                              "when it is started"
+                            : "list_tasks names them: " + join_text(names, ", "));
+}
+
+Result<Desk::Key> Desk::key_of(const TaskChoice& choice) const {
+  auto path = find_task(choice.task);
+  if (!path) return tl::unexpected<Error>(std::move(path.error()));
+  return Key{std::move(*path), choice.target.empty() ? settings_.target : choice.target,
+             choice.precision};
+}
+
+Result<OpenedTask> Desk::open(const Key& key, TargetKind* target) const {
+  OpenSettings settings;
+  settings.meanwhile = measure_ceilings;
+  settings.precision = key.precision;
+  settings.gpu = settings_.gpu;
+  settings.python = settings_.python;
+  const auto named = target_from_name(key.target);
+  const bool module = is_module_path(key.path);
+  if (module && !named) {
+    settings.target = describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+  } else if (named) {
+    settings.target = *named;
+  }
+  auto opened = open_task(key.path, settings);
+  if (!opened) return opened;
+  *target = module ? settings.target : choose_target(opened->task, key.target);
+  return opened;
+}
+
+Result<const Task*> Desk::read_task(const TaskChoice& choice, TargetKind* target) {
+  auto key = key_of(choice);
+  if (!key) return tl::unexpected<Error>(std::move(key.error()));
+  // A folder is read again, because its files may have changed; a module needs PyTorch for it.
+  auto known = read_.find(*key);
+  if (known == read_.end() || !is_module_path(key->path)) {
+    TargetKind kind = TargetKind::kCpu;
+    auto opened = open(*key, &kind);
+    if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+    known = read_.insert_or_assign(*key, std::pair(std::move(opened->task), kind)).first;
+  }
+  *target = known->second.second;
+  return &known->second.first;
+}
+
+void Desk::make_room(const Sitting* next) {
+  std::vector<std::shared_ptr<Sitting>> others;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    others.assign(recent_.begin(), recent_.end());
+  }
+  std::size_t cpu = 1, cuda = 1;  // `next` counts, whichever it is
+  for (const auto& each : others) {
+    if (each.get() == next || !each->warm()) continue;
+    const bool gpu = each->settings().target == TargetKind::kCuda;
+    if (gpu ? ++cuda > kWarmCuda : ++cpu > kWarmCpu) each->cool();
+  }
+}
+
+Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& ticket) {
+  auto key = key_of(choice);
+  if (!key) return tl::unexpected<Error>(std::move(key.error()));
+  const auto use = [this](const std::shared_ptr<Sitting>& sitting) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    recent_.remove(sitting);
+    recent_.push_front(sitting);
+  };
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto found = runs_.find(*key);
+    if (found != runs_.end()) {
+      const auto sitting = found->second;
+      lock.unlock();
+      if (!sitting->warm()) make_room(sitting.get());
+      use(sitting);
+      return sitting;
+    }
+  }
+  ticket.phase("opening the task");
+  RunSettings settings;
+  auto opened = open(*key, &settings.target);
+  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+  // "auto" may have become one that a client named before.
+  const Key resolved{key->path, std::string(target_name(settings.target)), key->precision};
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = runs_.find(resolved); found != runs_.end()) {
+      runs_[*key] = found->second;
+      return found->second;
+    }
+  }
+  make_room(nullptr);
+  settings.proposer = "mcp";
+  settings.directory = new_run_directory(opened->task, settings.target, settings_.runs);
+  settings.gpu = settings_.gpu;
+  settings.include_dirs = settings_.include_dirs;
+  settings.record = settings_.record;
+  settings.facts = settings_.facts;
+  settings.timeout_s = settings_.timeout_s;
+  settings.counters = settings_.counters;
+  auto sitting = Sitting::open(std::move(opened->task), std::move(opened->module), settings,
+                               make_target, [&](const std::string& phase) { ticket.phase(phase); });
+  if (!sitting) return tl::unexpected<Error>(std::move(sitting.error()));
+  const std::shared_ptr<Sitting> made = std::move(*sitting);
+  use(made);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  runs_[*key] = runs_[resolved] = made;
+  return made;
+}
+
+Result<std::shared_ptr<Sitting>> Desk::begun(const TaskChoice& choice) const {
+  const Error none{ErrorKind::kBadInput,
+                   "nothing was evaluated yet" +
+                       (choice.task.empty() ? "" : " for the task " + printable(choice.task)),
+                   "call evaluate first"};
+  std::optional<Key> key;
+  if (!choice.task.empty()) {
+    auto known = key_of(choice);
+    if (!known) return tl::unexpected<Error>(std::move(known.error()));
+    key = std::move(*known);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (key) {
+    if (const auto found = runs_.find(*key); found != runs_.end()) return found->second;
+    // The target and the precision need not be said again where there is one run of the task.
+    std::shared_ptr<Sitting> only;
+    for (const auto& sitting : recent_) {
+      for (const auto& [each, run] : runs_) {
+        const bool fits = run == sitting && each.path == key->path &&
+                          (choice.target.empty() || each.target == choice.target) &&
+                          (!choice.precision || each.precision == choice.precision);
+        if (fits && !only) only = sitting;
+      }
+    }
+    if (only) return only;
+    return tl::unexpected<Error>(none);
+  }
+  if (recent_.empty()) return tl::unexpected<Error>(none);
+  return recent_.front();
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One MCP client's conversation, whatever carries it: negotiation, tools, progress, cancellation.
+// Several calls may be in flight. Thread-safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "serve/mcp/desk.h"
+#include "serve/mcp/jobs.h"
+#include "serve/mcp/rpc.h"
+
+namespace kernelpro {
+
+// Oldest first.
+extern const char* const kProtocolVersions[4];
+bool known_protocol(const std::string& version);
+
+// Where the answers to one frame go, from any thread. When nobody holds it any more, nothing more
+// will come.
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  virtual void send(const Json& message) = 0;
+};
+
+class McpSession : public std::enable_shared_from_this<McpSession> {
+ public:
+  // Both must outlive every job of the session: `jobs` ends first.
+  McpSession(Desk& desk, Jobs& jobs) : desk_(desk), jobs_(jobs) {}
+
+  // Takes a frame as read_rpc read it. Returns at once; answers may come later.
+  void receive(RpcFrame frame, const std::shared_ptr<Outlet>& outlet);
+  // Ends every call that is in flight; nothing is answered any more.
+  void cancel_all();
+  bool busy() const;
+
+ private:
+  struct Pending {
+    std::shared_ptr<Ticket> ticket;
+    std::shared_ptr<Outlet> outlet;
+  };
+
+  void handle(const RpcMessage& message, const std::shared_ptr<Outlet>& outlet);
+  Json answer(const RpcMessage& request);
+  Json initialize(const RpcMessage& request);
+  void call(const RpcMessage& request, const std::shared_ptr<Outlet>& outlet);
+  void notified(const RpcMessage& message);
+  void complete(const std::string& key, const Json& message);
+  void progress(const std::string& key, const Json& token, double value, const std::string& text);
+
+  Desk& desk_;
+  Jobs& jobs_;
+  mutable std::mutex mutex_;                // guards what follows
+  std::string version_;                     // negotiated; "" before
+  std::map<std::string, Pending> pending_;  // by the request's id as JSON
+};
+
+}  // namespace kernelpro

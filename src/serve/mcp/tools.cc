@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/mcp/tools.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+using Kind = ToolArgument::Kind;
+
+constexpr ToolArgument kTask = {"task", Kind::kText, "Its name as list_tasks gives it.", true};
+constexpr ToolArgument kRunTask = {"task", Kind::kText,
+                                   "Whose run; the one used last when left out."};
+constexpr ToolArgument kTarget = {"target", Kind::kText,
+                                  "Where kernels run; by default the GPU where there is one.",
+                                  false, "cpu|cuda"};
+constexpr ToolArgument kPrecision = {"precision", Kind::kText,
+                                     "The contract, instead of the task's own.", false,
+                                     "fp32|tf32|fp16|bf16"};
+constexpr ToolArgument kOffset = {"offset", Kind::kInteger,
+                                  "Byte of the text to go on at, as an earlier answer says."};
+constexpr ToolArgument kMaxBytes = {"max_bytes", Kind::kInteger,
+                                    "Longest text wanted; 6000 by default."};
+
+constexpr ToolArgument kListTasks[] = {kOffset, kMaxBytes};
+constexpr ToolArgument kReadTask[] = {kTask, kTarget, kPrecision, kOffset, kMaxBytes};
+constexpr ToolArgument kEvaluate[] = {
+    kTask,
+    {"source", Kind::kText,
+     "The whole kernel: one C++ file (cpu) or CUDA file (cuda) that includes task.h and defines "
+     "launch as read_task says.",
+     true},
+    {"idea", Kind::kText, "What was changed and why, one sentence: it is kept."},
+    {"parent", Kind::kInteger, "Candidate that it was made from; the best so far by default."},
+    {"answers", Kind::kText,
+     "The finding that it answers, as \"tool: prescription\": what came of it is remembered."},
+    {"knobs", Kind::kPairs,
+     "Values of knobs that the source declares; the first value of each by default."},
+    {"language", Kind::kText, "python: a PyTorch file with ModelNew, on the cuda target.", false,
+     "cpp|cuda|python"},
+    kTarget,
+    kPrecision};
+constexpr ToolArgument kCompare[] = {
+    kTask,
+    {"candidate_a", Kind::kInteger, "The first, as a candidate of the run; or give source_a."},
+    {"source_a", Kind::kText, "The first, as a source."},
+    {"candidate_b", Kind::kInteger,
+     "The second; when neither is given, the best so far, or the start."},
+    {"source_b", Kind::kText, "The second, as a source."},
+    kTarget,
+    kPrecision};
+constexpr ToolArgument kHistory[] = {kRunTask, kTarget, kPrecision, kOffset, kMaxBytes};
+constexpr ToolArgument kBest[] = {kRunTask, kTarget, kPrecision, kOffset, kMaxBytes};
+constexpr ToolArgument kDiagnose[] = {
+    kRunTask,
+    {"candidate", Kind::kInteger, "Which; the one evaluated last by default."},
+    {"tool", Kind::kText, "Only this finding, as an earlier answer names its tool."},
+    {"source", Kind::kFlag, "Also the candidate's source."},
+    kTarget,
+    kPrecision,
+    kOffset,
+    kMaxBytes};
+constexpr ToolArgument kSearchCode[] = {
+    {"query", Kind::kText, "Words for what is looked for, or a symbol.", true},
+    {"library", Kind::kText, "Only this one; list_code names them."},
+    {"limit", Kind::kInteger, "Most hits wanted; 6 by default, 30 at most."},
+    kOffset,
+    kMaxBytes};
+constexpr ToolArgument kReadCode[] = {
+    {"library", Kind::kText, "As search_code gives it.", true},
+    {"path", Kind::kText, "As search_code gives it.", true},
+    {"first", Kind::kInteger, "First line; 1 by default."},
+    {"last", Kind::kInteger, "Last line; the end by default, 400 lines at most."},
+    kOffset,
+    kMaxBytes};
+constexpr ToolArgument kListCode[] = {
+    {"library", Kind::kText, "Whose files; all libraries are listed when left out."},
+    {"prefix", Kind::kText, "A folder; the top one by default."},
+    kOffset,
+    kMaxBytes};
+constexpr ToolArgument kFinish[] = {kRunTask, kTarget, kPrecision};
+
+constexpr McpTool kTools[] = {
+    {"list_tasks", "List tasks", "The tasks that this server can open, each with one line.",
+     kListTasks, true, Lane::kLookUp, list_tasks_tool},
+    {"read_task", "Read a task",
+     "What a task computes, its precision contract, its cases, the generated task.h that a kernel "
+     "includes, and the kernel to start from.",
+     kReadTask, true, Lane::kLookUp, read_task_tool},
+    {"evaluate", "Evaluate a kernel",
+     "Compiles a kernel, checks it against the task's reference, times it against the best so far "
+     "and diagnoses it. Takes seconds; the first of a task longer. The answer says what failed, or "
+     "how fast it is and what holds it back.",
+     kEvaluate, false, Lane::kRunKernels, evaluate_tool},
+    {"compare", "Compare two kernels",
+     "Times two correct kernels of a task turn by turn on the same buffers: the ratio with its "
+     "95 % interval. Sources that are new are evaluated first.",
+     kCompare, false, Lane::kRunKernels, compare_tool},
+    {"history", "What was tried",
+     "Every candidate of the run in order: its parent, idea, outcome, time and speed-up.", kHistory,
+     true, Lane::kLookUp, history_tool},
+    {"best", "The best so far", "The fastest correct candidate: its numbers and its source.", kBest,
+     true, Lane::kLookUp, best_tool},
+    {"diagnose", "Diagnose a candidate",
+     "Everything known about an evaluated candidate: the failure in full, or every finding, what "
+     "each expert tool saw, and the numbers behind it.",
+     kDiagnose, true, Lane::kLookUp, diagnose_tool},
+    {"search_code", "Search code",
+     "Finds definitions and examples in indexed source trees (CUTLASS, CuTe, the user's own).",
+     kSearchCode, true, Lane::kLookUp, search_code_tool},
+    {"read_code", "Read code", "Lines of a file in an indexed source tree.", kReadCode, true,
+     Lane::kLookUp, read_code_tool},
+    {"list_code", "List code", "The indexed source trees, or the files in a folder of one.",
+     kListCode, true, Lane::kLookUp, list_code_tool},
+    {"finish", "Finish the run",
+     "Confirms the best candidate in fresh processes against the start, writes it with its header "
+     "and a report, and says where. Takes ten seconds or more; evaluating may go on afterwards.",
+     kFinish, false, Lane::kRunKernels, finish_tool},
+};
+
+std::vector<std::string> choices_of(const ToolArgument& argument) {
+  if (argument.choices.empty()) return {};
+  return split(argument.choices, '|');
+}
+
+Json schema_of(const McpTool& tool) {
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const ToolArgument& argument : tool.arguments) {
+    Json property = Json::object();
+    switch (argument.kind) {
+      case Kind::kText:
+        property["type"] = "string";
+        break;
+      case Kind::kInteger:
+        property["type"] = "integer";
+        property["minimum"] = 0;
+        break;
+      case Kind::kFlag:
+        property["type"] = "boolean";
+        break;
+      case Kind::kPairs:
+        property["type"] = "object";
+        property["additionalProperties"] = {{"type", "string"}};
+        break;
+    }
+    property["description"] = argument.help;
+    const auto choices = choices_of(argument);
+    if (!choices.empty()) property["enum"] = choices;
+    properties[std::string(argument.name)] = std::move(property);
+    if (argument.required) required.push_back(argument.name);
+  }
+  Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  schema["additionalProperties"] = false;
+  return schema;
+}
+
+// What is wrong with a value, or "".
+std::string fault(const ToolArgument& argument, const Json& value) {
+  switch (argument.kind) {
+    case Kind::kText: {
+      if (!value.is_string()) return "is a text";
+      const auto choices = choices_of(argument);
+      const bool listed =
+          choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
+      return listed ? "" : "is one of " + join_text(choices, ", ");
+    }
+    case Kind::kInteger: {
+      if (value.is_number_unsigned() &&
+          value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max()) {
+        return "";
+      }
+      return "is a whole number, zero or more";
+    }
+    case Kind::kFlag:
+      return value.is_boolean() ? "" : "is true or false";
+    case Kind::kPairs: {
+      if (!value.is_object()) return "is an object of texts";
+      const bool texts = std::all_of(value.begin(), value.end(),
+                                     [](const Json& each) { return each.is_string(); });
+      return texts ? "" : "is an object of texts: {\"TILE\": \"32\"}";
+    }
+  }
+  return "";
+}
+
+Result<void> check(const McpTool& tool, const Json& arguments) {
+  std::vector<std::string> names;
+  for (const ToolArgument& argument : tool.arguments) {
+    names.emplace_back(argument.name);
+    const auto given = arguments.find(std::string(argument.name));
+    const bool there = given != arguments.end() && !given->is_null();
+    if (!there && argument.required) {
+      return fail(ErrorKind::kBadInput,
+                  std::string(tool.name) + " needs the argument " + names.back(),
+                  std::string(argument.help));
+    }
+    if (!there) continue;
+    if (const std::string problem = fault(argument, *given); !problem.empty()) {
+      return fail(ErrorKind::kBadInput, "the argument " + names.back() + " " + problem,
+                  std::string(argument.help));
+    }
+  }
+  for (const auto& [name, value] : arguments.items()) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return fail(ErrorKind::kBadInput,
+                std::string(tool.name) + " has no argument " + clip(printable(name), 100),
+                "it has " + join_text(names, ", "));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const McpTool> mcp_tools() { return kTools; }
+
+const McpTool* find_mcp_tool(std::string_view name) {
+  for (const McpTool& tool : kTools) {
+    if (tool.name == name) return &tool;
+  }
+  return nullptr;
+}
+
+Json tools_json(const std::string& version) {
+  Json all = Json::array();
+  for (const McpTool& tool : kTools) {
+    Json json = {{"name", tool.name}};
+    if (version >= "2025-06-18") json["title"] = tool.title;
+    json["description"] = tool.help;
+    json["inputSchema"] = schema_of(tool);
+    if (version >= "2025-03-26") {
+      json["annotations"] = {{"title", tool.title}, {"readOnlyHint", tool.read_only}};
+      if (!tool.read_only) {
+        json["annotations"]["destructiveHint"] = false;
+        json["annotations"]["idempotentHint"] = false;
+      }
+      json["annotations"]["openWorldHint"] = false;
+    }
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+Result<ToolAnswer> call_tool(const McpTool& tool, Desk& desk, const Json& arguments,
+                             Ticket& ticket) {
+  KP_TRY(check(tool, arguments));
+  try {
+    return tool.call(desk, arguments, ticket);
+  } catch (const Fatal& fatal) {
+    return tl::unexpected<Error>(fatal.error());
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::kInternal, std::string("a fault in KernelPro: ") + error.what(),
+                "please report it with the call that led to it");
+  }
+}
+
+std::string page_of(const std::string& text, const Json& arguments, std::size_t* next) {
+  const JsonReader given(arguments);
+  const auto from = std::min(
+      static_cast<std::size_t>(std::max<std::int64_t>(given.integer("offset"), 0)), text.size());
+  const auto wanted = static_cast<std::size_t>(std::clamp<std::int64_t>(
+      given.integer("max_bytes", kPageBytes), 200, static_cast<std::int64_t>(kMaxPageBytes)));
+  if (next != nullptr) *next = 0;
+  if (text.size() - from <= wanted) return text.substr(from);
+  std::size_t end = text.rfind('\n', from + wanted - 1);
+  // A line that is longer than a page is cut before a character.
+  if (end == std::string::npos || end < from) {
+    end = from + wanted;
+    while (end > from + 1 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  } else {
+    ++end;
+  }
+  if (next != nullptr) *next = end;
+  return text.substr(from, end - from) + "[" + std::to_string(text.size() - end) +
+         " bytes more: call again with offset " + std::to_string(end) + "]\n";
+}
+
+}  // namespace kernelpro

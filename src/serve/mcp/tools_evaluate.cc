@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// evaluate, compare and finish: the tools that run kernels.
+#include <algorithm>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "report/export/export.h"
+#include "report/export/export_text.h"
+#include "report/report.h"
+#include "report/view.h"
+#include "serve/mcp/arguments.h"
+#include "serve/mcp/tools.h"
+#include "task/load/header.h"
+#include "write/prompt/prompt.h"
+#include "write/prompt/reply.h"
+
+namespace kernelpro {
+
+namespace {
+
+Error cancelled_error() {
+  return {ErrorKind::kEnvironment, "the call was cancelled", "call again"};
+}
+
+Result<Sitting::Given> given_source(const Sitting& sitting, const Json& arguments,
+                                    const char* name) {
+  const JsonReader given(arguments);
+  Sitting::Given one;
+  const bool cpu = sitting.settings().target == TargetKind::kCpu;
+  one.kernel.language =
+      language_from_name(given.text("language")).value_or(cpu ? Language::kCpp : Language::kCuda);
+  const Language foreign = cpu ? Language::kCuda : Language::kCpp;
+  if (one.kernel.language == foreign || (cpu && one.kernel.language == Language::kPython)) {
+    return fail(ErrorKind::kBadInput,
+                "a " + std::string(language_name(one.kernel.language)) +
+                    " kernel does not run on the " +
+                    std::string(target_name(sitting.settings().target)) + " target",
+                "leave the language out, or name the other target");
+  }
+  auto source = source_of_reply(given.text(name), one.kernel.language);
+  if (!source) return tl::unexpected<Error>(std::move(source.error()));
+  one.kernel.source = std::move(*source);
+  for (const auto& [knob, value] : given.object("knobs").items()) {
+    one.kernel.knobs[knob] = value.get<std::string>();
+  }
+  one.idea = printable(clip(given.text("idea"), 1000));
+  if (one.idea.empty()) one.idea = idea_of(one.kernel.source);
+  one.answers = FindingRef::parse(printable(clip(given.text("answers"), 200)));
+  one.parent = given.integer("parent");
+  return one;
+}
+
+Result<Sitting::Evaluated> evaluate(Sitting& sitting, const Sitting::Given& given, Ticket& ticket) {
+  auto done = sitting.evaluate(given, [&](const std::string& phase) { ticket.phase(phase); });
+  if (!done) return tl::unexpected<Error>(std::move(done.error()));
+  if (!*done) return tl::unexpected<Error>(cancelled_error());
+  return std::move(**done);
+}
+
+// A side of a comparison: a candidate's number, or a source that is evaluated now.
+Result<Sitting::RowPtr> side(Sitting& sitting, const Json& arguments, const std::string& which,
+                             Ticket& ticket) {
+  const JsonReader given(arguments);
+  const std::string source = "source_" + which;
+  if (given.member(source.c_str()) != nullptr) {
+    auto one = given_source(sitting, arguments, source.c_str());
+    if (!one) return tl::unexpected<Error>(std::move(one.error()));
+    auto done = evaluate(sitting, *one, ticket);
+    if (!done) return tl::unexpected<Error>(std::move(done.error()));
+    return done->row;
+  }
+  const std::int64_t id = given.integer(("candidate_" + which).c_str());
+  if (id == 0 && which == "b" && sitting.best() != nullptr) return sitting.best();
+  auto row = sitting.row(id);
+  if (row != nullptr) return row;
+  return fail(ErrorKind::kBadInput,
+              "this run has no candidate " + std::to_string(id) + " that was evaluated",
+              "give candidate_" + which + " as history lists it, or source_" + which);
+}
+
+std::string extension_of(const Candidate& candidate) {
+  return source_extension(candidate.language);
+}
+
+// The winner's files; paths in the order in which they matter.
+Result<std::vector<std::string>> write_winner(const Sitting& sitting, const Known& winner) {
+  std::vector<std::string> paths;
+  const std::string folder = join(sitting.directory(), "winner");
+  KP_TRY(make_dirs(folder));
+  const auto write = [&](const std::string& path, const std::string& text) -> Result<void> {
+    paths.push_back(absolute(path));
+    return write_file(path, text);
+  };
+  KP_TRY(write(join(folder, "kernel." + extension_of(winner.candidate)),
+               with_fixed_knobs(winner.candidate.source, winner.candidate.knobs)));
+  const TargetKind target = sitting.settings().target;
+  for (const Case* c : cases_for(sitting.task(), target)) {
+    if (!c->timed) continue;
+    KP_TRY(write(join(folder, "task.h"), task_header(sitting.task(), *c, target)));
+    break;
+  }
+  if (winner.candidate.language == Language::kCuda) {
+    ExportRequest request;
+    request.task = &sitting.task();
+    auto chosen = export_case(sitting.task(), "");
+    if (!chosen) return tl::unexpected<Error>(std::move(chosen.error()));
+    request.c = *chosen;
+    request.candidate = winner.candidate;
+    request.device = sitting.machine();
+    auto files = export_kernel(request);
+    if (!files) return tl::unexpected<Error>(std::move(files.error()));
+    const std::string exported = join(sitting.directory(), "export");
+    KP_TRY(make_dirs(exported));
+    for (const ExportedFile& file : *files) KP_TRY(write(join(exported, file.name), file.text));
+  }
+  auto html = html_report(sitting.directory());
+  if (!html) return tl::unexpected<Error>(std::move(html.error()));
+  KP_TRY(write(join(sitting.directory(), "report.html"), *html));
+  return paths;
+}
+
+}  // namespace
+
+Result<ToolAnswer> evaluate_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
+  auto sitting = desk.sit(task_choice(arguments), ticket);
+  if (!sitting) return tl::unexpected<Error>(std::move(sitting.error()));
+  const auto given = given_source(**sitting, arguments, "source");
+  if (!given) return tl::unexpected<Error>(given.error());
+  const auto done = evaluate(**sitting, *given, ticket);
+  if (!done) return tl::unexpected<Error>(done.error());
+  const Sitting::Row& row = *done->row;
+  std::string text = row_text(**sitting, row);
+  if (done->again) text = "This very source was evaluated before; its result:\n" + text;
+  if (row.known.evaluation.correct() != nullptr) {
+    text += "\n" + diagnosis_to_text(row.known.diagnosis);
+  }
+  if (!done->note.empty()) text += "Note: " + printable(done->note) + "\n";
+  if (text.size() > kPageBytes) {
+    text = clip(text, kPageBytes) + "\n[diagnose with candidate " + std::to_string(row.known.id) +
+           " tells all]\n";
+  }
+  Json json = row_json(**sitting, row);
+  json["again"] = done->again;
+  json["outside_ms"] = done->outside_ms;
+  json["run"] = absolute((*sitting)->directory());
+  return ToolAnswer{std::move(text), std::move(json)};
+}
+
+Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
+  auto found = desk.sit(task_choice(arguments), ticket);
+  if (!found) return tl::unexpected<Error>(std::move(found.error()));
+  Sitting& sitting = **found;
+  // The second first: it may be the best so far, which the first may become.
+  auto b = side(sitting, arguments, "b", ticket);
+  if (!b && JsonReader(arguments).member("source_a") == nullptr) {
+    return tl::unexpected<Error>(std::move(b.error()));
+  }
+  auto a = side(sitting, arguments, "a", ticket);
+  if (!a) return tl::unexpected<Error>(std::move(a.error()));
+  // Nothing was there to compare with: the start is now.
+  if (!b) b = side(sitting, arguments, "b", ticket);
+  if (!b) return tl::unexpected<Error>(std::move(b.error()));
+  for (const auto& row : {*a, *b}) {
+    if (row->known.evaluation.correct() != nullptr) continue;
+    return ToolAnswer{"There is nothing to compare.\n" + row_text(sitting, *row),
+                      {{"a", (*a)->known.id},
+                       {"b", (*b)->known.id},
+                       {"ratio", nullptr},
+                       {"wrong", row_json(sitting, *row)}}};
+  }
+  const std::string names = "candidate " + std::to_string((*a)->known.id) + " and candidate " +
+                            std::to_string((*b)->known.id);
+  if ((*a)->known.id == (*b)->known.id) {
+    return fail(ErrorKind::kBadInput, "both sides are candidate " + std::to_string((*a)->known.id),
+                "name two kernels that differ");
+  }
+  auto duel = sitting.compare(**a, **b, [&](const std::string& phase) { ticket.phase(phase); });
+  if (!duel) return tl::unexpected<Error>(std::move(duel.error()));
+  if (!*duel) return tl::unexpected<Error>(cancelled_error());
+  const Correct* correct = (*duel)->correct();
+  if (correct == nullptr || !correct->versus) {
+    return ToolAnswer{"Timing " + names + " in turn failed this time: " +
+                          printable(outcome_summary((*duel)->outcome)) + "\n",
+                      {{"a", (*a)->known.id}, {"b", (*b)->known.id}, {"ratio", nullptr}}};
+  }
+  const Correct::Versus& v = *correct->versus;
+  const std::string meaning = v.low > 1    ? "a is faster"
+                              : v.high < 1 ? "b is faster"
+                                           : "no difference is shown";
+  return ToolAnswer{"a = candidate " + std::to_string((*a)->known.id) + ", b = candidate " +
+                        std::to_string((*b)->known.id) +
+                        "\ntime of b over time of a, timed in turn: " + number(v.ratio) +
+                        " (95 % interval " + number(v.low) + " to " + number(v.high) +
+                        "): " + meaning + ".\n",
+                    {{"a", (*a)->known.id},
+                     {"b", (*b)->known.id},
+                     {"ratio", v.ratio},
+                     {"low", v.low},
+                     {"high", v.high},
+                     {"meaning", meaning}}};
+}
+
+Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
+  auto found = desk.begun(task_choice(arguments));
+  if (!found) return tl::unexpected<Error>(std::move(found.error()));
+  Sitting& sitting = **found;
+  auto done = sitting.finish([&](const std::string& phase) { ticket.phase(phase); });
+  if (!done) return tl::unexpected<Error>(std::move(done.error()));
+  if (!*done) return tl::unexpected<Error>(cancelled_error());
+  const RunResult& result = **done;
+  const auto winner = sitting.row(result.best);
+  if (winner == nullptr) {
+    return fail(ErrorKind::kTask, "no candidate held when it was measured in fresh processes",
+                "evaluate others; history shows what each was at first");
+  }
+  ticket.phase("writing the report");
+  const auto paths = write_winner(sitting, winner->known);
+  if (!paths) return tl::unexpected<Error>(paths.error());
+  const bool start = sitting.start() != nullptr && sitting.start()->known.id == result.best;
+  std::string text = "Candidate " + std::to_string(result.best) +
+                     " won, confirmed in fresh "
+                     "processes: " +
+                     human_us(result.best_us) + " a call, ";
+  text += start ? "which is the start itself.\n"
+                : speedup_text(result.speedup) + " (" + speedup_text(result.speedup_low) + " to " +
+                      speedup_text(result.speedup_high) + ") the start.\n";
+  text += result.held_out;
+  text += std::to_string(result.evaluations) + " evaluations. Files:\n";
+  for (const std::string& path : *paths) text += "- " + path + "\n";
+  return ToolAnswer{std::move(text),
+                    {{"candidate", result.best},
+                     {"time_us", result.best_us},
+                     {"speedup", result.speedup},
+                     {"low", result.speedup_low},
+                     {"high", result.speedup_high},
+                     {"evaluations", result.evaluations},
+                     {"held_out", result.held_out},
+                     {"run", absolute(sitting.directory())},
+                     {"files", *paths}}};
+}
+
+}  // namespace kernelpro

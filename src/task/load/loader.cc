@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task/load/loader.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "task/load/limits.h"
+#include "task/load/unfilled.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Reads a text file of the folder; a missing one gives "" when it is optional.
+Result<void> read_text(const std::string& path, bool required, const std::string& why,
+                       std::string* out) {
+  if (!exists(path) && !required) return {};
+  if (!exists(path)) return fail(ErrorKind::kBadInput, path + " is missing", why);
+  Result<std::string> text = read_file(path, kMaxTextBytes);
+  if (!text) return tl::unexpected<Error>(text.error());
+  const std::string plain = replace_all(replace_all(*text, "\r", " "), "\f", " ");
+  if (printable(plain) != plain) {
+    return fail(ErrorKind::kBadInput, path + " is not valid UTF-8 text",
+                "save it as UTF-8 without control characters");
+  }
+  if (trim(*text).empty()) {
+    return fail(ErrorKind::kBadInput, path + " is empty", "write it or remove it; " + why);
+  }
+  KP_TRY(refuse_unfilled(*text, path));
+  *out = std::move(*text);
+  return {};
+}
+
+}  // namespace
+
+Result<Task> load_task(const std::string& folder) {
+  if (!exists(folder)) {
+    return fail(ErrorKind::kBadInput, "there is no task folder " + folder,
+                "give the path of a folder with a task.toml, such as examples/softmax");
+  }
+  if (!is_dir(folder)) {
+    return fail(ErrorKind::kBadInput, folder + " is not a folder",
+                "give the folder that holds task.toml, not a file in it");
+  }
+  const std::string path = join(folder, "task.toml");
+  if (!exists(path)) {
+    return fail(ErrorKind::kBadInput, folder + " has no task.toml",
+                "write one; docs/task-format.md describes it and examples/ has some");
+  }
+  const Result<std::string> text = read_file(path, kMaxTextBytes);
+  if (!text) return tl::unexpected<Error>(text.error());
+  KP_TRY(refuse_unfilled(*text, path));
+  Result<Task> task = parse_task(*text, path);
+  if (!task) return task;
+
+  const bool cuda = !cases_for(*task, TargetKind::kCuda).empty();
+  KP_TRY(read_text(join(folder, "reference.cpp"), true,
+                   "every task needs a reference in C++: extern \"C\" void reference(const "
+                   "ReferenceArgs& args)",
+                   &task->reference_cpp));
+  KP_TRY(read_text(join(folder, "reference.cu"), cuda,
+                   "cases on the target cuda need a reference in CUDA; write it, or give every "
+                   "case targets = [\"cpu\"]",
+                   &task->reference_cu));
+  KP_TRY(read_text(join(folder, "kernel.cpp"), false, "it is optional", &task->kernel_cpp));
+  KP_TRY(read_text(join(folder, "kernel.cu"), false, "it is optional", &task->kernel_cu));
+  return task;
+}
+
+Result<void> check_fits(const Task& task, const Case& c, std::int64_t available_bytes) {
+  constexpr double kCopies = 3;  // the tensors and two spare copies
+  double bytes = static_cast<double>(workspace_bytes(task, c));
+  for (const Shaped& shaped : shaped_tensors(task, c)) {
+    bytes += kCopies * static_cast<double>(shaped.bytes);
+    if (shaped.tensor->role != Role::kOutput) continue;
+    // The reference's output: doubles for floating types.
+    bytes += is_floating(shaped.tensor->dtype) ? 8.0 * static_cast<double>(shaped.elements)
+                                               : static_cast<double>(shaped.bytes);
+  }
+  if (bytes <= static_cast<double>(available_bytes)) return {};
+  return fail(ErrorKind::kBadInput,
+              "the case " + c.name + " of " + task.name + " needs " + human_bytes(bytes) +
+                  " with its reference and spare copies, and " +
+                  human_bytes(static_cast<double>(available_bytes)) + " are available",
+              "make its dims smaller, or leave this machine's target out of its targets");
+}
+
+}  // namespace kernelpro

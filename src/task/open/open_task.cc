@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task/open/open_task.h"
+
+#include <algorithm>
+#include <future>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "machine/cpu.h"
+#include "machine/gpu_watch.h"
+#include "task/load/limits.h"
+#include "task/load/loader.h"
+#include "task/load/module_task.h"
+#include "task/load/unfilled.h"
+#include "task/open/case_plan.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kSpare = 6e9;  // GPU memory for contexts and what PyTorch keeps
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// What the largest case may need; generous where the machine does not tell.
+double memory_for(const OpenSettings& settings) {
+  if (settings.memory_bytes > 0) return settings.memory_bytes;
+  if (settings.target == TargetKind::kCpu) {
+    // The supervisor holds several sets with float64 results beside what the module's process and
+    // the workers need: in all up to three times as much as a case is said to need.
+    return 0.3 * static_cast<double>(available_memory_bytes());
+  }
+  const auto state = gpu_state(settings.gpu);
+  if (!state || state->total_bytes == 0) return 1e12;
+  return static_cast<double>(state->total_bytes) - static_cast<double>(state->used_bytes) - kSpare;
+}
+
+bool is_half(Precision precision) {
+  return precision == Precision::kFp16 || precision == Precision::kBf16;
+}
+
+// A module's tensors in the precision that was asked for, as `.half()` or `.bfloat16()` casts them.
+Result<void> set_precision(Precision precision, Task* task) {
+  task->precision = precision;
+  if (!is_half(precision)) {
+    const auto half = [](const Tensor& t) {
+      return t.dtype == DType::kFp16 || t.dtype == DType::kBf16;
+    };
+    if (!std::any_of(task->tensors.begin(), task->tensors.end(), half)) return {};
+    return fail(ErrorKind::kBadInput,
+                "--precision " + std::string(precision_name(precision)) + ": the task " +
+                    task->name + " has tensors of half precision",
+                "leave --precision out, or name fp16 or bf16");
+  }
+  if (!task->module) return {};
+  const DType type = precision == Precision::kFp16 ? DType::kFp16 : DType::kBf16;
+  for (Tensor& tensor : task->tensors) {
+    if (is_floating(tensor.dtype)) tensor.dtype = type;
+  }
+  return {};
+}
+
+Result<std::string> read_source(const std::string& path) {
+  if (!exists(path)) {
+    return fail(ErrorKind::kBadInput, "there is no file " + path, "check the path");
+  }
+  auto source = read_file(path, kMaxTextBytes);
+  if (!source) return source;
+  KP_TRY(refuse_unfilled(*source, path));
+  return source;
+}
+
+Result<OpenedTask> open_module(const std::string& path, const OpenSettings& settings) {
+  const auto source = read_source(path);
+  if (!source) return tl::unexpected<Error>(source.error());
+  ReferenceSettings reference;
+  reference.python = settings.python;
+  reference.target = settings.target;
+  reference.gpu = settings.gpu;
+  reference.timeout_s = settings.timeout_s;
+  auto module = ModuleReference::start(reference);
+  if (!module) return tl::unexpected<Error>(std::move(module.error()));
+  const auto meanwhile = std::async(std::launch::async, [&] {
+    if (settings.meanwhile) settings.meanwhile(settings.target);
+  });
+  const std::string full_path = absolute(path);
+  const auto full = (*module)->describe(*source, full_path, settings.dims);
+  if (!full) return tl::unexpected<Error>(full.error());
+  const auto describe = [&](const Dims& changed) {
+    Dims dims = settings.dims;
+    for (const auto& [name, value] : changed) dims[name] = value;
+    return (*module)->describe(*source, full_path, dims);
+  };
+  auto plan = plan_cases(*full, describe, memory_for(settings));
+  if (!plan) return tl::unexpected<Error>(std::move(plan.error()));
+  std::vector<DescribedCase> cases;
+  for (PlannedCase& planned : plan->cases) {
+    cases.push_back({planned.name, planned.timed, std::move(planned.description)});
+  }
+  auto task = task_from_module(*source, full_path, cases);
+  if (!task) return tl::unexpected<Error>(std::move(task.error()));
+  return OpenedTask{std::move(*task), std::move(*module), std::move(plan->notes)};
+}
+
+Result<void> set_start(const std::string& file, Task* task) {
+  if (file.empty()) return {};
+  auto source = read_file(file, kMaxTextBytes);
+  if (!source) return tl::unexpected<Error>(std::move(source.error()));
+  if (ends_with(file, ".cu")) {
+    task->kernel_cu = std::move(*source);
+  } else if (ends_with(file, ".cpp") || ends_with(file, ".cc") || ends_with(file, ".cxx")) {
+    task->kernel_cpp = std::move(*source);
+  } else if (ends_with(file, ".py") && task->module) {
+    task->kernel_py = std::move(*source);
+  } else {
+    return fail(ErrorKind::kBadInput, "a search cannot start from " + file,
+                "name a kernel: .cu for the cuda target, .cpp for the cpu target, or for a PyTorch "
+                "task a .py with ModelNew");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_module_path(const std::string& path) { return ends_with(path, ".py"); }
+
+Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settings) {
+  Result<OpenedTask> opened = OpenedTask();
+  if (is_module_path(path)) {
+    opened = open_module(path, settings);
+    if (!opened) return opened;
+  } else {
+    if (!settings.dims.empty()) {
+      return fail(ErrorKind::kBadInput,
+                  "--set replaces integers of a PyTorch file, and " + path + " is a task folder",
+                  "change the dims of its cases in task.toml");
+    }
+    auto task = load_task(path);
+    if (!task) return tl::unexpected<Error>(std::move(task.error()));
+    opened->task = std::move(*task);
+  }
+  if (settings.precision) KP_TRY(set_precision(*settings.precision, &opened->task));
+  KP_TRY(set_start(settings.start, &opened->task));
+  return opened;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task/reference/baseline.h"
+
+#include <optional>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/process/available_memory.h"
+#include "base/process/subprocess.h"
+#include "base/statistics/statistics.h"
+#include "base/text.h"
+#include "core/json.h"
+#include "task/reference/module_reference.h"
+#include "task/reference/python.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kStartTimeout = 120;  // importing torch on a cold machine
+constexpr const char* kVersion = "baseline-2";
+
+std::vector<std::string> kinds_of(const BaselineSettings& settings) {
+  if (settings.target == TargetKind::kCpu) return {"eager"};
+  if (!settings.compiled) return {"eager", "graph"};
+  return {"eager", "graph", "compile", "max-autotune"};
+}
+
+class Process {
+ public:
+  explicit Process(const BaselineSettings& settings) : settings_(settings) {}
+
+  // What the process answers; an Error when none can be started. A lost process is replaced by the
+  // next call; `lost` then says how it ended.
+  Result<std::optional<Json>> ask(const Json& message, double timeout_s, std::string* lost) {
+    if (!child_.running()) KP_TRY(start());
+    if (child_.send(dump_json(message))) {
+      const std::optional<Frame> frame = child_.receive(timeout_s);
+      std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
+      if (json && json->is_object()) return json;
+    }
+    limits_.wall_seconds = timeout_s;
+    const Exit& exit = child_.finish();
+    *lost = "the process " + exit.describe(limits_);
+    if (exit.kind != Exit::Kind::kTimedOut && !exit.output.empty()) {
+      const std::size_t from = exit.output.size() > 1000 ? exit.output.size() - 1000 : 0;
+      *lost += "\n" + exit.output.substr(from);
+    }
+    child_ = Child();
+    return std::optional<Json>();
+  }
+
+ private:
+  Result<void> start() {
+    Result<PythonCommand> python = python_command("baseline", settings_.python);
+    if (!python) return tl::unexpected<Error>(python.error());
+    Command command;
+    command.argv = python->argv;
+    command.argv.push_back(std::string(target_name(settings_.target)));
+    command.env = python->env;
+    if (!settings_.gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + settings_.gpu);
+    command.limits.memory_bytes = settings_.memory_bytes > 0
+                                      ? settings_.memory_bytes
+                                      : module_memory_limit(available_memory_bytes());
+    limits_ = command.limits;
+    Result<Child> child = Child::start(command);
+    if (!child) return tl::unexpected<Error>(child.error());
+    child_ = std::move(*child);
+    return {};
+  }
+
+  const BaselineSettings& settings_;
+  Child child_;
+  Limits limits_;
+};
+
+Timing timing_of(const Json& answer, const Case& c) {
+  const JsonReader r(answer);
+  std::vector<double> times;
+  for (const Json& us : r.array("times")) {
+    if (us.is_number() && us.get<double>() > 0) times.push_back(us.get<double>());
+  }
+  Timing timing;
+  timing.case_name = c.name;
+  timing.method = r.text("method");
+  if (times.empty()) return timing;
+  const Interval interval = median_interval(times);
+  timing.median_us = interval.mid;
+  timing.low_us = interval.low;
+  timing.high_us = interval.high;
+  timing.samples = static_cast<int>(times.size());
+  return timing;
+}
+
+std::string cache_path(const Task& task, const Case& c, const BaselineSettings& settings,
+                       const std::string& torch) {
+  std::string dims;
+  for (const auto& [name, value] : c.dims) dims += name + "=" + std::to_string(value) + " ";
+  const std::string key =
+      hash_hex({kVersion, task.content_hash(), c.name, dims, precision_name(task.precision),
+                target_name(settings.target), settings.machine, settings.gpu, torch,
+                settings.compiled ? "compiled" : "plain"});
+  return join(join(cache_dir(), "baselines"), key + ".json");
+}
+
+}  // namespace
+
+Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
+                                                const BaselineSettings& settings) {
+  if (!task.module) {
+    return fail(ErrorKind::kBadInput, "the task " + task.name + " has no PyTorch module",
+                "baselines are PyTorch's own times; give the task as a .py file with Model");
+  }
+  const Result<PythonFacts> python = find_python(settings.python);
+  if (!python) return tl::unexpected<Error>(python.error());
+  const std::string path = cache_path(task, c, settings, python->torch_version);
+  if (settings.cached && exists(path)) {
+    const Result<std::string> text = read_file(path, 1 << 20);
+    const std::vector<Baseline> known = text ? baselines_from_json(*text) : std::vector<Baseline>();
+    if (known.size() == kinds_of(settings).size()) return known;
+  }
+  Process process(settings);
+  std::string lost;
+  const Result<std::optional<Json>> hello = process.ask({{"do", "hello"}}, kStartTimeout, &lost);
+  if (!hello) return tl::unexpected<Error>(hello.error());
+  if (!*hello) {
+    return fail(ErrorKind::kEnvironment, "PyTorch does not start: " + lost,
+                "run `" + python->interpreter + " -c \"import torch\"` and mend what it says");
+  }
+  std::vector<Baseline> baselines;
+  for (const std::string& kind : kinds_of(settings)) {
+    lost.clear();
+    const Result<std::optional<Json>> answer =
+        process.ask({{"do", "time"},
+                     {"source", task.module->source},
+                     {"path", task.module->path},
+                     {"dims", c.dims},
+                     {"precision", precision_name(task.precision)},
+                     {"kind", kind},
+                     {"seconds", settings.seconds}},
+                    settings.timeout_s, &lost);
+    if (!answer) return tl::unexpected<Error>(answer.error());
+    Baseline baseline;
+    baseline.name = kind;
+    if (!*answer) {
+      baseline.error = lost;
+    } else if (const JsonReader r(**answer); r.member("error") != nullptr) {
+      if (r.text("rule") == "environment") {
+        return fail(ErrorKind::kEnvironment, r.text("error"), r.text("next"));
+      }
+      baseline.error = r.text("error");
+    } else {
+      baseline.timing = timing_of(**answer, c);
+      if (baseline.timing.samples == 0) baseline.error = "it gave no times";
+    }
+    baselines.push_back(std::move(baseline));
+  }
+  if (settings.cached) {
+    KP_TRY(make_dirs(dirname(path)));
+    KP_TRY(write_file(path, baselines_to_json(baselines)));
+  }
+  return baselines;
+}
+
+std::string baselines_to_json(const std::vector<Baseline>& baselines) {
+  Json all = Json::array();
+  for (const Baseline& b : baselines) {
+    all.push_back({{"name", b.name},
+                   {"error", b.error},
+                   {"case", b.timing.case_name},
+                   {"method", b.timing.method},
+                   {"median_us", b.timing.median_us},
+                   {"low_us", b.timing.low_us},
+                   {"high_us", b.timing.high_us},
+                   {"samples", b.timing.samples}});
+  }
+  return dump_json({{"baselines", all}});
+}
+
+std::vector<Baseline> baselines_from_json(const std::string& json) {
+  const std::optional<Json> root = parse_json(json);
+  std::vector<Baseline> result;
+  if (!root || !root->is_object()) return result;
+  for (const Json& item : JsonReader(*root).array("baselines")) {
+    if (!item.is_object()) return {};
+    const JsonReader r(item);
+    Baseline b;
+    b.name = r.text("name");
+    b.error = r.text("error");
+    b.timing = {r.text("case"),
+                r.real("median_us"),
+                r.real("low_us"),
+                r.real("high_us"),
+                static_cast<int>(r.integer("samples")),
+                r.text("method")};
+    result.push_back(std::move(b));
+  }
+  return result;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task/reference/module_reference.h"
+
+#include "base/hash.h"
+#include "base/process/available_memory.h"
+#include "base/process/channel.h"
+#include "base/process/subprocess.h"
+#include "base/text.h"
+#include "core/json.h"
+#include "task/reference/describe.h"
+#include "task/reference/python.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr const char* kLessMemory =
+    "give smaller sizes for integers at the top of the file (--set NAME=VALUE), free memory, or "
+    "use "
+    "a machine with more: the limit is half of what is available when the process starts";
+constexpr double kImportTimeout = 300;        // of torch, from a cold disk
+constexpr std::int64_t kPrinted = 1LL << 30;  // what a module may print
+constexpr std::int64_t kMaxDescription = 16 << 20;
+constexpr std::size_t kFdsPerFrame = Channel::kMaxFds - 4;
+constexpr const char* kDrawKinds[] = {"given",      "centred",     "scaled",
+                                      "parameters", "kernelbench", "given"};
+constexpr const char* kNumerics[] = {"float64", "strict", "declared", "kernelbench", "rounded"};
+
+ErrorKind kind_of(const std::string& rule) {
+  if (rule == "task") return ErrorKind::kTask;
+  if (rule == "memory") return ErrorKind::kBadInput;
+  return ErrorKind::kEnvironment;
+}
+
+class PythonReference : public ModuleReference {
+ public:
+  // `kept`: a folder for descriptions by what they depend on (interpreter, PyTorch, our package).
+  PythonReference(ReferenceSettings settings, Child child, Limits limits, std::string kept)
+      : settings_(std::move(settings)),
+        child_(std::move(child)),
+        limits_(limits),
+        kept_(std::move(kept)) {}
+
+  Result<ModuleDescription> describe(const std::string& source, const std::string& path,
+                                     const std::map<std::string, std::int64_t>& dims) override {
+    if (lost_) return tl::unexpected<Error>(*lost_);
+    const std::string key = hash_hex({source, path, dump_json(Json(dims))});
+    if (const auto it = described_.find(key); it != described_.end()) return it->second;
+    // One from an earlier process spares waiting for the import of torch; `attach` has it
+    // confirmed.
+    const Result<std::string> kept = read_file(join(kept_, key), kMaxDescription);
+    if (kept) {
+      if (Result<ModuleDescription> description = description_from_json(*kept)) {
+        unconfirmed_[key] = *kept;
+        return described_[key] = std::move(*description);
+      }
+    }
+    Result<std::string> text = ask_description(source, path, dims, key);
+    if (!text) return tl::unexpected<Error>(text.error());
+    Result<ModuleDescription> description = description_from_json(*text);
+    if (description) described_[key] = *description;
+    return description;
+  }
+
+  Result<void> attach(const Task& task, const Case& c, int set,
+                      const std::vector<SharedBuffer>& buffers) override {
+    KP_ASSERT(task.module.has_value());
+    KP_TRY(confirm(task.module->source, task.module->path, c.dims));
+    std::vector<int> fds;
+    Json message = attach_message(task, c, set, buffers, &fds);
+    // Descriptors beyond one frame's go ahead of it.
+    std::size_t sent = 0;
+    while (fds.size() - sent > kFdsPerFrame) {
+      const std::vector<int> part(fds.begin() + static_cast<std::ptrdiff_t>(sent),
+                                  fds.begin() + static_cast<std::ptrdiff_t>(sent + kFdsPerFrame));
+      KP_TRY(ask({{"do", "attach"}, {"more", true}}, part));
+      sent += kFdsPerFrame;
+    }
+    KP_TRY(ask(message, {fds.begin() + static_cast<std::ptrdiff_t>(sent), fds.end()}));
+    return {};
+  }
+
+  Result<DrawFacts> draw(const Case& c, int set, std::uint64_t seed, DrawKind kind) override {
+    const Result<Json> answer = ask({{"do", "draw"},
+                                     {"dims", c.dims},
+                                     {"set", set},
+                                     {"seed", seed},
+                                     {"kind", kDrawKinds[static_cast<int>(kind)]}});
+    if (!answer) return tl::unexpected<Error>(answer.error());
+    return DrawFacts{JsonReader(*answer).flag("changed", true)};
+  }
+
+  Result<ComputeFacts> compute(const Case& c, int set, Numerics numerics, bool twice) override {
+    const Result<Json> answer = ask({{"do", "compute"},
+                                     {"dims", c.dims},
+                                     {"set", set},
+                                     {"numerics", kNumerics[static_cast<int>(numerics)]},
+                                     {"twice", twice}});
+    if (!answer) return tl::unexpected<Error>(answer.error());
+    const JsonReader r(*answer);
+    return ComputeFacts{r.real("milliseconds"), printable(r.text("random"))};
+  }
+
+  Result<void> detach(const Case& c) override {
+    KP_TRY(ask({{"do", "detach"}, {"dims", c.dims}}));
+    return {};
+  }
+
+  std::string versions() const override { return versions_; }
+
+ private:
+  Result<std::string> ask_description(const std::string& source, const std::string& path,
+                                      const std::map<std::string, std::int64_t>& dims,
+                                      const std::string& key) {
+    const Result<Json> answer =
+        ask({{"do", "describe"}, {"source", source}, {"path", path}, {"dims", dims}});
+    if (!answer) return tl::unexpected<Error>(answer.error());
+    std::string text = dump_json(*answer);
+    // A folder that cannot be written to only costs the time of asking again.
+    if (make_dirs(kept_)) static_cast<void>(write_file(join(kept_, key), text));
+    return text;
+  }
+
+  // Is a description of an earlier process still the module's?
+  Result<void> confirm(const std::string& source, const std::string& path,
+                       const std::map<std::string, std::int64_t>& dims) {
+    const auto it = unconfirmed_.find(hash_hex({source, path, dump_json(Json(dims))}));
+    if (it == unconfirmed_.end()) return {};
+    const std::string before = it->second;
+    Result<std::string> now = ask_description(source, path, dims, it->first);
+    if (!now) return tl::unexpected<Error>(now.error());
+    unconfirmed_.erase(it);
+    if (*now == before) return {};
+    return fail(ErrorKind::kTask,
+                "the module is another one than before, although its file is the same: something "
+                "that it imports or reads has changed",
+                "run again: the new description is used then");
+  }
+
+  // Greets the process before its first command: by then torch is imported, or it says why not.
+  Result<void> greet() {
+    if (greeted_) return {};
+    const Result<Json> answer =
+        exchange({{"do", "hello"}}, {}, kImportTimeout, "to import PyTorch");
+    if (!answer) return tl::unexpected<Error>(answer.error());
+    versions_ = printable(JsonReader(*answer).text("versions"));
+    greeted_ = true;
+    return {};
+  }
+
+  Result<Json> ask(const Json& message, const std::vector<int>& fds = {}) {
+    KP_TRY(greet());
+    return exchange(message, fds, settings_.timeout_s, "for the command " + message["do"].dump());
+  }
+
+  Result<Json> exchange(const Json& message, const std::vector<int>& fds, double timeout_s,
+                        const std::string& purpose) {
+    if (lost_) return tl::unexpected<Error>(*lost_);
+    if (child_.send(dump_json(message), fds)) {
+      std::optional<Frame> frame = child_.receive(timeout_s);
+      std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
+      if (json && json->is_object()) {
+        const JsonReader r(*json);
+        if (r.flag("ok")) return std::move(*json);
+        if (r.member("error") != nullptr) {
+          return fail(kind_of(r.text("rule")), printable(r.text("error")),
+                      printable(r.text("next",
+                                       "run again; if it stays so, `kernelpro doctor` shows "
+                                       "what is missing")));
+        }
+      }
+    }
+    lost_ = loss(timeout_s, purpose);
+    return tl::unexpected<Error>(*lost_);
+  }
+
+  Error loss(double timeout_s, const std::string& purpose) {
+    const Exit& exit = child_.finish();
+    if (exit.kind == Exit::Kind::kTimedOut) {
+      return {ErrorKind::kTask,
+              "the module's process needed more than " + number(timeout_s) + " s " + purpose +
+                  " and was ended",
+              "see whether the module ever returns, or choose smaller sizes"};
+    }
+    if (exit.kind == Exit::Kind::kOutOfMemory) {
+      return {ErrorKind::kBadInput, "the module's process " + exit.describe(limits_), kLessMemory};
+    }
+    limits_.wall_seconds = timeout_s;
+    std::string text = "the module's process " + exit.describe(limits_);
+    const std::string said(trim(exit.output));
+    // The end tells more than the beginning.
+    constexpr std::size_t kShown = 3000;
+    if (!said.empty()) {
+      text += ":\n" + (said.size() > kShown ? "..." + said.substr(said.size() - kShown) : said);
+    }
+    return {greeted_ ? ErrorKind::kTask : ErrorKind::kEnvironment, text,
+            greeted_ ? "see what the file does at import and in forward"
+                     : "try `python3 -c 'import torch'`; `kernelpro doctor` shows what is missing"};
+  }
+
+  ReferenceSettings settings_;
+  Child child_;
+  Limits limits_;
+  bool greeted_ = false;
+  std::string versions_;
+  std::optional<Error> lost_;
+  std::string kept_;
+  std::map<std::string, ModuleDescription> described_;
+  std::map<std::string, std::string> unconfirmed_;  // by the same key: the kept text
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceSettings& settings) {
+  const Result<PythonFacts> facts = find_python(settings.python);
+  if (!facts) return tl::unexpected<Error>(facts.error());
+  const bool cuda = settings.target == TargetKind::kCuda;
+  if (cuda && !version_at_least(facts->torch_version, 2, 1)) {
+    return fail(ErrorKind::kEnvironment,
+                facts->interpreter + " has PyTorch " + facts->torch_version +
+                    ", and the cuda target needs 2.1 or newer with CUDA",
+                "pip install torch, or name another interpreter in KERNELPRO_PYTHON");
+  }
+  Result<PythonCommand> python = python_command("reference", settings.python);
+  if (!python) return tl::unexpected<Error>(python.error());
+  Command command;
+  command.argv = python->argv;
+  command.argv.emplace_back(target_name(settings.target));
+  command.env = python->env;
+  command.env.emplace_back("CUBLAS_WORKSPACE_CONFIG=:4096:8");  // results that repeat
+  if (!cuda) command.env.emplace_back("CUDA_VISIBLE_DEVICES=");
+  if (cuda && !settings.gpu.empty()) {
+    command.env.emplace_back("CUDA_VISIBLE_DEVICES=" + settings.gpu);
+  }
+  command.limits.output_killed = kPrinted;
+  command.limits.memory_bytes = settings.memory_bytes > 0
+                                    ? settings.memory_bytes
+                                    : module_memory_limit(available_memory_bytes());
+  Result<Child> child = Child::start(command);
+  if (!child) return tl::unexpected<Error>(child.error());
+  const Result<std::string> package = unpacked_package();
+  if (!package) return tl::unexpected<Error>(package.error());
+  const std::string kept = join(
+      join(cache_dir(), "descriptions"),
+      hash_hex({facts->interpreter, facts->torch_version, *package, target_name(settings.target)}));
+  return std::make_unique<PythonReference>(settings, std::move(*child), command.limits, kept);
+}
+
+Result<std::unique_ptr<ModuleReference>> restart_module(const Task& task, TargetKind target,
+                                                        const std::string& gpu) {
+  KP_ASSERT(task.module.has_value());
+  ReferenceSettings settings;
+  settings.target = target;
+  settings.gpu = gpu;
+  auto module = ModuleReference::start(settings);
+  if (!module) return module;
+  const auto dims = task.cases.empty() ? decltype(Case::dims)() : task.cases.back().dims;
+  const auto description = (*module)->describe(task.module->source, task.module->path, dims);
+  if (!description) return tl::unexpected<Error>(description.error());
+  return module;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: a module with buffers in shared memory, as the cpu target's judge has them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "core/task.h"
+#include "task/reference/module_reference.h"
+
+namespace kernelpro {
+
+// Shared memory of our own.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::uint64_t bytes);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  int fd() const { return fd_.get(); }
+  std::uint64_t bytes() const { return bytes_; }
+  void* data() const { return data_; }
+
+ private:
+  Fd fd_;
+  std::uint64_t bytes_;
+  void* data_;
+};
+
+// One set of a described module's buffers: every input, parameter and wide expected result.
+class TestSet {
+ public:
+  TestSet(const Task& task, const Case& c);
+  const std::vector<SharedBuffer>& buffers() const { return buffers_; }
+  // Elements of an input or parameter, or of an output's expected result (doubles).
+  template <class T>
+  std::vector<T> values(const std::string& tensor) const {
+    const auto [data, bytes] = find(tensor);
+    const T* begin = static_cast<const T*>(data);
+    return {begin, begin + bytes / sizeof(T)};
+  }
+  template <class T>
+  void set(const std::string& tensor, const std::vector<T>& values) {
+    const auto [data, bytes] = find(tensor);
+    std::copy(values.begin(), values.end(), static_cast<T*>(data));
+  }
+
+ private:
+  std::pair<void*, std::uint64_t> find(const std::string& tensor) const;
+
+  std::vector<std::string> names_;
+  std::vector<std::unique_ptr<SharedMemory>> memory_;
+  std::vector<SharedBuffer> buffers_;
+};
+
+// A task with one timed case "only" from what was described.
+Task task_of(const ModuleDescription& description, const std::string& source);
+
+}  // namespace kernelpro

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task/reference/python.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/process/subprocess.h"
+#include "base/text.h"
+#include "embedded/python_package.h"
+#include "task/reference/python_command.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr int kOldestMajor = 1;
+constexpr int kOldestMinor = 13;
+constexpr const char* kInstall =
+    "install PyTorch (pip install torch, or the package python3-torch), or name an interpreter "
+    "that "
+    "has it in KERNELPRO_PYTHON";
+
+// Finds torch's version without importing it, which would take seconds.
+constexpr const char* kAsk = R"py(
+import importlib.util, os, re, sys
+spec = importlib.util.find_spec("torch")
+version = "none"
+if spec is not None and spec.origin:
+    try:
+        text = open(os.path.join(os.path.dirname(spec.origin), "version.py")).read()
+        found = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", text)
+        version = found.group(1) if found else "unknown"
+    except OSError:
+        version = "unknown"
+print("kernelpro", "%d.%d" % sys.version_info[:2], version)
+)py";
+
+// "" when it cannot be run; else the version, "none" without torch.
+std::string torch_of(const std::string& interpreter) {
+  Command command;
+  command.argv = {interpreter, "-c", kAsk};
+  command.cwd = "/";
+  command.limits.wall_seconds = 30;
+  const Result<Exit> exit = run(command);
+  if (!exit || !exit->ok()) return "";
+  for (const std::string& line : lines(exit->output)) {
+    const std::vector<std::string> parts = words(line);
+    if (parts.size() == 3 && parts[0] == "kernelpro") return parts[2];
+  }
+  return "";
+}
+
+std::string program(const std::string& name) {
+  if (!contains(name, "/")) return find_program(name);
+  return ::access(name.c_str(), X_OK) == 0 && !is_dir(name) ? absolute(name) : "";
+}
+
+Result<PythonFacts> search(const std::string& wanted) {
+  const char* variable = std::getenv("KERNELPRO_PYTHON");
+  std::string chosen = wanted;
+  if (chosen.empty() && variable != nullptr) chosen = variable;
+  std::vector<std::string> tried = {chosen};
+  if (chosen.empty()) tried = {"python3", "/usr/bin/python3"};
+  std::string without;
+  for (const std::string& name : tried) {
+    const std::string path = program(name);
+    if (path.empty() || path == without) continue;
+    const std::string version = torch_of(path);
+    if (version == "none") {
+      if (without.empty()) without = path;
+      continue;
+    }
+    if (version.empty()) {
+      return fail(ErrorKind::kEnvironment, path + " does not run as a Python interpreter",
+                  "name a working one in KERNELPRO_PYTHON");
+    }
+    if (version != "unknown" && !version_at_least(version, kOldestMajor, kOldestMinor)) {
+      return fail(ErrorKind::kEnvironment,
+                  path + " has PyTorch " + version + ", and 1.13 is the oldest that works",
+                  "install a newer PyTorch, or name another interpreter in KERNELPRO_PYTHON");
+    }
+    return PythonFacts{path, version};
+  }
+  if (!without.empty()) return fail(ErrorKind::kEnvironment, without + " has no PyTorch", kInstall);
+  return fail(
+      ErrorKind::kEnvironment,
+      chosen.empty() ? "there is no python3 on PATH" : "there is no Python interpreter " + chosen,
+      chosen.empty() ? "install Python 3.8 or newer with PyTorch"
+                     : "correct the path, or unset KERNELPRO_PYTHON");
+}
+
+}  // namespace
+
+bool version_at_least(const std::string& version, int major, int minor) {
+  int a = 0, b = 0;
+  if (std::sscanf(version.c_str(), "%d.%d", &a, &b) != 2) return true;  // a build from source
+  return a != major ? a > major : b >= minor;
+}
+
+Result<PythonFacts> find_python(const std::string& wanted) {
+  static std::mutex mutex;
+  static std::map<std::string, PythonFacts> known;
+  const char* variable = std::getenv("KERNELPRO_PYTHON");
+  const std::string key = wanted.empty() && variable != nullptr ? variable : wanted;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const auto it = known.find(key); it != known.end()) return it->second;
+  Result<PythonFacts> facts = search(wanted);
+  if (facts) known[key] = *facts;  // failures are looked at again: the user may mend them
+  return facts;
+}
+
+Result<std::string> unpacked_package() {
+  std::string all;
+  for (const auto& file : kPythonPackage) {
+    all += std::string(file.name) + '\0' + std::string(*file.text) + '\0';
+  }
+  const std::string folder = join(join(cache_dir(), "python"), hash_hex(all));
+  const std::string package = join(folder, "kernelpro_torch");
+  KP_TRY(make_dirs(package));
+  for (const auto& file : kPythonPackage) {
+    const std::string path = join(package, file.name);
+    const Result<std::string> there = exists(path) ? read_file(path) : Result<std::string>("");
+    if (there && *there == *file.text) continue;
+    KP_TRY(write_file(path, *file.text));
+  }
+  return package;
+}
+
+Result<PythonCommand> python_command(const std::string& role, const std::string& python) {
+  const Result<PythonFacts> facts = find_python(python);
+  if (!facts) return tl::unexpected<Error>(facts.error());
+  const Result<std::string> package = unpacked_package();
+  if (!package) return tl::unexpected<Error>(package.error());
+  PythonCommand command;
+  command.argv = {facts->interpreter, join(*package, "__main__.py"), role};
+  command.env = {"PYTHONIOENCODING=utf-8", "PYTHONUNBUFFERED=1"};
+  return command;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the scaffold share: the entry that was found, its tensors and its sizes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/dtype.h"
+#include "task/scaffold/c_source.h"
+#include "task/scaffold/source.h"
+
+namespace kernelpro {
+
+// One parameter of the entry, in its order.
+struct EntryParameter {
+  enum class Kind { kInput, kOutput, kInOut, kWorkspace, kDim, kConstant, kStream, kOther };
+  Kind kind = Kind::kOther;
+  CParameter source;
+  std::string name;            // the tensor's, the dimension's or the constant's
+  DType dtype = DType::kFp32;  // tensors
+  bool dtype_known = true;
+  int lanes = 1;                   // 4 for float4
+  std::vector<std::string> shape;  // tensors: expressions over dimensions
+  bool shape_sure = false;
+  std::string value;  // constants: what a call in the file passes, or a guess
+  bool value_sure = false;
+  bool tensor() const {
+    return kind == Kind::kInput || kind == Kind::kOutput || kind == Kind::kInOut;
+  }
+};
+
+struct EntryDim {
+  std::string name;
+  std::string parameter;  // of the entry; "" when the code has no parameter for it
+  long long small = 0, large = 0;
+};
+
+// The function that `launch` calls, or the kernel that it launches.
+struct Entry {
+  CFunction function;
+  std::vector<EntryParameter> parameters;
+  std::vector<EntryDim> dims;
+  bool cuda = true;
+  std::string text;                  // the user's file with its own includes put in
+  std::vector<CFunction> functions;  // of `text`
+  std::vector<CLaunch> launches;     // of `text`
+};
+
+// Chooses the entry and works out what its parameters are.
+Result<Entry> find_entry(const ScaffoldSource& source, const std::string& text, bool cuda);
+
+// kernel.cu or kernel.cpp: the user's code with `launch` behind it.
+std::string kernel_text(const Entry& entry, const ScaffoldSource& source, Scaffold* scaffold);
+
+struct ReferenceTexts {
+  std::string cpp, cu;  // cu only for cuda
+};
+// From a check function on the CPU in the file, else guessed from the entry's name, else to be
+// written.
+ReferenceTexts reference_texts(const Entry& entry, const ScaffoldSource& source,
+                               Scaffold* scaffold);
+
+std::string task_toml(const Entry& entry, const ScaffoldSource& source, Scaffold* scaffold);
+
+// A name that the text does not use and that a dimension or tensor may have.
+std::string free_name(const std::string& wanted, const std::string& text,
+                      const std::vector<std::string>& taken);
+// "1ll * ROWS * COLS" for {"ROWS", "COLS"}, "1" for {}.
+std::string product(const std::vector<std::string>& shape);
+// The text without functions named so, such as main.
+std::string without_function(const std::string& text, const std::string& name);
+// Launches without a stream, synchronisations and copies put on a stream: of the function's own
+// parameter where it has one, else `stream`.
+std::string on_stream(const std::string& text, const std::string& stream);
+
+// A PyTorch extension: torch::Tensor functions around kernels.
+bool is_extension(const std::string& text);
+Result<Scaffold> scaffold_extension(const ScaffoldSource& source);
+
+}  // namespace kernelpro

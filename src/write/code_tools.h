@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// search_code, read_code and list_code over the indexed libraries, as tools of a model. Answers are
+// short: what floods a conversation is paid again with every round. Any thread.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "write/knowledge/knowledge_base.h"
+#include "write/model/chat.h"
+
+namespace kernelpro {
+
+class CodeTools {
+ public:
+  // `folder` of indexes; the libraries that are there now.
+  explicit CodeTools(const std::string& folder);
+
+  // None: no tools are offered.
+  const std::vector<std::string>& libraries() const { return libraries_; }
+  const std::vector<ToolSpec>& specs() const { return specs_; }
+
+  struct Answered {
+    std::string text;
+    bool failed = false;   // the text says why, for the model
+    bool unknown = false;  // there is no such tool
+  };
+  // `arguments`: JSON from a model; any bytes may come in.
+  Answered call(const std::string& name, const std::string& arguments);
+
+ private:
+  std::mutex mutex_;
+  KnowledgeBase base_;  // used by one thread at a time
+  std::vector<std::string> libraries_;
+  std::vector<ToolSpec> specs_;
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Candidates through a folder. Each request is a folder NNNN with prompt.md, task.h, the parent's
+// source, `parent` (its content hash and id), `focus` (what it asks to try), `answers` (the
+// finding) and an empty reply/.
+//
+// A reply is handed out while it still lies in reply/ and only moves to taken/ in a later call,
+// when the history shows that the run has it: a kill in between hands it out again, and its content
+// hash then tells that it is known.
+#include <stdio.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "core/knobs.h"
+#include "write/prompt/prompt.h"
+#include "write/prompt/reply.h"
+#include "write/proposer.h"
+
+namespace kernelpro {
+
+namespace {
+
+// One byte more than is read, so that what is too large is seen to be.
+constexpr std::int64_t kMostBytes = static_cast<std::int64_t>(kMaxReplyBytes) + 1;
+
+Language language_of(TargetKind target) {
+  return target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
+}
+
+struct Folder {
+  std::string path, name;
+  std::string parent_hash;
+  std::int64_t parent_id = 0;
+};
+
+std::vector<Folder> folders_in(const std::string& exchange) {
+  std::vector<Folder> all;
+  for (const std::string& name : list_dir(exchange)) {
+    Folder folder{join(exchange, name), name, "", 0};
+    const auto parent = read_file(join(folder.path, "parent"), 4096);
+    if (!parent) continue;
+    const std::vector<std::string> parts = words(*parent);
+    if (parts.size() != 2) continue;
+    folder.parent_hash = parts[0];
+    folder.parent_id = std::strtoll(parts[1].c_str(), nullptr, 10);
+    all.push_back(std::move(folder));
+  }
+  return all;
+}
+
+// A kernel by its name, for whatever target; others may be notes, or files that are not complete.
+bool is_source(const std::string& file) {
+  const auto all = {Language::kCpp, Language::kCuda, Language::kPython};
+  return std::any_of(all.begin(), all.end(),
+                     [&](Language each) { return file.ends_with("." + source_extension(each)); });
+}
+
+tl::unexpected<Error> other_language(const std::string& suffix) {
+  return fail(ErrorKind::kBadInput, "this run's kernels are " + suffix + " files",
+              "write it for this run's target, and give its name the end " + suffix);
+}
+
+class Exchange : public Proposer {
+ public:
+  explicit Exchange(const ExchangeSettings& settings) : settings_(settings) {}
+
+  std::string name() const override { return "exchange"; }
+  std::string credit() const override {
+    return "The kernels were written by whoever answered the requests in " + settings_.folder + ".";
+  }
+  std::optional<std::string> finished() const override { return finished_; }
+
+  Result<std::vector<Proposal>> propose(const ProposalRequest& request) override;
+
+ private:
+  Result<std::vector<Proposal>> collect(const ProposalRequest& request);
+  void refuse(const Folder& folder, const std::string& file, const Error& error);
+  void file_taken(const Folder& folder, const std::string& file, const Known& known,
+                  const ProposalRequest& request);
+  Result<Proposal> read_reply(const std::string& path, const Folder& folder,
+                              const ProposalRequest& request) const;
+
+  ExchangeSettings settings_;
+  std::optional<std::string> finished_;
+  std::set<std::string> refused_;  // paths of replies
+};
+
+Result<Proposal> Exchange::read_reply(const std::string& path, const Folder& folder,
+                                      const ProposalRequest& request) const {
+  auto reply = read_file(path, kMostBytes);
+  if (!reply) return tl::unexpected<Error>(std::move(reply.error()));
+  const Language language = language_of(request.target);
+  auto source = source_of_reply(*reply, language);
+  if (!source) return tl::unexpected<Error>(std::move(source.error()));
+  auto knobs = parse_knobs(*source, reserved_names(*request.task));
+  if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
+  Proposal proposal;
+  Candidate& candidate = proposal.candidate;
+  candidate.language = language;
+  candidate.source = std::move(*source);
+  candidate.knobs = default_values(*knobs);
+  const auto answers = read_file(join(folder.path, "answers"), 4096);
+  candidate.origin = {"exchange", folder.parent_id, idea_of(candidate.source),
+                      FindingRef::parse(answers ? printable(*answers) : "")};
+  auto prompt = read_file(join(folder.path, "prompt.md"), kMostBytes);
+  proposal.writing =
+      Writing{folder.name, "exchange", prompt ? printable(*prompt) : "", std::move(*reply), ""};
+  return proposal;
+}
+
+void Exchange::refuse(const Folder& folder, const std::string& file, const Error& error) {
+  const std::string refused = join(folder.path, "refused");
+  if (!make_dirs(refused)) return;
+  const std::string reply = join(join(folder.path, "reply"), file);
+  // Best effort: a reply that cannot be moved is only refused again.
+  (void)write_file(join(refused, file + ".error.md"), error.text() + "\n");
+  const bool moved = ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
+  if (!refused_.insert(reply).second && !moved) return;  // told before
+  if (settings_.refused) {
+    settings_.refused(reply + ": " + error.message + "; " + error.next + " (it lies in " + refused +
+                      " now)");
+  }
+}
+
+void Exchange::file_taken(const Folder& folder, const std::string& file, const Known& known,
+                          const ProposalRequest& request) {
+  const std::string taken = join(folder.path, "taken");
+  if (!make_dirs(taken)) return;
+  (void)write_file(join(taken, file + ".result.md"),
+                   result_text(known, request.history, request.feedback));
+  (void)::rename(join(join(folder.path, "reply"), file).c_str(), join(taken, file).c_str());
+}
+
+// New replies to any request, oldest request first; files away those that the history has.
+Result<std::vector<Proposal>> Exchange::collect(const ProposalRequest& request) {
+  std::map<std::string, const Known*> known;
+  std::vector<Proposal> proposals;
+  std::set<std::string> given;  // to be measured
+  for (const Candidate* each : request.pending) given.insert(each->content_hash());
+  const std::string suffix = "." + source_extension(language_of(request.target));
+  for (const Folder& folder : folders_in(settings_.folder)) {
+    const std::string replies = join(folder.path, "reply");
+    for (const std::string& file : list_dir(replies)) {
+      const bool named = file.ends_with(suffix) || file.ends_with(".md");
+      if (file.starts_with('.') || (!named && !is_source(file))) continue;
+      auto proposal = named ? read_reply(join(replies, file), folder, request)
+                            : Result<Proposal>(other_language(suffix));
+      if (!proposal) {
+        refuse(folder, file, proposal.error());
+        continue;
+      }
+      if (known.empty()) {
+        for (const Known* each : request.history) known[content_hash(*each)] = each;
+      }
+      const std::string hash = proposal->candidate.content_hash();
+      const auto seen = known.find(hash);
+      if (seen != known.end()) {
+        file_taken(folder, file, request.whole(*seen->second), request);
+      } else if (static_cast<int>(proposals.size()) < request.wanted && given.insert(hash).second) {
+        proposals.push_back(std::move(*proposal));
+      }
+    }
+  }
+  return proposals;
+}
+
+Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) {
+  KP_TRY(make_dirs(settings_.folder));
+  const std::string hash = request.parent->candidate.content_hash();
+  std::string waiting;
+  const double started = real_clock().now_s();
+  for (;;) {
+    auto proposals = collect(request);
+    if (!proposals || !proposals->empty()) return proposals;
+    if (!settings_.write) {
+      finished_ = refused_.empty() ? "every reply that lay there was measured"
+                                   : "every reply that can be used was measured (refused: " +
+                                         std::to_string(refused_.size()) + ")";
+      return proposals;
+    }
+    if (waiting.empty()) {
+      for (const Folder& folder : folders_in(settings_.folder)) {
+        if (folder.parent_hash == hash && list_dir(join(folder.path, "taken")).empty()) {
+          waiting = folder.path;
+        }
+      }
+      if (waiting.empty()) {
+        auto path = write_request(settings_.folder, request, settings_.prompts);
+        if (!path) return tl::unexpected<Error>(std::move(path.error()));
+        waiting = *path;
+      }
+      if (settings_.note) {
+        settings_.note("waiting for a kernel: read " + join(waiting, "prompt.md") +
+                       " and put a complete file into " + join(waiting, "reply"));
+      }
+    }
+    const double waited = real_clock().now_s() - started;
+    if (settings_.cancelled && settings_.cancelled()) return proposals;
+    if (waited >= settings_.wait_s) {
+      finished_ = "no reply came within " + human_seconds(settings_.wait_s);
+      return proposals;
+    }
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(std::min(settings_.poll_s, settings_.wait_s - waited)));
+  }
+}
+
+}  // namespace
+
+// Its `parent` file is written last: a folder without it is one that a kill left unfinished.
+Result<std::string> write_request(const std::string& folder, const ProposalRequest& request,
+                                  const Prompts& prompts) {
+  int last = 0;
+  for (const std::string& name : list_dir(folder)) last = std::max(last, std::atoi(name.c_str()));
+  char number[16];
+  snprintf(number, sizeof number, "%04d", last + 1);
+  const std::string path = join(folder, number);
+  const Candidate& parent = request.parent->candidate;
+  KP_TRY(make_dirs(join(path, "reply")));
+  KP_TRY(write_file(join(path, "task.h"), request.task_header));
+  KP_TRY(write_file(join(path, "parent." + source_extension(parent.language)), parent.source));
+  KP_TRY(write_file(join(path, "prompt.md"), exchange_prompt(request, number, prompts)));
+  KP_TRY(write_file(join(path, "focus"), request.focus + "\n"));
+  KP_TRY(write_file(join(path, "answers"), request.answers.text() + "\n"));
+  KP_TRY(write_file(join(path, "parent"),
+                    parent.content_hash() + " " + std::to_string(request.parent->id) + "\n"));
+  return path;
+}
+
+std::vector<std::string> requested(const std::string& folder, const Candidate& parent) {
+  std::vector<std::string> all;
+  const std::string hash = parent.content_hash();
+  for (const Folder& each : folders_in(folder)) {
+    if (each.parent_hash != hash) continue;
+    const auto focus = read_file(join(each.path, "focus"), kMostBytes);
+    all.push_back(focus ? std::string(trim(*focus)) : "");
+  }
+  return all;
+}
+
+std::unique_ptr<Proposer> make_exchange(const ExchangeSettings& settings) {
+  return std::make_unique<Exchange>(settings);
+}
+
+}  // namespace kernelpro

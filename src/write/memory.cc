@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::size_t kLostShown = 20;
+
+std::string key_of_call(const ModelCall& call) {
+  return call.role + "\n" + call.model + "\n" + hash_hex(call.prompt);
+}
+
+// The model answered, and what it answered is of no use. Anything else is the server's doing, or
+// the user's, and says nothing about the idea.
+bool by_the_models_fault(const std::string& outcome) {
+  for (const char* kind :
+       {"no-code", "bad-knobs", "duplicate", "refusal", "empty", "truncated", "tool-loop"}) {
+    if (outcome == kind) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+CallMemory::CallMemory(const std::vector<ModelCall>& past) {
+  for (const ModelCall& call : past) {
+    learn(call);
+    if (call.outcome == "reply") unused_[key_of_call(call)] = call;
+  }
+}
+
+std::optional<ModelCall> CallMemory::take(const ModelCall& asked) {
+  const auto found = unused_.find(key_of_call(asked));
+  if (found == unused_.end()) return std::nullopt;
+  ModelCall call = std::move(found->second);
+  unused_.erase(found);
+  return call;
+}
+
+void CallMemory::learn(const ModelCall& call) {
+  last_request_ = std::max(last_request_, std::atoi(call.request.c_str()));
+  if (!call.gave.empty()) repairs_[call.gave] = call.repairs;
+  lost_.erase(call.request);
+  if (!by_the_models_fault(call.outcome)) return;
+  if (call.repairs != 0) given_up_.insert(call.repairs);
+  if (call.role != "planner" && !call.idea.empty()) {
+    lost_[call.request] = "- (not written): " + call.idea + " => " + call.outcome + "\n";
+  }
+}
+
+const std::string& CallMemory::hash_of(const Known& known) {
+  std::string& hash = hashes_[known.id];
+  if (hash.empty()) hash = content_hash(known);
+  return hash;
+}
+
+int CallMemory::next_request() { return ++last_request_; }
+
+std::vector<const Known*> CallMemory::to_repair(const std::vector<const Known*>& history,
+                                                int fixes) {
+  std::map<std::int64_t, std::int64_t> repaired;  // candidate -> the one that it repairs
+  std::set<std::int64_t> done = given_up_;
+  for (const Known* known : history) {
+    const auto call = repairs_.find(hash_of(*known));
+    if (call == repairs_.end()) continue;
+    repaired[known->id] = call->second;
+    if (call->second != 0) done.insert(call->second);
+  }
+  std::vector<const Known*> failed;
+  for (const Known* known : history) {
+    if (known->evaluation.correct() != nullptr || done.count(known->id) != 0) continue;
+    auto link = repaired.find(known->id);
+    if (link == repaired.end()) continue;  // not a model's
+    int chain = 0;
+    while (link != repaired.end() && link->second != 0 && chain < fixes) {
+      ++chain;
+      link = repaired.find(link->second);
+    }
+    if (chain < fixes) failed.push_back(known);
+  }
+  return failed;
+}
+
+std::string CallMemory::lost_text() const {
+  std::string text;
+  std::size_t skip = lost_.size() > kLostShown ? lost_.size() - kLostShown : 0;
+  for (const auto& [request, line] : lost_) {
+    if (skip > 0) {
+      --skip;
+    } else {
+      text += line;
+    }
+  }
+  return text;
+}
+
+}  // namespace kernelpro

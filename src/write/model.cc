@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models as writers. A call of `propose` is one turn of these, the first that gives something:
+//   1. repairs: candidates of models that failed and were not repaired yet, whatever their parent;
+//   2. the tuner, for a few settings of the knobs that the parent's source declares;
+//   3. new ideas: the planner is asked once, and the coder for each of its ideas, side by side.
+// What to do follows from the request and from the calls that are recorded, so that a resumed run
+// goes on as the first would have.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/text.h"
+#include "core/knobs.h"
+#include "write/calls.h"
+#include "write/code_tools.h"
+#include "write/memory.h"
+#include "write/model/client.h"
+#include "write/prompt/plan.h"
+#include "write/prompt/prompt.h"
+#include "write/prompt/recall.h"
+#include "write/prompt/reply.h"
+#include "write/proposer.h"
+#include "write/talk.h"
+#include "write/tuner/tuner.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr int kEmptyTurns = 3;  // in a row, then nothing more is expected
+constexpr int kPlanTokens = 8000;
+constexpr int kSourceTokens = 16000;
+constexpr std::size_t kBrokenReplyShown = 8000;
+
+// One source to be written.
+struct Job {
+  std::string request;
+  std::string role;
+  ProposalRequest about;     // with the parent that it shall build on
+  std::int64_t repairs = 0;  // candidate
+  std::string idea;          // as it is kept; "" = what the source says
+  std::string meant;         // what the writer was asked to try
+  FindingRef answers;
+  std::string user;  // the question
+};
+
+// A call as it came back, perhaps from an earlier sitting.
+struct Told {
+  ModelCall call;
+  std::string why;  // of a failure
+  std::optional<FailureKind> failure;
+  bool recorded = false;
+};
+
+std::string first_line(const std::string& text) {
+  const std::vector<std::string> all = lines(text);
+  return all.empty() ? "" : all[0];
+}
+
+// What a writer is told of an idea that others implement at the same time.
+std::string one_of_several(int one, int of) {
+  return "This is implementation " + std::to_string(one) + " of " + std::to_string(of) +
+         " of the idea, each written apart and then measured: choose a way to do it that the "
+         "others may not choose.";
+}
+
+class ModelProposer : public Proposer {
+ public:
+  explicit ModelProposer(ModelSettings settings)
+      : settings_(std::move(settings)),
+        roles_(settings_.roles),
+        tools_(settings_.knowledge),
+        memory_(settings_.past),
+        budget_(limits_of(roles_), spend_of(settings_.past)),
+        tuner_(make_tuner()) {
+    settings_.past.clear();
+    if (roles_.planner.empty()) roles_.planner = roles_.coder;
+    if (roles_.fixer.empty()) roles_.fixer = roles_.coder;
+  }
+  Result<void> open();
+
+  std::string name() const override { return "model"; }
+  std::string credit() const override {
+    return "The kernels were written by " + roles_.coder + ", asked for what the diagnosis says.";
+  }
+  std::optional<std::string> finished() const override { return finished_; }
+  Result<std::vector<Proposal>> propose(const ProposalRequest& request) override;
+
+ private:
+  static BudgetLimits limits_of(const RoleSettings& roles);
+  bool over() const { return finished_ || (settings_.cancelled && settings_.cancelled()); }
+  std::string next_request();
+
+  std::vector<Proposal> repair(const ProposalRequest& request);
+  Result<std::vector<Proposal>> tune(const ProposalRequest& request);
+  std::vector<Proposal> write(const ProposalRequest& request);
+  std::vector<PlannedIdea> plan(const ProposalRequest& request, const std::string& name, int most);
+  std::vector<PlannedIdea> focuses(const ProposalRequest& request, int most) const;
+
+  PromptFields fields(const ProposalRequest& request) const;
+  std::string system(const ProposalRequest& request) const;
+  std::string repair_question(const ProposalRequest& request, const std::string& failed,
+                              const std::string& idea, const std::string& failure,
+                              const std::string& broken) const;
+  std::vector<Proposal> run(const std::vector<Job>& jobs, const ProposalRequest& request);
+  std::optional<Proposal> run(const Job& job, const std::string& system);
+  std::optional<Proposal> read(const Job& job, Told* told);
+  Told ask(const Job& job, const std::string& system, int max_tokens);
+  void keep(Told* told);
+
+  ModelSettings settings_;
+  RoleSettings roles_;
+  CodeTools tools_;
+  std::mutex mutex_;  // guards what follows, while jobs run
+  CallMemory memory_;
+  std::set<std::string> hashes_;  // of all candidates there are, in this turn
+  std::vector<std::string> notes_;
+  int given_early_ = 0;  // candidates of this request that were handed over already
+  std::optional<std::string> finished_;
+  std::optional<Error> error_;  // of keeping what is paid
+
+  Budget budget_;
+  std::map<std::string, std::unique_ptr<ChatClient>> clients_;  // by role
+  std::unique_ptr<Proposer> tuner_;
+  std::string last_failure_;
+  int empty_turns_ = 0;
+};
+
+BudgetLimits ModelProposer::limits_of(const RoleSettings& roles) {
+  BudgetLimits limits;
+  if (roles.max_tokens > 0) limits.tokens = roles.max_tokens;
+  if (roles.max_usd > 0) limits.usd = roles.max_usd;
+  if (roles.max_calls > 0) limits.calls = roles.max_calls;
+  return limits;
+}
+
+Result<void> ModelProposer::open() {
+  const std::pair<const char*, const std::string*> wanted[] = {
+      {"planner", &roles_.planner}, {"coder", &roles_.coder}, {"fixer", &roles_.fixer}};
+  for (const auto& [role, spec] : wanted) {
+    if (spec->empty()) {
+      return fail(ErrorKind::kBadInput, "no model is named that shall write",
+                  "name one: --model anthropic:MODEL, openai:MODEL or http://host:port/v1#MODEL");
+    }
+    auto settings = settings_for(*spec);
+    if (!settings) return tl::unexpected<Error>(std::move(settings.error()));
+    if (roles_.max_usd > 0 && !settings->price) {
+      return fail(ErrorKind::kBadInput,
+                  "the price of " + settings->spec.name +
+                      " is unknown, so a budget of money cannot be kept",
+                  "add it to the price table (docs/models.md), or limit tokens: --max-tokens");
+    }
+    settings->budget = &budget_;
+    auto client = make_client(*settings);
+    if (!client) return tl::unexpected<Error>(std::move(client.error()));
+    clients_[role] = std::move(*client);
+  }
+  return {};
+}
+
+std::string ModelProposer::next_request() {
+  char number[16];
+  std::snprintf(number, sizeof number, "%04d", memory_.next_request());
+  return number;
+}
+
+Result<std::vector<Proposal>> ModelProposer::propose(const ProposalRequest& request) {
+  Result<std::vector<Proposal>> proposals;
+  given_early_ = 0;
+  const auto nothing = [&] { return proposals->empty() && given_early_ == 0; };
+  while (nothing() && !over()) {
+    hashes_.clear();
+    for (const Known* known : request.history) hashes_.insert(memory_.hash_of(*known));
+    for (const Candidate* each : request.pending) hashes_.insert(each->content_hash());
+    *proposals = repair(request);
+    if (nothing() && !over()) {
+      proposals = tune(request);
+      if (!proposals) return proposals;
+    }
+    if (nothing() && !over()) *proposals = write(request);
+    for (const std::string& note : notes_) {
+      if (settings_.note) settings_.note(note);
+    }
+    notes_.clear();
+    if (error_) return tl::unexpected<Error>(*error_);
+    empty_turns_ = nothing() ? empty_turns_ + 1 : 0;
+    if (empty_turns_ >= kEmptyTurns && !over()) {
+      finished_ = "the models gave no kernel " + std::to_string(kEmptyTurns) +
+                  " times in a row; the last time: " + last_failure_;
+    }
+  }
+  return proposals;
+}
+
+std::vector<Proposal> ModelProposer::repair(const ProposalRequest& request) {
+  std::vector<Job> jobs;
+  std::string name;
+  for (const Known* brief : memory_.to_repair(request.history, roles_.fixes)) {
+    if (static_cast<int>(jobs.size()) >= request.wanted) break;
+    const Known* failed = &request.whole(*brief);
+    const Origin& origin = failed->candidate.origin;
+    const auto parent =
+        std::find_if(request.history.begin(), request.history.end(),
+                     [&](const Known* known) { return known->id == origin.parent; });
+    if (parent == request.history.end()) continue;
+    if (name.empty()) name = next_request();
+    Job job;
+    job.request = name + "." + std::to_string(jobs.size() + 1);
+    job.role = "fixer";
+    job.about = request;
+    if (job.about.parent->id != origin.parent) job.about.evidence = nullptr;
+    job.about.parent = &request.whole(**parent);
+    job.repairs = failed->id;
+    job.answers = origin.answers;
+    job.meant = job.idea = origin.idea;
+    job.user = repair_question(
+        job.about, "candidate " + std::to_string(failed->id), job.meant,
+        failure_text(failed->evaluation.outcome),
+        block_of(failed->candidate.source, source_extension(failed->candidate.language)));
+    jobs.push_back(std::move(job));
+  }
+  return run(jobs, request);
+}
+
+// A few settings of a source that a writer was unsure about cost less than another idea.
+Result<std::vector<Proposal>> ModelProposer::tune(const ProposalRequest& request) {
+  const Candidate& parent = request.parent->candidate;
+  if (request.parent->evaluation.correct() == nullptr || parent.knobs.empty()) {
+    return std::vector<Proposal>();
+  }
+  const SameSource same(parent);
+  const auto tried =
+      std::count_if(request.history.begin(), request.history.end(),
+                    [&](const Known* known) { return same(*known); }) +
+      std::count_if(request.pending.begin(), request.pending.end(),
+                    [&](const Candidate* each) { return each->source == parent.source; });
+  const int left = roles_.tune + 1 - static_cast<int>(tried);
+  if (left <= 0) return std::vector<Proposal>();
+  ProposalRequest asking = request;
+  asking.wanted = std::min(request.wanted, left);
+  return tuner_->propose(asking);
+}
+
+std::vector<Proposal> ModelProposer::write(const ProposalRequest& request) {
+  const int each = std::max(1, request.implementations);
+  const int most = std::max(1, std::min(request.wanted / each, roles_.ideas));
+  const std::string name = next_request();
+  const std::vector<PlannedIdea> ideas =
+      roles_.one_call ? focuses(request, most) : plan(request, name, most);
+  std::vector<Job> jobs;
+  for (const PlannedIdea& idea : ideas) {
+    PromptFields all = fields(request);
+    all["idea"] = idea.text;
+    if (!idea.answers.empty() && !roles_.one_call) {
+      all["idea"] += "\n\nIt answers the finding `" + idea.answers.text() + "`.";
+    }
+    const std::string text = all["idea"];
+    for (int one = 1; one <= each; ++one) {
+      Job job;
+      job.request = name + "." + std::to_string(jobs.size() + 1);
+      job.role = "coder";
+      job.about = request;
+      job.idea = roles_.one_call ? "" : idea.text;
+      job.meant = idea.text;
+      job.answers = idea.answers;
+      if (each > 1) all["idea"] = text + "\n\n" + one_of_several(one, each);
+      job.user = settings_.prompts.fill("coder", all);
+      jobs.push_back(std::move(job));
+    }
+  }
+  return run(jobs, request);
+}
+
+std::vector<PlannedIdea> ModelProposer::plan(const ProposalRequest& request,
+                                             const std::string& name, int most) {
+  Job job;
+  job.request = name;
+  job.role = "planner";
+  job.about = request;
+  PromptFields all = fields(request);
+  all["ideas"] = std::to_string(most);
+  job.user = settings_.prompts.fill("planner", all);
+  Told told = ask(job, system(request), kPlanTokens);
+  std::vector<PlannedIdea> ideas;
+  if (told.call.outcome == "reply") {
+    static const Diagnosis nothing;
+    const bool diagnosed = request.feedback == Feedback::kDiagnosed;
+    ideas = ideas_of(told.call.reply, diagnosed ? request.parent->diagnosis : nothing, most);
+    if (ideas.empty()) {
+      told.call.outcome = "no-ideas";
+      told.why = "the plan has no line that begins with IDEA:";
+    }
+  }
+  keep(&told);
+  return ideas;
+}
+
+// Without a planner: each finding of the parent that no child of it answers yet, then anything.
+std::vector<PlannedIdea> ModelProposer::focuses(const ProposalRequest& request, int most) const {
+  std::vector<PlannedIdea> all;
+  std::set<FindingRef> answered;
+  for (const Known* known : request.history) {
+    const Origin& origin = known->candidate.origin;
+    if (origin.parent == request.parent->id) answered.insert(origin.answers);
+  }
+  if (request.feedback == Feedback::kDiagnosed) {
+    for (const Finding& finding : request.parent->diagnosis.findings) {
+      if (static_cast<int>(all.size()) >= most) return all;
+      if (finding.stop || finding.prescriptions.empty()) continue;
+      const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
+      if (!answered.insert(answers).second) continue;
+      all.push_back({"Answer the finding " + finding.tool + ": " + finding.cause, answers, 0});
+    }
+  }
+  if (static_cast<int>(all.size()) < most) {
+    all.push_back({"Whatever promises most, and was not tried yet.", {}, 0});
+  }
+  return all;
+}
+
+PromptFields ModelProposer::fields(const ProposalRequest& request) const {
+  PromptFields all = prompt_fields(request, settings_.prompts);
+  if (request.memory) all["tried"] += memory_.lost_text();
+  return all;
+}
+
+std::string ModelProposer::system(const ProposalRequest& request) const {
+  const PromptFields all = prompt_fields(request, settings_.prompts);
+  std::string library;
+  if (!tools_.libraries().empty()) {
+    library = settings_.prompts.fill("library", {{"libraries", join_text(tools_.libraries(), ", ")},
+                                                 {"rounds", std::to_string(roles_.tool_rounds)}});
+  }
+  return task_prompt(all, settings_.prompts, library);
+}
+
+std::string ModelProposer::repair_question(const ProposalRequest& request,
+                                           const std::string& failed, const std::string& idea,
+                                           const std::string& failure,
+                                           const std::string& broken) const {
+  PromptFields all = fields(request);
+  all["failed"] = failed;
+  all["idea"] = idea;
+  all["failure"] = failure;
+  all["cures"] = cures_text(request, failure);
+  all["broken"] = broken;
+  return settings_.prompts.fill("fixer", all);
+}
+
+std::vector<Proposal> ModelProposer::run(const std::vector<Job>& jobs,
+                                         const ProposalRequest& request) {
+  std::vector<Proposal> proposals;
+  if (jobs.empty()) return proposals;
+  const std::string text = system(request);
+  std::vector<std::future<std::optional<Proposal>>> running;
+  for (const Job& job : jobs) {
+    running.push_back(std::async(std::launch::async, [this, &job, &text, &request] {
+      std::optional<Proposal> proposal = run(job, text);
+      if (!proposal || !request.early) return proposal;
+      const std::lock_guard lock(mutex_);
+      ++given_early_;
+      request.early(std::move(*proposal));
+      return std::optional<Proposal>();
+    }));
+  }
+  for (auto& each : running) {
+    if (auto proposal = each.get()) proposals.push_back(std::move(*proposal));
+  }
+  return proposals;
+}
+
+// Asks until there is a source: an answer without one goes to the fixer, as often as a candidate
+// that failed would.
+std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& text) {
+  Job now = job;
+  for (int repairs = 0;; ++repairs) {
+    Told told = ask(now, text, kSourceTokens);
+    if (told.call.outcome != "reply") {
+      keep(&told);
+      return std::nullopt;
+    }
+    std::optional<Proposal> proposal = read(now, &told);
+    keep(&told);
+    const bool mendable = told.call.outcome == "no-code" || told.call.outcome == "bad-knobs";
+    if (proposal || !mendable || repairs >= roles_.fixes) return proposal;
+    now.role = "fixer";
+    const std::string shown = clip(told.call.reply, kBrokenReplyShown);
+    const std::lock_guard lock(mutex_);
+    now.user = repair_question(job.about, "an answer that holds no kernel", job.meant,
+                               told.why + "\n", block_of(shown, ""));
+  }
+}
+
+// The candidate in an answer; nullopt: `told` says what is wrong.
+std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
+  const ProposalRequest& about = job.about;
+  ModelCall& call = told->call;
+  const auto refuse = [&](const char* outcome, const std::string& why) {
+    call.outcome = outcome;
+    told->why = why;
+    return std::optional<Proposal>();
+  };
+  Proposal proposal;
+  Candidate& candidate = proposal.candidate;
+  candidate.language = about.target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
+  auto source = source_of_reply(call.reply, candidate.language);
+  if (!source) return refuse("no-code", source.error().message + ": " + source.error().next);
+  const auto knobs = parse_knobs(*source, reserved_names(*about.task));
+  if (!knobs) return refuse("bad-knobs", knobs.error().message + ": " + knobs.error().next);
+  candidate.source = std::move(*source);
+  candidate.knobs = default_values(*knobs);
+  std::string idea = job.idea.empty() ? idea_of(candidate.source) : job.idea;
+  if (idea.empty()) idea = "no idea is named";
+  candidate.origin = {"model", about.parent->id, std::move(idea), job.answers, job.repairs};
+  const std::string hash = candidate.content_hash();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!hashes_.insert(hash).second) {
+      return refuse("duplicate", "the source is one that was measured already");
+    }
+  }
+  call.gave = hash;
+  proposal.writing = Writing{call.request, call.model,
+                             call.prompt + (call.tools.empty() ? "" : "\n\n" + call.tools),
+                             call.reply, call.usage};
+  return proposal;
+}
+
+Told ModelProposer::ask(const Job& job, const std::string& text, int max_tokens) {
+  Told told;
+  ModelCall& call = told.call;
+  ChatClient& client = *clients_.at(job.role);
+  call.request = job.request;
+  call.role = job.role;
+  call.model = client.name();
+  call.parent = job.about.parent->id;
+  call.repairs = job.repairs;
+  call.idea = job.idea;
+  call.prompt = text + "\n\n---\n\n" + job.user;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto earlier = memory_.take(call)) {
+      told.call = std::move(*earlier);
+      told.recorded = true;
+      return told;
+    }
+  }
+  Talk question;
+  question.system = text;
+  question.user = job.user;
+  question.max_tokens = max_tokens;
+  question.tools = &tools_;
+  question.rounds = roles_.tool_rounds;
+  question.cancelled = settings_.cancelled;
+  question.temperature = job.about.temperature;
+  Said said = talk(client, question);
+  call.outcome = said.outcome;
+  call.tools = std::move(said.tools);
+  call.reply = std::move(said.text);
+  call.usage = usage_to_json(said.usage, job.role);
+  told.why = std::move(said.why);
+  told.failure = said.failure;
+  return told;
+}
+
+// Records a call, remembers what came of it, and ends the run's writing where no other call can
+// fare better.
+void ModelProposer::keep(Told* told) {
+  const std::lock_guard lock(mutex_);
+  ModelCall& call = told->call;
+  if (!told->recorded) {
+    // What was not sent leaves no trace but the reason why the run ends.
+    const bool sent =
+        told->failure != FailureKind::kBudget || usage_from_json(call.usage).requests > 0;
+    const Result<void> kept = sent && settings_.record ? settings_.record(call) : Result<void>();
+    if (!kept && !error_) error_ = kept.error();
+  }
+  memory_.learn(call);
+  if (call.outcome == "reply") return;
+  const std::string what = call.role + " " + call.request + ": " + call.outcome + ": " +
+                           first_line(printable(told->why));
+  notes_.push_back(what);
+  last_failure_ = what;
+  if (told->failure == FailureKind::kBudget) {
+    finished_ = "the budget of models is used up: " + first_line(told->why);
+  } else if (told->failure == FailureKind::kAuth || told->failure == FailureKind::kUnknownModel) {
+    finished_ = call.model + " cannot be asked: " + first_line(told->why);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Proposer>> make_model(ModelSettings settings) {
+  auto proposer = std::make_unique<ModelProposer>(std::move(settings));
+  KP_TRY(proposer->open());
+  return Result<std::unique_ptr<Proposer>>(std::move(proposer));
+}
+
+}  // namespace kernelpro

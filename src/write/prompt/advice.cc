@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/prompt/advice.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/architecture.h"
+#include "core/operator_family.h"
+#include "core/rates.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Below this share of the other floor a task's memory is no concern of its own.
+constexpr double kMemoryMatters = 0.4;
+
+std::string tera(double rate, const char* unit) {
+  return rate <= 0 ? "an unknown rate" : number(rate / 1e12, 3) + " " + unit;
+}
+
+// What the largest timed case takes at the measured rates, in microseconds; 0: not known.
+struct Floors {
+  double memory_us = 0;
+  double compute_us = 0;
+};
+
+Floors floors(const Task& task, TargetKind target, const Machine* machine) {
+  Floors floors;
+  if (machine == nullptr) return floors;
+  const Ceilings& ceilings = machine->ceilings;
+  const double rate = matmul_rate(task, ceilings);
+  for (const Case* c : cases_for(task, target)) {
+    if (!c->timed || ceilings.copy_bytes_per_s <= 0) continue;
+    const double memory = 1e6 * compulsory_bytes(task, *c) / ceilings.copy_bytes_per_s;
+    if (memory < floors.memory_us) continue;
+    floors.memory_us = memory;
+    if (rate <= 0 || ceilings.fma_flops_per_s <= 0) continue;
+    const double products = task_matmul_flops(task, *c);
+    const double others = std::max(0.0, task_flops(task, *c) - products);
+    floors.compute_us = 1e6 * (products / rate + others / ceilings.fma_flops_per_s);
+  }
+  return floors;
+}
+
+std::string floor_text(const Floors& floors) {
+  if (floors.memory_us <= 0) return "";
+  std::string text =
+      "In the largest timed case, reading every input once and writing every output once takes " +
+      human_us(floors.memory_us) + " at this rate";
+  if (floors.compute_us > 0) {
+    text += ", and the arithmetic, in the precision that is owed, " + human_us(floors.compute_us);
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> advice_for(const Task& task, TargetKind target, const Machine* machine) {
+  if (target != TargetKind::kCuda) return {};
+  std::vector<std::string> names = {"gpu"};
+  const auto arch = Architecture::parse(machine != nullptr ? machine->arch : "");
+  if (arch && arch->has(GpuFeature::kWgmma)) names.push_back("hopper");
+  const std::vector<std::string> family = operator_family(task);
+  const bool products = has_kind(family, "products");
+  const bool attention = has_kind(family, "attention");
+  const bool convolution = has_kind(family, "convolution");
+  if (attention) names.push_back("attention");
+  if (convolution) names.push_back("convolutions");
+  if (products || convolution || attention) names.push_back("products");
+  if (has_kind(family, "groups")) names.push_back("groups");
+  const Floors least = floors(task, target, machine);
+  const bool computes = products || convolution || attention;
+  if (!computes || least.memory_us > kMemoryMatters * least.compute_us) names.push_back("streams");
+  return names;
+}
+
+PromptFields advice_fields(const Task& task, TargetKind target, const Machine* machine,
+                           const Prompts& prompts) {
+  if (target != TargetKind::kCuda) return {};
+  PromptFields fields;
+  fields["arch"] = machine == nullptr ? "native" : machine->arch;
+  if (machine != nullptr) {
+    fields["name"] = machine->name;
+    fields["units"] = std::to_string(machine->parallel_units);
+    fields["bandwidth"] = tera(machine->ceilings.copy_bytes_per_s, "TB/s");
+    fields["fma"] = tera(machine->ceilings.fma_flops_per_s, "TFLOP/s");
+    fields["tensor"] = tera(machine->ceilings.tensor_flops_per_s, "TFLOP/s");
+    fields["floor"] = floor_text(floors(task, target, machine));
+    fields["machine"] = prompts.fill("machine", fields);
+  }
+  std::string advice;
+  for (const std::string& name : advice_for(task, target, machine)) {
+    advice += (advice.empty() ? "" : "\n") + prompts.fill(name, fields);
+  }
+  fields["advice"] = std::move(advice);
+  fields["compile"] = prompts.fill("compile", fields);
+  return fields;
+}
+
+}  // namespace kernelpro

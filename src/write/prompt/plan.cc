@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/prompt/plan.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLargestGain = 1000;
+
+// Without what Markdown puts before a line: "2. **", "- ", "> ", "### ".
+std::string_view undecorated(std::string_view line) {
+  line = trim(line);
+  for (;;) {
+    const std::size_t digits = line.find_first_not_of("0123456789");
+    const bool numbered = digits != std::string_view::npos && digits > 0 &&
+                          (line[digits] == '.' || line[digits] == ')');
+    if (numbered) {
+      line = trim(line.substr(digits + 1));
+    } else if (!line.empty() &&
+               std::string_view("*-#>_`+").find(line[0]) != std::string_view::npos) {
+      line = trim(line.substr(1));
+    } else {
+      return line;
+    }
+  }
+}
+
+// What follows "IDEA:", however it is written: "Idea 3:", "**IDEA**:", "IDEA**:".
+std::optional<std::string> after(std::string_view line, std::string_view word) {
+  if (line.size() < word.size()) return std::nullopt;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (std::toupper(static_cast<unsigned char>(line[i])) != word[i]) return std::nullopt;
+  }
+  line.remove_prefix(word.size());
+  const std::size_t colon = line.find_first_not_of("*_` 0123456789");
+  if (colon == std::string_view::npos || line[colon] != ':') return std::nullopt;
+  line = trim(line.substr(colon + 1));
+  while (line.starts_with('*') || line.starts_with('_')) line = trim(line.substr(1));
+  return std::string(line);
+}
+
+// "tool: tag" as the diagnosis has it, whatever the reply puts around it.
+FindingRef answer_of(const std::string& text, const Diagnosis& diagnosis) {
+  std::string plain;
+  for (const char c : text) {
+    const bool kept = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    plain += kept ? c : ' ';
+  }
+  const std::vector<std::string> named = words(plain);
+  const auto has = [&](const std::string& word) {
+    return std::find(named.begin(), named.end(), word) != named.end();
+  };
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.stop || !has(finding.tool)) continue;
+    for (const Prescription& prescription : finding.prescriptions) {
+      if (has(prescription.tag)) return {finding.tool, prescription.tag};
+    }
+    // A finding without its tag: the first prescription is the one to follow.
+    if (!finding.prescriptions.empty()) {
+      return {finding.tool, finding.prescriptions.front().tag};
+    }
+  }
+  return {};
+}
+
+// Without the line of its own that clip() would add.
+std::string shortened(std::string_view text) {
+  if (text.size() <= kLongestIdea) return std::string(text);
+  return std::string(utf8_prefix(text, kLongestIdea - 4)) + " ...";
+}
+
+double gain_of(const std::string& text) {
+  const std::size_t at = text.find_first_of("0123456789");
+  if (at == std::string::npos) return 0;
+  const double gain = std::strtod(text.substr(at, 16).c_str(), nullptr);
+  return gain > 0 && gain <= kLargestGain ? gain : 0;
+}
+
+}  // namespace
+
+std::vector<PlannedIdea> ideas_of(const std::string& reply, const Diagnosis& diagnosis, int most) {
+  std::vector<PlannedIdea> ideas;
+  bool open = false;  // the lines that follow still belong to the idea's text
+  for (const std::string& each : lines(printable(replace_all(reply, "\r", "")))) {
+    const std::string_view line = undecorated(each);
+    if (const auto text = after(line, "IDEA")) {
+      ideas.push_back({*text, {}, 0});
+      open = true;
+    } else if (ideas.empty()) {
+      continue;
+    } else if (const auto named = after(line, "ANSWERS")) {
+      ideas.back().answers = answer_of(*named, diagnosis);
+      open = false;
+    } else if (const auto gain = after(line, "GAIN")) {
+      ideas.back().gain = gain_of(*gain);
+      open = false;
+    } else if (open && line.empty()) {
+      open = ideas.back().text.empty();
+    } else if (open) {
+      std::string& all = ideas.back().text;
+      all += (all.empty() ? "" : " ") + std::string(line);
+    }
+  }
+  std::vector<PlannedIdea> result;
+  for (PlannedIdea& idea : ideas) {
+    if (static_cast<int>(result.size()) >= most) break;
+    idea.text = shortened(trim(replace_all(idea.text, "\t", " ")));
+    const bool twice = std::any_of(result.begin(), result.end(), [&](const PlannedIdea& other) {
+      return other.text == idea.text;
+    });
+    if (!idea.text.empty() && !twice) result.push_back(std::move(idea));
+  }
+  return result;
+}
+
+}  // namespace kernelpro

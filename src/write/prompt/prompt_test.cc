@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What writers read, word for word: testdata/*.golden.md, refreshed by KERNELPRO_REFRESH=1.
+#include "write/prompt/prompt.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "write/prompt/recall.h"
+#include "write/testing.h"
+
+namespace kernelpro {
+namespace {
+
+using namespace proposing;
+
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = KERNELPRO_SOURCE_DIR "/src/write/prompt/testdata/" + name + ".golden.md";
+  if (std::getenv("KERNELPRO_REFRESH") != nullptr) {
+    ASSERT_TRUE(write_file(path, text));
+  }
+  const auto expected = read_file(path);
+  ASSERT_TRUE(expected) << "make it with KERNELPRO_REFRESH=1";
+  EXPECT_EQ(text, *expected) << "refresh with KERNELPRO_REFRESH=1 if this is meant";
+}
+
+struct PromptTest : ::testing::Test {
+  Task t = task();
+  std::vector<Known> all = {known(1, {}, 100), known(2, {{"VEC", "4"}}, 40),
+                            known(3, {{"TILE", "32"}}, 0)};
+  Evidence evidence;
+  std::vector<Fact> earlier, lately;
+  Machine machine;
+  ProposalRequest request;
+  Prompts prompts;
+
+  void SetUp() override {
+    Diagnosis& diagnosis = all[1].diagnosis;
+    diagnosis.bound = Bound::kMemory;
+    diagnosis.fraction_of_ceiling = 0.4;
+    diagnosis.floor_us = 16;
+    diagnosis.summary = "The kernel runs at 40 % of the measured copy bandwidth.";
+    diagnosis.findings = {finding("one-thread-busy", {"threads"})};
+    evidence.set("timing.median", 40, Level::kTiming, "timing");
+    evidence.set("ceiling.copy_bandwidth", 1e10, Level::kTiming, "ceilings");
+    request.task = &t;
+    request.parent = &all[1];
+    for (const Known& k : all) request.history.push_back(&k);
+    request.task_header = "#define N 65536\n";
+    request.evidence = &evidence;
+    machine.name = "this machine";
+    request.machine = &machine;
+    remember();
+    request.earlier = &earlier;
+    request.lately = &lately;
+  }
+  void remember() {
+    Fact fact;
+    fact.machine = machine.name;
+    fact.family = {"elementwise"};
+    fact.task = "scale";
+    fact.task_hash = t.content_hash();
+    fact.idea = "Give every thread rows of its own.";
+    fact.answers = FindingRef::parse("one-thread-busy: threads");
+    fact.bound = "memory";
+    fact.fraction = 0.25;
+    fact.outcome = "correct";
+    fact.speedup = 1.9;
+    fact.low = 1.85;
+    fact.high = 1.95;
+    fact.api = {"#pragma omp parallel"};
+    earlier.push_back(fact);
+    fact = earlier[0];
+    fact.idea = "Write past the caches.";
+    fact.answers = {};
+    fact.outcome = "wrong-result";
+    fact.failure = "wrong result in case small: element 3 of y is off";
+    fact.speedup = fact.low = fact.high = 0;
+    fact.api.clear();
+    earlier.push_back(fact);
+    fact.outcome = "correct";
+    fact.failure = "";
+    fact.error = "kernel.cpp:9:1: error: no such register";
+    fact.cure = "- wide x;\n+ narrow x;";
+    lately.push_back(fact);
+  }
+  std::string filled(const std::string& name) {
+    PromptFields fields = prompt_fields(request, prompts);
+    fields["ideas"] = "3";
+    fields["idea"] = "Let all threads work, since one does it all.";
+    fields["failed"] = "candidate 3";
+    fields["failure"] = failure_text(all[2].evaluation.outcome);
+    fields["cures"] = cures_text(request, fields["failure"]);
+    fields["broken"] = block_of("int x = ```;\n", "cpp");
+    return prompts.fill(name, fields);
+  }
+};
+
+TEST_F(PromptTest, Exchange) {
+  expect_golden("exchange_prompt", exchange_prompt(request, "0001", prompts));
+}
+TEST_F(PromptTest, Planner) { expect_golden("planner_prompt", filled("planner")); }
+TEST_F(PromptTest, Coder) { expect_golden("coder_prompt", filled("coder")); }
+TEST_F(PromptTest, Fixer) { expect_golden("fixer_prompt", filled("fixer")); }
+TEST_F(PromptTest, Task) {
+  const std::string library = prompts.fill("library", {{"libraries", "cutlass"}, {"rounds", "8"}});
+  expect_golden("task_prompt", task_prompt(prompt_fields(request, prompts), prompts, library));
+}
+
+// What the ablations withhold: a number that is not asked for must be in no prompt.
+TEST_F(PromptTest, FeedbackDecidesWhatIsTold) {
+  for (const char* name : {"planner", "coder", "exchange"}) {
+    request.feedback = Feedback::kDiagnosed;
+    const std::string diagnosed = filled(name);
+    EXPECT_TRUE(contains(diagnosed, "one-thread-busy")) << name;
+    EXPECT_FALSE(contains(diagnosed, "ceiling.copy_bandwidth")) << name;
+    request.feedback = Feedback::kRaw;
+    const std::string raw = filled(name);
+    EXPECT_FALSE(contains(raw, "one-thread-busy")) << name;
+    EXPECT_TRUE(contains(raw, "| ceiling.copy_bandwidth | 1e+10 | byte/s |")) << name << raw;
+    request.feedback = Feedback::kNone;
+    const std::string none = filled(name);
+    EXPECT_FALSE(contains(none, "one-thread-busy")) << name;
+    EXPECT_FALSE(contains(none, "copy_bandwidth")) << name;
+    EXPECT_TRUE(contains(none, "40.0 us")) << name;
+  }
+  EXPECT_TRUE(contains(result_text(all[1], request.history, Feedback::kDiagnosed), "one-thread"));
+  EXPECT_FALSE(contains(result_text(all[1], request.history, Feedback::kNone), "one-thread"));
+}
+
+TEST_F(PromptTest, BothFormsOfACudaKernelAreTold) {
+  EXPECT_FALSE(contains(exchange_prompt(request, "1", prompts), "KP_LAUNCH"));
+  request.target = TargetKind::kCuda;
+  const std::string cuda = exchange_prompt(request, "1", prompts);
+  for (const char* told : {"cudaStream_t stream)`", "KP_LAUNCH(", "kp::tensor_map("}) {
+    EXPECT_TRUE(contains(cuda, told)) << told;
+  }
+}
+
+TEST_F(PromptTest, WhatStaysTheSameComesFirstAndStaysTheSame) {
+  const std::string before = task_prompt(prompt_fields(request, prompts), prompts, "");
+  request.parent = &all[0];
+  request.history.pop_back();
+  EXPECT_EQ(task_prompt(prompt_fields(request, prompts), prompts, ""), before);
+}
+
+TEST_F(PromptTest, AFolderReplacesSomeOfThem) {
+  const TempDir dir;
+  const auto with = [&](const char* file, const char* text) {
+    EXPECT_TRUE(write_file(join(dir.path(), file), text));
+    return Prompts::load(dir.path());
+  };
+  EXPECT_FALSE(Prompts::load(dir.path())) << "nothing of ours is there";
+  EXPECT_FALSE(Prompts::load(join(dir.path(), "none")));
+  const auto mine = with("coder.md", "Mine: {{idea}} in {{language}}.\r\n");
+  ASSERT_TRUE(mine) << mine.error().text();
+  prompts = *mine;
+  EXPECT_EQ(filled("coder"), "Mine: Let all threads work, since one does it all. in C++20.\n");
+  EXPECT_TRUE(contains(filled("planner"), "# Plan"));
+  const auto unknown = with("planner.md", "{{idea}} {{no_such}}");
+  ASSERT_FALSE(unknown);
+  EXPECT_TRUE(contains(unknown.error().text(), "{{no_such}}")) << unknown.error().text();
+  EXPECT_TRUE(contains(unknown.error().next, "standing"));
+  ASSERT_TRUE(with("planner.md", "fine"));
+  const auto misnamed = with("codr.md", "fine");
+  ASSERT_FALSE(misnamed);
+  EXPECT_TRUE(contains(misnamed.error().text(), "codr.md"));
+}
+
+TEST_F(PromptTest, FailuresSayWhatWentWrong) {
+  EXPECT_TRUE(contains(failure_text(CompileError{"kernel.cpp:7:3: error: no such register"}),
+                       "no such register"));
+  EXPECT_TRUE(contains(failure_text(Crashed{"it was killed by signal 11", "before the end"}),
+                       "before the end"));
+  EXPECT_TRUE(contains(failure_text(WrongResult{"small", "y", "element 3 is off", 0.5, 1e-5}),
+                       "element 3 is off"));
+  EXPECT_TRUE(contains(failure_text(Rejected{"no-fork", "it called fork"}), "it called fork"));
+  EXPECT_TRUE(contains(failure_text(TimedOut{30, "timing"}), "30"));
+}
+
+}  // namespace
+}  // namespace kernelpro

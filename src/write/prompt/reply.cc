@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/prompt/reply.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "write/prompt/code_text.h"
+
+namespace kernelpro {
+
+namespace {
+
+// A word that stands alone: not part of an identifier.
+bool has_word(std::string_view text, std::string_view word) {
+  const auto inside = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    const bool left = at == 0 || !inside(text[at - 1]);
+    const std::size_t end = at + word.size();
+    if (left && (end == text.size() || !inside(text[end]))) return true;
+  }
+  return false;
+}
+
+// Whether the code, not its comments or a sentence, has the entry.
+bool has_entry(const std::string& text, Language language) {
+  const std::string code = without_comments(text, language);
+  if (language == Language::kPython) return has_word(code, "ModelNew");
+  if (has_word(code, "KP_LAUNCH") || has_word(code, "KP_LAUNCH_CLUSTER")) return true;
+  return has_word(code, "launch") && contains(code, "{");
+}
+
+std::string entry_name(Language language) {
+  return language == Language::kPython ? "`ModelNew`" : "`launch` (nor KP_LAUNCH)";
+}
+
+// The run of backticks or tildes that opens or closes a block, at the start of a line; "" = none.
+std::string_view fence(std::string_view line) {
+  const std::string_view text = trim(line);
+  if (text.empty() || (text[0] != '`' && text[0] != '~')) return "";
+  const std::size_t n = std::min(text.find_first_not_of(text[0]), text.size());
+  return text.substr(0, n >= 3 ? n : 0);
+}
+
+// Behind backticks that open a block there are no more of them: "```launch``` is new" is prose.
+bool opens(std::string_view line, std::string_view mark) {
+  if (mark.empty()) return false;
+  return mark[0] == '~' || trim(line).substr(mark.size()).find('`') == std::string_view::npos;
+}
+
+// What closes a block is of the same kind as what opened it, as long or longer, and alone.
+bool closes(std::string_view line, std::string_view opened) {
+  const std::string_view mark = fence(line);
+  return mark.starts_with(opened) && trim(line).size() == mark.size();
+}
+
+struct Blocks {
+  std::vector<std::string> closed;
+  bool cut = false;  // the last one is open at the end
+};
+
+Blocks blocks_of(const std::string& text) {
+  Blocks blocks;
+  std::string block;
+  std::string opened;  // the mark of the block that is open
+  for (const std::string& line : lines(text)) {
+    if (opened.empty()) {
+      const std::string_view mark = fence(line);
+      if (!opens(line, mark)) continue;
+      opened = mark;
+      block.clear();
+    } else if (closes(line, opened)) {
+      blocks.closed.push_back(block);
+      opened.clear();
+    } else {
+      block += line + "\n";
+    }
+  }
+  blocks.cut = !opened.empty();
+  return blocks;
+}
+
+std::string with_plain_ends(std::string text) {
+  text = replace_all(text, "\r\n", "\n");
+  return replace_all(text, "\r", "\n");
+}
+
+// A source that is code from end to end.
+Result<std::string> code_only(const std::string& source, Language language) {
+  const std::string prose = first_prose(source, language);
+  if (prose.empty()) return source;
+  return fail(ErrorKind::kBadInput,
+              "the reply has text where only code may be: \"" + clip(prose, 80) + "\"",
+              "put the source into a block between ``` lines, or the text into comments");
+}
+
+}  // namespace
+
+Result<std::string> source_of_reply(const std::string& reply, Language language) {
+  const auto refused = [](const std::string& what, const std::string& next) {
+    return fail(ErrorKind::kBadInput, what, next);
+  };
+  if (reply.size() > kMaxReplyBytes) {
+    return refused("the reply has " + human_bytes(static_cast<double>(reply.size())) +
+                       "; at most " + human_bytes(static_cast<double>(kMaxReplyBytes)) +
+                       " are read",
+                   "write one kernel, and let tables be computed");
+  }
+  const std::string text = with_plain_ends(reply);
+  if (trim(text).empty()) return refused("the reply is empty", "write the whole source into it");
+  if (printable(text) != text) {
+    return refused("the reply is not UTF-8 text", "write plain text");
+  }
+  const Blocks blocks = blocks_of(text);
+  if (blocks.closed.empty() && !blocks.cut) {
+    if (has_entry(text, language)) return code_only(text, language);
+    return refused("the reply does not define " + entry_name(language),
+                   "write one complete source, with the entry that the prompt names");
+  }
+  std::vector<const std::string*> kernels;
+  for (const std::string& block : blocks.closed) {
+    if (has_entry(block, language)) kernels.push_back(&block);
+  }
+  if (kernels.size() == 1) return code_only(*kernels[0], language);
+  if (kernels.size() > 1) {
+    return refused("the reply has " + std::to_string(kernels.size()) + " blocks that define " +
+                       entry_name(language),
+                   "give one of them, complete, or write a reply for each");
+  }
+  if (blocks.cut) {
+    return refused("the reply ends inside a block of code", "write it to its end");
+  }
+  return refused("no block of the reply defines " + entry_name(language),
+                 "write one complete source, with the entry that the prompt names");
+}
+
+std::string idea_of(const std::string& source) {
+  std::string_view line = std::string_view(source).substr(0, source.find('\n'));
+  line = trim(line);
+  if (line.starts_with("//")) {
+    line = trim(line.substr(2));
+  } else if (line.starts_with("#")) {
+    line = trim(line.substr(1));
+  } else {
+    return "";
+  }
+  if (!line.starts_with("idea:")) return "";
+  return printable(trim(line.substr(5)));
+}
+
+}  // namespace kernelpro

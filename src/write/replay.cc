@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorded candidates again, in order. Those that the run has already are passed over, so that a
+// resumed replay goes on where it was.
+#include <set>
+
+#include "write/proposer.h"
+
+namespace kernelpro {
+
+namespace {
+
+class Replay : public Proposer {
+ public:
+  explicit Replay(std::vector<Candidate> recorded) : recorded_(std::move(recorded)) {
+    for (const Candidate& candidate : recorded_) hashes_.push_back(candidate.content_hash());
+  }
+
+  std::string name() const override { return "replay"; }
+  std::string credit() const override {
+    return "The candidates were recorded in an earlier run; each was built and measured anew.";
+  }
+  std::optional<std::string> finished() const override { return finished_; }
+
+  Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
+    std::set<std::string> known;
+    for (const Known* each : request.history) known.insert(content_hash(*each));
+    for (const Candidate* each : request.pending) known.insert(each->content_hash());
+    std::vector<Proposal> proposals;
+    for (std::size_t i = 0; i < recorded_.size(); ++i) {
+      if (static_cast<int>(proposals.size()) >= request.wanted) break;
+      if (!known.insert(hashes_[i]).second) continue;
+      Proposal proposal{recorded_[i], std::nullopt};
+      Origin& origin = proposal.candidate.origin;
+      if (origin.idea.empty()) origin.idea = "recorded as a candidate of " + origin.proposer;
+      origin.proposer = "replay";
+      origin.parent = request.parent->id;
+      origin.repairs = 0;  // a number of the recorded run
+      proposals.push_back(std::move(proposal));
+    }
+    if (proposals.empty()) finished_ = "every recorded candidate was measured";
+    return proposals;
+  }
+
+ private:
+  std::vector<Candidate> recorded_;
+  std::vector<std::string> hashes_;
+  std::optional<std::string> finished_;
+};
+
+}  // namespace
+
+std::unique_ptr<Proposer> make_replay(std::vector<Candidate> recorded) {
+  return std::make_unique<Replay>(std::move(recorded));
+}
+
+}  // namespace kernelpro

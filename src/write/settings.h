@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which proposer writes, and what it is given.
+#pragma once
+
+#include <string>
+
+#include "core/proposal.h"
+#include "write/roles.h"
+
+namespace kernelpro {
+
+struct WriterSettings {
+  std::string proposer = "tuner";  // tuner | sweep | exchange | model | replay
+  std::string replay_from;         // run directory, for replay
+  double exchange_wait_s = 3600;
+  RoleSettings roles;  // for models; their budgets are stoppers as well
+  Feedback feedback = Feedback::kDiagnosed;
+  std::string prompts;  // folder of prompts that replace embedded ones; "" = none
+  bool memory = true;   // false: a writer sees the parent alone, and nothing else that was tried
+};
+
+}  // namespace kernelpro

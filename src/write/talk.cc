@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/talk.h"
+
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "write/prompt/prompt.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::size_t kCallsInARound = 8;
+constexpr std::size_t kMostAnswered = 96 << 10;  // bytes, of one question's look-ups together
+
+void count(const Usage& usage, const std::optional<double>& cost, int attempts, CallUsage* sum) {
+  ++sum->requests;
+  sum->attempts += attempts;
+  sum->tokens += usage;
+  if (cost) {
+    sum->cost_usd += *cost;
+  } else if (usage.total() > 0) {
+    sum->cost_known = false;
+  }
+}
+
+class Lookups {
+ public:
+  explicit Lookups(CodeTools* tools) : tools_(tools) {}
+
+  // Every call gets its result, or the API would refuse the conversation.
+  std::vector<ToolResult> answer(const std::vector<ToolCall>& calls, bool last, Said* said) {
+    std::vector<ToolResult> results;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      CodeTools::Answered answered = one(calls[i], i, last, said);
+      said->tools += "### " + printable(calls[i].name) + " " + printable(calls[i].arguments) +
+                     "\n" + block_of(answered.text, "");
+      results.push_back({calls[i].id, std::move(answered.text), answered.failed});
+    }
+    return results;
+  }
+
+ private:
+  CodeTools::Answered one(const ToolCall& call, std::size_t place, bool last, Said* said) {
+    const auto refuse = [&](const char* why) {
+      ++said->usage.tools["refused"];
+      return CodeTools::Answered{why, true, false};
+    };
+    if (last) return refuse("There are no more look-ups for this question. Answer it now.");
+    if (place >= kCallsInARound) return refuse("Too many look-ups at once; take them in turn.");
+    if (!asked_.insert({call.name, call.arguments}).second) {
+      return refuse("You have looked this up already: the answer is above.");
+    }
+    if (answered_ >= kMostAnswered) {
+      return refuse("What was looked up fills the room there is. Answer now.");
+    }
+    CodeTools::Answered answered = tools_->call(call.name, call.arguments);
+    ++said->usage.tools[answered.unknown ? "unknown" : answered.failed ? "refused" : call.name];
+    answered_ += answered.text.size();
+    return answered;
+  }
+
+  CodeTools* tools_;
+  std::set<std::pair<std::string, std::string>> asked_;
+  std::size_t answered_ = 0;
+};
+
+}  // namespace
+
+Said talk(ChatClient& client, const Talk& question) {
+  ChatRequest request;
+  request.system = question.system;
+  request.messages.push_back({Speaker::kUser, question.user, {}, {}});
+  request.max_tokens = question.max_tokens;
+  request.temperature = question.temperature;
+  const bool tools = question.tools != nullptr && !question.tools->libraries().empty();
+  if (tools) request.tools = question.tools->specs();
+  CallOptions options;
+  options.cancelled = question.cancelled;
+  Lookups lookups(question.tools);
+  Said said;
+  for (int round = 0;; ++round) {
+    ChatResult result = client.complete(request, options);
+    if (!result) {
+      const Failure& failure = result.error();
+      count(failure.wasted, failure.cost_usd, failure.attempts, &said.usage);
+      if (failure.attempts == 0) --said.usage.requests;  // it was not sent
+      said.outcome = failure_name(failure.kind);
+      said.why = failure.message + (failure.next.empty() ? "" : "; " + failure.next);
+      said.failure = failure.kind;
+      said.text = failure.partial;
+      return said;
+    }
+    Usage paid = result->usage;
+    paid += result->wasted;
+    count(paid, result->cost_usd, result->attempts, &said.usage);
+    said.usage.seconds += result->seconds;
+    if (result->calls.empty()) {
+      said.outcome = "reply";
+      said.text = std::move(result->text);
+      return said;
+    }
+    // A model that was told that there is no more, and goes on.
+    if (!tools || round > question.rounds) {
+      said.outcome = "tool-loop";
+      said.why = tools ? "the model went on looking things up after " +
+                             std::to_string(question.rounds) + " rounds"
+                       : "the model called a tool where none is offered";
+      said.text = std::move(result->text);
+      return said;
+    }
+    auto results = lookups.answer(result->calls, round >= question.rounds, &said);
+    request.messages.push_back(
+        {Speaker::kAssistant, std::move(result->text), std::move(result->calls), {}});
+    request.messages.push_back({Speaker::kUser, "", {}, std::move(results)});
+    // Another round says all of this again.
+    request.stable_messages = static_cast<int>(request.messages.size());
+  }
+}
+
+}  // namespace kernelpro

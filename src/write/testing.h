@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// For this room's tests: a task, and candidates that were measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/knobs.h"
+#include "core/proposal.h"
+
+namespace kernelpro::proposing {
+
+inline constexpr const char* kSource =
+    "// @knob VEC 1 2 4 : vectorize\n// @knob THREADS 1 2 4 : threads\n// @knob TILE 8 16 32\n"
+    "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {}\n";
+
+inline Task task() {
+  Task t;
+  t.name = "scale";
+  t.summary = "Multiplies each element by two: y = 2 x. No {{field}} is meant here.";
+  Tensor x{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0};
+  Tensor y{"y", Role::kOutput, DType::kFp32, {"N"}, {}, 1e-5};
+  t.tensors = {x, y};
+  t.cases = {Case{"small", {{"N", 100}}, false, {}}, Case{"large", {{"N", 65536}}, true, {}}};
+  return t;
+}
+
+inline Known known(std::int64_t id, const KnobValues& values, double us) {
+  Known k;
+  k.id = id;
+  k.candidate.source = kSource;
+  k.candidate.knobs = default_values(*parse_knobs(kSource));
+  for (const auto& [name, value] : values) k.candidate.knobs[name] = value;
+  k.candidate.origin = {id == 1 ? "start" : "tuner", id == 1 ? 0 : 1, "an idea", {}};
+  if (us > 0) {
+    Correct correct;
+    correct.timings.push_back({"large", us, us, us, 20, "calls in turn"});
+    k.evaluation.outcome = correct;
+  } else {
+    k.evaluation.outcome = CompileError{"kernel.cpp:7:3: error: no such register"};
+  }
+  return k;
+}
+
+inline Finding finding(const std::string& tool, const std::vector<std::string>& tags) {
+  Finding f;
+  f.tool = tool;
+  f.cause = "12 of 12 operations in the hot loop are scalar.";
+  f.likely_speedup = 2;
+  f.upper_speedup = 4;
+  for (const std::string& tag : tags) f.prescriptions.push_back({tag, "do it", ""});
+  return f;
+}
+
+}  // namespace kernelpro::proposing

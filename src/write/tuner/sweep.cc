@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every setting of the start's knobs that its requirements allow, once, whatever came of the
+// others. The order is drawn from the run's seed: a sweep that is cut short is then a sample of the
+// space, and a machine that slowly warms up does not look like the effect of a knob.
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include "base/text.h"
+#include "core/inputs.h"
+#include "core/knobs.h"
+#include "core/proposer.h"
+#include "core/requirements.h"
+#include "write/tuner/tuner.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::size_t kMostSettings = 100'000;
+
+// Setting `index` of the space, the last knob changing fastest.
+KnobValues setting(const std::vector<Knob>& knobs, std::size_t index) {
+  KnobValues values;
+  for (auto knob = knobs.rbegin(); knob != knobs.rend(); ++knob) {
+    values[knob->name] = knob->values[index % knob->values.size()];
+    index /= knob->values.size();
+  }
+  return values;
+}
+
+class Sweep : public Proposer {
+ public:
+  std::string name() const override { return "sweep"; }
+  std::string credit() const override {
+    return "Every setting of the knobs that the source declares was measured.";
+  }
+  std::optional<std::string> finished() const override { return finished_; }
+
+  Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
+    const Known& start = request.whole(*request.history.front());
+    KP_TRY(begin(start.candidate, request.seed));
+    std::set<KnobValues> known;
+    const SameSource same(start.candidate);
+    for (const Known* each : request.history) {
+      if (same(*each)) known.insert(each->candidate.knobs);
+    }
+    for (const Candidate* each : request.pending) {
+      if (each->source == start.candidate.source) known.insert(each->knobs);
+    }
+    std::vector<Proposal> proposals;
+    for (const KnobValues& values : space_) {
+      if (static_cast<int>(proposals.size()) >= request.wanted) break;
+      if (known.contains(values)) continue;
+      Proposal proposal;
+      proposal.candidate = start.candidate;
+      proposal.candidate.knobs = values;
+      proposal.candidate.origin = {"sweep", start.id, knobs_to_text(values) + ".", {}};
+      proposals.push_back(std::move(proposal));
+    }
+    if (proposals.empty()) {
+      finished_ = "all " + std::to_string(space_.size()) + " settings of the knobs were measured";
+    }
+    return proposals;
+  }
+
+ private:
+  Result<void> begin(const Candidate& start, std::uint64_t seed) {
+    if (!space_.empty()) return {};
+    const auto knobs = parse_knobs(start.source);
+    if (!knobs) return tl::unexpected<Error>(knobs.error());
+    const auto size = sweep_size(*knobs);
+    if (!size) return tl::unexpected<Error>(size.error());
+    const auto requirements = Requirements::parse(start.source, *knobs);
+    if (!requirements) return tl::unexpected<Error>(requirements.error());
+    for (std::size_t i = 0; i < *size; ++i) {
+      KnobValues values = setting(*knobs, i);
+      if (requirements->broken(values).empty()) space_.push_back(std::move(values));
+    }
+    for (std::size_t i = space_.size(); i > 1; --i) {
+      std::swap(space_[i - 1], space_[kp::mix64(seed * 0x10001 + i) % i]);
+    }
+    return {};
+  }
+
+  std::vector<KnobValues> space_;  // in the order in which it is measured
+  std::optional<std::string> finished_;
+};
+
+}  // namespace
+
+Result<std::size_t> sweep_size(const std::vector<Knob>& knobs) {
+  std::size_t size = 1;
+  for (const Knob& knob : knobs) {
+    size *= knob.values.size();
+    if (size > kMostSettings) {
+      return fail(ErrorKind::kBadInput,
+                  "the knobs of this kernel have more than " + std::to_string(kMostSettings) +
+                      " settings: too many to measure each",
+                  "give knobs fewer values, or let --proposer tuner choose");
+    }
+  }
+  if (knobs.empty()) {
+    return fail(ErrorKind::kBadInput, "this kernel declares no knobs to sweep",
+                "add lines such as `// @knob TILE 16 32 64` (docs/task-format.md), or use another "
+                "--proposer");
+  }
+  return size;
+}
+
+std::unique_ptr<Proposer> make_sweep() { return std::make_unique<Sweep>(); }
+
+}  // namespace kernelpro

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proposers that move the knobs of a source and write nothing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "core/knob.h"
+#include "core/proposer.h"
+
+namespace kernelpro {
+
+// Moves the knobs that the source declares: the first answers the parent's findings, the others
+// are those that promise most after all that was measured of the source.
+std::unique_ptr<Proposer> make_tuner();
+
+// Every setting of the start's knobs, once, in an order drawn from the seed.
+std::unique_ptr<Proposer> make_sweep();
+// How many those are. Fails with kBadInput when there is no knob, or far too many settings.
+Result<std::size_t> sweep_size(const std::vector<Knob>& knobs);
+
+}  // namespace kernelpro
