@@ -11,7 +11,11 @@ COMPILE = cmake --build $(BUILD) --parallel $(JOBS)
 DEMO_EVALUATIONS ?= 24
 DEMO_RUN ?= build/demo
 
-.PHONY: all demo test check bench clean
+# Where `make install` puts programs: PREFIX/bin and PREFIX/libexec/kernelpro, below DESTDIR.
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: all demo test check bench install clean
 
 all:
 	scripts/setup
@@ -39,6 +43,9 @@ bench:
 	$(CONFIGURE) -DKERNELPRO_TESTS=OFF -DKERNELPRO_BENCH=ON
 	$(COMPILE)
 	@set -e; for program in $(BUILD)/bin/bench_*; do echo "== $$program"; $$program; done
+
+install: all
+	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)" --strip
 
 clean:
 	rm -rf $(BUILD)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a candidate takes to compile for the task's largest case, without a GPU and with nothing
-// in the cache: the first time in a process, and later, with the source changed a little.
+// Compile time of a candidate for the task's largest case, without a GPU and with an empty cache:
+// for the first time in a process, and later with a slightly changed source.
 //   bench_compile TASK KERNEL.cu [INCLUDE_DIR...]
 #include <cstdio>
 #include <string>

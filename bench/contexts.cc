@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many CUDA contexts a second a machine makes and gives back, on one GPU and on several at
-// once. Every candidate is evaluated in a process of its own, so that this bounds how much faster a
-// run gets by further GPUs.
+// How many CUDA contexts per second a machine creates and destroys, on one GPU and on several at
+// once. Each candidate is evaluated in a separate process, so this rate limits the speedup from
+// additional GPUs.
 //   bench_contexts [SECONDS [NAME=VALUE...]]
-// For each row, lanes on each GPU, side by side, make one context after the other for SECONDS
-// (default 3). Each GPU has an idle context beside them, as during a run. "One connection" is
-// CUDA_DEVICE_MAX_CONNECTIONS=1; "one GPU in sight", that and no other GPU's device file can be
-// opened, which is how workers for plans without parallel kernels are started. With NAME=VALUE,
-// only processes with these in their environment, and with these and one GPU in sight.
+// For each row, parallel lanes on each GPU create one context after another for SECONDS (default
+// 3). Each GPU also has an idle context, as during a run. "One connection" means
+// CUDA_DEVICE_MAX_CONNECTIONS=1; "one GPU in sight" also blocks the device files of all other GPUs,
+// as for workers of plans without parallel kernels. With NAME=VALUE, runs only processes with these
+// in their environment, and with these and one GPU in sight.
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -36,17 +36,17 @@
 namespace kernelpro {
 namespace {
 
-// What one context took, in milliseconds.
+// Milliseconds for one context.
 struct Took {
   double init = 0, context = 0, end = 0;
 };
 
-using Settings = std::vector<std::string>;  // of the environment, "NAME=VALUE"
+using Settings = std::vector<std::string>;  // environment, "NAME=VALUE"
 using Create = CUresult (*)(CUcontext*, unsigned, CUdevice);
 using Destroy = CUresult (*)(CUcontext);
 
-// Child: makes a context, says so, and ends when its input does. `inside`: contexts one after the
-// other within the process until then.
+// Child: creates a context, reports it, and exits at the end of its input. `inside`: creates one
+// context after another in the process until then.
 int child(const std::string& mode, const std::vector<std::string>& hidden) {
   if (!hide_files(hidden)) return 1;
   const double begin = real_clock().now_s();
@@ -126,7 +126,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // The next line; false when the process ended.
+  // Reads the next line; false when the process has ended.
   bool took(Took* took) {
     return std::fscanf(output_, "%lf %lf %lf", &took->init, &took->context, &took->end) == 3;
   }
@@ -144,7 +144,7 @@ class Process {
   FILE* output_ = nullptr;
 };
 
-// One lane, until `until`.
+// Runs one lane until `until`.
 std::vector<Took> lane(const std::string& mode, int gpu, const Settings& settings, double until) {
   std::vector<Took> all;
   if (mode == "inside") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many kernels are diagnosed a second on one core, from saved evidence: every recording of
-// src/diagnose/fixtures, again and again for S seconds, its JSON read each time.
+// Diagnoses per second on one core from saved evidence: all recordings in src/diagnose/fixtures,
+// repeated for S seconds, parsing the JSON each time.
 //   bench_diagnose [S]
 #include "diagnose/diagnose.h"
 

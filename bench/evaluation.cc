@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluator itself, measured. Each command prints a table:
+// Measures the evaluator itself. Each command prints a table:
 //   bench_evaluation repeat    cpu|cuda              one kernel in ten fresh processes
-//   bench_evaluation same      cpu|cuda [TRIALS [US [S]]]  a kernel against itself: how often do
-//                                                    equals differ? US: 5 or 50, about its time; at
-//                                                    most S seconds
+//   bench_evaluation same      cpu|cuda [TRIALS [US [S]]]  a kernel against itself: how often is a
+//                                                    difference reported? US: its approximate time,
+//                                                    5 or 50; at most S seconds
 //   bench_evaluation endurance cpu|cuda [N [S]]      good, wrong, crashing, hanging, rejected and
-//                                                    not compiling candidates: what is left behind?
+//                                                    non-compiling candidates: does anything leak?
 //   bench_evaluation speed     cpu|cuda [full]       from source text to verified and timed
 // Exit status 1 when a figure is missed.
 #include <dirent.h>
@@ -68,7 +68,7 @@ Task leaky_task(std::int64_t n) {
       "extern \"C\" void reference(const ReferenceArgs& a) {\n"
       "  for (long long i = 0; i < N; ++i) a.y[i] = a.x[i] > 0 ? a.x[i] : 0.25 * a.x[i];\n"
       "}\n";
-  // One core would take minutes; the GPU's reference stands alone there.
+  // One core would take minutes: use only the GPU reference.
   if (n > (1 << 28)) task.reference_cpp.clear();
   task.reference_cu =
       "#include \"task.h\"\n"
@@ -113,7 +113,7 @@ std::string with_body(std::string source, const std::string& body) {
 }
 
 // A kernel for the task; `body` runs after it has written its results, `note` only makes the text
-// another.
+// unique.
 Candidate kernel(TargetKind target, const std::string& form, const std::string& body,
                  const std::string& note) {
   Candidate candidate;
@@ -125,10 +125,10 @@ Candidate kernel(TargetKind target, const std::string& form, const std::string& 
   return candidate;
 }
 
-// Worker processes that start at once, where many evaluations follow one another.
+// Standby worker processes for a long series of evaluations.
 constexpr int kManyWorkers = 8;
 
-// A standing evaluator and what it needs; `task` stays where it is.
+// A prepared evaluator with its task; `task` must not move.
 struct Standing {
   Standing(Task given, TargetKind kind, double timeout_s, int standby = 1)
       : task(std::move(given)) {
@@ -168,7 +168,7 @@ const Correct& correct_or_give_up(const Evaluation& evaluation) {
   return *correct;
 }
 
-// Elements of a call of about so many microseconds.
+// Number of elements for a call of about `us` microseconds.
 std::int64_t elements_for(TargetKind target, int us) {
   if (target == TargetKind::kCuda) return us <= 5 ? 1 << 20 : 32 << 20;
   return us <= 5 ? 16 << 10 : 1 << 20;
@@ -183,7 +183,7 @@ std::string machine_line(const Target& target) {
 // ---- repeat ----
 
 int once(TargetKind target, int us) {
-  constexpr int kStandby = 3;  // as `kernelpro evaluate` has
+  constexpr int kStandby = 3;  // as in `kernelpro evaluate`
   const Standing standing(leaky_task(elements_for(target, us)), target, 30, kStandby);
   const Subject subject = standing.subject(kernel(target, "plan", "", "repeat"));
   const Evaluation evaluation = standing.evaluate(subject, nullptr);
@@ -286,7 +286,7 @@ struct Kind {
   int weight;  // of 40
 };
 
-// The mix: what a search meets.
+// A mix of candidates as in a search.
 constexpr Kind kKinds[] = {
     {"good", "correct", "", "", "plan", 16},
     {"good, host form", "correct", nullptr, "", "host", 4},
@@ -319,7 +319,7 @@ std::vector<std::string> names_in(const char* folder) {
 
 Left look(TargetKind target) {
   Left left;
-  // Standby processes make their contexts, and those that were ended give theirs back.
+  // Wait for standby processes to create their contexts and for ended ones to release theirs.
   if (target == TargetKind::kCuda) ::usleep(2000000);
   const std::vector<ProcessInfo> all = all_processes();
   for (const ProcessInfo& p : all) {
@@ -346,10 +346,10 @@ Left look(TargetKind target) {
 struct Endured {
   std::map<std::string, std::map<std::string, int>> outcomes;  // by kind, by outcome
   int surprises = 0;
-  std::vector<double> at, resident;  // after so many evaluations
+  std::vector<double> at, resident;  // number of evaluations, bytes after them
 };
 
-// At most `n`, and for `most_s` seconds; how many they were.
+// Evaluates at most `n` candidates for at most `most_s` seconds; returns their number.
 int endure(const Standing& standing, int n, double most_s, Endured* endured) {
   const bool cpu = standing.settings.target == TargetKind::kCpu;
   std::vector<const Kind*> mix;
@@ -363,7 +363,7 @@ int endure(const Standing& standing, int n, double most_s, Endured* endured) {
   const double begun = real_clock().now_s();
   for (int i = 0; i < n; ++i) {
     if (real_clock().now_s() - begun > most_s) return i;
-    // 23 shares no factor with the lengths of the mix: all kinds come all the time.
+    // 23 is coprime to the length of the mix, so all kinds alternate.
     const Kind& kind = *mix[static_cast<std::size_t>(i) * 23 % mix.size()];
     const auto built = standing.build(
         kernel(standing.settings.target, kind.form, cpu ? kind.cpu : kind.cuda, kind.name));
@@ -387,7 +387,7 @@ int endure(const Standing& standing, int n, double most_s, Endured* endured) {
   return n;
 }
 
-// Bytes per evaluation: least squares over the second half, when caches are full.
+// Bytes per evaluation: least squares over the second half, after caches are full.
 double slope(const Endured& endured) {
   double sx = 0, sy = 0, sxx = 0, sxy = 0, n = 0;
   for (std::size_t i = endured.at.size() / 2; i < endured.at.size(); ++i) {
@@ -402,7 +402,7 @@ double slope(const Endured& endured) {
 }
 
 int endurance(TargetKind target, int n, double most_s) {
-  // A first evaluator leaves behind what the driver and the process keep for good.
+  // A first evaluator makes the driver's and the process's permanent allocations.
   { const Standing first(leaky_task(elements_for(target, 5)), target, 0.5); }
   const Left outside = look(target);
   Left before, after;
@@ -413,7 +413,7 @@ int endurance(TargetKind target, int n, double most_s) {
   {
     const Standing standing(leaky_task(elements_for(target, 5)), target, 0.5, kManyWorkers);
     Endured first;
-    endure(standing, 60, most_s, &first);  // every kind once, and all that is made once
+    endure(standing, 60, most_s, &first);  // every kind, and all one-time allocations
     before = look(target);
     n = endure(standing, n, most_s - (real_clock().now_s() - start), &endured);
     after = look(target);
@@ -421,7 +421,7 @@ int endurance(TargetKind target, int n, double most_s) {
     machine = machine_line(standing.target);
   }
   const double seconds = real_clock().now_s() - start;
-  // With the evaluator, all that is its own goes.
+  // The evaluator is gone: so must be everything that it owned.
   const Left gone = look(target);
 
   std::printf("| candidate | evaluations | outcomes |\n|---|---|---|\n");
@@ -456,7 +456,7 @@ int endurance(TargetKind target, int n, double most_s) {
                 human_bytes(outside.gpu_bytes).c_str(), human_bytes(before.gpu_bytes).c_str(),
                 human_bytes(after.gpu_bytes).c_str(), human_bytes(gone.gpu_bytes).c_str());
   }
-  constexpr double kFlat = 1024;  // bytes an evaluation
+  constexpr double kFlat = 1024;  // bytes per evaluation
   std::printf("\nsupervisor's growth: %.0f bytes an evaluation; %.1f s, %.0f ms an evaluation\n",
               growth, seconds, 1e3 * seconds / (n + 60));
   std::printf("%s", machine.c_str());
@@ -498,7 +498,7 @@ struct Speed {
 Speed measure_speed(const Standing& standing, const std::string& form, int rounds) {
   Speed speed;
   const TargetKind target = standing.settings.target;
-  for (int i = -1; i < rounds; ++i) {  // one that does not count: standby workers, page cache
+  for (int i = -1; i < rounds; ++i) {  // -1 is a warm-up: standby workers, page cache
     const Candidate candidate =
         kernel(target, form, "", form + " " + std::to_string(i) + " " + utc_now());
     const double start = real_clock().now_s();
@@ -507,7 +507,7 @@ Speed measure_speed(const Standing& standing, const std::string& form, int round
     const Evaluation evaluation = standing.evaluate(subject, nullptr);
     const double end = real_clock().now_s();
     const Correct& correct = correct_or_give_up(evaluation);
-    ::usleep(300000);  // as when a writer thinks: the next standby gets ready
+    ::usleep(300000);  // a writer's thinking time: the next standby worker gets ready
     if (i < 0) continue;
     speed.total.push_back((end - start) * 1e3);
     speed.compile.push_back((built - start) * 1e3);
@@ -521,7 +521,7 @@ Speed measure_speed(const Standing& standing, const std::string& form, int round
 }
 
 int speed(TargetKind target, bool full) {
-  const TempDir cache;  // nothing that was compiled before helps
+  const TempDir cache;  // no cache hits from earlier builds
   ::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1);
   constexpr int kRounds = 7;
   std::printf(
@@ -562,7 +562,7 @@ int usage() {
 
 int main(int argc, char** argv) {
   if (argc < 3) return usage();
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was measured is there when a run is cut short
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // keep results when a run is cut short
   const std::string command = argv[1];
   const auto target = target_from_name(argv[2]);
   if (!target) return usage();

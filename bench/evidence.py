@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the evidence of one kernel costs, beside Nsight Compute in the same run: all counters of
-`--profile full` against `ncu --set full` and against `ncu` with the same metrics. Then a task with
-gigabytes of inputs against one with megabytes.
+"""Cost of the evidence for one kernel, compared with Nsight Compute in the same run: all counters
+of `--profile full` against `ncu --set full` and against `ncu` with the same metrics. Then a task
+with gigabytes of inputs against one with megabytes.
 
     bench/evidence.py [--kernelpro PROGRAM] [--kernelbench CHECKOUT] [TASK/KERNEL.cu ...]
 
 Needs a GPU, ncu, and bench_replays and kernelpro-worker next to PROGRAM. Paths are relative to
 tests/flaws. "first" is the first kernel of a process, which starts the profiling process; "later"
-is what each one after it costs. Machine code is disassembled while the kernel is verified and
-timed, so what is counted is what an evaluation waits for. The whole run of `kernelpro evaluate`
-(compile, verify, time, evidence, diagnosis) stands beside it.
+is the cost of each kernel after it. Disassembly overlaps with verification and timing, so only the
+time that an evaluation waits is counted. The table also lists the whole run of `kernelpro
+evaluate` (compile, verify, time, evidence, diagnosis).
 """
 
 import argparse
@@ -48,7 +48,7 @@ def evaluate(program, arguments):
 
 
 def counted(verdict):
-    """Names of the hardware counters that the evidence has."""
+    """Names of the hardware counters in the evidence."""
     names = set()
     for kernel in verdict["evidence"].get("kernels", []):
         names |= {n for n, item in kernel["items"].items()
@@ -74,7 +74,7 @@ def one(program, folder, name):
     task = os.path.dirname(kernel)
     while not os.path.exists(os.path.join(task, "task.toml")):
         task = os.path.dirname(task)
-    # The same kernel again under another name: its evidence is gathered anew.
+    # The same kernel under another name, so that its evidence is gathered again.
     again = []
     for i in range(4):
         again.append(os.path.join(folder, "again%d.cu" % i))
@@ -98,7 +98,7 @@ def one(program, folder, name):
 
 
 def sized(program, kernelbench, columns):
-    """ReLU with so many columns: (GB of tensors, ms of evidence first, ms of the kernel)."""
+    """ReLU with a number of columns: (GB of tensors, ms of the first evidence, ms of the kernel)."""
     _, verdicts = evaluate(program, [
         os.path.join(kernelbench, RELU), os.path.join(HERE, "kernelbench", "speed", "relu.cu"),
         "--set", "batch_size=4096", "--set", "dim=%d" % columns])

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the loop gets on the examples, against what the machine can do, measured in one run:
+// How close the loop gets to the machine's limits on the examples, measured in one run:
 //   bench_figures cpu|cuda [EVALUATIONS] [EXAMPLE...]      from the project's folder
-// Each row: an example optimised from its default knobs by the embedded tuner; then five rounds of
-// yardstick, winner, yardstick, whose median is the share that counts. The yardstick is a copy of
-// the task's bytes at the measured bandwidth, or for matmul OpenBLAS's sgemm on the same threads
-// (cpu), cuBLAS's with TF32 off (cuda). `bench_figures matmul` is the latter alone. Exit status 1
+// Each row: the embedded tuner optimizes an example from its default knobs; then five rounds of
+// yardstick, winner, yardstick, whose median share is reported. The yardstick is a copy of the
+// task's bytes at the measured bandwidth; for matmul, sgemm of OpenBLAS on the same threads (cpu)
+// or of cuBLAS with TF32 off (cuda). `bench_figures matmul` measures only the latter. Exit status 1
 // when a figure is missed.
 #include <dlfcn.h>
 
@@ -36,8 +36,8 @@ struct Figure {
   const char* example;
   TargetKind target;
   bool blas;         // yardstick: OpenBLAS or cuBLAS instead of copy bandwidth
-  double start_max;  // the start's share of the yardstick has to be below
-  double end_min;    // the end's has to reach
+  double start_max;  // upper limit for the start's share of the yardstick
+  double end_min;    // lower limit for the winner's share
 };
 
 constexpr Figure kFigures[] = {
@@ -49,7 +49,7 @@ constexpr Figure kFigures[] = {
     {"layernorm", TargetKind::kCuda, false, 0.425, 0.85},
 };
 
-// Median microseconds of sgemm n^3, or 0 when there is no OpenBLAS.
+// Median microseconds of sgemm n^3; 0 without OpenBLAS.
 double openblas_us(int n, int threads) {
   void* library = ::dlopen("libopenblas.so.0", RTLD_NOW);
   if (library == nullptr) return 0;
@@ -80,13 +80,13 @@ double openblas_us(int n, int threads) {
 
 struct Row {
   double start_us = 0, end_us = 0;     // of the run
-  double yardstick_us = 0, share = 0;  // of the rounds after it: medians
+  double yardstick_us = 0, share = 0;  // medians of the rounds after it
   RunResult result;
   std::string machine, versions;
   KnobValues knobs;
 };
 
-// What a call of this task would take at the yardstick's pace, measured now.
+// Time of a call of this task at the yardstick's speed, measured now.
 Result<double> yardstick_us(const Figure& figure, const Task& task, const Case& c) {
   if (figure.blas && figure.target == TargetKind::kCuda) return cublas_us(4096);
   if (figure.blas) {
@@ -95,7 +95,7 @@ Result<double> yardstick_us(const Figure& figure, const Task& task, const Case& 
     return fail(ErrorKind::kEnvironment, "OpenBLAS was not found",
                 "run `make bench`, or apt-get install libopenblas-dev");
   }
-  const TempDir fresh;  // ceilings are cached for a day elsewhere
+  const TempDir fresh;  // the usual cache keeps ceilings for a day
   ::setenv("KERNELPRO_CACHE", fresh.path().c_str(), 1);
   const auto machine =
       figure.target == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine();
@@ -103,7 +103,7 @@ Result<double> yardstick_us(const Figure& figure, const Task& task, const Case& 
   return compulsory_bytes(task, c) / machine->ceilings.copy_bytes_per_s * 1e6;
 }
 
-// Rounds of yardstick, winner, yardstick: on a machine whose speed drifts only neighbours compare.
+// Rounds of yardstick, winner, yardstick: if the machine's speed drifts, only neighbors compare.
 Result<void> compare(const Figure& figure, const Task& task, Row* row) {
   const std::vector<const Case*> cases = cases_for(task, figure.target);
   const bool cpu = figure.target == TargetKind::kCpu;
@@ -141,7 +141,7 @@ Result<Row> measure(const Figure& figure, int evaluations, const std::string& fo
   settings.max_evaluations = evaluations;
   settings.near_ceiling = 0;
   Row row;
-  const TempDir cache;  // nothing of an earlier run helps
+  const TempDir cache;  // no cache hits from earlier runs
   ::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1);
   const Result<RunResult> result = optimize(*task, settings, nullptr);
   if (!result) return tl::unexpected<Error>(result.error());
@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
   }
   const int evaluations = argc > 2 ? std::atoi(argv[2]) : 60;
   const TempDir runs;
-  const char* keep = std::getenv("KERNELPRO_BENCH_RUNS");  // where to leave the runs' folders
+  const char* keep = std::getenv("KERNELPRO_BENCH_RUNS");  // where to keep the run folders
   int missed = 0;
   std::string machine;
   std::printf(

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The planted-flaw suite (tests/flaws/README.md): does the diagnosis name the flaw, is it silent on
-the mended and on the sound kernels, and do its gains hold? Prints a line for each pair and each
+the fixed and on the sound kernels, and are its gains right? Prints a line for each pair and each
 sound kernel, then the figures.
 
     bench/flaws.py [--kernelpro PROGRAM] [--only TASK]... [--sealed | --all] [--ncu]
                    [--save DIR | --from DIR] [--json FILE]
     bench/flaws.py --list [--all | --sealed]      # checks the suite's files; needs nothing
 
-Needs a GPU, except with --from: that scores what --save stored, by diagnosing it again. Sealed
-kernels are left out unless --sealed (they alone) or --all is given. --ncu scores Nsight Compute's
-rules on the same kernels beside it, and needs bench_replays and kernelpro-worker next to PROGRAM;
-with --from it profiles what DIR has no report of yet, and keeps the reports there.
+Needs a GPU, except with --from, which diagnoses and scores the evidence stored by --save. Sealed
+kernels are skipped unless --sealed (only these) or --all is given. --ncu also scores Nsight
+Compute's rules on the same kernels, and needs bench_replays and kernelpro-worker next to PROGRAM;
+with --from it profiles the kernels without a report in DIR, and keeps the reports there.
 """
 
 import argparse
@@ -30,9 +30,9 @@ sys.path.insert(0, HERE)
 import ncu_rules
 
 FLAWS = os.path.join(os.path.dirname(HERE), "tests", "flaws")
-LEAST_GAIN = 1.15  # pairs that win less on this machine have no flaw here, and do not count
-MAIN = 1.1         # findings that promise less are remarks: they accuse nobody
-CLOSE = 1.5        # how far a likely gain may be from the measured one
+LEAST_GAIN = 1.15  # a pair that gains less has no flaw on this machine and does not count
+MAIN = 1.1         # findings that promise less are only remarks
+CLOSE = 1.5        # largest ratio between the likely and the measured gain
 
 
 def read_toml(path):
@@ -41,7 +41,7 @@ def read_toml(path):
 
 
 class Kernel:
-    """One source, and what became of it."""
+    """One source and its results."""
 
     def __init__(self, task, path):
         self.task = task
@@ -74,7 +74,7 @@ class Pair:
 
 
 class Match:
-    """match.toml: which of our tools, and which of ncu's rules, name which classes."""
+    """match.toml: the classes that each of our tools and each of ncu's rules names."""
 
     def __init__(self, path):
         table = read_toml(path)
@@ -103,7 +103,7 @@ def known_classes():
 
 
 def load_suite(only, wanted):
-    """(pairs, sound kernels); `wanted` says of "sealed or not" whether it is run."""
+    """(pairs, sound kernels); `wanted(sealed)` decides whether a kernel is run."""
     classes = known_classes()
     sealed_sound = set(read_toml(os.path.join(FLAWS, "sound.toml"))["sealed"])
     pairs, sound = [], []
@@ -207,7 +207,7 @@ def store(folder, kernel, verdict):
 
 
 def diagnose_again(program, folder, kernel, match):
-    """What was stored, with today's diagnosis of it."""
+    """The stored evidence with a new diagnosis."""
     verdict = os.path.join(folder, kernel.name + ".verdict")
     if not os.path.exists(verdict):
         kernel.problem = "not stored"
@@ -231,7 +231,7 @@ def diagnose_again(program, folder, kernel, match):
 
 
 def score_pair(pair, judge):
-    """What a judge said about a pair: ranks count from 1, 0 is never."""
+    """Score of a judge on a pair: ranks count from 1, 0 means missed."""
     found = pair.flawed.findings.get(judge)
     if found is None:
         return None
@@ -251,7 +251,7 @@ def score_pair(pair, judge):
 
 
 def score_sound(kernel, judge):
-    """(nothing is said but "stop", the first finding is no accusation, what it is)."""
+    """alone: only "stop" findings; clean: none promises MAIN or more; said: the first that does."""
     found = kernel.findings.get(judge)
     if found is None:
         return None

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""flaws.py's scores and ncu_rules.py's reading, without a GPU."""
+"""Tests the scores of flaws.py and the parser of ncu_rules.py, without a GPU."""
 
 import contextlib
 import io
@@ -83,7 +83,7 @@ class Scores(unittest.TestCase):
         score = flaws.score_pair(pair([finding(["divergence"], 3, 3)], []), "j")
         self.assertEqual((score["rank"], score["loose"]), (0, 0))
         self.assertFalse(score["close"])
-        self.assertIsNone(score["silenced"])  # nothing was said that could fall silent
+        self.assertIsNone(score["silenced"])  # no finding that could disappear
         self.assertIsNone(score["bounded"])
 
     def test_small_promises_and_stop_accuse_nobody(self):
@@ -129,7 +129,7 @@ class NcuRules(unittest.TestCase):
         self.assertEqual(match.of_rule("Other", "nothing"), {"divergence"})
 
 
-# Stands for kernelpro: answers `diagnose FILE --json` with what the file holds as "said".
+# A fake kernelpro: answers `diagnose FILE --json` with what the file holds as "said".
 PROGRAM = """#!/bin/sh
 exec %s -c 'import json, sys; print(json.dumps({"findings": json.load(open(sys.argv[1]))["said"]}))' "$2"
 """ % sys.executable

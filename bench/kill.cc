@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGKILL at random moments of a real run, then resume, until the run is done or was killed often
-// enough.
+// Sends SIGKILL at random moments of a real run, then resumes it, until the run is done or has been
+// killed often enough.
 //   bench_kill [KILLS] [SEED]
 // Runs `kernelpro optimize` and `kernelpro resume` (the program beside this one) with --json on a
 // tiny task on the cpu target. A line {"event":"evaluated",...} is printed after its commit, so
-// each one read here must be in the store for good. Prints a table; exit status 1 when an evaluated
+// each one read here must stay in the store. Prints a table; exit status 1 when an evaluated
 // candidate was lost, one was evaluated twice, or a store was damaged.
 #include <fcntl.h>
 #include <poll.h>
@@ -59,7 +59,7 @@ extern "C" void reference(const ReferenceArgs& args) {
 }
 )";
 
-// Many settings, each of which compiles to the same loop.
+// Many settings, all of which compile to the same loop.
 std::string kernel() {
   std::string text;
   for (const char* name : {"ALPHA", "BETA", "GAMMA", "DELTA"}) {
@@ -84,10 +84,10 @@ struct Tally {
   int lost = 0;
   int twice = 0;
   int corrupt = 0;
-  int unexpected = 0;  // a sitting that ended by itself with an error
+  int unexpected = 0;  // sittings that ended with an error without being killed
 };
 
-// What one run has said so far.
+// Output of one run so far.
 struct Run {
   std::string directory;
   std::multiset<std::int64_t> acknowledged;
@@ -102,7 +102,7 @@ void read_lines(std::string* buffer, Run* run) {
   }
 }
 
-// Starts one sitting, kills it after `seconds`; its wait status.
+// Starts one sitting, kills it after `seconds`; returns its wait status.
 int sitting(const std::vector<std::string>& argv, double seconds, Run* run) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
@@ -154,7 +154,7 @@ bool intact(const std::string& directory) {
   return verdict == "ok";
 }
 
-// Compares what was said with what is stored; the number of evaluations in the store.
+// Compares the printed evaluations with the store; returns the number in the store.
 std::size_t check(const Run& run, Tally* tally) {
   if (!exists(store_path(run.directory))) return 0;
   const auto store = Store::open(run.directory, Store::Mode::kRead);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches on recorded landscapes (bench/landscapes/export.py): how many evaluations each needs to
-// come within 5 % of the fastest variant, each seed from a random correct variant. Nothing is
+// get within 5 % of the fastest variant. Each seed starts from a random correct variant. Nothing is
 // built or run: an evaluation is a look-up.
 //   bench_landscape [--seeds N] [--first N] [--budget N] [--arms A,B...] [--out FOLDER]
 //                   LANDSCAPE.json.gz...
-// Seeds FIRST, FIRST+1 ...; results/search.md reports 1 to 1000, and the tuner was made on 100001
-// and on.
+// Seeds FIRST, FIRST+1 ...; results/search.md reports 1 to 1000; the tuner was developed on seeds
+// from 100001.
 // An arm is a search with the embedded tuner as proposer, `NAME` without the recorded diagnoses and
-// `NAME+diagnosis` with them, or `any`: settings drawn blindly from the whole space, none twice.
-// With --out, FOLDER/<landscape>.kernelpro.json holds every seed's count, for compare.py.
+// `NAME+diagnosis` with them, or `any`: random search over the whole space without repeats.
+// With --out, writes every seed's count to FOLDER/<landscape>.kernelpro.json, for compare.py.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -32,13 +32,13 @@
 namespace kernelpro {
 namespace {
 
-constexpr double kClose = 1.05;  // over the fastest
+constexpr double kClose = 1.05;  // times the fastest
 
 struct Landscape {
   std::string name;
   std::vector<Known> variants;           // without ids and parents
   std::map<KnobValues, std::size_t> at;  // into variants
-  std::vector<std::size_t> correct;      // those that one may start from
+  std::vector<std::size_t> correct;      // possible starts
   double fastest_us = 0;
   const Known& look_up(const KnobValues& values) const { return variants[at.at(values)]; }
 };
@@ -46,7 +46,7 @@ struct Landscape {
 struct Settings {
   int seeds = 1000;
   std::uint64_t first = 1;
-  int budget = 0;  // evaluations; 0: as many as there are variants
+  int budget = 0;  // evaluations; 0: the number of variants
   std::vector<std::string> arms;
   std::string out;
 };
@@ -66,7 +66,7 @@ std::string unpacked(const std::string& path) {
   return done->output;
 }
 
-// What the tuner reads of a source: the lines that declare knobs and what they require.
+// The part of a source that the tuner reads: the @knob and @require lines.
 std::string knob_lines(const std::string& source) {
   std::string lines;
   for (const std::string& line : split(source, '\n')) {
@@ -152,7 +152,7 @@ Landscape load(const std::string& path) {
   return landscape;
 }
 
-// As run/loop.cc tells a search.
+// The result as run/loop.cc reports it to a search.
 NodeResult node_result(const Known& known) {
   NodeResult result;
   result.correct = known.evaluation.correct() != nullptr;
@@ -177,7 +177,7 @@ class Trial {
     name_ = arm.substr(0, plus);
   }
 
-  // Evaluations, the start among them; 0: it ended without coming close.
+  // Evaluations, including the start; 0: it ended without getting close.
   int run() {
     const std::size_t start = kp::mix64(seed_ * 0x9e37 + 1) % landscape_.correct.size();
     const Known& first = landscape_.variants[landscape_.correct[start]];
@@ -186,7 +186,7 @@ class Trial {
   }
 
  private:
-  // True when that is close to the fastest.
+  // True when the variant is close to the fastest.
   bool evaluate(const KnobValues& values, std::int64_t parent) {
     auto known = std::make_unique<Known>(landscape_.look_up(values));
     known->id = static_cast<std::int64_t>(history_.size()) + 1;
@@ -278,7 +278,7 @@ std::vector<int> all_seeds(const Landscape& landscape, const std::string& arm,
   return counts;
 }
 
-// A seed that never came close counts with the whole budget.
+// A seed that never got close counts as the whole budget.
 void print_row(const std::string& arm, const std::vector<int>& counts, int budget, double seconds) {
   std::vector<double> needed;
   double sum = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop's own cost: everything but compiling, running, disassembling and waiting for a writer.
+// Overhead of the loop: all but compiling, running, disassembling and waiting for a writer.
 //   bench_loop_cost [FOLDER] [EVALUATIONS]
 // Runs the loop with its real store (in FOLDER, a temporary one by default), search and tuner; only
-// compiling and running are faked. The figure: at most 2 ms an evaluation. Exit status 1 above it.
+// compiling and running are faked. Limit: 2 ms per evaluation; exit status 1 above it.
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// A starting kernel of a usual size: the source is stored once, hashed often.
+// A starting kernel of typical size: the source is stored once and hashed often.
 kernelpro::Task task() {
   kernelpro::Task task = kernelpro::testing::fake_task();
   for (int i = 0; i < 200; ++i) task.kernel_cpp += "// a line of a kernel of usual length\n";

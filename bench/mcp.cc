@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluation through MCP costs beyond the evaluation, and what the target's staying
-// prepared saves: a client of a real `kernelpro mcp` process on the cpu target.
+// Overhead of an evaluation through MCP, and the savings from keeping the target prepared: a client
+// of a real `kernelpro mcp` process on the cpu target.
 //   bench_mcp TASK KERNEL [CALLS]     bench_mcp examples/softmax examples/softmax/kernel.cpp
-// The kernel is sent again and again with another comment, which makes it another candidate. "own"
-// is the time from request to answer less compilers, workers and disassemblers: protocol, store,
-// diagnosis, text.
+// The kernel is sent repeatedly, each time with a different comment, so that it is a new candidate.
+// "own" is the time from request to answer minus compilers, workers and disassemblers: protocol,
+// store, diagnosis, text.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace kernelpro;
 
-// Milliseconds of one call, and of it those outside.
+// Milliseconds of one call, and the part in other processes.
 struct Call {
   double all = 0;
   double outside = 0;

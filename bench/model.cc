@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both clients against the local server with faults in a share of its answers: does every call end,
-// and is every token counted? Prints a table; exits 1 where a count does not agree.
+// Both clients against the local server, which fails some of its answers: does every call end, and
+// is every token counted? Prints a table; exits 1 when a count disagrees.
 //   bench_model [CALLS [FAULT_PERCENT [THREADS]]]     1000 20 8
 #include <atomic>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 struct Outcomes {
   Counts counts;
   std::int64_t ended = 0;  // as the callers saw it
-  Usage usage;             // as the results told it, exact and estimated together
+  Usage usage;             // as the results report it, exact and estimated together
   std::vector<double> seconds;
   double wall = 0;
 };
@@ -66,7 +66,7 @@ void print(const char* what, std::int64_t value) {
   std::printf("| %s | %lld |\n", what, static_cast<long long>(value));
 }
 
-// A row that both sides counted; false where they disagree.
+// Prints a row that both sides counted; false when they disagree.
 bool print(const char* what, std::int64_t client, std::int64_t server) {
   std::printf("| %s | %lld, the server: %lld%s |\n", what, static_cast<long long>(client),
               static_cast<long long>(server), client == server ? "" : " DISAGREES");
@@ -82,7 +82,7 @@ bool measure(const LocalServer& server, Api api, int calls, int percent, int thr
   settings.spec.base_url =
       server.base(anthropic ? "anthropic" : "openai", "random-" + std::to_string(percent));
   settings.stall_s = 0.5;
-  settings.retry.first_wait_s = 0.02;  // the server asks for 20 ms where it asks
+  settings.retry.first_wait_s = 0.02;  // the server's Retry-After, if sent, is 20 ms too
   const auto client = make_client(settings);
   if (!client) {
     std::fprintf(stderr, "%s\n", client.error().text().c_str());
@@ -112,7 +112,7 @@ bool measure(const LocalServer& server, Api api, int calls, int percent, int thr
   agree &= print("output tokens of whole replies", counts.reported.output, served("whole_output"));
   agree &= print("replies that broke off, flagged as estimated", counts.estimated_attempts,
                  served("part"));
-  // Estimates: shown, not demanded.
+  // Estimates: printed, not checked.
   std::printf("| output tokens of those, estimated | %lld, the server: %lld |\n",
               static_cast<long long>(counts.estimated.output),
               static_cast<long long>(served("part_output")));

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nsight Compute's own rules: what `ncu --set full --page details --csv` finds in one call of a
-launch plan, ordered by what the whole call would gain."""
+"""Nsight Compute's rules: the findings of `ncu --set full --page details --csv` for one call of a
+launch plan, ordered by the gain for the whole call."""
 
 import csv
 import os
 import subprocess
 import tempfile
 
-LAUNCHES = 16  # of one call, at most: each costs seconds under --set full
+LAUNCHES = 16  # most launches of one call: each costs seconds under --set full
 SECONDS = 300
-# Fires with the largest promise of all on every kernel that stores: what it finds badly compressed
-# was never to be compressed. It would only make the rest look worse than it is.
+# Fires with the largest estimate on every kernel that stores: it reports poor compression of data
+# that was never meant to be compressed. Counting it would be unfair to the other rules.
 ARTEFACTS = {"MemoryL2Compression"}
 
 
 class RuleFinding:
     def __init__(self, kernel, rule, text, gain, whole):
         self.kernel, self.rule, self.text = kernel, rule, text
-        self.gain = gain    # of the whole call, as a factor; 1 where ncu gives no estimate
+        self.gain = gain    # of the whole call, as a factor; 1 if ncu gives no estimate
         self.whole = whole  # ncu's estimate is for the kernel ("global"), not for a part of it
 
 
@@ -63,7 +63,7 @@ def read(text):
         whole = (row.get("Estimated Speedup Type") or "").strip().lower() == "global"
         found.append(RuleFinding(row.get("Kernel Name", ""), rule, row.get("Rule Description") or "",
                                  1.0 / (1.0 - saved), whole))
-    # Estimates for a part of a kernel ("local") say nothing of the whole: they come last.
+    # Estimates for a part of a kernel ("local") do not apply to the whole: sort them last.
     found.sort(key=lambda f: (not f.whole, -f.gain))
     once, seen = [], set()
     for finding in found:

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluations per minute of runs, as a table; the first run of each kind is what others are
-compared with.
+"""Prints the evaluations per minute of runs as a table; the first run of each kind is the baseline.
 
     bench/rate.py [--parts] KIND GPUS RUN [KIND GPUS RUN ...]
 
-The time is that between the first and the last evaluation as the run stored them, so that opening
-the task and preparing the target, which is done once, does not count. With --parts: where the time
-of an evaluation went, in ms, means over the correct candidates after the first.
+The time runs from the first to the last stored evaluation, so that the one-time costs of opening
+the task and preparing the target do not count. With --parts, prints the parts of an evaluation's
+time in ms, as means over the correct candidates after the first.
 """
 import json
 import sqlite3

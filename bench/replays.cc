@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what the role cuda-replay runs, for tools that watch a whole process: one call of each
-// kernel in its task's last timed case. Needs a GPU: host code is captured on it.
+// Writes input for the role cuda-replay, for tools that profile a whole process: one call of each
+// kernel in its task's last timed case. Needs a GPU to capture host code.
 //   bench_replays TASK FOLDER KERNEL.cu...  ->  FOLDER/0.json, FOLDER/1.json, ...
-// A kernel that does not build or cannot be captured is told on stderr and left out.
+// A kernel that does not build or cannot be captured is reported on stderr and skipped.
 #include <cstdio>
 #include <string>
 

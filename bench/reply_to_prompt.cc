@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a reply's text to the prompt for the next step, outside compiling and running: the time
-// between a server's reply to a model's client and the next request that reaches it.
+// Time from a reply to the prompt for the next step, without compiling and running: from the
+// server's reply to a model's client to the next request that reaches the server.
 //   bench_reply_to_prompt [EVALUATIONS]     100
-// All is real but compiling, running and the model: client, sockets, extraction, store, diagnosis
-// (of counters recorded on a GPU), search, prompts. The figure: at most 50 ms, each. Exit status 1
+// Only compiling, running and the model are faked: client, sockets, extraction, store, diagnosis
+// (of counters recorded on a GPU), search and prompts are real. Limit: 50 ms each; exit status 1
 // above it.
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMostMs = 50;
 
-// A kernel of a usual length, another one each time.
+// A kernel of typical length, a different one each time.
 std::string reply() {
   std::string source =
       "// idea: version {n}, which loads wider than the one before it\n"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random kills of suites that run as Slurm job arrays, on a real Slurm that this program starts.
+// Random kills of suites that run as Slurm job arrays, on a real Slurm cluster that this program
+// starts.
 //   bench_suite_kill [KILLS] [SEED] [SECONDS]
-// After SECONDS nothing more is killed: the suite that is out then ends.
+// After SECONDS the kills stop, and the running suite finishes.
 // `kernelpro bench --launcher slurm` (the program beside this one) runs small tasks for the cpu
-// target. At random moments a worker is killed, told to end, requeued or cancelled by Slurm, or the
-// launcher is killed; the launcher is started again. Every evaluation that a reader of a store saw,
-// or that a job's log reports, must be in the store at the end as it was, once. Then each run's
-// decisions are made again without any kill, with the recorded evaluations in place of compiler,
-// evaluator and profiler: the candidates must be the same, in the same order.
+// target. At random moments a worker is killed, terminated, requeued or cancelled by Slurm, or the
+// launcher is killed and restarted. Every evaluation that was read from a store or reported in a
+// job's log must be in the store at the end, unchanged and once. Then each run's decisions are
+// repeated without kills, with the recorded evaluations in place of compiler, evaluator and
+// profiler: the candidates must be the same, in the same order.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -48,7 +49,7 @@ struct Tally {
   }
 };
 
-// What a store says of a candidate that was evaluated.
+// Fingerprints of a store's evaluated candidates.
 using Seen = std::map<std::string, std::map<std::int64_t, std::string>>;  // run folder, id
 
 std::string fingerprint(const StoredCandidate& each) {
@@ -69,7 +70,7 @@ std::vector<std::string> run_folders(const std::string& out) {
   return folders;
 }
 
-// Reads all stores; what was seen before must be there still.
+// Reads all stores; everything seen before must still be there.
 void look(const std::string& out, Seen* seen, Tally* tally) {
   for (const std::string& folder : run_folders(out)) {
     const auto store = Store::open(folder, Store::Mode::kRead);
@@ -120,7 +121,7 @@ void read_logs(const std::string& out, const Seen& seen, Tally* tally) {
   }
 }
 
-// Recorded evaluations in the places of compiler, evaluator and profiler.
+// Recorded evaluations in place of compiler, evaluator and profiler.
 using Records = std::map<std::string, const StoredCandidate*>;  // by content hash
 
 class RecordedCompiler : public Compiler {
@@ -165,7 +166,7 @@ class RecordedEvaluator : public Evaluator {
   const Records& records_;
 };
 
-// Makes a run's decisions again; the number of those that agree goes to the tally.
+// Repeats a run's decisions; adds the number that agree to the tally.
 void decide_again(const std::string& folder, const std::string& scratch, Tally* tally) {
   const auto store = Store::open(folder, Store::Mode::kRead);
   if (!store) return;
@@ -225,7 +226,7 @@ pid_t launch(const std::vector<std::string>& argv, const std::string& log) {
   ::_exit(127);
 }
 
-// Processes that hold a task of the suite now.
+// Processes that currently hold a task of the suite.
 std::vector<pid_t> workers(const std::string& out) {
   std::set<pid_t> pids;
   const std::string claims = join(out, "claims");
@@ -246,7 +247,7 @@ const T& pick(const std::vector<T>& from, std::mt19937* random) {
   return from[(*random)() % from.size()];
 }
 
-// One kill of some kind; its name, "" when there was nobody to kill.
+// Performs one random kill; returns its name, "" when there was no process to kill.
 std::string kill_something(const std::string& out, pid_t launcher, std::mt19937* random) {
   const auto dice = (*random)() % 100;
   if (dice < 6) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search in a tree of 100,000 nodes: microseconds for one select-and-update, bytes a node with
-// all that was allocated for it, and the parts of a resume: opening the store, restoring ledger and
-// search. Usage: bench_tree [NODES [STORED]]; the store is left out with STORED = 0. It is made in
-// a temporary folder, of candidates with the evaluation, evidence and diagnosis of a recorded one:
-// 33 KB each, so that 100,000 need 3.5 GB there for a while.
+// The search in a tree of 100,000 nodes: microseconds per select-and-update, bytes per node with
+// all its allocations, and the parts of a resume: opening the store, restoring ledger and search.
+// Usage: bench_tree [NODES [STORED]]; STORED = 0 skips the store. The store is built in a temporary
+// folder from candidates with the evaluation, evidence and diagnosis of a recorded one: 33 KB each,
+// so 100,000 temporarily need 3.5 GB.
 #include <malloc.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -26,11 +26,11 @@
 
 namespace {
 
-std::int64_t live_bytes = 0;  // of the whole program, as the allocator rounds them
+std::int64_t live_bytes = 0;  // of the whole program, as rounded by the allocator
 
 }  // namespace
 
-// Not inlined, or the compiler takes malloc and delete for a mismatch.
+// Not inlined: otherwise the compiler warns that malloc and delete do not match.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   void* at = std::malloc(size);
   if (at == nullptr) throw std::bad_alloc();
@@ -167,9 +167,9 @@ void must_run(sqlite3* db, const std::string& sql) {
   std::exit(1);
 }
 
-// `steps` as candidates of a run in `run`, in one transaction: each has the evaluation, evidence
-// and diagnosis of a recorded one as they are, and parent, outcome, score and promise of its step
-// in the columns. `sharing` candidates have one source of the recorded one's size.
+// Writes `steps` as candidates of a run in `run`, in one transaction. Each has the unchanged
+// evaluation, evidence and diagnosis of a recorded one; the columns parent, outcome, score and
+// promise come from its step. Every `sharing` candidates share one source of the recorded size.
 void fill(const std::string& run, const RunHeader& header, const StoredCandidate& like,
           const std::vector<Step>& steps, int sharing) {
   {
@@ -202,7 +202,7 @@ void fill(const std::string& run, const RunHeader& header, const StoredCandidate
   }
   sqlite3_finalize(row);
   const std::string source = "printf('%032d', s.id / " + std::to_string(sharing) + ")";
-  // One candidate after the other: a run writes their rows side by side.
+  // Insert one candidate at a time, as a run does, so that its rows are adjacent.
   std::vector<sqlite3_stmt*> statements;
   for (const std::string& sql : {
            "INSERT OR IGNORE INTO sources SELECT " + source + ", x.text || '// ' || " + source +
@@ -222,7 +222,7 @@ void fill(const std::string& run, const RunHeader& header, const StoredCandidate
        }) {
     sqlite3_stmt*& statement = statements.emplace_back();
     if (sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
-      must_run(db, sql);  // says why
+      must_run(db, sql);  // prints the reason
     }
   }
   for (std::size_t i = 2; i <= steps.size(); ++i) {
@@ -248,8 +248,8 @@ double wall_s() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// What `kernelpro resume` does before its first turn: the store opened and checked, ledger and
-// search rebuilt, the first parent chosen and read.
+// The work of `kernelpro resume` before its first turn: opens and checks the store, rebuilds ledger
+// and search, chooses and reads the first parent.
 void resume(const std::string& run) {
   const double wall = wall_s();
   const double from = now_us();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Libraries come from the distribution (scripts/packages lists them); static where the binary has
-# to run on another machine.
+# Libraries come from the distribution (scripts/packages lists them), static if the binary must run
+# on other machines.
 find_package(fmt REQUIRED)
 find_package(nlohmann_json 3.9 REQUIRED)
 find_package(Threads REQUIRED)
@@ -24,12 +24,12 @@ set_target_properties(SQLite::SQLite3 PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES ${KERNELPRO_SQLITE_INCLUDE}
   INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};m")
 
-# libcurl is opened at run time as well: only models are asked through it.
+# libcurl is also opened at run time: only model requests need it.
 find_path(KERNELPRO_CURL_INCLUDE curl/curl.h REQUIRED)
 add_library(kernelpro_curl_api INTERFACE)
 target_include_directories(kernelpro_curl_api SYSTEM INTERFACE ${KERNELPRO_CURL_INCLUDE})
 
-# The CUDA driver, NVRTC and the rest are opened at run time; only headers are needed here.
+# The CUDA driver, NVRTC and the rest are opened at run time; the build needs only headers.
 add_library(kernelpro_cuda_api INTERFACE)
 set(KERNELPRO_CUDA_FOUND FALSE)
 if(NOT KERNELPRO_CUDA STREQUAL "off")

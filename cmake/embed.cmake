@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# kernelpro_embed(target NAME file): compiles a text file in as `extern const std::string_view NAME`
+# kernelpro_embed(target NAME file): embeds a text file as `extern const std::string_view NAME`
 # (namespace kernelpro::embedded, declared in the generated header "embedded/NAME.h").
 function(kernelpro_embed target name file)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${file})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every src/ROOM/**/NAME_fuzz.cc becomes a program fuzz_NAME of clang's libFuzzer, linked with its
-# room. Included after the rooms; the preset `fuzz` sets the compiler and the sanitizers.
+# Builds every src/ROOM/**/NAME_fuzz.cc as a libFuzzer program fuzz_NAME (clang), linked with its
+# room. Include after the rooms; the preset `fuzz` sets the compiler and the sanitizers.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "KERNELPRO_FUZZ needs clang; configure with: cmake --preset fuzz")
 endif()

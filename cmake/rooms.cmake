@@ -2,23 +2,23 @@
 set(KERNELPRO_COLD -O1 CACHE STRING "optimisation of COLD rooms in a quick build")
 
 # kernelpro_room(NAME [COLD] LINK ROOM... [WITH LIBRARY...] [TESTS ROOM...] [MAIN file PROGRAM name])
-# declares src/NAME/ as a room: a static library of its *.cc files, subfolders included unless they
-# are rooms themselves, and a test program of its *_test.cc. LINK names the rooms that it may include
-# from, WITH libraries from outside, TESTS what its tests need besides. COLD: less optimisation where
-# KERNELPRO_UNITY asks for a quick build. src/NAME/room.cmake, where there is one, may add to `library`
+# declares src/NAME/ as a room: a static library of its *.cc files, including subfolders that are
+# not rooms, and a test program of its *_test.cc. LINK lists the rooms that it may include from,
+# WITH external libraries, TESTS further rooms for its tests. COLD: less optimisation where
+# KERNELPRO_UNITY requests a quick build. An optional src/NAME/room.cmake may add to `library`
 # (embedded files, options). scripts/house checks the sources against this table.
 function(kernelpro_room name)
   set_property(GLOBAL APPEND PROPERTY KERNELPRO_ROOMS ${name})
   set_property(GLOBAL PROPERTY KERNELPRO_ROOM_${name} "${ARGN}")
 endfunction()
 
-# The library of a room.
+# The name of a room's library.
 function(kernelpro_library room out)
   string(REPLACE "/" "_" name ${room})
   set(${out} kernelpro_${name} PARENT_SCOPE)
 endfunction()
 
-# Makes all that was declared.
+# Builds all declared rooms.
 function(kernelpro_build_rooms)
   get_property(rooms GLOBAL PROPERTY KERNELPRO_ROOMS)
   foreach(room ${rooms})

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# kernelpro_unity(target room file...): compiles the files of a room a few at a time, as one source, so
-# that headers and templates are compiled once for all of them: a clean build takes less than half
-# the time. Files that define the same name (two helpers in anonymous namespaces) never come together,
-# and a file with its own meaning for a type or constant of a header stays alone. This looks only
-# at definitions that begin in the first column, which is where clang-format puts them. Should the
-# compiler still meet a name twice, rename one, or set KERNELPRO_UNITY=OFF.
+# kernelpro_unity(target room file...): compiles several files of a room as one source, so that
+# headers and templates are compiled once for all of them: a clean build takes less than half the
+# time. Files that define the same name (two helpers in anonymous namespaces) are never combined,
+# and a file that redefines a type or constant of a header stays alone. Only definitions that begin
+# in the first column are seen, which is where clang-format puts them. If the compiler still finds a
+# name twice, rename one, or set KERNELPRO_UNITY=OFF.
 #
-# Off by default where a compiler launcher (ccache) is set, which does better file by file, and
-# without optimisation, which is for debuggers and editors. Such builds also show a missing #include.
+# Off by default with a compiler launcher (ccache), which works better file by file, and without
+# optimisation, for debuggers and editors. Such builds also reveal a missing #include.
 set(unity_default ON)
 if(CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(unity_default OFF)
 endif()
 option(KERNELPRO_UNITY "compile several files of a room as one source" ${unity_default})
 
-# Sources of one group have this many bytes at most: two compilers stay busy, and have memory enough.
+# Maximum bytes per group: keeps two compilers busy without running out of memory.
 set(KERNELPRO_UNITY_BYTES 100000)
 
 # Sets `out` to the names that a file defines: functions, types, constants, macros.
 function(kernelpro_defined_names file out)
   file(READ ${file} text)
-  # What would end or nest a list of CMake's.
+  # Characters that would end or nest a CMake list.
   string(REPLACE ";" " " text "\n${text}")
   string(REPLACE "[" "(" text "${text}")
   string(REPLACE "]" ")" text "${text}")
@@ -38,7 +38,7 @@ function(kernelpro_defined_names file out)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
 
-# Sets `out` to the types and constants that the headers of a room, base/ and core/ define.
+# Sets `out` to the types and constants defined in the headers of a room, base/ and core/.
 function(kernelpro_names_of_headers room out)
   set(src ${PROJECT_SOURCE_DIR}/src)
   file(GLOB_RECURSE headers ${src}/base/*.h ${src}/core/*.h ${src}/${room}/*.h)
@@ -70,7 +70,7 @@ function(kernelpro_unity target room)
       endif()
     endforeach()
     if(alone)
-      continue()  # a file outside all groups is compiled by itself
+      continue()  # a file outside all groups is compiled alone
     endif()
     file(SIZE ${file} bytes)
     set(at 0)

@@ -10,7 +10,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kNoFaster = 1.1;
-constexpr double kDeclared = 1.005;  // EvaluateSettings::min_effect: an interval above it wins
+constexpr double kDeclared = 1.005;  // EvaluateSettings::min_effect: an interval above it is a win
 constexpr std::string_view kOutcomes[] = {"compile-error", "crashed", "timed-out", "wrong-result",
                                           "rejected",      "correct", "slow"};
 constexpr std::string_view kRestricting[] = {"given-distribution-only", "given-parameters-only"};

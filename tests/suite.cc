@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exploit suite: every kernel of exploits/ and honest/ gets its verdict, which is compared with
-// the one that its first lines name (expectation.h).
+// The exploit suite: evaluates every kernel of exploits/ and honest/ and compares its verdict with
+// the expected one in its first lines (expectation.h).
 //   exploit_suite [--tests DIR] [--target cpu|cuda] [--only NAME]... [--without NAME]...
 //                 [--compile] [--jobs N] [-v]
-// NAME is a folder's name, or its beginning and a star ("module_*"). Without a GPU, PyTorch
-// candidates are left out, and kernels of the cuda target are only compiled: those whose compile
-// must fail, all with --compile. Exits 1 when a verdict is not the expected one.
+// NAME is a folder's name, or a prefix and a star ("module_*"). Without a GPU, PyTorch candidates
+// are skipped and kernels of the cuda target are only compiled: those that must fail to compile,
+// or all with --compile. Exits 1 on an unexpected verdict.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,11 +33,11 @@
 namespace kernelpro {
 namespace {
 
-constexpr int kAgain = 4;             // evaluations more where the machine's noise hides the answer
-constexpr int kUnclear = 2;           // attacks without an answer, of a whole suite, at most
-constexpr double kHangTimeout = 2.5;  // seconds a call, of attacks that may hang: each costs it
-constexpr double kCallTimeout = 60;   // of all others, which need milliseconds
-constexpr double kCompileTimeout = 240;  // seconds; compilers end the bombs here themselves
+constexpr int kAgain = 4;                // extra evaluations when noise hides the answer
+constexpr int kUnclear = 2;              // most attacks without an answer in the whole suite
+constexpr double kHangTimeout = 2.5;     // seconds per call of attacks that may hang: each costs it
+constexpr double kCallTimeout = 60;      // of all others, which need milliseconds
+constexpr double kCompileTimeout = 240;  // seconds; the compilers stop the suite's bombs themselves
 
 struct Options {
   std::string tests = KERNELPRO_SOURCE_DIR "/tests";
@@ -54,15 +54,15 @@ struct Kernel {
   TargetKind target = TargetKind::kCpu;
   SuiteHeader header;
   Candidate candidate;
-  // Of the run:
+  // Results of the run:
   BuildResult built = fail(ErrorKind::kInternal, "not built", "");
   std::string got;     // "" not run
-  std::string detail;  // one line about it
+  std::string detail;  // one line
   double seconds = 0;
   Expectation::Answer ok = Expectation::Answer::kNo;
 };
 
-// A file where no candidate may look: its name stands in the sources as @DECOY@.
+// A file that no candidate may read: its name replaces @DECOY@ in the sources.
 class Decoy {
  public:
   Decoy() {
@@ -172,7 +172,7 @@ class Suite {
     }
   }
 
-  // A folder, or a PyTorch file beside it.
+  // A task folder, or a PyTorch file next to it.
   void open(const std::string& name, TargetKind target) {
     const auto key = std::pair(target, name);
     if (tasks_.count(key) != 0) return;
@@ -201,7 +201,7 @@ class Suite {
     for (std::thread& thread : threads) thread.join();
   }
 
-  // Of kernels that cannot be run here: only whether they compile.
+  // For kernels that cannot be run here: judges only whether they compile.
   void judge_builds(const Kernels& kernels) {
     for (Kernel* kernel : kernels) {
       if (!kernel->built) {
@@ -248,13 +248,13 @@ class Suite {
         finish(*kernel, "error", kernel->built.error().text(), Expectation::Answer::kNo);
         continue;
       }
-      if (!target) {  // the first, or the one before ended it
+      if (!target) {  // the first kernel, or the previous one broke the target
         target = target_with(module_)(task, settings);
         if (!target) return give_up(target.error());
         const Result<void> prepared = target->evaluator->prepare();
         if (!prepared) return give_up(prepared.error());
       }
-      // What may be correct but not faster is timed against the task's own kernel.
+      // Kernels expected to be slow are timed against the task's kernel.
       const Subject* against =
           kernel->header.expectation.names("slow") ? &std::get<Subject>(*yardstick) : nullptr;
       const double begin = real_clock().now_s();
@@ -268,14 +268,14 @@ class Suite {
       kernel->seconds = real_clock().now_s() - begin;
       if (evaluation) {
         judge(*kernel, evaluation->outcome);
-      } else {  // a candidate that can make the evaluator fail has ended the run
+      } else {  // a candidate that makes the evaluator fail would end a run
         finish(*kernel, "error", evaluation.error().text(), Expectation::Answer::kNo);
         target = fail(ErrorKind::kInternal, "no target", "");
       }
     }
   }
 
-  // What "slow" is measured by: the task's own kernel, or X_new.py beside X.py.
+  // The yardstick for "slow": the task's kernel, or X_new.py next to X.py.
   static BuildResult build_yardstick(const Task& task, TargetKind kind, Compiler& compiler) {
     Candidate start;
     if (task.module) {
@@ -363,7 +363,7 @@ class Suite {
   Decoy decoy_;
   std::vector<Kernel> kernels_;
   std::map<std::pair<TargetKind, std::string>, Result<OpenedTask>> tasks_;
-  std::shared_ptr<ModuleReference> module_;  // of the task that is evaluated
+  std::shared_ptr<ModuleReference> module_;  // of the current task
   std::vector<std::string> notes_;
 };
 
@@ -400,6 +400,6 @@ int main_of_suite(int argc, char** argv) {
 }  // namespace kernelpro
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // rows appear as they come
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // print each row at once
   return kernelpro::main_of_suite(argc, argv);
 }

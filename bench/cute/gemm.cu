@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B in bf16 with CuTe, in the plan form: tiles come by TMA into a ring of stages, two
-// warpgroups multiply them. For bench/planted/gemm_bf16; gemm_host.cu is the same in the host form,
-// and the two show what a candidate with CuTe costs to compile.
+// C = A B in bf16 with CuTe, in the plan form: TMA loads tiles into a ring of stages, and two
+// warpgroups multiply them. For bench/planted/gemm_bf16; gemm_host.cu is the same in the host form.
+// Together they show the compile time of a candidate that uses CuTe.
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(384)
   Tensor gc = local_tile(make_tensor(make_gmem_ptr(reinterpret_cast<Element*>(c)), make_shape(M, N),
                                      make_stride(N, _1{})),
                          Shape<TileM, TileN>{}, make_coord(blockIdx.y, blockIdx.x));
-  constexpr int tiles = (K + TileK{} - 1) / TileK{};  // TMA reads 0 beyond the sizes
+  constexpr int tiles = (K + TileK{} - 1) / TileK{};  // TMA reads 0 out of bounds
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(384)
     warpgroup_arrive();
     gemm(mma, fa(_, _, _, s), fb(_, _, _, s), sum);
     warpgroup_commit_batch();
-    // The product before this one has ended, and with it the use of its stage.
+    // The previous product has finished and no longer reads its stage.
     warpgroup_wait<1>();
     if (k > 0 && threadIdx.x % 128 == 0) Empty::arrive(&shared.empty[(k - 1) % kStages]);
   }

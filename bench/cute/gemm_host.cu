@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B in bf16 with CuTe, in the host form: tiles come by TMA into a ring of stages, two
+// C = A B in bf16 with CuTe, in the host form: TMA loads tiles into a ring of stages, and two
 // warpgroups multiply them. For the large case of bench/planted/gemm_bf16: sizes are multiples of
-// the tile. Made to be compiled beside gemm.cu, which has the same product in the plan form.
+// the tile. Compile times are compared with gemm.cu, the same product in the plan form.
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(384) multiply(const __grid_constant__ CopyA co
     warpgroup_arrive();
     gemm(mma, fa(_, _, _, s), fb(_, _, _, s), sum);
     warpgroup_commit_batch();
-    // The product before this one has ended, and with it the use of its stage.
+    // The previous product has finished and no longer reads its stage.
     warpgroup_wait<1>();
     if (k > 0 && threadIdx.x % 128 == 0) Empty::arrive(&shared.empty[(k - 1) % kStages]);
   }

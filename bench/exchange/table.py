@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of results/exchange.md from the runs' records.
+"""Prints the table of results/exchange.md from the run records.
 
     python3 bench/exchange/table.py [--kernelpro PROGRAM] [RUN...]      default: results/exchange/*
 
-Ratios are of the winner's confirmation: turn by turn with the start, in fresh processes. What the start is,
-its idea says: the module itself (eager PyTorch), or the implementation that was given.
+Ratios come from the winner's confirmation: interleaved with the start, in fresh processes. The
+start's idea names it: the module itself (eager PyTorch), or the given implementation.
 """
 import argparse
 import glob

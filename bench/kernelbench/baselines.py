@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures some of the baselines of a suite's tasks again, at fp32, beside what the suite has of
-them, and writes them into it. Needs a GPU; each task has a process of its own.
+"""Remeasures some of the baselines of a suite's tasks at fp32, prints them next to the stored ones,
+and writes them into the suite. Needs a GPU; each task runs in a separate process.
 
     bench/kernelbench/baselines.py SUITE --kernelbench CHECKOUT [--kinds eager,graph] [--keep]
 """
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "python"))
 
 
 def interval(times):
-    """(low, median, high): the order statistics that hold the median with at least 95 %."""
+    """(low, median, high): order statistics that contain the median with at least 95 % confidence."""
     times, n = sorted(times), len(times)
     rank, tail = 0, 0.0
     while rank < n // 2:
@@ -32,7 +32,7 @@ def interval(times):
 
 
 def measure(path, kinds):
-    """In a process of its own: what each kind takes, as a suite's baselines.json has it."""
+    """Runs in a separate process: times each kind, in the form of a suite's baselines.json."""
     from kernelpro_torch.baseline import Baseline
     from kernelpro_torch.channel import Refusal
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is honest work accepted? KernelBench's modules as candidates for themselves ("eager starts"): each
+"""False positives on KernelBench's modules as candidates for themselves ("eager starts"): each
 task's unchanged Model, at fp32, through `kernelpro evaluate` on new inputs for each draw. Tasks of
 levels 1 to 3 that src/suite/degenerate.csv and eager.csv do not list. Needs a GPU.
 
     bench/kernelbench/eager.py --kernelbench CHECKOUT --out FILE [--kernelpro PROGRAM]
         [--tasks 1/1,2/40-60] [--draws 3] [--jobs 8] [--gpus 1] [--timed] [--seconds 500] [--list]
 
-Verdicts alone (--no-timing), unless --timed asks how honest work fares that is timed on a GPU where
-others work. What ends in an error, such as a lack of memory beside others, is tried again by itself.
+Checks only verdicts (--no-timing); --timed also times the modules, on a GPU shared with other
+evaluations. A task that ends in an error, such as lack of memory next to others, is retried alone.
 
 Each finished task is one line of JSON in FILE; tasks with a line there are not run again, so the
-same command continues where it stopped (--retry-errors runs those again that ended in an error).
+same command continues where it stopped (--retry-errors repeats the tasks that ended in an error).
 Prints a table, and exits 1 when a start was not judged correct, 3 when tasks remain.
 """
 
@@ -30,12 +30,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 LISTS = [os.path.join(HERE, "..", "..", "src", "suite", "degenerate.csv"),
          os.path.join(HERE, "eager.csv")]
-# Evaluations hold the inputs of two sets and a spare. Those of tasks with large tensors run beside fewer
-# others: SIZES gives a task's gigabytes, ROOM what all may hold together.
+# Each evaluation holds the inputs of two sets and a spare, so tasks with large tensors run next to
+# fewer others: SIZES lists each task's gigabytes, ROOM limits the total.
 SIZES = os.path.join(HERE, "sizes.csv")
 ROOM = 125.0
-CONTEXTS = 3.0  # gigabytes of contexts and small tensors of one evaluation
-SETS = 6.5  # what an evaluation holds, as a multiple of the task's size: sets, float64 results
+CONTEXTS = 3.0  # gigabytes of contexts and small tensors per evaluation
+SETS = 6.5  # memory of an evaluation as a multiple of the task's size: sets, float64 results
 SETS_TIMED = 9.0  # ... four sets
 UNLISTED = 0.5  # the size of tasks that SIZES does not list
 
@@ -81,7 +81,7 @@ def selected(labels, text):
 
 
 class Room:
-    """Gigabytes of memory of each GPU, which evaluations share. More than there is counts as all."""
+    """Gigabytes of each GPU's memory, which evaluations share. Larger requests take all of it."""
 
     def __init__(self, gpus, total):
         self._total = total
@@ -89,7 +89,7 @@ class Room:
         self._changed = threading.Condition()
 
     def take(self, amount):
-        """A GPU's index, and what is held there until it is given back."""
+        """A GPU's index and the gigabytes reserved there until released."""
         amount = min(amount, self._total)
         with self._changed:
             self._changed.wait_for(lambda: max(self._free) >= amount)
@@ -109,7 +109,7 @@ def ends(text):
 
 
 def judge(options, label, path, gpu):
-    """One program for all draws: the same module under different names, each on inputs of its own."""
+    """One program for all draws: the same module under different names, each on different inputs."""
     begin = time.perf_counter()
     with open(path, encoding="utf-8") as file:
         source = file.read()
@@ -125,7 +125,7 @@ def judge(options, label, path, gpu):
         if not options.timed:
             command.append("--no-timing")
         try:
-            # Each takes the GPU as if it were the only one.
+            # A separate lease folder, so that evaluations share the GPU.
             own = {**os.environ, "KERNELPRO_LEASES": folder}
             done = subprocess.run(command, capture_output=True, text=True, timeout=options.limit,
                                   env=own)
@@ -163,7 +163,7 @@ def read_records(path):
                     record = json.loads(line)
                     records[record["task"]] = record
                 except (ValueError, KeyError):
-                    pass  # the end of a run that was cut off
+                    pass  # the last line of an interrupted run
     return records
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times what `kernelpro export` wrote, as it was written: kernel.cu behind kernel.h, built with nvcc
-and called from C++'s side, and ModelNew of model_new.py, against the task's own Model. L2 cold,
-device events, median of 100 with the quartiles; results are compared first. Needs a GPU.
+"""Times the unchanged output of `kernelpro export` against the task's Model: kernel.cu with
+kernel.h, built with nvcc and called through its C++ interface, and ModelNew of model_new.py. L2
+cold, device events, median of 100 with the quartiles; results are compared first. Needs a GPU.
 
     bench/kernelbench/exported.py EXPORT_DIR TASK.py [--set NAME=VALUE ...]
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KernelBench's own evaluation, imported from a checkout as it is.
+"""KernelBench's own evaluation, imported unchanged from a checkout.
 
-Its package imports clients of language models and data sets that evaluating does not use. Where
-such a third-party module is not installed an empty one takes its place; `load` says which, and the
-tables print it. Nothing of KernelBench itself is replaced.
+Its package imports clients for language models and data sets that evaluation does not use. An empty
+stub replaces each such third-party module that is not installed; `load` returns their names, and
+the tables print them. Nothing of KernelBench itself is replaced.
 """
 
 import importlib
@@ -73,8 +73,8 @@ def _missing(attribute):
 
 
 def task_source(checkout, name, sizes):
-    """A task's text, with other integers at its top where `sizes` says so. `name`: the file's name
-    in KernelBench/level1, or a path."""
+    """A task's text, with the integers at its top replaced by `sizes`. `name`: the file's name in
+    KernelBench/level1, or a path."""
     path = name
     if not os.path.exists(path):
         path = os.path.join(checkout, "KernelBench", "level1", name)

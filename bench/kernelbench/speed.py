@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long an evaluation takes from process start with empty build caches: KernelBench's
+"""Evaluation time from process start with empty build caches: KernelBench's
 eval_kernel_against_ref (5 correctness trials, 100 timed calls) against `kernelpro evaluate`, on the
-same CUDA kernels. KernelBench gets the ModelNew that `kernelpro export` writes. Needs a GPU.
+same CUDA kernels. KernelBench runs the ModelNew that `kernelpro export` writes. Needs a GPU.
 
     bench/kernelbench/speed.py --kernelbench CHECKOUT [--kernelpro PROGRAM] [--only relu:small,...]
 
-What an evaluation inside a running search takes is bench_evaluation's to tell.
+bench_evaluation measures an evaluation inside a running search.
 """
 
 import argparse
@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 
 import harness
 
-# name -> (task, {size: what is set in the file}); {} is the task's own size.
+# name -> (task, {size: values set in the file}); {} is the task's own size.
 TASKS = {
     "relu": ("19_ReLU.py", {"small": {"batch_size": 4096, "dim": 1024}, "full": {}}),
     "softmax": ("23_Softmax.py", {"small": {"batch_size": 4096, "dim": 1024}, "full": {}}),
@@ -33,7 +33,7 @@ TASKS = {
 
 
 def kernelbench(arguments):
-    """In a process of its own: evaluates and prints what came of it as JSON, last."""
+    """Runs in a separate process: evaluates, and prints the result as JSON in the last line."""
     checkout, task, module = arguments
     begin = time.perf_counter()
     evaluation, stubbed = harness.load(checkout)
@@ -67,7 +67,7 @@ def measure(options, name, size):
         with open(task, "w") as file:
             file.write(harness.task_source(options.kernelbench, task_name, sizes[size]))
         kernel = shutil.copy(os.path.join(HERE, "speed", f"{name}.cu"), folder)
-        # A cache of its own for the export: it must not warm what is measured.
+        # A separate cache, so that the export does not warm the measured one.
         exported = run([options.kernelpro, "export", task, "--kernel", kernel, "--output",
                         os.path.join(folder, "export"), "--no-build"], folder,
                        os.path.join(folder, "cache0"))[2]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A suite's tasks as the table of results/kernelbench.md, and geometric means over the baselines.
+"""Prints a suite as the table of results/kernelbench.md, with geometric means over the baselines.
 
     kernelpro bench --out DIR; bench/kernelbench/table.py DIR/report.json [--without 2/44,2/72]
 """

@@ -5,8 +5,8 @@
 
     bench/kernelbench/verdicts.py --kernelbench CHECKOUT [--kernelpro PROGRAM] [--tasks relu,sum]
 
-Prints a table and exits 1 on a disagreement that has no reason in the table, or when KernelBench
-itself says something else than kernels.py expects of it.
+Prints a table and exits 1 on a disagreement without a reason in the table, or when KernelBench's
+verdict is not the one that kernels.py expects.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import harness
 import kernels as table
 
 
-PART = 6  # kernels of one task that one program evaluates
+PART = 6  # kernels of one task per program
 
 
 def kernelpro_verdicts(options, checkout, groups):
@@ -73,7 +73,7 @@ def kernelbench_verdict(evaluation, source, kernel):
                 source, kernel.source, num_correct_trials=5, measure_performance=False,
                 backend=kernel.backend, precision=precision[kernel.precision],
                 device=torch.device("cuda:0"))
-    except Exception as error:  # its own harness fell over the kernel: no pass
+    except Exception as error:  # the kernel broke KernelBench's harness: no pass
         return False, type(error).__name__
     if result is None:
         return False, "no result"

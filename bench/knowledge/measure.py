@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well and how fast `kernelpro knowledge search` finds code in CUTLASS, as a table.
+"""Quality and speed of `kernelpro knowledge search` on CUTLASS, as a table.
 
     python3 bench/knowledge/measure.py --tree CUTLASS --kernelpro build/release/bin/kernelpro
 
-The include/ and examples/ folders of the tree are copied aside and indexed under a state folder of
-their own. Each question of questions.toml is asked through the program (its start included in the
-times), and the same words are given to two plain ways: files ranked by how many of the words grep
-finds in them, and BM25 of whole files over words split at case and underscores.
+The include/ and examples/ folders of the tree are copied and indexed in a separate state folder.
+Each question of questions.toml is a call of the program (times include its start). The same words
+go to two simple baselines: files ranked by how many of the words grep finds in them, and BM25 of
+whole files over words split at case and underscores.
 """
 
 import argparse
@@ -109,7 +109,7 @@ class KernelPro:
         self.update_seconds = time.monotonic() - begin
 
     def call(self, *words):
-        # One core, as the figure is stated.
+        # One core, as in the stated figure.
         first = min(os.sched_getaffinity(0))
         command = [self.program, "knowledge", *words]
         if shutil.which("taskset"):

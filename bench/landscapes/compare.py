@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares searches over recorded landscapes, from the counts of bench_landscape and rivals.py.
+"""Compares searches on recorded landscapes, from the counts of bench_landscape and rivals.py.
 
     pip install scipy
     compare.py FOLDER [--search mcts+diagnosis]
 
-For each landscape the rival is the one that did best on the *other* landscapes: lowest geometric
-mean of its median count over blind drawing's ("any"). A seed that never came close counts with the
-whole budget. Tests: Wilcoxon's signed-rank test over the seeds, two-sided, zeros split (Pratt).
+For each landscape the rival is the search that did best on the *other* landscapes: lowest geometric
+mean of its median count over that of random search ("any"). A seed that never got close counts as
+the whole budget. Test: Wilcoxon's signed-rank test over the seeds, two-sided, zeros split (Pratt).
 """
 import argparse
 import json
@@ -34,7 +34,7 @@ def load(folder):
 
 
 def badness(counts, search, landscapes):
-    """Geometric mean of the medians over blind drawing's."""
+    """Geometric mean of the medians over those of random search."""
     logs = [math.log(statistics.median(counts[name][search]) /
                      statistics.median(counts[name][BLIND])) for name in landscapes]
     return math.exp(sum(logs) / len(logs))

@@ -10,20 +10,20 @@ formats. Standard library only.
 A landscape is one JSON object, gzipped without a time stamp, so that the same run gives the same
 bytes:
 
-    task, created, version, machine, target   where it comes from
+    task, created, version, machine, target   origin
     source             text of the kernel; its `@knob` lines are the space
     knobs              [{name, values, tags}], in the order of the source
-    metrics            names of what was observed; `evidence` below follows this order
+    metrics            names of the observations; `evidence` below follows this order
     variants           one for each measured setting, in the order of measurement:
       setting          index of each knob's value
       outcome          "correct", "compile-error", "crashed", "timed-out", "wrong-result", "rejected"
-      us, low, high    when correct: time of a call as a run's search sees it: of whom it was
-                       measured against, turn by turn, over the ratio (src/run/store/ledger.h)
-      why              when not: the first line of what was said
+      us, low, high    when correct: time of a call as a run's search sees it: the incumbent's time
+                       over the ratio of interleaved measurements (src/run/store/ledger.h)
+      why              when not: the first line of the message
       bound, floor_us, fraction, findings   when correct: the diagnosis;
                        finding: [tool, [tags], likely, upper, stop]
       evidence         5 digits each; null where not observed
-      compile_ms, run_ms                    what the variant cost
+      compile_ms, run_ms                    cost of the variant
 """
 import argparse
 import gzip
@@ -54,7 +54,7 @@ def short(value):
 
 
 def items_of(evidence):
-    """Metric -> value; those of the first kernel, which is the only one of a plan-form sweep."""
+    """Metric -> value of the first kernel, the only one in a plan-form sweep."""
     found = {name: item["value"] for name, item in evidence.get("items", {}).items()}
     for kernel in evidence.get("kernels", [])[:1]:
         for name, item in kernel.get("items", {}).items():
@@ -77,7 +77,7 @@ def diagnosis_of(diagnosis):
 
 
 def times_of(correct, score_us, known):
-    """us, low, high; `known`: content hash -> us of those before it."""
+    """us, low, high; `known`: content hash -> us of earlier variants."""
     versus = correct.get("versus")
     if versus and versus["ratio"] > 0 and versus["incumbent"] in known:
         against = known[versus["incumbent"]]
@@ -124,7 +124,7 @@ def load_run(folder):
         variant, items = variant_of(row, knobs, known)
         variants.append(variant)
         observed.append(items)
-    # What is the same for every variant says nothing of one; it is kept once.
+    # Values that are the same for every variant are stored once.
     names = sorted({name for items in observed for name in items})
     constant, metrics = {}, []
     for name in names:
@@ -166,7 +166,7 @@ def number_if_one(text):
     return int(text) if re.fullmatch(r"-?(0|[1-9]\d*)", text) else text
 
 
-# Kernel Tuner's names for what went wrong (kernel_tuner/util.py).
+# Kernel Tuner's names for failures (kernel_tuner/util.py).
 ERRORS = {"compile-error": "CompilationFailedConfig", "crashed": "RuntimeFailedConfig",
           "timed-out": "RuntimeFailedConfig", "wrong-result": "RuntimeFailedConfig",
           "rejected": "RuntimeFailedConfig"}

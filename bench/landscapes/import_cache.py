@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Turns a complete Kernel Tuner cache file into a landscape: knobs, requirements, times, failures.
-Nothing was observed or diagnosed of its variants. Standard library only.
+Its variants have no observations or diagnoses. Standard library only.
 
     import_cache.py CACHE.json[.gz] SPACE.json LANDSCAPE.json.gz
 
-SPACE.json is the space's description in the tuning community's T1 schema, of which the conditions
-are taken; https://github.com/AutoTuningAssociation/benchmark_hub has both for several kernels and
-GPUs (cachefiles/, kernels/).
+SPACE.json describes the space in the tuning community's T1 schema; only its conditions are used.
+https://github.com/AutoTuningAssociation/benchmark_hub has both files for several kernels and GPUs
+(cachefiles/, kernels/).
 """
 import gzip
 import json
@@ -21,12 +21,12 @@ def cache_of(path):
         text = file.read()
     try:
         return json.loads(text)
-    except json.JSONDecodeError:  # a run that did not close it
+    except json.JSONDecodeError:  # an interrupted run did not close the object
         return json.loads(text.rstrip().rstrip(",") + "}}")
 
 
 def requirements_of(conditions):
-    """Python's conditions in C++'s operators; a comparison of three becomes two."""
+    """Translates Python conditions to C++ operators; a chained comparison becomes two."""
     texts = []
     for condition in conditions:
         text = condition["Expression"]

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel Tuner's strategies on recorded landscapes, in its simulation mode, with their own default
-options: how many evaluations each needs to come within 5 % of the fastest variant.
+"""Kernel Tuner's strategies on recorded landscapes, in its simulation mode, with their default
+options: how many evaluations each needs to get within 5 % of the fastest variant.
 
     pip install kernel-tuner
     rivals.py --out FOLDER [--seeds N] [--first N] [--budget N] [--strategies A,B]
               LANDSCAPE.json.gz...
 
-Writes FOLDER/<landscape>.<strategy>.kernel-tuner.json for compare.py; a file that is there is kept,
-so that a run that was ended goes on. What is counted are distinct variants, those that fail among
-them, as Kernel Tuner counts them; a strategy that ends without coming close, or fails, has 0.
-Strategies that can be told where to start (Kernel Tuner's x0) start where bench_landscape does with
-the same seed; the others draw their own start. scikit-optimize and pyatf, if they are installed,
-give two more strategies.
+Writes FOLDER/<landscape>.<strategy>.kernel-tuner.json for compare.py; existing files are kept, so
+that an interrupted run continues. Counts distinct variants, including failures, as Kernel Tuner
+does; a strategy that ends without getting close, or fails, has 0. Strategies with a settable start
+(Kernel Tuner's x0) start where bench_landscape does with the same seed; the others draw a random
+start. scikit-optimize and pyatf, if installed, add two more strategies.
 """
 import argparse
 import contextlib
@@ -33,11 +32,11 @@ CLOSE = 1.05
 
 
 class Close(Exception):
-    """The search came close: there is no need to go on."""
+    """The search got close and can stop."""
 
 
 def count_evaluations(runner_class, limit_ms, counted):
-    """Lets the simulation count what it evaluates and end where a variant is within the limit."""
+    """Makes the simulation count evaluations and stop when a variant is within the limit."""
     original = runner_class.run
 
     def run(self, parameter_space, tuning_options):
@@ -69,7 +68,7 @@ def mix64(x):
 
 
 def restrictions_of(landscape):
-    """What the source requires, in Python's operators; no requirement here divides."""
+    """The source's requirements in Python's operators; no requirement here divides."""
     found = re.findall(r"^\s*//\s*@require\s+(.+)$", landscape["source"], re.MULTILINE)
     return [re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or ")).strip()
             for text in found]
@@ -83,9 +82,9 @@ def start_of(landscape, seed):
 
 
 def evaluations_needed(job):
-    """Of one seed; 0 when the strategy ended before it came close."""
+    """The count for one seed; 0 when the strategy ended before it got close."""
     found = attempt(job)
-    if "x0" in found[1]:  # which the strategy does not know
+    if "x0" in found[1]:  # the strategy does not support x0
         found = attempt(job[:-1] + (None,))
     return found
 
@@ -114,7 +113,7 @@ def attempt(job):
                 strategy=strategy, strategy_options=options, quiet=True, seed=seed)
     except Close:
         pass
-    except Exception as problem:  # a strategy's own failure: it did not come close
+    except Exception as problem:  # the strategy failed: it did not get close
         if os.environ.get("KERNEL_TUNER_TRACE"):
             raise
         return 0, f"{type(problem).__name__}: {problem}"

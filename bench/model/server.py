@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speaks both chat APIs on loopback, with faults on demand; for tests and bench_model.
+"""Serves both chat APIs on loopback, with faults on demand; for tests and bench_model.
 
     python3 server.py            serves until file descriptor 3 closes, at most 300 s
     python3 server.py --port N   serves for 300 s
 
-The port is told over descriptor 3 (base/process/channel.h: four bytes of length, then text) or printed.
+The port is sent over descriptor 3 (base/process/channel.h: four bytes of length, then text) or
+printed.
 
-The path of a request says what comes: /t/ID/ACT,ACT,.../v1/messages (or /chat/completions). The
-n-th request with an ID gets the n-th act, the last one from then on; the methods act_* are them
-all, and a semicolon serves where a comma has another meaning. The act random-PERCENT is a fault in
-so many of a hundred requests. A POST to /stats gives what was served, to /last/ID the last request
-with that ID, to /gaps/ID the seconds from each reply to the next request.
+A request's path selects the reply: /t/ID/ACT,ACT,.../v1/messages (or /chat/completions). The n-th
+request with an ID gets the n-th act; after the last act, the last one repeats. The acts are the
+methods act_*; a semicolon replaces the comma where a comma has another meaning. The act
+random-PERCENT fails that percentage of requests. A POST to /stats returns what was served, to
+/last/ID the last request with that ID, to /gaps/ID the seconds from each reply to the next request.
 
-The act script answers by rules that a POST to /script/ID gives, a list: the first one whose `when`
-is in what came since the model's last turn, and that has been used less than `times`, says what it
-`say`s ({n} is the number of the request), calls its `tools` ([[name, arguments], ...]) and stops
-`why` ("end"). With `until`, a path, it first waits for that file.
+The act script replies by a list of rules from a POST to /script/ID. It uses the first rule whose
+`when` occurs in the text since the model's last turn and which has been used fewer than `times`
+times: the reply is `say` ({n} is the number of the request), the calls are `tools` ([[name,
+arguments], ...]), the stop reason is `why` ("end"). With `until`, a path, it first waits for that
+file.
 """
 import http.server
 import json
@@ -59,7 +61,7 @@ STATS = Stats()
 
 
 class Api:
-    """How one of the formats puts things; `tokens` counts what was sent."""
+    """One of the API formats; `tokens` counts the tokens sent."""
 
     def __init__(self, handler, body):
         self.handler = handler
@@ -155,7 +157,7 @@ class OpenAi(Api):
             yield self.chunk({"content": word})
 
     def tools(self, calls):
-        # The parts of parallel calls come in turns, told apart by the index.
+        # The parts of parallel calls are interleaved and distinguished by the index.
         parts = []
         for index, (name, tool, arguments) in enumerate(calls):
             yield self.chunk({"tool_calls": [{"index": index, "id": name, "type": "function",
@@ -276,7 +278,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         STATS.add(**{kind: 1, kind + "_input": api.input, kind + "_output": api.output})
 
     def stream(self, api, pieces, change=lambda text: text):
-        # Counted before the last byte leaves, so that who has it all finds it counted.
+        # Count before sending, so that a client with the complete reply finds it counted.
         text = api.begin() + "".join(pieces) + api.done()
         self.served(api, True)
         self.start_stream()
@@ -371,7 +373,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.stream(api, self.words(api, []))
 
     def act_lazy(self, api, _):
-        """All that matters, and then a connection that stays open."""
+        """A complete reply on a connection that then stays open."""
         self.start_stream()
         text = api.begin() + "".join(self.words(api)) + api.done()
         self.served(api, True)
@@ -380,7 +382,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.hang_up()
 
     def act_nodone(self, api, _):
-        """A stream whose stop reason has come, but not its end."""
+        """A stream with a stop reason but no end."""
         self.start_stream()
         self.chunk(api.begin() + "".join(self.words(api)))
         self.served(api, False)
@@ -461,7 +463,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.plain(302, "", Location="http://127.0.0.1:1/")
 
     def act_cut(self, api, _):
-        """Within the reply, after some words."""
+        """Cuts the connection within the reply, after some words."""
         self.start_stream()
         self.chunk(api.begin() + "".join(list(api.text(WORDS))[:4]))
         api.output = 4 if isinstance(api, OpenAi) else 3
@@ -469,7 +471,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.hang_up()
 
     def act_cut0(self, api, _):
-        """Before the first event."""
+        """Cuts the connection before the first event."""
         self.start_stream()
         self.hang_up()
 
@@ -532,7 +534,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.plain(200, json.dumps(api.error("overloaded_error", "Overloaded")))
 
     def act_huge(self, api, detail):
-        """Far more than anyone wants: one endless line, or endless events."""
+        """Far too much data: one endless line, or endless events."""
         self.start_stream()
         self.chunk(api.begin())
         piece = "".join(api.text(["word " * 2000] * 100)) if detail == "events" else "x" * (1 << 20)

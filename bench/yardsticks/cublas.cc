@@ -27,7 +27,7 @@ constexpr std::size_t kFlushBytes = 512u << 20;
 constexpr int kPedantic = 2;  // CUBLAS_PEDANTIC_MATH: fp32 products and sums, no TF32
 constexpr int kDevicePointers = 1;
 
-// The few functions that are needed, by their ABI names.
+// The few functions that we need, loaded by their ABI names.
 struct Cublas {
   using Handle = void*;
   int (*create)(Handle*) = nullptr;
@@ -99,7 +99,7 @@ Result<double> cublas_us(int n) {
     for (float& v : values) v = normal(random);
     KP_CUDA_TRY(cu->MemcpyHtoD(matrix->at, values.data(), 4 * count));
   }
-  const float constants[] = {1, 0, 0};  // alpha, beta, where sasum's result goes
+  const float constants[] = {1, 0, 0};  // alpha, beta, result of sasum
   KP_CUDA_TRY(cu->MemcpyHtoD(scalars.at, constants, sizeof constants));
   CUstream stream = nullptr;
   CUevent begin = nullptr, end = nullptr;
@@ -114,7 +114,7 @@ Result<double> cublas_us(int n) {
   const float* alpha = scalars.floats();
   std::vector<double> times;
   for (int i = 0; i < kWarmUps + kCalls && status == 0; ++i) {
-    // Reads all of the buffer, so that nothing of the matrices is left in L2.
+    // Read the whole buffer to evict the matrices from L2.
     status = blas->sasum(handle, static_cast<int>(kFlushBytes / 4), flush.floats(), 1,
                          scalars.writable() + 2);
     KP_CUDA_TRY(cu->EventRecord(begin, stream));

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python .../kernelpro_torch ROLE [ARGUMENTS]: started by kernelpro, never by a person."""
+"""python .../kernelpro_torch ROLE [ARGUMENTS]: started by kernelpro, not by hand."""
 
 import os
 import sys
 
-# Started by its path: its own folder must not shadow other modules.
+# Started by path: this folder must not shadow other modules.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role "baseline": how fast PyTorch itself is on a task, by one method.
+"""The role "baseline": times PyTorch itself on a task, by one method.
 
     time   source, path, dims, precision, kind, seconds -> times [us], sets, method
 
 `kind` is "eager", "compile", "max-autotune" or "graph" (eager captured into a CUDA graph). All are
-timed as candidates are: L2 cold, on inputs that rotate through as many sets as fit, at the task's
-precision. What a method does at every call counts, such as the copies of inputs into a CUDA graph
-that max-autotune makes. The caller ends the process when it takes too long, so one command asks for
-one method.
+timed like candidates: L2 cold, on inputs that rotate through as many sets as fit, at the task's
+precision. Per-call overhead counts, such as max-autotune's copies of inputs into its CUDA graph.
+The caller kills the process on a timeout, so each command measures one method.
 """
 
 import contextlib
@@ -42,7 +41,7 @@ class Baseline:
                               "`kernelpro doctor` shows what is missing")
             self._device = devices.make(self._name)
         model, sets = self._prepare(command)
-        # After the module's file, which begins with PyTorch's own switches and may set others.
+        # After the module's file, which starts from PyTorch's default switches and may set others.
         set_flags(command.get("precision", "fp32"), False)
         try:
             calls = self._calls(kind, model, sets)
@@ -79,7 +78,7 @@ class Baseline:
                 with torch.device("cuda"):
                     return _moved(file.inputs(), self._device.device)
             except Refusal:
-                pass  # its get_inputs works on the CPU only
+                pass  # get_inputs() works only on the CPU
         seed_everything(seed)
         return _moved(file.inputs(), self._device.device)
 
@@ -118,7 +117,7 @@ class Baseline:
 
 @contextlib.contextmanager
 def _without_gradients(call):
-    """Off, unless the module computes gradients itself."""
+    """Disables gradients, unless the module computes some itself."""
     with torch.no_grad():
         try:
             call()

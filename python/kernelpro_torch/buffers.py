@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors over memory that the judge owns.
+"""Tensors over memory owned by the judge.
 
-On the GPU the judge shares physical memory (cuMemCreate) as POSIX descriptors; here it is mapped
-with the driver's calls into the context that torch uses. On the CPU the descriptors are shared
-memory. A `Mapping` must outlive the tensors that `tensor` gave, and `close` may be called once
-nothing uses them any more.
+On the GPU the judge shares physical memory (cuMemCreate) as POSIX descriptors; this module maps it
+with driver calls into torch's context. On the CPU the descriptors are shared memory. A `Mapping`
+must outlive the tensors returned by `tensor`; call `close` once nothing uses them any more.
 """
 
 import ctypes
@@ -25,15 +24,15 @@ DTYPES = {
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 DTYPE_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int32": 4, "int64": 8, "bool": 1, "fp64": 8}
 
-# __cuda_array_interface__ knows no bfloat16 and torch reads no bools through it: those are carried
-# as integers of the same size and viewed.
+# __cuda_array_interface__ has no bfloat16 and torch reads no bools through it: pass those as
+# integers of the same size and view them.
 _CARRIERS = {"fp32": "<f4", "fp16": "<f2", "bf16": "<i2", "int32": "<i4", "int64": "<i8",
              "bool": "|u1", "fp64": "<f8"}
 
 
 def map_memory(fd, size, device):
-    """Maps a descriptor's `size` bytes. `device`: "cuda" or "cpu". The descriptor stays the
-    caller's and may be closed afterwards."""
+    """Maps a descriptor's `size` bytes. `device`: "cuda" or "cpu". The caller owns the descriptor
+    and may close it afterwards."""
     return CudaMapping(fd, size) if str(device).startswith("cuda") else CpuMapping(fd, size)
 
 
@@ -43,7 +42,7 @@ class CpuMapping:
         self._memory = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
 
     def tensor(self, offset, dtype, shape):
-        """A contiguous tensor over the memory from byte `offset` on; `dtype` is a name."""
+        """A contiguous tensor over the memory starting at byte `offset`; `dtype` is a name."""
         count = _count(shape)
         _check(offset, count, dtype, self.bytes)
         flat = torch.frombuffer(self._memory, dtype=DTYPES[dtype], count=count, offset=offset)
@@ -55,7 +54,7 @@ class CpuMapping:
             try:
                 memory.close()
             except BufferError:
-                pass  # tensors are alive; the memory goes with the last of them
+                pass  # tensors are alive; the last one frees the memory
 
 
 class CudaMapping:
@@ -82,10 +81,10 @@ class CudaMapping:
             self.close()
             raise
         finally:
-            cuda.cuMemRelease(handle)  # the mapping keeps the memory
+            cuda.cuMemRelease(handle)  # the mapping keeps the memory alive
 
     def tensor(self, offset, dtype, shape):
-        """A contiguous tensor over the memory from byte `offset` on; `dtype` is a name."""
+        """A contiguous tensor over the memory starting at byte `offset`; `dtype` is a name."""
         count = _count(shape)
         _check(offset, count, dtype, self.bytes)
         if count == 0:
@@ -111,7 +110,7 @@ class CudaMapping:
 
 
 class DriverError(RuntimeError):
-    """A driver call failed: which, and why."""
+    """A failed driver call, and why."""
 
 
 _driver = None

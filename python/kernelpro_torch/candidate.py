@@ -2,9 +2,9 @@
 """The role "candidate": runs PyTorch candidates on the judge's buffers and times them.
 
 The commands are those of the native worker (src/core/protocol.h). This process runs the candidate's
-code, so nothing here is believed: it holds inputs and outputs, never an expected result, its times
-are checked against the supervisor's clock, and all of its verdicts count as the candidate's own.
-What it adds are checks that only this side can make, each refused by name:
+code, so it is not trusted: it holds inputs and outputs, never an expected result, its times are
+checked against the supervisor's clock, and all its verdicts count as the candidate's own. It adds
+checks that only this side can make, each with a named refusal:
 
     compile         the file cannot be imported or does not define ModelNew
     not-a-tensor    a result that is no plain tensor: it may be computed when it is read
@@ -27,15 +27,15 @@ from .module_file import ModuleFile, seed_everything
 from .seal import Seal
 from .subject import Subject, first_causes, outputs_of
 
-_SETTLE_US = 200.0  # work that goes on so long after its stream is done
-_RELOAD_SECONDS = 0.3  # what loading anew and its first call may cost
+_SETTLE_US = 200.0  # limit for work that continues after its stream is done
+_RELOAD_SECONDS = 0.3  # limit for reloading plus the first call
 _SPARE = 2 << 30
-_LATE_US = 3000.0  # the inputs of an audited call come so late: longer than a module's submission
+_LATE_US = 3000.0  # delay of an audited call's inputs: longer than a module's submission
 
 
 class TaskSide:
-    """What the task says of one case: the nest of arguments, the tensors, constructor arguments.
-    A task without a module calls forward(inputs..., parameters...) of ModelNew()."""
+    """The task's view of one case: the nested arguments, the tensors, the constructor arguments.
+    Without a module, the task calls forward(inputs..., parameters...) of ModelNew()."""
 
     def __init__(self, tensors, source, path, dims):
         by_role = {"input": [], "parameter": [], "output": []}
@@ -44,7 +44,7 @@ class TaskSide:
             by_role[tensor["role"]].append(item)
         self.inputs, self.states = by_role["input"], by_role["parameter"]
         self.outputs = by_role["output"]
-        self.recast = False  # the contract gives tensors other types than the file does
+        self.recast = False  # the contract and the file give tensors different types
         self.file = None
         if not source:
             self.inputs, self.states = self.inputs + self.states, []
@@ -62,7 +62,7 @@ class TaskSide:
 
 
 def _arguments(file):
-    """(the nest of forward's arguments, its tensors), without data where get_inputs() allows."""
+    """(forward's nested arguments, their tensors), without data if get_inputs() allows."""
     for place in ("meta", None) if hasattr(torch, "get_default_device") else (None,):
         seed_everything(0)
         try:
@@ -95,7 +95,7 @@ class OpenCase:
         self._views.pop((number, slot), None)
 
     def tensor(self, number, slot):
-        """A tensor of the task over one set's memory; sets share what came for set 0 only."""
+        """A task tensor over one set's memory; slots mapped only for set 0 are shared."""
         if slot not in self.sets[number]:
             number = 0
         view = self._views.get((number, slot))
@@ -198,7 +198,7 @@ class Candidate:
         return {"submitted_us": submitted / max(1, len(sets))}
 
     def _idle(self, case, sets):
-        """What a loop takes besides the calls: parameters bound, outputs copied."""
+        """The overhead of a loop without the calls: binding parameters, copying outputs."""
         roles = [tensor["role"] for tensor in case.tensors]
         spare = [None if role == "input" else torch.zeros_like(case.tensor(0, i))
                  for i, role in enumerate(roles)]
@@ -215,7 +215,7 @@ class Candidate:
         self.device.release()
 
     def _hide(self):
-        """What this process holds is not among the objects that gc lists to whoever asks."""
+        """Hides this process's objects from gc's object lists."""
         for case in self._cases.values():
             for number in range(len(case.sets)):
                 for slot in range(len(case.tensors)):
@@ -235,7 +235,7 @@ class Candidate:
         return self._subjects[key]
 
     def _reload(self, subject):
-        """Fresh Python state where that is cheap: autotuners and compilers would begin again."""
+        """Reloads for fresh Python state if cheap: autotuners and compilers would start over."""
         if not subject.measured or not subject.cheap:
             return
         self.device.synchronize()
@@ -247,7 +247,7 @@ class Candidate:
         return subject.arguments([case.tensor(number, item["index"]) for item in task.inputs])
 
     def _guarded(self, subject, function, *arguments):
-        """What the candidate raises becomes the answer: it crashed, with this text."""
+        """Turns any exception of the candidate into the answer: it crashed, with this text."""
         try:
             return function(*arguments)
         except Refusal:
@@ -291,9 +291,9 @@ class Candidate:
         self._scribble(case, subject, number, outputs, key)
 
     def _audit(self, case, subject, number, key, inputs):
-        """A call whose inputs come late on the current stream, in other memory: work that does not
-        wait for the stream reads zeros or NaN, and work that the stream does not wait for is still
-        going on when the outputs are taken."""
+        """Calls it with inputs that arrive late on the current stream, in other memory. Work that
+        does not wait for the stream reads zeros or NaN; work that the stream does not wait for is
+        still running when the outputs are copied."""
         shadows = self._late(inputs)
         result = subject.call(shadows)
         outputs = self._take(case, subject, number, result)
@@ -304,7 +304,7 @@ class Candidate:
         del shadows, result, outputs
         second, third = (self._plainly(case, subject, number, inputs) for _ in range(2))
         for item, a, b, c in zip(subject.task.outputs, first, second, third):
-            # Where plain calls do not agree either, the judge's comparison will tell.
+            # If plain calls disagree too, leave it to the judge's comparison.
             if devices.far_apart(a, b) and not devices.far_apart(b, c):
                 raise Refusal(f"the output {item['name']} is another one when the inputs lie "
                               "elsewhere and come late on the current stream: work that does not "
@@ -332,7 +332,7 @@ class Candidate:
         return shadows
 
     def _complete(self, case, subject, number, outputs):
-        """What was taken on the stream that counts is what is there in the end."""
+        """Checks that the outputs have not changed since they were copied on the timed stream."""
         for item, output in zip(subject.task.outputs, outputs):
             taken = case.tensor(number, item["index"])
             comparable = output.is_contiguous() and output.dtype == taken.dtype
@@ -342,7 +342,7 @@ class Candidate:
                               "stream-escape")
 
     def _take(self, case, subject, number, result):
-        """Copies the outputs into the judge's buffers, at once and on the stream that counts."""
+        """Copies the outputs into the judge's buffers, immediately and on the timed stream."""
         self.device.enter()
         if _modes() > 0:
             raise Refusal("a torch function or dispatch mode is left on", "patched-torch")
@@ -352,8 +352,8 @@ class Candidate:
         return outputs
 
     def _scribble(self, case, subject, number, outputs, key):
-        """A result that is kept for a later call must not be right there. Memory that is not the
-        result's alone is left as it is: that of inputs and of the module's state."""
+        """Overwrites the result, so that a cached one is wrong in a later call. Leaves memory that
+        the result shares with inputs or the module's state."""
         held = [case.tensor(number, item["index"])
                 for item in subject.task.inputs + subject.task.states]
         for output in outputs:
@@ -388,9 +388,9 @@ def get_init_inputs():
 
 
 def _warm(device):
-    """What the first load would wait for (the GPU's context, what PyTorch imports when it is first
-    used): this process may have been started ahead of its candidate. None where it fails: the
-    first command tries again and says why."""
+    """Does in advance what the first load would wait for (the GPU's context, PyTorch's lazy
+    imports): this process may start before its candidate exists. None on failure: the first
+    command retries and reports why."""
     try:
         _arguments(ModuleFile(_SMALL))
         return Candidate(devices.make(device))
@@ -426,7 +426,7 @@ def serve(channel, device="cuda"):
                 answer = worker.handlers()[handler](command)
             except Refusal:
                 raise
-            except Exception as error:  # a GPU that a candidate has ruined
+            except Exception as error:  # the candidate broke the GPU context
                 raise Refusal(first_causes(error, "candidate")) from None
             if changed := seal.broken():
                 raise Refusal(f"{changed}, of the process that runs it, is replaced",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames over the socket that a child finds at descriptor 3 (src/base/process/channel.h).
+"""Frames over the child's socket at descriptor 3 (src/base/process/channel.h).
 
 A frame is a 4-byte little-endian length and that many bytes, here always JSON; descriptors travel
-beside it (SCM_RIGHTS). The supervisor sends a command, an object with the member "do"; every
-command is answered by exactly one frame that has "ok": true, or "error" with a sentence and, where
-it helps, "rule" (which rule was broken) or "next" (what to do about it).
+alongside it (SCM_RIGHTS). The supervisor sends a command, an object with the member "do"; every
+command gets exactly one frame in reply, with "ok": true, or "error" with a sentence and optionally
+"rule" (the broken rule) or "next" (what to do about it).
 """
 
 import array
@@ -46,8 +46,8 @@ class Command:
 
 
 class Channel:
-    """The child's end. Takes descriptor 3 away from code that might write there by accident: it
-    moves to a high number and is closed on exec."""
+    """The child's end. Moves descriptor 3 to a high number, out of reach of accidental writes, and
+    closes it on exec."""
 
     def __init__(self, fd=CHANNEL_FD):
         high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
@@ -56,7 +56,7 @@ class Channel:
         self._socket.setblocking(True)
 
     def next(self):
-        """The next command; None when the supervisor is gone or talks nonsense: then end."""
+        """The next command; None, which means exit, if the supervisor is gone or sends garbage."""
         fds = []
         head = self._read(4, fds)
         if head is None:
@@ -83,7 +83,7 @@ class Channel:
         self._send(values, ())
 
     def serve(self, handlers):
-        """Answers commands until the supervisor leaves. `handlers`: verb -> function of the
+        """Answers commands until the supervisor is gone. `handlers`: verb -> function of the
         Command that returns the answer's members (or None). Descriptors that a handler keeps must
         be duplicated or taken out of Command.fds."""
         while True:
@@ -136,7 +136,7 @@ class Channel:
 
 
 def _plain(value):
-    """JSON has no NaN and no infinities: they become null."""
+    """Replaces NaN and infinities, which JSON lacks, by null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

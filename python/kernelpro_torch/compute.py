@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes expected results from what lies in the judge's buffers, into the judge's buffers."""
+"""Computes expected results from inputs in the judge's buffers, into the judge's buffers."""
 
 import contextlib
 import time
@@ -14,14 +14,14 @@ from .module_file import set_arithmetic_flags, seed_everything, telling
 from .rounding import Rounding
 from .tracing import Trace
 
-# Above these, relative to the larger of the element and the output's root mean square, two
-# computations differ by more than the order of their sums.
+# Tolerances, relative to the larger of the element and the output's root mean square, above which
+# summation order cannot explain a difference.
 _AGREE = {"float64": 1e-9, "fp32": 1e-4, "fp16": 1e-2, "bf16": 3e-2}
 
 
 def compute(loaded, attached, numerics, twice):
     """`attached`: inputs, states (tensors in order) and expected (tensor for each output that has a
-    buffer, else None). Gives the members of the answer."""
+    buffer, else None). Returns the answer's members."""
     description = loaded.description
     model = loaded.model()
     dtype_of = _dtype_rule(numerics, attached.precision)
@@ -51,7 +51,7 @@ def _said(numerics, precision):
 
 
 def _dtype_rule(numerics, precision):
-    """The type that a tensor takes part in, from its declared one; `every`: integers as well."""
+    """Maps a declared dtype to the one used in the computation; `every`: integers too."""
     if numerics in ("float64", "rounded"):
         return lambda t, every=False: torch.float64 if t.is_floating_point() else t.dtype
     if numerics == "kernelbench":
@@ -65,13 +65,13 @@ def _arguments(description, attached, numerics, dtype_of):
     for i, tensor in enumerate(attached.inputs):
         used = tensor.to(dtype_of(tensor, every=numerics == "kernelbench"))
         if used is tensor and i in description.changed_inputs:
-            used = tensor.clone()  # the buffer is not forward's to change
+            used = tensor.clone()  # forward must not change the buffer
         tensors.append(used)
     return tree.fill(description.arguments, tensors)
 
 
 def _bind(loaded, attached, dtype_of):
-    """Points the module's tensors at the buffers; copies only where it must."""
+    """Points the module's tensors at the buffers; copies only if necessary."""
     given, outside = loaded.states()
     for i, (state, buffer) in enumerate(zip(given, attached.states)):
         used = buffer.to(dtype_of(buffer))
@@ -93,7 +93,7 @@ def _set_flags(loaded, numerics, precision):
 
 
 def _call(loaded, model, arguments, numerics, attached, seed):
-    """The outputs' tensors. Code that makes tensors without a type follows the run's."""
+    """The output tensors. Tensors created without a dtype get the run's."""
     _set_flags(loaded, numerics, attached.precision)
     before = torch.get_default_dtype()
     torch.set_default_dtype(_default_dtype(loaded, numerics, attached))
@@ -105,7 +105,7 @@ def _call(loaded, model, arguments, numerics, attached, seed):
         with contextlib.ExitStack() as stack:
             stack.enter_context(torch.set_grad_enabled(loaded.description.needs_grad))
             if numerics == "rounded":
-                attached.roundings += 1  # other signs each time
+                attached.roundings += 1  # new signs for each computation
                 stack.enter_context(Rounding(attached.precision, attached.device,
                                              attached.roundings))
             output = model(*arguments)
@@ -151,7 +151,7 @@ def _store(description, attached, results, numerics):
 
 
 def _differs(loaded, model, arguments, numerics, attached):
-    """Computes again under another random state; "" when both agree within rounding."""
+    """Recomputes under another random state; "" if both agree within rounding."""
     if TORCH >= (1, 13):
         trace = Trace(model)
         with trace:
@@ -171,7 +171,7 @@ def _differs(loaded, model, arguments, numerics, attached):
 
 
 def _agree(result, expected, kind):
-    """In pieces: differences of whole outputs would need gigabytes."""
+    """Compares in chunks: differences of whole outputs would need gigabytes."""
     first, second = result.reshape(-1), expected.reshape(-1)
     step = 1 << 26
     pieces = [slice(at, at + step) for at in range(0, first.numel(), step)]

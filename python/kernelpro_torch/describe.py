@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a task file's module takes, holds and gives: names, types and shapes.
+"""Describes a task file's module: names, types and shapes of its inputs, states and outputs.
 
-Inputs can be far larger than this machine's memory: then the file is run on the meta device, which
-has shapes and no data, unless its code looks at values.
+Inputs can far exceed this machine's memory. The file then runs on the meta device, which has shapes
+but no data, unless its code reads values.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _DTYPES = {dtype: name for dtype, name in DTYPE_NAMES.items() if name != "fp64"}
 
 
 class Item:
-    """One tensor of the task. `place` is its number among the inputs, states or outputs."""
+    """One tensor of the task. `place` is its index among the inputs, states or outputs."""
 
     def __init__(self, label, name, role, dtype, shape, buffer=False):
         self.label, self.name, self.role, self.buffer = label, name, role, buffer
@@ -39,8 +39,8 @@ class Item:
 
 
 class Description:
-    """Of one file under one choice of dimensions. `inputs`, `states` and `outputs` are Items, in
-    the task's order; `arguments` is the nest of forward's arguments with tree.Leaf for tensors."""
+    """One file under one choice of dimensions. `inputs`, `states` and `outputs` are Items, in the
+    task's order; `arguments` nests forward's arguments, with tree.Leaf for tensors."""
 
     def __init__(self):
         self.inputs, self.states, self.outputs = [], [], []
@@ -51,7 +51,7 @@ class Description:
         self.flops = 0
         self.intermediate_bytes = 0
         self.notes = []
-        self.changed_inputs = set()  # numbers of inputs that forward changes in place
+        self.changed_inputs = set()  # indices of inputs that forward modifies in place
         self.changed_states = set()
 
     @property
@@ -71,16 +71,16 @@ class Description:
 
 
 def describe(file, device, real_model):
-    """Describes a ModuleFile. It runs for real where that is quick (on the GPU with a part of the
-    free memory, on the CPU with small inputs), which takes less time than to import PyTorch's shape
-    functions; elsewhere without data if it can be. `real_model`: gives the module on the device,
-    with its states as they were constructed."""
+    """Describes a ModuleFile. Runs it with data where that is quick (on the GPU within part of the
+    free memory, on the CPU with small inputs), which takes less time than importing PyTorch's shape
+    functions; elsewhere without data if possible. `real_model`: returns the module on the device,
+    with its states as constructed."""
     if device == "cuda":
         try:
             with most_memory(0.6):
                 return _describe(file, lambda f: real_model(), lambda: torch.device("cuda"), True)
         except Refusal as refusal:
-            del refusal.__traceback__, refusal  # and with it what the run held
+            del refusal.__traceback__, refusal  # and with them the run's memory
         torch.cuda.empty_cache()
     if TORCH >= (2, 1) and (device == "cuda" or not _are_inputs_small(file)):
         quick_import.complete()
@@ -88,8 +88,8 @@ def describe(file, device, real_model):
             try:
                 with without_dynamo(), RecurrentShapes():
                     return _describe(file, construct, _meta, large=False)
-            except Exception:  # the file needs values, or an operator has no shapes-only form;
-                pass           # if it is the file's own fault, the real run shows it better
+            except Exception:  # the file reads values, or an operator has no shapes-only form;
+                pass           # if the file is at fault, the real run reports it better
     here = torch.device("cuda") if device == "cuda" else contextlib.nullcontext()
     return _describe(file, lambda f: real_model(), lambda: here, large=True)
 
@@ -106,7 +106,7 @@ def _are_inputs_small(file):
 
 @contextlib.contextmanager
 def most_memory(share):
-    """Lets torch have at most this share of what is free on the GPU."""
+    """Limits torch to this share of the GPU's free memory."""
     free, total = torch.cuda.mem_get_info()
     torch.cuda.set_per_process_memory_fraction(min(1.0, share * free / total))
     try:
@@ -117,9 +117,9 @@ def most_memory(share):
 
 @contextlib.contextmanager
 def without_dynamo():
-    """Some of PyTorch's shape functions are marked as not to be compiled, and the first call of
-    such a one imports the compiler: seconds, for nothing. What needs more than the mark fails here,
-    and is then run for real."""
+    """Some of PyTorch's shape functions are marked as not to be compiled, and the first call of one
+    imports the compiler, which costs seconds. Anything that needs more than the mark fails here,
+    and then runs with data."""
     if "torch._dynamo" in sys.modules:
         yield
         return
@@ -152,7 +152,7 @@ def _on_meta(file):
 
 
 def _then_to_meta(file):
-    """For constructors that look at values."""
+    """For constructors that read values."""
     model = file.construct().to("meta")
     for s in sum(states.collect(model), []):
         if s.tensor.device.type != "meta":
@@ -220,7 +220,7 @@ def _given_inputs(file, model, result, large):
 
 
 def _check_constant(file, others, held):
-    """Numbers among the arguments become constants of the task, so they may not be random."""
+    """Numbers among the arguments become constants of the task, so they must not be random."""
     if sum(t.numel() * t.element_size() for _, t in held) > 1 << 28:
         return  # drawing twice would take long
     seed_everything(1)
@@ -261,7 +261,7 @@ def _describe_states(found, result):
 
 
 def _call(model, result, given):
-    """forward's result under a trace, with gradients only if it will not do without."""
+    """forward's result under a trace, with gradients only if it needs them."""
     arguments = tree.fill(result.arguments, given)
     set_arithmetic_flags(strict=True)
     with telling("forward failed"):

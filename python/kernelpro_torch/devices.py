@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks, flushes and copies on a device, for code that runs beside a candidate's.
+"""Clocks, flushes and copies on a device, for code that shares a process with a candidate.
 
 Everything used while a candidate runs is looked up here before the candidate is imported: driver
-functions through ctypes and methods taken from their classes. What a candidate patches in torch or
-time afterwards does not reach it.
+functions through ctypes, and methods taken from their classes. A candidate's later patches to torch
+or time do not affect it.
 """
 
 import ctypes
@@ -22,8 +22,8 @@ _view = torch.Tensor.view
 _equal = torch.equal
 _fill = torch.Tensor.fill_
 
-FLUSH_AT_LEAST = 256 << 20  # and four times L2
-_CHUNK = 64 << 20  # elements that are compared at once
+FLUSH_AT_LEAST = 256 << 20  # and at least four times L2
+_CHUNK = 64 << 20  # elements compared at once
 _MOST_FLUSHES = 60  # about 4 ms on an H200
 
 
@@ -43,13 +43,13 @@ class Cpu:
         pass
 
     def release(self):
-        """Gives memory back that nothing uses."""
+        """Releases unused memory."""
 
     def busy(self, microseconds):
-        """Keeps the device busy at least so long: nothing to do where calls are synchronous."""
+        """Keeps the device busy at least this long; a no-op where calls are synchronous."""
 
     def enter(self):
-        """Before a call of the candidate's: whatever it set, the usual stream is current."""
+        """Call before the candidate: makes the default stream current, whatever it set."""
 
     def rewrite_flush(self, key):
         _fill(self._flush, key % 1000)
@@ -69,15 +69,15 @@ class Cpu:
         return (self._end - self._begin) / 1e3
 
     def settle(self):
-        """Waits for the stream; microseconds that anything else went on for after that."""
-        time.sleep(0.001)  # what a thread still writes is seen in the outputs
+        """Waits for the stream; returns how many microseconds other work ran after that."""
+        time.sleep(0.001)  # late writes by a thread show up in the outputs
         return 0.0
 
     def copy(self, to, source):
         _copy(to, source)
 
     def scribble(self, tensor, key):
-        """Fills a tensor's own memory with noise that fits no result."""
+        """Fills a tensor's memory with a pattern that matches no result."""
         if _is_contiguous(tensor) and tensor.numel() > 0 and tensor.dtype != torch.bool:
             _fill(_view(_view(tensor, -1), torch.uint8), 0xC0 | (key & 0x3F))
 
@@ -89,8 +89,8 @@ class Cuda:
     name = "cuda"
 
     def __init__(self):
-        buffers.driver()  # torch's context is current from here on
-        cuda = ctypes.CDLL("libcuda.so.1")  # a handle of our own, whose types nobody else sets
+        buffers.driver()  # makes torch's context current
+        cuda = ctypes.CDLL("libcuda.so.1")  # our own handle, so that nobody else sets its types
         self.device = torch.device("cuda", torch.cuda.current_device())
         self._default = torch.cuda.default_stream(self.device)
         self._set_stream = torch.cuda.set_stream
@@ -116,7 +116,7 @@ class Cuda:
         words = max(FLUSH_AT_LEAST, 4 * l2) // 8
         self._flush = torch.ones(words, dtype=torch.int64, device=self.device)
         self._flush_us = 50.0
-        for _ in range(3):  # the first one loads the kernel
+        for _ in range(3):  # the first loads the kernel
             self.synchronize()
             self._record(self._begin, None)
             self.flush()
@@ -138,17 +138,17 @@ class Cuda:
         _sum(self._flush)
 
     def release(self):
-        """Gives memory back that nothing uses: the judge has little to spare for large tasks."""
+        """Releases unused memory: the judge has little to spare for large tasks."""
         self._empty_cache()
 
     def busy(self, microseconds):
-        """Keeps the default stream busy at least so long, within reason."""
+        """Keeps the default stream busy at least this long, up to _MOST_FLUSHES flushes."""
         for _ in range(min(_MOST_FLUSHES, 1 + int(microseconds / self._flush_us))):
             self.flush()
 
     def begin(self, lead_us):
-        """Starts the clock on the default stream behind a flush that takes `lead_us` at least: who
-        submits within that time is timed by the device alone."""
+        """Starts the clock on the default stream behind a flush of at least `lead_us`: work
+        submitted within that time is timed without host overhead."""
         self.busy(lead_us)
         self._record(self._begin, None)
 
@@ -166,14 +166,14 @@ class Cuda:
         return ms.value * 1e3
 
     def settle(self):
-        """Waits for the stream; microseconds that anything else went on for after that."""
+        """Waits for the stream; returns how many microseconds other work ran after that."""
         self._stream_synchronize(None)
         begin = _clock()
         self._context_synchronize()
         return (_clock() - begin) / 1e3
 
     def copy(self, to, source):
-        """Onto the default stream; `to` is contiguous."""
+        """Copies on the default stream; `to` is contiguous."""
         plain = _is_contiguous(source) and not source.is_conj() and not source.is_neg()
         if plain and source.dtype == to.dtype:
             self._copy_bytes(_data_ptr(to), _data_ptr(source), to.numel() * to.element_size(), None)
@@ -192,7 +192,7 @@ class Cuda:
 
 
 def same_bits(a, b):
-    """Do two contiguous tensors of one type hold the same bits? Needs little memory."""
+    """Whether two contiguous tensors of one type hold the same bits. Needs little memory."""
     size = a.numel() * a.element_size()
     whole = torch.int64 if size % 8 == 0 and not (a.data_ptr() | b.data_ptr()) % 8 else torch.uint8
     a, b = _view(_view(a, -1), whole), _view(_view(b, -1), whole)
@@ -206,7 +206,7 @@ def sample(tensor):
 
 
 def far_apart(a, b):
-    """Do two results of one computation differ by more than rounding can explain?"""
+    """Whether two results of one computation differ by more than rounding can explain."""
     if not a.dtype.is_floating_point:
         return not bool(_equal(a, b))
     a, b = a.float(), b.float()
@@ -217,7 +217,7 @@ def far_apart(a, b):
 
 
 class Lead:
-    """How long the host takes to submit: the least of the last three calls, half as much on top."""
+    """Host submission time: 1.5 times the minimum of the last three calls."""
 
     def __init__(self):
         self._last = []
@@ -234,7 +234,7 @@ def now_us():
 
 
 def _function(cuda, name, *types):
-    """A driver function that raises when it fails."""
+    """A driver function that raises on failure."""
     function = getattr(cuda, name)
     function.argtypes = list(types)
     function.restype = ctypes.c_int

@@ -23,7 +23,7 @@ def kernelbench_trial_seed(trial):
 
 
 def draw_inputs(loaded, seed, kind, precision, buffers):
-    """`buffers`: one tensor for each input. Gives whether the kind differs from "given"."""
+    """`buffers`: one tensor for each input. Returns whether the kind differs from "given"."""
     if kind == "kernelbench":
         trial = kernelbench_trial_seed(seed)
         torch.manual_seed(trial)
@@ -42,7 +42,7 @@ def draw_inputs(loaded, seed, kind, precision, buffers):
 
 
 def _draw_given(loaded, seed, buffers):
-    """On the device where get_inputs() can, which takes milliseconds for gigabytes."""
+    """Draws on the device if get_inputs() works there: milliseconds for gigabytes."""
     on_device = buffers and buffers[0].is_cuda and TORCH >= (2, 1)
     if on_device and loaded.draws_on_device is not False:
         try:
@@ -53,7 +53,7 @@ def _draw_given(loaded, seed, buffers):
             loaded.draws_on_device = True
             return
         except Refusal:
-            if loaded.draws_on_device:  # it could before: stay with one way, equal bits
+            if loaded.draws_on_device:  # it worked before: do not switch, or the bits differ
                 raise
         del_cached()
         loaded.draws_on_device = False
@@ -78,12 +78,12 @@ def _copy(loaded, values, buffers, same_dtype=True):
                           f"{tensor.dtype}, and {item.shape} {item.dtype} before", "task",
                           "let get_inputs() return the same shapes and types every time")
         buffer.copy_(tensor)
-        tensors[i] = None  # frees it before the next is copied
+        tensors[i] = None  # free it before copying the next
 
 
 def _centre(buffer):
-    """Shifts what never changes sign by its mean. Exact zeros stay: they may be a structure, such
-    as a triangle, that the task promises."""
+    """Shifts tensors that never change sign by their mean. Exact zeros stay: they may be structure
+    that the task guarantees, such as a triangle."""
     if not buffer.is_floating_point():
         return False
     low, high = (float(v) for v in torch.aminmax(buffer))
@@ -112,7 +112,7 @@ def _scale(buffer):
 
 
 def draw_states(loaded, seed, kind, buffers):
-    """`buffers`: one tensor for each state of the contract. Gives whether noise was added."""
+    """`buffers`: one tensor for each state of the contract. Returns whether noise was added."""
     changed = False
     generator = torch.Generator().manual_seed((seed + 1) % (1 << 63))
     for value, buffer in zip(loaded.initial(), buffers):
@@ -134,7 +134,7 @@ def _is_constant(value):
 
 
 def del_cached():
-    """Gives memory that torch keeps for itself back to the GPU, where the judge needs it."""
+    """Releases torch's cached GPU memory, which the judge needs."""
     if torch.cuda.is_available() and torch.cuda.memory_reserved() > 64 << 20:
         torch.cuda.empty_cache()
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A task file in KernelBench's form: `Model`, `get_inputs`, `get_init_inputs`.
 
-The integers at the top of the file (`N = 1024`, `M = 4 * 256`) are its dimensions. Other sizes are
-had by writing other literals into the syntax tree before it runs, so everything that the file
-derives from them follows.
+The integers at the top of the file (`N = 1024`, `M = 4 * 256`) are its dimensions. To change sizes,
+other literals are written into the syntax tree before it runs, so everything that the file derives
+from them follows.
 """
 
 import ast
@@ -24,8 +24,8 @@ _loaded = 0
 
 
 class ModuleFile:
-    """The file's namespace after it ran. Raises Refusal with the end of the traceback when it does
-    not run or lacks something."""
+    """The file's namespace after running it. Raises Refusal, with the end of the traceback, if it
+    does not run or lacks something."""
 
     def __init__(self, source, path="", dims=None, needed=_NEEDED):
         global _loaded
@@ -35,19 +35,18 @@ class ModuleFile:
         set_arithmetic_flags()
         folder = os.path.dirname(os.path.abspath(path)) if path else ""
         if folder and folder not in sys.path:
-            sys.path.append(folder)  # for what the file imports from beside it
+            sys.path.append(folder)  # for imports from the file's own folder
         with telling(f"{self.file} cannot be loaded"):
             tree = ast.parse(source, filename=self.file)
             self.dims = substitute(tree, dims or {})
             self.module = types.ModuleType(name)
             self.module.__file__ = self.file
-            # So that tracebacks and inspect.getsource show its lines although they were not read
-            # from the disk.
+            # Lets tracebacks and inspect.getsource show its lines, which were not read from disk.
             lines = source.splitlines(keepends=True)
             linecache.cache[self.file] = (len(source), None, lines, self.file)
             sys.modules[name] = self.module
             exec(compile(tree, self.file, "exec"), self.module.__dict__)
-        self.flags = arithmetic_flags()  # as the file sets them
+        self.flags = arithmetic_flags()  # as set by the file
         missing = [each for each in needed if not callable(self.get(each))]
         if missing:
             raise Refusal(f"{self.file} does not define {' and '.join(missing)}", "task",
@@ -63,7 +62,7 @@ class ModuleFile:
         with telling("get_init_inputs() failed"):
             given = self.get("get_init_inputs")()
         given = [] if given is None else given
-        # KernelBench's files give a list; some collections of tasks add a dict of named arguments.
+        # KernelBench's files return a list; some task collections add a dict of named arguments.
         if isinstance(given, dict):
             return [], {name: prepare(value) for name, value in given.items()}
         if (isinstance(given, (list, tuple)) and len(given) == 2 and isinstance(given[0], list)
@@ -73,7 +72,7 @@ class ModuleFile:
         return [prepare(value) for value in given], {}
 
     def construct(self, class_name="Model", prepare=lambda value: value):
-        """An instance under the fixed seed, in the mode that the constructor leaves it in."""
+        """An instance under the fixed seed, in the mode set by its constructor."""
         positional, named = self.init_inputs(prepare)
         seed_everything(PARAMETER_SEED)
         with telling(f"{class_name} could not be constructed"), torch.no_grad():
@@ -84,7 +83,7 @@ class ModuleFile:
         return model
 
     def inputs(self):
-        """What get_inputs() gives, as a list. The caller has seeded."""
+        """The result of get_inputs(), as a list. The caller must seed first."""
         with telling("get_inputs() failed"):
             given = self.get("get_inputs")()
         if not isinstance(given, (list, tuple)):
@@ -94,8 +93,8 @@ class ModuleFile:
 
 
 class telling:
-    """Turns any exception of the task's code, SystemExit included, into a Refusal that shows the
-    end of the traceback."""
+    """Turns any exception of the task's code, SystemExit included, into a Refusal with the end of
+    the traceback."""
 
     def __init__(self, what):
         self.what = what
@@ -137,7 +136,7 @@ def shown(kind, error, trace, lines=12, size=3000):
 
 
 def seed_everything(seed):
-    """torch (every device), Python's random, and NumPy's global generator where it is in use."""
+    """torch (every device), Python's random, and NumPy's global generator if NumPy is loaded."""
     torch.manual_seed(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
@@ -146,11 +145,11 @@ def seed_everything(seed):
 
 
 def substitute(tree, dims):
-    """Writes `dims` into the tree; gives all dimensions with the values that they have then."""
+    """Writes `dims` into the tree; returns all dimensions with their new values."""
     found = {}
 
     def visit(target, value):
-        """The expression that takes the place of `value` for this target."""
+        """The expression that replaces `value` for this target."""
         if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
             if len(target.elts) == len(value.elts):
                 value.elts = [visit(t, v) for t, v in zip(target.elts, value.elts)]
@@ -192,7 +191,7 @@ _BINARY = {
 
 
 def _integer(node):
-    """The value of an expression of integer literals alone; None for anything else."""
+    """The value of an expression of integer literals only; None for anything else."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int and abs(node.value) < 1 << 62 else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -212,7 +211,7 @@ def _integer(node):
     return None
 
 
-# PyTorch's switches of arithmetic, with their defaults: (holder, attribute, default, strict).
+# PyTorch's arithmetic switches, with their defaults: (holder, attribute, default, strict).
 def _switches():
     cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     return [
@@ -227,19 +226,19 @@ def _switches():
 
 
 def arithmetic_flags():
-    """All switches as they stand, for set_arithmetic_flags."""
+    """The current switches, for set_arithmetic_flags."""
     flags = {}
     for holder, name, _, _ in _switches():
         try:
             flags[(id(holder), name)] = getattr(holder, name)
         except (AttributeError, RuntimeError, AssertionError):
-            pass  # a torch that lacks it
+            pass  # not in this torch
     return flags
 
 
 def set_arithmetic_flags(flags=None, *, strict=False, tf32=False):
-    """Sets what `flags` holds; without it PyTorch's defaults, or, `strict`, the most exact and
-    repeatable arithmetic. `tf32` allows TF32 on top."""
+    """Sets the switches in `flags`; without it PyTorch's defaults, or with `strict` the most exact
+    and reproducible arithmetic. `tf32` also allows TF32."""
     for holder, name, default, exact in _switches():
         value = exact if strict else default
         if flags is not None:

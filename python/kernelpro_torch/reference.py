@@ -28,16 +28,16 @@ from .channel import Refusal
 from .module_file import ModuleFile, arithmetic_flags, set_arithmetic_flags, telling
 
 _MOST_LOADED = 16
-_MOST_STATE_BYTES = 4 << 30  # of constructed modules that no case is attached for
+_MOST_STATE_BYTES = 4 << 30  # of constructed modules without an attached case
 
 
 class Loaded:
-    """A task file under one choice of dimensions, with its module once that is needed."""
+    """A task file with one choice of dimensions; its module is constructed on demand."""
 
     def __init__(self, source, path, dims, device):
         self.device = device
-        self.draws_on_device = None  # not known yet
-        self.flags = None  # PyTorch's switches as the file leaves them
+        self.draws_on_device = None  # unknown so far
+        self.flags = None  # PyTorch's switches as set by the file
         self.description = None
         self.forget_model()
         default = torch.get_default_dtype()
@@ -50,8 +50,8 @@ class Loaded:
             self.release()
 
     def model(self):
-        """The module, constructed on the CPU as KernelBench does, at the first call. Its states lie
-        there until someone binds them to other memory."""
+        """The module, constructed on the CPU at the first call, as KernelBench does. Its states
+        stay there until they are bound to other memory."""
         if self._model is None:
             before = torch.get_default_dtype()
             torch.set_default_dtype(self.default_dtype)
@@ -71,7 +71,7 @@ class Loaded:
         return self._model
 
     def _on_device(self):
-        """The module with copies of its states on the device; `release` takes them away."""
+        """The module with copies of its states on the device; `release` removes them."""
         model = self.model()
         values = self._initial + self._outside_initial
         for s, value in zip(self._given + self._outside, values):
@@ -86,14 +86,14 @@ class Loaded:
                           "let the constructor make the same ones every time")
 
     def states(self):
-        """The module's states, with all of them in their places again."""
+        """The module's states, after restoring its attributes."""
         self.model()
         self._attributes.restore()
         return self._given, self._outside
 
     def initial(self):
-        """The states' values as constructed; kept on the device once drawn there, if they are
-        small beside its memory."""
+        """The states' values as constructed; kept on the device once drawn there, if small relative
+        to its memory."""
         self.model()
         if self._ready is None:
             self._ready = self._initial
@@ -107,19 +107,19 @@ class Loaded:
         return self._outside_initial
 
     def state_bytes(self):
-        """Of the constructed module; 0 while there is none."""
+        """Bytes of the constructed module; 0 if there is none."""
         return sum(v.numel() * v.element_size() for v in self._initial)
 
     def forget_copies(self):
         self._ready = None
 
     def forget_model(self):
-        """It is constructed anew when it is needed."""
+        """Drops the module; the next use constructs it again."""
         self._model = self._ready = None
         self._given, self._outside, self._initial, self._outside_initial = [], [], [], []
 
     def release(self):
-        """Lets go of the judge's buffers and of everything that forward left behind."""
+        """Releases the judge's buffers and everything that forward left behind."""
         if self._model is not None:
             self._attributes.restore()
             values = self._initial + self._outside_initial
@@ -133,7 +133,7 @@ class Attached:
 
     def __init__(self, device, precision):
         self.device, self.precision = device, precision
-        # The half type that a module declared in float32 is cast to, where its task asks for it.
+        # The half type to which the task casts a float32 module, if any.
         self.half = draw.PRECISIONS[precision] if precision in ("fp16", "bf16") else None
         self.inputs, self.states, self.expected = [], [], []
         self.seed = 0
@@ -176,9 +176,9 @@ class Reference:
     def __init__(self, device):
         self.device = device
         self._loaded = {}  # (source, dims) -> Loaded
-        self._cases = {}  # dims -> Loaded that was attached last
+        self._cases = {}  # dims -> the last attached Loaded
         self._sets = {}  # (dims, set) -> Attached
-        self._pending = []  # descriptors of an attach that comes in several frames
+        self._pending = []  # descriptors of an attach split over several frames
 
     def handlers(self):
         return {"hello": self.hello, "describe": self.describe, "attach": self.attach,
@@ -206,12 +206,12 @@ class Reference:
             except Refusal:
                 if not quick_import.complete():
                     raise
-                loaded = Loaded(*what)  # it may need what was left out
+                loaded = Loaded(*what)  # it may need the deferred imports
             self._loaded[key] = self._loaded[key[0], _key(loaded.file.dims)] = loaded
         return self._loaded[key]
 
     def _shed_models(self):
-        """Sizes that are only described need no module; large ones together would fill memory."""
+        """Drops modules of sizes that were only described, which together could fill memory."""
         held = 0
         attached = set(map(id, self._cases.values()))
         for loaded in list(dict.fromkeys(reversed(list(self._loaded.values())))):
@@ -274,7 +274,7 @@ class Reference:
             with torch.no_grad():
                 return computing.compute(loaded, attached, command.get("numerics"),
                                          command.get("twice"))
-        except Refusal as refusal:  # its frames hold what the computation held
+        except Refusal as refusal:  # its frames keep the computation's memory alive
             refused = Refusal(refusal.error, refusal.rule, refusal.next)
         finally:
             self._settle()
@@ -291,7 +291,7 @@ class Reference:
         return None
 
     def _settle(self):
-        """What was asked is done when the answer goes out."""
+        """Finishes all work before the answer is sent."""
         if self.device == "cuda":
             torch.cuda.synchronize()
         draw.del_cached()
@@ -302,7 +302,7 @@ def _key(dims):
 
 
 def _guarded(handler):
-    """A module that surprises us must not end the process that others still need."""
+    """Keeps an unexpected failure in one module from ending the process for the others."""
 
     def guarded(command):
         try:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a module as if every operator had rounded its operands.
 
-Plain arithmetic is exact arithmetic on operands that are slightly off. Under `Rounding` every
-operator that rounds gets its floating operands multiplied by 1 +- e, with a random sign for each
-element, e = base + sqrt(n) u, where u = 2^-24 and n is the length of its sums; the result of a sum
-is multiplied by 1 +- sqrt(n) u as well. The change in the module's results is the error that an
-honest kernel may make. It scales with what was summed, even where the sum cancels, and passes
-through the rest of the module with the slope at these values.
+Rounded arithmetic is exact arithmetic on perturbed operands. Under `Rounding`, every operator that
+rounds gets its floating operands multiplied by 1 +- e, with a random sign per element, e = base +
+sqrt(n) u, where u = 2^-24 and n is the length of its sums; the result of a sum is also multiplied
+by 1 +- sqrt(n) u. The change in the module's results is the error allowed to an honest kernel. It
+scales with the terms summed, even if the sum cancels, and propagates through the rest of the module
+with the slope at these values.
 
-Why this covers every order of summation: a left-to-right fp32 sum of n terms errs by about
-0.4 sqrt(n) u of the terms' root of squares (terms of either sign) or 0.23 sqrt(n) u of the sum
-(terms of one sign), so four standard deviations are 1.6 and 0.9 of these units; the largest of many
+Why this covers every order of summation: a left-to-right fp32 sum of n terms errs by about 0.4
+sqrt(n) u of the terms' root of squares (terms of either sign) or 0.23 sqrt(n) u of the sum (terms
+of one sign), so four standard deviations are 1.6 and 0.9 of these units, and the largest of many
 random changes to the operands is itself four to five standard deviations. Why it admits nothing
-less than fp32: TF32 rounds operands by 2^-12 on average, which exceeds e up to n = 10 million.
+coarser than fp32: TF32 rounds operands by 2^-12 on average, which exceeds e up to n = 10 million.
 """
 
 import contextlib
@@ -22,15 +22,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .tracing import tensors_in
 
-# For single operations: 16 units in the last place of fp32, so that fast exponentials and Winograd
-# convolutions are covered; the rounding of operands for the others.
+# For single operations: 16 ulp in fp32, which covers fast exponentials and Winograd convolutions;
+# operand rounding for the other precisions.
 BASE = {"fp32": 2.0**-20, "tf32": 2.0**-11, "fp16": 2.0**-10, "bf16": 2.0**-7}
 
 _UNIT = 2.0**-24
-_CHUNK = 1 << 25  # elements whose signs are drawn at once
-_COPIED = 1 << 28  # operands up to here are copied; larger ones are changed where they lie
+_CHUNK = 1 << 25  # signs drawn at once
+_COPIED = 1 << 28  # operands up to here are copied; larger ones are changed in place
 
-# Operators that choose, move or compare values, without rounding any.
+# Operators that select, move or compare values without rounding.
 _EXACT = {
     "abs", "alias", "amax", "amin", "argmax", "argmin", "argsort", "as_strided", "bitwise_and",
     "bitwise_not", "bitwise_or", "cat", "clamp", "clamp_max", "clamp_min", "clone",
@@ -51,8 +51,8 @@ _ALONG = {"_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumpr
 
 
 class Rounding(TorchDispatchMode):
-    """Use as a context around one call. Operands are copied, or changed in place where they are
-    large: they must be the caller's own. Equal seeds give equal signs."""
+    """Use as a context around one call. Copies operands, or changes large ones in place: the caller
+    must own them. Equal seeds give equal signs."""
 
     @classmethod
     def _should_skip_dynamo(cls):
@@ -76,12 +76,12 @@ class Rounding(TorchDispatchMode):
             if result is not NotImplemented:
                 return result
         length = 1
-        with contextlib.suppress(Exception):  # arguments in another form: a single operation
+        with contextlib.suppress(Exception):  # unknown argument form: treat as a single operation
             length = _length(plain, args, kwargs)
         sums = _UNIT * length**0.5
         if plain in _REDUCTIONS or plain in _ALONG or "avg_pool" in plain:
-            sums *= 2  # their terms lie in an order, so partial sums drift further than chance
-        # A normalisation's sums give one mean to many elements, of which few have the largest.
+            sums *= 2  # terms are ordered, so partial sums drift further than chance
+        # A normalization's sums give one mean to many elements, few of which are the largest.
         size = self._base + (sums / 4 if "_norm" in plain and plain != "linalg_vector_norm" else sums)
         written = id(args[0]) if plain != name and args else None
         done = {}  # x * x stays a square
@@ -95,7 +95,7 @@ class Rounding(TorchDispatchMode):
         return result
 
     def _rounded(self, value, size, written, done):
-        """No closure that calls itself: such a cycle would keep copies until the next collection."""
+        """Not a recursive closure: that cycle would keep copies until the next collection."""
         if isinstance(value, (list, tuple)):
             return type(value)(self._rounded(v, size, written, done) for v in value)
         if not isinstance(value, torch.Tensor):
@@ -118,7 +118,7 @@ class Rounding(TorchDispatchMode):
 
 
 def _flat(value):
-    """All elements in a row, each once; None for views that have gaps or show one twice."""
+    """A flat view of all elements, each once; None for views with gaps or repeats."""
     strides = sorted((s, n) for s, n in zip(value.stride(), value.shape) if n > 1)
     expected = 1
     for stride, size in strides:
@@ -129,7 +129,7 @@ def _flat(value):
 
 
 def _length(name, args, kwargs):
-    """Of the longest sum that an operator makes for one result, from its operands' shapes."""
+    """Length of an operator's longest sum per result element, from its operands' shapes."""
     operands = [t for t in tensors_in(args) + tensors_in(list(kwargs.values()))
                 if t.is_floating_point()]
     if not operands or operands[0].dim() == 0:
@@ -167,7 +167,7 @@ def _length(name, args, kwargs):
         return max(t.shape[-1] for t in operands if t.dim() > 0)
     if name.startswith("avg_pool"):
         return _product(args[1])
-    if "avg_pool" in name:  # adaptive: args[1] are the sizes of the result
+    if "avg_pool" in name:  # adaptive: args[1] is the output size
         return max(1, x.numel() // _product(x.shape[:-len(args[1])]) // _product(args[1]))
     return 1
 

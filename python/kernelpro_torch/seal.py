@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the code around a candidate still what it was? A candidate shares its process with ours and
-can replace our functions by its own; what is replaced for longer than one command is noticed."""
+"""Detects changes to our code by a candidate. A candidate shares our process and can replace our
+functions; replacements that outlast one command are detected."""
 
 import sys
 import types
@@ -8,7 +8,7 @@ import types
 
 class Seal:
     """Remembers the functions of this package, of its classes and of `objects`, and the functions
-    of others' that they took by name."""
+    that they imported by name."""
 
     def __init__(self, objects):
         self._known = []
@@ -19,7 +19,7 @@ class Seal:
             self._remember(value)
 
     def broken(self):
-        """The name of something that is no longer what it was, or None."""
+        """The name of something that was changed, or None."""
         for holder, names, values, codes in self._known:
             held = vars(holder)
             for name, value, code in zip(names, values, codes):
@@ -27,7 +27,7 @@ class Seal:
                     return f"{_name(holder)}.{name}"
             if not isinstance(holder, (type, types.ModuleType)):
                 for name in held:
-                    # An object's own attribute hides the function of its class.
+                    # An instance attribute shadows its class's function.
                     if name not in names and callable(getattr(type(holder), name, None)):
                         return f"{_name(holder)}.{name}"
         return None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a module holds besides its arguments: parameters, buffers, and tensors kept in plain
-attributes, which a native kernel can only have if it is given them as well."""
+"""A module's state: parameters, buffers, and tensors in plain attributes. A native kernel sees them
+only if they are passed to it."""
 
 import torch
 
@@ -10,8 +10,8 @@ _INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set
 
 
 class State:
-    """One tensor of the module's. `tensor` is the module's own object: assigning to its `.data`
-    changes what the module computes with, wherever the module refers to it."""
+    """One tensor of the module. `tensor` is the module's own object: assigning to its `.data`
+    changes the value everywhere that the module refers to it."""
 
     def __init__(self, label, tensor, is_parameter):
         self.label = label
@@ -20,8 +20,8 @@ class State:
 
 
 def collect(model):
-    """(states that a kernel is given, states that are outside the contract). Tied tensors are
-    listed once, under their first name."""
+    """(states passed to a kernel, states outside the contract). Tied tensors are listed once, under
+    their first name."""
     given, outside, seen = [], [], set()
 
     def add(label, tensor, is_parameter, leave_out=False):
@@ -50,15 +50,15 @@ def collect(model):
 
 
 class Attributes:
-    """What every submodule's plain attributes and buffers refer to, so that a forward that keeps
-    something for its next call can be undone."""
+    """Snapshot of every submodule's plain attributes and buffers, to undo a forward that keeps
+    something for its next call."""
 
     def __init__(self, model):
         self._kept = [(prefix, module, dict(vars(module)), dict(module._buffers))
                       for prefix, module in model.named_modules()]
 
     def restore(self):
-        """Puts everything back; gives the names of what was other."""
+        """Restores everything; returns the names of what had changed."""
         changed = []
         for prefix, module, attributes, buffers in self._kept:
             for kept, now in ((attributes, vars(module)), (buffers, module._buffers)):
@@ -80,7 +80,7 @@ def _joined(prefix, name):
 
 
 def _is_running_statistic(module, name):
-    """Of a normalisation that uses the batch's own: what it adds up for later is no result."""
+    """Whether a normalization in batch mode only accumulates it for later: not a result."""
     if not isinstance(module, torch.nn.modules.batchnorm._NormBase):
         return False
     return name == "num_batches_tracked" or (
@@ -88,7 +88,7 @@ def _is_running_statistic(module, name):
 
 
 def _is_derived(module, name):
-    """Weights that weight_norm, spectral_norm and pruning compute anew before each call."""
+    """Weights that weight_norm, spectral_norm and pruning recompute before each call."""
     return f"{name}_g" in module._parameters or f"{name}_orig" in module._parameters
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A candidate's file: its class `ModelNew`, constructed as the reference's `Model` is, and called
-on the judge's buffers."""
+"""A candidate's file: its class `ModelNew`, constructed like the reference's `Model` and called on
+the judge's buffers."""
 
 import hashlib
 import importlib.util
@@ -27,22 +27,22 @@ _loaded = 0
 
 
 class Subject:
-    """`task`: the case's task.TaskSide. Loading runs the candidate's code: all that it raises is a
-    Refusal, with the rule "compile" while the file is imported."""
+    """`task`: the case's candidate.TaskSide. Loading runs the candidate's code; all its exceptions
+    become a Refusal, with the rule "compile" during import."""
 
     def __init__(self, path, task, device, precision, policy):
         self.path, self.task, self.device = path, task, device
         self.precision, self.kernelbench = precision, policy == "kernelbench"
         self._half = _HALF.get(precision) if self.kernelbench or task.recast else None
         self.notes = []
-        self._needs_grad = False  # until forward fails without
+        self._needs_grad = False  # until forward fails without gradients
         self.lead = Lead()
         self.load_seconds = 0.0
         self._build_folder()
         self.load()
 
     def load(self):
-        """Imports the file anew and constructs: nothing that it kept in Python survives."""
+        """Reimports the file and constructs the model: no Python state survives."""
         begin = time.perf_counter()
         set_flags(self.precision, self.kernelbench)
         self._module = self._import()
@@ -52,21 +52,21 @@ class Subject:
         self.load_seconds = time.perf_counter() - begin
 
     def bind(self, values):
-        """Gives the parameters and buffers that the task names these values, where they lie: a
-        candidate may count on that (a CUDA graph of its own does)."""
+        """Writes these values into the task's parameters and buffers in place, so that their
+        addresses stay valid (a candidate's own CUDA graph needs that)."""
         for s, value in zip(self._states, values):
             if s is not None:
                 _copy(s.tensor.data, value)
 
     def arguments(self, inputs):
-        """The inputs in the types in which forward gets them."""
+        """The inputs, cast to the types that forward gets."""
         return [self._like_kernelbench(value, True) for value in inputs]
 
     def output_type(self, declared):
         return self._half if self._half and declared.is_floating_point else declared
 
     def call(self, inputs):
-        """What forward gives, with the inputs in the places of its arguments."""
+        """The result of forward, with the inputs in place of its tensor arguments."""
         arguments = tree.fill(self.task.arguments, inputs)
         _grad(self._needs_grad)
         try:
@@ -81,7 +81,7 @@ class Subject:
             _grad(False)
 
     def owns(self, tensor):
-        """Does it lie in memory that the module had when it was constructed?"""
+        """Whether it lies in memory that the module held when it was constructed."""
         address = tensor.data_ptr()
         return any(begin <= address < end for begin, end in self._own_memory)
 
@@ -99,7 +99,7 @@ class Subject:
         spec = importlib.util.spec_from_file_location(name, self.path)
         module = importlib.util.module_from_spec(spec)
         if self.kernelbench and self.task.file is not None:
-            # Its harness runs both files in one namespace, and some candidates count on that.
+            # KernelBench runs both files in one namespace, and some candidates rely on that.
             known = vars(self.task.file.module).items()
             module.__dict__.update({k: v for k, v in known if not k.startswith("__")})
             module.__dict__.pop("ModelNew", None)
@@ -136,11 +136,11 @@ class Subject:
         return value.to(dtype=self._half or torch.float32).to(self.device.device)
 
     def _like_kernelbench(self, value, cast):
-        """Its harness casts every input, integers too, and the module's floating tensors."""
+        """KernelBench casts every input, integers too, and the module's floating tensors."""
         return value.to(self._half or torch.float32) if self.kernelbench and cast else value
 
     def _find_states(self):
-        """For each parameter of the task the candidate's own of that name and shape, or None."""
+        """For each parameter of the task, the candidate's of that name and shape, or None."""
         if not isinstance(self.model, torch.nn.Module):
             return [None] * len(self.task.states)
         given, outside = state.collect(self.model)
@@ -162,7 +162,7 @@ class Subject:
         return found
 
     def _build_folder(self):
-        """Builds are kept by the file's content, apart from every other candidate's."""
+        """Keys builds by the file's content, so that candidates never share any."""
         with open(self.path, "rb") as file:
             content = hashlib.sha256(file.read()).hexdigest()[:16]
         base = os.environ.get("KERNELPRO_BUILDS") or os.path.join(
@@ -175,7 +175,7 @@ class Subject:
 
 
 def set_flags(precision, kernelbench):
-    """PyTorch's arithmetic as the contract has it; under KernelBench's policy its defaults."""
+    """Sets the contract's arithmetic; under KernelBench's policy, PyTorch's defaults."""
     set_arithmetic_flags(tf32=not kernelbench and precision == "tf32")
     if kernelbench:
         return
@@ -185,12 +185,12 @@ def set_flags(precision, kernelbench):
         try:
             setattr(matmul, name, False)
         except (AttributeError, AssertionError, RuntimeError):
-            pass  # a torch that lacks it
+            pass  # not in this torch
 
 
 def outputs_of(result, subject, device):
-    """The tensors of a result, in order, checked against what the task says: types that compute
-    when they are looked at, other devices, shapes and types are refused by name."""
+    """The tensors of a result, in order, checked against the task: refuses, by rule, types that
+    compute when read, and other devices, shapes and dtypes."""
     wanted = subject.task.outputs
     tensors, others = [], []
     tree.flatten(result, "out", tensors, others)
@@ -221,19 +221,19 @@ def _name(dtype):
     return str(dtype).replace("torch.", "")
 
 
-# Frames that tell a candidate's writer nothing.
+# Frames of no use to a candidate's writer.
 _NOT_THEIRS = (os.path.dirname(os.path.abspath(__file__)), "importlib", "-packages/")
 
-# Compilers' first errors, of nvcc, g++, ninja's output and Triton.
+# Error lines of nvcc, g++, ninja and Triton.
 _ERROR = re.compile(r"(: (fatal )?error\b|\berror:|^ptxas (fatal|error)|undefined reference)")
 
 
 def first_causes(error, path):
-    """What a writer needs: the compilers' first errors, or the exception and where it arose."""
+    """For the writer: the compilers' first errors, or the exception and its location."""
     summary = traceback.TracebackException(type(error), error, error.__traceback__)
     words = "".join(summary.format_exception_only()).rstrip()
     lines = words.splitlines()
-    if summary.__cause__ is not None:  # load_inline: what ninja printed
+    if summary.__cause__ is not None:  # load_inline: ninja's output
         lines += "".join(summary.__cause__.format()).splitlines()
     if type(error).__module__.startswith("triton.compiler"):
         raise Refusal(_named(words[-2500:], path), "compile")

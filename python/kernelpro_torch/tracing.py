@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one call of a module does, operator by operator: floating-point operations, memory that it
-holds at once, and draws of random numbers."""
+"""Traces one call of a module, operator by operator: floating-point operations, peak memory, and
+random draws."""
 
 import contextlib
 import math
@@ -24,12 +24,12 @@ _RANDOM = {"bernoulli", "bernoulli_", "rand", "rand_like", "randn", "randn_like"
 
 class Trace(TorchDispatchMode):
     """Use as a context around one call. Counts `flops` (of matrix products and convolutions),
-    `peak_bytes` of tensors alive at once that the call made, and notes random operators in
-    `random`, by the module that ran."""
+    `peak_bytes` of simultaneously live tensors created by the call, and records random operators in
+    `random`, by the module that ran them."""
 
     @classmethod
     def _should_skip_dynamo(cls):
-        return False  # nothing is compiled here; skipping would first import all of torch._dynamo
+        return False  # nothing is compiled; skipping would import all of torch._dynamo
 
     def __init__(self, model=None):
         super().__init__()
@@ -66,7 +66,7 @@ class Trace(TorchDispatchMode):
         kwargs = kwargs or {}
         name = getattr(getattr(func, "overloadpacket", func), "__name__", str(func))
         if name not in _FLOPS and hasattr(func, "decompose"):
-            TorchDispatchMode.__enter__(self)  # the mode alone: the hooks are in place
+            TorchDispatchMode.__enter__(self)  # only the mode: the hooks are in place
             try:
                 result = func.decompose(*args, **kwargs)
             finally:
@@ -82,15 +82,15 @@ class Trace(TorchDispatchMode):
             where = self._stack[-1] if self._stack else "forward"
             self.random.setdefault(where, name.rstrip("_"))
         if name in _FLOPS:
-            with contextlib.suppress(Exception):  # arguments by name, other forms: not counted
+            with contextlib.suppress(Exception):  # keyword arguments, other forms: not counted
                 self.flops += int(_FLOPS[name](args, tensors_in(result)[0]))
         given = {_storage(tensor) for tensor in tensors_in(args) + tensors_in(list(kwargs.values()))}
         for tensor in tensors_in(result):
             self._hold(tensor, given)
 
     def _hold(self, tensor, given):
-        """Counts a storage from the first tensor over it until the last one dies. Storages that
-        the operator was given and that are not known here are the caller's."""
+        """Counts a storage from the first tensor over it until the last one dies. Unknown storages
+        among the operator's arguments belong to the caller."""
         key = _storage(tensor)
         if key is None or (key in given and key not in self._storages):
             return
@@ -113,8 +113,8 @@ class Trace(TorchDispatchMode):
 
 
 class RecurrentShapes(_FunctionMode):
-    """For the meta device: results of LSTM, GRU and RNN by their shapes, instead of thousands of
-    operators step by step. Counted as they are, they take a minute."""
+    """For the meta device: computes the shapes of LSTM, GRU and RNN results directly, instead of
+    tracing thousands of operators step by step, which takes a minute."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         name = getattr(func, "__name__", "")
@@ -127,14 +127,14 @@ class RecurrentShapes(_FunctionMode):
         out = x.new_empty((*x.shape[:-1], first.shape[-1] * (2 if both_ways else 1)))
         rows = x.shape[:-1].numel()
         for weight in weights:
-            if weight.dim() == 2:  # the products, counted as such
+            if weight.dim() == 2:  # count the matrix products
                 torch.mm(x.new_empty((rows, weight.shape[1])), weight.t())
         return (out, *(torch.empty_like(s) for s in state)) if name == "lstm" else (
             out, torch.empty_like(first))
 
 
 def _is_off(name, args, kwargs):
-    """Dropout that drops nothing."""
+    """Whether it is dropout that drops nothing."""
     if name == "_cudnn_rnn":
         return len(args) < 13 or args[11] == 0 or not args[12]
     if "dropout" not in name:
@@ -156,7 +156,7 @@ def _storage(tensor):
     try:
         if hasattr(tensor, "untyped_storage"):
             return tensor.untyped_storage()._cdata
-        return tensor.storage().data_ptr()  # torch 1.13, where nothing is traced without data
+        return tensor.storage().data_ptr()  # torch 1.13, which never traces without data
     except (RuntimeError, NotImplementedError, AttributeError):
         return None
 
@@ -176,7 +176,7 @@ def _convolution(args, out):
 
 
 def _attention(args, out):
-    """As PyTorch counts it: both products, whole, whatever the mask."""
+    """As PyTorch counts it: both full products, whatever the mask."""
     q, k, v = args[:3]
     heads = math.prod(q.shape[:-2])
     return 2 * heads * q.shape[-2] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
@@ -188,7 +188,7 @@ def _rnn(args, out):
 
 
 # Operators that are matrix products or convolutions: (positional arguments, first result) -> count.
-# (torch.utils.flop_counter knows the same, but takes most of a second to import.)
+# (torch.utils.flop_counter has the same, but takes most of a second to import.)
 _FLOPS = {
     "mm": _mm, "bmm": _mm, "_int_mm": _mm, "_scaled_mm": _mm, "addmm": _addmm, "baddbmm": _addmm,
     "mv": lambda args, out: 2 * args[0].numel(), "dot": lambda args, out: 2 * args[0].numel(),

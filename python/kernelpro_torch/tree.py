@@ -9,15 +9,15 @@ from .channel import Refusal
 
 
 class Leaf:
-    """Stands in a template where the tensor number `index` belongs."""
+    """Placeholder in a template for tensor number `index`."""
 
     def __init__(self, index):
         self.index = index
 
 
 def flatten(value, label, tensors, others=None):
-    """Appends (label, tensor) for every tensor in `value` and, where `others` is given, (label,
-    value) for every other leaf. Returns the template: the same nest with a Leaf for each tensor."""
+    """Appends (label, tensor) for every tensor in `value` and, if `others` is given, (label, value)
+    for every other leaf. Returns the template: the same nesting with a Leaf for each tensor."""
     if isinstance(value, torch.Tensor):
         tensors.append((label, value))
         return Leaf(len(tensors) - 1)
@@ -40,7 +40,7 @@ def flatten(value, label, tensors, others=None):
 
 
 def fill(template, tensors):
-    """The nest again, with `tensors` in the places of its leaves."""
+    """The nested value again, with `tensors` in place of its leaves."""
     if isinstance(template, Leaf):
         return tensors[template.index]
     if isinstance(template, dict):
@@ -63,7 +63,7 @@ def _like(value, parts):
 
 
 def c_literal(value):
-    """A number, bool or plain string as C++ writes it; None for what has no literal."""
+    """A number, bool or plain string as a C++ literal; None if it has none."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -78,7 +78,7 @@ def c_literal(value):
 
 
 def check_tensor(what, tensor, names):
-    """Refuses what has no place in a task; gives the dtype's name otherwise."""
+    """Refuses tensors that a task cannot have; otherwise returns the dtype's name."""
     if tensor.layout != torch.strided or tensor.is_quantized:
         raise Refusal(f"{what} is a {tensor.layout} tensor, and tasks hold dense tensors only",
                       "task", "convert it to a dense tensor in the file")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends what a thread waits for in child processes, from another thread: while a CancelScope is
-// alive on a thread and its flag is set, every child that this thread waits for is ended as if its
-// time were up (base/process/subprocess.h), and waits for locks end. Who set the flag throws away
-// what then comes back. Threads that the thread starts are not in the scope.
+// Cancels, from another thread, a thread's waits on child processes. While a CancelScope is alive
+// on a thread and its flag is set, every child that the thread waits for is killed as if it had run
+// out of time (base/process/subprocess.h), and waits for locks end. The thread that set the flag
+// discards whatever comes back. Threads started inside the scope are not covered.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace kernelpro {
 
 class CancelScope {
  public:
-  // `flag` must outlive the scope. Scopes nest: the innermost holds.
+  // `flag` must outlive the scope. Scopes nest; the innermost applies.
   explicit CancelScope(const std::atomic<bool>* flag);
   ~CancelScope();
   CancelScope(const CancelScope&) = delete;
@@ -21,7 +21,7 @@ class CancelScope {
   const std::atomic<bool>* outer_;
 };
 
-// Whether this thread is within a scope, and whether that scope's flag is set.
+// Whether this thread is inside a scope, and whether that scope's flag is set.
 bool in_cancel_scope();
 bool cancel_requested();
 

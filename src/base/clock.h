@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as an effect: a real clock and a fake one for tests. Monotonic, in nanoseconds.
+// Time behind an interface: a real clock, and a fake one for tests. Monotonic, in nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Clock {
 // CLOCK_MONOTONIC.
 const Clock& real_clock();
 
-// Stands still until told otherwise. Not for concurrent use.
+// Stands still until advanced. Not for concurrent use.
 class FakeClock : public Clock {
  public:
   std::int64_t now_ns() const override { return now_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one error rule: an expected failure is a return value. What a *candidate* did wrong is an
-// Outcome (core/evaluation.h), never an Error; an Error is about the user's input, the machine or
-// the run directory. `Fatal` is the one exception type; it ends a run and is caught in cli/main.cc.
-// Assertions (KP_ASSERT) are for our own bugs only.
+// The one error rule: expected failures are return values. A *candidate's* failure is an Outcome
+// (core/evaluation.h), never an Error; an Error is about the user's input, the machine or the run
+// directory. `Fatal` is the only exception type: it ends the run and is caught in cli/main.cc.
+// KP_ASSERT is for our own bugs only.
 #pragma once
 
 #include <stdexcept>
@@ -12,7 +12,7 @@
 
 namespace kernelpro {
 
-// Each kind has one exit code, so that scripts can tell them apart (docs/run-store.md lists them).
+// One exit code per kind, so that scripts can tell failures apart (listed in docs/run-store.md).
 enum class ErrorKind {
   kBadInput = 2,     // the user's file or argument is wrong
   kEnvironment = 3,  // this machine lacks something
@@ -54,7 +54,7 @@ class Fatal : public std::runtime_error {
 #define KP_ASSERT(cond) \
   ((cond) ? static_cast<void>(0) : ::kernelpro::assertion_failed(#cond, __FILE__, __LINE__))
 
-// Returns the error of `expr` from the enclosing function, or goes on.
+// Returns from the enclosing function with the error of `expr`, if there is one.
 #define KP_TRY(expr)                                                               \
   do {                                                                             \
     if (auto kp_try_result = (expr); !kp_try_result)                               \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and folders. All functions block; none keeps state; safe from any thread.
+// Files and folders. All functions block, keep no state and are safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace kernelpro {
 
-// The whole file. Fails with kBadInput when it is missing, no regular file, or larger than
+// Reads the whole file. Fails with kBadInput when it is missing, not a regular file, or larger than
 // `max_bytes`.
 Result<std::string> read_file(const std::string& path, std::int64_t max_bytes = 256LL << 20);
 
-// Writes to a temporary neighbour and renames it into place, so that a reader never sees half a
-// file. Fails with kStore.
+// Writes a temporary file in the same folder and renames it into place, so that a reader never sees
+// half a file. Fails with kStore.
 Result<void> write_file(const std::string& path, std::string_view bytes);
 
 Result<void> make_dirs(const std::string& path);
 bool exists(const std::string& path);
 bool is_dir(const std::string& path);
-// Names (not paths) in a folder, sorted; empty when it cannot be read.
+// Names (not paths) in a folder, sorted; empty when the folder cannot be read.
 std::vector<std::string> list_dir(const std::string& path);
 std::string join(std::string_view dir, std::string_view name);
 std::string dirname(const std::string& path);
 std::string basename(const std::string& path);
 std::string absolute(const std::string& path);
 
-// Folder of the running executable, for finding kernelpro-worker beside kernelpro.
+// Folder of the running executable; kernelpro finds kernelpro-worker there.
 std::string executable_dir();
 // First hit of `name` on PATH, or "".
 std::string find_program(const std::string& name);
@@ -37,7 +37,7 @@ std::string find_program(const std::string& name);
 // TMPDIR.
 std::string cache_dir();
 
-// A folder in TMPDIR that is removed with the object.
+// A temporary folder in TMPDIR, removed by the destructor.
 class TempDir {
  public:
   TempDir();
@@ -67,8 +67,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// The same file at 10 or above, closed on exec: out of the way of what a child process is given at
-// its first descriptors. Unchanged where the limit on open files leaves no room.
+// The same file at descriptor 10 or above, close-on-exec: clear of the low ones that a child is
+// given. Unchanged where the limit on open files leaves no room.
 Fd above_standard(Fd fd);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content addresses: XXH3-128, as 32 hexadecimal digits. Not for secrets.
+// Content addresses: XXH3-128 as 32 hexadecimal digits. Not cryptographic.
 #pragma once
 
 #include <string>

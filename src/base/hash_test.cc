@@ -7,7 +7,7 @@ namespace kernelpro {
 namespace {
 
 TEST(Hash, IsXxh3Of128Bits) {
-  // The published value of XXH3_128bits of nothing, seed 0.
+  // The published XXH3_128bits of empty input, seed 0.
   EXPECT_EQ(hash_hex(std::string_view("")), "99aa06d3014798d86001c324468d497f");
   EXPECT_EQ(hash_hex(std::string_view("a")).size(), 32u);
   EXPECT_NE(hash_hex(std::string_view("a")), hash_hex(std::string_view("b")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that other threads hand to one thread: its owner's, which made it. What is changed by
-// messages alone needs no lock of its own.
+// A queue of work for one thread, the owner: the thread that constructed it. State that only
+// messages change needs no lock.
 #pragma once
 
 #include <condition_variable>
@@ -15,10 +15,10 @@ class Mailbox {
  public:
   // From any thread; returns at once.
   void post(std::function<void()> work);
-  // From any thread; returns when the owner has run it. On the owner's own thread it runs here.
-  // REQUIRES: the owner runs messages until the caller has ended.
+  // From any thread; returns after the owner has run it. On the owner's thread, runs it directly.
+  // REQUIRES: the owner keeps running messages until the caller has ended.
   void call(const std::function<void()>& work);
-  // Owner: runs the next message, for which it waits.
+  // Owner only: waits for the next message and runs it.
   void run_next();
 
  private:

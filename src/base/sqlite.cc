@@ -64,7 +64,7 @@ int Database::open(const std::string& path, Mode mode) {
   const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
   if (code != SQLITE_OK) return code;
   sqlite3_busy_timeout(handle_, kBusyWaitMs);
-  // The file may come from anywhere: no trust in its schema.
+  // The file may come from anywhere: do not trust its schema.
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   return execute("PRAGMA foreign_keys = ON");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little of SQLite that the stores need: a connection, prepared statements, and SQLite's error
-// codes turned into messages that say what to do. One thread at a time per database.
+// A thin SQLite wrapper for the stores: a connection, prepared statements, and SQLite's error codes
+// turned into messages that say what to do. One thread at a time per database.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct sqlite3_stmt;
 
 namespace kernelpro {
 
-// A prepared statement, reset when the object goes away; the database keeps it for the next use.
-// Columns and parameters count from 0.
+// A prepared statement. The destructor resets it; the database keeps it for reuse. Columns and
+// parameters count from 0.
 class Statement {
  public:
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
@@ -24,7 +24,7 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // `text` must stay alive until the statement is gone.
+  // `text` must outlive the statement.
   Statement& bind(int index, std::string_view text);
   Statement& bind(int index, std::int64_t value);
   Statement& bind(int index, double value);
@@ -53,20 +53,20 @@ class Database {
   // SQLite's result code; explain() turns it into an Error.
   int open(const std::string& path, Mode mode);
   void close();
-  // Runs statements that give no rows.
+  // Runs statements that return no rows.
   int execute(const char* sql);
-  // nullptr inside when it cannot be prepared (the next step() then gives an error).
+  // Holds nullptr when the statement cannot be prepared; the next step() then returns an error.
   // REQUIRES: `sql` is a string constant.
   Statement prepare(const char* sql);
   std::int64_t last_row() const;
   bool in_transaction() const;
-  // For what this wrapper does not cover; nullptr when not open.
+  // For calls that this wrapper lacks; nullptr when not open.
   sqlite3* handle() const { return handle_; }
-  // The first column of the first row; code SQLITE_ROW when there is one.
+  // The first column of the first row; returns SQLITE_ROW when there is one.
   int query_integer(const char* sql, std::int64_t* value);
   int query_text(const char* sql, std::string* value);
 
-  // What went wrong, for people. `doing`: "write the evaluation of candidate 7".
+  // A readable error. `doing`: "write the evaluation of candidate 7".
   Error explain(int code, const std::string& doing) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where this user's lasting records lie. Reads the environment; any thread that does not change it.
+// Folder of this user's lasting records. Reads the environment, which no thread may change then.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace kernelpro {
 
 // $KERNELPRO_STATE, else $KERNELPRO_CACHE, else $XDG_STATE_HOME/kernelpro, else
-// ~/.local/state/kernelpro, else the cache's folder. It need not exist yet.
+// ~/.local/state/kernelpro, else the cache folder. It need not exist yet.
 std::string state_dir();
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: waits for conditions, and a time that other processes do not lengthen.
+// For tests: waiting for conditions, and a timer that other processes do not affect.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 namespace kernelpro {
 
-// Asks until the condition holds. False after far longer than a busy machine needs.
+// Polls until the condition holds. False after a limit that even a busy machine does not need.
 template <class Condition>
 bool eventually(Condition holds, double limit_s = 120) {
   const double end = real_clock().now_s() + limit_s;
@@ -21,7 +21,7 @@ bool eventually(Condition holds, double limit_s = 120) {
   return true;
 }
 
-// Processor time of the calling thread.
+// CPU time of the calling thread.
 inline double thread_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

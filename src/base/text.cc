@@ -62,7 +62,7 @@ std::string join_text(const std::vector<std::string>& parts, std::string_view se
 std::string replace_all(std::string text, std::string_view from, std::string_view to) {
   std::size_t at = from.empty() ? std::string::npos : text.find(from);
   if (at == std::string::npos) return text;
-  std::string result;  // and not in place, which takes quadratic time
+  std::string result;  // not in place, which would take quadratic time
   std::size_t begin = 0;
   for (; at != std::string::npos; at = text.find(from, begin)) {
     result.append(text, begin, at - begin);

@@ -11,7 +11,7 @@ namespace kernelpro {
 
 namespace {
 
-// Addressed by its content, so that the file of one candidate is never that of another.
+// Content-addressed, so that candidates never share a file by mistake.
 Result<Binary> module_binary(const Candidate& candidate, const std::string& case_name) {
   Binary binary;
   binary.form = Binary::Form::kModule;
@@ -24,8 +24,8 @@ Result<Binary> module_binary(const Candidate& candidate, const std::string& case
   return binary;
 }
 
-// The first case on this thread, the others beside it on the cuda target; on the cpu target, whose
-// compilers share the cores with what is measured, one after the other.
+// Compiles the first case on this thread, and on the cuda target the others in parallel. On the cpu
+// target compilers share the cores with measurements, so they run in sequence.
 std::vector<CompileResult> compile_all(const Task& task, const std::vector<const Case*>& cases,
                                        Compiler& compiler, const Candidate& candidate) {
   const auto one = [&](const Case* c) { return compiler.compile(task, *c, candidate); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A candidate's source becomes binaries, one for each case of the task.
+// Builds a candidate's source into binaries, one per case of the task.
 #pragma once
 
 #include <variant>
@@ -13,8 +13,8 @@
 
 namespace kernelpro {
 
-// Either a binary for each case of cases_for(task, target), or why there is none. Cases of a
-// CUDA candidate are built side by side. A PyTorch candidate is not built: its file is put into the
+// Either a binary per case of cases_for(task, target), or the compile error. Cases of a CUDA
+// candidate are built in parallel. A PyTorch candidate is not compiled: its file goes into the
 // cache.
 using BuildResult = Result<std::variant<Subject, CompileError>>;
 BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,

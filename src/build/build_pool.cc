@@ -57,7 +57,7 @@ void BuildPool::work() {
 }
 
 void BuildPool::carry_out(Job* job) {
-  std::optional<Subject> subject;  // of a kernel that was built
+  std::optional<Subject> subject;  // set if the kernel was built
   try {
     BuiltKernel built = build_kernel(task_, kind_, compiler_, job->candidate);
     if (built.built && std::holds_alternative<Subject>(*built.built)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds candidates side by side on the CPU cores, ahead of whoever evaluates them.
+// Builds candidates in parallel on the CPU cores, ahead of their evaluation.
 #pragma once
 
 #include <condition_variable>
@@ -14,26 +14,26 @@
 
 namespace kernelpro {
 
-// Called from the thread that built; either may be empty.
+// Called on the building thread; either may be empty.
 struct BuildHooks {
-  std::function<void()> built;  // each candidate, whether it compiled or not
-  // What else is worth doing ahead with one that compiled; counts as building.
+  std::function<void()> built;  // after each candidate, compiled or not
+  // Further work in advance for a candidate that compiled; counts as building.
   std::function<void(const Subject&)> afterwards;
 };
 
 class BuildPool {
  public:
-  // `jobs` at a time (0: as many as there are cores). `task` and `compiler` must outlive the pool.
+  // `jobs` at a time (0: one per core). `task` and `compiler` must outlive the pool.
   BuildPool(const Task& task, TargetKind kind, Compiler& compiler, int jobs, BuildHooks hooks = {});
-  // Waits for what is being built; what was not begun is left out.
+  // Waits for builds in progress; drops those not started.
   ~BuildPool();
   BuildPool(const BuildPool&) = delete;
   BuildPool& operator=(const BuildPool&) = delete;
 
   using Future = std::shared_future<BuiltKernel>;
-  // Begun in the order of calls, as soon as a thread is free. From any thread.
+  // Builds start in call order as threads become free. Safe from any thread.
   Future put(Candidate candidate);
-  // Waits until nothing is left to do, the hooks included. From any thread.
+  // Waits until all work is done, hooks included. Safe from any thread.
   void wait_until_idle();
 
  private:
@@ -49,7 +49,7 @@ class BuildPool {
   Compiler& compiler_;
   const std::size_t most_;  // threads
   const BuildHooks hooks_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Job> waiting_;
   std::size_t busy_ = 0;  // threads

@@ -94,7 +94,7 @@ Result<std::string> BuildCache::publish(const std::string& staged, const std::st
       discard(staged);
       return path;
     }
-    // What lies there is damaged (a full disk, a lost write): put it aside and try once more.
+    // The existing entry is damaged (a full disk, a lost write): remove it and retry once.
     remove_folder(path);
   }
   const int error = errno;
@@ -127,7 +127,7 @@ void BuildCache::prune() const {
             [](const Entry& a, const Entry& b) { return a.used < b.used; });
   for (const Entry& entry : entries) {
     if (total <= max_bytes_ || now - entry.used < kInUseSeconds) break;
-    // Out of sight first, so that nobody finds half an entry.
+    // Rename first, so that nobody finds half an entry.
     const Result<std::string> grave = stage();
     if (!grave) break;
     if (::rename(entry.path.c_str(), grave->c_str()) == 0) total -= entry.bytes;

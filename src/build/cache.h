@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compilers made, on disk, by content address. An entry is a folder that appears whole (by one
-// rename) and never changes; several threads and processes may share a cache.
+// Content-addressed cache of compiler results on disk. An entry is a folder that appears atomically
+// (one rename) and never changes; several threads and processes may share a cache.
 //
 //   <dir>/builds/<key>/       entries; the folder's modification time is its last use
-//   <dir>/staging/XXXXXX/     entries in the making; what a killed process left is swept after a
-//   day
+//   <dir>/staging/XXXXXX/     entries in progress; those of killed processes go after a day
 #pragma once
 
 #include <cstdint>
@@ -25,17 +24,17 @@ class BuildCache {
   // `dir`: base/files.h cache_dir() when empty. Creates nothing yet.
   explicit BuildCache(std::string dir, std::int64_t max_bytes = kDefaultMaxBytes);
 
-  // The entry's folder, marked as just used.
+  // The entry's folder; marks it as just used.
   std::optional<std::string> lookup(const std::string& key) const;
-  // A fresh folder on the cache's file system, for building in. Fails with kStore.
+  // A fresh folder on the cache's file system to build in. Fails with kStore.
   Result<std::string> stage() const;
-  // Moves a staged folder to its address and returns where it now is. When another thread or
-  // process was faster, theirs stays and ours is removed. Fails with kStore.
+  // Moves a staged folder to its address and returns the new path. If another thread or process was
+  // first, its entry stays and ours is removed. Fails with kStore.
   Result<std::string> publish(const std::string& staged, const std::string& key) const;
-  // Removes a staged folder that is not wanted.
+  // Removes an unwanted staged folder.
   void discard(const std::string& staged) const;
-  // Removes the entries that were not used for longest until at most `max_bytes` remain; entries
-  // used within the last hour stay. `publish` calls it now and then.
+  // Evicts the least recently used entries until at most `max_bytes` remain; entries used within
+  // the last hour stay. `publish` calls it occasionally.
   void prune() const;
 
  private:
@@ -44,13 +43,13 @@ class BuildCache {
   std::int64_t max_bytes_;
 };
 
-// What an entry holds: a binary, or the source's compile error (which is as cacheable).
+// An entry's content: a binary, or the source's compile error (equally cacheable).
 using Build = std::variant<Binary, CompileError>;
 
-// Writes <folder>/build.json. Paths of the binary must lie in the folder; they are kept relative.
+// Writes <folder>/build.json. The binary's paths must lie in the folder; they are stored relative.
 Result<void> write_build(const std::string& folder, const Build& build);
-// Reads it back with absolute paths and compile_ms = 0. nullopt when it is missing or damaged, or
-// a file that it names is missing or has another size: then build again.
+// Reads it back with absolute paths and compile_ms = 0. nullopt (rebuild) if it is missing or
+// damaged, or a file that it names is missing or has another size.
 std::optional<Build> read_build(const std::string& folder);
 
 }  // namespace kernelpro

@@ -43,7 +43,7 @@ TEST(BuildCache, PublishesAndFinds) {
   EXPECT_EQ(binary.resources.at("k").spill_load_bytes, 8);
 }
 
-// A compiler that the machine killed says nothing about the source.
+// A compiler killed by the machine is no evidence about the source.
 TEST(BuildCache, AKilledCompilerIsRunAgain) {
   const TempDir dir;
   const BuildCache cache(dir.path());
@@ -82,7 +82,7 @@ TEST(BuildCache, TellsKilledCompilersFromSourcesThatFail) {
              "compilation terminated.\n"));
   EXPECT_TRUE(killed("clang++: error: unable to execute command: Killed\n"));
   EXPECT_TRUE(killed("nvcc error   : 'cicc' died due to signal 9 (Kill signal)\n"));
-  // Its own crash, and sources that print such words.
+  // The compiler's own crash, and sources that print such messages.
   EXPECT_FALSE(killed("g++: fatal error: Segmentation fault signal terminated program cc1plus\n"));
   EXPECT_FALSE(killed("nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)\n"));
   EXPECT_FALSE(killed("kernel.cpp:1:2: error: #error " + gcc + "\n"));

@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* kKillers[] = {"Killed", "Terminated", "Interrupt", "Hangup"};
 
-// The last lines of GCC's driver and of its collect2, of Clang's and of nvcc's. Whole lines at the
-// end, because a source can make the compiler print such words, but not end with them.
+// Matches the last lines printed by GCC's driver and collect2, Clang's and nvcc. Only whole lines
+// at the end count: a source can make the compiler print such words, but not end with them.
 std::string killed_part(const std::string& output) {
   std::vector<std::string> all = lines(trim(output));
   if (!all.empty() && all.back() == "compilation terminated.") all.pop_back();

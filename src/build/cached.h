@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One way from a key to a build: look it up, else make it in a staged folder and publish that.
+// From a key to a build: look it up, else make it in a staged folder and publish it.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,22 @@
 
 namespace kernelpro {
 
-// What came of one run of a compiler in a folder. Not `certain`: it was ended by a limit, another
-// run might go differently, and nothing is kept.
+// Result of one compiler run in a folder. Not `certain`: a limit ended it, another run might
+// differ, and nothing is cached.
 struct Made {
   Build build;
   bool certain = true;
-  // How the compiler was ended by somebody else; "": it was not. Then it is run again.
+  // How the compiler was killed from outside, which calls for a retry; "": it was not.
   std::string killed = {};
 };
 
-// "ended by signal 9 (Killed)" where a compiler, or a part of one, was ended from outside; else "".
+// "ended by signal 9 (Killed)" if a compiler, or a part of one, was killed from outside; else "".
 std::string killed_from_outside(const Exit& exit);
 
 inline constexpr int kMostKilledCompilers = 3;  // in a row
 
-// Runs `make` in the staged `*folder`, and in a fresh one again while its compiler is killed from
-// outside, kMostKilledCompilers times in all; then that is the machine's fault (kEnvironment).
+// Runs `make` in the staged `*folder`. While its compiler is killed from outside, retries in a
+// fresh one; after kMostKilledCompilers runs in all, fails with kEnvironment.
 Result<Made> make_unless_killed(const BuildCache& cache, std::string* folder,
                                 const std::function<Result<Made>(const std::string&)>& make);
 

@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-// The records of a launch plan stand among the initialised globals, each with its line.
+// Launch plan records are among the initialized globals, each with its source line; zero those.
 std::string without_lines(std::string_view globals) {
   std::string text(globals);
   for (std::size_t at = 0; at + kPlanRecordLine + 4 <= text.size(); at += 4) {
@@ -21,8 +21,8 @@ std::string without_lines(std::string_view globals) {
   return text;
 }
 
-// Sections that a loader maps or a GPU runs; the strings and symbols beside them name files. A
-// section's info holds the registers of a kernel in cubins.
+// Hashes the sections that a loader maps or a GPU runs; string and symbol tables contain file
+// names. In cubins a section's info holds the kernel's register count.
 std::string sections_hash(const std::string& path) {
   const auto file = read_file(path);
   if (!file) return "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two candidates became the same machine code, whatever their sources say.
+// Detects candidates that compiled to the same machine code, however their sources differ.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace kernelpro {
 
 // Equal for candidates whose instructions, constants, initial data, registers, shared memory and
-// launches are equal in every case; names of files, build ids and debug information do not count.
-// "" where that cannot be told: PyTorch files, and what cannot be read.
+// launches are equal in every case; ignores file names, build ids and debug information. "" if
+// unknown: PyTorch files, and unreadable files.
 std::string code_hash(const std::vector<Binary>& binaries);
 
 }  // namespace kernelpro

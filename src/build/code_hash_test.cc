@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With the real compilers of this machine; no GPU is needed.
+// Uses this machine's real compilers; needs no GPU.
 #include "build/code_hash.h"
 
 #include <gtest/gtest.h>

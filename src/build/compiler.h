@@ -17,13 +17,13 @@
 
 namespace kernelpro {
 
-// An Error is the machine's fault (no compiler, disk full); a CompileError is the source's.
+// An Error is the machine's fault (no compiler, disk full), a CompileError the source's.
 using CompileResult = Result<std::variant<Binary, CompileError>>;
 
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // Builds a candidate for one case. Host form and plan form are told apart by the source.
+  // Builds a candidate for one case. The source determines host form or plan form.
   virtual CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) = 0;
   // Builds the task's reference for this target (entry point `reference`; cuda: host form).
   virtual CompileResult compile_reference(const Task& task, const Case& c) = 0;
@@ -35,17 +35,17 @@ struct CompileSettings {
   std::string cache_dir;  // base/files.h cache_dir() when empty
   double timeout_s = 60;
   std::string cuda_arch;  // "sm_90a"; cuda only
-  // cuda: folders that candidates may include from besides the toolkit's, absolute. Sources that
-  // do may take three times `timeout_s`.
+  // cuda: absolute folders, in addition to the toolkit's, that candidates may include from. Sources
+  // that do so get three times `timeout_s`.
   std::vector<std::string> include_dirs;
-  // Text of task.h; run/ passes kernelpro::task_header (task/load/header.h), which compile/ may not
-  // include. Required.
+  // Text of task.h. Required. Callers pass kernelpro::task_header (task/load/header.h), which
+  // build/ may not include.
   std::function<std::string(const Task&, const Case&, TargetKind)> task_header;
 };
 
-// Fails with kEnvironment when no host compiler is found. $CXX is honoured, then c++, g++, clang++.
+// Fails with kEnvironment if no host compiler is found. Tries $CXX, then c++, g++, clang++.
 Result<std::unique_ptr<Compiler>> make_cpu_compiler(const CompileSettings& settings);
-// Fails with kEnvironment when this build or this machine has no CUDA compiler.
+// Fails with kEnvironment if this build or machine has no CUDA compiler.
 Result<std::unique_ptr<Compiler>> make_cuda_compiler(const CompileSettings& settings);
 
 }  // namespace kernelpro

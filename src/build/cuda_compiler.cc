@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda target's compilers: nvcc for the host form (a shared object for the capture process and
-// the cubin that the worker loads), NVRTC in a child process for the plan form (a cubin and the
-// plan that it holds).
+// the cubin that the worker loads), NVRTC in a child process for the plan form (a cubin with its
+// plan).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -32,9 +32,9 @@ namespace kernelpro {
 
 namespace {
 
-// What the capture process calls: `entry` behind a guard, in the candidate's own object, where its
-// exceptions can be caught and its last CUDA error asked for. Leaves "" or a text in `message`;
-// returns 0, 1 for an exception, 2 for a CUDA error that has nothing to do with capturing.
+// The capture process calls `entry` through this guard, in the candidate's own object, which can
+// catch its exceptions and query its last CUDA error. Sets `message` to "" or a text; returns 0, 1
+// for an exception, 2 for a CUDA error unrelated to capturing.
 std::string guarded_entry(const std::string& entry, const std::string& args) {
   return R"(
 #line 1 "kernelpro_call"
@@ -65,7 +65,7 @@ extern "C" int kp_guarded(const void* args, cudaStream_t stream, char* message, 
 )";
 }
 
-// What the compiler cannot know: what was expected of the file.
+// Adds what the compiler cannot know: the entry point that the file must define.
 std::string explained(const std::string& log, const std::string& file, const std::string& entry) {
   if (contains(log, "undefined reference to `" + entry + "'")) {
     const std::string args = entry == "launch" ? "Args" : "ReferenceArgs";
@@ -79,13 +79,13 @@ std::string explained(const std::string& log, const std::string& file, const std
   return log;
 }
 
-constexpr std::int64_t kMaxMemory = 8LL << 30;  // of nvcc and all that it starts
+constexpr std::int64_t kMaxMemory = 8LL << 30;  // for nvcc and its children
 
-// cuda_runtime.h includes <cmath>, and that, since C++17, libstdc++'s Bessel functions and their
-// like: a third of all that the three front ends read. This is the guard of their header.
+// cuda_runtime.h includes <cmath>, which since C++17 includes libstdc++'s special functions: a
+// third of the text that the three front ends read. This defines their header's include guard.
 constexpr const char* kLeanCmath = "-D_GLIBCXX_BITS_SPECFUN_H=1";
 
-// Failures of ptxas and of the linker: with the whole <cmath> they would be the same.
+// Failures of ptxas and the linker, which the full <cmath> would not change.
 bool is_final(const std::string& log) {
   for (const char* sign : {"ptxas fatal", "ptxas error", "; error   :", "undefined reference"}) {
     if (contains(log, sign)) return true;
@@ -93,7 +93,7 @@ bool is_final(const std::string& log) {
   return false;
 }
 
-// Of the functions that kLeanCmath leaves out.
+// Names of functions that kLeanCmath leaves out.
 bool lacks_special_function(const std::string& log) {
   for (const char* name : {"beta", "comp_ellint", "cyl_bessel", "cyl_neumann", "ellint", "expint",
                            "hermite", "laguerre", "legendre", "riemann_zeta", "sph_"}) {
@@ -102,12 +102,12 @@ bool lacks_special_function(const std::string& log) {
   return false;
 }
 
-// What is said of NVRTC's process, and by NVRTC.
+// Phrases in messages about NVRTC's process, and from NVRTC.
 constexpr const char* kEndedBySignal = "ended by signal";
 constexpr const char* kRanLonger = "ran longer than";
 constexpr const char* kNoSuchHeader = "cannot open source file";
 
-constexpr double kLibraryTimes = 3;  // as long may a source take that includes a library
+constexpr double kLibraryTimes = 3;  // time limit factor for sources that include a library
 
 int pool_size() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
@@ -144,18 +144,18 @@ class CudaCompiler : public Compiler {
                 "install the CUDA toolkit and set CUDA_HOME, or use --target cpu");
   }
 
-  // Asks nvcc ahead for its steps, so that the first candidate need not wait for that.
+  // Gets nvcc's steps in advance, so that the first candidate does not wait for them.
   void find_steps() {
     if (nvcc_.empty()) return;
     const Result<std::string> folder = cache_.stage();
-    if (!folder) return;  // the first compilation tells
+    if (!folder) return;  // the first compilation reports it
     static_cast<void>(script_for(*folder, "kernel.cu", false));
     cache_.discard(*folder);
   }
 
   CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override {
     if (is_plan_form(candidate.source)) {
-      // What NVRTC may keep as a precompiled header comes first: libraries alone, else task.h.
+      // Put first what NVRTC may keep as a precompiled header: the libraries, else task.h.
       const std::vector<std::string> used = includes_.used_by(candidate.source);
       if (!used.empty()) {
         return plan_form(task, c, hoisted(used, apply_knobs(candidate.source, candidate.knobs)));
@@ -210,7 +210,7 @@ class CudaCompiler : public Compiler {
     return command;
   }
 
-  // What is the same for both forms.
+  // Options common to both forms.
   std::vector<std::string> device_argv(bool library) const {
     std::vector<std::string> argv = {
         nvcc_,     "-std=c++20", "-O3", "-lineinfo", gencode(settings_.cuda_arch),
@@ -218,7 +218,7 @@ class CudaCompiler : public Compiler {
     if (library) {
       const std::vector<std::string> options = includes_.options();
       argv.insert(argv.end(), options.begin(), options.end());
-      // CuTe calls constexpr functions of the host's.
+      // CuTe calls constexpr host functions.
       argv.emplace_back("--expt-relaxed-constexpr");
     }
     return argv;
@@ -229,7 +229,7 @@ class CudaCompiler : public Compiler {
     std::vector<std::string> argv = device_argv(library);
     argv.insert(argv.end(),
                 {"-shared",
-                 "-nodlink",  // nothing is relocatable without -rdc
+                 "-nodlink",  // no relocatable device code without -rdc
                  "-Xcompiler", "-fPIC", "-Xcompiler", "-fdiagnostics-color=never", "-Xlinker",
                  "--no-undefined", "--keep", "--keep-dir", ".", "-o", "kernel.so"});
     argv.insert(argv.end(), more.begin(), more.end());
@@ -237,7 +237,7 @@ class CudaCompiler : public Compiler {
     return argv;
   }
 
-  // The script for files of this name, asked of nvcc once; "" when it must do the work itself.
+  // The script for files of this name, derived from nvcc's listing once; "" = run nvcc itself.
   std::string script_for(const std::string& folder, const std::string& file, bool library) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::string name = file + (library ? " with libraries" : "");
@@ -245,12 +245,12 @@ class CudaCompiler : public Compiler {
     Command command = command_in(folder, library);
     command.argv = nvcc_argv(file, library, {kLeanCmath, "--dryrun"});
     const Result<Exit> exit = run(command);
-    if (!exit || !exit->ok()) return "";  // perhaps for want of memory: asked again
+    if (!exit || !exit->ok()) return "";  // perhaps out of memory: ask again
     return scripts_[name] = side_by_side(exit->output, folder).value_or("");
   }
 
-  // nvcc's steps side by side, with a lean <cmath>; where a source may need what that lacks, and
-  // wherever else they fail for a reason that nvcc itself may not have, nvcc.
+  // Runs nvcc's steps in parallel with a lean <cmath>. Falls back to nvcc if the source may need
+  // the full <cmath>, or if they fail for a reason that might not affect nvcc.
   Result<Exit> run_steps(const std::string& folder, const std::string& file, bool library) {
     Command command = command_in(folder, library);
     if (const std::string script = script_for(folder, file, library); !script.empty()) {
@@ -259,7 +259,7 @@ class CudaCompiler : public Compiler {
       if (!exit || exit->ok() || exit->kind != Exit::Kind::kExited || is_final(exit->output)) {
         return exit;
       }
-      // Half a minute more is too much for what is most likely the source's own fault.
+      // Most likely the source's fault: not worth another half minute.
       if (library && !lacks_special_function(exit->output)) return exit;
     }
     command.argv = nvcc_argv(file, library);
@@ -319,7 +319,7 @@ class CudaCompiler : public Compiler {
     }
   }
 
-  // `source.library` is "" where task.h is what comes first.
+  // `source.library` is "" if task.h comes first.
   CompileResult plan_form(const Task& task, const Case& c, const Hoisted& source) {
     if (nvrtc_version_.empty()) {
       return fail(ErrorKind::kEnvironment, "NVRTC was not found, and the plan form needs it",
@@ -338,8 +338,7 @@ class CudaCompiler : public Compiler {
 
   Result<Made> run_nvrtc(const Task& task, const Case& c, const std::string& folder,
                          const Hoisted& source, const std::string& header) {
-    // NVRTC was seen to hang, on a machine that was busy, over sources that take it two seconds;
-    // then nvcc has its turn.
+    // On a busy machine NVRTC has hung on sources that normally take two seconds; then use nvcc.
     const double seconds = seconds_for(!source.library.empty()) * (nvcc_.empty() ? 1 : 0.5);
     const auto done = nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds);
     if (!done) return tl::unexpected<Error>(done.error());
@@ -352,15 +351,15 @@ class CudaCompiler : public Compiler {
     const NvrtcBuild& build = **done;
     if (!build.compiled && !nvcc_.empty() && contains(build.log, kNoSuchHeader)) {
       auto made = plan_by_nvcc(task, c, folder, source);
-      // Where nvcc lacks it too, NVRTC's words are as good.
+      // If nvcc lacks the header too, keep NVRTC's message.
       if (!made || std::holds_alternative<Binary>(made->build)) return made;
     }
     if (build.compiled) KP_TRY(write_file(join(folder, "kernel.cubin"), build.cubin));
     return planned(task, c, folder, source, build);
   }
 
-  // NVRTC has no headers of the host's (<cstdint>, <array>), and it crashes over a few sources that
-  // nvcc compiles: then nvcc makes the same cubin, in a second or two.
+  // NVRTC has no host headers (<cstdint>, <array>), and crashes on a few sources that nvcc
+  // compiles. nvcc then makes the same cubin in a second or two.
   Result<Made> plan_by_nvcc(const Task& task, const Case& c, const std::string& folder,
                             const Hoisted& source) {
     const bool library = !source.library.empty();
@@ -388,7 +387,7 @@ class CudaCompiler : public Compiler {
     return planned(task, c, folder, source, build);
   }
 
-  // What a compiler made of a plan-form source; its cubin lies in `folder`.
+  // The result of compiling a plan-form source; its cubin is in `folder`.
   Result<Made> planned(const Task& task, const Case& c, const std::string& folder,
                        const Hoisted& source, const NvrtcBuild& build) {
     const std::string log = shifted_back(trim_diagnostics(without_ptxas_info(build.log), {folder}),
@@ -412,9 +411,9 @@ class CudaCompiler : public Compiler {
   std::string nvcc_;
   std::string nvcc_version_;
   std::string nvrtc_version_;
-  std::mutex mutex_;                            // guards what follows
+  std::mutex mutex_;                            // guards scripts_
   std::map<std::string, std::string> scripts_;  // by file
-  NvrtcPool nvrtc_;                             // after the cache that it uses
+  NvrtcPool nvrtc_;                             // declared after the cache that it uses
 };
 
 }  // namespace

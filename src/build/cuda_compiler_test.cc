@@ -16,7 +16,7 @@
 namespace kernelpro {
 namespace {
 
-// A header like task/load/header.h's, which compile/ may not include.
+// A header like task/load/header.h's, which build/ may not include.
 std::string header(const Task&, const Case& c, TargetKind) {
   return "#pragma once\nconstexpr int N = " + std::to_string(c.dims.at("N")) +
          ";\nstruct Args { const float* x; float* y; void* workspace; };\n"
@@ -113,7 +113,7 @@ TEST_F(CudaCompilerTest, PlanFormGivesThePlan) {
   EXPECT_GT(b.resources.at("_Z5scaleILi1ELi2EEvPKfPffx").registers, 0);
 }
 
-// NVRTC has neither header; nvcc makes the same of it.
+// NVRTC has neither header; nvcc compiles it to the same result.
 TEST_F(CudaCompilerTest, PlanFormMayIncludeTheHostsHeaders) {
   const std::string headers = "#include <array>\n#include <cstdint>\n" + std::string(kPlanForm);
   const Binary b = binary(compile(headers, {{"THREADS", "256"}}));

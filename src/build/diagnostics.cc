@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::size_t kMaxErrors = 6;
 constexpr std::size_t kMaxLine = 300;
-constexpr int kMaxNotes = 1;      // of one diagnostic, with their source lines
-constexpr int kMaxBacktrace = 3;  // lines of it: the inner ones and the outermost
+constexpr int kMaxNotes = 1;      // per diagnostic, with their source lines
+constexpr int kMaxBacktrace = 3;  // lines: the innermost ones and the outermost
 constexpr int kMaxOther = 6;      // source lines, carets, lists of types
 
-// A diagnostic: its head line, what leads to it and the lines below it.
+// A diagnostic: its head line, the lines before it and the lines below it.
 struct Entry {
   LineKind kind = LineKind::kOther;
   std::string head;
@@ -54,7 +54,7 @@ std::string shortened(const std::string& line) {
   return line.size() <= kMaxLine ? line : line.substr(0, kMaxLine) + " ...";
 }
 
-// Keeps the first lines of a backtrace and its last, which is where the user's code comes in.
+// Keeps a backtrace's first lines and its last, which is in the user's code.
 void add_backtrace(const std::vector<std::string>& trace, std::string* text) {
   const int count = static_cast<int>(trace.size());
   for (int i = 0; i < count; ++i) {
@@ -93,7 +93,7 @@ std::string text_of(const Entry& entry) {
   return text;
 }
 
-// Errors inside headers after one in the user's own file follow from it, mostly: an open brace.
+// Header errors after one in the user's file are mostly follow-ons, for instance of an open brace.
 bool follows(const Entry& entry, const std::vector<const Entry*>& chosen) {
   return in_system_header(entry.head) && entry.lead.empty() && entry.body.size() < 5 &&
          std::any_of(chosen.begin(), chosen.end(), [](const Entry* earlier) {
@@ -107,7 +107,7 @@ std::vector<const Entry*> choose(const std::vector<Entry>& entries, std::size_t*
   const bool errors = std::any_of(entries.begin(), entries.end(),
                                   [](const Entry& e) { return e.kind == LineKind::kError; });
   for (const LineKind kind : {LineKind::kError, LineKind::kWarning, LineKind::kOther}) {
-    // What was printed besides is of use only where nothing else explains the failure.
+    // Other output is useful only if nothing else explains the failure.
     if (errors && kind != LineKind::kError) break;
     for (const Entry& entry : entries) {
       if (entry.kind != kind || !seen.insert(entry.head).second || follows(entry, chosen)) continue;
@@ -135,7 +135,7 @@ std::string trim_diagnostics(std::string_view log, const std::vector<std::string
   std::size_t left_out = 0;
   const std::vector<const Entry*> chosen = choose(entries, &left_out);
   std::string result;
-  // One diagnostic must not crowd out the others.
+  // Keep one diagnostic from crowding out the others.
   const std::size_t max_entry = max_bytes / 2;
   for (const Entry* entry : chosen) {
     if (result.size() >= max_bytes) {
@@ -148,7 +148,7 @@ std::string trim_diagnostics(std::string_view log, const std::vector<std::string
   if (left_out == 1) result += "(1 more error)\n";
   if (left_out > 1) result += "(" + std::to_string(left_out) + " more errors)\n";
   if (chosen.empty()) result = clip(text, max_bytes);
-  // Without the first line's indentation the caret below it would point elsewhere.
+  // Trim only the end: the first line's indentation aligns the caret below it.
   while (!result.empty() && (result.back() == '\n' || result.back() == ' ')) result.pop_back();
   return result;
 }

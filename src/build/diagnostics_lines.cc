@@ -56,7 +56,7 @@ std::string demangle_names(const std::string& line) {
 }
 
 // "/usr/bin/ld: ./kernel.o: x.cpp:(.text+0x10): undefined reference to `f'" -> "undefined ...";
-// "kernel.cpp:3: undefined reference" keeps its place.
+// "kernel.cpp:3: undefined reference" keeps its location.
 std::string linker_line(const std::string& line) {
   const std::size_t at = line.find("undefined reference to");
   if (at == std::string::npos) return line;
@@ -81,7 +81,7 @@ LineKind line_kind(std::string_view line) {
         "error generated.", "Error limit reached", "Compilation terminated"}) {
     if (contains(line, noise)) return LineKind::kNoise;
   }
-  if (contains(line, "in function `")) return LineKind::kNoise;  // the linker's; objects' names
+  if (contains(line, "in function `")) return LineKind::kNoise;  // from the linker; object names
   for (const std::string_view trace :
        {"instantiation of ", "instantiation contexts not shown",
         "detected during:", "implicit generation of", "required from", "required by substitution",

@@ -13,20 +13,19 @@ enum class LineKind {
   kNote,
   kBacktrace,  // of template instantiations
   kLeadIn,     // "In file included from", "In function"
-  kNoise,      // sums, remarks, what only says that something failed
+  kNoise,      // summaries, remarks, bare failure messages
   kOther,      // source lines, carets, continuations
 };
 LineKind line_kind(std::string_view line);
 
-// Does a diagnostic point into a system header (an absolute path)?
+// Whether a diagnostic points into a system header (an absolute path).
 bool in_system_header(std::string_view line);
 
-// "undefined reference to `f'" without object files' names; mangled names made readable; one
-// spelling of "error:".
+// "undefined reference to `f'" without object file names; demangled; one spelling of "error:".
 std::string readable_line(const std::string& line);
 
-// nvcc shows __global__ and the like as attributes: the source line as it was written, and the line
-// with the caret moved along with it.
+// nvcc shows __global__ and the like as attributes. Restores the source line as written, and moves
+// the caret in the line below accordingly.
 void restore_source_line(std::string* source, std::string* caret);
 
 }  // namespace kernelpro

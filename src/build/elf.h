@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 64-bit ELF file's sections (cubins and shared objects). Any bytes are safe: what lies outside
-// of the file is empty. For .cc files only.
+// A 64-bit ELF file's sections (cubins and shared objects). Safe on any bytes: whatever lies
+// outside the file reads as empty. For .cc files only.
 #pragma once
 
 #include <elf.h>
@@ -13,7 +13,7 @@
 
 namespace kernelpro {
 
-// Of `bytes`, which must outlive it.
+// `bytes` must outlive the object.
 class Elf {
  public:
   explicit Elf(std::string_view bytes) : bytes_(bytes) {}
@@ -63,7 +63,7 @@ class Elf {
     return bytes_.substr(s.sh_offset, s.sh_size);
   }
 
-  // A zero-ended string in a string table.
+  // A NUL-terminated string in a string table.
   std::string_view text(std::size_t table, std::uint64_t offset) const {
     if (table >= sections_.size()) return {};
     const std::string_view all = content(table);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people and models get to read when a source does not compile, from the real compilers.
+// The logs that people and models see when a source does not compile, from real compilers.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -58,7 +58,7 @@ class FailuresTest : public ::testing::Test {
   }
 
   void check(Compiler& compiler, const std::vector<Failure>& failures) {
-    // Two at a time: compilers are for several threads.
+    // Two at a time: compilers are thread-safe.
     std::vector<std::string> logs(failures.size());
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
@@ -84,7 +84,7 @@ class FailuresTest : public ::testing::Test {
     }
   }
 
-  // Files that a source must not be able to read, wherever it tries to.
+  // A file that a source must not be able to read, however it tries.
   std::string secret() {
     const std::string path = join(outside_.path(), "secret.h");
     EXPECT_TRUE(write_file(path, "hidden_text_1 hidden_text_2\n"));
@@ -167,7 +167,7 @@ TEST_F(FailuresTest, HostCompilerSeesOnlyItsOwnFolder) {
   }
 }
 
-// NVRTC has half of the time, then nvcc its own.
+// NVRTC gets half of the time limit, then nvcc its own.
 TEST_F(FailuresTest, WhatNvrtcDoesNotEndIsGivenToNvcc) {
   settings_.timeout_s = 1.5;
   auto compiler = make_cuda_compiler(settings_);

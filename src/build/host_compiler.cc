@@ -18,11 +18,11 @@ namespace kernelpro {
 
 namespace {
 
-// A compiler never needs this much for one kernel; template bombs want it all.
+// More than any kernel needs; stops template bombs.
 constexpr std::int64_t kMaxMemory = 6LL << 30;
 
-// Precise floating point: no -ffast-math, since the precision contract is the candidate's to keep.
-// Only what cannot change a result's value is relaxed (errno, traps), and contraction to FMA.
+// Precise floating point: no -ffast-math, since the candidate must keep the precision contract.
+// Relaxes only what cannot change a result's value (errno, traps), and allows FMA contraction.
 const std::vector<std::string> kFlags = {"-std=c++20",
                                          "-O3",
                                          "-fPIC",
@@ -42,8 +42,8 @@ Limits limits_of(double seconds) {
   return limits;
 }
 
-// Sees the system and its own toolchain, writes only in `folder`: what a source includes or
-// assembles from elsewhere is not there for it.
+// The compiler sees the system and its toolchain, and writes only in `folder`: a source cannot
+// include or assemble anything from elsewhere.
 Result<Exit> run_limited(std::vector<std::string> argv, const std::string& folder, double seconds) {
   Command command;
   command.sandbox = compiler_sandbox(folder, {program_root(argv[0])}, seconds + 5);
@@ -60,8 +60,8 @@ std::string first_line(const std::string& text) {
   return all.empty() ? "" : all.front();
 }
 
-// The way in for the worker (core/cpu_protocol.h). Through a volatile pointer, so that the kernel's
-// code is not copied into it.
+// The worker's entry point (core/cpu_protocol.h). Calls through a volatile pointer, so that the
+// kernel is not inlined into it.
 std::string call_text(const std::string& entry) {
   const std::string args = entry == "launch" ? "Args" : "ReferenceArgs";
   return "\n#line 1 \"kernelpro_call\"\n"
@@ -72,7 +72,7 @@ std::string call_text(const std::string& entry) {
          args + "&) = " + entry + ";\n  entry(args);\n}\n";
 }
 
-// What -march=native means on this machine: a cache may be shared by several.
+// The CPU features behind -march=native: several machines may share a cache.
 std::string cpu_features() {
   std::ifstream file("/proc/cpuinfo");
   std::string features;
@@ -112,7 +112,7 @@ Result<std::unique_ptr<HostCompiler>> HostCompiler::make(const CompileSettings& 
     if (!version || !version->ok()) continue;
     std::unique_ptr<HostCompiler> compiler(
         new HostCompiler(settings, program, first_line(version->output)));
-    // Which flags work is asked of the compiler, not of its name.
+    // Probe the flags instead of inferring them from the compiler's name.
     for (const char* flag : {"-march=native", "-fopenmp", "-fno-semantic-interposition",
                              "-fmax-errors=8", "-ferror-limit=8"}) {
       const Result<bool> works = compiler->supports({flag});
@@ -127,7 +127,7 @@ Result<std::unique_ptr<HostCompiler>> HostCompiler::make(const CompileSettings& 
               "install g++ (apt install g++) or set CXX to a C++20 compiler");
 }
 
-// Compiles an empty launch with our flags and these; the answer is kept in the cache.
+// Compiles an empty launch with our flags and these; caches the answer.
 Result<bool> HostCompiler::supports(const std::vector<std::string>& flags) const {
   const std::string text =
       "struct Args {};\nextern \"C\" void launch(const Args&);\n"
@@ -181,7 +181,7 @@ CompileResult HostCompiler::build(const Task& task, const Case& c, const Source&
   });
 }
 
-// Writes the source into `folder` and compiles it there. An Error when the machine is at fault.
+// Writes the source into `folder` and compiles it there. An Error if the machine is at fault.
 Result<Made> HostCompiler::run_compiler(const Source& source, const std::string& folder) const {
   KP_TRY(write_file(join(folder, source.file), source.text + call_text(source.entry)));
   std::vector<std::string> argv = {program_};
@@ -216,7 +216,7 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
   } else if (log.empty()) {
     log = "the compiler " + exit->describe({}) + " and said nothing";
   }
-  // A part of the compiler that crashed may not do so again.
+  // If a part of the compiler crashed, it may not crash again.
   const bool crashed = contains(exit->output, "signal terminated program");
   return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited && !crashed,
               killed_from_outside(*exit)};

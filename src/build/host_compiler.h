@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates and references of the cpu target: one C++ file, the generated task.h, a shared object.
-// make_cpu_compiler (build/compiler.h) makes one.
+// Compiles candidates and references of the cpu target: one C++ file plus the generated task.h into
+// a shared object. Created by make_cpu_compiler (build/compiler.h).
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace kernelpro {
 
 class HostCompiler : public Compiler {
  public:
-  // Finds a compiler that works (honouring $CXX) and learns what it can do. Runs it up to three
-  // times. Fails with kEnvironment.
+  // Finds a working compiler (honoring $CXX) and probes its flags. Runs it up to three times. Fails
+  // with kEnvironment.
   static Result<std::unique_ptr<HostCompiler>> make(const CompileSettings& settings);
 
   CompileResult compile(const Task& task, const Case& c, const Candidate& candidate) override;
@@ -24,9 +24,9 @@ class HostCompiler : public Compiler {
  private:
   struct Source {
     std::string text;
-    std::string original;  // as its author has it: before knobs were set
-    const char* file;      // name in messages
-    const char* entry;     // the function that it has to define
+    std::string original;  // as written, before knobs are set
+    const char* file;      // file name in messages
+    const char* entry;     // the function that it must define
     const char* signature;
     std::vector<std::string> flags;
   };
@@ -41,7 +41,7 @@ class HostCompiler : public Compiler {
   BuildCache cache_;
   std::string program_;
   std::string version_;             // first line of --version
-  std::string native_;              // what -march=native means here, for the cache's keys
+  std::string native_;              // meaning of -march=native here, for cache keys
   std::vector<std::string> flags_;  // of every build
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With the real compiler of this machine.
+// Uses this machine's real compiler.
 #include "build/host_compiler.h"
 
 #include <dlfcn.h>

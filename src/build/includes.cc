@@ -83,7 +83,7 @@ Hoisted hoisted(const std::vector<std::string>& names, const std::string& source
   Hoisted result;
   for (const std::string& name : names) result.library += "#include <" + name + ">\n";
   const std::vector<std::string> all = lines(source);
-  std::vector<std::string> others;  // that are included before anything else
+  std::vector<std::string> others;  // other leading includes
   std::size_t first = 0;            // line after the first comments and includes
   for (; first < all.size(); ++first) {
     const std::string_view line = trim(all[first]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header libraries that candidates may include besides the toolkit's: CUTLASS and CuTe, the user's
-// own. Thread-safe.
+// Header libraries, in addition to the toolkit's, that candidates may include: CUTLASS and CuTe,
+// the user's own. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -11,19 +11,19 @@
 
 namespace kernelpro {
 
-// The files that a source names in `#include` lines outside of comments, in order.
+// Files that a source includes outside comments, in order.
 std::vector<std::string> included_names(std::string_view source);
 
 class IncludeDirs {
  public:
-  // Absolute folders, looked through in this order.
+  // Absolute folders, searched in this order.
   explicit IncludeDirs(std::vector<std::string> folders) : folders_(std::move(folders)) {}
 
   // The names that the source includes from these folders.
   std::vector<std::string> used_by(std::string_view source) const;
   const std::vector<std::string>& folders() const { return folders_; }
-  // Changes with every file below the folders (paths, sizes, times); "" without folders. Looked at
-  // once for each object.
+  // Changes with any file below the folders (path, size, time); "" without folders. Computed once
+  // per object.
   std::string fingerprint() const;
   // "-I" options.
   std::vector<std::string> options() const;
@@ -34,18 +34,18 @@ class IncludeDirs {
   mutable std::optional<std::string> fingerprint_;
 };
 
-// A source whose library headers come first, kept apart by `#pragma nv_hdrstop`, so that NVRTC can
-// keep them precompiled whatever task.h says.
+// A source with its library headers first, set off by `#pragma nv_hdrstop`, so that NVRTC can reuse
+// their precompiled header whatever task.h contains.
 struct Hoisted {
   std::string text;     // includes kLibraryHeader first
   std::string library;  // text of kLibraryHeader
-  // By how much the lines of `text` after the first comments and includes exceed those of the
-  // source: 0 where these leave room for two lines. (A #line would keep NVRTC from precompiling.)
+  // Shift of line numbers in `text` after the leading comments and includes, relative to the
+  // source: 0 if those leave room for two lines. (A #line would keep NVRTC from precompiling.)
   int shift = 0;
 };
 inline constexpr const char* kLibraryHeader = "kernelpro_library.h";
 Hoisted hoisted(const std::vector<std::string>& names, const std::string& source);
-// The log with the line numbers of `file` as the source has them.
+// Maps the log's line numbers of `file` back to the source's.
 std::string shifted_back(const std::string& log, const std::string& file, int shift);
 
 }  // namespace kernelpro

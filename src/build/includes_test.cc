@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries of headers, with the real nvcc and NVRTC.
+// Header libraries, with the real nvcc and NVRTC.
 #include "build/includes.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Includes, LinesStayWhereTheFirstCommentsLeaveRoom) {
             "kernel.cu(3): error\nx.h(4): kernel.cu(");
 }
 
-// Both forms with a library of a template; the file beside it stays out of reach.
+// Both forms with a template library; the file next to it must stay out of reach.
 class LibraryTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -114,7 +114,7 @@ constexpr const char* kHost =
 TEST_F(LibraryTest, BothFormsFindIt) {
   EXPECT_EQ(compile(kKernel + std::string(kPlan)), "");
   EXPECT_EQ(plan_.nodes.at(0).grid[0], 1000u);
-  // Another case behind the same precompiled library.
+  // Another case with the same precompiled library.
   EXPECT_EQ(compile(kKernel + std::string(kPlan), 1), "");
   EXPECT_EQ(plan_.nodes.at(0).grid[0], 2000u);
   EXPECT_EQ(compile(kKernel + std::string(kHost)), "");

@@ -10,9 +10,9 @@ namespace kernelpro {
 
 namespace {
 
-// Names the things that both sides must name alike. nvcc has cudafe++ write it and cicc read it;
-// here it is there before either. Apart from other modules of one process it need not be: a
-// kernel's object is loaded alone.
+// Module id for names that both sides must agree on. nvcc has cudafe++ write it and cicc read it;
+// here it exists before either runs. It need not be unique in a process: a kernel's object is
+// loaded alone.
 constexpr std::string_view kModuleId = "_6b70726f_9_kernel_cu_launch";
 constexpr std::string_view kGenerateId = " --gen_module_id_file";
 constexpr std::string_view kIdFile = "--module_id_file_name ";
@@ -22,8 +22,8 @@ struct Listing {
   std::vector<std::string> steps;
 };
 
-// "NAME=value" -> "NAME='value'"; "" for a command and for lists of options, which nvcc has put
-// into the commands already.
+// "NAME=value" -> "NAME='value'"; "" for a command, and for option lists, which nvcc has already
+// put into the commands.
 std::string assignment(std::string_view line) {
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos || !is_identifier(line.substr(0, equals))) return "";
@@ -51,7 +51,7 @@ Listing read(std::string_view text) {
   return listing;
 }
 
-// Is `name` the program that the step runs, by whatever path and in whatever quotes?
+// Whether the step runs the program `name`, whatever its path and quotes.
 bool runs(const std::string& step, std::string_view name) {
   std::string_view program = std::string_view(step).substr(0, step.find(' '));
   while (!program.empty() && program.back() == '"') program.remove_suffix(1);
@@ -74,7 +74,7 @@ std::size_t only(const std::vector<std::string>& steps, std::string_view program
 
 std::string chain(const std::vector<std::string>& steps) { return join_text(steps, " &&\n"); }
 
-// The file after --module_id_file_name, in whatever quotes.
+// The file after --module_id_file_name, with any quotes.
 std::string id_file(const std::string& step) {
   const std::size_t at = step.find(kIdFile);
   if (at == std::string::npos) return "";
@@ -90,7 +90,7 @@ std::optional<std::string> side_by_side(std::string_view text, std::string_view 
   const std::size_t host = only(steps, "cudafe++");
   const std::size_t device = only(steps, "cicc");
   const std::size_t assembler = only(steps, "ptxas");
-  // The order of every nvcc so far: preprocess, cudafe++, preprocess, cicc, ptxas, ...
+  // The order in every nvcc so far: preprocess, cudafe++, preprocess, cicc, ptxas, ...
   if (host != 1 || device != 3 || assembler != 4) return std::nullopt;
   const std::string id = id_file(steps[host]);
   if (id.empty() || id != id_file(steps[device])) return std::nullopt;
@@ -104,7 +104,7 @@ std::optional<std::string> side_by_side(std::string_view text, std::string_view 
     step = replace_all(replace_all(std::move(step), kGenerateId, ""), folder, "$PWD");
   }
   script += "printf %s " + std::string(kModuleId) + " >" + id + "\n";
-  // A side that fails is the end: what is still running is ended with the shell.
+  // If a side fails, exit; the caller kills what is still running.
   script += "{\n" + chain({steps.begin() + 2, joins}) + "\n} >kp_device.log 2>&1 &\ndevice=$!\n";
   script += "{\n" + chain({steps.begin(), steps.begin() + 2}) +
             "\n} >kp_host.log 2>&1 || { cat kp_host.log; exit 1; }\n";

@@ -69,7 +69,7 @@ TEST_F(NvccSteps, MakeWhatNvccMakes) {
   ASSERT_TRUE(cubin);
   EXPECT_TRUE(exists(join(dir_.path(), "k.so")));
   EXPECT_TRUE(exists(join(dir_.path(), "k.ptx")));
-  // The name of a static kernel holds the module's: both sides must agree on it.
+  // A static kernel's name contains the module id, so both sides must agree on it.
   const auto stub = read_file(join(dir_.path(), "k.cudafe1.stub.c"));
   ASSERT_TRUE(stub);
   const std::string::size_type at = stub->find("__cudaRegisterEntry(");
@@ -110,7 +110,7 @@ TEST(NvccListing, OthersAreLeftToNvcc) {
   EXPECT_FALSE(side_by_side(two, "/tmp/x"));
 }
 
-// Host code may use all of <cmath>, and names that come with it.
+// Host code may use all of <cmath>, and names that it brings in.
 TEST_F(NvccSteps, TheCompilerStillTakesEverySource) {
   CompileSettings settings;
   settings.cache_dir = dir_.path();

@@ -22,7 +22,7 @@ constexpr std::int64_t kMaxMemory = 8LL << 30;
 constexpr std::int64_t kMaxFile = 1LL << 30;  // CuTe's headers, precompiled: 280 MB
 constexpr std::int64_t kMaxCubin = 256LL << 20;
 
-// Places outside the system's that hold NVRTC, its headers and our own worker.
+// Non-system folders that hold NVRTC, its headers and our worker.
 std::vector<std::string> toolkit_roots(const std::string& worker) {
   std::vector<std::string> roots = {dirname(worker), program_root("nvcc"), "/usr/local/cuda"};
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {

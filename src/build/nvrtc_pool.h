@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC in child processes (kernelpro-worker cuda-compile), so that a source that never ends or
-// crashes the compiler costs only its process. Each serves one compilation after the other and
-// keeps precompiled headers; they see the system and the toolkit, and write only their own folder.
+// NVRTC in child processes (kernelpro-worker cuda-compile), so that a source that hangs or crashes
+// the compiler costs only its process. Each serves one compilation at a time and keeps precompiled
+// headers; it sees the system and the toolkit, and can write only its own folder.
 #pragma once
 
 #include <condition_variable>
@@ -22,28 +22,27 @@ struct NvrtcBuild {
   std::string cubin;  // bytes
 };
 
-// The process was lost over a source: a crash, its time or memory, or a signal from outside.
-// Another try might go differently.
+// The process died on a source: a crash, a time or memory limit, or an external signal. A retry
+// might succeed.
 struct NvrtcLost {
   std::string how;
   bool from_outside = false;
 };
 
-// Thread-safe: as many compilations at once as there are processes, the others wait for their turn.
+// Thread-safe: one compilation per process at a time, the others wait for a free process.
 class NvrtcPool {
  public:
-  // `most`: processes; made when they are needed, the first by `version`. `include_dirs`: folders
-  // of libraries that sources may include from.
+  // `most`: processes; started on demand, the first by `version`. `include_dirs`: library folders
+  // that sources may include from.
   NvrtcPool(const BuildCache& cache, std::string arch, int most,
             std::vector<std::string> include_dirs);
   ~NvrtcPool();
 
-  // NVRTC's version, "13.0"; "" when it is not there, and why in `problem`. That process then pays
-  // NVRTC's start-up by itself, while nobody waits for it.
+  // NVRTC's version, "13.0"; "" if it is missing, with the reason in `problem`. The process then
+  // warms up NVRTC in the background.
   std::string version(std::string* problem);
-  // `library`: text of kLibraryHeader, which the source includes before anything else, behind
-  // `#pragma nv_hdrstop`; "" where it starts with task.h.
-  // Fails for the machine's sake alone.
+  // `library`: text of kLibraryHeader, which the source includes first, before `#pragma
+  // nv_hdrstop`; "" if it starts with task.h. Fails only if the machine is at fault.
   Result<tl::expected<NvrtcBuild, NvrtcLost>> compile(const std::string& source,
                                                       const std::string& header,
                                                       const std::string& library,
@@ -63,7 +62,7 @@ class NvrtcPool {
   std::mutex mutex_;
   std::condition_variable free_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<Slot*> idle_;  // the warmest last
+  std::vector<Slot*> idle_;  // warmest last
 };
 
 }  // namespace kernelpro

@@ -129,7 +129,7 @@ class PlanReader {
     return p;
   }
 
-  // The address is the parameter's; the driver encodes the two where they are used.
+  // The address is the parameter's; the driver encodes map and address at use.
   static tl::expected<PlanTensorMap, std::string> tensor_map(const RawMap& raw,
                                                              std::int64_t offset) {
     PlanTensorMap map;

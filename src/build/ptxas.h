@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what `ptxas -v` prints (through nvcc or NVRTC). Pure.
+// Parses the output of `ptxas -v` (through nvcc or NVRTC). Pure.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace kernelpro {
 
-// By mangled kernel name; lines that are not understood are passed over.
+// By mangled kernel name; skips unknown lines.
 std::map<std::string, KernelResources> parse_ptxas(std::string_view log);
 
-// The log without ptxas's information lines: what a person should still see.
+// The log without ptxas's information lines, for display.
 std::string without_ptxas_info(std::string_view log);
 
 }  // namespace kernelpro

@@ -41,15 +41,15 @@ constexpr OptionSpec kOwn[] = {
     {"--worker", "I/N", "", "Work on DIR as one of several; what the jobs of an array are given."},
     {"--json", "", "", "Print the report as JSON."},
 };
-// Of `optimize`, what is one task's own or would make runs depend on one another.
+// Options of `optimize` that concern one task or would make runs depend on one another.
 constexpr std::string_view kNotOurs[] = {"TASK",         "--run", "--from",      "--start",
                                          "--start-from", "--set", "--no-record", "--json"};
-// What may be said of a suite that is there already.
+// Options that are allowed for an existing suite.
 constexpr std::string_view kAnyTime[] = {"--out",          "--launcher", "--jobs",
                                          "--slurm-option", "--no-wait",  "--poll",
                                          "--worker",       "--json",     "--gpu"};
 
-// Ours, and every option of `optimize` that holds for all runs of a suite.
+// Our options, and every option of `optimize` that applies to all runs of a suite.
 const std::vector<OptionSpec>& rows() {
   static const std::vector<OptionSpec> all = [] {
     std::vector<OptionSpec> list(std::begin(kOwn), std::end(kOwn));
@@ -67,7 +67,7 @@ const std::vector<OptionSpec>& rows() {
   throw Fatal({ErrorKind::kBadInput, std::move(message), std::move(next)});
 }
 
-// A number of 1 and more; `otherwise` when it was not given.
+// An integer of at least 1; `otherwise` when it was not given.
 int counted(const Options& options, const char* name, int otherwise) {
   if (!options.has(name)) return otherwise;
   const long long value = options.integer(name);
@@ -94,7 +94,7 @@ SuiteSettings read_new(const Options& options) {
   SuiteSettings settings;
   settings.suite = absolute(options.text("SUITE"));
   settings.run = read_run_settings(options);
-  if (!settings.run.gpus.empty()) {  // each task has one, its worker's
+  if (!settings.run.gpus.empty()) {  // each task uses its worker's GPU
     settings.run.gpus.clear();
     settings.run.gpu.clear();
   }
@@ -126,7 +126,7 @@ SuiteSettings read_new(const Options& options) {
   return settings;
 }
 
-// Without SUITE only what does not change the suite may be said.
+// Without SUITE, rejects options that would change the suite.
 void check_nothing_new(const Options& options) {
   for (const OptionSpec& spec : rows()) {
     const bool any_time =
@@ -196,7 +196,7 @@ bool work_here(const SuiteSettings& settings, const Options& options, bool quiet
       std::fflush(stdout);
     };
   }
-  if (options.has("--worker")) {  // into the job's log
+  if (options.has("--worker")) {  // for the job's log
     hears.progress = [](const Progress& progress) {
       if (progress.event != "evaluated") return;
       std::printf("%s%lld: %s\n", std::string(kCandidate).c_str(),
@@ -240,7 +240,7 @@ bool work_on_gpus(const SuiteSettings& settings, const std::vector<std::string>&
                         gpus[i]});
   }
   require(run_side_by_side(commands, quiet));
-  // What is left, if a worker was lost, is reported as it is.
+  // If a worker died, the report shows its tasks as unfinished.
   bool done = true;
   for (const TaskResult& result : read_results(settings)) {
     done &= result.state == RunState::kFinished || result.state == RunState::kBroken;
@@ -248,7 +248,7 @@ bool work_on_gpus(const SuiteSettings& settings, const std::vector<std::string>&
   return done;
 }
 
-// No task has more than its start to show; reported on stderr.
+// True, with a message on stderr, when no task got beyond its start.
 bool achieved_nothing(const std::vector<TaskResult>& results) {
   for (const TaskResult& result : results) {
     if (result.state == RunState::kFinished && !result.tried_nothing) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of subcommands.cc, each defined in its own file, and what several of them share.
+// The rows of subcommands.cc, each defined in its own file, and the helpers that they share.
 #pragma once
 
 #include <string>
@@ -35,33 +35,32 @@ extern const Subcommand kServe;
 extern const Subcommand kDoctor;
 extern const Subcommand kHelp;
 
-// The value, or Fatal with its error.
+// Returns the value or throws Fatal with its error.
 template <class T>
 T require(Result<T> result) {
   if (!result) throw Fatal(std::move(result.error()));
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// Fatal where --evaluations or --seconds is given and leaves nothing to do.
+// Throws Fatal when --evaluations or --seconds leaves nothing to do.
 void check_budgets(const Options& options);
 // Budgets from --evaluations, --seconds, --near-ceiling, --plateau.
 void read_budgets(const Options& options, RunSettings* settings);
-// What a run is told besides: who proposes, how results are judged, budgets, writers. The task, the
-// folder, the target, the start, the recorded run and the record of findings are left to the
-// caller.
+// The proposer, how results are judged, budgets and writers. The caller sets the task, the folder,
+// the target, the start, the recorded run and the record of findings.
 RunSettings read_run_settings(const Options& options);
 // Models, their budgets, prompts, feedback and --start-from.
 void read_writers(const Options& options, RunSettings* settings);
-// --max-tokens, --max-usd and --max-calls, those that were given.
+// Applies those of --max-tokens, --max-usd and --max-calls that were given.
 void read_model_budgets(const Options& options, RoleSettings* roles);
-// Exit statuses beside those of errors (base/error.h; docs/run-store.md#exit-statuses).
+// Exit statuses other than those of errors (base/error.h; docs/run-store.md#exit-statuses).
 constexpr int kNothingAchieved = 7;
-// 128 and the number of the signal, as a shell has it. REQUIRES: stop_on_signals() was called.
+// 128 plus the signal number, as in a shell. REQUIRES: stop_on_signals() was called.
 int interrupted_status();
-// What optimize, resume, measure and replay do after the loop: report.html and the last lines. The
-// exit status.
+// Common end of optimize, resume, measure and replay: writes report.html and the last lines.
+// Returns the exit status.
 int finish_run(const std::string& directory, const Result<RunResult>& result, bool json);
-// SIGINT and SIGTERM ask the run to end after what it is doing; a second one ends the process.
+// The first SIGINT or SIGTERM ends the run after its current step, a second one ends the process.
 void stop_on_signals();
 
 }  // namespace kernelpro

@@ -74,7 +74,7 @@ Theory read_theory(const Options& options) {
   return theory;
 }
 
-// "runs/softmax:17" -> the folder and 17.
+// Splits "runs/softmax:17" into the folder and 17.
 std::optional<std::pair<std::string, std::int64_t>> as_run(const std::string& what) {
   if (is_dir(what)) return std::pair(what, std::int64_t{0});
   const std::size_t colon = what.rfind(':');
@@ -116,7 +116,7 @@ Gathered gather(const Options& options) {
 ToolRecord read_record_of(const Options& options) {
   if (options.flag("--no-record")) return {};
   if (options.has("--record")) return require(read_record(options.text("--record"), true));
-  // One that cannot be read is as good as none here.
+  // An unreadable default record counts as empty.
   return read_record(user_record_path(), false).value_or(ToolRecord());
 }
 

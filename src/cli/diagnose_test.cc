@@ -58,7 +58,7 @@ TEST_F(DiagnoseTest, SavedEvidenceGivesTheSameDiagnosis) {
   const auto b = parse_json(again.output);
   ASSERT_TRUE(a && b);
   EXPECT_EQ((*a)["diagnosis"].dump(), (*b)["diagnosis"].dump());
-  // What it printed itself can be read back, too.
+  // Its own output can be read back.
   ASSERT_TRUE(write_file(saved, first.output));
   const Exit third = kernelpro({"diagnose", saved, "--for-model"});
   EXPECT_TRUE(third.ok()) << third.output;
@@ -136,7 +136,7 @@ TEST_F(DiagnoseTest, TheRecordMovesTheLikelyGain) {
   EXPECT_DOUBLE_EQ(likely(kernelpro(without).output).second, before.second);
 }
 
-// A third of the time is copies from pageable memory; the file's name says nothing.
+// A third of the time is copies from pageable memory; the file's name gives no hint.
 TEST_F(DiagnoseTest, NsysTrace) {
   std::string rows =
       "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem "

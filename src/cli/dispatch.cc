@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the subcommand, parses by its rows, runs it, turns errors into exit codes.
+// Finds the subcommand, parses its options, runs it, and turns errors into exit codes.
 #include <cstdio>
 #include <exception>
 #include <string>

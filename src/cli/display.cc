@@ -20,7 +20,7 @@ std::string one_line(const std::string& text) {
   return replace_all(replace_all(printable(text), "\n", " "), "\t", " ");
 }
 
-// Cut to `width` bytes, on a character's edge.
+// Cuts to at most `width` bytes at a character boundary.
 std::string fit(std::string text, int width) {
   if (static_cast<int>(text.size()) <= width) return text;
   std::size_t at = static_cast<std::size_t>(width);
@@ -30,7 +30,7 @@ std::string fit(std::string text, int width) {
 
 bool is_news(const Progress& progress) { return progress.event != "evaluated"; }
 
-// A line for each piece of news above one status that is redrawn.
+// One line per news event above a redrawn status line.
 struct Terminal {
   std::FILE* out;
   int width;
@@ -63,14 +63,14 @@ DisplayKind display_kind(bool json, std::FILE* out) {
 
 namespace {
 
-// "[3/60] ", or "[3] " where there is no limit.
+// "[3/60] ", or "[3] " without a limit.
 std::string count_text(const Progress& progress) {
   std::string text = "[" + std::to_string(progress.evaluations);
   if (progress.max_evaluations > 0) text += "/" + std::to_string(progress.max_evaluations);
   return text + "] ";
 }
 
-// Of the best so far: a final figure is what the confirmation says.
+// Interval of the best so far; only the confirmation gives a final figure.
 std::string unconfirmed_text(const Progress& progress) {
   if (progress.best_speedup_low >= progress.best_speedup_high) return "";
   const bool open = !(progress.best_speedup_low > 0) || !std::isfinite(progress.best_speedup_high);

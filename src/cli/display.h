@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live progress: a status that is redrawn on a terminal, plain lines in a pipe, one JSON object a
-// line for programs. Each line is flushed as it is written.
+// Live progress: a redrawn status on a terminal, plain lines in a pipe, one JSON object per line
+// for programs. Each line is flushed as it is written.
 #pragma once
 
 #include <cstdio>
@@ -12,14 +12,14 @@ namespace kernelpro {
 
 enum class DisplayKind { kTerminal, kLines, kJson };
 
-// json, or what `out` is.
+// kJson if `json`; otherwise kTerminal or kLines, depending on `out`.
 DisplayKind display_kind(bool json, std::FILE* out);
 
-// Columns of the terminal; 80 when `out` is none.
+// Columns of the terminal; 80 when `out` is not a terminal.
 int terminal_columns(std::FILE* out);
 
-// The observer keeps its state alive; it writes to `out` and is used by one thread. `width`: of
-// the terminal in columns, 0 = ask it.
+// The observer owns its state and writes to `out`; use it from one thread. `width`: terminal width
+// in columns; 0 = query the terminal.
 Observer make_display(DisplayKind kind, std::FILE* out, int width = 0);
 
 // Pure parts, for tests.

@@ -48,7 +48,7 @@ bool has_torch(const std::vector<Probe>& probes) {
   });
 }
 
-// What takes seconds goes at the end of its group.
+// Appends the probes that take seconds to the end of their groups.
 void add_slow_ones(CeilingsWanted wanted, std::vector<Probe>* probes) {
   std::vector<Probe> result;
   for (std::size_t i = 0; i < probes->size(); ++i) {

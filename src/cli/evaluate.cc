@@ -64,7 +64,7 @@ KernelFile read_kernel(const std::string& file) {
   return kernel;
 }
 
-// What the files' names say; a .py runs on a GPU where there is one.
+// From the file extensions; a .py runs on a GPU if there is one.
 TargetKind target_of(const Options& options, const std::vector<KernelFile>& kernels) {
   if (const auto target = target_from_name(options.text("--target"))) return *target;
   bool cuda = false, cpp = false;
@@ -128,7 +128,7 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   return settings;
 }
 
-// PyTorch by itself on the case that counts.
+// Times PyTorch alone on the scored case.
 std::vector<Baseline> baselines(const Options& options, const Task& task,
                                 const EvaluateManySettings& many) {
   if (!options.flag("--baselines")) return {};

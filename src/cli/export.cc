@@ -82,7 +82,7 @@ void from_run(const Options& options, Chosen* chosen) {
 
 void from_kernel(const Options& options, Chosen* chosen) {
   OpenSettings open = read_open_settings(options);
-  open.target = TargetKind::kCpu;  // nothing is computed here: any PyTorch can say the shapes
+  open.target = TargetKind::kCpu;  // only shapes are needed: any PyTorch will do
   open.memory_bytes = 1e15;
   chosen->task = require(open_task(options.text("RUN"), open)).task;
   ExportRequest& request = chosen->request;
@@ -112,7 +112,7 @@ std::string nvcc_path() {
   return found.empty() ? find_program("/usr/local/cuda/bin/nvcc") : found;
 }
 
-// "" when kernel.cu compiles by itself, else the compiler's words.
+// "" when kernel.cu compiles on its own, otherwise the compiler's output.
 std::string build_problem(const std::string& directory, const std::string& nvcc,
                           const std::string& arch) {
   const TempDir scratch;

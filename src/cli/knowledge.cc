@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernelpro knowledge add|list|remove|search|read: the command line of the room knowledge.
+// kernelpro knowledge add|list|remove|search|read: the command line of src/write/knowledge.
 #include <charconv>
 #include <cstdio>
 

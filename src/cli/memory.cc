@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernelpro memory list|show|add: what earlier runs taught.
+// kernelpro memory list|show|add: lessons from earlier runs.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -122,7 +122,7 @@ int add_runs(FactFile* file, const std::vector<std::string>& runs) {
   return 0;
 }
 
-// What is given by mistake stays where it is.
+// Rejects files that are not a memory, so that a wrong path destroys nothing.
 void check_is_memory(const std::string& path) {
   constexpr std::string_view kMark = "SQLite format 3";
   std::string head(kMark.size(), '\0');

@@ -26,7 +26,7 @@ struct MemoryTest : ::testing::Test {
     EXPECT_TRUE(exit.has_value());
     return exit ? *exit : Exit();
   }
-  // A start, one that is faster, one that fails.
+  // A start, a faster candidate and one that fails.
   void make_run() {
     RunHeader header;
     header.task = testing::fake_task();
@@ -85,7 +85,7 @@ TEST_F(MemoryTest, SaysWhatIsWrong) {
   EXPECT_TRUE(contains(nothing.output, "memory add needs a run")) << nothing.output;
   EXPECT_FALSE(kernelpro({"add", join(dir.path(), "none")}).ok());
   EXPECT_FALSE(kernelpro({"forget"}).ok());
-  // A file that is no memory is not touched, and one that was one is not moved by looking at it.
+  // A file that is not a memory is not touched; listing a damaged memory does not move it.
   const std::string notes = join(dir.path(), "notes.txt"), torn = join(dir.path(), "torn.db");
   ASSERT_TRUE(write_file(notes, "buy bread"));
   ASSERT_TRUE(write_file(torn, std::string("SQLite format 3\0", 16) + std::string(5000, 'x')));

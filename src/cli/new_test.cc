@@ -44,7 +44,7 @@ TEST(New, FromCodeToAVerdict) {
     replace_in(join(task, name), "TODO(kernelpro)", "");
   }
   replace_in(join(task, "task.toml"), "8192", "512");
-  // The guess that a person has to correct: one value for each row.
+  // Correct the scaffold's guess: the output has one value per row.
   const std::string output = "role = \"output\"\ndtype = \"fp32\"\nshape = [\"ROWS\"";
   replace_in(join(task, "task.toml"), output + ", \"COLS\"]", output + "]");
   const std::string wrong = join(dir.path(), "wrong.cpp"), broken = join(dir.path(), "broken.cpp");

@@ -10,6 +10,7 @@
 #include "run/store/fact_file.h"
 #include "run/store/tool_record.h"
 #include "search/parameters.h"
+#include "search/searches.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -20,15 +21,15 @@ constexpr OptionSpec kOptimizeOptions[] = {
     kTaskOption,
     {"--target", "TARGET", "auto", "Where candidates run.", false, "auto|cpu|cuda"},
     {"--run", "DIR", "", "Folder of the run; by default a new one under runs/."},
-    {"--proposer", "NAME", "tuner", "Who writes candidates; --model makes it model.", false,
-     "tuner|sweep|exchange|model|replay"},
+    {"--proposer", "NAME", "tuner", "Who writes candidates; --model makes it model.", false, "",
+     proposer_names},
     {"--from", "RUN", "", "With --proposer replay: the run whose candidates are tried again."},
     {"--search", "NAME", "",
-     "How the next parent is chosen; by default as the preset says, else by mcts.", false,
-     "mcts|branches|beam|greedy|best-of-n|random"},
+     "How the next parent is chosen; by default as the preset says, else by mcts.", false, "",
+     search_names},
     {"--preset", "NAME", "default",
      "The search's setting: of KernelPro, of its paper, of Stanford's multi-branch search.", false,
-     "default|paper|stanford"},
+     "", preset_names},
     {"--objective", "KIND", "time",
      "What gets better: time, energy, time,energy (energy among equals) or weighted:W."},
     {"--evaluations", "N", "",
@@ -78,7 +79,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--json", "", "", "Print one JSON object a line."},
 };
 
-// For a PyTorch file: what the starting kernel's name says, else cuda where this machine has it.
+// Target of a PyTorch file: from the starting kernel's extension, otherwise cuda if available.
 TargetKind module_target(const Options& options) {
   if (const auto target = target_from_name(options.text("--target"))) return *target;
   const std::string start = options.text("--start");
@@ -87,12 +88,12 @@ TargetKind module_target(const Options& options) {
   return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
 }
 
-// A sweep goes through the whole space and looks at each candidate alike, unless told otherwise.
-// All are one source with other numbers: what probes tell of it would be told again and again.
+// A sweep covers the whole space and profiles every candidate; options override its lack of limits.
+// All candidates share one source, so probes would repeat the same results.
 void read_sweep(const Options& options, RunSettings* settings) {
   settings->profile_each = true;
   settings->probes = false;
-  if (!options.has("--evaluations")) settings->max_evaluations = 0;  // 0 is no limit
+  if (!options.has("--evaluations")) settings->max_evaluations = 0;  // 0 = no limit
   if (!options.has("--seconds")) settings->max_seconds = 0;
   if (!options.has("--near-ceiling")) settings->near_ceiling = 0;
 }

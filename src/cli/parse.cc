@@ -12,7 +12,7 @@ namespace kernelpro {
 
 namespace {
 
-// The row that takes all words behind a lone "--", a program and its arguments.
+// The row that takes all words after a lone "--": a program and its arguments.
 bool is_rest(const OptionSpec& spec) { return spec.name == "--"; }
 bool is_positional(const OptionSpec& spec) { return spec.name.rfind("-", 0) != 0; }
 bool is_flag(const OptionSpec& spec) { return !is_positional(spec) && spec.value.empty(); }
@@ -23,9 +23,9 @@ bool repeats(const OptionSpec& spec) {
 struct Slot {
   const OptionSpec* spec = nullptr;
   bool flag = false;
-  std::string text;  // of an option that may be given once
+  std::string text;  // value of an option that may be given once
   CLI::Option* option = nullptr;
-  std::vector<std::string> texts;  // all that were given
+  std::vector<std::string> texts;  // values of a repeatable option
 };
 
 void add(CLI::App* app, Slot* slot) {
@@ -35,7 +35,7 @@ void add(CLI::App* app, Slot* slot) {
     slot->option = app->add_flag(name, slot->flag);
   } else if (repeats(spec)) {
     slot->option = app->add_option(name, slot->texts);
-    // An option takes one value each time, so that it does not swallow positionals.
+    // One value per occurrence, so that the option does not swallow positionals.
     if (!is_positional(spec)) slot->option->allow_extra_args(false);
   } else {
     slot->option = app->add_option(name, slot->text);
@@ -43,15 +43,20 @@ void add(CLI::App* app, Slot* slot) {
   if (spec.required) slot->option->required();
 }
 
+std::string choices_of(const OptionSpec& spec) {
+  return spec.choices_from != nullptr ? spec.choices_from() : std::string(spec.choices);
+}
+
 Result<void> check(const Slot& slot) {
   const OptionSpec& spec = *slot.spec;
-  if (spec.choices.empty() || slot.texts.empty()) return {};
-  for (const std::string& choice : split(spec.choices, '|')) {
+  const std::string choices = choices_of(spec);
+  if (choices.empty() || slot.texts.empty()) return {};
+  for (const std::string& choice : split(choices, '|')) {
     if (slot.texts.front() == choice) return {};
   }
   return fail(ErrorKind::kBadInput,
               std::string(spec.name) + " cannot be \"" + slot.texts.front() + "\"",
-              "choose one of " + replace_all(std::string(spec.choices), "|", ", "));
+              "choose one of " + replace_all(choices, "|", ", "));
 }
 
 }  // namespace
@@ -124,8 +129,8 @@ std::string left_column(const OptionSpec& spec) {
 
 std::string note(const OptionSpec& spec) {
   std::string text(spec.help);
-  if (!spec.choices.empty())
-    text += " One of " + replace_all(std::string(spec.choices), "|", ", ") + ".";
+  const std::string choices = choices_of(spec);
+  if (!choices.empty()) text += " One of " + replace_all(choices, "|", ", ") + ".";
   if (!spec.initial.empty()) text += " Default: " + std::string(spec.initial) + ".";
   return text;
 }

@@ -18,7 +18,7 @@ constexpr OptionSpec kReplayOptions[] = {
     {"--json", "", "", "Print one JSON object a line."},
 };
 
-// The task as the recorded run kept it, on the target that it ran on.
+// Uses the task and the target stored in the recorded run.
 int run_replay(const Options& options) {
   const std::string from = options.text("RUN");
   const auto store = require(Store::open(from, Store::Mode::kRead));
@@ -29,7 +29,7 @@ int run_replay(const Options& options) {
   settings.target = header.target;
   settings.max_evaluations = static_cast<int>(options.integer("--evaluations"));
   settings.max_seconds = options.real("--seconds");
-  settings.near_ceiling = 1e9;  // all of them are tried
+  settings.near_ceiling = 1e9;  // never stop early: replay all candidates
   settings.timeout_s = options.real("--timeout");
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.directory =

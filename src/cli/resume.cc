@@ -22,7 +22,7 @@ constexpr OptionSpec kResumeOptions[] = {
     {"--json", "", "", "Print one JSON object a line."},
 };
 
-// The run's own settings with the budgets that were given; nullopt when none was.
+// The run's settings with the given budgets; nullopt when none was given.
 std::optional<RunSettings> budgets(const Options& options) {
   const bool any = options.has("--evaluations") || options.has("--seconds") ||
                    options.has("--near-ceiling") || options.has("--plateau") ||

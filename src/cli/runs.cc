@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the subcommands that run the loop share.
+// Helpers shared by the subcommands that run the loop.
 #include <csignal>
 #include <cstdio>
 
@@ -102,7 +102,7 @@ void stop_on_signals() {
 }
 
 int interrupted_status() {
-  // Ended along with a worker, before the signal reached this process: as by SIGINT.
+  // No signal seen: a worker was interrupted before the signal reached this process. Use SIGINT.
   return 128 + (stopped_by_signal != 0 ? static_cast<int>(stopped_by_signal) : SIGINT);
 }
 

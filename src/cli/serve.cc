@@ -44,7 +44,7 @@ int run_serve(const Options& options) {
   http.token = token != nullptr ? token : "";
   const bool made = http.token.empty();
   if (made) http.token = random_token();
-  // Children get no sight of it (compilers, candidates).
+  // Hide it from child processes (compilers, candidates).
   ::unsetenv("KERNELPRO_TOKEN");
   const auto ready = [&](const std::string& url) {
     std::printf("MCP at %s\n", url.c_str());

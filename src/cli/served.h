@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that `mcp` and `serve` share, and how they become a desk.
+// Options that `mcp` and `serve` share, and their conversion to DeskSettings.
 #pragma once
 
 #include "cli/subcommand.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several commands of ours at once, on this terminal.
+// Several kernelpro commands at once on one terminal.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace kernelpro {
 
-// Runs all to their ends; they print where we print, or nowhere when `quiet`. A stop that was asked
-// of us (run/run.h) is passed on. Fails with kEnvironment when one cannot be started; what the
-// others do is waited for first.
+// Runs all commands and waits for them. They share our output, or print nothing when `quiet`. A
+// requested stop (run/run.h) is passed on to them. If one cannot be started, waits for the others,
+// then fails with kEnvironment.
 Result<void> run_side_by_side(const std::vector<std::vector<std::string>>& commands, bool quiet);
 
 }  // namespace kernelpro

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subcommand is data plus a function; help, docs and parsing derive from the row. Adding one: its
-// file and one row in subcommands.cc.
+// A subcommand is data plus a function; help, docs and parsing derive from the row. To add one,
+// write its file and add one row to subcommands.cc.
 #pragma once
 
 #include <map>
@@ -12,13 +12,15 @@
 namespace kernelpro {
 
 struct OptionSpec {
-  // "--evaluations", "TASK" for a positional, or "--" for everything behind a lone "--".
+  // "--evaluations", "TASK" for a positional, or "--" for everything after a lone "--".
   std::string_view name;
   std::string_view value;         // "N", "DIR"; "" for a flag; "N..." may be given repeatedly
   std::string_view initial;       // default, "" = none
   std::string_view help;          // one sentence
   bool required = false;          // positionals only
   std::string_view choices = "";  // "a|b|c", "" = any
+  // The same from a table elsewhere; null: `choices` holds.
+  std::string (*choices_from)() = nullptr;
 };
 
 // Parsed values by option name.
@@ -27,11 +29,11 @@ class Options {
   std::map<std::string, std::string, std::less<>> values;
   bool has(std::string_view name) const;  // given, or has a default
   std::string text(std::string_view name) const;
-  // Exit with a usage error (status 2) through Fatal when it is no number.
+  // Throw Fatal, a usage error (exit status 2), when the value is not a number.
   double real(std::string_view name) const;
   long long integer(std::string_view name) const;
   bool flag(std::string_view name) const;
-  // What stood behind a lone "--", word by word.
+  // The words after a lone "--".
   std::vector<std::string> rest;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that the commands with a TASK share, and how they become an open task.
+// Options shared by the commands that take a TASK, and their conversion to OpenSettings.
 #pragma once
 
 #include <map>
@@ -31,13 +31,13 @@ constexpr OptionSpec profile_option(std::string_view initial) {
           false,       "off|triage|full"};
 }
 
-// NAME=VALUE pairs of a repeated option; Fatal on anything else.
+// NAME=VALUE pairs of a repeated option; throws Fatal on anything else.
 std::map<std::string, std::string> read_pairs(const Options& options, const std::string& name);
-// Of --include and the indexed libraries; Fatal when a folder is not there.
+// Folders of --include and of the indexed libraries; throws Fatal when one does not exist.
 std::vector<std::string> read_include_dirs(const Options& options);
-// The GPUs that --gpu names (machine/gpu_watch.h); none: nothing was named.
+// The GPUs that --gpu names (machine/gpu_watch.h); empty when --gpu was not given.
 std::vector<std::string> read_gpus(const Options& options);
-// Everything but the target, the start and the GPU.
+// All settings except the target, the start and the GPU.
 OpenSettings read_open_settings(const Options& options);
 
 }  // namespace kernelpro

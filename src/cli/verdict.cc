@@ -24,7 +24,7 @@ std::string indented(const std::string& text, const std::string& indent) {
   return out;
 }
 
-// The first line: what a person wants to know.
+// The first line: the result in short.
 std::string headline(const VerdictContext& context, const EvaluateOneResult& result) {
   const Outcome& outcome = result.evaluation.outcome;
   std::string text = context.kernel + ": ";
@@ -88,7 +88,7 @@ std::string remarks(const VerdictContext& context, const EvaluateOneResult& resu
   return text;
 }
 
-// What a writer needs to mend a failure, behind the first line.
+// Details that a writer needs to fix a failure; follows the first line.
 std::string failure(const Outcome& outcome) {
   if (const auto* error = std::get_if<CompileError>(&outcome)) {
     return indented(clip(error->log, kLogShown), "  ");
@@ -106,7 +106,7 @@ Json timing_json(const Timing& t) {
           {"high_us", t.high_us}, {"samples", t.samples},     {"method", t.method}};
 }
 
-// rule, reason and what else an outcome tells, in one place whatever its kind.
+// Adds rule, reason and other details in one place, whatever the kind of outcome.
 void add_reason(const Outcome& outcome, Json* json) {
   Json& j = *json;
   if (const auto* v = std::get_if<CompileError>(&outcome)) {

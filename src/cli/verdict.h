@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How `kernelpro evaluate` shows what came of a kernel. docs/evaluation.md describes the JSON.
+// How `kernelpro evaluate` shows its result. docs/evaluation.md describes the JSON.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace kernelpro {
 
-// What the verdict is about, besides itself.
+// The context that a verdict is shown with.
 struct VerdictContext {
   std::string kernel;   // file
   std::string against;  // "the starting kernel", or a file
@@ -22,7 +22,7 @@ struct VerdictContext {
   std::vector<std::string> notes;  // of the task: "runs at batch_size = 2048 instead of 4096"
 };
 
-// Lines for a person: the verdict first, then times, comparisons, labels, findings.
+// Human-readable lines: the verdict first, then times, comparisons, labels, findings.
 std::string verdict_text(const VerdictContext& context, const EvaluateOneResult& result);
 Json verdict_json(const VerdictContext& context, const EvaluateOneResult& result);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options about who writes: models, and what writers are told.
+// Options for writers: models, and the contents of their prompts.
 #include <algorithm>
 
 #include "base/files.h"
@@ -11,7 +11,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kMostAtOnce = 16;  // sources that models write side by side
+constexpr int kMostAtOnce = 16;  // sources that models write in parallel
 
 int small(const Options& options, const char* name, int least, int most) {
   const long long value = options.integer(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kernelpro optimize --model` from its command line to its report: the real binary, compiler and
-// cpu target, and a server on this machine that speaks a model's part (bench/model/server.py).
+// cpu target, and a local server that plays the model (bench/model/server.py).
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -125,7 +125,7 @@ TEST_F(Writers, AModelMakesItFaster) {
   EXPECT_TRUE(contains(all[1], "\"role\":\"fixer\""));
   EXPECT_TRUE(exists(join(run_dir, "report.html")));
 
-  // With its winner as the seed, and another budget that ends the run.
+  // With its winner as the seed and a different budget.
   const Exit warm =
       kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir + "-warm", "--start-from",
                  run_dir, "--evaluations", "2", "--no-record", "--near-ceiling", "0"});
@@ -135,7 +135,7 @@ TEST_F(Writers, AModelMakesItFaster) {
       << warm.output;
 }
 
-// A run that achieved nothing is told apart from a success, and a resume asks the writer again.
+// A run that achieved nothing does not count as a success; a resume asks the writer again.
 TEST_F(Writers, NoAnswerIsNotASuccess) {
   const auto server = LocalServer::start(KERNELPRO_SOURCE_DIR);
   ASSERT_TRUE(server) << server.error().text();

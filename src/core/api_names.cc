@@ -13,20 +13,20 @@ namespace {
 
 constexpr std::size_t kLongestName = 64;
 
-// Instructions that are worth a word; loads, moves and arithmetic are in every kernel.
+// Instructions worth reporting; loads, moves and arithmetic are in every kernel.
 constexpr std::string_view kPtxHeads[] = {
     "bar",      "barrier", "cp",         "createpolicy",   "discard",
     "elect",    "ex2",     "fence",      "griddepcontrol", "ldmatrix",
     "mbarrier", "mma",     "movmatrix",  "multimem",       "prefetch",
     "red",      "redux",   "setmaxnreg", "stmatrix",       "tanh",
     "tcgen05",  "wgmma"};
-// Where an instruction's name ends and its operands' begin.
+// An instruction's name ends before these.
 constexpr std::string_view kPtxModifiers[] = {"sync",    "aligned", "shared", "global",  "cta",
                                               "cluster", "gpu",     "sys",    "relaxed", "acquire",
                                               "release", "acq_rel", "weak",   "volatile"};
 constexpr std::string_view kLibraries[] = {
     "cg", "cooperative_groups", "cub", "cuda", "cute", "cutlass", "kp", "nvcuda", "wmma"};
-// In every kernel that has threads.
+// Too common to report.
 constexpr std::string_view kCommon[] = {"__syncthreads"};
 
 template <class List>
@@ -43,10 +43,10 @@ bool is_number(char c) { return c >= '0' && c <= '9'; }
 struct Views {
   std::string plain;  // without comments
   std::string code;   // without comments and string literals
-  std::string texts;  // the string literals, each on a line
+  std::string texts;  // string literals, one per line
 };
 
-// After the quote that ends a literal that begins at `from`.
+// The offset after the closing quote of a literal that begins at `from`.
 std::size_t end_of_literal(std::string_view source, std::size_t from) {
   const char quote = source[from];
   for (std::size_t i = from + 1; i < source.size(); ++i) {
@@ -117,20 +117,20 @@ void add_instruction(std::string_view token, std::set<std::string>* names) {
   if (parts.size() < 2 || !listed(kPtxHeads, parts[0])) return;
   std::string name = parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    // The first says which of a kind it is, as in mma.sync.
+    // The first part selects the kind, as in mma.sync.
     const bool first = i == 1 && listed(kPtxModifiers, parts[i]);
     if (!first && ends_name(parts[i])) break;
     name += "." + parts[i];
     if (first) break;
   }
-  // A head by itself says nothing.
+  // A head alone carries no information.
   if (name.size() > parts[0].size()) add_name(name, names);
 }
 
 void add_instructions(const std::string& texts, std::set<std::string>* names) {
   const auto in_token = [](char c) { return is_word(c) || c == '.' || c == ':'; };
   for (std::size_t i = 0; i < texts.size();) {
-    // What follows a backslash is no letter of a name.
+    // The character after a backslash is not part of a name.
     if (texts[i] == '\\') {
       i += 2;
       continue;
@@ -149,10 +149,10 @@ bool is_intrinsic(std::string_view word) {
 }
 
 void add_identifiers(const std::string& code, std::set<std::string>* names) {
-  std::string root;  // of a qualified name that goes on
+  std::string root;  // of an unfinished qualified name
   for (std::size_t i = 0; i < code.size();) {
     if (!is_word(code[i]) || is_number(code[i])) {
-      // A number's letters are no name.
+      // Letters in a number are not a name.
       while (i < code.size() && is_word(code[i])) ++i;
       if (i < code.size() && !is_word(code[i])) ++i;
       continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's GPU architectures as values: what one can do, and the limits of its multiprocessors.
-// Adding one: a row in architecture.cc. Limits as in NVIDIA's cuda_occupancy.h and the CUDA
+// NVIDIA's GPU architectures as values: their features and the limits of their multiprocessors. To
+// add one, add a row in architecture.cc. Limits as in NVIDIA's cuda_occupancy.h and the CUDA
 // programming guide, sm_70 to sm_121; features as in the PTX ISA's target notes. Pure.
 #pragma once
 
@@ -19,33 +19,33 @@ enum class GpuFeature : unsigned {
   kTcgen05 = 16,   // fifth-generation tensor cores with tensor memory
 };
 
-// Of one multiprocessor; bytes where not said otherwise.
+// Per multiprocessor; in bytes unless noted.
 struct SmLimits {
   int warps = 0;
   int blocks = 0;
   int registers = 65536;
-  int shared_bytes = 0;           // for blocks, the largest carve-out
+  int shared_bytes = 0;           // for all blocks together, with the largest carve-out
   int shared_block_bytes = 0;     // for one block, opted in
-  int shared_reserved_bytes = 0;  // taken by the driver for each block
+  int shared_reserved_bytes = 0;  // taken by the driver per block
   int shared_granularity = 0;
-  int shared_least_bytes = 0;  // of the smallest carve-out
-  int barriers = 0;            // named barriers; 0: they do not limit (before sm_90)
+  int shared_least_bytes = 0;  // in the smallest carve-out
+  int barriers = 0;            // named barriers; 0: not a limit (before sm_90)
   int fp32_lanes = 0;          // fused multiply-adds per cycle
 };
 
 struct Architecture {
   int major = 0;
   int minor = 0;
-  // 'a': code for this architecture alone, which may use features that have no successor; 'f': for
+  // 'a': code for this architecture only, free to use features that later ones may drop; 'f': for
   // its family; 0: portable.
   char suffix = 0;
 
-  // "sm_90", "sm_90a", "sm_120f"; nullopt: no architecture of NVIDIA's ("x86-64", "").
+  // "sm_90", "sm_90a", "sm_120f"; nullopt: not an NVIDIA architecture ("x86-64", "").
   static std::optional<Architecture> parse(std::string_view name);
   std::string name() const;  // "sm_90a"
-  // The name to compile for: with the "a" where features need it, from sm_90 on.
+  // The name to compile for: with "a" from sm_90 on, where features need it.
   std::string compile_name() const;
-  // "-gencode=arch=compute_90a,code=sm_90a". (The shorthand -arch=sm_90a also makes a plain sm_90
+  // "-gencode=arch=compute_90a,code=sm_90a". (The shorthand -arch=sm_90a also runs a plain sm_90
   // pass, which rejects wgmma.)
   std::string gencode() const;
 

@@ -51,7 +51,7 @@ TEST(Architecture, KnowsFeatures) {
   EXPECT_FALSE(has("sm_100a", GpuFeature::kWgmma));
   EXPECT_TRUE(has("sm_100a", GpuFeature::kTcgen05));
   EXPECT_FALSE(has("sm_120a", GpuFeature::kTcgen05));
-  EXPECT_FALSE(has("sm_999", GpuFeature::kTma));  // without a row nothing is claimed
+  EXPECT_FALSE(has("sm_999", GpuFeature::kTma));  // without a row, no features
 }
 
 TEST(Architecture, IsCompiledForWithWhatFeaturesNeed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compiler made of a candidate for one case of its task, and what it said about resources.
+// A candidate compiled for one case of its task, and the compiler's resource figures.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct Binary {
   enum class Form { kSharedObject, kHostForm, kPlanForm, kModule };
   Form form = Form::kSharedObject;
   std::string case_name;
-  std::string hash;           // of compiler, flags and input: its address in the cache
+  std::string hash;           // of compiler, flags and input: its cache key
   std::string shared_object;  // path; cpu target, and host form's code for the capture process
   std::string cubin;          // path; cuda target
   std::string module;         // path of the .py; kModule

@@ -13,14 +13,14 @@
 namespace kernelpro {
 
 // cpp runs on the cpu target, cuda on the cuda target; python is a PyTorch file with `ModelNew`,
-// which runs in a Python process of its own under a lower trust label.
+// which runs in a separate Python process under a lower trust label.
 enum class Language { kCpp, kCuda, kPython };
 std::string_view language_name(Language language);  // "cpp", "cuda", "python"
 std::optional<Language> language_from_name(std::string_view name);
 
 using KnobValues = std::map<std::string, std::string>;
 
-// A prescription of a finding.
+// Refers to a prescription of a finding.
 struct FindingRef {
   std::string tool;  // "" = none
   std::string tag;   // of the prescription; "" = any
@@ -33,12 +33,12 @@ struct FindingRef {
 
 struct Origin {
   std::string proposer;      // "start", "seed", "tuner", "model", "exchange", "replay", "given"
-  std::int64_t parent = 0;   // candidate id in the run; 0 = none
+  std::int64_t parent = 0;   // candidate id in the run; 0: none
   std::string idea;          // one sentence: what was changed and why
-  FindingRef answers = {};   // of the parent's diagnosis
-  std::int64_t repairs = 0;  // the failed candidate whose idea this one tries again; 0 = none
+  FindingRef answers = {};   // prescription of the parent's diagnosis
+  std::int64_t repairs = 0;  // the failed candidate whose idea this one retries; 0: none
 };
-// For people: "repair of 7: Load four numbers at once."
+// For display: "repair of 7: Load four numbers at once."
 std::string idea_text(const Origin& origin);
 
 struct Candidate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How JSON tells of a share of the measured ceilings.
+// Writes a fraction of the measured ceilings to JSON.
 #pragma once
 
 #include "core/json.h"
@@ -7,8 +7,8 @@
 
 namespace kernelpro {
 
-// "fraction_of_ceiling": the share; null above kBeyondCeiling, with "ceiling_note" beside it that
-// says what that means and what to do.
+// "fraction_of_ceiling": the fraction; null above kBeyondCeiling, with a "ceiling_note" that
+// explains it and gives the next step.
 inline void put_fraction(double fraction, Json* json) {
   const std::string note = ceiling_note(fraction);
   (*json)["fraction_of_ceiling"] = note.empty() ? Json(fraction) : Json();

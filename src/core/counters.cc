@@ -19,8 +19,8 @@ struct SetName {
 constexpr SetName kSets[] = {
     {CounterSet::kOff, "off"}, {CounterSet::kTriage, "triage"}, {CounterSet::kFull, "full"}};
 
-// What the bottleneck model asks for and the shape of loads: three passes on GH100. What warps wait
-// for would cost more.
+// The bottleneck model's counters and the shape of loads: three passes on GH100. Stall reasons
+// would cost more.
 constexpr std::string_view kTriage[] = {
     "gpu__time_duration.sum",
     "gpc__cycles_elapsed.max",
@@ -47,13 +47,12 @@ constexpr std::string_view kTriage[] = {
     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
 };
 
-// 1 by definition: whenever a scheduler issues, one warp is selected. Reports that hold it are
-// read.
+// Always 1: whenever a scheduler issues, one warp is selected. Read from reports that have it.
 constexpr std::string_view kNotCollected[] = {
     "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio",
 };
 
-// Other names of the same counter, by the beginning of the chip's name.
+// Alternative names of the same counter, by prefix of the chip's name.
 struct Alias {
   std::string_view metric, chip, name;
 };
@@ -62,11 +61,11 @@ constexpr Alias kAliases[] = {
     {"dram__bytes_write.sum", "GB20", "dram__bytes_op_write.sum"},
     {"sm__inst_executed_pipe_tensor_op_hmma.sum", "GB",
      "sm__inst_executed_pipe_tensor_subpipe_hmma.sum"},
-    // The asynchronous matrix instructions of data-centre Blackwell: tcgen05.
+    // Asynchronous matrix instructions of data-center Blackwell: tcgen05.
     {"sm__inst_executed_pipe_tensor_op_gmma.sum", "GB1", "sm__inst_executed_pipe_tc.sum"},
 };
 
-// What is not a finite number is left out.
+// Skips values that are not finite numbers.
 std::map<std::string, double> numbers(const Json& object) {
   std::map<std::string, double> all;
   for (const auto& [name, value] : object.items()) {

@@ -57,7 +57,7 @@ TEST(Counters, AnswersSurviveTheirJson) {
 
   EXPECT_FALSE(counter_answers_from_json("[]"));
   EXPECT_FALSE(counter_answers_from_json("{\"launches\":[3]}"));
-  // A number that is none was not read.
+  // Values that are not numbers are skipped.
   const auto holes = counter_answers_from_json(
       R"({"launches":[{"function":"k","node":0,"values":{"a":null,"b":"7","c":3}}]})");
   ASSERT_TRUE(holes);

@@ -9,7 +9,7 @@ namespace kernelpro {
 
 std::string find_cuda_tool(const std::string& name) {
   const auto in_toolkit = [&](const std::string& root) {
-    // Some packages leave compute-sanitizer out of bin.
+    // Some packages do not put compute-sanitizer in bin.
     for (const std::string& folder : {std::string("bin"), name}) {
       const std::string found = find_program(join(join(root, folder), name));
       if (!found.empty()) return found;

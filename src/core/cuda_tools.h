@@ -5,8 +5,8 @@
 
 namespace kernelpro {
 
-// Path of a program of the CUDA toolkit (nvcc, nvdisasm, compute-sanitizer ...): in $CUDA_HOME or
-// $CUDA_PATH, on PATH, in /usr/local/cuda; or "".
+// Path of a CUDA toolkit program (nvcc, nvdisasm, compute-sanitizer ...): from $CUDA_HOME or
+// $CUDA_PATH, PATH, or /usr/local/cuda; else "".
 std::string find_cuda_tool(const std::string& name);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types of tensors. Names are those of task.toml.
+// Element types of tensors, named as in task.toml.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::string_view dtype_name(DType dtype);  // "fp32"
 std::optional<DType> dtype_from_name(std::string_view name);
 std::int64_t dtype_bytes(DType dtype);
 bool is_floating(DType dtype);
-// The type in a candidate's Args: "float", "__half", "__nv_bfloat16" (CUDA); on the CPU target the
+// The type in a candidate's Args: "float", "__half", "__nv_bfloat16" (CUDA). On the CPU target the
 // 16-bit types are kp::half and kp::bfloat16, which task.h defines.
 std::string_view dtype_cuda_type(DType dtype);
 std::string_view dtype_cpu_type(DType dtype);

@@ -54,7 +54,7 @@ Json to_json(const Evidence& evidence) {
   return json;
 }
 
-// Without an order of keys: reading evidence is most of what a diagnosis of it costs.
+// Not the slower ordered_json: reading evidence dominates the cost of a diagnosis.
 using Plain = nlohmann::json;
 
 const Plain& member(const Plain& json, const char* name) {
@@ -85,7 +85,7 @@ Evidence from_json(const Plain& json, bool with_kernels) {
   Evidence evidence;
   for (const auto& [name, item] : object(json, "items").items()) {
     const Plain& value = member(item, "value");
-    // A metric that this version does not know is left out, not an error: stores outlive versions.
+    // Skip metrics unknown to this version: stores outlive versions.
     if (!value.is_number() || find_metric(name) == nullptr) continue;
     const std::string said = text(item, "level");
     Level level = Level::kTiming;

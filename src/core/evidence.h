@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was observed about a candidate, under the metric registry's names, each item with where it
-// came from. What could not be observed is listed with the reason; it is never a silent zero.
+// Observations about a candidate, under the metric registry's names, each with its source. Whatever
+// could not be observed is listed with the reason; it is never a silent zero.
 //
-// A call may launch several kernels. Items of the evidence itself are about the whole call (task,
+// A call may launch several kernels. The evidence's own items describe the whole call (task,
 // ceilings, timing, plan.*, trace.*); items about one kernel (launch__*, ptxas.*, sass.*, hardware
-// counters) are in `kernels`, the longest first. Evidence without `kernels` is about a call with
-// one kernel: then all items are together.
+// counters) are in `kernels`, the longest-running first. Evidence without `kernels` is about a call
+// with one kernel and holds all items together.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace kernelpro {
 
-// From best to least: a finding states the weakest level that it rests on.
+// From best to worst: a finding states the weakest level that it relies on.
 enum class Level { kCounters, kStatic, kTiming };
 std::string_view level_name(Level level);
 
@@ -41,7 +41,7 @@ class Evidence {
   const Observation* find(const std::string& name) const;
   void note_missing(Missing missing) { missing_.push_back(std::move(missing)); }
 
-  // Texts that tools may quote: hot-loop disassembly by kernel, for instance.
+  // Texts that tools may quote, such as hot-loop disassembly by kernel.
   std::map<std::string, std::string> texts;
   std::vector<KernelEvidence> kernels;
 
@@ -53,10 +53,10 @@ class Evidence {
   std::vector<Missing> missing_;
 };
 
-// About all launches of one kernel within the call. `facts` has no kernels of its own and holds
-// "kernel.share", this kernel's part of the kernels' summed time, when that is known.
+// All launches of one kernel within the call. `facts` has no kernels of its own and holds
+// "kernel.share", this kernel's fraction of the summed kernel time, if known.
 struct KernelEvidence {
-  std::string name;  // as people write it: demangled
+  std::string name;  // demangled
   Evidence facts;
 };
 

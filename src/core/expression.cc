@@ -7,7 +7,7 @@ namespace kernelpro {
 
 namespace {
 
-// Recursive descent; `error` is set once and stops everything.
+// Recursive descent; the first error stops parsing.
 class Parser {
  public:
   Parser(std::string_view text, const std::map<std::string, std::int64_t>& names)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer expressions over named dimensions, as task.toml writes shapes and counts:
-// "ROWS", "2*M*N*K", "(COLS+31)/32". Operators + - * / % and parentheses, 64-bit, checked for
-// overflow and division by zero.
+// Integer expressions over named dimensions, as in task.toml's shapes and counts: "ROWS",
+// "2*M*N*K", "(COLS+31)/32". Operators + - * / % and parentheses, 64-bit, checked for overflow and
+// division by zero.
 #pragma once
 
 #include <cstdint>

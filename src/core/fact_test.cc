@@ -59,7 +59,7 @@ TEST(Fact, WhatIsNoFactIsNone) {
   }
   EXPECT_FALSE(facts_from_json("[{}]"));
   EXPECT_FALSE(facts_from_json("{}"));
-  // Members of another type are as good as missing.
+  // Members of the wrong type count as missing.
   const auto odd = fact_from_json(
       "{\"target\":\"cpu\",\"language\":\"cpp\",\"outcome\":\"correct\",\"speedup\":\"2\","
       "\"family\":[1,\"scan\"],\"api\":{}}");
@@ -131,7 +131,7 @@ TEST(OperatorFamily, IsToldByWhatIsDescribed) {
   Task grouped = described("gemm of groups");
   grouped.tensors.push_back({"ends", Role::kInput, DType::kInt32, {}, {}, 0});
   EXPECT_EQ(operator_family(grouped), (Kinds{"groups", "products"}));
-  // A kernel's own words say nothing of the task.
+  // A kernel's own words do not describe the task.
   Task kernel = described("y = 2 x");
   kernel.kernel_cu = "// a convolution, and softmax";
   EXPECT_EQ(operator_family(kernel), Kinds{"elementwise"});

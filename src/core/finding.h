@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an expert would say about the evidence.
+// The diagnosis of a candidate: an expert's reading of the evidence.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace kernelpro {
 
-// A change to make. Its tag is what knobs name after their colon, so that the tuner knows which
-// knob answers which prescription; core/tags.h lists them.
+// A change to make. Knobs name its tag after their colon, so the tuner knows which knob serves
+// which prescription; core/tags.h lists the tags.
 struct Prescription {
   std::string tag;
   std::string text;      // what to do, in terms of the code
-  std::string not_when;  // when not to; "" = always fine
+  std::string not_when;  // when not to; "": always fine
 };
 
 enum class Severity { kInfo, kWarning, kCritical };
@@ -23,13 +23,13 @@ std::string_view severity_name(Severity severity);
 
 struct Finding {
   std::string tool;
-  std::string kernel;  // the kernel that it is about; "" = the call, or its only kernel
+  std::string kernel;  // the kernel concerned; "": the call, or its only kernel
   Severity severity = Severity::kInfo;
-  std::string cause;                 // one sentence with the numbers
-  std::string where;                 // "kernel.cu:41", or several of them; "" = not known
-  std::vector<std::string> metrics;  // the names of the numbers that show it
+  std::string cause;                 // one sentence, with numbers
+  std::string where;                 // "kernel.cu:41", or several of them; "": unknown
+  std::vector<std::string> metrics;  // names of the metrics that show it
   std::vector<Prescription> prescriptions;
-  double likely_speedup = 1;  // of the whole task; 1 = none
+  double likely_speedup = 1;  // of the whole task; 1: none
   double upper_speedup = 1;
   Level level = Level::kTiming;
   bool stop = false;  // nothing left to win: at a ceiling
@@ -38,7 +38,7 @@ struct Finding {
 enum class Bound { kMemory, kCompute, kLatency, kLaunch, kMixed, kUnknown };
 std::string_view bound_name(Bound bound);
 
-// What the runner did with one tool; shown to the user.
+// The runner's result for one tool; shown to the user.
 struct ToolRun {
   std::string tool;
   enum class State { kFired, kSilent, kNotEvaluable, kFilteredOut } state = State::kSilent;
@@ -52,13 +52,13 @@ struct Diagnosis {
   std::string summary;             // one sentence
   std::vector<Finding> findings;   // largest gain first
   std::vector<ToolRun> tools;
-  // Which record of earlier findings the ranking used: ToolRecord::hash(); "" = none.
+  // The record of earlier findings that the ranking used: ToolRecord::hash(); "": none.
   std::string record;
 };
 
 std::string diagnosis_to_json(const Diagnosis& diagnosis);
 std::optional<Diagnosis> diagnosis_from_json(const std::string& json);
-// The diagnosis as a writer of kernels reads it: short, no raw counters. Markdown.
+// The diagnosis as given to a kernel writer: short, no raw counters. Markdown.
 std::string diagnosis_to_text(const Diagnosis& diagnosis);
 
 }  // namespace kernelpro

@@ -10,10 +10,10 @@ namespace kernelpro {
 
 namespace {
 
-// Findings beyond these are in the store; a writer acts on one at a time.
+// Further findings stay in the store; a writer acts on one at a time.
 constexpr std::size_t kShown = 4;
 constexpr std::size_t kPrescriptionsShown = 5;
-// Names of tools that could not look; a list of all would drown the findings.
+// At most this many tools that could not run are named: a full list would drown the findings.
 constexpr std::size_t kBlindShown = 8;
 
 std::string gain(const Finding& finding) {

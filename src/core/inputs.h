@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host side of the input generator (core/device/draw.h defines every draw). Pure; threads may draw
-// disjoint ranges side by side.
+// disjoint ranges concurrently.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace kernelpro {
 
 kp::DrawSpec draw_spec(const Tensor& tensor);
 
-// Elements [first, first + count) of a tensor under `seed`, written to `out` in its own type.
+// Writes elements [first, first + count) of a tensor under `seed` to `out`, in the tensor's type.
 // `index`: the tensor's position in Args.
 void draw_inputs(const Tensor& tensor, int index, std::uint64_t seed, std::int64_t first,
                  std::int64_t count, void* out);

@@ -83,7 +83,7 @@ TEST(Inputs, AnyRangeGivesTheSameElements) {
       << "tensors must differ";
 }
 
-// Known values pin the generator: a stored seed must mean the same inputs for ever.
+// Known values pin the generator: a stored seed must always mean the same inputs.
 TEST(Inputs, GoldenWords) {
   EXPECT_EQ(kp::mix64(1), 0x5692161d100b05e5ull);
   EXPECT_EQ(kp::draw_word(kp::draw_key(42, 0), 0, 0),

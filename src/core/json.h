@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For .cc files only: JSON with short names and checked reading. Everything that is read may
-// come from a damaged store or a hostile process; `JsonReader` keeps the first fault.
+// For .cc files only: JSON with short names and checked reading. Any input may come from a damaged
+// store or a hostile process.
 #pragma once
 
 #include <cmath>
@@ -13,14 +13,14 @@ namespace kernelpro {
 
 using Json = nlohmann::ordered_json;
 
-// Both out of line: nlohmann's parser and writer are costly to compile everywhere.
+// Both out of line: nlohmann's parser and writer are slow to compile.
 // nullopt: not JSON.
 std::optional<Json> parse_json(const std::string& text);
 // Invalid UTF-8 (a candidate's output) becomes U+FFFD instead of an exception.
-// `indent` -1: on one line.
+// `indent` -1: a single line.
 std::string dump_json(const Json& json, int indent = -1);
 
-// Reads members of an object; a missing or wrongly typed one gives the fallback.
+// Reads members of an object; a missing or wrongly typed member gives the fallback.
 class JsonReader {
  public:
   explicit JsonReader(const Json& json) : json_(json) {}

@@ -11,7 +11,7 @@ namespace kernelpro {
 
 namespace {
 
-// Up to the first '(' outside template arguments that does not open "(anonymous namespace)".
+// Cut at the first '(' outside template arguments that does not open "(anonymous namespace)".
 std::string without_parameters(const std::string& name) {
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -28,7 +28,7 @@ std::string without_parameters(const std::string& name) {
   return name;
 }
 
-// The last part behind blanks and "::" outside template arguments.
+// The part after the last blank or "::" outside template arguments.
 std::string last_part(const std::string& name) {
   int depth = 0;
   std::size_t from = 0;

@@ -12,8 +12,8 @@ namespace kernelpro {
 
 namespace {
 
-// Keywords and alternative tokens of C++20, the words of CUDA C++ and the words of task.h and the
-// plan form. A #define of any of them would change the code around it.
+// Keywords and alternative tokens of C++20, the names of CUDA C++, task.h and the plan form. A
+// #define of any of them would change the surrounding code.
 constexpr std::string_view kReservedNames =
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
     "char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
@@ -33,7 +33,7 @@ constexpr std::string_view kReservedNames =
     "stdout stderr linux unix WORKSPACE_BYTES M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 "
     "M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2";
 
-// Beginnings of names that the headers define in numbers: our own, the limits of <climits>,
+// Prefixes of names that headers define in large numbers: our own, the limits of <climits>,
 // <cfloat>, <cstdint> and <cmath>, and CUDA's.
 constexpr std::string_view kReservedPrefixes[] = {
     "KP_",    "kp_",    "kp",      "FLT_",   "DBL_",    "LDBL_",   "INT8_",
@@ -68,12 +68,12 @@ std::string name_problem(std::string_view name) {
 
 namespace {
 
-// One line of a source: what is left of it without comments, and the comment that it consists of.
+// One line of a source: its code without comments, and its comment if it holds nothing else.
 struct SourceLine {
-  std::size_t end = 0;       // offset behind its line end
+  std::size_t end = 0;       // offset after its line end
   std::string code;          // without comments
   std::string_view comment;  // text after // of a line that holds nothing else
-  bool continues = false;    // inside a block comment, raw string or backslash at its end
+  bool continues = false;    // ends inside a block comment or raw string, or with a backslash
 };
 
 // Splits a source into lines, aware of comments, literals and raw strings.
@@ -118,7 +118,7 @@ class LineScanner {
     line->continues = in_block_ || !raw_end_.empty() || trim(text).ends_with('\\');
   }
 
-  // Takes over a string or character literal (or opens a raw string), else one character.
+  // Consumes a string or character literal (or opens a raw string), else one character.
   std::size_t literal_or_char(std::string_view rest, SourceLine* line) {
     std::size_t size = 1;
     if (rest.starts_with("R\"") && rest.find('(') != std::string_view::npos) {
@@ -264,15 +264,15 @@ namespace {
 
 struct Place {
   std::size_t offset = 0;
-  int line = 1;  // number of the line that follows
+  int line = 1;  // number of the next line
 };
 
-// Behind the last #include of the leading lines, and behind the #endif of a condition around it.
+// After the last leading #include, and after the #endif of a condition around it.
 Place end_of_header_block(std::string_view source) {
   Place place;
-  int depth = 0;           // of #if
-  bool close = false;      // the last #include lies in a condition that is still open
-  bool continued = false;  // this line belongs to the directive before
+  int depth = 0;           // #if nesting
+  bool close = false;      // the last #include is inside a condition that is still open
+  bool continued = false;  // this line continues the previous directive
   bool include = false;    // ... and that was an #include
   LineScanner scanner(source);
   SourceLine line;

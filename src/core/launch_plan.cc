@@ -14,7 +14,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kMaxNodes = 100'000;
-constexpr std::size_t kMaxParameterBytes = 32'764;  // of one kernel launch, CUDA 12.1 and later
+constexpr std::size_t kMaxParameterBytes = 32'764;  // per kernel launch, CUDA 12.1 and later
 constexpr std::string_view kNodeKinds[] = {"kernel", "memcpy", "memset", "empty"};
 constexpr std::string_view kParameterKinds[] = {"bytes", "tensor", "workspace"};
 
@@ -253,8 +253,7 @@ bool LaunchPlan::one_after_another() const {
     const bool whole = e.type == 0 && e.from_port == 0 && e.to_port == 0;
     if (!whole || ++before[e.to] > 1 || ++after[e.from] > 1) return false;
   }
-  // As many edges as a path has, at most one into and out of each: without cycles (`problem`), a
-  // path.
+  // n - 1 edges, at most one into and out of each node: without cycles (`problem`), a path.
   return true;
 }
 
@@ -271,7 +270,7 @@ std::string LaunchPlan::problem() const {
       return "a memset of elements of " + std::to_string(n.element_bytes) + " bytes";
     }
   }
-  // Kahn's algorithm: whatever cannot be ordered is on a cycle.
+  // Kahn's algorithm: nodes that cannot be ordered are on a cycle.
   std::vector<int> waiting(nodes.size(), 0);
   std::vector<std::vector<int>> after(nodes.size());
   const int count = static_cast<int>(nodes.size());
@@ -355,7 +354,7 @@ std::optional<LaunchPlan> plan_from_json(const std::string& json) {
 AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t workspace,
                           std::uint64_t granularity, std::uint64_t base) {
   constexpr std::uint64_t kAlignment = 256;
-  // Measured: the driver grants smaller reservations elsewhere than asked for.
+  // Measured: the driver places smaller reservations at other addresses than requested.
   constexpr std::uint64_t kReserveStep = 64ull << 20;
   const auto up = [](std::uint64_t value, std::uint64_t step) {
     return (value + step - 1) / step * step;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launch plan: what is trusted instead of a candidate's host code. A directed acyclic graph of
+// The launch plan, which is trusted instead of a candidate's host code: a directed acyclic graph of
 // kernel launches, device copies, memsets and empty nodes over buffers at agreed addresses.
 //
-// Made in one of two ways: captured from `launch` in a process of its own (host form), or read out
-// of the compiled device code (plan form). The worker rebuilds the CUDA graph from it, anew for
-// each check, and never loads the candidate's host code. docs/launch-plan.md tells the whole story.
+// It is either captured from `launch` in a separate process (host form) or read from the compiled
+// device code (plan form). The worker rebuilds the CUDA graph from it for each check and never
+// loads the candidate's host code. See docs/launch-plan.md.
 #pragma once
 
 #include <array>
@@ -15,21 +15,21 @@
 
 namespace kernelpro {
 
-// What a tensor map says, but for its address: the arguments of cuTensorMapEncodeTiled. Sizes and
-// box are elements, the contiguous dimension first; strides are bytes, of the second dimension on.
+// A tensor map without its address: the arguments of cuTensorMapEncodeTiled. Sizes and box are in
+// elements, contiguous dimension first; strides are in bytes, from the second dimension on.
 struct PlanTensorMap {
-  int type = 0;  // CUtensorMapDataType, without those of sub-byte elements
+  int type = 0;  // CUtensorMapDataType, except the sub-byte types
   int rank = 1;  // 1 to 5
   std::array<std::int64_t, 5> sizes{};
   std::array<std::int64_t, 5> strides{};
   std::array<std::int32_t, 5> box{};
   int swizzle = 0;  // CUtensorMapSwizzle: none, 32, 64 or 128 bytes
-  // What the driver would refuse, or "".
+  // Why the driver would refuse it, or "".
   std::string problem() const;
 };
 inline constexpr std::size_t kTensorMapBytes = 128;
 
-// One kernel parameter: raw bytes, into which addresses are written before use.
+// One kernel parameter: raw bytes, with addresses filled in before use.
 struct PlanParameter {
   enum class Kind {
     kBytes,      // as they are
@@ -39,9 +39,9 @@ struct PlanParameter {
   Kind kind = Kind::kBytes;
   int index = 0;
   std::int64_t offset = 0;
-  std::string bytes;  // kBytes; captured plans hold final addresses in here
-  // Not the address but a tensor map of it: kTensor and kWorkspace of the plan form. Captured plans
-  // have theirs encoded, in `bytes`.
+  std::string bytes;  // kBytes; in captured plans, with final addresses
+  // Set: a tensor map of the address instead of the address itself (kTensor and kWorkspace of the
+  // plan form). Captured plans have theirs encoded in `bytes`.
   std::optional<PlanTensorMap> map = {};
 };
 
@@ -49,7 +49,7 @@ struct PlanNode {
   enum class Kind { kKernel, kMemcpy, kMemset, kEmpty };
   Kind kind = Kind::kEmpty;
 
-  // kKernel. Attribute values are those of the CUDA driver API.
+  // kKernel. Attribute values as in the CUDA driver API.
   std::string function;  // mangled name in the cubin
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
@@ -64,8 +64,8 @@ struct PlanNode {
   std::int32_t priority = 0;
   std::vector<PlanParameter> parameters;
 
-  // kMemcpy, kMemset: within the tensors and the workspace. Pitches and rows as cuMemsetD2D* and
-  // CUDA_MEMCPY3D have them.
+  // kMemcpy, kMemset: within the tensors and the workspace. Pitches and rows as in cuMemsetD2D* and
+  // CUDA_MEMCPY3D.
   PlanParameter destination;  // an address
   PlanParameter source;       // an address
   std::uint64_t width = 0;    // bytes for copies; elements for memsets
@@ -92,21 +92,20 @@ struct LaunchPlan {
   std::vector<PlanNode> nodes;
   std::vector<PlanEdge> edges;
   int kernel_count() const;
-  // Whether each node but the first waits for the end of the one before it, so that no two run side
-  // by side.
+  // Whether each node but the first waits for the previous one to end, so that no two overlap.
   bool one_after_another() const;
   // Why this plan cannot be trusted to run (a cycle, an edge to nowhere, no kernel, sizes out of
-  // range), or "". Plans come from a process that ran candidate code: nothing in them is believed.
+  // range), or "". Plans come from a process that ran candidate code: trust nothing in them.
   std::string problem() const;
 };
 
 std::string plan_to_json(const LaunchPlan& plan);
-// nullopt when the text is not a plan. Any bytes are safe.
+// nullopt when the text is not a plan. Safe on any bytes.
 std::optional<LaunchPlan> plan_from_json(const std::string& json);
 
-// Where the buffers of one case lie, the same in the capture process, the worker and the judge's
-// reference. Tensors are placed so that the end of each is followed by unmapped memory: an overrun
-// faults. `granularity`: of physical memory (2 MiB on current GPUs).
+// Where the buffers of one case are, the same in the capture process, the worker and the judge's
+// reference. Unmapped memory follows the end of each tensor, so that an overrun faults.
+// `granularity`: of physical memory (2 MiB on current GPUs).
 struct AddressLayout {
   struct Slot {
     std::uint64_t address = 0;        // of the first element
@@ -120,12 +119,12 @@ struct AddressLayout {
   bool has_workspace = false;
 };
 
-// `sizes`: bytes of each tensor in order of Args; `workspace`: bytes, may be 0. The last bytes of a
-// slot's mapping up to `bytes` rounded to 256 hold the tensor; alignment of addresses is 256.
+// `sizes`: bytes of each tensor in order of Args; `workspace`: bytes, may be 0. A tensor is at the
+// end of its slot's mapping, with its size rounded up to 256; addresses are aligned to 256.
 AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t workspace,
                           std::uint64_t granularity, std::uint64_t base);
 
-// The bytes of a parameter with addresses filled in; of a tensor map, its address.
+// The bytes of a parameter with addresses filled in; for a tensor map, its address.
 std::string parameter_bytes(const PlanParameter& parameter, const AddressLayout& layout);
 
 }  // namespace kernelpro

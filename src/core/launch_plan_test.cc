@@ -90,7 +90,7 @@ TEST(LaunchPlan, KnowsWhetherKernelsMayRunSideBySide) {
   EXPECT_FALSE(plan.one_after_another());
   plan.edges = {{0, 2, 0, 0, 0}, {1, 2, 0, 0, 0}};  // a join
   EXPECT_FALSE(plan.one_after_another());
-  plan.edges = {{0, 1, 0, 0, 0}, {1, 2, 1, 0, 1}};  // which begins before the other ends
+  plan.edges = {{0, 1, 0, 0, 0}, {1, 2, 1, 0, 1}};  // starts before the previous one ends
   EXPECT_FALSE(plan.one_after_another());
 }
 

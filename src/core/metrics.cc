@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 constexpr Metric kMetrics[] = {
-    // Theory of the task, for the case that was timed.
+    // Theory of the task, for the timed case.
     {"task.compulsory_bytes", "byte", "every input read once and every output written once"},
     {"task.output_bytes", "byte", "every output written once"},
     {"task.flops", "flop", "floating-point operations that the task declares"},
@@ -32,7 +32,7 @@ constexpr Metric kMetrics[] = {
      "operations over the measured rate of the unit that may do them"},
     {"roofline.achieved_bandwidth", "byte/s", "compulsory bytes over the measured time"},
     {"roofline.achieved_flops", "flop/s", "operations over the measured time"},
-    // What else the machine did while the candidate was timed.
+    // Other activity on the machine while the candidate was timed.
     {"load.foreign_cpu", "1", "share of the processors that other processes used while timing"},
     {"load.pairs_dropped", "1", "timed pairs that other work disturbed, and that do not count"},
     {"load.pairs_disturbed", "1", "timed pairs that other work disturbed, and that count"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardware counters, under the names of CUPTI and Nsight Compute. Chosen so that few passes serve
-// all tools; units as Nsight Compute's base units.
+// Hardware counters, under CUPTI's and Nsight Compute's names. Chosen so that a few passes serve
+// all tools; in Nsight Compute's base units.
 #include "core/metrics_tables.h"
 
 namespace kernelpro {
@@ -75,7 +75,7 @@ constexpr Metric kMetrics[] = {
     {"smsp__warps_eligible.avg.per_cycle_active", "warp", "warps that could issue, per scheduler"},
     {"smsp__average_warp_latency_per_inst_issued.ratio", "cycle",
      "cycles between two instructions of a warp"},
-    // Cycles that a warp spends between two of its instructions, by what it waits for.
+    // Cycles between two instructions of a warp, by stall reason.
     {"smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", "cycle",
      "waiting for a block barrier"},
     {"smsp__average_warps_issue_stalled_branch_resolving_per_issue_active.ratio", "cycle",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the binary and the launch plan say before anything runs.
+// Metrics from the binary and the launch plan, before anything runs.
 #include "core/metrics_tables.h"
 
 namespace kernelpro {
@@ -7,7 +7,7 @@ namespace kernelpro {
 namespace {
 constexpr Metric kMetrics[] = {
     // CUDA target: ptxas, the launch plan and SASS. Counts are over the hot loops of the kernel
-    // that is named in the evidence's text "kernel".
+    // named in the evidence's text "kernel".
     {"launch__registers_per_thread", "1", "registers of the largest kernel"},
     {"launch__grid_size", "1", "blocks of the largest launch"},
     {"launch__block_size", "1", "threads per block of the largest launch"},
@@ -46,10 +46,10 @@ constexpr Metric kMetrics[] = {
     {"ptxas.spill_load_bytes", "byte", "register spill loads per thread"},
     {"ptxas.shared_bytes", "byte", "static shared memory per block"},
     // Machine code. sass.*: counts over the whole kernel. sass.hot.*: counts over one pass through
-    // each of its hot loops (over the whole kernel when it has no loop); loops that only wait,
-    // remainders of unrolled loops and slow paths are left out. sass.loop.*: of the hottest loop
-    // alone. Where the code has line information, the text "line of NAME" says where most of what
-    // the metric NAME counts comes from: "kernel.cu:41, kernel.cu:44".
+    // each of its hot loops (over the whole kernel if it has no loop), without loops that only
+    // wait, remainders of unrolled loops and slow paths. sass.loop.*: the hottest loop only. If the
+    // code has line information, the text "line of NAME" gives the lines that contribute most to
+    // metric NAME: "kernel.cu:41, kernel.cu:44".
     {"sass.instructions", "1", "instructions in the kernel, helpers included, without padding"},
     {"sass.code_bytes", "byte", "size of the kernel's code, without padding"},
     {"sass.unknown_share", "1", "part of the kernel's instructions whose opcode is not known"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry's tables by source; metrics.h is what others include.
+// The registry's tables by source; include metrics.h instead.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace shows: of a call (launches, copies, gaps) or of a whole program. Where the same work
-// repeats, all figures are of one repetition, so counts need not be whole numbers.
+// Metrics from a trace of a call (launches, copies, gaps) or of a whole program. For repeated work,
+// all figures are per repetition, so counts need not be integers.
 #include "core/metrics_tables.h"
 
 namespace kernelpro {
@@ -15,7 +15,7 @@ constexpr Metric kMetrics[] = {
     {"trace.overlap", "us", "of it, with two or more kernels, copies or memsets at once"},
     {"trace.gaps", "us", "of it, with nothing running"},
     {"trace.longest_gap", "us", "the longest time with nothing running"},
-    // Gaps by what came before the next thing on the GPU; together they are trace.gaps.
+    // Gaps by what preceded the next GPU activity; they sum to trace.gaps.
     {"trace.gaps_sync", "us", "gaps in which the host waited first, then asked for the next thing"},
     {"trace.gaps_allocation", "us", "gaps in which the host allocated or freed memory"},
     {"trace.gaps_launch", "us", "gaps in which the host was late with the launch"},

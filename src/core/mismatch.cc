@@ -15,9 +15,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kPerThread = 1 << 20;  // elements below which a thread does not pay
+constexpr std::int64_t kPerThread = 1 << 20;  // fewer elements are not worth a thread
 
-// Runs `work(begin, end, part)` over [0, n) on as many threads as pay; returns how many parts.
+// Runs `work(begin, end, part)` over [0, n) on as many threads as pay off; returns the part count.
 template <class Work>
 void in_parts(std::int64_t n, int max_parts, const Work& work) {
   const std::int64_t threads = std::max(1u, std::thread::hardware_concurrency());
@@ -77,8 +77,7 @@ Comparison compare_range(const typename Type::Stored* out, const Expected& expec
   constexpr std::int64_t kBlock = 1024;
   for (std::int64_t at = begin; at < end; at += kBlock) {
     const std::int64_t stop = std::min(end, at + kBlock);
-    // The common case first, in a form that the compiler makes vectors of: what is not finite makes
-    // it fail.
+    // Fast path, in a form that the compiler vectorizes; anything not finite fails it.
     double worst = 0;
     bool fine = true;
     for (std::int64_t i = at; i < stop; ++i) {
@@ -119,7 +118,7 @@ Comparison compare_floating(const Shaped& output, const void* data, const Expect
   return result;
 }
 
-// Integers and bools. allclose takes them as numbers, as torch.allclose does.
+// Integers and bools. allclose compares them as numbers, as torch.allclose does.
 Comparison compare_integers(const Shaped& output, const void* data, const Expected& expected) {
   Comparison result;
   if (std::memcmp(data, expected.bytes.data(), expected.bytes.size()) == 0) return result;

@@ -26,8 +26,7 @@ std::string ordinal(std::int64_t n) {
   return std::to_string(n) + ending;
 }
 
-// ", from element 1024 on, a multiple of 1024": where whole blocks end; "" when it is no such
-// place.
+// ", from element 1024 on, a multiple of 1024": where whole blocks end; else "".
 std::string block_text(std::int64_t from) {
   if (from <= 0 || from % 32 != 0) return "";
   std::int64_t block = 32;
@@ -73,7 +72,7 @@ void WrongPlaces::add(std::int64_t index) {
   }
 }
 
-// One run of neighbours in the tensor as it lies in memory.
+// One contiguous run in memory.
 std::string WrongPlaces::run_pattern() const {
   const std::int64_t row = axes_.empty() ? 1 : axes_.back().size;
   const bool rows = axes_.size() > 1 && row > 1 && first_ % row == 0 && count_ % row == 0;
@@ -99,7 +98,7 @@ std::string WrongPlaces::run_pattern() const {
   return text;
 }
 
-// The wrong elements are all that share some coordinates: a tile, a column, a slice.
+// The wrong elements are all those with certain coordinates: a tile, a column, a slice.
 std::string WrongPlaces::box_pattern() const {
   double box = 1;
   for (const Axis& axis : axes_) box *= static_cast<double>(axis.distinct);
@@ -125,7 +124,7 @@ std::string WrongPlaces::box_pattern() const {
   return parts.size() == 1 && !column.full() ? "" : "only " + join_text(parts, " and ");
 }
 
-// What all of them have in common in rows and columns, whether or not these are wrong throughout.
+// Rows and columns that the wrong elements share, whether or not these are entirely wrong.
 std::string WrongPlaces::plane_pattern() const {
   if (axes_.size() < 2) return "";
   const Axis& column = axes_.back();
@@ -178,9 +177,9 @@ std::string WrongPlaces::pattern() const {
 
 namespace {
 
-constexpr double kNearly = 0.95;  // of the values that a pattern has to explain
+constexpr double kNearly = 0.95;  // of the values that a pattern must explain
 
-// Of an element's scale: near enough to be meant.
+// Of an element's scale: close enough for a match.
 double close_enough(DType dtype) {
   return dtype == DType::kBf16 ? 1e-2 : dtype == DType::kFp16 ? 2e-3 : 1e-3;
 }
@@ -223,7 +222,7 @@ class Values {
   bool close(double a, double b) const {
     return std::fabs(a - b) <= close_ * std::max(std::fabs(b), rms_);
   }
-  // Expected values that are much alike make everything look like a pattern.
+  // If expected values are nearly equal, anything looks like a pattern.
   bool expected_varies() const {
     const auto [low, high] = std::minmax_element(
         values_.begin(), values_.end(),
@@ -251,7 +250,7 @@ class Values {
     const double f = squares > 0 ? products / squares : 0;
     if (f == 0 || !std::isfinite(f) || !expected_varies()) return "";
     if (!nearly_all([&](const WrongValue& v) { return close(v.got / f, v.expected); })) return "";
-    if (std::fabs(f - 1) < 5 * close_) return "";  // that is rounding
+    if (std::fabs(f - 1) < 5 * close_) return "";  // just rounding
     if (std::fabs(f + 1) < close_) return "each has the wrong sign";
     return "each is " + number(f, 4) + " times what was expected";
   }
@@ -268,7 +267,7 @@ class Values {
            number(std::fabs(d), 4);
   }
 
-  // Right values in the wrong places.
+  // Correct values in wrong places.
   std::string moved() const {
     if (!expected_varies()) return "";
     const std::int64_t n = output_.elements;
@@ -282,7 +281,7 @@ class Values {
       });
     };
     if (rows > 1 && columns > 1) {
-      // Element (r, c) of the matrix is found where (c, r) of its transpose would lie.
+      // Element (r, c) of the matrix is where (c, r) of its transpose would be.
       const auto transposed = [&](std::int64_t i) {
         const std::int64_t matrix = i / (rows * columns), at = i % (rows * columns);
         return matrix * rows * columns + at % rows * columns + at / rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wrong elements of an output have in common: where they lie and what they hold instead.
-// For describe_mismatch (core/mismatch.h). Pure; one thread per object.
+// Finds what the wrong elements of an output have in common: their positions and their values. For
+// describe_mismatch (core/mismatch.h). Pure; one thread per object.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace kernelpro {
 
-// Where the wrong elements lie. All of them are shown to it, in ascending order.
+// Positions of the wrong elements. Add all of them, in ascending order.
 class WrongPlaces {
  public:
   explicit WrongPlaces(const Shaped& output);
   void add(std::int64_t index);
   std::int64_t count() const { return count_; }
-  // "only in the tail of rows, from column 14 of 16"; "" where there is no pattern.
+  // "only in the tail of rows, from column 14 of 16"; "" if there is no pattern.
   std::string pattern() const;
 
  private:
-  // The coordinates in one dimension at which something is wrong.
+  // The coordinates in one dimension that have a wrong element.
   struct Axis {
     std::int64_t size = 1;
     std::int64_t low = 0, high = -1;
@@ -37,7 +37,7 @@ class WrongPlaces {
   std::string regular_pattern() const;
 
   std::int64_t elements_;
-  std::vector<Axis> axes_;  // of the shape, dimensions of one element left out
+  std::vector<Axis> axes_;  // of the shape, without dimensions of size 1
   std::vector<int> dims_;   // which dimension each axis is
   std::int64_t count_ = 0, first_ = -1, last_ = -1, step_ = 0, runs_ = 0;
   std::uint32_t lanes_ = 0;  // bit i: an index is i modulo 32
@@ -50,9 +50,9 @@ struct WrongValue {
   double expected = 0;
 };
 
-// What wrong elements hold: "all of them are 0", "each is 0.5 times what was expected", "they are
-// the transpose of what was expected"; "" where there is no pattern. `values`: some of them, spread
-// over all. `expected`: of the whole output; `rms` of it.
+// A pattern in the wrong values: "all of them are 0", "each is 0.5 times what was expected", "they
+// are the transpose of what was expected"; "" if there is none. `values`: a sample spread over all
+// of them. `expected`: the whole output; `rms`: its root mean square.
 std::string value_pattern(const Shaped& output, const std::vector<WrongValue>& values,
                           const std::vector<double>& expected, double rms);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted mistakes and the words for them.
+// Planted mistakes and their descriptions.
 #include "core/mismatch_pattern.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-// What is said about an output of this shape after `spoil` had its way with the right values.
+// The description of an output of this shape after `spoil` changed the correct values.
 std::string said(const Shape& shape, const std::function<void(std::vector<float>&)>& spoil,
                  double tolerance = 1e-4) {
   Tensor tensor;
@@ -42,7 +42,7 @@ std::string said(const Shape& shape, const std::function<void(std::vector<float>
   return describe_mismatch(shaped, out.data(), expected, comparison, {});
 }
 
-// The elements for which `where(row, column)` holds get noise.
+// Adds noise to the elements for which `where(row, column)` holds.
 std::string said_where(std::int64_t rows, std::int64_t columns,
                        const std::function<bool(std::int64_t, std::int64_t)>& where) {
   return said({rows, columns}, [&](std::vector<float>& out) {
@@ -184,7 +184,7 @@ TEST(Pattern, LessPreciseArithmetic) {
 }
 
 TEST(Pattern, NoPatternIsNamedWhereThereIsNone) {
-  // Values that have nothing to do with what was expected.
+  // Values unrelated to the expected ones.
   const std::string text = said({64, 96}, [](auto& out) {
     Tensor other;
     draw_inputs(other, 3, 99, 0, static_cast<std::int64_t>(out.size()), out.data());

@@ -68,13 +68,13 @@ TEST(Mismatch, AFewLargeResultsDoNotExcuseTheOthers) {
   rule.typical = false;
   EXPECT_TRUE(
       compare_output(shaped, out.data(), make_expected(shaped, reference.data(), rule)).ok());
-  // What the type cannot hold with all its digits is not typical of anything.
+  // Values without the type's full precision are not typical.
   EXPECT_EQ(scale_of(3, {0, 1e-40, 1e-40, 1e-40, 0.5}, DType::kFp32), 3);
   EXPECT_DOUBLE_EQ(scale_of(3, {1e-30, 1e-30, 0.5}, DType::kFp32), 1e-29);
   EXPECT_EQ(scale_of(3, {1e-6, 1e-6, 0.1}, DType::kFp16), 1);
 }
 
-// min(x, 0) of sums near 0.5: most results are 0, a few are small, and all errors are those of 0.5.
+// min(x, 0) of sums near 0.5: most results are 0, a few are small, with errors as large as for 0.5.
 TEST(Mismatch, RoundingErrorsThatAResultsOwnSizeDoesNotShowAreAdmitted) {
   Tensor tensor;
   const std::int64_t n = 4000;
@@ -98,7 +98,7 @@ TEST(Mismatch, RoundingErrorsThatAResultsOwnSizeDoesNotShowAreAdmitted) {
   EXPECT_NEAR(admitted.least, 2e-6 / 1e-4, 1e-9);
   EXPECT_TRUE(compare_output(shaped, honest.data(), expected).ok());
   EXPECT_FALSE(compare_output(shaped, tf32.data(), expected).ok());
-  // Another set of the same kind gets the same room.
+  // Another set of the same kind gets the same allowance.
   EXPECT_TRUE(
       compare_output(shaped, honest.data(), make_expected(shaped, reference.data(), expected.rule))
           .ok());
@@ -131,7 +131,7 @@ TEST(Mismatch, LargeResultsThatRoundingChangesDoNotExcuseSmallOnes) {
   EXPECT_EQ(expected.scale, 10);
   EXPECT_EQ(admitted.least, 0);
   EXPECT_NEAR(admitted.worst, 3.2e-4, 1e-6);
-  EXPECT_EQ(admitted.jumps, 0u);  // it is far below the root mean square
+  EXPECT_EQ(admitted.jumps, 0u);  // far below the root mean square
 }
 
 TEST(Mismatch, SmallValuesAreJudgedByTheTensorsScale) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words about a mismatch, and the poison that shows what was never written.
+// Wording of mismatches, and the poison that reveals unwritten elements.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kSeen = 1 << 14;  // wrong values that a pattern is read from, about
+constexpr std::int64_t kSeen = 1 << 14;  // sample size for value patterns, approximately
 
 double expected_at(const Shaped& output, const Expected& expected, std::int64_t i) {
   if (is_floating(output.tensor->dtype)) return expected.values[static_cast<std::size_t>(i)];
@@ -47,12 +47,12 @@ std::string value_text(const Shaped& output, double value) {
   return number(value, is_floating(output.tensor->dtype) ? 6 : 17);
 }
 
-// All wrong elements, counted, and some of them spread over all.
+// Counts all wrong elements and keeps a sample spread over them.
 struct Wrong {
   explicit Wrong(const Shaped& output) : places(output) {}
   WrongPlaces places;
   std::int64_t nans = 0, untouched = 0;
-  std::vector<WrongValue> values;  // finite or not; no NaN, nothing untouched
+  std::vector<WrongValue> values;  // finite or not; no NaN, no untouched elements
 };
 
 Wrong find_wrong(const Shaped& output, const void* data, const Expected& expected,
@@ -72,10 +72,10 @@ Wrong find_wrong(const Shaped& output, const void* data, const Expected& expecte
   return wrong;
 }
 
-// What they hold: poison, NaN, or values that have something in common.
+// What they hold: poison, NaN, or values with a pattern.
 std::string contents(const Shaped& output, const Expected& expected, const Wrong& wrong) {
   const std::int64_t count = wrong.places.count();
-  // An element more or less may hold its poison's bits by chance.
+  // A few elements may match their poison by chance.
   if (wrong.untouched > 0 && wrong.untouched + wrong.untouched / 1000 >= count) {
     return "; they were never written (still the poison from before the call)";
   }
@@ -108,7 +108,7 @@ Poison make_poison(DType dtype, std::uint64_t round) {
   std::uint64_t bits = noise | 0x0101010101010101ull;
   std::size_t size = 8;
   // NaN with a payload, a huge value of either sign, or noise: a kernel that adds to its output, or
-  // leaves parts of it, cannot get all of them right.
+  // skips parts of it, cannot be right under all of them.
   switch (dtype) {
     case DType::kFp32: {
       size = 4;
@@ -135,7 +135,7 @@ Poison make_poison(DType dtype, std::uint64_t round) {
       break;
     case DType::kBool:
       size = 1;
-      bits = 2 + kind;  // no bool has such a byte
+      bits = 2 + kind;  // not a valid bool
       break;
   }
   Poison poison;

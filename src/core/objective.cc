@@ -49,7 +49,7 @@ bool beats(const Correct& candidate, const Objective& objective, double min_effe
   const bool faster = time && time->low > needed;
   if (objective.kind == Objective::Kind::kTime) return faster;
   const bool measured = candidate.energy && candidate.energy->versus;
-  // The incumbent's energy is not known (a PyTorch start): its time is all there is to beat.
+  // The incumbent's energy is unknown (a PyTorch start): only its time can be beaten.
   if (candidate.energy && !measured) return faster;
   const double saved = measured ? candidate.energy->versus->low : 0;
   switch (objective.kind) {
@@ -69,7 +69,7 @@ bool beats(const Correct& candidate, const Objective& objective, double min_effe
 bool worth_energy(const Correct& candidate, const Objective& objective) {
   if (!objective.wants_energy()) return false;
   if (objective.kind != Objective::Kind::kTimeThenEnergy || !candidate.versus) return true;
-  // A new best needs a figure for the next to be compared with.
+  // A new best needs an energy figure for later comparisons.
   return equally_fast(*candidate.versus) || candidate.versus->low > 1;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search makes better: time, energy, or both. Pure.
+// What a search optimizes: time, energy, or both. Pure.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace kernelpro {
 struct Objective {
   enum class Kind {
     kTime,
-    kEnergy,          // joules of a call
-    kTimeThenEnergy,  // time; among equally fast ones, energy
+    kEnergy,          // joules per call
+    kTimeThenEnergy,  // time; energy among equally fast candidates
     kWeighted,        // time^(1 - weight) * energy^weight
   };
   Kind kind = Kind::kTime;
@@ -24,7 +24,7 @@ struct Objective {
   bool operator==(const Objective&) const = default;
 };
 
-// Two candidates are equally fast when the interval of the ratio of their times lies within this.
+// Two candidates are equally fast when the interval of their time ratio lies within this.
 inline constexpr double kEqualSpeed = 0.01;
 bool equally_fast(const Correct::Versus& versus);
 
@@ -32,16 +32,16 @@ bool equally_fast(const Correct::Versus& versus);
 std::optional<Objective> objective_from_text(std::string_view text);
 std::string objective_text(const Objective& objective);
 
-// Is a candidate better than the incumbent that it was measured against, by more than `min_effect`
-// with confidence? Without a measured energy, energy is no reason.
+// Whether a candidate beats the incumbent it was measured against by more than `min_effect`, with
+// confidence. Energy counts only if it was measured.
 bool beats(const Correct& candidate, const Objective& objective, double min_effect);
 
-// Is it worth measuring what a candidate draws, after its time is known? Energy cannot reverse a
-// time that is clearly not equal where time comes first.
+// Whether to measure a candidate's energy after its time is known. Where time comes first, energy
+// cannot outweigh a clear difference in time.
 bool worth_energy(const Correct& candidate, const Objective& objective);
 
-// What a search compares, smaller is better: microseconds of a call, millijoules of it, or their
-// weighted geometric mean; 0 where it is not known. `time_us`: of the candidate.
+// The cost that a search minimizes: microseconds or millijoules per call, or their weighted
+// geometric mean; 0 if unknown. `time_us`: of the candidate.
 double cost_of(double time_us, const Correct& candidate, const Objective& objective);
 
 }  // namespace kernelpro

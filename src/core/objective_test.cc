@@ -41,9 +41,9 @@ TEST(Objective, EnergyDecidesAmongEquallyFastOnes) {
   const Objective both{Kind::kTimeThenEnergy, 0};
   EXPECT_TRUE(beats(measured(0.995, 1.005, 1.05, 1.07), both, kEffect));
   EXPECT_FALSE(beats(measured(0.995, 1.005, 0.99, 1.07), both, kEffect));
-  // An interval that is too wide for "equal" is no reason to look at energy.
+  // An interval too wide for "equal" does not make energy count.
   EXPECT_FALSE(beats(measured(0.97, 1.02, 1.05, 1.07), both, kEffect));
-  // Faster wins whatever it draws; slower loses.
+  // Faster wins whatever its energy; slower loses.
   EXPECT_TRUE(beats(measured(1.10, 1.12, 0.8, 0.9), both, kEffect));
   EXPECT_FALSE(beats(measured(0.90, 0.95, 1.5, 1.6), both, kEffect));
 }

@@ -35,7 +35,7 @@ bool multiplies_matrices(const Task& task, const std::string& text) {
   return has_any(text, {"matmul", "linear(", ".mm(", ".bmm(", "einsum", " @ ", "gemm"});
 }
 
-// Integers that say where things begin: offsets, sizes, indices.
+// Integers that mark where things begin: offsets, sizes, indices.
 bool has_groups(const Task& task) {
   return std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& tensor) {
     return tensor.role == Role::kInput && !is_floating(tensor.dtype);

@@ -9,7 +9,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kTypical = 10;  // times the median; the rms of x^2 or exp(x), x normal, is within
+constexpr double kTypical = 10;  // times the median; covers the rms of x^2 or exp(x), x normal
 
 double smallest_normal(DType dtype) {
   return dtype == DType::kFp16 ? 6.103515625e-5

@@ -15,14 +15,14 @@ class Proposer {
  public:
   virtual ~Proposer() = default;
   virtual std::string name() const = 0;
-  // One sentence for the report about who wrote what ("the structure was in the source; the
-  // embedded tuner chose the numbers").
+  // One sentence of credit for the report ("the structure was in the source; the embedded tuner
+  // chose the numbers").
   virtual std::string credit() const = 0;
-  // Up to `request.wanted` proposals, never one whose content hash the history has. Empty: nothing
-  // to add for this parent. Deterministic proposers depend on the request alone, so that a resumed
-  // run goes on as the first would have. May block (a person or a model writes).
+  // Up to `request.wanted` proposals, none with a content hash that is in the history. Empty:
+  // nothing to add for this parent. Deterministic proposers depend on the request alone, so a
+  // resumed run continues as the original would have. May block (on a person or a model).
   virtual Result<std::vector<Proposal>> propose(const ProposalRequest& request) = 0;
-  // Why nothing more will come, whatever the parent; nullopt while something may.
+  // Why no more proposals will come for any parent; nullopt while some may.
   virtual std::optional<std::string> finished() const { return std::nullopt; }
 };
 

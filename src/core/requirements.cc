@@ -16,7 +16,7 @@ namespace {
 
 using Value = std::optional<std::int64_t>;
 
-// In unsigned arithmetic, which wraps around instead of being undefined.
+// Unsigned arithmetic wraps around; signed overflow would be undefined.
 template <class Compute>
 std::int64_t wrapped(std::int64_t a, std::int64_t b, Compute compute) {
   return static_cast<std::int64_t>(
@@ -27,7 +27,7 @@ bool divides(std::int64_t a, std::int64_t b) {
   return b != 0 && (b != -1 || a != std::numeric_limits<std::int64_t>::min());
 }
 
-// Of two operands, by precedence, the lowest first.
+// Binary operators by precedence, lowest first.
 struct Operator {
   std::string_view text;
   int level;
@@ -58,7 +58,7 @@ constexpr int kMostNesting = 100;
 std::optional<std::int64_t> integer(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // A suffix of an unsigned or long integer means the same number.
+  // An unsigned or long suffix does not change the number.
   std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
   if (error != std::errc() || end == text.data()) return std::nullopt;
   while (!rest.empty() && contains("uUlL", std::string(1, rest[0]))) rest.remove_prefix(1);
@@ -79,7 +79,7 @@ class Requirements::Reader {
     advance();
   }
 
-  // What is wrong, or "".
+  // The error, or "".
   std::string read(std::vector<Step>* steps) {
     steps_ = steps;
     binary(0);
@@ -93,7 +93,7 @@ class Requirements::Reader {
     rest_ = trim(rest_);
     std::size_t length = 0;
     while (length < rest_.size() && is_word(rest_[length])) ++length;
-    for (const Operator& each : kOperators) {  // the longer ones come before their beginnings
+    for (const Operator& each : kOperators) {  // longer operators come before their prefixes
       if (length == 0 && rest_.starts_with(each.text)) length = each.text.size();
     }
     token_ = rest_.substr(0, std::max<std::size_t>(length, 1));
@@ -103,7 +103,7 @@ class Requirements::Reader {
     if (token_ == "not") token_ = "!";
   }
 
-  // Operators of this level and of those above it.
+  // Operators of this precedence level and above.
   void binary(int level) {
     if (level == kLevels) return unary();
     binary(level + 1);

@@ -39,7 +39,7 @@ bool holds(const std::string& condition, const KnobValues& values) {
   return parsed && parsed->broken(values).empty();
 }
 
-// What C++ makes of the same expression, without the parentheses that compilers ask for.
+// C++'s value of the same expression, without the parentheses that compilers want.
 #pragma GCC diagnostic ignored "-Wparentheses"
 #define SAME_AS_CPP(expression)                                                                   \
   for (const int A : {1, 2, 3, 4}) {                                                              \
@@ -78,7 +78,7 @@ TEST(Requirements, WhatDividesByZeroDoesNotHold) {
 TEST(Requirements, SuffixesCountAndOtherValuesDoNotMatter) {
   EXPECT_TRUE(holds("U * A == 16", {{"U", "4u"}, {"A", "4"}, {"T", "half"}}));
   EXPECT_FALSE(holds("U * A == 16", {{"U", "16UL"}, {"A", "4"}, {"T", "half"}}));
-  EXPECT_FALSE(holds("A > 0", {}));  // not told
+  EXPECT_FALSE(holds("A > 0", {}));  // unknown
 }
 
 TEST(Requirements, AllHoldByIndexAsByValue) {

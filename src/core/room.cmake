@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# Texts that reach compilers at run time.
+# Texts passed to compilers at run time.
 kernelpro_embed(${library} plan_vocabulary src/core/device/plan.h)
 kernelpro_embed(${library} draw_source src/core/device/draw.h)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary that ties knobs to prescriptions. A source may use tags that are not listed (they
-// are explored, not prescribed); tools may only prescribe listed ones.
+// The vocabulary that links knobs to prescriptions. A source may use unlisted tags (they are
+// explored, not prescribed); tools may prescribe only listed ones.
 #pragma once
 
 #include <span>

@@ -25,7 +25,7 @@ std::optional<Enum> from_name(const std::string_view (&names)[N], std::string_vi
   return std::nullopt;
 }
 
-// A task that passed its loader evaluates; a hand-made one that does not counts as 0.
+// Tasks that passed the loader always evaluate; a hand-made one that fails counts as 0.
 std::int64_t value_of(const std::string& expression, const Case& c) {
   if (expression.empty()) return 0;
   return evaluate_expression(expression, c.dims).value_or(0);
@@ -288,7 +288,7 @@ std::optional<Task> task_from_json(const std::string& json) {
 
 std::string Task::content_hash() const {
   Task copy = *this;
-  copy.folder.clear();  // where it lies is not what it is
+  copy.folder.clear();  // the location is not part of the content
   if (copy.module) copy.module->path.clear();
   return hash_hex(task_to_json(copy));
 }

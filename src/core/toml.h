@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// For .cc files only: toml++ for text from outside, with faults as values (parse_result). It is
-// never included otherwise: all of a program must see the library with the same settings, since it
-// is inline. Include it before anything else; the order of its lines matters.
+// For .cc files only: toml++ for untrusted text, with errors as values (parse_result). Always
+// include toml++ through this file: the library is inline, so the whole program must see the same
+// settings. Include it before anything else; the order of its lines matters.
 #pragma once
 
 // clang-format off
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/impl/preprocessor.h>
-// The library (3.3) tells the compiler that its internal assertions hold, and for malformed text
-// some do not ("[`]", an accented letter outside a string). Without them its parser goes on and
-// reports the fault by itself.
+// The library (3.3) lets the compiler assume its internal assertions, and malformed text violates
+// some of them ("[`]", an accented letter outside a string). Without them its parser continues and
+// reports the error itself.
 #undef TOML_ASSERT
 #define TOML_ASSERT(expr) static_cast<void>(0)
 #undef TOML_ASSERT_ASSUME

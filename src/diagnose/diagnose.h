@@ -7,7 +7,7 @@
 
 namespace kernelpro {
 
-// Classifies by the roofline, then runs every tool of tools.cc whose trigger holds for the class.
+// Classifies by the roofline, then runs every tool in tools.cc whose trigger matches the class.
 Diagnosis diagnose(const Evidence& evidence);
 
 }  // namespace kernelpro

@@ -106,7 +106,7 @@ void check(const std::string& tool, const std::string& path, bool refresh) {
       << "first difference: " << Json::diff(fixture.at("expected"), finding).dump(2);
 }
 
-// A recording outranks an invented case; what only exists invented says so.
+// Prefer a recording to an invented case; a case without a recording is labeled as invented.
 TEST(Tools, FixturesAreRecordedOrSaySo) {
   for (const std::string& tool : folders()) {
     for (const std::string& path : fixtures(tool)) {

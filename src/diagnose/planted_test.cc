@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole diagnoses of recorded kernels whose truth is known: the flaw was planted, or the search
-// went on and found what was to be won. The recordings are real (fixtures/*.json).
+// Full diagnoses of recorded kernels with known flaws: planted ones, or ones whose gain the search
+// later measured. The recordings are real (fixtures/*.json).
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -177,7 +177,7 @@ const std::vector<Truth> kTruths = {
      "flaw-top8_columns-insertion-mended"},
     {"flaw-tree_search-deep_stack", "occupancy-limiter", "shared-memory",
      "flaw-tree_search-deep_stack-mended"},
-    // The same without hardware counters, by machine code and time alone.
+    // The same without hardware counters, from machine code and time alone.
     {"flaw-histogram-straight_to_global-uncounted", "atomics-contention", "atomics", ""},
     {"flaw-layernorm_rows-slice_by_slice-uncounted", "launch-bound", "algorithm", ""},
     {"flaw-matmul_fp32-from_global-uncounted", "missing-shared-memory-tiling", "shared-memory", ""},
@@ -235,7 +235,7 @@ TEST(Planted, TheFlawComesFirst) {
   }
 }
 
-// The upper gain is a bound, and the likely one is within a factor of three of what mending won.
+// The upper gain is a bound, and the likely one is within a factor of three of the measured gain.
 TEST(Planted, GainsHoldAgainstTheMendedKernel) {
   int pairs = 0;
   for (const Truth& truth : kTruths) {

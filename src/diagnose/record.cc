@@ -12,7 +12,7 @@ namespace kernelpro {
 namespace {
 constexpr double kHit = 1.05;
 const double kPrior = 10 * std::log(1.3) * std::log(1.3);
-const double kMostPromised = std::log(1.6);  // a larger promise weighs no more: one miss is no rule
+const double kMostPromised = std::log(1.6);  // larger promises weigh no more: one miss is no proof
 }  // namespace
 
 double ToolHistory::mean_gain() const { return tried > 0 ? std::exp(log_measured / tried) : 1; }

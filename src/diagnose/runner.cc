@@ -28,7 +28,7 @@ ToolTarget target_of(const Evidence& evidence) {
   return text->second == "cuda" ? ToolTarget::kCuda : ToolTarget::kCpu;
 }
 
-constexpr std::string_view kHardwareCounters = "hardware counters";  // as collectors call them all
+constexpr std::string_view kHardwareCounters = "hardware counters";  // the collectors' name
 
 bool is_counter(std::string_view name) {
   const std::span<const Metric> counters = counter_metrics();
@@ -36,7 +36,7 @@ bool is_counter(std::string_view name) {
                      [&](const Metric& metric) { return metric.name == name; });
 }
 
-// The collector's reason for a metric's absence where it gave one for its family.
+// The collector's reason for a missing metric, if it gave one for the metric's family.
 std::string missing_reason(const Evidence& evidence, const std::vector<std::string>& names) {
   std::string reason = "not observed: " + join_text(names, ", ");
   for (const Missing& missing : evidence.missing()) {
@@ -49,8 +49,8 @@ std::string missing_reason(const Evidence& evidence, const std::vector<std::stri
   return reason;
 }
 
-// Gains never exceed what the roofline leaves: the measured ceilings for the likely one, their
-// slack for the upper one.
+// Clamps gains to the roofline's headroom: at the measured ceilings for the likely gain, with slack
+// for the upper one.
 void clamp_gains(const Roofline& roof, Finding* finding) {
   const double upper = std::max(1.0, finding->upper_speedup);
   finding->upper_speedup = finding->stop  ? 1.0
@@ -61,7 +61,7 @@ void clamp_gains(const Roofline& roof, Finding* finding) {
   finding->likely_speedup = std::clamp(finding->likely_speedup, 1.0, likely);
 }
 
-// One look at a call, or at one of its kernels.
+// A view of a call, or of one of its kernels.
 struct View {
   const Evidence& evidence;
   const KernelEvidence* kernel;  // null: the call, or its only kernel
@@ -78,7 +78,7 @@ Level weakest_level(const View& view, const Finding& finding) {
   Level weakest = Level::kCounters;
   bool seen = false;
   for (const std::string& metric : finding.metrics) {
-    // Theory and ceilings are no observations of the candidate.
+    // Theory and ceilings are not observations of the candidate.
     if (metric.starts_with("task.") || metric.starts_with("ceiling.")) continue;
     if (metric.starts_with("machine.")) continue;
     const Observation* observation = view.kernel ? view.kernel->facts.find(metric) : nullptr;
@@ -111,7 +111,7 @@ Pass make_pass(const Evidence& evidence, const Roofline& roof, const RunnerSetti
   return pass;
 }
 
-// A kernel's speed-up as one of the call: Amdahl's law.
+// Converts a kernel's speedup to the call's (Amdahl's law).
 double of_call(double speedup, double share) {
   if (share >= 1) return std::max(1.0, speedup);
   return 1 / (1 - share + share / std::max(1.0, speedup));
@@ -147,7 +147,7 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
     return {name, State::kNotEvaluable, "a fault in the tool: " + problem};
   }
   finding->level = weakest_level(view, *finding);
-  // What a clock says on a busy machine is no certainty.
+  // Times measured on a busy machine are not certain.
   const bool busy = pass.roof.foreign > 0 || view.get("load.gpu_processes").value_or(0) > 0;
   if (busy && finding->level == Level::kTiming) {
     finding->severity = std::min(finding->severity, Severity::kWarning);
@@ -161,7 +161,7 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   return {name, State::kFired, ""};
 }
 
-// Fired for one kernel is fired; else silent outranks what could not be asked.
+// A tool that fired for any kernel has fired; otherwise silent outranks not evaluable.
 int rank_of(State state) {
   switch (state) {
     case State::kFired:
@@ -208,7 +208,7 @@ bool fired(const Diagnosis& diagnosis, std::string_view tool) {
                      [&](const Finding& f) { return f.tool == tool; });
 }
 
-// Opposed or doubled advice is given once.
+// Withholds conflicting or duplicate advice.
 void resolve(Diagnosis* diagnosis) {
   for (const Precedence& rule : precedences()) {
     if (!fired(*diagnosis, rule.winner) || !fired(*diagnosis, rule.loser)) continue;
@@ -228,7 +228,7 @@ void resolve(Diagnosis* diagnosis) {
   }
 }
 
-// At a ceiling nothing else matters: what is left is within the threshold of "at the ceiling".
+// At a ceiling nothing else matters: the remaining gap is within the threshold of "at the ceiling".
 void apply_stop(Diagnosis* diagnosis) {
   const auto stop = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(),
                                  [](const Finding& f) { return f.stop; });
@@ -241,9 +241,9 @@ void apply_stop(Diagnosis* diagnosis) {
   for (const std::string& tool : others) withhold(diagnosis, tool, by + " says stop");
 }
 
-// Findings that promise less than this are noise next to a measurement.
+// Findings that promise less than this drown in measurement noise.
 constexpr double kLeastGain = 1.02;
-// A finding accounts for the gap to the ceiling that promises so much of it, in logarithms.
+// A finding explains the gap to the ceiling if it promises this fraction of it, in logarithms.
 constexpr double kAccounted = 0.5;
 
 bool is_catch_all(std::span<const Tool> table, std::string_view name) {
@@ -251,7 +251,7 @@ bool is_catch_all(std::span<const Tool> table, std::string_view name) {
                      [&](const Tool& tool) { return tool.name == name && tool.catch_all; });
 }
 
-// Counters name a cause that accounts for the gap: what only says that there is one adds nothing.
+// If counters name a cause that explains the gap, catch-alls add nothing.
 void withhold_catch_alls(std::span<const Tool> table, const Roofline& roof, bool counted,
                          Diagnosis* diagnosis) {
   if (!counted || !roof.known()) return;
@@ -270,7 +270,7 @@ void withhold_catch_alls(std::span<const Tool> table, const Roofline& roof, bool
   }
 }
 
-// A named cause before a catch-all, then the largest likely gain.
+// Named causes before catch-alls, then by likely gain, largest first.
 void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
   std::vector<std::string> pointless;
   for (const Finding& finding : diagnosis->findings) {

@@ -12,21 +12,21 @@ namespace kernelpro {
 
 // Findings worth a writer's attention; further ones are withheld, with the reason.
 inline constexpr int kMostFindings = 4;
-// Kernels that take less of the call's time are not worth a look of their own.
+// Kernels with a smaller share of the call's time are not analyzed separately.
 inline constexpr double kLeastShare = 0.1;
 inline constexpr int kMostKernels = 4;
 
 struct RunnerSettings {
   std::set<std::string, std::less<>> disabled;  // tool names
-  ToolRecord record;                            // what came of earlier findings
+  ToolRecord record;                            // outcomes of earlier findings
 };
 
 Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
                     const RunnerSettings& settings);
 
-// Why a finding must not leave the house (a gain that is no number, a tag that is not listed, a
-// metric that is not registered, no cause), or "". A tool whose finding has a problem is a bug of
-// ours: the runner reports the tool as not evaluable, and tests fail on it.
+// Why a finding must not be reported (a gain that is not a number, an unlisted tag, an unregistered
+// metric, no cause), or "". Such a finding is a bug in the tool: the runner reports the tool as not
+// evaluable, and tests fail on it.
 std::string finding_problem(const Finding& finding);
 
 }  // namespace kernelpro

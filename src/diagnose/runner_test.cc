@@ -197,7 +197,7 @@ TEST(Text, IsShortAndHasNoCounters) {
   EXPECT_LT(text.size(), 4000u);
 }
 
-// A kernel that shares its work while four other processes compute: it gets a part of the threads.
+// A multithreaded kernel while four other processes compute: it gets only part of the threads.
 Evidence on_a_busy_machine(double foreign) {
   Evidence e = cpu_matmul(40000);
   e.set("cpu.asm.hot.packed_fp", 10, Level::kStatic, "objdump");

@@ -3,7 +3,7 @@
 
 namespace kernelpro {
 
-// Every tool, by the name of the row that its folder exports; in the order of help.
+// Every tool, by the name of the row that its folder exports, in help order.
 #define KERNELPRO_TOOLS(TOOL)                    \
   TOOL(kAtBandwidthCeiling)                      \
   TOOL(kAtComputeCeiling)                        \
@@ -69,7 +69,7 @@ constexpr Precedence kPrecedences[] = {
      "the change to matrix instructions replaces these loads"},
     {"launch-bound", "far-from-both-ceilings", "", "the launches are the wait"},
     {"launch-bound", "small-grid", "", "the launches come first"},
-    // About the system.
+    // System.
     {"launch-bound", "unfused-kernels", "", "launch-bound gives the same advice"},
     {"unfused-kernels", "far-from-both-ceilings", "passes",
      "unfused-kernels gives the same advice"},
@@ -82,7 +82,7 @@ constexpr Precedence kPrecedences[] = {
     {"scalar-loads", "far-from-both-ceilings", "vectorize", "scalar-loads gives the same advice"},
     {"streaming-stores", "far-from-both-ceilings", "streaming",
      "streaming-stores gives the same advice"},
-    // About memory.
+    // Memory.
     {"uncoalesced-access", "scalar-loads", "", "wider loads help once lanes lie side by side"},
     {"uncoalesced-access", "low-memory-parallelism", "", "most of what is in flight is waste"},
     {"uncoalesced-access", "far-from-both-ceilings", "vectorize",
@@ -113,7 +113,7 @@ constexpr Precedence kPrecedences[] = {
      "synchronous-staging gives the same advice"},
     {"low-memory-parallelism", "far-from-both-ceilings", "unroll",
      "low-memory-parallelism gives the same advice"},
-    // About arithmetic, latency and the launch.
+    // Arithmetic, latency and the launch.
     {"integer-division", "address-overhead", "", "the divisions are most of that arithmetic"},
     {"integer-division", "expensive-math", "", "the conversions belong to the integer divisions"},
     {"accidental-fp64", "expensive-math", "",

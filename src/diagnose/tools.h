@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explicit table of tools, and which prescriptions contradict one another.
+// The explicit table of tools, and the precedence among conflicting prescriptions.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace kernelpro {
 std::span<const Tool> tools();
 
 // When `winner` fires, `loser`'s prescriptions with `tag` are withheld ("" = the whole finding):
-// opposed advice is given once.
+// conflicting or duplicate advice is given once.
 struct Precedence {
   std::string_view winner;
   std::string_view loser;

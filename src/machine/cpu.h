@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine's processor is, as the operating system tells it. Safe from any thread.
+// This machine's processor, as the operating system reports it. Safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct CpuInfo {
   std::string name;              // "AMD EPYC 9B14"
   std::string arch;              // "x86-64"
   int threads = 1;               // hardware threads that this process may use
-  std::int64_t cache_bytes = 0;  // last-level cache that one of them sees; 0 unknown
+  std::int64_t cache_bytes = 0;  // last-level cache visible to one of them; 0 unknown
 };
 
 CpuInfo read_cpu_info();

@@ -20,7 +20,7 @@ TEST(Cpu, DescribesThisMachine) {
 
 TEST(Cpu, CountsOnlyTheThreadsThatWeMayUse) {
   int threads = 0;
-  std::thread([&] {  // the mask is of one thread
+  std::thread([&] {  // the mask applies to one thread
     cpu_set_t mask;
     ::sched_getaffinity(0, sizeof mask, &mask);
     int first = 0;

@@ -11,7 +11,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kNoTickS = 3;  // a counter that has not moved for so long does not count
+constexpr double kNoTickS = 3;  // a counter that has not advanced for this long is broken
 constexpr unsigned kPollUs = 1000;
 
 Error no_counter(const std::string& why) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board's own count of the energy that it has drawn, through NVML
-// (nvmlDeviceGetTotalEnergyConsumption). It moves in ticks, about ten a second on an H200, and
-// reading it takes milliseconds: whoever measures reads from tick to tick. One thread at a time.
+// The board's energy counter, read through NVML (nvmlDeviceGetTotalEnergyConsumption). It advances
+// in ticks, about ten a second on an H200, and a read takes milliseconds: measure from tick to
+// tick. One thread at a time.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace kernelpro {
 
 class EnergyCounter {
  public:
-  // `uuid`: "GPU-..." of a whole GPU. Fails with kEnvironment where there is no NVML, no such GPU,
-  // or no such counter (GPUs before Volta, slices of a MIG GPU).
+  // `uuid`: "GPU-..." of a whole GPU. Fails with kEnvironment without NVML, the GPU, or the counter
+  // (GPUs before Volta, slices of a MIG GPU).
   static Result<EnergyCounter> open(const std::string& uuid);
 
   // Joules since the driver was loaded.
@@ -25,11 +25,10 @@ class EnergyCounter {
   NvmlDevice device_ = nullptr;
 };
 
-// Watts that the GPU draws while it is left alone for about `seconds`; blocks for that long, and
-// for two ticks.
+// Idle power in watts, averaged over about `seconds`; blocks for that long plus two ticks.
 Result<double> idle_watts(const EnergyCounter& counter, double seconds);
 
-// A point in time at which the counter moved.
+// A moment at which the counter advanced.
 struct EnergyTick {
   double at_s = 0;
   double joules = 0;
@@ -38,7 +37,7 @@ struct EnergyTick {
 // Finds ticks in a series of readings. Pure.
 class TickFinder {
  public:
-  // True when the counter has moved since the last reading (never for the first).
+  // True if the counter advanced since the last reading; false for the first.
   bool see(double at_s, double joules);
   EnergyTick last() const { return last_; }
 

@@ -22,9 +22,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kFirstPause = 0.001, kLongestPause = 0.05;  // seconds between looks
+constexpr double kFirstPause = 0.001, kLongestPause = 0.05;  // seconds between attempts
 
-// The GPU's UUID where NVML knows it, so that "", "0" and "GPU-..." are one lease.
+// The GPU's UUID if NVML knows it, so that "", "0" and "GPU-..." are one lease.
 std::string agreed_name(const std::string& gpu) {
   const Result<std::string> uuid = gpu_uuid(gpu);
   std::string name = uuid ? *uuid : gpu.empty() ? "first" : gpu;
@@ -34,8 +34,8 @@ std::string agreed_name(const std::string& gpu) {
   return name.substr(0, 100);
 }
 
-// A folder that every user may make files in, and nobody else's files vanish from (sticky). Refuses
-// a link or a file that somebody has put in its place.
+// A folder where every user may create files, but remove only their own (sticky). Refuses a link or
+// a file planted in its place.
 bool usable_folder(const std::string& path, mode_t mode) {
   if (::mkdir(path.c_str(), mode) == 0) ::chmod(path.c_str(), mode);  // whatever the umask says
   struct stat st {};
@@ -43,8 +43,8 @@ bool usable_folder(const std::string& path, mode_t mode) {
   return ::access(path.c_str(), W_OK | X_OK) == 0;
 }
 
-// The lock file, made if need be. With fs.protected_regular, O_CREAT fails on another user's file
-// in a sticky folder: so it is opened as it is first. Reading is enough for a lock.
+// Opens the lock file, creating it if needed. With fs.protected_regular, O_CREAT fails on another
+// user's file in a sticky folder, so first try to open it without. Read access is enough to lock.
 Fd open_lock(const std::string& path) {
   constexpr int kSafe = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -59,7 +59,7 @@ Fd open_lock(const std::string& path) {
   return {};
 }
 
-// What the holder has written about itself.
+// The holder's description of itself.
 std::string holder(int fd) {
   char text[256];
   const ssize_t n = ::pread(fd, text, sizeof text, 0);
@@ -98,7 +98,7 @@ GpuLease& GpuLease::operator=(GpuLease&& other) noexcept {
 }
 
 void GpuLease::release() {
-  // Said aloud: a process that was forked a moment ago may hold a copy of the descriptor still.
+  // Unlock explicitly: a process forked a moment ago may still hold a copy of the descriptor.
   if (lock_.valid()) ::flock(lock_.get(), LOCK_UN);
   lock_.reset();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One user at a time per GPU, across processes: who measures holds the lease, who compiles or waits
-// for a model does not. A lock file per GPU (flock), so that a killed holder leaves nothing behind.
-// Children do not inherit it. Leases are between processes; within one, take it in one place.
+// One user per GPU at a time, across processes. Hold the lease to measure, not to compile or to
+// wait for a model. It is a lock file per GPU (flock), so a killed holder leaves nothing behind.
+// Children do not inherit it. Leases arbitrate between processes; within one, take it in one place.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ class GpuLease {
   GpuLease(GpuLease&&) noexcept = default;
   GpuLease& operator=(GpuLease&& other) noexcept;
   ~GpuLease() { release(); }
-  // `gpu`: UUID or index, "" the first visible one, or any name that all users agree on where there
-  // is no NVML. Waits up to `timeout_s`; kEnvironment then, naming the process that holds it. A
-  // second lease of the same GPU in the same process waits as well.
+  // `gpu`: UUID or index, "" for the first visible GPU, or without NVML any name that all users
+  // agree on. Waits up to `timeout_s`, then fails with kEnvironment, naming the process that holds
+  // it. A second lease of the same GPU in the same process waits too.
   static Result<GpuLease> take(const std::string& gpu, double timeout_s);
   bool held() const { return lock_.valid(); }
   void release();
@@ -28,8 +28,8 @@ class GpuLease {
   Fd lock_;
 };
 
-// Where the lock files lie: $KERNELPRO_LEASES, else a folder in /tmp that all users of this machine
-// share, else one of this user's own. Made if need be; "" when none can be.
+// Folder of the lock files: $KERNELPRO_LEASES, else a folder in /tmp shared by all users of this
+// machine, else one for this user. Created if needed; "" if none can be.
 std::string gpu_lease_dir();
 
 }  // namespace kernelpro

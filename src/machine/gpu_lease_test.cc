@@ -24,7 +24,7 @@ class GpuLeaseTest : public ::testing::Test {
   TempDir dir_;
 };
 
-// A process that takes the lease, says so and sleeps.
+// A process that takes the lease, reports it and sleeps.
 class Holder {
  public:
   explicit Holder(const std::string& gpu) {

@@ -42,7 +42,7 @@ bool is_index(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Does the process have the GPU's device files open? Only those of our own user can be asked.
+// Whether the process has GPU device files open. Works only for our own user's processes.
 bool has_gpu_open(int pid) {
   std::error_code error;
   const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
@@ -55,8 +55,8 @@ bool has_gpu_open(int pid) {
   return false;
 }
 
-// In a container NVML's numbers can be the host's, which mean nothing here: a process that /proc
-// does not have is taken for one of ours, as long as there are as many of ours on the GPU.
+// In a container NVML may report host pids, which mean nothing here. Count a pid missing from /proc
+// as ours, up to the number of our processes on the GPU that NVML did not list.
 std::vector<int> foreign(const std::vector<int>& on_gpu) {
   std::vector<int> ours = descendants(::getpid());
   ours.push_back(::getpid());
@@ -99,8 +99,8 @@ std::vector<int> processes_on(const Nvml& library, NvmlDevice device) {
 
 struct Opened {
   const Nvml* library = nullptr;
-  NvmlDevice device = nullptr;    // as asked for: perhaps a MIG slice
-  NvmlDevice physical = nullptr;  // what has clocks
+  NvmlDevice device = nullptr;    // as requested: perhaps a MIG slice
+  NvmlDevice physical = nullptr;  // the GPU, which has the clocks
 };
 
 Result<std::string> uuid_at(const Nvml& library, unsigned index) {
@@ -153,7 +153,7 @@ Result<std::vector<GpuName>> list_gpus() {
   for (unsigned i = 0; i < count; ++i) {
     NvmlDevice device = nullptr;
     char uuid[128] = "", name[128] = "";
-    if (ml.DeviceGetHandleByIndex_v2(i, &device) != 0) continue;  // lost, or not ours to see
+    if (ml.DeviceGetHandleByIndex_v2(i, &device) != 0) continue;  // lost, or not visible to us
     if (ml.DeviceGetUUID(device, uuid, sizeof uuid - 1) != 0) continue;
     (void)ml.DeviceGetName(device, name, sizeof name - 1);
     gpus.push_back({static_cast<int>(i), printable(uuid), printable(name)});
@@ -203,7 +203,7 @@ std::vector<std::string> device_files_of_others(const std::string& uuid) {
 
 namespace {
 
-// As CUDA_VISIBLE_DEVICES shows them.
+// In the order of CUDA_VISIBLE_DEVICES.
 Result<std::vector<std::string>> visible_gpus() {
   std::vector<std::string> names;
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
@@ -267,7 +267,7 @@ Result<GpuState> gpu_state(const std::string& gpu) {
   const Nvml& ml = *opened->library;
   const NvmlDevice device = opened->physical;
   GpuState state;
-  // What a GPU does not tell (a MIG slice, a laptop) stays zero.
+  // Values that a GPU does not report (a MIG slice, a laptop) stay zero.
   (void)ml.DeviceGetClockInfo(device, kNvmlSmClock, &state.sm_mhz);
   (void)ml.DeviceGetClockInfo(device, kNvmlMemoryClock, &state.memory_mhz);
   (void)ml.DeviceGetMaxClockInfo(device, kNvmlSmClock, &state.max_sm_mhz);
@@ -315,7 +315,7 @@ std::vector<std::string> watch_notes(const GpuState& before, const GpuState& aft
                                         : std::to_string(others.size()) + " other processes") +
                     " used the GPU (pid " + join_text(pids, ", ") + ")");
   }
-  // Clocks of an idle GPU say nothing about the measurement.
+  // Ignore the clocks of an idle GPU.
   const bool busy = (before.throttle_reasons & kIdle) == 0 && (after.throttle_reasons & kIdle) == 0;
   const auto fell = [](unsigned from, unsigned to) {
     return from > 0 && to > 0 && to < (1 - kClockFall) * from;

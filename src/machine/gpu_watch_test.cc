@@ -25,7 +25,7 @@ TEST(GpuWatch, ThrottlingIsNamed) {
   const auto notes = watch_notes(busy_state(), after);
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0], "the GPU was throttled (power cap, hardware thermal slowdown)");
-  // Idle, and clocks that somebody has set, are no throttling.
+  // Idle and user-set clocks are not throttling.
   after.throttle_reasons = 0x1 | 0x2;
   EXPECT_TRUE(watch_notes(busy_state(), after).empty());
 }

@@ -82,7 +82,7 @@ HostLoad load_between(const LoadReading& from, const LoadReading& to,
   double own = 0, others = 0;
   for (const auto& [pid, seconds] : to.process_s) {
     const auto before = from.process_s.find(pid);
-    // A number that was used again would go backwards.
+    // With a reused pid, the difference would be negative.
     const double used = before == from.process_s.end() || seconds < before->second
                             ? seconds
                             : seconds - before->second;
@@ -105,7 +105,7 @@ void LoadMeter::begin() { from_ = read_load(); }
 HostLoad LoadMeter::since_begin(const std::vector<pid_t>& ours) const {
   std::vector<pid_t> all = ours;
   all.push_back(::getpid());
-  // Every processor's counters are up to two ticks off.
+  // Each processor's counters are off by up to two ticks.
   return load_between(from_, read_load(), all, threads_, 2 * threads_ * tick_seconds());
 }
 

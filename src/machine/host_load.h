@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of this machine's processor time other work takes: what disturbs a measurement, and is
-// not the measured kernel's doing.
+// The share of this machine's CPU time that other work takes, which disturbs measurements.
 //
-// Two sources, of which the larger counts. The processor clocks of all processes that /proc shows
-// are exact to the nanosecond, but miss processes outside this PID namespace and those that started
-// and ended in between. The tick counters of /proc/stat see everything that ran on our processors,
-// time stolen by a hypervisor included, but only to a few ticks of 10 ms.
+// Takes the larger of two sources. Per-process CPU clocks of everything in /proc are exact to the
+// nanosecond, but miss processes outside this PID namespace and those that started and ended in
+// between. The tick counters of /proc/stat cover everything that ran on our processors, including
+// time stolen by a hypervisor, but only to a few 10 ms ticks.
 #pragma once
 
 #include <sys/types.h>
@@ -19,22 +18,22 @@ namespace kernelpro {
 
 struct HostLoad {
   double wall_s = 0;
-  // Processor time of others, over wall time times the hardware threads that we may use; 0..1.
+  // Others' CPU time / (wall time * hardware threads that we may use); 0..1.
   double foreign = 0;
 };
 
-// What turns two readings of the clocks into a load; pure, for tests.
+// One reading of the clocks; load_between is pure, for tests.
 struct LoadReading {
   double wall_s = 0;
-  std::map<pid_t, double> process_s;  // processor seconds so far
-  double busy_s = 0;                  // of our processors, from ticks, stolen time included
+  std::map<pid_t, double> process_s;  // CPU seconds so far
+  double busy_s = 0;                  // of our processors, from ticks, including stolen time
   double stolen_s = 0;
 };
-// `ours`: processes whose time is not foreign. `tick_s`: how far off `busy_s` may be.
+// `ours`: processes whose time is not foreign. `tick_s`: error bound of `busy_s`.
 HostLoad load_between(const LoadReading& from, const LoadReading& to,
                       const std::vector<pid_t>& ours, int threads, double tick_s);
 
-// Not thread-safe. A reading takes about a microsecond per process on the machine.
+// Not thread-safe. A reading costs about a microsecond per process on the machine.
 class LoadMeter {
  public:
   LoadMeter();

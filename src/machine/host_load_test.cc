@@ -37,7 +37,7 @@ TEST(HostLoad, TicksShowWhatProcessesDoNot) {
   const HostLoad hidden =
       load_between(reading(0, {{1, 0}}, 0), reading(1, {{1, 1}}, 2), {1}, 2, 4 * kTick);
   EXPECT_NEAR(hidden.foreign, 0.96 / 2, 1e-12);
-  // Over a short interval ticks alone say nothing.
+  // Over a short interval ticks alone are not significant.
   const HostLoad brief =
       load_between(reading(0, {{1, 0}}, 0), reading(0.005, {{1, 0.005}}, 0.02), {1}, 2, 4 * kTick);
   EXPECT_EQ(brief.foreign, 0);
@@ -60,10 +60,10 @@ TEST(HostLoad, ABusyLoopBesideUsIsSeen) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    ::alarm(60);  // ends it should the test not
+    ::alarm(60);  // ends it if the test does not
     for (;;) asm volatile("");
   }
-  // Until the child has had a processor, however busy the machine is.
+  // Wait until the child has run, however busy the machine is.
   clockid_t clock{};
   ASSERT_EQ(::clock_getcpuclockid(child, &clock), 0);
   timespec used{};
@@ -71,7 +71,7 @@ TEST(HostLoad, ABusyLoopBesideUsIsSeen) {
   do {
     ::clock_gettime(clock, &used);
   } while (used.tv_sec == 0 && used.tv_nsec < 50'000'000 && real_clock().now_s() < end);
-  // Shares rise and fall with what else runs; the time that others have had only grows.
+  // Shares vary with other load; the CPU time of others only grows.
   const HostLoad without = meter.since_begin({child});
   const HostLoad with = meter.since_begin();
   ::kill(child, SIGKILL);

@@ -24,7 +24,7 @@ std::string painted(const std::string& text, const char* code, const DiagnosisSt
   return style.color ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
 }
 
-// Characters, not bytes; good enough for the signs that we print.
+// Counts characters, not bytes; sufficient for the characters that we print.
 int columns(const std::string& text) {
   return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -120,7 +120,7 @@ std::string tools_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) 
   for (const ToolRun& run : diagnosis.tools) {
     std::string told = state_words(run.state);
     if (!run.reason.empty()) told += ": " + plain(run.reason);
-    // The name's column stays free on further lines.
+    // Continuation lines leave the name column empty.
     bool first = true;
     for (const std::string& part : lines(wrapped(told, style.width - width - 4, 0))) {
       text += "  " + padded(first ? plain(run.tool) : "", width) + "  " + part + "\n";
@@ -130,7 +130,7 @@ std::string tools_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) 
   return text;
 }
 
-// In the unit of the registry, whole numbers without a fraction.
+// In the registry's unit; integers have no fraction.
 std::string value_text(double value) {
   if (value == static_cast<double>(static_cast<long long>(value)) && std::abs(value) < 1e15) {
     return std::to_string(static_cast<long long>(value));
@@ -159,7 +159,7 @@ std::string items_text(const std::string& title, const Evidence& evidence,
 }
 
 std::string missing_text(const Evidence& evidence, const DiagnosisStyle& style) {
-  // One line for a reason, however many things it keeps from sight.
+  // One line per reason, with everything that is missing because of it.
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
   const auto add = [&](const Missing& missing) {
     std::string reason = plain(missing.reason);

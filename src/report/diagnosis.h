@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A diagnosis for a person on a terminal. Pure.
+// A diagnosis as terminal text. Pure.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@ namespace kernelpro {
 struct DiagnosisStyle {
   int width = 80;      // columns
   bool color = false;  // escape sequences
-  bool all = false;    // also every tool with what became of it, every number, everything missing
-  std::string more;    // what tells the rest: "--all"; "" = nothing does
+  bool all = false;    // also the outcome of every tool, every number, everything missing
+  std::string more;    // option that shows the rest: "--all"; "" = there is none
 };
 
-// Findings first, numbered, their gains aligned; then what could not be looked at. Bytes that are
-// not printable become '?'.
+// Numbered findings with aligned gains, then what could not be examined. Unprintable bytes become
+// '?'.
 std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& evidence,
                                    const DiagnosisStyle& style);
 
-// "hardware counters", "machine code", "timing": what a level rests on, in words.
+// The evidence behind a level: "hardware counters", "machine code", "timing".
 std::string level_words(Level level);
 
-// Words broken over lines of at most `width` columns, each behind `indent` blanks.
+// Wraps words into lines of at most `width` columns, each indented by `indent` spaces.
 std::string wrapped(const std::string& text, int width, int indent);
 
 }  // namespace kernelpro

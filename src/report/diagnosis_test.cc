@@ -64,7 +64,7 @@ TEST(Terminal, KeepsToItsWidth) {
     style.width = width;
     style.all = true;
     for (const std::string& line : lines(diagnosis_for_terminal(sample(), evidence(), style))) {
-      // The line with the name, the gain and the level is kept whole.
+      // The line with the name, the gain and the level is not wrapped.
       if (contains(line, "at most")) continue;
       EXPECT_LE(static_cast<int>(line.size()), width) << line;
     }
@@ -84,7 +84,7 @@ TEST(Terminal, AllTellsWhatBecameOfEachToolAndWhatIsMissing) {
   const std::string text = diagnosis_for_terminal(sample(), evidence(), style);
   EXPECT_TRUE(contains(text, "could not look: not observed: smsp__x")) << text;
   EXPECT_TRUE(contains(text, "left out: for the cpu target")) << text;
-  // One line for one reason.
+  // One line per reason.
   EXPECT_TRUE(contains(text, "smsp__inst_executed.sum, dram__bytes_read.sum:")) << text;
   EXPECT_TRUE(contains(text, "timing.median  2000 us")) << text;
 }

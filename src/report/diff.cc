@@ -25,7 +25,7 @@ void remove_add(const Lines& a, const Lines& b, const Range& r, std::vector<Diff
   }
 }
 
-// The classic table of common-subsequence lengths, walked from the front.
+// The classic LCS length table, walked from the front.
 void middle(const Lines& a, const Lines& b, const Range& r, std::vector<DiffLine>* out) {
   const std::size_t n = r.high_a - r.low_a;
   const std::size_t m = r.high_b - r.low_b;

@@ -15,8 +15,8 @@ struct DiffLine {
   std::string text;  // kSkipped: "12 lines"
 };
 
-// Longest common subsequence; where the changed middle is too large for that (more than 4 million
-// pairs of lines), it is one removal and one addition. Unchanged runs longer than twice `context`
+// Longest common subsequence. A changed middle that is too large for that (more than 4 million
+// pairs of lines) becomes one removal and one addition. Unchanged runs longer than twice `context`
 // are skipped. Empty when the texts are equal.
 std::vector<DiffLine> line_diff(std::string_view before, std::string_view after, int context = 3);
 

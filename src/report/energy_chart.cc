@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time against energy: every candidate with both, the front of those that none beats in both.
+// Time against energy: every candidate that has both, and their Pareto front.
 #include <algorithm>
 #include <set>
 
@@ -14,10 +14,10 @@ namespace {
 constexpr double kWidth = 960, kHeight = 340;
 constexpr double kLeft = 72, kRight = 936, kTop = 22, kBottom = 284;
 
-// From the least to the largest value, with a little room on both sides.
+// From the smallest to the largest value, with a small margin on both sides.
 struct Axis {
   double from = 0, to = 1;
-  double begin = 0, end = 1;  // in the drawing
+  double begin = 0, end = 1;  // drawing coordinates
 
   Axis(std::vector<double> values, double begin_at, double end_at) : begin(begin_at), end(end_at) {
     const auto [least, most] = std::minmax_element(values.begin(), values.end());

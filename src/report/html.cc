@@ -95,11 +95,11 @@ std::string facts(const RunView& view, const Story& story) {
   return html + "</section>\n";
 }
 
-// The steps from the start to the winner, each with what it was meant to mend.
+// The steps from the start to the winner, each with the problem that it was meant to fix.
 std::string path_list(const Story& story) {
   if (story.path.size() < 2) return "<p class=\"quiet\">The start is still the best.</p>";
   std::string html = "<ol class=\"path\">";
-  double before = 0;  // speed-up of the step before
+  double before = 0;  // speedup of the previous step
   for (const StoredCandidate* step : story.path) {
     const Origin& origin = step->known.candidate.origin;
     const double us = score_us(step->known.evaluation);

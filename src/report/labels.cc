@@ -25,6 +25,10 @@ const std::vector<Label>& known_labels() {
       {"above-measured-ceiling",
        "faster than this machine's measured ceilings allow for the task's declared work; checked "
        "once more, and held"},
+      {"time-depends-on-values",
+       "right on a probe's inputs, but faster or slower on them by more than a quarter"},
+      {"host-bound",
+       "calls in a row take longer than the GPU needs, because Python is slow to submit them"},
       {"no-fresh-audit",
        "the reference is too slow to time the kernel once more on inputs that it has not met"},
   };

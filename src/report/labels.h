@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the labels of a verdict mean; docs/evaluation.md tells more about each.
+// Meanings of a verdict's labels; docs/evaluation.md describes each in detail.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ struct Label {
 };
 
 const std::vector<Label>& known_labels();
-// The line for a name; "" when there is none.
+// The meaning of a label; "" for an unknown name.
 std::string_view label_meaning(std::string_view name);
-// The same for the trust of an evaluation: "plan", "in-process", "module".
+// The meaning of an evaluation's trust: "plan", "in-process", "module".
 std::string_view trust_meaning(std::string_view trust);
 
 }  // namespace kernelpro

@@ -9,6 +9,26 @@
 namespace kernelpro {
 namespace {
 
+// What the evaluators set has a meaning here.
+TEST(Labels, EveryOneThatIsSetIsKnown) {
+  const std::string source = std::string(KERNELPRO_SOURCE_DIR) + "/src/measure/cuda/";
+  int found = 0;
+  for (const char* name : {"trial.cc", "evaluator.cc"}) {
+    const auto text = read_file(source + name);
+    ASSERT_TRUE(text);
+    for (const std::string& call : {std::string("label(\""), std::string("labels_.push_back(\""),
+                                    std::string("labels.push_back(\"")}) {
+      for (std::size_t at = text->find(call); at != std::string::npos; at = text->find(call, at)) {
+        at += call.size();
+        const std::string label = text->substr(at, text->find('"', at) - at);
+        EXPECT_FALSE(label_meaning(label).empty()) << label;
+        ++found;
+      }
+    }
+  }
+  EXPECT_GE(found, 6);
+}
+
 TEST(Labels, ThePageHasARowForEach) {
   const auto page = read_file(std::string(KERNELPRO_SOURCE_DIR) + "/docs/evaluation.md");
   ASSERT_TRUE(page);

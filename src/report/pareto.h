@@ -9,14 +9,14 @@
 
 namespace kernelpro {
 
-// Of a correct candidate; null where it was not measured.
+// Energy of a correct candidate; null when it was not measured.
 const Energy* energy_of(const StoredCandidate& candidate);
 
-// The correct candidates with a measured energy that no other one beats in both time and energy,
-// fastest first; of equal ones the oldest.
+// The Pareto front: correct candidates with a measured energy that no other one beats in both time
+// and energy, fastest first; of equal ones the oldest.
 std::vector<const StoredCandidate*> pareto_front(const RunView& view);
 
-// "energy of the winner: ..." and "not beaten in time and energy:" with a line each; "" where no
+// "energy of the winner: ..." and "not beaten in time and energy:" with a line each; "" when no
 // energy was measured.
 std::string energy_lines(const RunView& view);
 

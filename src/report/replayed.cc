@@ -48,7 +48,7 @@ std::vector<Replayed> replayed(const RunView& view, const Story& story) {
   for (const StoredCandidate& each : view.candidates) {
     if (each.evaluated) by_hash[each.known.candidate.content_hash()] = &each;
   }
-  // Speed-ups are over the same candidate only where the recording's first correct one is ours too.
+  // Speedups compare only if the recording's first correct candidate is also our start.
   bool comparable = false;
   std::vector<Replayed> rows;
   for (const RecordedResult& then : recorded.results) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replayed run beside its recording: which results changed. Pure.
+// Compares a replayed run with its recording: which results changed. Pure.
 #pragma once
 
 #include <string>
@@ -22,15 +22,15 @@ struct Replayed {
   Change change = Change::kSame;
 };
 
-// Machines differ in speed, so times are compared as speed-ups over the start: beyond this share
-// the result counts as changed.
+// Machines differ in speed, so times are compared as speedups over the start. A result whose
+// speedup differs by more than this fraction counts as changed.
 inline constexpr double kReplayTolerance = 0.05;
 
-// The recorded candidates by id; empty for a run that is no replay.
+// The recorded candidates by id; empty for a run that is not a replay.
 std::vector<Replayed> replayed(const RunView& view, const Story& story);
 // "Of 25 recorded results 23 came out as recorded, 1 is slower, 1 has another outcome."
 std::string replayed_summary(const std::vector<Replayed>& rows);
-// As text, one line for each that changed; "" when nothing did.
+// As text, one line for each changed result; "" when none changed.
 std::string replayed_text(const std::vector<Replayed>& rows);
 
 }  // namespace kernelpro

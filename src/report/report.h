@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run found, for people: one self-contained HTML file (no network, no scripts from
-// elsewhere), and a short text for the terminal. Pure functions of what the store holds.
+// The results of a run: one self-contained HTML file (no network, no external scripts), a short
+// text for the terminal, and JSON. Pure functions of the store's contents.
 #pragma once
 
 #include <string>

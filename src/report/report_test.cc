@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renders a run built by hand and opens it in a real headless Chromium where there is one.
+// Renders a run built by hand and opens it in a real headless Chromium if installed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -96,7 +96,7 @@ RunView a_run(int count) {
   return view;
 }
 
-// Each correct candidate draws a little more than the one before it.
+// Each correct candidate uses slightly more energy than the previous one.
 void give_energy(RunView* view) {
   double millijoules = 40;
   for (StoredCandidate& each : view->candidates) {
@@ -119,7 +119,7 @@ std::string chromium() {
   return "";
 }
 
-// The page as Chromium sees it after its scripts ran; errors of the console come along.
+// The page's DOM in Chromium after its scripts ran, with console errors.
 std::string open_in_browser(const std::string& html) {
   TempDir folder;
   const std::string page = join(folder.path(), "report.html");
@@ -281,7 +281,7 @@ TEST(ReportTest, TimeAndEnergyBesideEachOther) {
   const std::string json = render_json(view);
   EXPECT_TRUE(contains(json, "\"pareto_front\": ["));
   EXPECT_TRUE(contains(json, "\"millijoules\": 41.5"));
-  // All with one time and one energy still are a picture.
+  // Equal times and energies still give a chart.
   for (StoredCandidate& each : view.candidates) {
     auto* correct = std::get_if<Correct>(&each.known.evaluation.outcome);
     if (correct == nullptr) continue;
@@ -354,7 +354,7 @@ TEST(Diff, ShowsChangesWithContext) {
   EXPECT_TRUE(line_diff(before, before).empty());
 }
 
-// KERNELPRO_SAMPLE_REPORT=file writes the page that these tests look at, for people's eyes.
+// KERNELPRO_SAMPLE_REPORT=file writes the page of these tests for inspection.
 TEST(Html, Sample) {
   const char* path = std::getenv("KERNELPRO_SAMPLE_REPORT");
   if (path == nullptr) GTEST_SKIP() << "set KERNELPRO_SAMPLE_REPORT=FILE to write one";
@@ -364,14 +364,14 @@ TEST(Html, Sample) {
   ASSERT_TRUE(write_file(path, render_html(view)));
 }
 
-// Three of twelve came out differently, one was not measured again.
+// Three of twelve results differ, one was not measured again.
 TEST(ReportTest, AReplaySaysWhichResultsChanged) {
   RunView view = a_run(12);
   Recorded recorded{"runs/first", "AMD EPYC 9B14, 2 threads", {}};
   for (StoredCandidate& each : view.candidates) {
     each.known.candidate.source += "// " + std::to_string(each.known.id) + "\n";  // no two equal
     const double us = score_us(each.known.evaluation);
-    // The recording's machine was twice as slow, which is no change.
+    // The recording's machine was twice as slow, which does not count as a change.
     recorded.results.push_back({each.known.candidate.content_hash(), each.known.id,
                                 outcome_name(each.known.evaluation.outcome), 2 * us,
                                 us > 0 ? 7000 / us : 0});

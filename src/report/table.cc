@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page that are tables and lists.
+// The tables and lists of the page.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -77,7 +77,7 @@ std::string short_findings(const Diagnosis& diagnosis) {
   return "<details><summary>" + names + "</summary>" + body + "</details>";
 }
 
-// Escaped text in which `code` between back quotes is set as code.
+// Escapes text and sets `code` between backquotes as code.
 std::string prose(const std::string& text) {
   std::string html;
   const std::vector<std::string> parts = split(text, '`');

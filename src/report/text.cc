@@ -27,7 +27,7 @@ std::string pad(std::string text, std::size_t width) {
   return text;
 }
 
-// The fastest few, by what was measured turn by turn.
+// The fastest few candidates, by interleaved measurements.
 std::string leaders(const RunView& view, const Story& story) {
   std::vector<const StoredCandidate*> correct;
   for (const StoredCandidate& candidate : view.candidates) {

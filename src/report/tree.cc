@@ -21,9 +21,8 @@ struct Placed {
 
 using Children = std::map<std::int64_t, std::vector<std::int64_t>>;
 
-// Leaves take rows in order, a parent sits in the middle of its children. Iterative: a tuner's
-// chain may be a thousand deep. A parent that is unknown, or that would close a circle, counts as
-// none.
+// Leaves take rows in order; a parent is centered on its children. Iterative, because a tuner's
+// chain may be a thousand deep. A parent that is unknown or would form a cycle is ignored.
 class Layout {
  public:
   explicit Layout(const Story& story) {

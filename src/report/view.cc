@@ -16,7 +16,7 @@ namespace kernelpro {
 
 namespace {
 
-// Speed-ups and the load of the machine.
+// Speedups and the machine's load.
 void compare(const RunView& view, Story* story) {
   Comparables times;
   std::optional<Comparable> start;
@@ -53,7 +53,7 @@ void read_speedup(const RunView& view, Story* story) {
   story->speedup = found->second.ratio;
   story->low = found->second.low;
   story->high = found->second.high;
-  story->final_us = story->start_us / story->speedup;  // in the start's measure
+  story->final_us = story->start_us / story->speedup;  // comparable with start_us
 }
 
 void trace_path(Story* story) {
@@ -88,7 +88,7 @@ Result<RunView> load_run_view(const std::string& directory) {
   auto calls = (*store)->calls();
   if (!calls) return tl::unexpected<Error>(calls.error());
   view.calls = std::move(*calls);
-  // Evidence is most of a store's text: read for those whose evidence is shown.
+  // Evidence is most of a store's text, so read it only for the candidates that show it.
   const Story story = tell(view);
   for (StoredCandidate& each : view.candidates) {
     if (!each.evaluated || (&each != story.best && &each != story.start)) continue;
@@ -96,7 +96,7 @@ Result<RunView> load_run_view(const std::string& directory) {
     if (!whole) return tl::unexpected<Error>(whole.error());
     each.evidence = std::move(whole->evidence);
   }
-  // A report is worth having without the tree, too.
+  // The report is useful without the tree: ignore errors.
   if (auto nodes = stored_nodes(**store)) view.nodes = std::move(*nodes);
   view.run_seconds = (*store)->run_seconds();
   return view;

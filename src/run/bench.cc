@@ -22,7 +22,7 @@ constexpr std::size_t kFinalists = 3;
 constexpr const char* kInterrupted = "interrupted";
 constexpr EnergyPlan kConfirmEnergy{5, 1.0};
 
-// Over the start; 1 for the start itself.
+// Versus the start; 1 for the start itself.
 double ratio_of(const Evaluation& confirmed) {
   const Correct* correct = confirmed.correct();
   return correct != nullptr && correct->versus ? correct->versus->ratio : 1;
@@ -38,7 +38,7 @@ Bench::Bench(BenchParts parts)
       frame_(*parts_.task, parts_.settings->target, *parts_.machine),
       fact_file_(parts_.settings->facts) {}
 
-// Runs `work` and counts its time as others'.
+// Runs `work` and counts its time as spent outside (outside_s).
 template <class Work>
 auto Bench::outside(Work work) {
   const double from = real_clock().now_s();
@@ -89,7 +89,7 @@ const std::vector<Fact>& Bench::facts() {
   return facts_;
 }
 
-// The best so far as something to measure against; built again after a resume.
+// The best so far, built, as the reference to measure against; rebuilt after a resume.
 Result<const Subject*> Bench::incumbent() {
   const Known* best = ledger_.best();
   if (best == nullptr) return static_cast<const Subject*>(nullptr);
@@ -107,7 +107,7 @@ Result<const Subject*> Bench::incumbent() {
   return &*best_subject_;
 }
 
-// The least comparable time of a candidate that is not PyTorch's; 0: there is none.
+// The least comparable time of a candidate other than PyTorch's; 0: there is none.
 double Bench::fastest_source_us() const {
   double least = 0;
   for (const Known* known : ledger_.history()) {
@@ -156,7 +156,7 @@ std::optional<Evaluation> Bench::evaluated_before(const std::string& code) const
   return evaluation;
 }
 
-// What came of the finding that a candidate answers; its own time in the measure of the others.
+// The step for the finding that a candidate answers, if any; uses comparable times.
 std::optional<ToolStep> Bench::step_of(const Known& known) const {
   const Known* parent = ledger_.find(known.candidate.origin.parent);
   if (parent == nullptr) return std::nullopt;
@@ -164,7 +164,7 @@ std::optional<ToolStep> Bench::step_of(const Known& known) const {
                    ledger_.comparable_us(known.evaluation));
 }
 
-// Why the user's record could not be told, the first time; else "".
+// Returns why the user's record could not be updated, the first time; else "".
 std::string Bench::learn(const ToolStep& step) {
   record_.add(step.tool, step.likely, step.measured);
   if (parts_.settings->record.empty()) return "";
@@ -174,8 +174,8 @@ std::string Bench::learn(const ToolStep& step) {
   return "the record of tools is left as it is: " + added.error().message;
 }
 
-// What the evaluation taught, for this run's writers and for those of others. Why the user's memory
-// could not be told, the first time, or what happened to it; else "".
+// Stores the fact learned from the evaluation, for this run's writers and other runs'. Returns why
+// the user's memory could not be updated (the first time) or what happened to it; else "".
 std::string Bench::remember(const Known& known) {
   auto fact = fact_of(frame_, ledger_, known);
   if (!fact) return "";
@@ -188,9 +188,9 @@ std::string Bench::remember(const Known& known) {
   return "the memory gets no more of this run: " + added.error().message;
 }
 
-// A candidate or its compiler that ended by a signal while the run was told to end, too: a batch
-// system signals every process of a job, and that says nothing of the candidate. What tells us so
-// may come a moment later.
+// Whether the candidate or its compiler died by a signal while the run was asked to end as well: a
+// batch system signals every process of a job, so the death says nothing about the candidate. Our
+// own signal may arrive a moment later.
 bool Bench::ended_with_us(const Evaluation& evaluation) const {
   std::string text;
   if (const auto* crashed = std::get_if<Crashed>(&evaluation.outcome)) text = crashed->reason;
@@ -210,7 +210,7 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known) {
     return build_kernel(*parts_.task, parts_.settings->target, *parts_.target->compiler,
                         known.candidate);
   });
-  // A compiler that was ended from outside says nothing about the candidate.
+  // A compiler killed from outside says nothing about the candidate.
   if (cancel_requested()) return std::optional<Verdict>();
   auto order = outside([&] { return begin(known, std::move(built)); });
   if (!order) return tl::unexpected<Error>(std::move(order.error()));
@@ -303,7 +303,7 @@ Result<Evaluation> Bench::duel(const Candidate& candidate, const Candidate& vers
   return both;
 }
 
-// One finalist against the start, in fresh processes.
+// Measures one finalist against the start in fresh processes.
 Result<Evaluation> Bench::confirm_one(const Known& best) {
   const Known& start = *ledger_.baseline();
   if (&best == &start) return start.evaluation;
@@ -333,7 +333,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   const Known* winner = nullptr;
   Evaluation confirmed;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
-    // Who draws least is not told by who is fastest: then the order of finalists decides.
+    // The fastest kernel need not use the least energy: then the order of finalists decides.
     const bool by_order = parts_.settings->objective.wants_energy();
     if (winner != nullptr && (by_order || i >= kFinalists)) break;
     if (stopped()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The winner in cases that the search did not know.
+// Measures the winner in cases that the search did not see.
 #include "base/cancel.h"
 #include "measure/station/unless_killed.h"
 #include "run/bench.h"
@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-// Both in one case; an outcome of the start is no concern but for the comparison.
+// Both kernels in one case; the start's outcome matters only for the comparison.
 Result<Evaluation> both(const Task& task, TargetKind kind, Target& target, const Candidate& winner,
                         const Candidate& start) {
   KP_TRY(target.evaluator->prepare());
@@ -54,7 +54,7 @@ Result<bool> Bench::measure_held_out(const Known& winner, std::vector<HeldOut>* 
     if (evaluation) {
       one.evaluation = std::move(*evaluation);
     } else {
-      one.problem = evaluation.error().message;  // a case too large for this machine, say
+      one.problem = evaluation.error().message;  // for example, a case too large for this machine
     }
   }
   return true;

@@ -66,7 +66,7 @@ TEST_F(BusyMachine, ACeilingThatIsBeatenIsMeasuredAgainAndEndsNothing) {
   EXPECT_EQ(measured, 1);
   EXPECT_EQ(result->evaluations, 60) << result->stopped_by;
   EXPECT_NEAR(result->fraction_of_ceiling, 0.8 * 100 / result->best_us, 0.01);
-  // What was stored before counts by the better ceiling, too, and so does the report.
+  // Earlier results and the report also use the better ceiling.
   const auto store = Store::open(run, Store::Mode::kRead);
   ASSERT_TRUE(store);
   EXPECT_EQ((*store)->header()->machine.ceilings.copy_bytes_per_s, 1.25 * kFastest);
@@ -117,7 +117,7 @@ TEST_F(BusyMachine, LoadIsToldOnce) {
 }
 
 TEST_F(BusyMachine, ProgressHasTheIntervalOfTheTurnsAndThenTheConfirmedFigure) {
-  fake.confirm_factor = [] { return 2.0; };  // half as fast when it is confirmed
+  fake.confirm_factor = [] { return 2.0; };  // half as fast in the confirmation
   ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(30), observer));
   double best = 1;
   for (const Progress& p : seen) {

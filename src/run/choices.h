@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is chosen for a new run when nobody says: where it runs and which folder it gets.
+// Defaults for a new run: which target, which folder.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace kernelpro {
 
-// "auto" is cuda when this machine can use it and the task has a kernel for it, else cpu.
+// "auto" means cuda if this machine can use it and the task has a kernel for it, else cpu.
 TargetKind choose_target(const Task& task, const std::string& name);
-// FOLDER/<task>-<target>-<UTC time>, with a counter when that exists.
+// FOLDER/<task>-<target>-<UTC time>, with a counter if that exists.
 std::string new_run_directory(const Task& task, TargetKind target,
                               const std::string& folder = "runs");
 

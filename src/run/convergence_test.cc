@@ -96,13 +96,13 @@ Ended search(const Landscape& landscape, int budget, std::uint64_t seed) {
   return outcome;
 }
 
-// Knobs that do not depend on each other.
+// Independent knobs.
 double separable(const std::vector<int>& at) {
   return 10 * bump(at[0], 2, 0.5) * bump(at[1], 3, 0.6) * bump(at[2], 1, 0.2) *
          bump(at[3], 1, 0.1) * bump(at[4], 2, 0.15) * bump(at[5], 3, 0.1);
 }
 
-// A large tile only pays with many threads; wide vectors and unrolling compete for registers.
+// A large tile pays off only with many threads; wide vectors and unrolling compete for registers.
 double coupled(const std::vector<int>& at) {
   const double spill = at[0] + at[4] > 5 ? 2.5 : 1;
   const double starved = at[5] > at[1] + 1 ? 1.6 : 1;
@@ -123,13 +123,13 @@ double valley(const std::vector<int>& at) {
          bump(at[4], 1, 0.2);
 }
 
-// Two knobs that only pay together.
+// Two knobs that pay off only together.
 double together(const std::vector<int>& at) {
   const double both = at[3] == 1 && at[5] >= 2 ? 0.4 : (at[3] == 1 || at[5] >= 2 ? 1.1 : 1.0);
   return 10 * both * bump(at[0], 3, 0.4) * bump(at[1], 3, 0.4) * bump(at[2], 2, 0.15);
 }
 
-// The start itself is wrong, and so is everything with A = 1.
+// The start itself is wrong, and so are all settings with A = 1.
 double broken_start(const std::vector<int>& at) { return at[0] == 0 ? 0 : separable(at); }
 
 struct Named {

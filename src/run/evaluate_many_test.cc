@@ -48,7 +48,7 @@ TEST(EvaluateMany, VerdictsInOrderWhateverTheyAre) {
   EXPECT_EQ(outcome_name((*results)[2].evaluation.outcome), "wrong-result");
   EXPECT_DOUBLE_EQ(score_us((*results)[3].evaluation), 25);
   EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2, 3}));
-  // Against the starting kernel, V = 1: 100 us.
+  // Versus the starting kernel, V = 1: 100 us.
   ASSERT_TRUE((*results)[3].evaluation.correct()->versus);
   EXPECT_DOUBLE_EQ((*results)[3].evaluation.correct()->versus->ratio, 4);
   EXPECT_TRUE((*results)[0].phases_ms.contains("prepare"));
@@ -76,7 +76,7 @@ TEST(EvaluateMany, FaultyKnobsAreToldBeforeAnythingRuns) {
   EXPECT_EQ(runs, 0);
 }
 
-// A machine's fault ends it; what is left is not evaluated.
+// A machine fault ends it; the rest is not evaluated.
 TEST(EvaluateMany, AFaultOfTheMachineEndsIt) {
   FakeSettings fake = by_v();
   const TargetMaker maker = [&](const Task&, const StationSettings&) -> Result<Target> {
@@ -118,7 +118,7 @@ TEST(OpenTask, APyTorchFileWithOtherSizesAndRestarted) {
   ASSERT_TRUE(start) << start.error().text();
   EXPECT_EQ(start->language, Language::kPython);
   EXPECT_TRUE(contains(start->source, "class ModelNew(Model)"));
-  // Another implementation to start from, for the target that runs such.
+  // Another implementation to start from, for targets that run it.
   Task other = opened->task;
   other.kernel_py = "class ModelNew: pass\n";
   const auto given = start_candidate(other, TargetKind::kCuda);
@@ -128,7 +128,7 @@ TEST(OpenTask, APyTorchFileWithOtherSizesAndRestarted) {
   const auto refused = start_candidate(other, TargetKind::kCpu);
   ASSERT_FALSE(refused);
   EXPECT_TRUE(contains(refused.error().next, "--target cuda"));
-  // The task carries the source: its file may go.
+  // The task holds the source: its file may be deleted.
   const auto stored = task_from_json(task_to_json(opened->task));
   ASSERT_TRUE(stored);
   opened->module.reset();

@@ -75,7 +75,7 @@ namespace {
 
 constexpr EnergyPlan kEnergy{5, 1.0};
 
-// What all threads share.
+// State shared by all threads.
 class Judging {
  public:
   Judging(const Task& task, const std::vector<Candidate>& candidates,
@@ -107,7 +107,7 @@ class Judging {
   const EvaluateManySettings& settings_;
   const OnVerdict& on_verdict_;
   const std::optional<Candidate> against_;
-  std::vector<BuildPool::Future> built_;  // in order of the candidates
+  std::vector<BuildPool::Future> built_;  // in the order of the candidates
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;  // guards what follows, and on_verdict_
   std::optional<Error> error_;
@@ -121,12 +121,12 @@ void Judging::give_up(Error error) {
 
 Result<void> Judging::prepare(Target* target, BuildPool* pool) {
   KP_TRY(target->evaluator->prepare());
-  // On the cpu target compilers and kernels would share the cores.
+  // On the cpu target, compilers and kernels would compete for the cores.
   if (settings_.station.target == TargetKind::kCpu) pool->wait_until_idle();
   return {};
 }
 
-// The kernel to compare with, when it is correct here.
+// The kernel to compare with, if it is correct here.
 std::optional<Subject> Judging::incumbent(Target* target) const {
   if (!against_) return std::nullopt;
   double compile_ms = 0;
@@ -188,7 +188,7 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
   return result;
 }
 
-// One evaluator's thread: takes kernels in order until none is left.
+// Thread of one evaluator: takes kernels in order until none is left.
 void Judging::serve(Target* target, const std::string& gpu, BuildPool* pool) {
   const double from = real_clock().now_s();
   if (auto ready = prepare(target, pool); !ready) return give_up(std::move(ready.error()));
@@ -247,7 +247,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
   }
   std::optional<Candidate> against;
   if (!settings.station.timing) {
-    // Nothing is compared.
+    // No comparison.
   } else if (settings.against) {
     auto candidate = candidate_of(task, *settings.against);
     if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
@@ -269,7 +269,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
     targets.push_back(std::move(*made));
   }
   const double target_ms = ms_since(from);
-  maker = nullptr;  // the reference that it may hold ends with the targets
+  maker = nullptr;  // the reference that it may hold must end with the targets
   auto results =
       Judging(task, candidates, settings, on_verdict, std::move(against)).run(&targets, gpus);
   if (settings.last) leave_children_behind();

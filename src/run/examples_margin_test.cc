@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples' kernels for the cpu target compute with a tenth of the error that their tolerance
-// allows, whatever is drawn: a correct start must not fail by the luck of a draw.
+// The examples' kernels for the cpu target stay within a tenth of their tolerance for any random
+// inputs: a correct start must not fail by an unlucky draw.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class Buffers {
       const bool output = tensor.tensor->role == Role::kOutput;
       data_.emplace_back(static_cast<std::size_t>(tensor.bytes / 64 + 1) * (output ? 3 : 1));
       args_.push_back(data_.back().data());
-      // References write doubles, behind the kernel's floats.
+      // References write doubles, after the kernel's floats.
       wide_.push_back(output ? data_.back().data() + tensor.bytes / 64 + 1 : args_.back());
     }
     args_.push_back(nullptr);  // no workspace
@@ -60,7 +60,7 @@ class Buffers {
   const void* reference_args() const { return wide_.data(); }
   float* input(std::size_t i) { return static_cast<float*>(args_[i]); }
 
-  // The largest error of any output over what its tolerance allows.
+  // The largest error of any output, relative to its tolerance.
   double error(const Task& task) const {
     double worst = 0;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -149,7 +149,7 @@ TEST(ExamplesMargin, LayerNormOfOddRows) {
   EXPECT_LT(example.error({{"VEC", "16"}, {"OVERLAP", "1"}}, kDraws), kMargin);
 }
 
-// One element says little about a row's mean: the variance of distances from it loses digits.
+// One element predicts little about a row's mean: the variance of distances from it loses digits.
 TEST(ExamplesMargin, LayerNormOfRowsThatBeginFarFromTheirMean) {
   Example example("layernorm", {{"ROWS", 8}, {"COLS", 8192}});
   const auto far = [](Buffers* buffers) {

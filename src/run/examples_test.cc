@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An example as a newcomer meets it, on the cpu target.
+// An example as a new user runs it, on the cpu target.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace kernelpro {
 namespace {
 
-// The one with the longest sums: their error must not be taken for low precision.
+// The example with the longest sums: their error must not look like low precision.
 TEST(Examples, TheStartOfLayerNormIsRight) {
   OpenSettings open;
   open.target = TargetKind::kCpu;

@@ -22,14 +22,14 @@ constexpr std::size_t kFactsHeld = 200;    // by a run
 constexpr std::size_t kIdeaKept = 400;
 constexpr std::size_t kKnobsKept = 200;
 constexpr std::size_t kNamesKept = 16;
-constexpr std::size_t kLinesKept = 3;  // of those that went, and of those that came
+constexpr std::size_t kLinesKept = 3;  // of the removed lines, and of the added ones
 constexpr std::size_t kLineKept = 140;
 
 std::string one_line(const std::string& text, std::size_t most) {
   return printable(utf8_prefix(trim(replace_all(text, "\n", " ")), most));
 }
 
-// "TILE 16 -> 32, VEC 4": what is set otherwise than in the parent.
+// "TILE 16 -> 32, VEC 4": the knobs that differ from the parent's.
 std::string moved_knobs(const KnobValues& from, const KnobValues& to) {
   std::vector<std::string> moved;
   for (const auto& [name, value] : to) {
@@ -58,7 +58,7 @@ std::map<std::string, int> counted_lines(const std::string& source) {
   return counts;
 }
 
-// Lines of `source` that `other` has not, with a sign before each.
+// Lines of `source` that are not in `other`, each with a sign in front.
 std::string only_lines(const std::string& source, const std::string& other, const char* sign) {
   std::map<std::string, int> known = counted_lines(other);
   std::string text;
@@ -127,7 +127,7 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   if (child.evaluation.correct() == nullptr) return fact;
   tell_speed(ledger, *parent, child, &fact);
   fact.api = new_names(parent->candidate.source, child.candidate.source);
-  // What it repairs, or a parent that failed.
+  // The candidate that it repairs, or a failed parent.
   const Known* failed = ledger.find(origin.repairs);
   if (failed == nullptr) failed = parent;
   if (failed->evaluation.correct() != nullptr) return fact;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an evaluation becomes a fact (core/fact.h), and what a run has to do with facts. Pure but for
-// what reads a store or the user's file.
+// Turns evaluations into facts (core/fact.h), and reads and writes facts for a run. Pure, except
+// for functions that read a store or the user's file.
 #pragma once
 
 #include <optional>
@@ -17,28 +17,27 @@
 
 namespace kernelpro {
 
-// What all facts of a run have in common.
+// The fields that all facts of a run share.
 struct FactFrame {
   Fact common;
   FactFrame() = default;
   FactFrame(const Task& task, TargetKind target, const Machine& machine);
 };
 
-// What `child` taught; nullopt for a candidate without an evaluated parent. `ledger` has the parent
-// and what the child may repair; the child need not be in it yet.
+// The fact that `child` taught; nullopt for a candidate without an evaluated parent. `ledger` holds
+// the parent and the candidate that the child may repair; the child need not be in it yet.
 std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const Known& child);
 
-// "- " the lines that only `before` has and "+ " those that only `after` has, a few of each,
-// clipped; what their first comment says of an idea is left out.
+// Lines that only `before` has ("- ") and lines that only `after` has ("+ "), a few of each,
+// clipped; without the idea in their first comment.
 std::string changed_lines(const std::string& before, const std::string& after);
 
-// Is what this run learns worth keeping for others? A sweep moves numbers without an idea, and a
-// replay repeats what another run has told.
+// Whether the run's facts are worth keeping for others. A sweep moves numbers without an idea, and
+// a replay repeats what an earlier run recorded.
 bool leaves_facts(const RunSettings& settings);
 
-// What the user's memory holds for a run that is to begin: kept with the run, so that a resumed one
-// has the same. None where the settings say so. `note`: what a person should know of the file, one
-// sentence, else "".
+// The user's facts for a new run; stored with the run, so that a resume sees the same ones. Empty
+// when the settings turn facts off. `note`: one sentence to show the user about the file, else "".
 std::vector<Fact> facts_to_begin_with(const Task& task, const RunSettings& settings,
                                       const Machine& machine, std::string* note);
 

@@ -85,7 +85,7 @@ TEST_F(FactOfTest, TellsOfFailuresAndTheirCure) {
   EXPECT_EQ(cure->idea, "idea 2");
   EXPECT_EQ(cure->error, "k.cpp:4: error: expected expression");
   EXPECT_EQ(cure->cure, "- foo(;\n+ foo();");
-  // The same where the one that failed is the parent itself.
+  // The same when the failed one is the parent itself.
   Known below = evaluated(4, "#include \"task.h\"\na\nbar();\n", 2, at(80));
   EXPECT_EQ(fact_of(frame, ledger, below)->cure, "- foo(;\n+ bar();");
 }
@@ -124,7 +124,7 @@ struct RunFactsTest : ::testing::Test {
     };
   }
   std::size_t remembered() { return FactFile(path).read_all()->size(); }
-  // The prompt that a run asks a person with, and answers nobody gives.
+  // The prompt for a person; nobody answers.
   std::string asked(RunSettings s) {
     s.proposer = "exchange";
     s.exchange_wait_s = 0;
@@ -151,7 +151,7 @@ TEST_F(RunFactsTest, ARunLeavesFactsAndTheNextOneTellsThem) {
 TEST_F(RunFactsTest, WhatARunBeganWithStaysWithIt) {
   ASSERT_TRUE(optimize_with(maker(), fake_task(), settings("one"), observer()));
   const std::string prompt = asked(settings("two"));
-  // Asked anew, with the user's file gone: the run has its own copy.
+  // A new request after the user's file is gone: the run has its own copy.
   ASSERT_EQ(std::remove(path.c_str()), 0);
   const auto again = propose(settings("two").directory, 1);
   ASSERT_TRUE(again) << again.error().text();
@@ -177,7 +177,7 @@ TEST_F(RunFactsTest, AResumedRunLeavesTheSameFacts) {
   ASSERT_TRUE(resume_with(maker(), half.directory, &half, observer()));
   EXPECT_EQ(told("halves"), told("whole"));
   EXPECT_EQ(remembered(), 22u);
-  // What the runs' stores say is what was written down while they ran: nothing is new.
+  // The facts in the runs' stores match those written during the runs: nothing is new.
   for (const char* name : {"whole", "halves"}) {
     const auto store = Store::open(settings(name).directory, Store::Mode::kRead);
     EXPECT_EQ(*FactFile(path).add((*store)->run_id(), *facts_of_run(**store)), 0) << name;
@@ -213,7 +213,7 @@ TEST_F(RunFactsTest, SweepsAndReplaysLeaveNone) {
   EXPECT_EQ(remembered(), 11u);
 }
 
-// The whole of it: a real compiler, real workers, the softmax example on fewer rows.
+// End to end: a real compiler, real workers, the softmax example on fewer rows.
 TEST_F(RunFactsTest, SoftmaxOnThisMachineTeachesTheNextRun) {
   OpenSettings open;
   open.target = TargetKind::kCpu;

@@ -38,7 +38,7 @@ Task task_with_held_out() {
   return task;
 }
 
-// Each case's target has a landscape of its own; `seen` hears which.
+// Each case's target has its own landscape; `seen` records the cases.
 TargetMaker by_case(const FakeSettings& all, std::map<std::string, FakeSettings> held_out,
                     std::vector<std::string>* seen) {
   return [=](const Task& task, const StationSettings& settings) -> Result<Target> {
@@ -134,7 +134,7 @@ TEST_F(HeldOutTest, AskedToStopMeanwhileItConfirmsLater) {
   EXPECT_EQ(stored().size(), 2u);
 }
 
-// Right for the sizes of the search alone: with WIDE = 16 the last few elements are left out.
+// Correct only for the sizes of the search: WIDE = 16 skips the last few elements.
 constexpr const char* kTask = R"([task]
 name = "doubled"
 [[tensor]]

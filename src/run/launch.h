@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimize and resume (run/run.h) with the target handed in: what tests and bench/ use.
+// optimize and resume (run/run.h) with an injected target, for tests and bench/.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace kernelpro {
 
-// `own_ms`: as in LoopParts.
+// `own_ms`: see LoopParts.
 Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
                                 const RunSettings& settings, const Observer& observer,
                                 std::vector<double>* own_ms = nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header libraries that candidates may include from.
+// Header libraries that candidates may include.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace kernelpro {
 
-// `named` made absolute, then the `include` folder (where there is none, the root) of every usable
-// library of `kernelpro knowledge`. Fails with kBadInput when a named folder is not there.
+// `named` as absolute paths, then the `include` folder (or the root, if there is none) of every
+// usable library of `kernelpro knowledge`. Fails with kBadInput when a named folder does not exist.
 Result<std::vector<std::string>> include_dirs(const std::vector<std::string>& named);
 
 }  // namespace kernelpro

@@ -36,7 +36,7 @@ std::unique_ptr<Stopper> make_stopper(const RunSettings& settings) {
   return first_of(std::move(all));
 }
 
-// task.h of the timed case that moves most bytes.
+// task.h of the timed case that moves the most bytes.
 std::string largest_header(const Task& task, TargetKind target) {
   const Case* largest = nullptr;
   for (const Case* c : cases_for(task, target)) {
@@ -48,14 +48,14 @@ std::string largest_header(const Task& task, TargetKind target) {
   return largest == nullptr ? "" : task_header(task, *largest, target);
 }
 
-// Candidates that were written at one request. Those that a run begins with, or that an earlier
-// sitting left, are one as well.
+// The candidates of one request. Those that a run begins with, or that an earlier sitting left,
+// also form a round.
 struct Round {
-  std::int64_t parent = 0;  // of the request; 0: none was made
+  std::int64_t parent = 0;  // of the request; 0: there was no request
   bool started = false;     // the search waits for its result
   bool written = false;     // all of its candidates are in the pipeline
-  int taken = 0;            // candidates in the pipeline so far
-  int left = 0;             // of them, without a result
+  int taken = 0;            // candidates put into the pipeline so far
+  int left = 0;             // of those, still without a result
 };
 
 class Loop {
@@ -96,7 +96,7 @@ class Loop {
   NodeResult node_result(const Known& known) const {
     return kernelpro::node_result(ledger_, known.id, settings_.feedback);
   }
-  // As if `under_way` more were evaluated already.
+  // As if `under_way` more candidates were already evaluated.
   std::optional<std::string> stop_reason(int under_way = 0) const;
   ProposalRequest request(std::int64_t parent);
   const Machine* machine() const {
@@ -121,22 +121,22 @@ class Loop {
   const RunSettings& settings_;
   const ProposerRow& row_;
   Bench bench_;
-  const Ledger& ledger_;  // the bench's
+  const Ledger& ledger_;  // owned by the bench
   std::unique_ptr<Stopper> stopper_;
   Planted planted_;                       // the search
-  std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not evaluated
+  std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not yet evaluated
   std::string header_;
   double started_ = 0;    // of this sitting
   double before_s_ = 0;   // run time of earlier sittings
-  double outside_s_ = 0;  // building ahead; starting
+  double outside_s_ = 0;  // building ahead; startup
   double own_marked_ = 0;
   int evaluated_now_ = 0;
   bool told_load_ = false;
-  const RunResult* confirmed_ = nullptr;  // what the confirmation found; null before it
-  std::deque<Round> rounds_;              // not finished; the last may still be being written
-  std::thread writer_;                    // asks for the last round's candidates
-  std::optional<Error> error_;            // of that
-  std::vector<Fact> told_;                // copies for it
+  const RunResult* confirmed_ = nullptr;  // result of the confirmation; null before it
+  std::deque<Round> rounds_;              // unfinished; the last may still be in writing
+  std::thread writer_;                    // writes the last round's candidates
+  std::optional<Error> error_;            // of the writer thread
+  std::vector<Fact> told_;                // copies for the writer thread
   std::vector<Candidate> kept_;
   std::optional<Pipeline> pipeline_;
 };
@@ -195,7 +195,7 @@ void Loop::tell(const std::string& event, const Known* known, const std::string&
   parts_.observer(p);
 }
 
-// The first time that a candidate was timed on a busy machine.
+// Reports the first candidate timed on a busy machine.
 void Loop::tell_load(const Evaluation& evaluation) {
   const Correct* correct = evaluation.correct();
   if (correct == nullptr || told_load_) return;
@@ -232,7 +232,7 @@ Result<void> Loop::restore() {
   return {};
 }
 
-// The ceilings may have been measured better before this sitting or since the run began.
+// A better measurement of the ceilings may exist from before this sitting or since the run began.
 Result<void> Loop::share_ceilings() {
   auto header = parts_.store->header();
   if (!header) return tl::unexpected<Error>(std::move(header.error()));
@@ -250,7 +250,7 @@ Result<void> Loop::first(const Candidate& start) {
   auto ids = parts_.store->add(all);
   if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if ((*ids)[i] == 0) continue;  // the same as one before it
+    if ((*ids)[i] == 0) continue;  // duplicate of an earlier one
     StoredCandidate root;
     root.known.id = (*ids)[i];
     root.known.candidate = std::move(all[i]);
@@ -259,8 +259,8 @@ Result<void> Loop::first(const Candidate& start) {
   return {};
 }
 
-// A result, in its turn: stored, told, learned from. False when it is none, because the run was
-// ended meanwhile.
+// Processes a result in its turn: stores and reports it and learns from it. False when there is no
+// result because the run was ended meanwhile.
 Result<bool> Loop::commit(Pipeline::Done done) {
   const std::int64_t under = done.known.candidate.origin.parent;
   auto verdict = bench_.finish(std::move(done.known), std::move(done.measured));
@@ -279,7 +279,7 @@ Result<bool> Loop::commit(Pipeline::Done done) {
     parts_.own_ms->push_back(1000 * (own_s() - own_marked_));
     own_marked_ = own_s();
   }
-  // A reply to an older request belongs below that request's parent.
+  // A reply to an older request belongs under that request's parent.
   const NodeResult node = node_result(stored);
   if (round.started && under == round.parent) {
     parts_.search->finalize(under, stored.id, node);
@@ -313,7 +313,8 @@ ProposalRequest Loop::request(std::int64_t parent) {
   request.machine = bench_.machine();
   request.memory = settings_.memory;
   request.earlier = &parts_.facts;
-  // Only those who write sources are told; telling a tuner would cost a resume seconds.
+  // Only for proposers that write sources; a tuner does not use it, and it would cost a resume
+  // seconds.
   if (row_.writes_sources && settings_.memory) request.lately = &bench_.facts();
   request.fetch = [this](const Known& known) -> const Known& { return *ledger_.find(known.id); };
   request.evidence = bench_.evidence(parent);
@@ -337,17 +338,17 @@ PipelineParts Loop::pipeline_parts() {
   return parts;
 }
 
-// How many are open at a time. One for each GPU; a sweep learns nothing from results and needs the
-// next settings before the last are measured; slow writers write one round while the one before it
-// is measured.
+// Limit of open rounds. One per GPU; a sweep learns nothing from results and needs the next
+// settings before the last are measured; slow writers write one round while the previous one is
+// measured.
 std::size_t Loop::most_rounds() const {
   const std::size_t gpus = 1 + parts_.others.size();
   if (row_.exhaustive) return settings_.target == TargetKind::kCuda ? 2 : 1;
   return row_.slow ? std::min<std::size_t>(gpus, 2) : gpus;
 }
 
-// Asks for candidates while fewer rounds are open than there may be. Every round is opened after
-// the same results, however long they took.
+// Requests candidates while fewer rounds are open than allowed. Every round is opened after the
+// same results, however long they took.
 Result<void> Loop::open_rounds() {
   while (rounds_.size() < most_rounds() && (rounds_.empty() || rounds_.back().written)) {
     int under_way = 0;
@@ -368,8 +369,8 @@ Result<void> Loop::ask(std::int64_t parent, bool started) {
     return take_up(&rounds_.back(), parts_.proposer->propose(request(parent)));
   }
   if (writer_.joinable()) writer_.join();
-  // What changes while it is being written is copied; candidates of earlier sittings, which would
-  // be read when they are looked at, are read now.
+  // The writer thread gets copies of everything that changes meanwhile; candidates of earlier
+  // sittings, normally read on demand, are read now.
   for (const Known* known : ledger_.history()) ledger_.find(known->id);
   ProposalRequest asking = request(parent);
   told_ = bench_.facts();
@@ -397,7 +398,7 @@ Result<void> Loop::ask(std::int64_t parent, bool started) {
   return {};
 }
 
-// Ends what is being written.
+// Stops the writer thread.
 void Loop::dismiss_writer() {
   if (!writer_.joinable()) return;
   *parts_.over = true;
@@ -408,13 +409,13 @@ void Loop::dismiss_writer() {
   });
 }
 
-// Candidates of a round that may still be being written.
+// Adds candidates of a round that may still be in writing.
 Result<void> Loop::take_in(Round* round, std::vector<Proposal> proposals) {
   if (proposals.empty()) return {};
   auto ids = parts_.store->add_proposals(proposals);
   if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
   for (std::size_t i = 0; i < ids->size(); ++i) {
-    if ((*ids)[i] == 0) continue;  // known already
+    if ((*ids)[i] == 0) continue;  // already known
     pipeline_->put({(*ids)[i], std::move(proposals[i].candidate), {}, {}});
     ++round->taken;
     ++round->left;
@@ -422,18 +423,18 @@ Result<void> Loop::take_in(Round* round, std::vector<Proposal> proposals) {
   return {};
 }
 
-// The last candidates of a round.
+// Adds the last candidates of a round.
 Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals) {
   round->written = true;
   if (!proposals) return tl::unexpected<Error>(std::move(proposals.error()));
   KP_TRY(take_in(round, std::move(*proposals)));
   if (round->left > 0) return {};
-  if (round->taken > 0) {  // all of them were measured while the last was written
+  if (round->taken > 0) {  // all were measured while the last was written
     if (round->started) parts_.search->cancel(round->parent);
     rounds_.pop_back();
     return {};
   }
-  // There is nothing more to say about this parent.
+  // The proposer has nothing more for this parent.
   const std::int64_t parent = round->parent;
   if (round->started) {
     parts_.search->cancel(parent);
@@ -443,7 +444,7 @@ Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals
   return {};
 }
 
-// Why the search ended.
+// Returns why the search ended.
 Result<std::string> Loop::search_until_stopped() {
   pipeline_.emplace(pipeline_parts());
   if (!waiting_.empty()) {
@@ -464,7 +465,7 @@ Result<std::string> Loop::search_until_stopped() {
       continue;
     }
     const bool writing = !rounds_.empty() && !rounds_.back().written;
-    // What is still being written could not be measured any more.
+    // Candidates still in writing could no longer be measured.
     if (*state == Pipeline::State::kIdle && writing) {
       if (auto reason = stop_reason()) return *reason;
     }
@@ -481,7 +482,7 @@ Result<std::string> Loop::search_until_stopped() {
   }
 }
 
-// The first round, when it has all its results.
+// Closes the first round once it has all its results.
 void Loop::close_round() {
   Round& round = rounds_.front();
   if (!round.written || round.left > 0) return;
@@ -518,7 +519,7 @@ Result<RunResult> Loop::run() {
   }
   tell("prepared", nullptr,
        parts_.target->machine->name + "; " + parts_.target->compiler->describe());
-  // What was spent so far is the cost of starting, not of an evaluation.
+  // Time spent so far is startup cost, not part of an evaluation.
   outside_s_ += own_s();
   own_marked_ = own_s();
   auto stopped_by = search_until_stopped();
@@ -527,7 +528,7 @@ Result<RunResult> Loop::run() {
   RunResult found = result(*stopped_by);
   tell("stopped", ledger_.best(), *stopped_by);
   judge(&found);
-  // A start that nothing was tried against needs no confirmation; a resume asks the writers again.
+  // A start with no other candidate needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
   if (found.best == 0 || start_alone || found.end == RunEnd::kInterrupted) return found;
   confirmed_ = &found;
@@ -538,7 +539,7 @@ Result<RunResult> Loop::run() {
   return found;
 }
 
-// What a request shall ask to try: the findings of its parent in turn, then anything.
+// Chooses what a request asks for: the parent's findings in turn, then a free choice.
 void set_focus(const std::vector<std::string>& asked, ProposalRequest* request) {
   for (const Finding& finding : request->parent->diagnosis.findings) {
     if (finding.stop || finding.prescriptions.empty()) continue;
@@ -562,11 +563,11 @@ Result<std::vector<std::string>> Loop::write_requests(const std::string& folder,
   if (!prompts) return tl::unexpected<Error>(prompts.error());
   std::vector<std::string> paths;
   for (int i = 0; i < count; ++i) {
-    // Where the search has had enough of every line, the best is still worth an idea.
+    // When the search has given up on every line, the best is still worth an idea.
     const auto chosen = parts_.search->start();
     const Known* best = ledger_.best() != nullptr ? ledger_.best() : history.front();
     ProposalRequest asking = request(chosen ? *chosen : best->id);
-    // Which finding to answer is a diagnosis too.
+    // Choosing the finding to answer is a diagnosis too.
     if (settings_.feedback == Feedback::kDiagnosed) {
       set_focus(requested(folder, asking.parent->candidate), &asking);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop itself, with everything that it introduces to each other handed in.
+// The search loop, with all of its parts injected.
 #pragma once
 
 #include <atomic>
@@ -19,37 +19,37 @@ namespace kernelpro {
 struct LoopParts {
   const Task* task = nullptr;
   const RunSettings* settings = nullptr;
-  Store* store = nullptr;              // open for writing; may hold a run to go on with
+  Store* store = nullptr;              // open for writing; may hold a run to continue
   Target* target = nullptr;            // prepared
-  std::vector<Target*> others;         // on further GPUs; may be none
+  std::vector<Target*> others;         // on further GPUs; may be empty
   std::vector<Readiness> ready;        // when each of them is prepared
   const TargetMaker* maker = nullptr;  // for held-out cases; null: they are not measured
-  const Machine* machine = nullptr;    // that the run is about; needed where `target` is null
+  const Machine* machine = nullptr;    // the run's machine; required if `target` is null
   Proposer* proposer = nullptr;
-  // Of this thread, and a flag that ends slow writers (run/writers.h); null where nothing is
-  // measured.
+  // This thread's mailbox, and a flag that stops slow writers (run/proposers.h); null when nothing
+  // is measured.
   Mailbox* mailbox = nullptr;
   std::atomic<bool>* over = nullptr;
   Search* search = nullptr;      // empty
-  ToolRecord record;             // that the run began with
-  std::vector<Fact> facts;       // of earlier runs, that it began with
-  std::vector<Candidate> seeds;  // evaluated after the start, where the run has not begun
+  ToolRecord record;             // as the run began
+  std::vector<Fact> facts;       // of earlier runs, as the run began
+  std::vector<Candidate> seeds;  // evaluated right after the start, if the run has not begun
   Observer observer;             // may be empty
-  // The proposer's candidates are measured whatever the search thinks of their parents: replies
-  // that lie there, or a sweep.
+  // Measure the proposer's candidates whatever the search thinks of their parents: for replies that
+  // are already there, or a sweep.
   bool only_replies = false;
-  // The loop's own milliseconds for each evaluation of this sitting; may be null.
+  // The loop's own overhead in ms, per evaluation of this sitting; may be null.
   std::vector<double>* own_ms = nullptr;
 };
 
-// Runs to a stopper, an interruption or an error of the machine; whatever was evaluated is stored
-// by then.
+// Runs until a stopper fires, an interruption, or a machine error; everything evaluated by then is
+// stored.
 Result<RunResult> run_loop(const LoopParts& parts);
 
-// Writes `count` requests into `folder` without measuring anything; `target` and `proposer` of
-// `parts` may be null. Parents are what the search would build on; requests for the same parent ask
-// to answer one of its findings each. The requests' folders. Fails with kBadInput when nothing was
-// evaluated yet.
+// Writes `count` requests into `folder` without measuring anything, and returns their folders;
+// `target` and `proposer` of `parts` may be null. Parents are the ones the search would expand;
+// requests for the same parent each address a different finding. Fails with kBadInput when nothing
+// was evaluated yet.
 Result<std::vector<std::string>> write_requests(const LoopParts& parts, const std::string& folder,
                                                 int count);
 

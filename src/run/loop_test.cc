@@ -97,7 +97,7 @@ TEST_F(LoopTest, FindsConfirmsAndStoresAWinner) {
   const auto confirmation = (*store)->confirmation();
   ASSERT_TRUE(confirmation && *confirmation);
   EXPECT_EQ((*confirmation)->best, result->best);
-  // Asking again costs nothing and says the same.
+  // Running it again costs nothing and gives the same result.
   const auto again = resume_with(fake_target(fake), run, nullptr, observer);
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->best, result->best);
@@ -196,7 +196,7 @@ TEST_F(LoopTest, AskedToStopItStopsAndGoesOnLater) {
       << "a resumed run must go the way of one that never stopped";
 }
 
-// The third of the run's evaluations is killed so many times.
+// The run's third evaluation is killed this many times.
 std::function<std::optional<Crashed::By>()> killed_at_third(Crashed::By by, int times, int* calls) {
   return [=]() -> std::optional<Crashed::By> {
     const int call = ++*calls;
@@ -250,7 +250,7 @@ TEST_F(LoopTest, AProcessThatMayHaveKilledItselfIsBlamedInTheEnd) {
 TEST_F(LoopTest, MoreBudgetGoesOn) {
   ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer));
   const RunSettings more = settings_for(run, 30);
-  // Ended on the way, it does not say what was confirmed before.
+  // When interrupted, it does not report the earlier confirmation.
   fake.before_evaluate = [] { request_stop(); };
   const auto ended = resume_with(fake_target(fake), run, &more, observer);
   ASSERT_TRUE(ended) << ended.error().text();
@@ -309,8 +309,8 @@ TEST_F(LoopTest, RefusalsLeaveNoRunBehind) {
   EXPECT_FALSE(exists(run));
 }
 
-// A child runs or resumes; it is killed again and again, to the end: each time after a few
-// evaluations, at a random moment of the next one, so that every machine gets through.
+// A child runs or resumes, and is killed repeatedly until the run is done: each time after a few
+// evaluations, at a random moment of the next one, so that every machine makes progress.
 TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
   std::minstd_rand random(11);
   bool done = false;
@@ -331,7 +331,7 @@ TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
     }
     ::close(ends[1]);
     char byte = 0;
-    // Now and then before the first; the child's end closes the pipe.
+    // Sometimes before the first; the child's exit closes the pipe.
     for (auto left = round == 0 ? 0UL : random() % 5; left > 0; --left) {
       if (::read(ends[0], &byte, 1) != 1) break;
     }
@@ -350,7 +350,7 @@ TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
   EXPECT_GT(kills, 3);
   const std::vector<StoredCandidate> all = stored_in(run);
   EXPECT_EQ(all.size(), 60u);
-  // The evaluator's own log: only an evaluation that was in flight at a kill may be there twice.
+  // The evaluator's own log: only an evaluation in flight at a kill may appear twice.
   std::map<std::string, int> started;
   for (const std::string& hash : lines(*read_file(fake.log))) ++started[hash];
   int extra = 0;
@@ -374,7 +374,7 @@ TEST_F(LoopTest, ReplayMeasuresARecordedRunAgain) {
   EXPECT_EQ(course(settings.directory), course(run));
   EXPECT_TRUE(contains(result->stopped_by, "recorded")) << result->stopped_by;
 
-  // What the recording came to stays with the replay, also when the recording is gone.
+  // The recorded results stay with the replay, even when the recording is gone.
   const auto before = read_recorded(run);
   ASSERT_TRUE(before);
   ASSERT_EQ(before->results.size(), 25U);
@@ -386,14 +386,14 @@ TEST_F(LoopTest, ReplayMeasuresARecordedRunAgain) {
   EXPECT_EQ(kept.results.at(0).speedup, 1);
 }
 
-// A writer as a thread: answers three requests, one of them with rubbish.
+// A writer thread: answers three requests, one of them with garbage.
 TEST_F(LoopTest, ExchangeWithAWriter) {
   fake.landscape = [](const KnobValues& k) { return 1000 / (1 + knob(k, "V")); };
   RunSettings settings = settings_for(run, 4);
   settings.proposer = "exchange";
   settings.exchange_wait_s = 300;
   const std::string source = fake_task().kernel_cpp;
-  // The writer hears of each request, and takes its time to answer it.
+  // The writer sees each request, and takes its time to answer.
   constexpr double kWritingS = 0.4;
   std::promise<void> requested[2];
   int requests = 0;
@@ -470,7 +470,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
     ASSERT_TRUE(write_file(join(folder, "reply/kernel.cpp"), text));
   }
   ASSERT_TRUE(write_file(join(folders->at(0), "reply/refusal.cpp"), "I had rather not."));
-  // Back where it is measured.
+  // Back on the machine that measures.
   ASSERT_EQ(std::system(("rm -r " + run + " && cp -r " + there + " " + run).c_str()), 0);
   const auto measured = measure_with(fake_target(fake), run, observer);
   ASSERT_TRUE(measured) << measured.error().text();
@@ -480,7 +480,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   EXPECT_GT(measured->speedup, 3);
   EXPECT_TRUE(exists(join(run, "exchange/0002/taken/kernel.cpp.result.md")));
   EXPECT_TRUE(exists(join(run, "exchange/0002/refused/refusal.cpp.error.md")));
-  // What was asked and answered stays with the candidate; nothing is measured twice.
+  // The request and the answer stay with the candidate; nothing is measured twice.
   {
     const auto store = Store::open(run, Store::Mode::kRead);
     ASSERT_TRUE(store);

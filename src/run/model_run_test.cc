@@ -113,7 +113,7 @@ TEST_F(ModelRunTest, PlansWritesRepairsAndWins) {
   EXPECT_EQ(all[3], "model: Wider. => correct");
   EXPECT_NEAR(result->speedup, 32, 0.5);
   EXPECT_TRUE(contains(result->stopped_by, "5 evaluations"));
-  // Everything that was asked is kept, with what it cost and what came of it.
+  // Every question is stored, with its cost and its result.
   const auto calls = store()->calls();
   ASSERT_TRUE(calls) << calls.error().text();
   EXPECT_EQ(static_cast<int>(calls->size()), asked());
@@ -170,7 +170,7 @@ TEST_F(ModelRunTest, AFinishedReplyDoesNotWaitForItsSiblings) {
   EXPECT_EQ(asked(), 3);
 }
 
-// Nobody waits for a source that could not be measured any more.
+// Nothing waits for a source that could no longer be measured.
 TEST_F(ModelRunTest, ASpentBudgetEndsWhatIsStillWritten) {
   settings.roles.ideas = 2;
   settings.max_evaluations = 2;
@@ -194,7 +194,7 @@ TEST_F(ModelRunTest, ABudgetEndsItAndAnotherOneGoesOn) {
   EXPECT_TRUE(contains(first->stopped_by, "all of the 4 calls are used up")) << first->stopped_by;
   EXPECT_EQ(first->evaluations, 3);
   EXPECT_EQ(asked(), 4);
-  // Nothing is asked again as long as the budget is the same.
+  // No further calls as long as the budget is the same.
   ASSERT_TRUE(resume_with(fake_target(fake), run, nullptr, observer));
   EXPECT_EQ(asked(), 4);
   RunSettings budgets = *settings_from_json(store()->header()->settings_json);
@@ -207,8 +207,8 @@ TEST_F(ModelRunTest, ABudgetEndsItAndAnotherOneGoesOn) {
   EXPECT_TRUE(contains(second->stopped_by, "all of the 6 calls")) << second->stopped_by;
 }
 
-// Stopped within the evaluation of what a model wrote, and gone on with: the same course and the
-// same calls as without.
+// Stopped while evaluating a model's candidate, then resumed: the same course and the same calls as
+// without the stop.
 TEST_F(ModelRunTest, AnInterruptedRunTakesTheSameCourse) {
   const std::vector<Json> rules = {rule("# Plan:", kPlan), rule("# Write:", kernel("99"), 1),
                                    rule("# Write:", kernel("4"), 1),
@@ -236,8 +236,8 @@ TEST_F(ModelRunTest, AnInterruptedRunTakesTheSameCourse) {
   EXPECT_EQ(asked(), calls);
 }
 
-// Killed after the model was paid and before the store had its candidate: the answer is used, not
-// asked for again.
+// Killed after the model was paid and before the store had its candidate: the answer is reused,
+// without a second call.
 TEST_F(ModelRunTest, AKillLosesNoPaidAnswer) {
   server().script(id,
                   Json(std::vector<Json>{rule("# Plan:", kPlan), rule("# Write:", kernel("{n}"))}));
@@ -325,7 +325,7 @@ TEST_F(ModelRunTest, BeginsFromEarlierWork) {
       << seed.candidate.origin.idea;
   EXPECT_EQ(seed.candidate.knobs.at("V"), "16");
   EXPECT_EQ(all->at(2).known.candidate.origin.proposer, "tuner");
-  // Another operator's kernel is refused, and so is another target's.
+  // A kernel of another operator, or for another target, is rejected.
   Task other = fake_task();
   other.tensors[0].dtype = DType::kFp16;
   const auto refused = seeds({from}, other, TargetKind::kCpu);

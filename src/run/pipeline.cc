@@ -39,7 +39,7 @@ Pipeline::Pipeline(PipelineParts parts)
 BuildHooks Pipeline::build_hooks() {
   BuildHooks hooks;
   hooks.afterwards = disassemble_ahead(*parts_.task, parts_.settings->target);
-  // With one target nobody waits for messages.
+  // With one target, nothing waits for messages.
   if (parts_.targets.size() > 1) hooks.built = [this] { parts_.mailbox->post([] {}); };
   return hooks;
 }
@@ -82,7 +82,7 @@ Pipeline::Station* Pipeline::free_station() {
   return nullptr;
 }
 
-// A GPU that cannot go on: another one takes over what it had, if there is one.
+// Gives up a GPU that failed; another one, if there is one, takes over its job.
 void Pipeline::give_up(Station* station, Job* job, Error error) {
   if (station->thread.joinable()) station->thread.join();
   if (job != nullptr) {
@@ -90,7 +90,7 @@ void Pipeline::give_up(Station* station, Job* job, Error error) {
     --under_way_;
     parts_.bench->forget(job->known.id);
   }
-  // A candidate that takes down one GPU after the other ends the run before it has them all.
+  // A candidate that takes down one GPU after another ends the run before it takes them all.
   if (one() || (job != nullptr && ++job->gpus_lost >= kMostGpusLost)) {
     error_ = std::move(error);
     return;
@@ -127,17 +127,17 @@ void Pipeline::carry_out_on(Station* station, Job* job, MeasureOrder order) {
   });
 }
 
-// Begins the first that was not begun; false when it has to wait.
+// Begins the first unstarted job; false when it has to wait.
 Result<bool> Pipeline::begin_one(Station* station) {
   const auto next =
       std::find_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->begun; });
   if (next == jobs_.end()) return false;
   Job* job = next->get();
-  // One that lost its GPU has begun: others wait behind it.
+  // A job that lost its GPU has already begun: others wait behind it.
   if (job->gpus_lost == 0 && !parts_.may_begin(under_way_)) return false;
   const bool cpu = parts_.settings->target == TargetKind::kCpu;
   if (cpu) {
-    pool_.wait_until_idle();  // compilers and kernels would share the cores
+    pool_.wait_until_idle();  // compilers and kernels would compete for the cores
   } else if (one()) {
     job->built.wait();
   } else if (!is_built(job->built)) {
@@ -146,7 +146,7 @@ Result<bool> Pipeline::begin_one(Station* station) {
   auto order = parts_.bench->begin(job->known, job->built.get());
   if (!order) return tl::unexpected<Error>(std::move(order.error()));
   if (!*order) return false;
-  tally();  // what was waited for until now was its build
+  tally();  // the wait up to now was for its build
   job->begun = true;
   ++under_way_;
   carry_out_on(station, job, std::move(**order));
@@ -158,7 +158,8 @@ bool Pipeline::building() const {
                      [](const auto& job) { return !job->begun && !is_built(job->built); });
 }
 
-// Counts the time since it was last called for what the stations did; they change after it alone.
+// Attributes the time since the last call to what the stations did; call it before their state
+// changes.
 void Pipeline::tally(bool deciding) {
   const double now = real_clock().now_s();
   const double passed = tallied_s_ > 0 ? now - tallied_s_ : 0;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates on their way from the writer to the ledger: built side by side on the CPU's cores,
-// measured on whichever GPU is free, and handed back in the order in which they came, whichever is
-// done first. So what is decided from results does not hang on who was quicker, and runs with the
-// same results make the same decisions, on one GPU or on four.
+// Carries candidates from the writer to the ledger: built in parallel on the CPU cores, measured on
+// whichever GPU is free, and returned in the order in which they arrived. Decisions therefore do
+// not depend on timing: runs with the same results make the same decisions, on one GPU or on four.
 //
-// With one target everything happens within `next`. All calls come from one thread, the owner of
-// the mailbox.
+// With a single target everything happens inside `next`. All calls come from one thread, the owner
+// of the mailbox.
 #pragma once
 
 #include <deque>
@@ -26,29 +25,28 @@ namespace kernelpro {
 struct PipelineParts {
   const Task* task = nullptr;
   const RunSettings* settings = nullptr;
-  // The first is prepared; each of the others serves when it is, which `ready` tells in the same
-  // order.
+  // The first is prepared. Each of the others joins once its entry in `ready` (same order) is done.
   std::vector<Target*> targets;
   std::vector<Readiness> ready;
   Bench* bench = nullptr;
   Mailbox* mailbox = nullptr;
-  // Whether another measurement may begin, with so many under way that have no result yet.
+  // Whether another measurement may begin while this many are in flight.
   std::function<bool(int under_way)> may_begin;
-  // A GPU that is given up while others are left: why. One sentence.
+  // Called with the reason, one sentence, when a GPU is given up while others remain.
   std::function<void(const std::string&)> note;
 };
 
 class Pipeline {
  public:
   explicit Pipeline(PipelineParts parts);
-  // Waits for what is being built and measured.
+  // Waits for builds and measurements in flight.
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // Behind all others; its build begins as soon as a core is free.
+  // Appends to the queue; the build starts as soon as a core is free.
   void put(Known known);
-  // All that were put in and not handed back, in order.
+  // Everything put in and not yet returned, in order.
   std::vector<const Candidate*> pending() const;
   bool empty() const { return jobs_.empty(); }
 
@@ -58,14 +56,14 @@ class Pipeline {
   };
   enum class State {
     kDone,     // `*done` is the next result
-    kWaiting,  // it takes a while: run the mailbox's next message, and ask again
-    kIdle,     // nothing is under way, and nothing may begin
+    kWaiting,  // not ready: run the mailbox's next message, then call again
+    kIdle,     // nothing is in flight, and nothing may begin
   };
-  // Begins what can be begun. Fails for the machine's sake: the last GPU was given up, or a build
-  // could not be begun.
+  // Starts whatever can start. Fails on machine errors: the last GPU was given up, or a build could
+  // not start.
   Result<State> next(std::optional<Done>* done);
 
-  // Of the GPUs' time up to the last `next`.
+  // GPU time up to the last `next`.
   const GpuUse& use() const { return use_; }
 
  private:
@@ -73,12 +71,12 @@ class Pipeline {
     Known known;
     BuildPool::Future built;
     bool begun = false;
-    int gpus_lost = 0;  // while they measured it
+    int gpus_lost = 0;  // during its measurement
     std::optional<Measured> measured;
   };
   struct Station {
     Target* target = nullptr;
-    std::string name;  // "GPU 1", for people
+    std::string name;  // "GPU 1", for messages
     bool ready = false;
     bool busy = false;
     std::thread thread;
@@ -97,11 +95,11 @@ class Pipeline {
   PipelineParts parts_;
   std::vector<std::unique_ptr<Station>> stations_;
   std::deque<std::unique_ptr<Job>> jobs_;
-  int under_way_ = 0;           // begun and not handed back
+  int under_way_ = 0;           // begun and not yet returned
   std::optional<Error> error_;  // of the last GPU
   GpuUse use_;
-  double tallied_s_ = 0;  // up to when; 0: never
-  bool waited_ = false;   // for what the last `next` could not hand back
+  double tallied_s_ = 0;  // time of the last tally; 0: never
+  bool waited_ = false;   // for a result that the last `next` could not return
   BuildPool pool_;
 };
 

@@ -42,7 +42,7 @@ Result<std::vector<SearchNode>> stored_nodes(const Store& store) {
   Planted planted(search->get());
   KP_TRY(store.briefs([&](StoredBrief brief) {
     const std::int64_t id = brief.known.id;
-    // A parent that is not there stands for none: a report is not the place to stop.
+    // A missing parent counts as none: a report must not fail over it.
     std::int64_t parent = brief.known.candidate.origin.parent;
     if (ledger.find_brief(parent) == nullptr) parent = 0;
     ledger.record(std::move(brief));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search in its run: what it is told of each candidate, and the search of a stored run, rebuilt.
+// Connects a search to a run: the result it gets for each candidate, and the search of a stored
+// run, rebuilt.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,15 @@
 
 namespace kernelpro {
 
-// What a search is told of a candidate. What a writer is not told does not guide the search either.
-// REQUIRES: the ledger has it.
+// The result that a search gets for a candidate. What `feedback` hides from the writer does not
+// guide the search either. REQUIRES: the ledger has the candidate.
 NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback);
 
-// Puts evaluated candidates into a search. One without a parent is its root, or stands right below
-// the root: the others that a run begins with.
+// Adds evaluated candidates to a search. One without a parent becomes the root, or a child of the
+// root: the other candidates that a run begins with.
 class Planted {
  public:
-  // `search` must be empty; null where nothing is placed.
+  // `search` must be empty; null: nothing is placed.
   explicit Planted(Search* search) : search_(search) {}
   void place(std::int64_t parent, std::int64_t id, const NodeResult& node);
 
@@ -28,9 +29,10 @@ class Planted {
   std::int64_t root_ = 0;
 };
 
-// The nodes of a stored run, as a resume would have them, in the order of evaluation: also why
-// nothing more is tried below one. Lines that a proposer has exhausted look open: it says so again
-// when it is asked. Fails with kStore, or with kBadInput when the run's search is not known here.
+// The nodes of a stored run in the order of evaluation, as a resume would see them, with the reason
+// why a node is no longer expanded. Lines that a proposer has exhausted look open: it reports that
+// again when asked. Fails with kStore, or with kBadInput when this version does not know the run's
+// search.
 Result<std::vector<SearchNode>> stored_nodes(const Store& store);
 
 }  // namespace kernelpro

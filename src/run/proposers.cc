@@ -2,6 +2,7 @@
 #include "run/proposers.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/files.h"
 #include "base/stop.h"
@@ -13,7 +14,7 @@ namespace kernelpro {
 
 namespace {
 
-// The candidates of another run, the start left out by its content hash when it is the same.
+// The candidates of another run, without the start if its content hash is the same.
 Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind target) {
   auto store = Store::open(directory, Store::Mode::kRead);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
@@ -116,7 +117,7 @@ const ProposerRow kRows[] = {
     {.name = "tuner",
      .summary = "moves the knobs that the source declares",
      .needs_knobs = true,
-     // It learns from each result; on the CPU compilers and kernels share the cores.
+     // It learns from each result; on the CPU, compilers and kernels share the cores.
      .batch_cpu = 1,
      .batch_cuda = 2,
      .when_nothing = kDeclareKnobs,
@@ -129,7 +130,7 @@ const ProposerRow kRows[] = {
      .summary = "measures every setting of the start's knobs",
      .needs_knobs = true,
      .exhaustive = true,
-     .batch_cpu = 48,  // built side by side
+     .batch_cpu = 48,  // built in parallel
      .batch_cuda = 48,
      .when_nothing = kDeclareKnobs,
      .wrote = "",
@@ -162,7 +163,7 @@ const ProposerRow kRows[] = {
      .wrote = "The candidate was replayed from a recorded run.",
      .check = check_prompts,
      .make = make_replay_of_run},
-    // Its candidates came from outside (run/sitting.h): what is left is to confirm the best.
+    // Its candidates came from outside (run/sitting.h): only the confirmation of the best is left.
     {.name = "mcp",
      .summary = "a coding agent",
      .selectable = false,
@@ -188,14 +189,19 @@ const ProposerRow kUnknown{.name = "",
 
 std::span<const ProposerRow> proposers() { return kRows; }
 
+std::string proposer_names() {
+  std::vector<ProposerRow> selectable;
+  std::copy_if(std::begin(kRows), std::end(kRows), std::back_inserter(selectable),
+               [](const ProposerRow& row) { return row.selectable; });
+  return names_of(selectable);
+}
+
 Result<const ProposerRow*> find_proposer(std::string_view name) {
-  std::vector<std::string> names;
   for (const ProposerRow& row : kRows) {
     if (row.name == name) return &row;
-    if (row.selectable) names.emplace_back(row.name);
   }
   return fail(ErrorKind::kBadInput, "there is no proposer named " + std::string(name),
-              "choose one of " + join_text(names, ", "));
+              "choose one of " + replace_all(proposer_names(), "|", ", "));
 }
 
 const ProposerRow& proposer_of(const RunSettings& settings) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every proposer as a row: what the loop, the commands and the report need to know of it. Adding
-// one: its file in src/write/, and its row in proposers.cc.
+// One row per proposer, with what the loop, the commands and the report need. To add one: a file in
+// src/write/ and a row in proposers.cc.
 #pragma once
 
 #include <atomic>
@@ -17,47 +17,49 @@
 
 namespace kernelpro {
 
-// What a proposer on another thread has of the run. Store and observer are used on the run's own
-// thread alone, which runs the messages of `mailbox`.
+// What a proposer on another thread gets of the run. Store and observer are only used on the run's
+// own thread, which runs the messages of `mailbox`.
 struct WriterLinks {
-  Store* store = nullptr;  // keeps each question to a model, and has those of earlier sittings
+  Store* store = nullptr;  // stores each question to a model; has those of earlier sittings
   Observer observer;       // may be empty
   Mailbox* mailbox = nullptr;
-  const std::atomic<bool>* over = nullptr;  // nothing more is wanted
+  const std::atomic<bool>* over = nullptr;  // no more candidates are wanted
 };
 
 struct ProposerRow {
   std::string_view name;
   std::string_view summary;  // for help
-  // Takes seconds to hours for a reply: asked on its own thread while measurements go on.
+  // A reply takes seconds to hours: runs on its own thread while measurements continue.
   bool slow = false;
-  bool writes_sources = false;  // else it moves knobs, or repeats what was written
-  bool needs_knobs = false;     // of the starting kernel
-  bool asks_models = false;     // settings.roles say which
-  // Measures every setting, whatever the search thinks: none is asked.
+  bool writes_sources = false;  // else it moves knobs or repeats recorded sources
+  bool needs_knobs = false;     // in the starting kernel
+  bool asks_models = false;     // named in settings.roles
+  // Measures every setting; no search is used.
   bool exhaustive = false;
   bool replays = false;               // settings.replay_from names a run
-  bool selectable = true;             // by --proposer
-  int batch_cpu = 4, batch_cuda = 4;  // candidates to ask for at a time
-  // What to do when a run of it tried nothing; {run} stands for its folder.
+  bool selectable = true;             // with --proposer
+  int batch_cpu = 4, batch_cuda = 4;  // candidates per request
+  // What to do when its run tried nothing; {run} stands for the run's folder.
   std::string_view when_nothing;
-  // For the report: who wrote a winner's source, and who chose its numbers where the source is the
-  // one that was given; "" = its name in quotes.
+  // For the report: who wrote a winner's source, and who chose its numbers if the source is the
+  // given one; "" = the proposer's name in quotes.
   std::string_view wrote;
   std::string_view chose = "";
-  // What can be refused before a run has a folder: a model's name or key, a price, a prompt.
+  // Rejects what can be rejected before a run has a folder: a model's name or key, a price, a
+  // prompt.
   Result<void> (*check)(const RunSettings& settings);
-  // What `links` names outlives the proposer.
+  // `links` must outlive the proposer.
   Result<std::unique_ptr<Proposer>> (*make)(const RunSettings& settings, const WriterLinks& links);
 };
 
 std::span<const ProposerRow> proposers();
-// Fails with kBadInput, naming those that there are.
+std::string proposer_names();  // that may be selected: "tuner|sweep|..."
+// Fails with kBadInput and lists the known names.
 Result<const ProposerRow*> find_proposer(std::string_view name);
-// The row of a run; of a proposer that this version does not know, one that promises nothing.
+// The row for a run; for a proposer unknown to this version, a row with no capabilities.
 const ProposerRow& proposer_of(const RunSettings& settings);
 
-// For what only picks up replies.
+// For callers that only collect replies.
 Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
                                                  const WriterLinks& links);
 std::string exchange_folder(const std::string& directory);

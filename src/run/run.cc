@@ -35,7 +35,7 @@ void tell_note(const Observer& observer, const std::string& note) {
   observer(progress);
 }
 
-// Of a run on several GPUs: those of the others that can be had now.
+// For a run on several GPUs: the other GPUs that are available now.
 std::vector<Target*> others(std::vector<Result<Target>>* made, const RunSettings& settings,
                             const Observer& observer) {
   std::vector<Target*> targets;
@@ -83,7 +83,7 @@ Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettin
   parts.only_replies = only_replies || proposer_of(settings).exhaustive;
   if (!settings.start_from.empty()) {
     auto given = seeds(settings.start_from, task, settings.target);
-    // A run that has begun holds them; what they came from may be gone.
+    // A run that has begun has stored them; their sources may be gone.
     const auto begun = store.begun();
     if (!given && begun && !*begun) return tl::unexpected<Error>(std::move(given.error()));
     if (given) parts.seeds = std::move(*given);
@@ -91,7 +91,7 @@ Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettin
   return run_loop(parts);
 }
 
-// A sweep brings many candidates one after the other: their processes start side by side.
+// A sweep has many candidates in sequence: start their processes in parallel.
 StationSettings station_of(const RunSettings& settings) {
   StationSettings station = settings;
   if (proposer_of(settings).exhaustive) station.standby = kSweepStandby;
@@ -105,7 +105,7 @@ Result<void> same_machine(const Machine& now, const Machine& then) {
               "resume it there, or start a new run here (--proposer replay takes its candidates)");
 }
 
-// What a finished run found, when nothing about its budgets has changed.
+// The result of a finished run whose budgets have not changed.
 Result<std::optional<RunResult>> finished(const Store& store, const RunSettings& settings) {
   auto confirmation = store.confirmation();
   if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
@@ -137,7 +137,7 @@ Result<std::optional<RunResult>> finished(const Store& store, const RunSettings&
   return std::optional<RunResult>(result);
 }
 
-// A stored run, to go on with.
+// A stored run to continue.
 struct Stored {
   std::unique_ptr<Store> store;
   RunHeader header;
@@ -159,7 +159,7 @@ Result<Stored> open_run(const std::string& directory) {
   return Stored{std::move(*store), std::move(*header), std::move(*settings)};
 }
 
-// A run of an earlier version began with none.
+// A run of an older version began with none.
 ToolRecord record_of(const RunHeader& header) {
   return record_from_json(header.record_json).value_or(ToolRecord());
 }
@@ -180,7 +180,7 @@ bool same_budgets(const RunSettings& a, const RunSettings& b) {
 Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
                                 const RunSettings& settings, const Observer& observer,
                                 std::vector<double>* own_ms) {
-  // All that can be refused is refused before a run directory is made.
+  // Reject everything that can be rejected before a run directory exists.
   KP_TRY(Store::check_new(settings.directory));
   const auto start = start_candidate(task, settings.target);
   if (!start) return tl::unexpected<Error>(start.error());

@@ -23,21 +23,21 @@ namespace kernelpro {
 
 class ModuleReference;
 
-// Creates the run directory and runs to a stopper. Fails with kStore if it exists and is not empty.
-// `module`: the reference of a task with a Module, when one is running already
+// Creates the run directory and runs until a stopper fires. Fails with kStore if the directory
+// exists and is not empty. `module`: the already running reference of a task with a Module
 // (task/open/open_task.h); null starts one.
 Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,
                            std::shared_ptr<ModuleReference> module = nullptr);
-// Goes on with a run of this machine's target where it was left; nothing evaluated is repeated.
-// Settings of the first call hold, but for the budgets when `budgets` is given.
+// Continues a run of this machine's target; nothing is evaluated twice. The original settings
+// apply, except for the budgets when `budgets` is given.
 Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,
                          const Observer& observer);
 
-// The phases of an exchange by themselves, so that writing and measuring can happen on different
-// machines: `propose` writes `count` requests into DIR/exchange and returns their folders; it needs
-// neither compiler nor GPU. `measure` evaluates the replies that lie there, whatever the budgets,
-// confirms the best and returns; it needs the machine that the run began on. Both hold the run's
-// lock. A run's folder may be copied between them.
+// The two halves of an exchange, so that writing and measuring can happen on different machines.
+// `propose` writes `count` requests into DIR/exchange and returns their folders; it needs neither
+// compiler nor GPU. `measure` evaluates the replies found there regardless of budgets, confirms the
+// best and returns; it needs the machine that the run began on. Both hold the run's lock. A run's
+// folder may be copied between them.
 Result<std::vector<std::string>> propose(const std::string& directory, int count);
 Result<RunResult> measure(const std::string& directory, const Observer& observer);
 

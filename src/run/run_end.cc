@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-// The start is one evaluation; every other candidate was tried.
+// The start is one evaluation; every other candidate counts as tried.
 constexpr int kStart = 1;
 
 std::string next_when_nothing_tried(const RunSettings& settings) {

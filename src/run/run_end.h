@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run achieved anything, and what to do when it did not. Pure.
+// Whether a run achieved anything, and what to do if it did not. Pure.
 #pragma once
 
 #include "run/result.h"
@@ -9,11 +9,11 @@ namespace kernelpro {
 
 struct RunFacts {
   bool interrupted = false;
-  bool only_replies = false;  // `measure`: the replies that lie in the exchange folder
+  bool only_replies = false;  // `measure`: the replies found in the exchange folder
   int evaluated_now = 0;      // in this sitting
 };
 
-// Sets `end` and `next` of `result`, whose other fields are filled in.
+// Sets `end` and `next` of `result`; its other fields must be filled in.
 void judge_end(const RunSettings& settings, const RunFacts& facts, RunResult* result);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `kernelpro new` makes of CUDA files is built by the real compiler, references included.
+// The real compiler builds the output of `kernelpro new` for CUDA files, references included.
 #include <gtest/gtest.h>
 
 #include "base/files.h"
@@ -62,7 +62,7 @@ TEST_F(ScaffoldBuild, NativeFiles) {
   }
 }
 
-// Over the stand-ins for PyTorch's types, which a capture process without PyTorch can load.
+// Uses the stand-ins for PyTorch's types, which a capture process can load without PyTorch.
 TEST_F(ScaffoldBuild, AnExtension) {
   const Scaffold scaffold = from("relu_extension.cu");
   Task task;

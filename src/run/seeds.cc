@@ -22,7 +22,7 @@ std::size_t rank_of(const Task& task, std::size_t i) {
   return task.cases.back().shapes[i].size();
 }
 
-// What a kernel sees of a task's tensors: "in x fp32[2], out y fp32[1]".
+// A task's tensors as a kernel sees them: "in x fp32[2], out y fp32[1]".
 std::string face_of(const Task& task) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < task.tensors.size(); ++i) {

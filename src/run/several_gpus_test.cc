@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on several GPUs over fake evaluators. Where a test depends on what runs side by side, the
-// evaluations wait for one another (run/testing/meeting.h).
+// A run on several GPUs over fake evaluators. Where a test depends on concurrency, the evaluations
+// wait for one another (run/testing/meeting.h).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -76,7 +76,7 @@ TEST_F(SeveralGpus, DecideTheSameHoweverLongEachTakes) {
   std::vector<std::vector<std::string>> courses;
   for (int round = 0; round < 3; ++round) {
     std::atomic<unsigned> calls{static_cast<unsigned>(round) * 7919};
-    // Only to mix up the order in which they end; nothing is expected of the times.
+    // Only shuffles the order in which they end; no expectation depends on the times.
     fake.before_evaluate = [&] { ::usleep((calls++ * 7919) % 9000); };
     const RunSettings s = settings("run" + std::to_string(round), {"0", "1", "2"});
     const auto result = optimize_with(fake_target(fake), gpu_task(), s, observer);

@@ -57,7 +57,7 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<Module
   return sitting;
 }
 
-// A target that was cut short while it was prepared is not kept.
+// A target whose preparation was cut short is discarded.
 Result<void> Sitting::warm_up(const Phase& phase) {
   if (target_) return {};
   if (phase) phase("preparing the " + std::string(target_name(settings_.target)) + " target");
@@ -70,7 +70,7 @@ Result<void> Sitting::warm_up(const Phase& phase) {
     return fail(ErrorKind::kEnvironment, "the preparation was cancelled", "call again");
   }
   target_ = std::move(*made);
-  if (machine_.empty()) machine_ = target_->machine->name;  // others read it from then on
+  if (machine_.empty()) machine_ = target_->machine->name;  // constant from here on, read by others
   if (bench_) bench_->set_target(&*target_);
   return {};
 }
@@ -88,7 +88,7 @@ auto Sitting::with_target(const Phase& phase, Work work) -> decltype(work()) {
   phase_ = phase;
   auto value = work();
   phase_ = nullptr;
-  // Processes of the cuda target that serve several evaluations may have been ended with this one.
+  // Processes of the cuda target that serve several evaluations may have died with this one.
   const bool broken = !value || (cancel_requested() && settings_.target == TargetKind::kCuda);
   if (broken) cool();
   if (cancel_requested()) return std::nullopt;
@@ -133,7 +133,7 @@ Result<std::optional<Sitting::Evaluated>> Sitting::put(Candidate candidate) {
   return Evaluated{row, false, (*verdict)->note, 1000 * (bench_->outside_s() - before)};
 }
 
-// What the others are compared with.
+// Evaluates the start, which the others are compared with.
 Result<std::optional<Sitting::Evaluated>> Sitting::begin() {
   auto start = start_candidate(task_, settings_.target);
   if (!start) return tl::unexpected<Error>(std::move(start.error()));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that is written from outside, one candidate at a time: what an MCP client's evaluations are
-// recorded in. It is an ordinary run on the disk: report, trajectories, replay and resume take it.
-// The target stays prepared between calls, until `cool`.
+// A run driven from outside, one candidate at a time; it records an MCP client's evaluations. On
+// disk it is an ordinary run: report, trajectories, replay and resume work on it. The target stays
+// prepared between calls until `cool`.
 //
-// One thread at a time evaluates, compares and finishes, under a CancelScope (base/cancel.h) when
-// it can be cancelled; `rows`, `row`, `best` and `directory` may be called from any thread
-// meanwhile.
+// One thread at a time evaluates, compares and finishes, under a CancelScope (base/cancel.h) if it
+// can be cancelled; `rows`, `row`, `best` and `directory` may be called from any thread meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -30,16 +29,16 @@ class Sitting {
  public:
   using Phase = std::function<void(const std::string&)>;
 
-  // A candidate as it was when it had been evaluated.
+  // A candidate at the time of its evaluation.
   struct Row {
     Known known;
-    double speedup = 0;   // over the start, by comparable times; 0 when one is not correct
+    double speedup = 0;   // versus the start, by comparable times; 0 when one is not correct
     bool better = false;  // it became the best
   };
   using RowPtr = std::shared_ptr<const Row>;
 
-  // Prepares the target and makes the run's folder; nothing is evaluated yet. `module`: the running
-  // reference of a task with a Module. Fails as `optimize` does (run/run.h).
+  // Prepares the target and creates the run's folder; nothing is evaluated yet. `module`: the
+  // running reference of a task with a Module. Fails as `optimize` does (run/run.h).
   static Result<std::unique_ptr<Sitting>> open(Task task, std::shared_ptr<ModuleReference> module,
                                                const RunSettings& settings,
                                                const TargetMaker& maker, const Phase& phase);
@@ -47,28 +46,28 @@ class Sitting {
   struct Given {
     KernelFile kernel;
     std::string idea;
-    FindingRef answers;       // of its parent's diagnosis
+    FindingRef answers;       // a finding of its parent's diagnosis
     std::int64_t parent = 0;  // 0: the best so far, else the start
   };
   struct Evaluated {
     RowPtr row;
-    bool again = false;     // it was evaluated before: nothing was run
-    std::string note;       // something else that went wrong; "" nothing
+    bool again = false;     // already evaluated: nothing was run
+    std::string note;       // anything else that went wrong; "" = nothing
     double outside_ms = 0;  // in compilers, workers and disassemblers; the rest is our own
   };
-  // nullopt: cancelled. The task's start is evaluated first, with the first candidate. Fails with
-  // kBadInput on faulty knobs or an unknown parent, before anything runs.
+  // nullopt: cancelled. The first call also evaluates the task's start, before the candidate. Fails
+  // with kBadInput on faulty knobs or an unknown parent, before anything runs.
   Result<std::optional<Evaluated>> evaluate(const Given& given, const Phase& phase);
 
-  // Two evaluated candidates, turn by turn on the same buffers; nullopt: cancelled. REQUIRES: both
-  // are correct and differ.
+  // Times two evaluated candidates in alternation on the same buffers; nullopt: cancelled.
+  // REQUIRES: both are correct, and they differ.
   Result<std::optional<Evaluation>> compare(const Row& a, const Row& b, const Phase& phase);
 
-  // Confirms the best against the start in fresh processes and stores that; `best` 0: none held.
-  // nullopt: cancelled. Fails with kBadInput when nothing was correct.
+  // Confirms the best against the start in fresh processes and stores the result; `best` 0: none
+  // held up. nullopt: cancelled. Fails with kBadInput when nothing was correct.
   Result<std::optional<RunResult>> finish(const Phase& phase);
 
-  // Ends the target's processes and gives back its memory; the next evaluation prepares it anew.
+  // Ends the target's processes and frees its memory; the next evaluation prepares it again.
   void cool();
   bool warm() const { return target_.has_value(); }
 
@@ -88,12 +87,12 @@ class Sitting {
   Result<void> warm_up(const Phase& phase);
   Result<std::optional<Evaluated>> put(Candidate candidate);
   Result<std::optional<Evaluated>> begin();
-  // Calls `work` with the target prepared and `phase` heard.
+  // Calls `work` with the target prepared and `phase` connected.
   template <class Work>
   auto with_target(const Phase& phase, Work work) -> decltype(work());
 
   const Task task_;
-  std::shared_ptr<ModuleReference> module_;  // until the first target has it
+  std::shared_ptr<ModuleReference> module_;  // until the first target takes it
   const RunSettings settings_;
   const TargetMaker maker_;
   const double opened_;
@@ -101,8 +100,8 @@ class Sitting {
   std::optional<Target> target_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Bench> bench_;
-  Phase phase_;                           // of the call that is under way
-  std::map<std::string, Known> waiting_;  // by content hash: cancelled before they were evaluated
+  Phase phase_;                           // of the call in progress
+  std::map<std::string, Known> waiting_;  // by content hash: cancelled before their evaluation
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<RowPtr> rows_;

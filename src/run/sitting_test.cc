@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that is written from outside, with the real store; compiling and running are faked.
+// A run driven from outside, with the real store; compiling and running are faked.
 #include "run/sitting.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Sitting, StoresWhatTheLoopWouldStore) {
   Sitting& sitting = *opened.sitting;
   const auto first = sitting.evaluate(given({{"V", "8"}}, "wider"), nullptr);
   ASSERT_TRUE(first && *first) << first.error().text();
-  EXPECT_EQ((*first)->row->known.id, 2);  // behind the start
+  EXPECT_EQ((*first)->row->known.id, 2);  // after the start
   EXPECT_TRUE((*first)->row->better);
   EXPECT_GT((*first)->row->speedup, 1);
   const auto again = sitting.evaluate(given({{"V", "8"}}), nullptr);
@@ -68,7 +68,7 @@ TEST(Sitting, StoresWhatTheLoopWouldStore) {
   Sitting::Given orphan = given({{"V", "4"}});
   orphan.parent = 99;
   EXPECT_FALSE(sitting.evaluate(orphan, nullptr));
-  EXPECT_FALSE(sitting.evaluate(given({{"V", "3"}}), nullptr));  // no value of that knob
+  EXPECT_FALSE(sitting.evaluate(given({{"V", "3"}}), nullptr));  // not a value of that knob
   const auto duel = sitting.compare(*sitting.row(2), *sitting.row(3), nullptr);
   ASSERT_TRUE(duel && *duel);
   EXPECT_GT((*duel)->correct()->versus->ratio, 1);

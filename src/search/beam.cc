@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest few that have tries left, in turn. The beam is no list that is kept but follows from
-// the tree at every moment, so that slow expansions, resumed runs and exhausted members need no
-// special care: who has had his tries leaves it, the next fastest takes the place, and when all
-// have had theirs, all get as many again.
+// Round-robin over the fastest few that have tries left. The beam is not a stored list but derived
+// from the tree at every moment, so that slow expansions, resumed runs and exhausted members need
+// no special case: a member that has used its tries leaves, the next fastest takes its place, and
+// when all have used theirs, all get as many again.
 #include "search/searches.h"
 #include "search/tree.h"
 
@@ -26,7 +26,7 @@ int Beam::choose() {
     int chosen = -1;
     for (const auto& [time, at] : ranked()) {
       if (tries(at) >= allowed) continue;
-      // The one with the fewest tries; the faster of equals.
+      // Fewest tries first, then fastest.
       if (chosen < 0 || tries(at) < tries(chosen)) chosen = at;
       if (++members == parameters().beam_width) break;
     }

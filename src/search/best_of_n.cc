@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Independent tries from the root: what asking a writer again and again comes to.
+// Independent tries from the root: the equivalent of asking a writer again and again.
 #include "search/searches.h"
 #include "search/tree.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The multi-branch search of Stanford CRFM ("Surprisingly fast AI-generated kernels", 2025). A
-// round is a number of ideas, each implemented several times and all of them evaluated; the fastest
-// and a bank of good kernels seed the next round, whose ideas they share out. One turn is one idea.
+// round is a number of ideas, each implemented several times and all evaluated; the fastest and a
+// bank of good kernels seed the next round and share its ideas among them. One turn is one idea.
 //
-// Rounds are counted in evaluations, so that a search that is rebuilt from them stands where it
-// stood. A round waits for the whole round before it.
+// Rounds are counted in evaluations, so that a search rebuilt from them is in the same state. A
+// round begins only when the whole round before it is finished.
 #include "search/searches.h"
 #include "search/tree.h"
 
@@ -22,7 +22,7 @@ class Branches : public TreeSearch {
   Turn ask() const override;
   void added(int node) override;
   int round() const { return parameters().ideas * parameters().implementations; }
-  // Evaluations of this round, those in flight too.
+  // Evaluations of this round, including those in flight.
   int position() const { return (static_cast<int>(all().size()) - 1) % round() + in_flight(); }
 
   std::vector<int> bank_;  // fastest first
@@ -38,7 +38,7 @@ void Branches::added(int node) {
 }
 
 int Branches::choose() {
-  if (position() >= round()) return -1;  // the others of this round are in flight
+  if (position() >= round()) return -1;  // the rest of this round is in flight
   const int idea = position() / parameters().implementations;
   const auto count = bank_.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -48,7 +48,7 @@ int Branches::choose() {
   return fastest();
 }
 
-// What is left of the idea.
+// The rest of the idea.
 Turn Branches::ask() const {
   const int each = parameters().implementations;
   const int left = each - position() % each;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Always the fastest that is open.
+// Always expands the fastest open candidate.
 #include "search/searches.h"
 #include "search/tree.h"
 

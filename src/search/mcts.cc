@@ -17,28 +17,28 @@ namespace {
 
 enum class Why : std::uint8_t { kOpen, kFailed, kStop, kExhausted, kSlow, kBarren };
 
-// When a node's turn comes: a later one when no node of an earlier one is left.
+// Expansion order: a tier's turn comes when all earlier tiers are empty.
 enum Tier : std::uint8_t { kForemost, kPutOff, kStopped, kClosed };
 
 struct Node {
   std::int64_t id = 0;
   double log_time = 0;  // when correct
-  // Of the node and everything below it.
+  // Over the node and everything below it.
   double sum_log_time = 0;
   double best_log_time = std::numeric_limits<double>::infinity();
   int visits = 0;
   int correct_visits = 0;
   int in_flight = 0;
-  int left[kClosed] = {};  // by tier: of it and of those before it
-  // Indices; -1: none. A child is listed while something below it is open.
+  int left[kClosed] = {};  // by tier: open nodes of it and of earlier ones
+  // Indices; -1: none. A child is listed while its subtree has an open node.
   int parent = -1;
   int first_child = -1;
   int next = -1;  // sibling
-  // Of the node alone.
+  // For the node alone.
   int children = 0;
   int own_in_flight = 0;
-  int barren = 0;       // tries since one that was faster than the node
-  float log_gain = 0;   // that its diagnosis promises
+  int barren = 0;       // tries since one was faster than the node
+  float log_gain = 0;   // promised by its diagnosis
   float log_light = 0;  // logarithm of its share of the speed of light; 0: not known
   bool correct = false;
   bool listed = false;
@@ -87,8 +87,8 @@ class Mcts : public Search {
   // Correct nodes that are not too slow, the slowest on top.
   std::priority_queue<std::pair<double, int>> slowest_first_;
   int fastest_ = -1;    // index; -1: none is correct
-  double slowest_ = 0;  // logarithm, as it counts
-  // Rewards: log_time `bottom_` is 0, and `per_log_` is added for each unit below that.
+  double slowest_ = 0;  // logarithm, after clamping
+  // Rewards: 0 at log_time `bottom_`, plus `per_log_` for each unit below it.
   double bottom_ = 0;
   double per_log_ = 0;
   Turn turn_;
@@ -110,7 +110,7 @@ void Mcts::insert(std::int64_t id, int parent, const NodeResult& result) {
   if (result.likely > 1) node.log_gain = static_cast<float>(std::log(result.likely));
   if (result.fraction > 0 && result.fraction < 1) {
     node.log_light = static_cast<float>(std::log(result.fraction));
-    // No change gains more than what the speed of light leaves.
+    // No change gains more than the distance to the speed of light.
     node.log_gain = std::min(node.log_gain, -node.log_light);
   }
   std::fill(std::begin(node.left), std::end(node.left), 1);
@@ -120,17 +120,17 @@ void Mcts::insert(std::int64_t id, int parent, const NodeResult& result) {
   by_id_[id] = self;
   back_up(self);
   if (correct) learn_time(self);
-  // A failed root is all there is to build on; any other failure is a wall.
+  // A failed root must stay open, being all there is to build on; any other failure is a wall.
   if (!correct && parent >= 0) move(self, kClosed, Why::kFailed);
   if (result.stop) move(self, for_good(p_, result) ? kClosed : kStopped, Why::kStop);
   if (parent >= 0) judge_parent(parent, self);
 }
 
-// Counts a new node up the tree.
+// Propagates a new node up the tree.
 void Mcts::back_up(int self) {
   const bool correct = nodes_[self].correct;
   double log_time = nodes_[self].log_time;
-  // A time beyond the scale would drown all others in a mean.
+  // A time beyond the scale would dominate a mean.
   const double counted =
       fastest_ < 0 ? log_time : std::min(log_time, nodes_[fastest_].log_time + log_prune_);
   if (correct) slowest_ = fastest_ < 0 ? counted : std::max(slowest_, counted);
@@ -154,7 +154,7 @@ void Mcts::back_up(int self) {
   }
 }
 
-// What a try says of the node that it was made of.
+// Updates a parent from the result of one try.
 void Mcts::judge_parent(int parent, int child) {
   Node& node = nodes_[parent];
   if (!node.correct) return;
@@ -226,7 +226,7 @@ void Mcts::add_root(std::int64_t id, const NodeResult& result) {
   insert(id, -1, result);
 }
 
-// REQUIRES: something is correct.
+// REQUIRES: there is a correct node.
 void Mcts::rescale() {
   const Node& fastest = nodes_[fastest_];
   const double top = fastest.log_time + p_.light_share * fastest.log_light;
@@ -241,12 +241,12 @@ double Mcts::reward(double log_time) const {
 
 double Mcts::mean(const Node& node) const {
   if (node.correct_visits == 0) return 0;
-  // The reward is linear in the logarithm, so that the mean can be taken first.
+  // The reward is linear in the logarithm, so the mean can be taken first.
   const double mean_log = node.sum_log_time / node.correct_visits;
   return reward(mean_log) * node.correct_visits / (node.visits + node.in_flight);
 }
 
-// Of the node's own diagnosis, as a share of the scale.
+// The gain promised by the node's own diagnosis, as a share of the scale.
 double Mcts::promise(const Node& node) const {
   if (node.log_gain <= 0 || p_.diagnosis <= 0) return 0;
   return p_.diagnosis * std::min(1.0, node.log_gain * per_log_);
@@ -265,7 +265,7 @@ bool Mcts::may_widen(const Node& node) const {
   return node.children + node.own_in_flight < allowed;
 }
 
-// From the root to the node to expand, or -1.
+// Walks from the root to the node to expand; -1: none.
 int Mcts::descend(Tier tier) {
   if (nodes_[0].left[tier] == 0) return -1;
   for (int at = 0;;) {
@@ -291,7 +291,7 @@ int Mcts::descend(Tier tier) {
         best = bound;
       }
     }
-    if (next < 0) return at;  // nowhere deeper to go
+    if (next < 0) return at;  // cannot go deeper
     at = next;
   }
 }

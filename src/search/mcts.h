@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monte Carlo tree search over kernels. A node is an evaluated candidate; to expand it is to ask
-// the proposer for one change of it. There is no rollout: the measured time is the reward.
+// Monte Carlo tree search over kernels. A node is an evaluated candidate; expanding it means
+// requesting one change of it from the proposer. There is no rollout: the measured time is the
+// reward.
 //
-// What differs from the textbook:
-// - Rewards are logarithms of speed-ups on a scale from what is put off (below) to the fastest, or,
-//   by a share, to the speed of light. Times beyond the scale count as its end.
-// - A wall of correctness: a candidate that fails is a leaf for good. It counts as a visit of
-//   reward 0, so that lines of change that keep failing lose their turn.
+// Differences from the textbook:
+// - Rewards are log speed-ups on a scale from the slowest candidate that is not put off to the
+//   fastest one, or part of the way beyond it to the speed of light. Times outside the scale are
+//   clamped to its ends.
+// - A wall of correctness: a failed candidate is a leaf for good. It counts as a visit with reward
+//   0, so that lines of change that keep failing lose their turn.
 // - Progressive widening with asymmetric branching: a node may have more children the more visits
 //   it has had, the better it is itself and the more its diagnosis promises.
-// - A node's value mixes the mean with the best below it: a search for an optimum, not for an
-//   average. What its diagnosis promises is added as a prior that fades with the tries made of it.
+// - A node's value mixes the mean with the best below it, because the goal is an optimum, not an
+//   average. The gain that its diagnosis promises is added as a prior that fades with the tries
+//   made.
 // - Dead ends are put off, with a reason: far slower than the fastest, or several tries in a row
-//   that brought nothing. They are expanded when nothing else is left, and after them those at
-//   the ceiling of whom a little may be left (SearchParameters::ceiling).
-// - Expansions in flight count as visits of reward 0 (virtual loss).
+//   without progress. They are expanded when nothing else is left; after them, nodes at the ceiling
+//   that may have a little left (SearchParameters::ceiling).
+// - Expansions in flight count as visits with reward 0 (virtual loss).
 // Deterministic: no random numbers; ties go to the older node.
 //
-// A turn costs the children along one path: counts of what is open are kept up the tree, and the
-// scale is a function of the fastest, the slowest and the speed of light, so that no reward is ever
-// stored. Depth matters: a tree that is one long chain costs its length a turn.
+// The cost of a turn is the number of children along one path: counts of open nodes are maintained
+// up the tree, and the scale is a function of the fastest, the slowest and the speed of light, so
+// that no reward is ever stored. Depth matters: on a tree that is one long chain, a turn costs the
+// chain's length.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +34,7 @@
 
 namespace kernelpro {
 
-// Its constants are in parameters.h. The seed is not used.
+// Constants are in parameters.h. The seed is not used.
 std::unique_ptr<Search> make_mcts(const SearchParameters& parameters = {}, std::uint64_t seed = 0);
 
 }  // namespace kernelpro

@@ -29,7 +29,7 @@ double time_at(const Point& p) {
 
 NodeResult result_at(const Point& p) { return {time_at(p) > 0, time_at(p), false}; }
 
-// A proposer without any wit: the first untried move in a fixed order that depends on the parent.
+// A naive proposer: the first untried move in a fixed order that depends on the parent.
 class Grid {
  public:
   Grid() { points_[1] = {0, 0, 0, 0}, known_.insert(points_[1]); }
@@ -91,7 +91,7 @@ TEST(Mcts, FindsTheOptimumWithFarFewerEvaluationsThanThereArePoints) {
   EXPECT_LE(needed, 400) << "of 4096 points, by a proposer that knows nothing";
 }
 
-// Every step of a search, as a golden text: "parent child outcome".
+// Every step of a search as golden text: "parent child outcome".
 TEST(Mcts, GoldenTrace) {
   Grid grid;
   const auto tree = make_mcts();
@@ -314,7 +314,7 @@ TEST(Mcts, NodesBelowAClosedOneAreStillReached) {
   EXPECT_EQ(tree->start(), std::nullopt);
 }
 
-// Counts are kept up the tree; this counts them anew.
+// Counts are maintained up the tree; this recounts them.
 TEST(Mcts, WhatIsOpenIsFoundToTheLast) {
   const auto tree = make_mcts();
   tree->add_root(1, {true, 100});
@@ -353,10 +353,10 @@ TEST(Stoppers, EachHasItsReason) {
   EXPECT_FALSE(stop_after_seconds(61)->reason(s));
   EXPECT_TRUE(contains(*stop_near_ceiling(0.95)->reason(s), "96 %"));
   EXPECT_FALSE(stop_near_ceiling(0.97)->reason(s));
-  s.ceiling_disturbed = true;  // measured beside other work: perhaps half of the true one
+  s.ceiling_disturbed = true;  // measured under other load: perhaps half the true one
   EXPECT_FALSE(stop_near_ceiling(0.95)->reason(s));
   s.ceiling_disturbed = false;
-  s.fraction_of_ceiling = 1.15;  // it was beaten, so it is none
+  s.fraction_of_ceiling = 1.15;  // it was beaten, so it is invalid
   EXPECT_FALSE(stop_near_ceiling(0.95)->reason(s));
   s.fraction_of_ceiling = 0.96;
   EXPECT_TRUE(stop_at_plateau(7)->reason(s));

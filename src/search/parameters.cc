@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "base/text.h"
+
 namespace kernelpro {
 
 namespace {
@@ -87,15 +89,14 @@ Result<void> check(const SearchParameters& p) {
 }
 
 std::span<const Preset> presets() { return kPresets; }
+std::string preset_names() { return names_of(kPresets); }
 
 Result<const Preset*> find_preset(std::string_view name) {
-  std::string known;
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return &preset;
-    known += (known.empty() ? "" : ", ") + std::string(preset.name);
   }
   return fail(ErrorKind::kBadInput, "there is no preset \"" + std::string(name) + "\"",
-              "use one of: " + known);
+              "use one of: " + replace_all(preset_names(), "|", ", "));
 }
 
 }  // namespace kernelpro

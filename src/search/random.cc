@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any open correct candidate, each as likely as the others. Whom it draws follows from the seed,
-// how much was evaluated and the ids alone, so that a resumed search draws the same.
+// Uniform choice among open correct candidates. The draw depends only on the seed, the number of
+// evaluations and the ids, so that a resumed search draws the same.
 #include "search/searches.h"
 #include "search/tree.h"
 
@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which candidate to build on next. A search knows ids and rewards, nothing of kernels; who writes
-// the next candidate (a model, the tuner) is all the same to it, so that they share one tree.
+// Chooses which candidate to build on next. A search knows ids and rewards, nothing about kernels.
+// It does not care who writes the next candidate (a model, the tuner), so all proposers share one
+// tree.
 //
 // The node protocol: `start` picks a parent and counts an expansion in flight, so that several slow
-// expansions spread out; it ends in exactly one `finalize`, or in `cancel` when nothing came of it.
-// Further children of the same turn, and children of a parent that was not started, come by
-// `restore`. A search is rebuilt from the store by `add_root` and `restore` in the order of
-// evaluation, and then chooses as if it had never stopped; what `close` said is said again by the
-// proposers. One thread at a time.
+// expansions spread out; it ends in exactly one `finalize`, or in `cancel` when it gave nothing.
+// `restore` adds further children of the same turn, and children of a parent that was not started.
+// A search is rebuilt from the store with `add_root` and `restore` in the order of evaluation, and
+// then chooses as if it had never stopped; proposers repeat their `close`. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +18,31 @@
 
 namespace kernelpro {
 
-// What a finished candidate was worth, and what its diagnosis says of what is left. 0: not known.
+// A finished candidate's result, and the remaining gain by its diagnosis. 0: not known.
 struct NodeResult {
   bool correct = false;
   double time_us = 0;   // when correct
-  bool stop = false;    // its diagnosis says that little or nothing is left to win
-  double fraction = 0;  // of the speed of light that it reaches
-  double likely = 0;    // speed-up that answering its best finding promises, >= 1
-  double upper = 0;     // and at most
+  bool stop = false;    // its diagnosis sees little or nothing left to win
+  double fraction = 0;  // share of the speed of light that it reaches
+  double likely = 0;    // speed-up promised for answering its best finding, >= 1
+  double upper = 0;     // upper bound of that
 };
 
-struct SearchNode {  // for report and tests
+struct SearchNode {  // for reports and tests
   std::int64_t id = 0;
   std::int64_t parent = 0;
   int visits = 0;
   int in_flight = 0;
   double value = 0;     // mean reward
   bool closed = false;  // no more children are tried
-  std::string reason;   // why no more children are tried, or only when nothing else is left
+  std::string reason;   // why no more are tried, or only when nothing else is left
 };
 
-// How the expansion that `start` began is to be written.
+// How to write the candidates of the expansion that `start` began.
 struct Turn {
-  int wanted = 0;           // candidates; 0: as many as the proposer sees fit
-  int implementations = 1;  // of each idea, among those wanted
-  double temperature = -1;  // to sample a model's answer with; < 0: as the model is set
+  int wanted = 0;           // candidates; 0: the proposer decides
+  int implementations = 1;  // of each idea; counted in `wanted`
+  double temperature = -1;  // for sampling a model's answer; < 0: the model's setting
 };
 
 class Search {
@@ -51,10 +51,9 @@ class Search {
   virtual std::string name() const = 0;
   // The first node. REQUIRES: called once, before anything else.
   virtual void add_root(std::int64_t id, const NodeResult& result) = 0;
-  // A parent to expand, or nullopt when the whole tree is exhausted or waits for expansions in
-  // flight.
+  // A parent to expand; nullopt when the whole tree is exhausted or waits for expansions in flight.
   virtual std::optional<std::int64_t> start() = 0;
-  // What the latest `start` asks for.
+  // The parameters of the latest `start`.
   virtual Turn turn() const { return {}; }
   virtual void cancel(std::int64_t parent) = 0;  // the expansion gave nothing
   virtual void close(std::int64_t id) = 0;       // its proposer has nothing more to add

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/searches.h"
 
+#include "base/text.h"
+
 namespace kernelpro {
 
-// Each in the file of its name.
+// Each is in the file with its name.
 SearchFactory make_mcts, make_branches, make_beam, make_greedy, make_best_of_n, make_random;
 
 namespace {
@@ -22,18 +24,17 @@ constexpr SearchRow kSearches[] = {
 }  // namespace
 
 std::span<const SearchRow> searches() { return kSearches; }
+std::string search_names() { return names_of(kSearches); }
 
 Result<std::unique_ptr<Search>> make_search(std::string_view name,
                                             const SearchParameters& parameters,
                                             std::uint64_t seed) {
   KP_TRY(check(parameters));
-  std::string known;
   for (const SearchRow& row : kSearches) {
     if (row.name == name) return row.make(parameters, seed);
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
   return fail(ErrorKind::kBadInput, "there is no search \"" + std::string(name) + "\"",
-              "use one of: " + known);
+              "use one of: " + replace_all(search_names(), "|", ", "));
 }
 
 Result<std::unique_ptr<Search>> make_preset_search(std::string_view name, std::string_view preset,

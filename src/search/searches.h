@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of searches. A search is its file NAME.cc (NAME with _ for -) and one row.
+// The table of searches. To add one: a file NAME.cc (NAME with _ for -) and a row.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -13,7 +14,7 @@
 
 namespace kernelpro {
 
-// What a search that draws lots follows; the others do not use it.
+// The seed drives the random searches; the others ignore it.
 using SearchFactory = std::unique_ptr<Search>(const SearchParameters& parameters,
                                               std::uint64_t seed);
 
@@ -23,14 +24,15 @@ struct SearchRow {
   SearchFactory* make;
 };
 std::span<const SearchRow> searches();
+std::string search_names();  // "mcts|branches|..."
 
-// Fails with kBadInput: an unknown name (the message lists those that there are), or parameters
-// that contradict each other.
+// Fails with kBadInput on an unknown name (the message lists the known ones) or contradictory
+// parameters.
 Result<std::unique_ptr<Search>> make_search(std::string_view name,
                                             const SearchParameters& parameters, std::uint64_t seed);
 
-// By a preset's name. `name`: "" = what the preset is a setting of. Fails with kBadInput also where
-// the preset is a setting of another search.
+// Uses a preset's parameters. `name`: "" = the search that the preset is for. Also fails with
+// kBadInput when the preset is for another search.
 Result<std::unique_ptr<Search>> make_preset_search(std::string_view name, std::string_view preset,
                                                    std::uint64_t seed);
 

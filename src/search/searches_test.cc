@@ -30,7 +30,7 @@ std::int64_t turn(Search& search, std::int64_t child, double time) {
   return *parent;
 }
 
-// A landscape that depends on ids alone: who comes from whom, how fast.
+// A landscape that depends on ids only: parents and times.
 double time_of(std::int64_t parent, std::int64_t child) {
   const std::int64_t mixed = (parent * 31 + child * 17) % 23;
   return mixed < 5 ? 0 : 50.0 + static_cast<double>(mixed);
@@ -115,7 +115,7 @@ TEST(Searches, APaperRunBeginsWithSeedsOfFiveTemperaturesThreeTimes) {
   EXPECT_LT(search->turn().temperature, 0);
 }
 
-// What every search must do, whatever it prefers.
+// Requirements for every search.
 TEST(Searches, EachGoesOnAfterARestoreAsItWould) {
   for (const SearchRow& row : searches()) {
     for (const char* preset : {"default", "paper", "stanford"}) {
@@ -188,7 +188,7 @@ TEST(Searches, NoneBuildsOnWhatIsAtTheCeilingWhileThereAreOthersNorEndsBeforeIt)
     search->add_root(1, {true, 100, true, 0.9});
     ASSERT_EQ(search->start(), 1) << row.name;
     search->finalize(1, 2, {true, 110, false, 0.8});
-    if (row.name == "best-of-n") continue;  // it knows the root alone
+    if (row.name == "best-of-n") continue;  // it only uses the root
     for (int i = 0; i < 6; ++i) {
       ASSERT_EQ(search->start(), 2) << row.name;
       search->finalize(2, 3 + i, {});
@@ -243,7 +243,7 @@ TEST(Branches, ARoundIsSharedOutAmongTheBank) {
   parameters.bank = 2;
   const auto search = made("branches", parameters);
   search->add_root(1, {true, 100});
-  // The first round has the root alone, however good its children are.
+  // The first round uses only the root, however good its children are.
   for (std::int64_t child = 2; child < 10; ++child) {
     EXPECT_EQ(turn(*search, child, 110.0 - 5.0 * static_cast<double>(child)), 1);
     EXPECT_EQ(search->turn().wanted, child % 2 == 0 ? 2 : 1) << "what is left of the idea";

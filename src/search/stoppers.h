@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a run ends. A stopper looks at where the run stands and gives its reason, one line for
-// people, or nothing. Stoppers are pure and compose with `first_of`.
+// When a run ends. A stopper inspects the state of the run and returns its reason to stop, one line
+// for display, or nothing. Stoppers are pure and compose with `first_of`.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@ namespace kernelpro {
 
 struct Standing {
   int evaluations = 0;             // finished, over all sittings
-  double elapsed_s = 0;            // of run time, over all sittings
+  double elapsed_s = 0;            // run time, over all sittings
   double fraction_of_ceiling = 0;  // of the best; 0 unknown
-  bool ceiling_disturbed = false;  // other work ran beside every measurement of the ceiling
+  bool ceiling_disturbed = false;  // other work ran during every measurement of the ceiling
   int since_best = 0;              // evaluations since the best was found
   bool has_correct = false;
 };
@@ -25,14 +25,14 @@ class Stopper {
   virtual std::optional<std::string> reason(const Standing& standing) const = 0;
 };
 
-// Each is off (never stops) when its limit is 0 or less.
+// A limit of 0 or less disables the stopper.
 std::unique_ptr<Stopper> stop_after_evaluations(int most);
 std::unique_ptr<Stopper> stop_after_seconds(double most);
-// A ceiling that was measured beside other work, or that was beaten by more than kBeyondCeiling
-// (core/machine.h), ends no search: it says nothing about what is left to win.
+// A ceiling that was measured under other load, or beaten by more than kBeyondCeiling
+// (core/machine.h), never stops a run: it is no measure of what is left to win.
 std::unique_ptr<Stopper> stop_near_ceiling(double fraction);
 std::unique_ptr<Stopper> stop_at_plateau(int evaluations_without_better);
-// The first, in order, that has a reason.
+// Returns the reason of the first stopper, in order, that has one.
 std::unique_ptr<Stopper> first_of(std::vector<std::unique_ptr<Stopper>> stoppers);
 
 }  // namespace kernelpro

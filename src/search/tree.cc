@@ -12,7 +12,7 @@ double seed_temperature(const SearchParameters& parameters, int before) {
 }
 
 bool for_good(const SearchParameters& parameters, const NodeResult& result) {
-  // A ceiling that was beaten is none.
+  // A ceiling that was beaten is invalid.
   if (result.fraction > kBeyondCeiling) return false;
   return result.fraction <= 0 || result.fraction >= parameters.ceiling;
 }
@@ -31,7 +31,7 @@ void TreeSearch::insert(int parent, std::int64_t id, const NodeResult& result) {
   node.stop = result.stop;
   const bool correct = result.correct && result.time_us > 0;
   if (correct) node.time_us = result.time_us;
-  // A failed root is all there is to build on; any other failure is a wall.
+  // A failed root must stay open, being all there is to build on; any other failure is a wall.
   node.open = (correct || parent < 0) && !(result.stop && for_good(p_, result));
   const int self = static_cast<int>(nodes_.size());
   nodes_.push_back(node);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simpler searches share: the nodes in order of evaluation, expansions in flight, who is
-// open, and who is fastest. Each of them adds only its choice.
+// Common base of the simpler searches: the nodes in order of evaluation, expansions in flight, open
+// nodes and the fastest ones. A subclass adds only its choice.
 #pragma once
 
 #include <set>
@@ -42,14 +42,13 @@ class TreeSearch : public Search {
   virtual void added(int) {}  // after each evaluation
 
   const std::vector<Node>& all() const { return nodes_; }
-  // Tries of a node, those in flight too.
+  // Tries of a node, including those in flight.
   int tries(int node) const { return nodes_[node].children + nodes_[node].in_flight; }
   int in_flight() const { return in_flight_; }
-  // The open correct ones below the ceiling, fastest first, the older of equals first:
-  // {time, index}.
+  // Open correct nodes below the ceiling, as {time, index}: fastest first, ties by age.
   const std::set<std::pair<double, int>>& ranked() const { return ranked_; }
-  // The fastest open one; without any, the root, if that is open; else the fastest of those that
-  // are at the ceiling; else -1.
+  // The fastest open node; if there is none, the root, if open; else the fastest of those at the
+  // ceiling; else -1.
   int fastest() const;
   bool seeding() const { return tries(0) < p_.seeds && nodes_[0].open && !nodes_[0].stop; }
   const SearchParameters& parameters() const { return p_; }
@@ -67,15 +66,15 @@ class TreeSearch : public Search {
   Turn turn_;
 };
 
-// Why a node is closed, for people.
+// Why a node is closed, for display.
 inline constexpr const char* kFailedReason = "failed";
 inline constexpr const char* kStopReason = "its diagnosis says nothing is left";
 inline constexpr const char* kExhaustedReason = "its proposer has nothing more to add";
 
-// Of a candidate whose diagnosis says that nothing is left: does that end its line for good?
+// Whether a diagnosis without further gain ends the candidate's line for good.
 bool for_good(const SearchParameters& parameters, const NodeResult& result);
 
-// The temperature of the seed that comes after `before` others; < 0: none is set.
+// The temperature of the seed after `before` others; < 0: none is set.
 double seed_temperature(const SearchParameters& parameters, int before);
 
 }  // namespace kernelpro

@@ -60,7 +60,7 @@ bool memory(const std::string& value, RunSettings* settings) {
 constexpr ArmRow kRows[] = {
     {"feedback", "none|raw|diagnosed", feedback},
     {"profile", "off|triage|full", profile},
-    {"search", "mcts|branches|beam|greedy|best-of-n|random", search},
+    {"search", "", search, search_names},
     {"memory", "on|off", memory},
     {"objective", "time|energy", objective},
     {"seed", "", seed},
@@ -78,7 +78,9 @@ std::string known_rows() {
   std::vector<std::string> names;
   for (const ArmRow& row : kRows) {
     std::string text(row.name);
-    if (!row.values.empty()) text += " (" + replace_all(std::string(row.values), "|", ", ") + ")";
+    const std::string values =
+        row.values_from != nullptr ? row.values_from() : std::string(row.values);
+    if (!values.empty()) text += " (" + replace_all(values, "|", ", ") + ")";
     names.push_back(std::move(text));
   }
   return join_text(names, ", ");

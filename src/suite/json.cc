@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite as JSON: ours, and KernelBench's.
+// The suite as JSON, in our format and in KernelBench's.
 #include "core/json.h"
 
 #include <map>
@@ -77,7 +77,7 @@ Json result_json(const TaskResult& r) {
           {"baselines", parse_json(baselines_to_json(r.baselines)).value_or(Json::array())}};
 }
 
-// KernelBench counts in milliseconds (src/kernelbench/timing.py); its "mean" is our median.
+// KernelBench uses milliseconds (src/kernelbench/timing.py); its "mean" holds our median.
 Json stats_json(double us, double low_us, double high_us, const Timing& timing,
                 const std::string& machine) {
   return {{"mean", us / 1000},        {"median", us / 1000},          {"low95", low_us / 1000},
@@ -85,7 +85,7 @@ Json stats_json(double us, double low_us, double high_us, const Timing& timing,
           {"hardware", machine}};
 }
 
-// As scripts/eval_from_generations.py writes a sample.
+// A sample as written by scripts/eval_from_generations.py.
 Json sample_json(const TaskResult& r) {
   Json metadata = {{"hardware", r.machine},
                    {"runtime_is", "median in ms, in mean's place"},
@@ -104,11 +104,11 @@ Json sample_json(const TaskResult& r) {
   return sample;
 }
 
-// As scripts/generate_baseline_time.py writes it, for "start" and each PyTorch baseline.
+// "start" and each PyTorch baseline, as written by scripts/generate_baseline_time.py.
 void add_baselines(const TaskResult& r, std::map<std::string, Json>* files) {
   const std::string level = "level" + std::to_string(r.task.level);
   const std::string name = basename(r.task.path);
-  // The start's time as if measured beside the winner: what the speedup says.
+  // The start's time on the winner's scale, from the measured speedup.
   if (r.speedup > 0 && r.best_us > 0) {
     (*files)["start"][level][name] = {{"mean", r.best_us * r.speedup / 1000},
                                       {"hardware", r.machine}};

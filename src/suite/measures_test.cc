@@ -27,7 +27,7 @@ TEST(Measures, ByHand) {
   EXPECT_NEAR(m.fraction, std::sqrt(0.5 * 0.9), 1e-12);
 }
 
-// KernelBench: "faster by more than p", so a speedup of exactly 1 is not in fast_1.
+// KernelBench: strictly more than p, so a speedup of exactly 1 is not in fast_1.
 TEST(Measures, ThresholdsAreStrict) {
   const Measures m = measure_scores({{"a", true, 1.0, 0}});
   EXPECT_EQ(m.fast[2].second, 1);

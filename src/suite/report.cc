@@ -140,7 +140,7 @@ std::string held_out_cell(const TaskResult& r) {
   return ratio(held_out_speedup(r.held_out));
 }
 
-// What a column cannot tell.
+// A note on held-out failures, which the column cannot show.
 std::string held_out_note(const std::vector<TaskResult>& results) {
   const auto fails = [](const TaskResult& r) { return held_out_failed(r.held_out); };
   const auto count = static_cast<std::size_t>(std::count_if(results.begin(), results.end(), fails));

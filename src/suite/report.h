@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A suite for people and for programs: pure functions of the results, and the files of DIR that
-// hold them.
+// Suite reports for people and programs: pure functions of the results, and the files in DIR.
 #pragma once
 
 #include <string>
@@ -11,15 +10,15 @@
 
 namespace kernelpro {
 
-// Markdown that reads well on a terminal, too: what was run, the measures of every arm, level and
-// yardstick, the arms compared, every task, what was left out and what broke.
+// Markdown that is also readable on a terminal: the settings, the measures of every arm, level and
+// yardstick, the comparison of the arms, every task, the excluded and the broken tasks.
 std::string suite_markdown(const SuiteSettings& settings, const std::vector<TaskResult>& results);
-// The measures and comparisons of it alone.
+// Only its measures and comparisons.
 std::string suite_summary(const SuiteSettings& settings, const std::vector<TaskResult>& results);
 std::string suite_json(const SuiteSettings& settings, const std::vector<TaskResult>& results);
 
-// KernelBench's own form, one file an arm and level as its scripts want them: eval_results.json by
-// problem id, and what was to be beaten as a file for its `baseline_file`. Paths are relative.
+// KernelBench's formats, one file per arm and level as its scripts expect: eval_results.json by
+// problem id, and the yardsticks as a file for its `baseline_file`. Paths are relative.
 std::vector<std::pair<std::string, std::string>> kernelbench_files(
     const SuiteSettings& settings, const std::vector<TaskResult>& results);
 
@@ -28,7 +27,7 @@ Result<void> write_suite_report(const SuiteSettings& settings,
                                 const std::vector<TaskResult>& results);
 
 // One line: "feedback=raw 1/23: 2.31x (2.20x to 2.40x), 60 evaluations, 812 s". Held-out cases, if
-// there are some, come after the speed-up.
+// any, follow the speedup.
 std::string result_line(const TaskResult& result);
 
 }  // namespace kernelpro

@@ -32,7 +32,7 @@ void read_cost(const RunView& view, TaskResult* result) {
   result->usd = spend.usd;
 }
 
-// The fastest correct candidate that is not the start and was not refuted in fresh processes.
+// The fastest correct candidate other than the start that did not fail confirmation.
 const StoredCandidate* fastest_written(const RunView& view, const Story& story,
                                        const Ending& ending) {
   const auto eligible = [&](const StoredCandidate& each) {
@@ -91,7 +91,7 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
   if (us <= 0) return;
   result->start_us = ledger.comparable_us(story.start->known.id);
   result->speedup = result->start_us / us;
-  // It had its chance in fresh processes and was not faster there.
+  // The confirmation in fresh processes did not find it faster.
   if (story.confirmed) result->speedup = std::min(result->speedup, 1.0);
   result->low = result->high = result->speedup;
 }

@@ -9,7 +9,7 @@ namespace kernelpro {
 
 namespace {
 
-// Of a cell: a bar would begin another one, a line end another row.
+// Escapes a cell's text: a bar would start another cell, a newline another row.
 std::string plain(const std::string& cell) {
   return replace_all(replace_all(cell, "\n", " "), "|", "\\|");
 }

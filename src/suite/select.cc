@@ -21,7 +21,7 @@ tl::unexpected<Error> bad(std::string message, std::string next) {
   return fail(ErrorKind::kBadInput, std::move(message), std::move(next));
 }
 
-// The whole of `text` as a number of 1 and more; 0 when it is none.
+// Parses all of `text` as a positive integer; 0 if it is not one.
 int natural(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

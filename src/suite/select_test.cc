@@ -184,7 +184,7 @@ TEST(SuiteSettings, KeptAndComparedWithWhatIsAsked) {
   s.precision = Precision::kTf32;
   s.run.max_evaluations = 17;
   ASSERT_TRUE(begin_suite(s));
-  ASSERT_TRUE(begin_suite(s));  // the same: it goes on
+  ASSERT_TRUE(begin_suite(s));  // the same settings: it continues
   const auto read = read_suite(s.directory);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(suite_to_json(*read), suite_to_json(s));
@@ -199,7 +199,7 @@ TEST(SuiteSettings, KeptAndComparedWithWhatIsAsked) {
   ASSERT_TRUE(write_file(join(s.directory, "suite.json"), "{"));
   EXPECT_EQ(read_suite(s.directory).error().kind, ErrorKind::kStore);
   EXPECT_EQ(read_suite(folder.path()).error().kind, ErrorKind::kBadInput);
-  other.directory = folder.path();  // has something in it
+  other.directory = folder.path();  // not empty
   EXPECT_FALSE(begin_suite(other));
 }
 

@@ -45,7 +45,7 @@ Json to_json(const SuiteSettings& s) {
           {"excluded", excluded}};
 }
 
-// The first members by which two objects differ: "seed (1 then, 2 now)".
+// The members in which two objects differ: "seed (1 then, 2 now)".
 void differences(const Json& then, const Json& now, std::vector<std::string>* found) {
   for (const auto& [name, value] : now.items()) {
     const Json* before = JsonReader(then).member(name.c_str());

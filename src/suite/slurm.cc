@@ -18,10 +18,10 @@ namespace kernelpro {
 namespace {
 
 constexpr int kMostJobs = 64;
-constexpr int kBarrenRounds = 3;      // arrays in a row that brought nothing but words
-constexpr int kSilentRounds = 20;     // ... or nothing at all
+constexpr int kBarrenRounds = 3;      // arrays in a row with output but no progress
+constexpr int kSilentRounds = 20;     // ... or with neither
 constexpr double kPatience_s = 1800;  // with a controller that does not answer
-// A job is told so long before its time is up, so that it ends between two evaluations.
+// SIGTERM 60 s before a job's time limit, so that it ends between two evaluations.
 constexpr const char* kWarning = "--signal=B:TERM@60";
 
 std::string slurm_folder(const SuiteSettings& suite) { return join(suite.directory, "slurm"); }
@@ -47,7 +47,7 @@ bool asks_for_gpus(const std::string& option) {
   return option.starts_with("--gres") || option.starts_with("--gpus") || option.starts_with("-G");
 }
 
-// How far the suite is: unfinished tasks, and evaluations so far.
+// Progress of the suite: unfinished tasks and evaluations so far.
 struct Standing {
   int left = 0;
   int evaluations = 0;
@@ -78,8 +78,8 @@ class Launcher {
       const auto ended = wait_for(*array);
       if (!ended) return tl::unexpected<Error>(ended.error());
       if (!*ended) return false;
-      // Jobs that end without a word, or in the middle of a task, were killed by somebody: no fault
-      // of the suite's.
+      // Jobs that end without output or in the middle of a task were killed; the suite is not at
+      // fault.
       const bool progress = look() != before;
       const std::string words = progress ? "" : last_words(*array);
       barren = progress ? 0 : barren + (words.empty() ? 0 : 1);
@@ -111,7 +111,7 @@ class Launcher {
 
   std::string array_file() const { return join(slurm_folder(suite_), "array.json"); }
 
-  // The array that an earlier launcher submitted, if it is still out; "" none.
+  // The array that an earlier launcher submitted, if it is still active; "" = none.
   Result<std::string> running_array() const {
     if (!exists(array_file())) return std::string();
     const auto text = read_file(array_file(), 1 << 20);
@@ -126,7 +126,7 @@ class Launcher {
   Result<std::string> submit(int left) const {
     const int jobs = std::min(left, slurm_.jobs > 0 ? slurm_.jobs : kMostJobs);
     const std::string script = join(slurm_folder(suite_), "job.sh");
-    // exec: Slurm's signals then reach the worker itself.
+    // exec, so that Slurm's signals reach the worker itself.
     KP_TRY(write_file(script, "#!/bin/sh\nexec " + quoted(join(executable_dir(), "kernelpro")) +
                                   " bench --out " + quoted(suite_.directory) +
                                   " --worker \"$SLURM_ARRAY_TASK_ID/" + std::to_string(jobs) +
@@ -144,7 +144,7 @@ class Launcher {
     return id;
   }
 
-  // Of the array's jobs that are not over, with squeue's reason; none: the array is over.
+  // States of the array's unfinished jobs, with squeue's reason; empty: the array has ended.
   Result<std::vector<std::string>> states_of(const std::string& id) const {
     double since = 0;
     for (;;) {
@@ -175,7 +175,7 @@ class Launcher {
     }
   }
 
-  // False: asked to stop.
+  // False: a stop was requested.
   Result<bool> wait_for(const std::string& id) {
     bool held = false;
     while (!stop_requested()) {
@@ -195,7 +195,7 @@ class Launcher {
     return false;
   }
 
-  // The end of what some job of an array printed; "" nothing.
+  // The last output of some job of an array; "" = none.
   std::string last_words(const std::string& id) const {
     std::string last;
     const std::string folder = slurm_folder(suite_);
@@ -226,7 +226,7 @@ class Launcher {
 
 bool is_cut_off(const std::string& log) {
   std::vector<std::string> all = lines(trim(log));
-  while (!all.empty() && contains(all.back(), " CANCELLED ")) all.pop_back();  // Slurm's word on it
+  while (!all.empty() && contains(all.back(), " CANCELLED ")) all.pop_back();  // Slurm's message
   if (all.empty()) return !trim(log).empty();
   const std::string& last = all.back();
   return last.ends_with(kBegins) || last.ends_with(kGoesOn) || last.starts_with(kCandidate);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A suite as a Slurm job array on a shared file system: each job is one worker (suite/work.h) with
-// one GPU, and what they did is read from DIR as ever. Jobs may be killed, preempted and requeued
-// at any moment. The launcher submits again while tasks are left, and may itself be ended and
-// started again: DIR/slurm/array.json names the array that is out.
+// one GPU; results are read from DIR as always. Jobs may be killed, preempted and requeued at any
+// time. The launcher resubmits while tasks are left, and may itself be restarted:
+// DIR/slurm/array.json names the active array.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@
 namespace kernelpro {
 
 struct SlurmSettings {
-  int jobs = 0;                      // of an array; 0: one a task, 64 at most
+  int jobs = 0;                      // per array; 0: one per task, at most 64
   std::vector<std::string> options;  // for sbatch, "--partition=gpu" or "partition=gpu"
   bool wait = true;                  // false: submit and return
-  double poll_s = 5;                 // how often squeue is asked
+  double poll_s = 5;                 // seconds between calls of squeue
 };
 
 struct SlurmHears {
@@ -28,22 +28,23 @@ struct SlurmHears {
   std::function<void(const TaskResult&)> end;             // a task is finished or broken
 };
 
-// The words that sbatch is called with; `script` is the job's file. An own --gres or --gpus
-// replaces the one GPU a job, which target cpu does not ask for.
+// The command line of sbatch; `script` is the job's file. The options --gres and --gpus replace the
+// default of one GPU per job; target cpu requests none.
 std::vector<std::string> sbatch_words(const SuiteSettings& suite, const SlurmSettings& slurm,
                                       int jobs, const std::string& script);
 
-// What a worker prints of its tasks: the ends of lines, and the beginning of one.
+// Markers in a worker's output about its tasks: two line ends and one line start.
 inline constexpr std::string_view kBegins = ": begins";
 inline constexpr std::string_view kGoesOn = ": goes on";
 inline constexpr std::string_view kCandidate = "  candidate ";
-// Whether a job's log ends in the middle of a task, so that the job was killed: by a batch system,
-// a preemption, somebody.
+// Whether a job's log ends in the middle of a task, so that the job was killed (by the batch
+// system, a preemption or a user).
 bool is_cut_off(const std::string& log);
 
-// Submits, waits, submits again until every task is finished or broken for good, or until
-// request_stop: the jobs then go on. True when nothing is left. Fails with kEnvironment, in Slurm's
-// own words, when there is no Slurm, when it refuses the job, and when arrays end without progress.
+// Submits, waits and resubmits until every task is finished or broken for good, or until
+// request_stop, which leaves the jobs running. True when nothing is left. Fails with kEnvironment
+// and Slurm's message when there is no Slurm, when it refuses the job, and when arrays end without
+// progress.
 Result<bool> run_on_slurm(const SuiteSettings& suite, const SlurmSettings& slurm,
                           const SlurmHears& hears);
 

@@ -61,8 +61,8 @@ TEST(Slurm, WithoutSlurm) {
   EXPECT_TRUE(contains(exit.output, "there is no sbatch on this machine")) << exit.output;
 }
 
-// Jobs with a GPU each run the tasks; a job that is cancelled in the middle is made good by a
-// second array; what Slurm refuses is said in its words.
+// Jobs with one GPU each run the tasks; a second array resumes the tasks of a cancelled job; a
+// refusal is reported with Slurm's message.
 TEST(Slurm, RunsAnArrayAndMakesGoodWhatWasLost) {
   if (const std::string why = testing::SlurmCluster::missing(); !why.empty()) GTEST_SKIP() << why;
   const testing::SlurmCluster cluster;

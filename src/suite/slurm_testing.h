@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For this room's tests and bench_suite_kill: a real Slurm on this machine alone, with its own
+// For this room's tests and bench_suite_kill: a real single-machine Slurm cluster with its
 // configuration, ports and files in a temporary folder and four GPUs that are plain files. It ends
 // with the object. Sets SLURM_CONF for this process and its children.
 #pragma once
@@ -20,7 +20,7 @@ namespace kernelpro::testing {
 
 class SlurmCluster {
  public:
-  // Why a cluster cannot be had here; "" it can.
+  // Why no cluster can be started here; "" if one can.
   static std::string missing() {
     for (const char* program : {"slurmctld", "slurmd", "sbatch", "squeue", "scancel"}) {
       if (find_daemon(program).empty()) {
@@ -45,8 +45,7 @@ class SlurmCluster {
           "StateSaveLocation=state", "SlurmctldLogFile=ctld.log", "SlurmdLogFile=slurmd.log"}) {
       conf += replace_all(path, "=", "=" + dir + "/") + "\n";
     }
-    // No user is to be kept out and nothing is shared: no munge. cred_expire bounds how long a
-    // requeued job waits.
+    // One user and one machine need no munge. cred_expire bounds how long a requeued job waits.
     conf +=
         "AuthType=auth/none\nCredType=cred/none\nAuthInfo=cred_expire=5\nMpiDefault=none\n"
         "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nReturnToService=2\n"
@@ -81,7 +80,7 @@ class SlurmCluster {
   SlurmCluster& operator=(const SlurmCluster&) = delete;
 
   bool up() const { return up_; }
-  // The ends of the daemons' logs.
+  // The last part of the daemons' logs.
   std::string why() const {
     std::string text;
     for (const char* name : {"ctld.log", "slurmd.log"}) {
@@ -91,7 +90,7 @@ class SlurmCluster {
     return text;
   }
 
-  // What a command prints, without the last line end.
+  // A command's output without surrounding white space.
   static std::string output(const std::vector<std::string>& argv) {
     Command command;
     command.argv = argv;
@@ -117,7 +116,7 @@ class SlurmCluster {
     return ntohs(address.sin_port);
   }
 
-  // In the foreground, so that it dies with us; it keeps a log of its own.
+  // In the foreground, so that it dies with us; it writes a log file.
   static Child daemon(const std::string& program) {
     Command command;
     command.argv = {"/bin/sh", "-c", "exec " + find_daemon(program) + " -D > /dev/null 2>&1"};

@@ -32,7 +32,7 @@ Json report_of(const std::string& out) {
   return text ? parse_json(*text).value_or(Json()) : Json();
 }
 
-// A broken task among good ones is reported, the rest runs, and the same command does nothing over.
+// A broken task is reported, the rest run, and repeating the command does nothing again.
 TEST(Bench, RunsReportsAndGoesOn) {
   const TempDir folder;
   const std::string tasks = join(folder.path(), "tasks"), out = join(folder.path(), "out");
@@ -59,7 +59,7 @@ TEST(Bench, RunsReportsAndGoesOn) {
     EXPECT_EQ(results[i].evaluations, 3);
   }
   const Json report = report_of(out);
-  EXPECT_EQ(report["measures"].size(), 2u);  // an arm each, all levels, against the start
+  EXPECT_EQ(report["measures"].size(), 2u);  // one per arm, all levels, against the start
   EXPECT_EQ(report["measures"][0]["tasks"], 1);
   EXPECT_EQ(report["measures"][0]["success"], 1.0);
   EXPECT_EQ(report["comparisons"].size(), 1u);
@@ -72,8 +72,8 @@ TEST(Bench, RunsReportsAndGoesOn) {
   EXPECT_TRUE(again.ok());
   EXPECT_FALSE(contains(again.output, "begins")) << again.output;
   EXPECT_EQ(report_of(out), report);
-  EXPECT_TRUE(bench({"--out", out}).ok());  // the same, said shorter
-  // A task that was mended is tried again.
+  EXPECT_TRUE(bench({"--out", out}).ok());  // the same command, shorter
+  // A repaired task is tried again.
   ASSERT_TRUE(testing::write_scale_task(join(tasks, "broken"), 3));
   EXPECT_TRUE(bench({"--out", out}).ok());
   for (const TaskResult& result : read_results(*settings)) {
@@ -87,7 +87,7 @@ TEST(Bench, RunsReportsAndGoesOn) {
   EXPECT_TRUE(contains(refused.output, "max_evaluations (3 then, 4 now)")) << refused.output;
 }
 
-// A model that cannot be reached says nothing about the tasks: they are tried again.
+// If a model cannot be reached, its tasks are tried again.
 TEST(Bench, AModelThatDoesNotAnswerIsNoResult) {
   const auto server = LocalServer::start(KERNELPRO_SOURCE_DIR);
   ASSERT_TRUE(server) << server.error().text();
@@ -116,7 +116,7 @@ std::int64_t resident_kb() {
   return kb;
 }
 
-// Tasks of very different sizes leave nothing behind in the process that works on all of them.
+// Tasks of very different sizes leak nothing in the process that runs them all.
 TEST(Bench, TheSupervisorDoesNotGrowFromTaskToTask) {
   const TempDir folder;
   SuiteSettings settings;
@@ -153,7 +153,7 @@ TEST(Bench, TheSupervisorDoesNotGrowFromTaskToTask) {
   for (const std::int64_t each : kb) EXPECT_LT(each, kb.front() + (32 << 10));
 }
 
-// A kernel that is right at the size that the search knew alone is said to be so.
+// Reports a kernel that is correct only at the size that the search knew.
 TEST(Bench, ShowsHeldOutCases) {
   const TempDir folder;
   const std::string task = join(folder.path(), "tasks/special"), out = join(folder.path(), "out");
@@ -251,7 +251,7 @@ TEST(SuiteReport, SaysWhatWinnersAreWorthInHeldOutCases) {
   EXPECT_FALSE(contains(suite_markdown(settings, {known}), "in held-out cases"));
 }
 
-// As KernelBench's scripts/benchmark_eval_analysis.py reads it.
+// The format that KernelBench's scripts/benchmark_eval_analysis.py reads.
 TEST(KernelBenchJson, HasItsForm) {
   SuiteSettings settings;
   settings.kernelbench = true;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For this room's tests and bench_suite_kill: tasks for the cpu target that are built and measured
-// in a moment.
+// For this room's tests and bench_suite_kill: tasks for the cpu target that build and run fast.
 #pragma once
 
 #include <string>
@@ -9,7 +8,7 @@
 
 namespace kernelpro::testing {
 
-// A task folder: y = FACTOR x, whose kernel has four knobs that change nothing but the text.
+// Writes a task folder: y = FACTOR x, with a kernel whose four knobs change only the text.
 inline Result<void> write_scale_task(const std::string& folder, int factor) {
   const std::string toml = R"([task]
 name = "scale"

@@ -24,7 +24,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kMachineFaults = 3;  // in a row, after which the machine is given up
+constexpr int kMachineFaults = 3;  // in a row before this machine is abandoned
 
 struct Job {
   const Arm* arm;
@@ -43,7 +43,7 @@ bool stop_comes() {
   return stop_requested();
 }
 
-// A model whose server is down says nothing about the task: the next call asks again.
+// If a model's server is down, the task is not at fault: the next call tries again.
 Result<void> check_models_answered(const std::string& folder, const RunResult& result) {
   const auto store = Store::open(folder, Store::Mode::kRead);
   if (!store) return tl::unexpected<Error>(store.error());
@@ -87,7 +87,7 @@ class Worker {
   }
 
  private:
-  // The arms of a task follow one another, so that they meet the machine in the same state.
+  // Runs the arms of a task one after another, so that the machine is in a similar state.
   std::vector<Job> ordered() const {
     std::vector<Job> jobs;
     for (const SuiteTask& task : settings_.tasks) {
@@ -99,7 +99,7 @@ class Worker {
     return jobs;
   }
 
-  // Nothing has changed that could mend it.
+  // True if the fault is final and the task's files are unchanged.
   static bool holds(const Breakage& breakage, const Job& job) {
     return breakage.final && breakage.task == task_fingerprint(*job.task);
   }
@@ -121,7 +121,7 @@ class Worker {
   Result<bool> take(const Job& job) {
     const std::string folder = run_folder(settings_, *job.arm, *job.task);
     if (done(job, folder)) return false;
-    // Beside the run's own lock, which is taken only when the task is open; opening takes long.
+    // In addition to the run's lock, which is taken only after the slow opening of the task.
     const std::string claim =
         join(join(join(settings_.directory, "claims"), job.arm->name), job.task->name);
     KP_TRY(make_dirs(claim));
@@ -133,7 +133,7 @@ class Worker {
       ++summary_.held;
       return false;
     }
-    if (done(job, folder)) return false;  // by the one who held it until now
+    if (done(job, folder)) return false;  // by the previous lock holder
     tried_.insert(folder);
     ++summary_.ran;
     if (hears_.begin) hears_.begin(read_result(settings_, *job.arm, *job.task));
@@ -144,8 +144,8 @@ class Worker {
       ++summary_.held;
       return false;
     }
-    // What a signal to every process of the job did to references and compilers is no fault of the
-    // task: it goes on next time. What tells us so may come a moment after its doing.
+    // A signal to every process of the job also kills references and compilers, which is not the
+    // task's fault: it resumes next time. Our own signal may arrive a moment later, so wait for it.
     if (!ran && stop_comes()) return false;
     if (!ran) {
       ++summary_.broken;
@@ -204,7 +204,7 @@ class Worker {
     return optimize(opened->task, run, observer, std::move(opened->module));
   }
 
-  // PyTorch by itself on the case that counts, where the task has a Module.
+  // Times PyTorch alone on the scored case, if the task has a Module.
   Result<void> measure(const std::string& folder) {
     const auto store = Store::open(folder, Store::Mode::kRead);
     if (!store) return tl::unexpected<Error>(store.error());
@@ -235,7 +235,7 @@ class Worker {
   const WorkSettings& work_;
   const WorkHears& hears_;
   WorkSummary summary_;
-  std::set<std::string> tried_;  // by this call: what breaks is tried once
+  std::set<std::string> tried_;  // by this call: broken tasks are tried once
   int machine_faults_ = 0;
 };
 

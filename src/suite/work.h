@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tasks of a suite, one after the other, each as an ordinary run. Any number of processes
-// on any machines may work on one DIR: each takes what no other holds (a lock that its process's
-// end releases), goes on with what was cut off, and leaves what is finished.
+// Runs the tasks of a suite one after another, each as an ordinary run. Any number of processes on
+// any machines may work on one DIR: each takes tasks that no other process holds (by a lock that is
+// released when its process ends), resumes interrupted ones and skips finished ones.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 namespace kernelpro {
 
 struct WorkHears {
-  // A task is about to be run, or gone on with.
+  // A task is about to be started or resumed.
   std::function<void(const TaskResult&)> begin;
   // It ended, was interrupted or broke.
   std::function<void(const TaskResult&)> end;
@@ -24,23 +24,23 @@ struct WorkHears {
 };
 
 struct WorkSettings {
-  // Of several workers, so that they begin in different places.
+  // Position among several workers, so that they begin at different tasks.
   int index = 0;
   int count = 1;
   std::string gpu;  // cuda; instead of the run settings'
 };
 
 struct WorkSummary {
-  int ran = 0;     // begun or gone on with
+  int ran = 0;     // started or resumed
   int broken = 0;  // of these
-  int held = 0;    // left to other processes that hold them
+  int held = 0;    // skipped because other processes hold them
   int left = 0;    // neither finished nor broken for good
   bool interrupted = false;
 };
 
-// Works until nothing is left that others do not hold, or until request_stop. A task that cannot be
-// run is noted in its folder, and the rest runs. Fails with kStore when DIR cannot be written, and
-// with the machine's own error when several tasks in a row break for its sake (kEnvironment).
+// Works until only tasks that other processes hold are left, or until request_stop. A task that
+// cannot be run is noted in its folder, and the rest still run. Fails with kStore when DIR cannot
+// be written, and with the machine's error (kEnvironment) when several tasks in a row break on it.
 Result<WorkSummary> work_on(const SuiteSettings& settings, const WorkSettings& work,
                             const WorkHears& hears);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What questions to models cost and came to. Plain values, pure functions.
+// Cost and result of questions to models. Plain values, pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace kernelpro {
 
-// Of one ModelCall, which is one request to the API and one more for each round of tools.
+// For one ModelCall: one request to the API, plus one for each round of tools.
 struct CallUsage {
   std::int64_t requests = 0;  // what a budget counts as calls
   std::int64_t attempts = 0;
   Usage tokens;
   double cost_usd = 0;
-  bool cost_known = true;  // false: some of it has no known price
+  bool cost_known = true;  // false: part of it has no known price
   double seconds = 0;
-  std::map<std::string, int> tools;  // used, by name; "unknown" and "refused" beside them
+  std::map<std::string, int> tools;  // uses by name; also "unknown" and "refused"
 };
 std::string usage_to_json(const CallUsage& usage, const std::string& role);
-// What is missing or damaged counts as nothing.
+// Missing or damaged fields count as zero.
 CallUsage usage_from_json(const std::string& json);
 
-// What was spent on all of them: where a budget goes on from.
+// Total spent so far, for a budget to continue from.
 Spend spend_of(const std::vector<ModelCall>& calls);
 
 // "7 questions to models (1 planner, 5 coder, 1 fixer): 9 requests, 48210 tokens, $0.1234; 2 came

@@ -67,7 +67,7 @@ CodeTools::Answered list(KnowledgeBase* base, const JsonReader& given) {
   return {clip(printable(text), kListBytes), false, false};
 }
 
-// The schema of an object whose members are all strings or whole numbers.
+// Schema of an object whose members are all strings or integers.
 std::string schema(const Json& properties, const Json& required) {
   return dump_json({{"type", "object"}, {"properties", properties}, {"required", required}});
 }

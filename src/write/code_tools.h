@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// search_code, read_code and list_code over the indexed libraries, as tools of a model. Answers are
-// short: what floods a conversation is paid again with every round. Any thread.
+// search_code, read_code and list_code over the indexed libraries, as tools for a model. Answers
+// are short: every round pays again for the whole conversation. Any thread.
 #pragma once
 
 #include <mutex>
@@ -14,19 +14,19 @@ namespace kernelpro {
 
 class CodeTools {
  public:
-  // `folder` of indexes; the libraries that are there now.
+  // `folder` holds the indexes; offers the libraries that exist now.
   explicit CodeTools(const std::string& folder);
 
-  // None: no tools are offered.
+  // If empty, no tools are offered.
   const std::vector<std::string>& libraries() const { return libraries_; }
   const std::vector<ToolSpec>& specs() const { return specs_; }
 
   struct Answered {
     std::string text;
-    bool failed = false;   // the text says why, for the model
-    bool unknown = false;  // there is no such tool
+    bool failed = false;   // the text explains why, for the model
+    bool unknown = false;  // no such tool
   };
-  // `arguments`: JSON from a model; any bytes may come in.
+  // `arguments`: JSON from a model; accepts any bytes.
   Answered call(const std::string& name, const std::string& arguments);
 
  private:

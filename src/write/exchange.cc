@@ -3,9 +3,9 @@
 // source, `parent` (its content hash and id), `focus` (what it asks to try), `answers` (the
 // finding) and an empty reply/.
 //
-// A reply is handed out while it still lies in reply/ and only moves to taken/ in a later call,
-// when the history shows that the run has it: a kill in between hands it out again, and its content
-// hash then tells that it is known.
+// A reply is handed out while it is still in reply/ and moves to taken/ only in a later call, when
+// the history shows that the run has it. After a kill in between, it is handed out again and
+// recognized by its content hash.
 #include <stdio.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace kernelpro {
 
 namespace {
 
-// One byte more than is read, so that what is too large is seen to be.
+// One byte over the limit, so that an oversized file is detected.
 constexpr std::int64_t kMostBytes = static_cast<std::int64_t>(kMaxReplyBytes) + 1;
 
 Language language_of(TargetKind target) {
@@ -55,7 +55,7 @@ std::vector<Folder> folders_in(const std::string& exchange) {
   return all;
 }
 
-// A kernel by its name, for whatever target; others may be notes, or files that are not complete.
+// A kernel by its name, for any target; other files may be notes or incomplete.
 bool is_source(const std::string& file) {
   const auto all = {Language::kCpp, Language::kCuda, Language::kPython};
   return std::any_of(all.begin(), all.end(),
@@ -119,10 +119,10 @@ void Exchange::refuse(const Folder& folder, const std::string& file, const Error
   const std::string refused = join(folder.path, "refused");
   if (!make_dirs(refused)) return;
   const std::string reply = join(join(folder.path, "reply"), file);
-  // Best effort: a reply that cannot be moved is only refused again.
+  // Best effort: a reply that cannot be moved is just refused again.
   (void)write_file(join(refused, file + ".error.md"), error.text() + "\n");
   const bool moved = ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
-  if (!refused_.insert(reply).second && !moved) return;  // told before
+  if (!refused_.insert(reply).second && !moved) return;  // already reported
   if (settings_.refused) {
     settings_.refused(reply + ": " + error.message + "; " + error.next + " (it lies in " + refused +
                       " now)");
@@ -138,7 +138,7 @@ void Exchange::file_taken(const Folder& folder, const std::string& file, const K
   (void)::rename(join(join(folder.path, "reply"), file).c_str(), join(taken, file).c_str());
 }
 
-// New replies to any request, oldest request first; files away those that the history has.
+// New replies to any request, oldest request first; files away those already in the history.
 Result<std::vector<Proposal>> Exchange::collect(const ProposalRequest& request) {
   std::map<std::string, const Known*> known;
   std::vector<Proposal> proposals;
@@ -214,7 +214,7 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
 
 }  // namespace
 
-// Its `parent` file is written last: a folder without it is one that a kill left unfinished.
+// Writes `parent` last: a folder without it was left unfinished by a kill.
 Result<std::string> write_request(const std::string& folder, const ProposalRequest& request,
                                   const Prompts& prompts) {
   int last = 0;

@@ -17,8 +17,8 @@ std::string key_of_call(const ModelCall& call) {
   return call.role + "\n" + call.model + "\n" + hash_hex(call.prompt);
 }
 
-// The model answered, and what it answered is of no use. Anything else is the server's doing, or
-// the user's, and says nothing about the idea.
+// The model answered, and the answer is unusable. Anything else is caused by the server or the user
+// and says nothing about the idea.
 bool by_the_models_fault(const std::string& outcome) {
   for (const char* kind :
        {"no-code", "bad-knobs", "duplicate", "refusal", "empty", "truncated", "tool-loop"}) {
@@ -77,7 +77,7 @@ std::vector<const Known*> CallMemory::to_repair(const std::vector<const Known*>&
   for (const Known* known : history) {
     if (known->evaluation.correct() != nullptr || done.count(known->id) != 0) continue;
     auto link = repaired.find(known->id);
-    if (link == repaired.end()) continue;  // not a model's
+    if (link == repaired.end()) continue;  // not written by a model
     int chain = 0;
     while (link != repaired.end() && link->second != 0 && chain < fixes) {
       ++chain;

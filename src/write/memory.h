@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of a run so far mean for the next: which failed candidates may be repaired, which
-// ideas came to nothing, which answers are paid and were not used. A function of the calls alone,
-// so that a resumed run remembers the same. One thread at a time.
+// What a run's past calls imply for the next: which failed candidates may be repaired, which ideas
+// led nowhere, which paid answers are still unused. Depends on the calls only, so that a resumed
+// run remembers the same. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ class CallMemory {
   // `past`: the calls of earlier sittings.
   explicit CallMemory(const std::vector<ModelCall>& past);
 
-  // The answer that an earlier sitting got to the same prompt from the same model; once.
+  // The answer that an earlier sitting got to the same prompt from the same model; given out once.
   std::optional<ModelCall> take(const ModelCall& asked);
   void learn(const ModelCall& call);
   int next_request();  // 1, 2, ...: the number of the next request
-  // The content hash of a candidate of this run; worked out once.
+  // The content hash of a candidate of this run; cached.
   const std::string& hash_of(const Known& known);
 
-  // Candidates of models that failed, oldest first, but for those that are repaired already, that
-  // no answer repaired, or that end a chain of `fixes` repairs.
+  // Failed candidates of models, oldest first, except those already repaired, those with a failed
+  // attempt at repair, and those at the end of a chain of `fixes` repairs.
   std::vector<const Known*> to_repair(const std::vector<const Known*>& history, int fixes);
-  // A line for each idea of which no candidate came, by the model's fault; the latest ones.
+  // One line per idea that gave no candidate through the model's fault; the latest ones.
   std::string lost_text() const;
 
  private:

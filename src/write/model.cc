@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as writers. A call of `propose` is one turn of these, the first that gives something:
-//   1. repairs: candidates of models that failed and were not repaired yet, whatever their parent;
+// Models as writers. A call of `propose` runs the first of these that gives something:
+//   1. repairs: failed candidates of models that were not repaired yet, whatever their parent;
 //   2. the tuner, for a few settings of the knobs that the parent's source declares;
-//   3. new ideas: the planner is asked once, and the coder for each of its ideas, side by side.
-// What to do follows from the request and from the calls that are recorded, so that a resumed run
-// goes on as the first would have.
+//   3. new ideas: one call of the planner, then one of the coder per idea, concurrently.
+// The choice follows from the request and the recorded calls, so that a resumed run continues as
+// the first would have.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kEmptyTurns = 3;  // in a row, then nothing more is expected
+constexpr int kEmptyTurns = 3;  // in a row; after that, give up
 constexpr int kPlanTokens = 8000;
 constexpr int kSourceTokens = 16000;
 constexpr std::size_t kBrokenReplyShown = 8000;
@@ -40,15 +40,15 @@ constexpr std::size_t kBrokenReplyShown = 8000;
 struct Job {
   std::string request;
   std::string role;
-  ProposalRequest about;     // with the parent that it shall build on
+  ProposalRequest about;     // with the parent to build on
   std::int64_t repairs = 0;  // candidate
-  std::string idea;          // as it is kept; "" = what the source says
-  std::string meant;         // what the writer was asked to try
+  std::string idea;          // as stored; "" = the idea in the source
+  std::string meant;         // what the request asked to try
   FindingRef answers;
-  std::string user;  // the question
+  std::string user;  // the user prompt
 };
 
-// A call as it came back, perhaps from an earlier sitting.
+// A call with its answer, perhaps from an earlier sitting.
 struct Told {
   ModelCall call;
   std::string why;  // of a failure
@@ -61,7 +61,7 @@ std::string first_line(const std::string& text) {
   return all.empty() ? "" : all[0];
 }
 
-// What a writer is told of an idea that others implement at the same time.
+// Prompt text for an idea that several calls implement at the same time.
 std::string one_of_several(int one, int of) {
   return "This is implementation " + std::to_string(one) + " of " + std::to_string(of) +
          " of the idea, each written apart and then measured: choose a way to do it that the "
@@ -117,11 +117,11 @@ class ModelProposer : public Proposer {
   CodeTools tools_;
   std::mutex mutex_;  // guards what follows, while jobs run
   CallMemory memory_;
-  std::set<std::string> hashes_;  // of all candidates there are, in this turn
+  std::set<std::string> hashes_;  // of all existing candidates, in this turn
   std::vector<std::string> notes_;
-  int given_early_ = 0;  // candidates of this request that were handed over already
+  int given_early_ = 0;  // candidates of this request already handed over
   std::optional<std::string> finished_;
-  std::optional<Error> error_;  // of keeping what is paid
+  std::optional<Error> error_;  // of recording a paid call
 
   Budget budget_;
   std::map<std::string, std::unique_ptr<ChatClient>> clients_;  // by role
@@ -226,7 +226,7 @@ std::vector<Proposal> ModelProposer::repair(const ProposalRequest& request) {
   return run(jobs, request);
 }
 
-// A few settings of a source that a writer was unsure about cost less than another idea.
+// A few settings of a source with uncertain numbers cost less than another idea.
 Result<std::vector<Proposal>> ModelProposer::tune(const ProposalRequest& request) {
   const Candidate& parent = request.parent->candidate;
   if (request.parent->evaluation.correct() == nullptr || parent.knobs.empty()) {
@@ -299,7 +299,7 @@ std::vector<PlannedIdea> ModelProposer::plan(const ProposalRequest& request,
   return ideas;
 }
 
-// Without a planner: each finding of the parent that no child of it answers yet, then anything.
+// Without a planner: each finding of the parent without an answering child, then a free choice.
 std::vector<PlannedIdea> ModelProposer::focuses(const ProposalRequest& request, int most) const {
   std::vector<PlannedIdea> all;
   std::set<FindingRef> answered;
@@ -373,8 +373,8 @@ std::vector<Proposal> ModelProposer::run(const std::vector<Job>& jobs,
   return proposals;
 }
 
-// Asks until there is a source: an answer without one goes to the fixer, as often as a candidate
-// that failed would.
+// Repeats until there is a source: an answer without one goes to the fixer, as often as a failed
+// candidate would.
 std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& text) {
   Job now = job;
   for (int repairs = 0;; ++repairs) {
@@ -395,7 +395,7 @@ std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& te
   }
 }
 
-// The candidate in an answer; nullopt: `told` says what is wrong.
+// The candidate in an answer; nullopt: `told` has the reason.
 std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   const ProposalRequest& about = job.about;
   ModelCall& call = told->call;
@@ -467,13 +467,12 @@ Told ModelProposer::ask(const Job& job, const std::string& text, int max_tokens)
   return told;
 }
 
-// Records a call, remembers what came of it, and ends the run's writing where no other call can
-// fare better.
+// Records a call and its result, and stops the run's writing when no other call can do better.
 void ModelProposer::keep(Told* told) {
   const std::lock_guard lock(mutex_);
   ModelCall& call = told->call;
   if (!told->recorded) {
-    // What was not sent leaves no trace but the reason why the run ends.
+    // A request that was not sent leaves no trace but the reason why the run ends.
     const bool sent =
         told->failure != FailureKind::kBudget || usage_from_json(call.usage).requests > 0;
     const Result<void> kept = sent && settings_.record ? settings_.record(call) : Result<void>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as writers against a real server on real sockets (bench/model/server.py), whose answers
-// the tests script. How they serve a run: run/model_run_test.cc.
+// Models as writers against a real server on real sockets (bench/model/server.py) with scripted
+// answers. Within a run: run/model_run_test.cc.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -27,7 +27,7 @@ const LocalServer& server() {
   return *started;
 }
 
-// A kernel of its own for each request: {n} is the request's number.
+// A different kernel for each request: {n} is the request's number.
 const std::string kKernel =
     "Wider loads.\n```cpp\n// idea: version {n}\n#include \"task.h\"\nint v{n};\n"
     "extern \"C\" void launch(const Args& args) {}\n```\n";
@@ -102,7 +102,7 @@ struct ModelTest : ::testing::Test {
   }
   int implementations = 1;
   std::optional<double> temperature;
-  // As the run would, when a candidate was measured; us 0: it does not compile.
+  // As the run adds a measured candidate; us 0: it does not compile.
   void measured(const Proposal& proposal, double us) {
     Known k = known(static_cast<std::int64_t>(all.size()) + 1, {}, us);
     k.candidate = proposal.candidate;
@@ -142,7 +142,7 @@ TEST_F(ModelTest, PlansAndWritesASourceForEachIdea) {
   EXPECT_GE(usage.tokens.output, 3);
   EXPECT_FALSE(usage.cost_known);
   EXPECT_TRUE(contains(writing->usage, "\"role\":\"coder\""));
-  // What stays the same is the system text, and nothing of it comes again.
+  // The constant part is the system text, and is not repeated elsewhere.
   const Json body = server().ask("/last/" + id)["body"];
   ASSERT_EQ(body["messages"].size(), 2u);
   EXPECT_EQ(body["messages"][0]["role"], "system");
@@ -281,14 +281,14 @@ TEST_F(ModelTest, BudgetsEndIt) {
   ASSERT_TRUE(proposer->finished());
   EXPECT_TRUE(contains(*proposer->finished(), "all of the 2 calls are used up"))
       << *proposer->finished();
-  // Another sitting goes on counting.
+  // Another sitting continues the numbering.
   settings.past = calls;
   proposer.reset();
   all.push_back(known(2, {{"VEC", "2"}}, 90));
   EXPECT_TRUE(propose().empty());
   EXPECT_EQ(asked(), 2);
   EXPECT_TRUE(proposer->finished());
-  // Tokens count with all that a request might take.
+  // Tokens count at a request's worst case.
   proposer.reset();
   settings.roles.max_calls = 0;
   settings.roles.max_tokens = 5000;
@@ -344,8 +344,8 @@ TEST_F(ToolsTest, LooksThingsUpAndThenWrites) {
   EXPECT_TRUE(contains(calls[0].prompt, "These source trees are indexed: lib."));
 }
 
-// The other API, from a server that has no room at first: the same course, one attempt more, and
-// what stays the same is marked to be kept.
+// The other API, from a server that is overloaded at first: the same course with one more attempt,
+// and the constant prefix is marked for caching.
 TEST_F(ToolsTest, SpeaksTheMessagesApiToo) {
   settings.roles.coder = "anthropic:" + spec("529;script");
   script({rule("# Write:", "Let me look.", {call("search_code", R"({"query": "bulk_copy_tile"})")}),
@@ -404,7 +404,7 @@ TEST_F(ModelTest, WhatIsPaidIsNotAskedAgain) {
     EXPECT_EQ(again[i].candidate.origin.idea, first[i].candidate.origin.idea);
     EXPECT_EQ(again[i].writing->usage, first[i].writing->usage);
   }
-  // A failed one is repaired in a later sitting too, since the record says whose it is.
+  // A failed candidate is repaired in a later sitting too, since the record names its author.
   measured(first[0], 0);
   proposer.reset();
   script({rule("# Repair: candidate 2", kKernel)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuner, exchange and replay through their interface. How they serve a run: run/loop_test.cc.
+// Tuner, exchange and replay through their interface. Within a run: run/loop_test.cc.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -94,7 +94,7 @@ TEST(Tuner, RepeatsElsewhereWhatHelpedAndPutsOffWhatFailed) {
   }
 }
 
-// Times are a product of what each knob does; nothing was measured of any two together.
+// Times are products of one factor per knob; no two knobs were measured together.
 TEST(Tuner, PutsTogetherWhatHelpedAlone) {
   Asked asked;
   asked.all = {known(1, {}, 100), known(2, {{"VEC", "4"}}, 60), known(3, {{"THREADS", "4"}}, 70),
@@ -135,7 +135,7 @@ TEST(Tuner, AHugeSpaceIsNoTrap) {
   EXPECT_EQ(asked.ask(*make_tuner(), 0, 50).size(), 50u);
 }
 
-// A source whose knobs go together in few ways.
+// A source with few valid combinations of knobs.
 Asked with_requirements() {
   Asked asked;
   asked.all = {known(1, {}, 100)};
@@ -223,7 +223,7 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   ASSERT_TRUE(write_file(join(folder, "reply/e.cu"), "void launch() {}\n"));
   std::vector<std::string> refused;
   settings.refused = [&](const std::string& text) { refused.push_back(text); };
-  // The process is killed before the store has it: a new one finds the reply again.
+  // The process is killed before the store has it: a new process finds the reply again.
   for (int round = 0; round < 2; ++round) {
     const auto exchange = make_exchange(settings);
     const auto given = asked.ask(*exchange, 0, 5);
@@ -284,7 +284,7 @@ TEST(Exchange, PickingUpWritesNoRequests) {
   ASSERT_EQ(asked_for.size(), 2u);
   EXPECT_EQ(asked_for[0], "Answer the finding scalar-loads: too narrow.");
   EXPECT_EQ(asked_for[1], "");
-  // A chat's answer as it is, prose and all.
+  // A chat's answer as is, prose included.
   ASSERT_TRUE(write_file(join(*second, "reply/answer.md"),
                          "Here:\r\n```cpp\r\n// idea: narrower\r\nvoid launch() {}\r\n```\r\n"));
   const auto picked = make_exchange(settings);
@@ -292,7 +292,7 @@ TEST(Exchange, PickingUpWritesNoRequests) {
   ASSERT_EQ(given.size(), 1u);
   EXPECT_EQ(given[0].source, "// idea: narrower\nvoid launch() {}\n");
   EXPECT_EQ(given[0].origin.idea, "narrower");
-  // A folder that went away half way is passed over.
+  // A half-deleted folder is skipped.
   ASSERT_EQ(std::system(("rm -r " + *second).c_str()), 0);
   EXPECT_TRUE(asked.ask(*make_exchange(settings), 0, 4).empty());
 }
@@ -318,7 +318,7 @@ TEST(Sweep, ProposesEverySettingOnceWhateverCameOfTheOthers) {
   EXPECT_EQ(distinct.size(), 27u);
   EXPECT_EQ(sweep->finished(), "all 27 settings of the knobs were measured");
 
-  // A resumed sweep goes on as the first would have.
+  // A resumed sweep continues as the first would have.
   Asked later;
   later.all.assign(asked.all.begin(), asked.all.begin() + 9);
   const auto resumed = make_sweep();

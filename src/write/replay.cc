@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded candidates again, in order. Those that the run has already are passed over, so that a
-// resumed replay goes on where it was.
+// Replays recorded candidates in order. Skips those that the run already has, so that a resumed
+// replay continues where it was.
 #include <set>
 
 #include "write/proposer.h"
@@ -34,7 +34,7 @@ class Replay : public Proposer {
       if (origin.idea.empty()) origin.idea = "recorded as a candidate of " + origin.proposer;
       origin.proposer = "replay";
       origin.parent = request.parent->id;
-      origin.repairs = 0;  // a number of the recorded run
+      origin.repairs = 0;  // refers to the recorded run
       proposals.push_back(std::move(proposal));
     }
     if (proposals.empty()) finished_ = "every recorded candidate was measured";

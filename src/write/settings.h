@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which proposer writes, and what it is given.
+// Which proposer writes, and its inputs.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ struct WriterSettings {
   std::string proposer = "tuner";  // tuner | sweep | exchange | model | replay
   std::string replay_from;         // run directory, for replay
   double exchange_wait_s = 3600;
-  RoleSettings roles;  // for models; their budgets are stoppers as well
+  RoleSettings roles;  // for models; their budgets also act as stoppers
   Feedback feedback = Feedback::kDiagnosed;
-  std::string prompts;  // folder of prompts that replace embedded ones; "" = none
-  bool memory = true;   // false: a writer sees the parent alone, and nothing else that was tried
+  std::string prompts;  // folder of prompts that replace the embedded ones; "" = none
+  bool memory = true;   // false: a writer sees only the parent, not what else was tried
 };
 
 }  // namespace kernelpro

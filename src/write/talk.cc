@@ -12,7 +12,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kCallsInARound = 8;
-constexpr std::size_t kMostAnswered = 96 << 10;  // bytes, of one question's look-ups together
+constexpr std::size_t kMostAnswered = 96 << 10;  // bytes of all look-ups of one question
 
 void count(const Usage& usage, const std::optional<double>& cost, int attempts, CallUsage* sum) {
   ++sum->requests;
@@ -29,7 +29,7 @@ class Lookups {
  public:
   explicit Lookups(CodeTools* tools) : tools_(tools) {}
 
-  // Every call gets its result, or the API would refuse the conversation.
+  // Every call gets a result, or the API would reject the conversation.
   std::vector<ToolResult> answer(const std::vector<ToolCall>& calls, bool last, Said* said) {
     std::vector<ToolResult> results;
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -101,7 +101,7 @@ Said talk(ChatClient& client, const Talk& question) {
       said.text = std::move(result->text);
       return said;
     }
-    // A model that was told that there is no more, and goes on.
+    // The model knows that its look-ups are used up and still continues.
     if (!tools || round > question.rounds) {
       said.outcome = "tool-loop";
       said.why = tools ? "the model went on looking things up after " +
@@ -114,7 +114,7 @@ Said talk(ChatClient& client, const Talk& question) {
     request.messages.push_back(
         {Speaker::kAssistant, std::move(result->text), std::move(result->calls), {}});
     request.messages.push_back({Speaker::kUser, "", {}, std::move(results)});
-    // Another round says all of this again.
+    // The next round repeats all of this.
     request.stable_messages = static_cast<int>(request.messages.size());
   }
 }

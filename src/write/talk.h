@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One question to a model until its last word, with look-ups in between. Blocks; any thread.
+// One question to a model, with look-ups, until its final answer. Blocks; any thread.
 #pragma once
 
 #include <functional>
@@ -17,19 +17,19 @@ struct Talk {
   std::string user;
   int max_tokens = 16000;
   std::optional<double> temperature;  // none: the model's own
-  CodeTools* tools = nullptr;         // null, or without libraries: none are offered
-  int rounds = 8;                     // of look-ups; the model is told when they are used up
+  CodeTools* tools = nullptr;         // null or without libraries: no tools are offered
+  int rounds = 8;                     // of look-ups; the model learns when they run out
   std::function<bool()> cancelled;
 };
 
 struct Said {
-  // "reply"; failure_name of the client's failure; "tool-loop" for a model that goes on looking
+  // "reply"; failure_name of the client's failure; "tool-loop" for a model that keeps looking
   // things up.
   std::string outcome;
-  std::string text;                    // with "reply"; the part that came of a truncated one
+  std::string text;                    // with "reply"; of a truncated reply the part received
   std::string why;                     // of a failure, with what to do next
   std::optional<FailureKind> failure;  // of the client
-  std::string tools;                   // what was looked up, and the answers. Markdown
+  std::string tools;                   // look-ups and their answers, in Markdown
   CallUsage usage;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For this room's tests: a task, and candidates that were measured.
+// For this room's tests: a task and measured candidates.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels whose verdicts are compared: ModelNew files over small KernelBench tasks, most of
-them plain PyTorch, so that a verdict takes a fraction of a second on either side.
+"""The kernels whose verdicts are compared: ModelNew files for small KernelBench tasks, most of them
+plain PyTorch, so that a verdict takes a fraction of a second on either side.
 
-`right`: what KernelBench's rule must say. `why`: where KernelPro may say something else under that
-same rule, the reason in one sentence; everything else has to agree.
+`right`: the verdict that KernelBench's rule must give. `why`: if KernelPro may disagree under the
+same rule, the reason in one sentence; all other verdicts must agree.
 """
 
 import os
@@ -28,7 +28,7 @@ TASKS = {
     "nan": (os.path.join(HERE, "tasks", "not_a_number.py"), {}, "", [], "x"),
 }
 
-# What gives each task's right result; `r` in the bodies below.
+# The expression for each task's right result; `r` in the bodies below.
 RESULT = {
     "relu": "torch.relu(x)",
     "softmax": "torch.softmax(x, dim=1)",
@@ -63,7 +63,7 @@ def _model_new(task, body, before):
 
 
 def _off(factor, tolerance):
-    """The right result, off by `factor` of what torch.allclose allows at each element."""
+    """The right result, off by `factor` times the tolerance of torch.allclose at each element."""
     return (f"r = RESULT\nsign = torch.ones_like(r).flatten()\nsign[::2] = -1\n"
             f"return r + {factor} * {tolerance} * (1 + r.abs()) * sign.view(r.shape)")
 

@@ -20,14 +20,14 @@ namespace {
 constexpr std::int64_t kTorchAlone = 1LL << 30;
 constexpr std::int64_t kUsualModule = 4LL << 30;
 
-// -1: there is no such file, or no number in it ("max").
+// -1: no such file, or not a number ("max").
 std::int64_t number_in(const std::string& path) {
   std::ifstream file(path);
   std::int64_t value = -1;
   return file >> value ? value : -1;
 }
 
-// Kilobytes that /proc/meminfo tells to be available; 0: it does not tell.
+// Available kilobytes from /proc/meminfo; 0: not listed.
 std::int64_t available_kb() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -47,7 +47,7 @@ std::int64_t droppable(const std::string& folder, bool unified) {
   return 0;
 }
 
-// Bytes that the control group (version 2, or 1) leaves us; a very large number without a limit.
+// Bytes that the cgroup (version 2, or 1) leaves us; a very large number without a limit.
 std::int64_t control_group_leaves() {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::ifstream file("/proc/self/cgroup");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of bytes, with file descriptors attached, over a Unix stream socket: how the supervisor
-// and its worker processes talk. A frame is a 4-byte little-endian length and that many bytes.
-// The peer may be hostile: lengths are checked, waits are bounded.
-// One thread per end; calls block up to their time limit.
+// Frames of bytes, with file descriptors attached, over a Unix stream socket: the link between the
+// supervisor and its worker processes. A frame is a 4-byte little-endian length and that many
+// bytes. The peer may be hostile: lengths are checked, waits are bounded. One thread per end; calls
+// block up to their time limit.
 #pragma once
 
 #include <cstddef>
@@ -30,17 +30,17 @@ class Channel {
   Channel() = default;
   explicit Channel(Fd socket) : socket_(std::move(socket)) {}
 
-  // A connected pair; the second end is meant for a child.
+  // A connected pair; the second end is for a child.
   static std::pair<Channel, Fd> pair();
 
   bool valid() const { return socket_.valid(); }
   int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }
 
-  // Sends the whole frame. The descriptors stay the caller's.
+  // Sends the whole frame. The caller keeps ownership of the descriptors.
   ChannelState send(std::string_view bytes, const std::vector<int>& fds = {},
                     double timeout_s = 10.0);
-  // Waits up to `timeout_s` for the whole of the next frame (negative: for ever).
+  // Waits up to `timeout_s` for the whole next frame (negative: forever).
   ChannelState receive(Frame* frame, double timeout_s);
 
  private:

@@ -76,7 +76,7 @@ TEST(Channel, WaitsNoLongerThanItsLimit) {
   const std::uint32_t length = 100;
   ASSERT_EQ(::write(p.a.fd(), &length, sizeof length), 4);
   EXPECT_EQ(p.b.receive(&frame, 0.1), ChannelState::kTimeout);
-  // Nobody reads: sending gives up. (Without the limit neither call would return.)
+  // Nobody reads: sending times out. (Without the limit neither call would return.)
   EXPECT_EQ(p.a.send(std::string(8 << 20, 'x'), {}, 0.1), ChannelState::kTimeout);
 }
 

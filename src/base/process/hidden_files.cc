@@ -20,7 +20,7 @@ constexpr std::uint64_t kOpening = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCES
 
 void allow(int ruleset, const std::string& path) {
   const Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!place.valid()) return;  // a link to nowhere, or gone
+  if (!place.valid()) return;  // a dangling link, or gone
   landlock_path_beneath_attr rule{};
   rule.allowed_access = kOpening;
   rule.parent_fd = place.get();
@@ -28,7 +28,7 @@ void allow(int ruleset, const std::string& path) {
       ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0));
 }
 
-// A ruleset says what is allowed: everything in `folder` but the hidden ones.
+// Landlock rules only allow: allow everything in `folder` except the hidden files.
 void allow_others(int ruleset, const std::string& folder, const std::vector<std::string>& hidden) {
   for (const std::string& name : list_dir(folder)) {
     const std::string path = folder + name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a process gives up for itself and for all that it starts, and for root too.
+// Hides files from a process and its descendants, even as root.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace kernelpro {
 
-// None of `files` (full paths) can be opened from now on; all others can, but for what is made
-// beside them or beside one of their folders later. By Landlock, for this thread and those that it
-// starts: false where the kernel has none, and nothing is changed.
+// From now on none of `files` (full paths) can be opened. Everything else can, except what is
+// created later beside them or beside one of their folders. Uses Landlock; applies to this thread
+// and those it starts. Returns false, changing nothing, on a kernel without Landlock.
 bool hide_files(const std::vector<std::string>& files);
 
 }  // namespace kernelpro

@@ -14,7 +14,7 @@ namespace {
 
 bool opens(const std::string& path, int how) { return Fd(::open(path.c_str(), how)).valid(); }
 
-// In a child, which cannot take it back.
+// In a child, because it cannot be undone.
 TEST(HiddenFiles, CannotBeOpenedAndOthersCan) {
   if (landlock_version() == 0) GTEST_SKIP() << "no Landlock here";
   TempDir folder;

@@ -17,7 +17,7 @@ namespace kernelpro {
 
 namespace {
 
-// /proc/PID/stat: the name in parentheses may hold anything, so fields count from the last ')'.
+// /proc/PID/stat: the name in parentheses may contain anything, so count fields from the last ')'.
 bool read_stat(const char* pid, ProcessInfo* info) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%s/stat", pid);
@@ -124,7 +124,7 @@ std::vector<ProcessInfo> descendants(const std::vector<ProcessInfo>& all, pid_t 
   for (const ProcessInfo& info : all) children.emplace(info.parent, &info);
   std::vector<ProcessInfo> result;
   std::vector<pid_t> open = {root};
-  // A snapshot in which numbers were used again could hold a circle.
+  // A snapshot with reused pids could contain a cycle.
   while (!open.empty() && result.size() <= all.size()) {
     const auto [begin, end] = children.equal_range(open.back());
     open.pop_back();

@@ -47,7 +47,7 @@ constexpr std::uint64_t kScopeBoth = 3;          // abstract sockets, signals
 constexpr std::uint64_t kFirstVersion = (1ull << 13) - 1;
 constexpr std::uint64_t kReading =
     LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-// Rights that a rule on a file, and not a folder, may have.
+// Rights valid in a rule on a file (not a folder).
 constexpr std::uint64_t kOfFiles = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
                                    LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate | kIoctlDev;
 
@@ -94,7 +94,7 @@ Result<Fd> make_ruleset(const Sandbox& sandbox, int version) {
   }
   if (sandbox.read_all) KP_TRY(add_rule(ruleset.get(), "/", kReading));
   for (const std::string& path : sandbox.read) KP_TRY(add_rule(ruleset.get(), path, kReading));
-  // Devices and sockets are not made even there.
+  // Creating device nodes is denied even there.
   const std::uint64_t writing =
       attributes.files &
       ~static_cast<std::uint64_t>(LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK);
@@ -102,11 +102,11 @@ Result<Fd> make_ruleset(const Sandbox& sandbox, int version) {
   return ruleset;
 }
 
-// Can any user get to this path and, if it is ours to give, use it?
+// Can any user reach this path and, if it is ours to give, use it?
 bool reachable_by_all(const std::string& path) {
   std::error_code error;
   std::filesystem::path full = std::filesystem::canonical(path, error);
-  if (error) return true;  // not there: passed over
+  if (error) return true;  // missing: skipped
   struct stat st {};
   if (::stat(full.c_str(), &st) != 0) return false;
   const mode_t needed = S_ISDIR(st.st_mode) ? (S_IROTH | S_IXOTH) : S_IROTH;
@@ -118,7 +118,7 @@ bool reachable_by_all(const std::string& path) {
   return true;
 }
 
-// Gives the folders that are written to nobody, if everything can be reached by them.
+// Gives the writable folders to nobody, if everything stays reachable.
 bool give_to_nobody(const Sandbox& sandbox) {
   if (sandbox.read_all) return false;
   for (const std::string& path : sandbox.read) {
@@ -182,9 +182,9 @@ std::vector<sock_filter> make_filter(const Sandbox& sandbox, int landlock) {
   f.when({438, 428, 429, 430, 431, 432, 433, 442}, no);
   // System V objects and message queues would outlive the process.
   f.when({SYS_shmget, SYS_msgget, SYS_semget, SYS_mq_open}, no);
-  // io_uring does what filters cannot see; 425-427 everywhere.
+  // Filters cannot see io_uring's operations; 425-427 everywhere.
   f.when({425, 426, 427}, SeccompFilter::refuse(ENOSYS));
-  // New namespaces. The C library falls back from clone3, whose flags cannot be seen.
+  // No new namespaces. clone3's flags cannot be inspected; the C library falls back to clone.
   f.when(SYS_clone3, SeccompFilter::refuse(ENOSYS));
   f.when_any(SYS_clone, 0,
              CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
@@ -194,13 +194,13 @@ std::vector<sock_filter> make_filter(const Sandbox& sandbox, int landlock) {
   f.when_equal(SYS_ioctl, 1, 0x541c, no);  // TIOCLINUX
   if (!sandbox.network) {
     f.when_not(SYS_socket, 0, AF_UNIX, SeccompFilter::refuse(EACCES));
-    // As if nobody listened: CUDA asks for its multi-process server this way and goes on without.
-    // Listening is left: CUDA's start listens on a Unix socket of its own, and there is no other
-    // kind of socket here.
+    // As if nothing listened: CUDA looks for its multi-process server this way and continues
+    // without. Listening stays allowed: CUDA listens on a Unix socket at startup, and no other kind
+    // of socket exists here.
     f.when(SYS_connect, SeccompFilter::refuse(ENOENT));
   }
   if (landlock < 6) {
-    // Landlock would keep signals inside.
+    // From version 6 on, Landlock keeps signals inside.
     f.when({SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, 424}, no);
   }
   return f.finish(SeccompFilter::allow());
@@ -225,8 +225,8 @@ int drop_capabilities() {
   return ::syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
 }
 
-// A process may name its own threads, through files in /proc: CUDA does, and fails if it may not.
-// Async-signal-safe; for the process that calls.
+// A process may name its own threads through /proc: CUDA does, and fails without it.
+// Async-signal-safe; applies to the calling process.
 int allow_own_names(int ruleset, int version) {
   const int own = ::open("/proc/self/task", O_PATH | O_CLOEXEC);
   if (own < 0) return 0;  // no /proc: nothing to allow
@@ -366,7 +366,7 @@ int PreparedSandbox::enter() const {
     error = errno;
   }
   if (error != 0) return error;
-  // A kernel without filters (ENOSYS, EINVAL) is doctor's to tell.
+  // If the kernel has no filters (ENOSYS, EINVAL), `doctor` reports it.
   error = install_seccomp(filter_);
   return error == ENOSYS || error == EINVAL ? 0 : error;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a child process may touch, declared by its parent and applied between fork and exec, so that
-// it holds for every program that the child starts, and for root.
+// What a child process may access. The parent declares it; it takes effect between fork and exec,
+// so it binds every program that the child starts, and root too.
 //
-// Means, each used where the kernel has it (`sandbox_support` tells): Landlock for files, signals
-// and other processes' memory; seccomp for sockets, tracing, mounting and their like; dropped
-// capabilities; resource limits; and watching (base/process/subprocess.h) for what has no limit
-// that binds root: the number of processes and the memory of all of them together. Where Landlock
-// is missing and we are root, the child becomes the user nobody if all that it needs can be reached
-// so.
+// Mechanisms, each used where the kernel has it (`sandbox_support` reports which): Landlock for
+// files, signals and other processes' memory; seccomp for sockets, tracing, mounting and the like;
+// dropped capabilities; resource limits; and watching (base/process/subprocess.h) for the two
+// things that no limit enforces on root: the number of processes and their combined memory. Without
+// Landlock, and running as root, the child becomes the user nobody if everything it needs stays
+// reachable.
 #pragma once
 
 #include <linux/filter.h>
@@ -22,33 +22,33 @@
 namespace kernelpro {
 
 struct Sandbox {
-  // Files and folders with all that is in them; what does not exist is passed over.
+  // Files, and folders with everything in them; paths that do not exist are skipped.
   std::vector<std::string> read;   // may be read and executed
-  std::vector<std::string> write;  // may be read, executed, written, made and removed
-  bool read_all = false;           // reading is not limited
-  bool network = false;            // sockets other than pairs may be made and connected
-  bool secrets = false;            // variables like API keys stay in the environment
-  // Starts no processes, which its own system-call filter sees to: there is no warden above it.
+  std::vector<std::string> write;  // may be read, executed, written, created and removed
+  bool read_all = false;           // reading is unrestricted
+  bool network = false;            // may create and connect sockets other than pairs
+  bool secrets = false;            // environment variables such as API keys are kept
+  // Starts no processes (its own system-call filter enforces this), so it gets no warden.
   bool alone = false;
   int max_processes = 256;              // processes and threads at once, watched; 0: unwatched
-  std::int64_t file_bytes = 4LL << 30;  // of one file that is written
+  std::int64_t file_bytes = 4LL << 30;  // limit per written file
   int open_files = 4096;
-  double cpu_seconds = 0;  // of one process, even after its parents are gone; 0: no limit
+  double cpu_seconds = 0;  // per process, enforced even after its parents are gone; 0: no limit
 };
 
-// Programs, libraries and settings that any program may have to read to run: /usr, /lib, the
-// loader's cache, time zones, random numbers, ...: nothing of any user's own.
+// Programs, libraries and settings that any program may need to read: /usr, /lib, the loader's
+// cache, time zones, random numbers, ...; nothing that belongs to a user.
 std::vector<std::string> system_roots();
 
-// Where a program and what it brings with it lie: the folder above the one that holds the program
-// itself (links followed), unless that is / or a folder that holds homes or the user's home.
+// Install root of a program: the folder above the one that holds the program (links followed),
+// unless that is /, a folder that holds homes, or the user's home.
 std::string program_root(const std::string& program);
 
-// The same, and that of the program as it was named, where that is a link: a Python environment
-// links to an interpreter elsewhere and holds its packages itself.
+// The same, plus the root of the path as given if that is a link: a Python environment links to an
+// interpreter elsewhere and holds its packages itself.
 std::vector<std::string> program_roots(const std::string& program);
 
-// For a compiler that works in `folder`: reads the system and `roots`, writes nothing else.
+// For a compiler working in `folder`: reads the system and `roots`, writes only `folder`.
 Sandbox compiler_sandbox(const std::string& folder, const std::vector<std::string>& roots,
                          double cpu_seconds);
 
@@ -56,14 +56,13 @@ Sandbox compiler_sandbox(const std::string& folder, const std::vector<std::strin
 // and the candidate's files, ...) and the GPU's device files; writes only `folder` and the devices.
 Sandbox candidate_python_sandbox(const std::string& folder, const std::vector<std::string>& roots);
 
-// The parts of a sandbox that need memory, made before fork. One child each.
+// The parts of a sandbox that allocate, prepared before fork. Use for one child only.
 class PreparedSandbox {
  public:
-  // Fails with kEnvironment when a root cannot be opened for another reason than that it is not
-  // there.
+  // Fails with kEnvironment when a root exists but cannot be opened.
   static Result<PreparedSandbox> make(const Sandbox& sandbox);
-  // In the child; async-signal-safe, cannot be undone. 0, or the errno of what failed although the
-  // kernel has it.
+  // Call in the child; async-signal-safe, irreversible. Returns 0, or the errno of a step that
+  // failed although the kernel supports it.
   int enter() const;
 
  private:
@@ -76,19 +75,19 @@ class PreparedSandbox {
   double cpu_seconds_ = 0;
 };
 
-// Names of variables in our environment that look like secrets (API keys, tokens, passwords).
+// Environment variables whose names look like secrets (API keys, tokens, passwords).
 std::vector<std::string> secret_variables();
 
 struct SandboxSupport {
   std::string name;     // "files", "network", ...
-  bool held = false;    // for root too
-  std::string means;    // by what: "Landlock 7", or why not
-  std::string follows;  // when not held: what a candidate could then do, and the remedy
+  bool held = false;    // even for root
+  std::string means;    // the mechanism, "Landlock 7", or why there is none
+  std::string follows;  // when not held: what a candidate could do, and the remedy
 };
-// What this machine enforces. Tries it out in child processes; takes some milliseconds.
+// What this machine enforces. Tested in child processes; takes some milliseconds.
 std::vector<SandboxSupport> sandbox_support();
 
-// Version of the kernel's Landlock; 0: none.
+// Landlock version of the kernel; 0: none.
 int landlock_version();
 
 }  // namespace kernelpro

@@ -15,8 +15,7 @@ namespace kernelpro {
 
 namespace {
 
-// Does `works` hold in a child that has entered a sandbox? It may make async-signal-safe calls
-// only.
+// Runs `works` in a child inside the sandbox. Only async-signal-safe calls are allowed in it.
 bool holds_inside(const Sandbox& sandbox, bool (*works)(pid_t parent)) {
   const Result<PreparedSandbox> prepared = PreparedSandbox::make(sandbox);
   if (!prepared) return false;
@@ -38,7 +37,7 @@ bool not_root(pid_t) { return ::geteuid() != 0; }
 SandboxSupport files_support() {
   SandboxSupport s{"files", false, "", ""};
   const int version = landlock_version();
-  TempDir folder;  // as a build has one
+  TempDir folder;  // as in a build
   const Sandbox sandbox = compiler_sandbox(folder.path(), {}, 0);
   if (version > 0 && holds_inside(sandbox, no_foreign_file)) {
     s.held = true;

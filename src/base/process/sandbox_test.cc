@@ -41,7 +41,7 @@ class SandboxTest : public ::testing::Test {
     EXPECT_TRUE(exit) << exit.error().text();
     return exit ? *exit : Exit();
   }
-  // What `call` gives in a process that has entered the sandbox.
+  // The result of `call` in a process inside the sandbox.
   template <class Call>
   int inside(const Sandbox& sandbox, Call call) const {
     const Result<PreparedSandbox> prepared = PreparedSandbox::make(sandbox);
@@ -89,7 +89,7 @@ TEST_F(SandboxTest, ReadsAndWritesOnlyWhereItMay) {
   EXPECT_FALSE(contains(exit.output, "hidden")) << exit.output;
   EXPECT_TRUE(contains(exit.output, "mine\nmine")) << exit.output;
   EXPECT_EQ(list_dir(outside_.path()), std::vector<std::string>{"secret"});
-  // A link that points out leads nowhere.
+  // A link that points outside does not help.
   const Exit linked = must_run(shell("ln -s " + secret + " link && cat link"));
   EXPECT_FALSE(contains(linked.output, "hidden")) << linked.output;
 }
@@ -217,7 +217,7 @@ TEST_F(SandboxTest, TheWardenTellsHowItEnded) {
   EXPECT_EQ(late.kind, Exit::Kind::kTimedOut);
 }
 
-// Forks, becomes a session of its own, forks again: its parents are gone and its group is another.
+// Forks, starts a new session, forks again: its parents are gone and its group is another.
 const char* const kDetached =
     "setsid sh -c '(sh -c \"echo \\$\\$ > pid.new; mv pid.new pid; exec sleep 60\" &) ; exit 0'; ";
 
@@ -277,7 +277,7 @@ TEST_F(SandboxTest, OutlivesTheThreadThatStartedIt) {
     command.sandbox.reset();
     plain = std::move(*Child::start(command));
   }).join();
-  // Its entry goes after such signals were sent; a child with one pending answers no more.
+  // The thread's entry goes after such signals were sent; a child with one pending is silent.
   ASSERT_TRUE(eventually([&] { return ::access(thread.c_str(), F_OK) != 0; }));
   for (Child* child : {&*plain, &*boxed}) {
     ASSERT_TRUE(child->send("hello"));

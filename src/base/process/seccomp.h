@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes system-call filters (seccomp BPF). Rules are tried in the order in which they were added;
-// the first that fits decides. Calls of a foreign architecture (x32, i386) end the process.
+// Builds system-call filters (seccomp BPF). Rules are tried in the order they were added; the first
+// match decides. A call of a foreign architecture (x32, i386) kills the process.
 #pragma once
 
 #include <linux/filter.h>
@@ -16,12 +16,12 @@ class SeccompFilter {
  public:
   SeccompFilter();
 
-  // What happens to a call: allowed, refused with an errno, or a SIGSYS in the calling thread.
+  // The verdict on a call: allow, refuse with an errno, or raise SIGSYS in the calling thread.
   static std::uint32_t allow();
   static std::uint32_t refuse(int error);
   static std::uint32_t trap();
 
-  // Numbers below zero stand for calls that an architecture lacks, and add nothing.
+  // Negative numbers stand for calls that an architecture lacks; they add nothing.
   void when(long call, std::uint32_t verdict);
   void when(std::initializer_list<long> calls, std::uint32_t verdict);
   // ... if the low half of an argument has any of `bits`; has none of them; is (not) `value`.
@@ -30,7 +30,7 @@ class SeccompFilter {
   void when_equal(long call, int argument, std::uint32_t value, std::uint32_t verdict);
   void when_not(long call, int argument, std::uint32_t value, std::uint32_t verdict);
 
-  // The program, ending with a verdict on all other calls. Call once.
+  // Returns the program; `otherwise` is the verdict on all other calls. Call once.
   std::vector<sock_filter> finish(std::uint32_t otherwise);
 
  private:
@@ -42,8 +42,8 @@ class SeccompFilter {
   std::vector<sock_filter> code_;
 };
 
-// Installs a filter for the calling thread and what it becomes; needs PR_SET_NO_NEW_PRIVS first.
-// Async-signal-safe. 0, or an errno.
+// Installs a filter for the calling thread and whatever it execs; needs PR_SET_NO_NEW_PRIVS first.
+// Async-signal-safe. Returns 0, or an errno.
 int install_seccomp(const std::vector<sock_filter>& program);
 
 }  // namespace kernelpro

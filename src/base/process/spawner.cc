@@ -13,13 +13,13 @@ namespace kernelpro {
 namespace {
 
 struct Spawner {
-  std::mutex turn;  // of those who ask
+  std::mutex turn;  // one caller at a time
   std::mutex mutex;
   std::condition_variable changed;
   const std::function<void()>* work = nullptr;
 
   void serve() {
-    // Signals are for the program's other threads.
+    // The program's other threads handle signals.
     sigset_t all;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -47,7 +47,7 @@ Spawner* current() {
   static pid_t owner = 0;
   const std::lock_guard<std::mutex> lock(mutex);
   if (spawner == nullptr || owner != ::getpid()) {
-    spawner = new Spawner;  // in a forked process the old one has lost its thread
+    spawner = new Spawner;  // after a fork the old one has no thread
     owner = ::getpid();
     std::thread([own = spawner] { own->serve(); }).detach();
   }

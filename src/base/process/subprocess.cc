@@ -28,8 +28,8 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kWatchStep = 0.02;  // seconds between looks at a child's memory, at least
-constexpr double kWatchShare = 50;   // a look may cost one part in so many of our time
+constexpr double kWatchStep = 0.02;  // minimum seconds between checks of a child's memory
+constexpr double kWatchShare = 50;   // a check may take at most 1/50 of our time
 
 std::atomic<bool> leaving_behind{false};
 
@@ -79,7 +79,7 @@ Result<Pipe> make_pipe() {
               "raise the limit on open files (ulimit -n)");
 }
 
-// All that the child needs between fork and exec; made before.
+// Everything that the child needs between fork and exec, prepared before.
 struct Launch {
   const char* program = nullptr;
   const char* cwd = nullptr;
@@ -102,7 +102,7 @@ struct Launch {
   if (null >= 0) ::dup2(null, 0);
   ::dup2(launch.output, 1);
   ::dup2(launch.output, 2);
-  // Nothing that is needed later lies on these (above_standard).
+  // Descriptors needed later are above these (above_standard).
   if (launch.channel >= 0) {
     ::dup2(launch.channel, Child::kChannelFd);
   } else {
@@ -117,7 +117,7 @@ struct Launch {
   int error = *launch.cwd == '\0' || ::chdir(launch.cwd) == 0 ? 0 : errno;
   if (error == 0 && launch.sandbox != nullptr) {
     error = launch.sandbox->enter();
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // another user's process has lost it
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // cleared by a change of user
   }
   if (error == 0) {
     ::execve(launch.program, launch.argv, launch.envp);
@@ -127,7 +127,7 @@ struct Launch {
   ::_exit(127);
 }
 
-// `channel_end`: what the child gets at descriptor 3, or -1.
+// `channel_end`: the child's descriptor 3, or -1.
 Result<Started> spawn(const Command& command, int channel_end) {
   KP_ASSERT(!command.argv.empty());
   const std::string program = find_program(command.argv[0]);
@@ -274,14 +274,14 @@ void Child::kill_group() {
   if (reaped_ || pid_ <= 0) return;
   ended_by_us_ = true;
   if (report_.valid()) {
-    ::kill(pid_, SIGTERM);  // the warden ends the rest
+    ::kill(pid_, SIGTERM);  // the warden kills the rest
     return;
   }
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
 }
 
-// A warden that was itself ended has told nothing: then its own status stands.
+// A warden that was itself killed has not reported: use its own status.
 void Child::take_report(int* status) {
   WardenReport report;
   if (!report_.valid()) return;
@@ -296,7 +296,7 @@ void Child::drain() {
   while (output_.valid()) {
     const ssize_t n = ::read(output_.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return;  // nothing more for now
+    if (n < 0) return;  // no more for now
     if (n == 0) {
       output_.reset();
       return;
@@ -324,7 +324,7 @@ bool Child::reap() {
   while (r < 0 && errno == EINTR);
   if (r == 0) return false;
   reaped_ = true;
-  ::kill(-pid_, SIGKILL);  // whatever it left behind in its group
+  ::kill(-pid_, SIGKILL);  // anything left in its group
   exit_.wall_seconds = real_clock().now_s() - started_;
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
@@ -404,7 +404,7 @@ bool Child::over_limits() {
 
 const Exit& Child::finish() {
   if (pid_ <= 0) return exit_;
-  // Give a child that has just closed its channel a moment to leave by itself.
+  // Give a child that has just closed its channel a moment to exit.
   const double end = real_clock().now_s() + (verdict_ ? 0.0 : 0.05);
   while (!reap()) {
     drain();

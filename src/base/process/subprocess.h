@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Child processes that cannot outlive, flood or outgrow us. Every child is its own process group,
+// Child processes that cannot outlive, flood or outgrow us. Every child has its own process group,
 // dies with this program (PR_SET_PDEATHSIG), has no standard input, and is watched for time, output
-// and memory. A child with a sandbox is also watched for the number of its processes, and whatever
-// it starts, however detached, ends with it (base/process/warden.h).
-// A `Child` is used by one thread at a time, and may outlive the thread that started it; different
-// children are independent.
+// and memory. A sandboxed child is also watched for its number of processes, and whatever it
+// starts, however detached, dies with it (base/process/warden.h). A `Child` is used by one thread
+// at a time and may outlive the thread that started it; different children are independent.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +23,7 @@ namespace kernelpro {
 struct Limits {
   double wall_seconds = 60;
   std::int64_t output_kept = 256 << 10;   // bytes of stdout+stderr that are kept
-  std::int64_t output_killed = 16 << 20;  // bytes after which the child is ended
+  std::int64_t output_killed = 16 << 20;  // bytes after which the child is killed
   // Resident memory of the process and all its descendants; 0 = unwatched.
   std::int64_t memory_bytes = 0;
 };
@@ -35,32 +34,32 @@ struct Command {
   std::vector<std::string> env;    // "NAME=value", added to ours
   std::vector<std::string> unset;  // names removed from ours
   Limits limits;
-  std::optional<Sandbox> sandbox = {};  // none: everything that we may
+  std::optional<Sandbox> sandbox = {};  // none: the child may do whatever we may
 };
 
-// Why a child is no longer with us, or why we ended it.
+// How a child ended, or why we killed it.
 struct Exit {
   enum class Kind { kExited, kSignalled, kTimedOut, kFlooded, kOutOfMemory, kTooManyProcesses };
   Kind kind = Kind::kExited;
   int code = 0;        // exit status or signal number
-  bool by_us = false;  // we sent it a signal to end it
+  bool by_us = false;  // by a signal that we sent
   double wall_seconds = 0;
   double cpu_seconds = 0;
   std::int64_t max_rss_bytes = 0;
   std::string output;  // stdout and stderr interleaved, clipped to output_kept, printable
   bool ok() const { return kind == Kind::kExited && code == 0; }
-  // Ended by SIGKILL, SIGTERM, SIGINT or SIGHUP that we did not send, so by a person, a batch
-  // system or the out-of-memory killer. (A process may send them to itself too, where nothing stops
-  // it.)
+  // Killed by a SIGKILL, SIGTERM, SIGINT or SIGHUP that we did not send: by a person, a batch
+  // system or the out-of-memory killer. (Where nothing prevents it, a process may also send them to
+  // itself.)
   bool from_outside() const;
   // "ended by signal 11 (Segmentation fault)", "ran longer than 10.0 s and was ended", ...
   std::string describe(const Limits& limits) const;
 };
 
-// Runs to the end. Fails (kEnvironment) only when the program cannot be started.
+// Runs to completion. Fails (kEnvironment) only when the program cannot be started.
 Result<Exit> run(const Command& command);
 
-// A child with a message channel: it finds its end at descriptor 3.
+// A child with a message channel, which it finds at descriptor 3.
 class Child {
  public:
   static constexpr int kChannelFd = 3;
@@ -69,27 +68,26 @@ class Child {
   Child() = default;
   Child(Child&&) noexcept;
   Child& operator=(Child&&) noexcept;
-  ~Child();  // ends the child
+  ~Child();  // kills the child
 
   bool running() const { return pid_ > 0; }
-  // Of the child, or of the warden above it (sandboxes, unless `alone`).
+  // Pid of the child, or of its warden (sandboxes, unless `alone`).
   pid_t pid() const { return pid_; }
 
-  // Fails when the child has closed its end; the caller then asks `finish` why.
+  // Fails when the child has closed its end; `finish` then gives the reason.
   bool send(std::string_view bytes, const std::vector<int>& fds = {});
-  // Waits for the next frame, watching the limits meanwhile. nullopt: the child ended or was
-  // ended (time counts from this call); `finish` tells why. `patience`: asked before a child is
-  // ended for its time; how many seconds more it may take, 0 for none.
+  // Waits for the next frame while enforcing the limits. nullopt: the child exited or was killed;
+  // `finish` gives the reason. The time limit counts from this call. `patience`: called before
+  // killing a child that is out of time; returns how many more seconds it gets, 0 for none.
   std::optional<Frame> receive(double timeout_s, const std::function<double()>& patience = {});
-  // Ends the child if it still runs, reaps it and tells how it ended. Idempotent.
+  // Kills the child if it still runs, reaps it and returns how it ended. Idempotent.
   const Exit& finish();
-  // Ends it at once, without waiting until it is gone. Not `kill` of its number, which would look
-  // as if somebody else had ended it.
+  // Kills it without waiting until it is gone. Do not kill its pid instead: that would look like a
+  // kill from outside.
   void kill() { kill_group(); }
-  // Closes our end, waits up to `timeout_s` for it to leave by itself under its limits, and ends
-  // it after that.
+  // Closes our end, waits up to `timeout_s` for the child to exit under its limits, then kills it.
   const Exit& wait(double timeout_s);
-  // What it has printed so far.
+  // The output so far.
   const std::string& output() const { return exit_.output; }
 
  private:
@@ -105,21 +103,21 @@ class Child {
   pid_t pid_ = -1;
   Channel channel_;
   Fd output_;
-  Fd report_;  // of the warden, where there is one
+  Fd report_;  // from the warden, where there is one
   Limits limits_;
   int max_processes_ = 0;
-  double next_look_ = 0;  // at the tree's memory and processes
+  double next_look_ = 0;  // when to check the tree's memory and processes again
   std::int64_t output_seen_ = 0;
   double started_ = 0;
   bool reaped_ = false;
-  std::optional<Exit::Kind> verdict_;  // why we ended it
+  std::optional<Exit::Kind> verdict_;  // why we killed it
   bool ended_by_us_ = false;
   Exit exit_;
 };
 
-// For a process that is about to exit: from now on a child that is dropped or finished is ended,
-// but nobody waits until it is gone (one with a CUDA context takes a tenth of a second). How it
-// ended is not told. Any thread.
+// For a process about to exit: from now on, dropping or finishing a child kills it without waiting
+// until it is gone (a tenth of a second with a CUDA context). How it ended is then unknown. Any
+// thread.
 void leave_children_behind();
 
 // "Segmentation fault" for 11, and so on.

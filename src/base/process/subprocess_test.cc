@@ -28,7 +28,7 @@ Command shell(const std::string& script) {
   return command;
 }
 
-// Dead; whoever takes in orphans may be slow to reap it, so a zombie has ended as well.
+// Dead. The process that adopts orphans may be slow to reap it, so a zombie also counts.
 bool has_ended(pid_t pid) {
   const auto status = read_file("/proc/" + std::to_string(pid) + "/status");
   return ::kill(pid, 0) != 0 || (status && contains(*status, "State:\tZ"));
@@ -60,8 +60,8 @@ TEST(Subprocess, AMissingProgramIsAnErrorThatNamesIt) {
   }
 }
 
-// What a child is given there must not be what its start still needs, whichever descriptors this
-// process happens to have free.
+// The descriptors given to a child must not overwrite those that its start still needs, whichever
+// descriptors this process has free.
 TEST(Subprocess, StartsWhereTheFirstDescriptorsAreFree) {
   TempDir dir;
   Command command = shell("echo hello");
@@ -100,7 +100,7 @@ TEST(Subprocess, ASignalIsNamed) {
   EXPECT_TRUE(contains(exit->describe({}), "Segmentation fault"));
 }
 
-// What others end is told apart from what ends by itself and from what we end.
+// Kills from outside are distinguished from exits and from our own kills.
 TEST(Subprocess, KnowsWhoSentTheSignal) {
   for (const bool sandboxed : {false, true}) {
     Command command = shell("exec sleep 60");
@@ -109,7 +109,7 @@ TEST(Subprocess, KnowsWhoSentTheSignal) {
     for (const int signal : {SIGKILL, SIGTERM}) {
       auto child = Child::start(command);
       ASSERT_TRUE(child) << child.error().text();
-      // Below a warden that ignores others' SIGTERM.
+      // Under a warden, which ignores SIGTERM from others.
       if (sandboxed) {
         ASSERT_TRUE(eventually([&] { return !descendants(child->pid()).empty(); }));
         ::kill(descendants(child->pid()).front(), signal);
@@ -156,7 +156,7 @@ TEST(Subprocess, EndsWhatFloodsAndKeepsTheBeginning) {
 }
 
 TEST(Subprocess, EndsWhatGrowsTooLarge) {
-  // A shell that doubles a string needs no other program.
+  // A shell can double a string without other programs.
   Command command = shell("x=0123456789abcdef; while :; do x=$x$x; done");
   command.limits.memory_bytes = 64 << 20;
   const Result<Exit> exit = run(command);
@@ -215,7 +215,7 @@ TEST(Child, TalksOverItsChannel) {
   const std::optional<Frame> frame = child->receive(10);
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->bytes, "hello");
-  EXPECT_FALSE(child->receive(10));  // it has left
+  EXPECT_FALSE(child->receive(10));  // it has exited
   EXPECT_EQ(child->finish().code, 3);
   EXPECT_FALSE(child->running());
   EXPECT_FALSE(child->send("too late"));
@@ -233,7 +233,7 @@ TEST(Child, SilenceIsEnded) {
 }
 
 TEST(Child, PatienceIsAskedBeforeItIsEnded) {
-  // Answers once it hears from us a second time, which is after its time is up.
+  // Answers only our second message, which comes after its time is up.
   Result<Child> child =
       Child::start(shell("head -c 9 <&3 >/dev/null; head -c 8 <&3 >&3; sleep 60"));
   ASSERT_TRUE(child);
@@ -263,7 +263,7 @@ TEST(Child, ADestroyedChildIsGone) {
   EXPECT_NE(::kill(pid, 0), 0);
 }
 
-// In a process of its own, since that one waits for no child any more.
+// In a separate process, since it stops waiting for children.
 TEST(Child, OneLeftBehindIsEndedAndNotWaitedFor) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
@@ -316,7 +316,7 @@ TEST(Subprocess, AFlagFromAnotherThreadEndsWhatIsWaitedFor) {
     ASSERT_TRUE(next);
     EXPECT_EQ(next->kind, Exit::Kind::kTimedOut);
   }
-  EXPECT_TRUE(run(shell("true"))->ok());  // outside the scope it says nothing
+  EXPECT_TRUE(run(shell("true"))->ok());  // outside the scope it has no effect
 }
 
 TEST(Subprocess, AFlagEndsAChildThatOwesAMessage) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything here runs after fork in a process that may have had other threads: only
-// async-signal-safe calls, no memory from the heap.
+// Runs after fork in a process that may have had other threads: only async-signal-safe calls, no
+// heap.
 #include "base/process/warden.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kRounds = 5000;  // of one millisecond, for ending everything
+constexpr int kRounds = 5000;  // of one millisecond, to kill everything
 
 pid_t number_at(const char* text) {
   pid_t value = 0;
@@ -44,7 +44,7 @@ pid_t parent_of(const char* pid) {
   return rest != nullptr && std::strlen(rest) > 4 ? number_at(rest + 4) : 0;
 }
 
-// Kills our children by looking at all processes: for kernels that do not list children.
+// Kills our children by scanning all processes: for kernels that do not list children.
 void kill_children_slowly() {
   const int folder = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
@@ -74,14 +74,14 @@ void kill_children() {
   ::close(list);
   if (n <= 0) return;
   text[n] = '\0';
-  // A number that was cut off at the end is left for the next round.
+  // A number cut off at the end is left for the next round.
   for (char* at = text; char* end = std::strchr(at, ' '); at = end + 1) {
     const pid_t pid = number_at(at);
     if (pid > 1) ::kill(pid, SIGKILL);
   }
 }
 
-// Everything below us, whoever its parent was.
+// Kills all our descendants, whoever their parents were.
 void end_all() {
   const timespec pause{0, 1'000'000};
   for (int round = 0; round < kRounds; ++round) {
@@ -106,8 +106,8 @@ void tell(int report, int status, const rusage& usage) {
   [[maybe_unused]] const ssize_t n = ::write(report, &text, sizeof text);
 }
 
-// Nothing of the supervisor's but the report: sockets that stayed open here would keep its other
-// children from seeing their ends.
+// Keeps only the report pipe: the supervisor's sockets, if left open here, would keep its other
+// children from seeing end of file.
 void close_all_but(int kept) {
 #ifdef SYS_close_range
   const bool below = kept <= 0 || ::syscall(SYS_close_range, 0, kept - 1, 0) == 0;
@@ -127,7 +127,7 @@ void close_all_but(int kept) {
     siginfo_t from{};
     const int signal = ::sigwaitinfo(&all, &from);
     if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) {
-      // A batch system signals every process of a job; what that means is the supervisor's to say.
+      // A batch system signals every process of a job; the supervisor decides what that means.
       if (from.si_pid != supervisor && ::getppid() == supervisor) continue;
       tell(report, signal, {});
       break;

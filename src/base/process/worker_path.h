@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Where the files lie that are installed together with kernelpro.
 #pragma once
 
 #include <string>
@@ -7,8 +8,11 @@
 
 namespace kernelpro {
 
-// The program kernelpro-worker: $KERNELPRO_WORKER, else beside the running executable. Fails with
-// kEnvironment.
+// `name` beside the running executable, else in ../libexec/kernelpro (`make install`). The first of
+// the two where neither exists.
+std::string companion_path(const std::string& name);
+
+// kernelpro-worker: $KERNELPRO_WORKER, else as companion_path. Fails with kEnvironment.
 Result<std::string> worker_path();
 
 }  // namespace kernelpro

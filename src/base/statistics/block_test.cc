@@ -54,10 +54,10 @@ TEST(Block, RatioHoldsTheTruth) {
   EXPECT_FALSE(separated({1, 3}, {2, 4}));
 }
 
-// What the machine does to the k-th turn of a block, as a factor.
+// The machine's effect on the k-th turn of a block, as a factor.
 using Noise = std::function<std::function<double()>(std::mt19937_64&)>;
 
-// Shares of blocks in which the candidate was seen to be faster, and slower.
+// Fractions of blocks in which the candidate was found faster, and slower.
 std::pair<double, double> simulate(BlockSize size, double truth, const Noise& noise, int trials) {
   std::mt19937_64 random(7);
   int faster = 0, slower = 0;

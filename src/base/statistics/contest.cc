@@ -11,12 +11,12 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kPlainAlpha = 0.05;  // of intervals that decide nothing by themselves
-constexpr double kHopeless = 1.2;     // a candidate this much slower need not be shown to be slower
+constexpr double kPlainAlpha = 0.05;  // of intervals that decide nothing
+constexpr double kHopeless = 1.2;     // a candidate this much slower need not be proven slower
 constexpr int kFewestPairs = 3;
-constexpr double kBusyPatience = 4;    // times the budget, where most pairs are disturbed
+constexpr double kBusyPatience = 4;    // budget multiplier while most pairs are disturbed
 constexpr int kBusyLooks = 4;          // at 12, 18, 27, 40 pairs
-constexpr int kFewestForInterval = 6;  // the range of fewer pairs has less than 95 % confidence
+constexpr int kFewestForInterval = 6;  // fewer pairs have a range with less than 95 % confidence
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Contest::Contest(const ContestSettings& settings) : settings_(settings) {
   looks.alpha = settings.alpha / 2;
   looks.min_effect = settings.min_effect;
   looks.max_pairs = settings.max_pairs;
-  // Pairs that take long get one look, as early as anything can be said.
+  // Slow pairs get a single look, at the earliest useful count.
   const int fewest = 1 + static_cast<int>(std::ceil(std::log2(1 / looks.alpha)));
   if (looks.first_look * pair_s > settings.hard_budget_s) {
     looks.max_pairs = std::min(looks.max_pairs, fewest);
@@ -62,7 +62,7 @@ Contest::Next Contest::next(double spent_s) const {
   return Next::kPair;
 }
 
-// Slower in every turn so far, and measuring on is expensive.
+// Slower in every turn so far, and further measurements are expensive.
 bool Contest::hopeless(double spent_s) const {
   return settings_.stop_early && pairs_ == 0 && spent_s > settings_.hard_budget_s / 4 &&
          !block_incumbent_.empty() && !block_candidate_.empty() &&

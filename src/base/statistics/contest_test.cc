@@ -13,7 +13,7 @@ namespace kernelpro {
 namespace {
 
 using Random = std::mt19937_64;
-// A machine: seconds that `work` seconds of computing take when they start at `now`.
+// A machine: how many seconds `work` seconds of computing take when they start at `now`.
 using Machine = std::function<double(double now, double work, Random&)>;
 
 Machine quiet(double sigma) {
@@ -22,8 +22,8 @@ Machine quiet(double sigma) {
   };
 }
 
-// Others take up to four fifths of the machine, for a tenth of a second or so at a time, half of
-// the time; a turn that meets them is late by what they take.
+// Others take up to four fifths of the machine for about a tenth of a second at a time, half of the
+// time; a turn that overlaps is late by what they take.
 Machine bursty() {
   return [end = 0.0, busy = false](double now, double work, Random& random) mutable {
     double time = 0;

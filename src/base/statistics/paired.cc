@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostExact = 25;
 
-// P(W <= w) for the sum W of those ranks 1..n whose sign is positive, each sign as likely.
+// P(W <= w) for the sum W of those ranks 1..n with a positive sign, both signs equally likely.
 double exact_cdf(int n, double w) {
   const int most = n * (n + 1) / 2;
   std::vector<double> ways(static_cast<std::size_t>(most + 1), 0.0);

@@ -19,7 +19,7 @@ struct Line {
   std::vector<std::vector<double>> parts;  // between colons, numbers
 };
 
-// Lines of one kind; those that begin the part before the first colon follow the name.
+// Lines of one kind; the numbers before the first colon follow the name.
 std::vector<Line> recorded(const std::string& kind) {
   const auto text =
       read_file(std::string(KERNELPRO_SOURCE_DIR) + "/src/base/statistics/testdata/paired.txt");
@@ -65,7 +65,7 @@ TEST(Paired, NothingDiffers) {
   EXPECT_EQ(none.effect, 0);
 }
 
-// Both draw at random: the ends agree within what 200,000 and 50,000 resamples leave open.
+// Both sample randomly: the ends agree within the error of 200,000 and 50,000 resamples.
 TEST(Paired, BootstrapIsSciPys) {
   const std::vector<Line> rows = recorded("bootstrap");
   ASSERT_EQ(rows.size(), 3u);

@@ -12,10 +12,10 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kLowest = 3;  // one in so many times is looked at
+constexpr std::size_t kLowest = 3;  // use the shortest 1/3 of the times
 constexpr double kQuantile = 0.25;
 constexpr int kSwaps = 2000;
-constexpr int kHalvings = 12;  // of the search for a bound, in logarithms
+constexpr int kHalvings = 12;  // bisection steps for a bound, in logarithms
 constexpr std::size_t kFewest = 7;
 
 // Mean of the lowest third.
@@ -28,16 +28,16 @@ double low_mean(std::vector<double>& scratch) {
 
 class SwapTest {
  public:
-  // In logarithms.
+  // Times are logarithms.
   SwapTest(std::vector<double> a, std::vector<double> b, std::uint64_t seed)
       : a_(std::move(a)), b_(std::move(b)), seed_(seed) {}
 
-  // Is what was observed too far out for a true ratio of exp(r)? Above it, or below: do the two
-  // sides lie as far apart under at most a share of `level` of all swaps?
+  // Is the observation too far out for a true ratio of exp(r)? `above`, or below: are the sides as
+  // far apart under at most a fraction `level` of all swaps?
   bool rejects(double r, bool above, double level) const {
     std::mt19937_64 random(seed_);
     const double observed = difference(r, nullptr);
-    int as_far = 1;  // as it was
+    int as_far = 1;  // the observed order
     for (int k = 0; k < kSwaps; ++k) {
       if (as_far > level * (1 + kSwaps)) return false;
       const double swapped = difference(r, &random);

@@ -29,14 +29,14 @@ Rank rank_for(int n, double alpha) {
   return best;
 }
 
-// Lag-one correlation of the signs about the median, less half of its standard error; at least 0.
+// Lag-one correlation of the signs about the median, less half its standard error; at least 0.
 double persistence(const std::vector<double>& values, double median) {
   double same = 0;
   for (std::size_t i = 1; i < values.size(); ++i) {
     same += (values[i] > median) == (values[i - 1] > median) ? 1 : -1;
   }
   const double n = static_cast<double>(values.size());
-  // Signs about the values' own median lean to -1 / n.
+  // Signs about the sample median are biased by -1 / n.
   const double r = same / (n - 1) + 1 / n - 0.5 / std::sqrt(n);
   return std::clamp(r, 0.0, 0.9);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is one thing faster than another, decided as early as is honest: pairs of times come in, looks
-// are taken at fixed counts, and the whole sequence of looks errs with at most `alpha`. Pure
-// values; one thread per object.
+// Sequential test of which of two things is faster, which stops as early as is valid. Pairs of
+// times come in, looks are taken at fixed counts, and the error over all looks is at most `alpha`.
+// Pure values; one thread per object.
 //
-// At look k the interval is that of the median of the ratios by order statistics at confidence
-// 1 - alpha_k (exact for independent pairs of any distribution; Conover, Practical Nonparametric
-// Statistics, 3.2), with the alpha_k summing to at most alpha, so that stopping at any look is
-// valid (union bound). Order statistics come in steps: what a look leaves of its share goes to the
-// later ones. Neighbouring pairs of real timings resemble each other; where the signs about the
-// median show it (lag-one correlation r, less half of its standard error), ranks move outward by
-// sqrt((1 + r) / (1 - r)), the factor by which such pairs tell less than independent ones.
+// Look k uses the order-statistics interval of the median ratio at confidence 1 - alpha_k (exact
+// for independent pairs of any distribution; Conover, Practical Nonparametric Statistics, 3.2). The
+// alpha_k sum to at most alpha, so stopping at any look is valid (union bound). Order statistics
+// come in steps: whatever a look leaves of its share goes to later looks. Neighbouring pairs of
+// real timings are correlated; where the signs about the median show it (lag-one correlation r,
+// less half its standard error), ranks move outward by sqrt((1 + r) / (1 - r)), the factor by which
+// such pairs carry less information than independent ones.
 #pragma once
 
 #include <vector>
@@ -33,14 +33,14 @@ class SequentialRatio {
   explicit SequentialRatio(const SequentialSettings& settings);
   // `ratio`: incumbent's time over the candidate's, > 0; above 1 the candidate is faster.
   void add(double ratio);
-  // Changes only at looks and, once decided, never again. kUndecided at max_pairs is final too.
+  // Changes only at looks and, once decided, never again. kUndecided at max_pairs is also final.
   State state() const { return state_; }
   bool done() const;
   int pairs() const { return static_cast<int>(ratios_.size()); }
-  // Pairs that are still to come before the next look; 0 when done.
+  // Pairs until the next look; 0 when done.
   int until_look() const;
-  // The interval of the last look; before the first, and where a look has too few pairs for its
-  // confidence, the range of the pairs, which decides nothing. {1, 1, 1} without pairs.
+  // The interval of the last look. Before the first, and where a look has too few pairs for its
+  // confidence, the range of the ratios, which decides nothing. {1, 1, 1} without pairs.
   Interval interval() const;
 
  private:

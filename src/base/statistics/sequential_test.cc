@@ -17,7 +17,7 @@ struct Counts {
   double pairs = 0;  // mean
 };
 
-// `make` begins a trial and returns what gives its ratios.
+// `make` begins a trial and returns a generator of its ratios.
 Counts simulate(const SequentialSettings& settings, int trials,
                 const std::function<std::function<double()>(std::mt19937_64&)>& make) {
   Counts counts;
@@ -43,7 +43,7 @@ std::function<std::function<double()>(std::mt19937_64&)> normal_ratios(double me
   };
 }
 
-// Without a zone of ties the looks alone have to keep what they promise.
+// Without a zone of ties, the looks alone must keep the error rate.
 SequentialSettings bare() {
   SequentialSettings settings;
   settings.min_effect = 0;
@@ -55,7 +55,7 @@ TEST(Sequential, EqualsAreDeclaredDifferentAsSeldomAsPromised) {
   constexpr int kTrials = 20000;
   const Counts c = simulate(bare(), kTrials, normal_ratios(1, 0.004));
   EXPECT_LE(c.faster + c.slower, 0.02 * kTrials);
-  EXPECT_GT(c.faster + c.slower, 0.001 * kTrials);  // a test that never rejects is no test
+  EXPECT_GT(c.faster + c.slower, 0.001 * kTrials);  // a test that never rejects is useless
 }
 
 TEST(Sequential, HeavyTailsChangeNothing) {
@@ -71,7 +71,7 @@ TEST(Sequential, HeavyTailsChangeNothing) {
 TEST(Sequential, DriftOfTheMachineIsNoDifference) {
   constexpr int kTrials = 4000;
   const Counts c = simulate(bare(), kTrials, [](std::mt19937_64& random) {
-    // Both slow down by 10 % over 200 turns; who goes first is tossed.
+    // Both slow down by 10 % over 200 turns; the order is tossed.
     return [&random, turn = 0.0, d = std::normal_distribution<double>(0, 0.003)]() mutable {
       const auto time = [&] { return (1 + 0.0005 * (turn += 0.5)) * std::exp(d(random)); };
       const double first = time(), second = time();
@@ -96,7 +96,7 @@ TEST(Sequential, NeighboursThatResembleEachOther) {
   SequentialSettings settings;
   const Counts real = autocorrelated(settings, 0.5, 0.004);
   EXPECT_LE(real.faster + real.slower, 0.02 * 2000);
-  // Even without the zone of ties, and noisier than the zone is wide.
+  // Without the zone of ties, and with noise wider than the zone.
   const Counts wild = autocorrelated(bare(), 0.4, 0.02);
   EXPECT_LE(wild.faster + wild.slower, 0.05 * 2000);
 }

@@ -23,7 +23,7 @@ double grouped_median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   const double mid = values[values.size() / 2];
-  double tick = 0;  // the smallest distance that is no rounding error of the numbers themselves
+  double tick = 0;  // the smallest gap that is not a rounding error of the doubles
   for (std::size_t i = 1; i < values.size(); ++i) {
     const double gap = values[i] - values[i - 1];
     if (gap > 1e-6 * mid && (tick == 0 || gap < tick)) tick = gap;
@@ -50,7 +50,7 @@ double geometric_mean(const std::vector<double>& values) {
 
 namespace {
 // Largest k such that P(Binomial(n, 1/2) < k) <= 0.025: the k-th smallest and the k-th largest
-// value enclose the median with at least 95 %. 0 when n is too small.
+// value bracket the median with at least 95 % confidence. 0 when n is too small.
 int median_rank(int n) {
   double term = std::exp2(-n);
   double cumulative = 0;

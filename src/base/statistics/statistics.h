@@ -14,10 +14,10 @@ struct Interval {
 
 // 0 for an empty input.
 double median(std::vector<double> values);
-// The median of values that a clock with coarse ticks rounded: values equal to the middle one are
-// taken as spread evenly over their tick, whose width is the smallest distance between values
-// (grouped median; Snedecor and Cochran, Statistical Methods, 3.9). The plain median when the
-// values near the middle differ.
+// The median of values rounded by a clock with coarse ticks: values equal to the middle one count
+// as spread evenly over their tick, whose width is the smallest distance between values (grouped
+// median; Snedecor and Cochran, Statistical Methods, 3.9). The plain median when the values near
+// the middle differ.
 double grouped_median(std::vector<double> values);
 // Linear interpolation between order statistics; q in [0,1].
 double quantile(std::vector<double> values, double q);
@@ -28,11 +28,11 @@ double geometric_mean(const std::vector<double>& values);
 // range. REQUIRES: not empty.
 Interval median_interval(std::vector<double> values);
 
-// Median of the pairwise ratios a[i]/b[i] with the same interval. For measurements taken turn by
-// turn, so that drift hits both sides of a pair. REQUIRES: same size, not empty, b > 0.
+// Median of the pairwise ratios a[i]/b[i], with the same interval. For alternating measurements,
+// where drift hits both sides of a pair. REQUIRES: same size, not empty, b > 0.
 Interval paired_ratio(const std::vector<double>& a, const std::vector<double>& b);
 
-// Mean with its 95 % confidence interval for a few values that scatter normally (Student's t).
+// Mean of a few normally distributed values with its 95 % confidence interval (Student's t).
 // REQUIRES: at least two values.
 Interval mean_interval(const std::vector<double>& values);
 // Standard deviation over the mean; 0 with fewer than two values.

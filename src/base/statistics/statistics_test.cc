@@ -21,8 +21,8 @@ TEST(Statistics, KnownValues) {
   EXPECT_EQ(geometric_mean({}), 0);
 }
 
-// A clock of 32 ns ticks sees a call of 5.907 us: the plain median is a tick off or right by luck,
-// the grouped one finds what lies between.
+// A clock with 32 ns ticks sees a call of 5.907 us: the plain median is a tick off or right by
+// luck, the grouped one resolves values in between.
 TEST(Statistics, GroupedMedianSeesBetweenTicks) {
   EXPECT_EQ(grouped_median({}), 0);
   EXPECT_EQ(grouped_median({7}), 7);
@@ -78,7 +78,7 @@ TEST_P(Coverage, IsAtLeast95Percent) {
   }
   const double share = static_cast<double>(covered) / trials;
   EXPECT_GT(share, 0.95 - 3 * std::sqrt(0.95 * 0.05 / trials));
-  // And it is not uselessly wide: order statistics of a discrete distribution overshoot a little.
+  // Not uselessly wide either: order statistics of a discrete distribution overshoot a little.
   if (n >= 20) {
     EXPECT_LT(share, 0.985);
   }
@@ -99,7 +99,7 @@ TEST(Statistics, PairedRatioIgnoresDrift) {
   EXPECT_NEAR(ratio.high, 2, 1e-12);
 }
 
-// As scipy.stats.t.interval(0.95, n - 1, mean, sem) gives.
+// As from scipy.stats.t.interval(0.95, n - 1, mean, sem).
 TEST(MeanInterval, IsStudents) {
   const Interval five = mean_interval({10.1, 9.8, 10.3, 10.0, 9.9});
   EXPECT_NEAR(five.mid, 10.02, 1e-12);

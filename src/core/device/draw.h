@@ -5,7 +5,7 @@
 // one way. The mixer is splitmix64's finalizer (Steele, Lea, Flood: "Fast splittable pseudorandom
 // number generators", 2014).
 //
-// Includes nothing: the includer has int64-sized `long long` and `fmaf`.
+// Includes nothing: the includer must provide a 64-bit `long long` and `fmaf`.
 #pragma once
 
 #ifdef __CUDACC__
@@ -21,7 +21,7 @@ struct DrawSpec {
   int dtype;      // as kernelpro::DType: fp32, fp16, bf16, int32, int64, bool
   float a;        // offset, mean, constant, probability
   float b;        // width, standard deviation
-  long long low;  // integers: smallest; constants of integer tensors
+  long long low;  // integers: smallest; integer tensors: the constant
   unsigned long long range;  // integers: how many values, at most 2^32
 };
 
@@ -40,10 +40,10 @@ KP_DRAW unsigned long long draw_word(unsigned long long key, unsigned long long 
   return mix64(key + 0x9e3779b97f4a7c15ull * (4 * i + lane + 1));
 }
 
-// The bits of a binary32 with others in the last 16 places: 0101... or 1010..., as the key has it,
-// over noise. Whoever rounds it to fewer digits, at whatever place, errs by a third of the last
-// digit in a direction that is the same for all elements, so that errors add up instead of
-// cancelling. Values that 10 digits hold (zeros, small integers) stay, and some others.
+// Replaces the last 16 bits of a binary32 by 0101... or 1010..., depending on the key, over noise.
+// Rounding the result to fewer bits, at any position, errs by a third of the last bit, in a
+// direction that is the same for all elements, so that errors add up instead of cancelling. Values
+// that fit in 10 bits (zeros, small integers) are unchanged, and so are some others.
 KP_DRAW unsigned lean_bits(unsigned bits, unsigned long long key, unsigned long long i) {
   const unsigned long long noise = mix64(key + i);
   const unsigned exponent = (bits >> 23) & 255u;
@@ -52,8 +52,8 @@ KP_DRAW unsigned lean_bits(unsigned bits, unsigned long long key, unsigned long 
   return (bits & ~0xffffu) | last | (static_cast<unsigned>(noise >> 32) & 15u);
 }
 
-// Number k of `samples` places spread over `count` elements, each somewhere in its part, so that no
-// period of the contents decides what is seen. REQUIRES: k < samples <= count.
+// Place k of `samples` places spread over `count` elements, each at random within its part, so that
+// periodic contents cannot bias the sample. REQUIRES: k < samples <= count.
 KP_DRAW unsigned long long sample_place(unsigned long long k, unsigned long long samples,
                                         unsigned long long count) {
   const unsigned long long part = count / samples;

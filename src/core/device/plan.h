@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of the plan form: device code alone, its launches declared as data in the same
-// source and evaluated by the compiler. This text goes into task.h for the cuda target; there,
+// The vocabulary of the plan form: device code only, with its launches declared as data in the same
+// source and evaluated by the compiler. This text goes into task.h for the cuda target, where
 // namespace `arg` names the tensors and the workspace of Args.
 //
 //     __global__ void scale(const float* x, float* y, float s) { ... }
@@ -9,14 +9,14 @@
 //     KP_LAUNCH_CLUSTER((tiled<128, 64>), kp::dim(64), kp::dim(128), 49152, kp::dim(2), arg::x,
 //     arg::y)
 //
-// Steps run in the order of the source, each after the one before. A kernel with template commas
-// is written in parentheses. Arguments are converted to the kernel's parameter types; `arg::x + n`
-// is the address of element n. Dynamic shared memory above 48 KB needs nothing else. Streams and
-// events are for the host form, `launch`.
+// Steps run in source order, each after the one before. Put a kernel with template commas in
+// parentheses. Arguments are converted to the kernel's parameter types; `arg::x + n` is the address
+// of element n. Dynamic shared memory above 48 KB needs no opt-in. Streams and events are for the
+// host form, `launch`.
 //
-// A tensor map for TMA is an argument as well: sizes and box in elements, the contiguous dimension
-// first, rows without gaps unless strides (bytes, of the second dimension on) are given. What lies
-// outside of the sizes reads as 0.
+// A tensor map for TMA is also an argument: sizes and box in elements, contiguous dimension first;
+// rows without gaps unless strides (bytes, from the second dimension on) are given. Elements
+// outside the sizes read as 0.
 //
 //     __global__ void tiles(const __grid_constant__ kp::TensorMap a, float* y) { ... &a ... }
 //     KP_LAUNCH(tiles, kp::dim(64), kp::dim(128), 0,
@@ -58,7 +58,7 @@ struct Address<void> {
   }
 };
 
-// A CUtensorMap, as a kernel takes it: `const __grid_constant__ kp::TensorMap`.
+// A CUtensorMap, as a kernel parameter: `const __grid_constant__ kp::TensorMap`.
 struct alignas(64) TensorMap {
   unsigned long long opaque[16];
 };
@@ -77,7 +77,7 @@ template <class... N>
 __host__ __device__ constexpr Extents box(N... n) {
   return sizes(n...);
 }
-// Bytes, of the second dimension on.
+// Bytes, from the second dimension on.
 template <class... N>
 __host__ __device__ constexpr Extents strides(N... n) {
   static_assert(sizeof...(N) <= 4, "a tensor map has at most 4 strides");
@@ -105,7 +105,7 @@ __host__ __device__ constexpr MapOf<T> tensor_map(Address<T> address, Extents si
   return {address, sizes, strides, box, swizzle};
 }
 
-// CUtensorMapDataType of an element.
+// CUtensorMapDataType of an element type.
 template <class T>
 struct MapType {
   static constexpr int value = sizeof(T) == 1   ? 0
@@ -135,8 +135,8 @@ struct Plain<const T> {
   using type = T;
 };
 
-// One parameter. The layouts of Parameter, StepHeader, Step, MapRecord and MappedStep are read by
-// build/plan_form.cc.
+// One parameter. build/plan_form.cc reads the layouts of Parameter, StepHeader, Step, MapRecord and
+// MappedStep.
 struct Parameter {
   int kind;  // 0: the value in bits; 1: address of a tensor; 2: address in the workspace; 3: a
              // tensor map of a tensor, 4: of the workspace: the step's next MapRecord
@@ -169,7 +169,7 @@ struct MapRecord {
   long long sizes[5], strides[5];
   int box[6];
 };
-// A step, and its tensor maps in the order of its parameters.
+// A step and its tensor maps, in the order of its parameters.
 template <class Step, int M>
 struct MappedStep {
   Step step;

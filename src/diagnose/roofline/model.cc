@@ -17,8 +17,8 @@ struct Row {
   const char* metric;  // percent of peak over the elapsed time
 };
 
-// Limits: what sound kernels reached on an H200 (copy: 4.3 of 4.8 TB/s; bf16 matmul: 790 of 989
-// TFLOP/s at the clocks that power allows); the rest is what a saturated pipe shows.
+// Limits that good kernels reached on an H200 (copy: 4.3 of 4.8 TB/s; bf16 matmul: 790 of 989
+// TFLOP/s at power-limited clocks); the others are readings of a saturated pipe.
 constexpr Row kRows[kResources] = {
     {"device memory", 0.92, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"},
     {"L2", 0.85, "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"},
@@ -42,7 +42,7 @@ double soft(double work, double waiting) {
   return std::pow(std::pow(work, kOverlap) + std::pow(waiting, kOverlap), 1 / kOverlap);
 }
 
-// Issue slots over the elapsed time: active cycles have them per cycle.
+// Issue slot utilization over the elapsed time; the counter is per active cycle.
 std::optional<double> issue_busy(const Evidence& facts) {
   const auto ipc = facts.get("smsp__issue_active.avg.per_cycle_active");
   const auto active = facts.get("sm__cycles_active.avg");
@@ -106,7 +106,7 @@ std::optional<double> KernelModel::stall(std::string_view reason) const {
   const auto cycles = facts_->get(stall_metric(reason));
   const auto all = facts_->get("smsp__average_warp_latency_per_inst_issued.ratio");
   if (!cycles || !all) return std::nullopt;
-  // Being ready is no wait.
+  // Being ready is not a stall.
   const double ready = facts_->get(stall_metric("not_selected")).value_or(0) +
                        facts_->get(stall_metric("selected")).value_or(1);
   const double waits = *all - ready;
@@ -138,7 +138,7 @@ Gain KernelModel::gain(const Effect& effect) const {
   } else {
     work = demand();
   }
-  // Time with no block on a multiprocessor stretches everything else.
+  // Time without a block on a multiprocessor stretches everything else.
   const double stretch = 1 - idle_ * (1 - std::clamp(effect.idle, 0.0, 1.0));
   const double likely = stretch * soft(work, waiting() * std::max(0.0, effect.waiting));
   const double least = stretch * work;

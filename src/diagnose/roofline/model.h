@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a change to a kernel would gain: a bottleneck model over the kernel's hardware counters.
+// Estimates the gain of a change to a kernel: a bottleneck model over its hardware counters.
 //
-// The kernel takes time T = 1. Each resource r is busy for a part b(r) of it, and could be for at
-// most limit(r), what good kernels reach. Its demand is b(r) / limit(r); D is the largest demand.
-// What resources do not explain is waiting, W, with D^3 + W^3 = 1: where work and waiting are both
-// large they overlap for the most part, and a sum would count them twice (a soft maximum, as in
-// Stratton et al., "Algorithm and data optimization techniques", 2012, and in queueing near
-// saturation). A change scales the work of resources and the waiting; the likely time is
-// (D'^3 + W'^3)^(1/3), the least one D' alone (all waiting hidden). Pure.
+// The kernel takes time T = 1. Each resource r is busy for a fraction b(r) of it, at most limit(r),
+// which good kernels reach. Its demand is b(r) / limit(r); D is the largest demand. Time that
+// resources do not explain is waiting, W, with D^3 + W^3 = 1: large work and large waiting mostly
+// overlap, and a sum would count them twice (a soft maximum, as in Stratton et al., "Algorithm and
+// data optimization techniques", 2012, and in queueing near saturation). A change scales the work
+// of resources and the waiting; the likely time is (D'^3 + W'^3)^(1/3), the minimum D' alone (all
+// waiting hidden). Pure.
 #pragma once
 
 #include <array>
@@ -35,10 +35,10 @@ enum class Resource {
 };
 inline constexpr int kResources = 11;
 std::string_view resource_name(Resource resource);  // "device memory"
-// What a good kernel keeps busy of a resource at most, 0 to 1.
+// The highest utilization of a resource that good kernels reach, 0 to 1.
 double resource_limit(Resource resource);
 
-// What a change leaves of the kernel's work and waiting; 1 = all of it. More work is above 1.
+// The fraction of the kernel's work and waiting that remains after a change; above 1: more work.
 struct Effect {
   Effect() { work.fill(1); }
   Effect& scale(Resource resource, double factor) {
@@ -47,33 +47,33 @@ struct Effect {
   }
   std::array<double, kResources> work;
   double waiting = 1;  // fewer or shorter waits, or more warps and loads in flight
-  double idle = 1;     // of the time in which multiprocessors have no block
+  double idle = 1;     // of the time when multiprocessors have no block
 };
 
 struct Gain {
-  double likely = 1;  // speed-up of the kernel
+  double likely = 1;  // kernel speedup
   double upper = 1;
 };
 
 class KernelModel {
  public:
-  // Of the kernel if there is one, else of the call's items. `roofline` stands in for counters
-  // that are missing: without any, the demand is what theory asks for.
+  // Uses the kernel's items if there is a kernel, else the call's. `roofline` replaces missing
+  // counters: without any, the demand is the theoretical floor's.
   KernelModel(const Evidence& evidence, const KernelEvidence* kernel, const Roofline& roofline);
 
-  bool counted() const { return counted_; }             // rests on hardware counters
+  bool counted() const { return counted_; }             // based on hardware counters
   std::optional<double> busy(Resource resource) const;  // 0 to 1 of the kernel's time
   double demand(Resource resource) const;               // busy over its limit; 0 = unknown
   double demand() const;                                // the largest
-  Resource busiest() const;                             // whose that is
+  Resource busiest() const;                             // the resource with the largest demand
   double waiting() const;                               // W
-  // Part of the time that multiprocessors have no block resident; 0 = unknown.
+  // Fraction of the time when multiprocessors have no resident block; 0 = unknown.
   double idle() const { return idle_; }
-  // A warp's cycles between instructions that it spends on `reason` ("long_scoreboard"), of all
-  // but those in which it was ready; nullopt when not counted.
+  // Fraction of a warp's stalled cycles (those when it was not ready) due to `reason`
+  // ("long_scoreboard"); nullopt when not counted.
   std::optional<double> stall(std::string_view reason) const;
-  // Measured class: memory, compute, latency or mixed; kUnknown without counters. 80/60/10 rule of
-  // Nsight Compute's SpeedOfLight section, on demands.
+  // Measured class: memory, compute, latency or mixed; kUnknown without counters. Applies the
+  // 80/60/10 rule of Nsight Compute's SpeedOfLight section to demands.
   Bound bound() const;
 
   Gain gain(const Effect& effect) const;

@@ -27,7 +27,7 @@ TEST(KernelModel, ASaturatedResourceHoldsTheTime) {
   EXPECT_NEAR(model.demand(), 1, 1e-9);
   EXPECT_NEAR(model.waiting(), 0, 1e-3);
   EXPECT_EQ(model.bound(), Bound::kMemory);
-  // Half the traffic is half the time; fewer multiply-adds or shorter waits win nothing.
+  // Half the traffic is half the time; fewer multiply-adds or shorter waits gain nothing.
   EXPECT_NEAR(model.gain(Effect().scale(Resource::kDram, 0.5)).likely, 2, 1e-6);
   EXPECT_NEAR(model.gain(Effect().scale(Resource::kFma, 0.1)).likely, 1, 1e-6);
   Effect patient;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One expert heuristic: its trigger as data, its analysis as a pure function. Each tool has a
-// folder here (code, a README with its formula's source, fixtures) and one row in ../tools.cc.
+// folder here (code, a README with the source of its formula, fixtures) and one row in ../tools.cc.
 #pragma once
 
 #include <initializer_list>
@@ -17,22 +17,22 @@
 
 namespace kernelpro {
 
-// What an analysis sees: of one kernel and its call, or of the call alone. A name is looked up in
-// the kernel's evidence first. REQUIRES: every metric of the tool's `needs` is there.
+// The input of an analysis: one kernel and its call, or the call alone. Looks a name up in the
+// kernel's evidence first. REQUIRES: every metric in the tool's `needs` is present.
 class Facts {
  public:
   Facts(const Evidence& evidence, const KernelEvidence* kernel, const Roofline& roofline,
         const KernelModel& model)
       : evidence_(evidence), kernel_(kernel), roofline_(roofline), model_(model) {}
-  // A metric that the row names under `needs`.
+  // A metric listed in the row's `needs`.
   double operator()(const std::string& name) const;
-  // One that may be missing; an analysis never replaces it with a made-up number.
+  // A metric that may be missing; an analysis never replaces it with a made-up number.
   std::optional<double> maybe(const std::string& name) const;
   std::string text(const std::string& name) const;
-  // Does the GPU that the evidence is about have it? False where that is not known.
+  // Whether the evidence's GPU has the feature; false if unknown.
   bool has(GpuFeature feature) const;
   const Roofline& roofline() const { return roofline_; }
-  // The kernel's counters as a model: busy resources, waiting, and what a change would gain.
+  // The kernel's counters as a model: busy resources, waiting, and the gain of a change.
   const KernelModel& model() const { return model_; }
 
  private:
@@ -42,7 +42,7 @@ class Facts {
   const KernelModel& model_;
 };
 
-// Bounds as bits, for the trigger.
+// Bounds as a bit mask, for the trigger.
 constexpr unsigned bit(Bound bound) { return 1u << static_cast<unsigned>(bound); }
 inline constexpr unsigned kAnyBound = ~0u;
 inline constexpr unsigned kMemoryLike = bit(Bound::kMemory) | bit(Bound::kMixed);
@@ -57,16 +57,16 @@ struct Tool {
   std::string_view name;     // its folder
   std::string_view summary;  // one sentence, for help and docs
   ToolTarget target = ToolTarget::kAny;
-  unsigned bounds = kAnyBound;  // runs when theory's or the timing's class is among them
-  std::span<const char* const> needs = {};  // metrics without which it cannot be evaluated
-  // nullopt: nothing to say. Fills cause, metrics, prescriptions, severity, likely and upper gain
-  // of the kernel (scope kKernel) or of the call; the runner fills tool, kernel and level, makes a
-  // kernel's gain one of the call (Amdahl) and clamps gains to what the roofline leaves.
+  unsigned bounds = kAnyBound;  // runs if the theoretical or measured class is among them
+  std::span<const char* const> needs = {};  // required metrics
+  // nullopt: no finding. Fills cause, metrics, prescriptions, severity, likely and upper gain of
+  // the kernel (scope kKernel) or the call. The runner fills tool, kernel and level, converts a
+  // kernel's gain to the call's (Amdahl) and clamps gains to the roofline's headroom.
   std::optional<Finding> (*analyse)(const Facts& facts);
-  // Names no cause of its own: its finding comes after every specific one, whatever it promises.
+  // Names no specific cause: its finding ranks after every specific one, whatever gain it promises.
   bool catch_all = false;
   Scope scope = Scope::kKernel;
-  // Metrics of which one at least must be there: other kinds of evidence for the same thing.
+  // At least one of these metrics must be present: alternative evidence for the same thing.
   std::span<const char* const> one_of = {};
 };
 
@@ -76,10 +76,10 @@ std::string percent(double fraction);
 std::string times(double factor);
 // "3.10 TB/s", "812 GFLOP/s"
 std::string per_second(double rate, std::string_view unit);
-// Speed-up when a share of the time (0..1) goes away.
+// Speedup when a share of the time (0..1) goes away.
 double speedup_without(double share);
-// The geometric middle of two speed-ups: half way on a logarithmic scale, KernelPro's convention
-// for a gain of which only the two ends are known. REQUIRES: both are positive.
+// The geometric mean of two speedups, KernelPro's convention for a gain when only its two bounds
+// are known. REQUIRES: both are positive.
 double middle(double low, double high);
 
 }  // namespace kernelpro

@@ -7,16 +7,15 @@ namespace kernelpro {
 
 namespace {
 
-// Latency of a load under load, from the first level to device memory and back: 600 to 800 ns were
-// measured on Ampere and Hopper.
+// Latency of a load from a loaded device memory: 600 to 800 ns measured on Ampere and Hopper.
 constexpr double kLoadedLatency = 700e-9;
-// A kernel with this part of the call's time is taken to do all of its work.
+// A kernel with this share of the call's time is assumed to do all of its work.
 constexpr double kWholeCall = 0.8;
-constexpr double kSlack = 1.2;     // of upper gains: limits of resources are what was seen so far
-constexpr double kChained = 0.8;   // of an iteration's cycles, one after the other
-constexpr double kMostWarps = 64;  // of a multiprocessor, compute capability 8.0, 9.0 and 10.0
+constexpr double kSlack = 1.2;     // on upper gains: resource limits are only the best seen so far
+constexpr double kChained = 0.8;   // of an iteration's cycles in one chain
+constexpr double kMostWarps = 64;  // per multiprocessor, compute capability 8.0, 9.0 and 10.0
 
-// Sectors of one full warp's access, from the hot loops' widths; nullopt: none there.
+// Sectors per full-warp access, from the hot loops' widths; nullopt: no such access.
 std::optional<double> ideal_sectors(const Facts& facts, const std::string& kind) {
   const std::string name = "sass.hot.global_" + kind;
   const auto all = facts.maybe(name);
@@ -38,10 +37,9 @@ std::optional<Accesses> accesses(const Facts& facts, const std::string& directio
   if (*requests <= 0) return result;
   std::optional<double> each = ideal_sectors(facts, kind);
   if (!each) each = ideal_sectors(facts, other);
-  // Asynchronous copies count as loads; theirs are wide as a rule, and may be outside of the hot
-  // loops.
+  // Asynchronous copies count as loads; they are usually wide and may be outside the hot loops.
   if (kind == "loads" && facts.maybe("sass.ldgsts").value_or(0) > 0) each = 16;
-  // Without the widths only what exceeds the widest access is surely too much.
+  // Without widths, only sectors beyond the widest access are certainly wasted.
   result.ideal = std::min(*sectors, *requests * each.value_or(16));
   return result;
 }
@@ -70,7 +68,7 @@ double worst_excess(const Facts& facts) {
   const double all = (loads ? loads->sectors : 0) + (stores ? stores->sectors : 0);
   double worst = 1;
   for (const auto& some : {loads, stores}) {
-    // A few scattered accesses beside many good ones are no matter.
+    // A few scattered accesses among many good ones do not matter.
     if (some && some->sectors >= 0.1 * all) worst = std::max(worst, some->excess());
   }
   return worst;
@@ -110,13 +108,13 @@ double shared_part(const Facts& facts) {
   const auto stores = facts.maybe("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum");
   if (!loads && !stores) return 0;
   const double shared = loads.value_or(0) + stores.value_or(0);
-  // The pipe passes one wavefront per cycle and multiprocessor.
+  // The pipe processes one wavefront per cycle and multiprocessor.
   const auto busy = facts.model().busy(Resource::kL1);
   const auto cycles = facts.maybe("gpc__cycles_elapsed.max");
   const auto units = facts.maybe("machine.parallel_units");
   double all = busy && cycles && units ? *busy * *cycles * *units : 0;
   if (all <= 0) {
-    // 128 bytes of sectors at most in one wavefront.
+    // One wavefront holds at most 128 bytes of sectors.
     all = shared + (facts.maybe("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum").value_or(0) +
                     facts.maybe("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum").value_or(0)) /
                        4;
@@ -176,7 +174,7 @@ bool chained(const Facts& facts) {
 
 std::optional<double> resident_warps(const Facts& facts) {
   if (const auto counted = facts.maybe("smsp__warps_active.avg.per_cycle_active")) {
-    return *counted * 4;  // schedulers of a multiprocessor
+    return *counted * 4;  // schedulers per multiprocessor
   }
   const auto grid = facts.maybe("launch__grid_size");
   const auto block = facts.maybe("launch__block_size");

@@ -6,7 +6,7 @@
 namespace kernelpro {
 namespace {
 
-// Facts over evidence that lives as long as they do.
+// Facts together with the evidence they refer to.
 struct Kernel {
   Evidence evidence;
   Roofline roof;
@@ -127,7 +127,7 @@ TEST(Traffic, TheUpperGainLeavesRoom) {
   set_gain(k.facts(), Effect().scale(Resource::kL2, 0.5), &finding);
   EXPECT_NEAR(finding.likely_speedup, 2, 0.01);
   EXPECT_NEAR(finding.upper_speedup, 4.8,
-              0.01);  // what is mended twice as far, and a fifth of slack
+              0.01);  // improved resources twice as far, and a fifth of slack
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kCuda = "cuda target";
 
-// The driver API's C functions that are needed here, as they have been since CUDA 4.
+// The driver API functions used here, unchanged since CUDA 4.
 using Init = int (*)(unsigned);
 using DriverVersion = int (*)(int*);
 using DeviceCount = int (*)(int*);
@@ -145,7 +145,7 @@ Probe headers_probe() {
           "install the CUDA toolkit (cuda-cudart-dev), or set CUDA_HOME"};
 }
 
-// What NVML tells of each GPU: settings, what else runs there.
+// Per GPU, from NVML: settings, and other processes.
 std::vector<Probe> nvml_probes() {
   const Result<std::vector<GpuName>> gpus = list_gpus();
   if (!gpus) {
@@ -185,7 +185,7 @@ std::vector<Probe> nvml_probes() {
   return probes;
 }
 
-// The driver's own parameter file says who may read hardware counters.
+// The driver's parameter file shows who may read hardware counters.
 Probe counters_probe() {
   const auto parameters = read_file("/proc/driver/nvidia/params");
   if (!parameters) {

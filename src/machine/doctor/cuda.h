@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probes of the cuda target. The driver is opened by name, without its headers, so that they
-// also tell about a machine with a GPU when this build was made without CUDA.
+// The probes of the cuda target. They open the driver by name, without its headers, so that a build
+// without CUDA can still report on a machine with a GPU.
 #pragma once
 
 #include <vector>

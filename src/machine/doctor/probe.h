@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one look at this machine found.
+// The finding of one probe of this machine.
 #pragma once
 
 #include <string>

@@ -40,7 +40,7 @@ std::string first_line_of(const std::vector<std::string>& argv) {
   return all.empty() ? "" : all.front();
 }
 
-// The same order as the compiler room: $CXX, c++, g++, clang++.
+// The same order as src/build: $CXX, c++, g++, clang++.
 std::string host_compiler() {
   const char* cxx = std::getenv("CXX");
   for (const std::string& name : {std::string(cxx != nullptr ? cxx : ""), std::string("c++"),
@@ -125,7 +125,7 @@ Probe perf_probe() {
           "without it the evidence is disassembly and timing"};
 }
 
-// What candidates and compilers are kept from, for root too (base/process/sandbox.h).
+// Limits that candidates and compilers run under, even as root (base/process/sandbox.h).
 std::vector<Probe> limit_probes() {
   std::vector<Probe> probes;
   for (const SandboxSupport& each : sandbox_support()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine allows and lacks, for `kernelpro doctor`. Each probe looks for itself (a file,
-// a program, a library, a system call) and never throws. All together they take about a second, and
-// what they start is ended when it takes too long.
+// What this machine provides and lacks, for `kernelpro doctor`. Each probe is independent (a file,
+// a program, a library, a system call) and never throws. Together they take about a second; a child
+// process that takes too long is killed.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace kernelpro {
 
-// In a fixed order, groups together.
+// In a fixed order, grouped.
 std::vector<Probe> probe_machine();
-// Whether PyTorch can use the GPU; imports it, which takes seconds. Belongs to "PyTorch tasks".
+// Whether PyTorch can use the GPU. Takes seconds (imports it). Belongs to "PyTorch tasks".
 Probe probe_torch_device();
 
 }  // namespace kernelpro

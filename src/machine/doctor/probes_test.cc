@@ -14,7 +14,7 @@
 namespace kernelpro {
 namespace {
 
-// What probe_machine() says here: asked once.
+// Result of probe_machine() here, computed once.
 const std::vector<Probe>& probed() {
   static const std::vector<Probe> all = probe_machine();
   return all;
@@ -48,7 +48,7 @@ TEST(Probes, GroupsStayTogether) {
 }
 
 TEST(Probes, TakeNoLongerThanAPersonWaits) {
-  // About one second on an idle machine. A machine may be busy once, not each time.
+  // About one second on an idle machine. Retry: the machine may be busy once, but not every time.
   double seconds = 0;
   for (int attempt = 0; attempt < 5; ++attempt) {
     const double begin = real_clock().now_s();

@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kPython = "PyTorch tasks";
 
-// Prints "python 3.12.3", "torch 2.11.0+cu130 13.0", "triton 3.6.0": one line each, and none for
-// what is missing. torch/version.py is small and stands for itself.
+// Prints "python 3.12.3", "torch 2.11.0+cu130 13.0", "triton 3.6.0": one line each, none for
+// missing packages. torch/version.py is small and standalone.
 constexpr const char* kVersions = R"(
 import importlib.util, platform, runpy, os
 print("python", platform.python_version())
@@ -48,7 +48,7 @@ std::string run_python(const std::string& python, const char* script, double sec
   return exit ? exit->output : "";
 }
 
-// What follows a word at the beginning of a line; "" without one.
+// The rest of the line that starts with a word; "" if none does.
 std::string after(const std::string& text, const std::string& word) {
   for (const std::string& line : lines(text)) {
     if (line.starts_with(word + " ")) return line.substr(word.size() + 1);
@@ -58,11 +58,11 @@ std::string after(const std::string& text, const std::string& word) {
 
 struct Interpreter {
   std::string path;
-  std::string versions;  // what kVersions prints
+  std::string versions;  // output of kVersions
 };
 
-// As task/reference/python.h: the one that was chosen, else python3 on PATH, else the system's own
-// if that has PyTorch.
+// As task/reference/python.h: the chosen one, else python3 on PATH, else the system's if that has
+// PyTorch.
 Interpreter interpreter() {
   const char* chosen = std::getenv("KERNELPRO_PYTHON");
   if (chosen != nullptr && *chosen != '\0') {

@@ -7,7 +7,7 @@
 
 namespace kernelpro {
 
-// The interpreter, PyTorch and Triton, by their versions; imports none of them (about 0.1 s).
+// Versions of the interpreter, PyTorch and Triton, without importing them (about 0.1 s).
 std::vector<Probe> probe_python();
 
 }  // namespace kernelpro

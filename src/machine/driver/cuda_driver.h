@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver API, opened at run time: one binary starts on any machine. Only built where CUDA
-// headers were found (KERNELPRO_HAVE_CUDA). Calls go through the table: `driver->MemAlloc(...)`.
-// Thread-safe as the driver API is.
+// The CUDA driver API, opened at run time so that one binary starts on any machine. Only built
+// where CUDA headers were found (KERNELPRO_HAVE_CUDA). Calls go through the table:
+// `driver->MemAlloc(...)`. Thread-safe as the driver API is.
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA
@@ -46,14 +46,14 @@ struct CudaDriver {
 #undef KP_CUDA_MEMBER
 };
 
-// Opens libcuda.so.1 once; kEnvironment when there is no driver or it is too old.
+// Opens libcuda.so.1 once; kEnvironment if the driver is missing or too old.
 Result<const CudaDriver*> cuda_driver();
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered".
 std::string cuda_error_text(CUresult result);
 
-// A context on device 0 of the visible ones, made current for this thread. The primary context: it
-// is the one that the CUDA runtime inside candidates uses.
+// The primary context of visible device 0, made current on this thread. Primary, because the CUDA
+// runtime inside candidates uses it.
 class CudaContext {
  public:
   static Result<CudaContext> open();

@@ -19,7 +19,7 @@ namespace {
 #define KP_TEXT(x) KP_TEXT2(x)
 constexpr const char* kSoname = "libcupti.so." KP_TEXT(KERNELPRO_CUPTI_MAJOR);
 
-// Folders of the toolkit, then of the packages that PyTorch brings.
+// The toolkit's folders, then those of PyTorch's packages.
 std::vector<std::string> folders() {
   std::vector<std::string> found;
   for (const char* tool : {"nvcc", "nvdisasm", "cuobjdump"}) {
@@ -33,7 +33,7 @@ std::vector<std::string> folders() {
   }
   found.push_back("/usr/local/cuda/extras/CUPTI/lib64");
   found.push_back("/usr/local/cuda/lib64");
-  found.push_back("");  // as the loader finds it
+  found.push_back("");  // the loader's search path
   std::vector<std::string> roots;
   if (const char* venv = std::getenv("VIRTUAL_ENV")) roots.push_back(venv);
   if (const std::string python = find_program("python3"); !python.empty()) {
@@ -60,7 +60,7 @@ void* open_library(std::string* path) {
     for (const std::string& folder : folders()) {
       *path = folder.empty() ? std::string(name) : join(folder, name);
       if (!folder.empty() && !exists(*path)) continue;
-      // It looks for its neighbour by name only: have that open.
+      // It looks up its sibling library by name only, so load that first.
       if (!folder.empty()) {
         static_cast<void>(::dlopen(join(folder, "libnvperf_host.so").c_str(), RTLD_NOW));
       }
@@ -127,7 +127,7 @@ Error cupti_error(const char* call, CUptiResult result) {
   const Result<const Cupti*> library = cupti();
   const char* name = nullptr;
   if (library) (*library)->GetResultString(result, &name);
-  // What stands in the source: without the table's name and the arguments.
+  // The function's name: the source text without the table's name and the arguments.
   std::string what(call);
   if (const std::size_t arrow = what.find("->"); arrow != std::string::npos) {
     what = what.substr(arrow + 2);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's range profiler, opened at run time: binaries start where there is none. Only built where
+// CUPTI's range profiler, opened at run time so that binaries start without it. Only built where
 // its headers were found (KERNELPRO_HAVE_CUPTI). Calls go through the table:
-// `cupti->RangeProfilerStart(...)`. The host part (names of metrics, number of passes) needs no
-// GPU.
+// `cupti->RangeProfilerStart(...)`. The host part (metric names, number of passes) needs no GPU.
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA && __has_include(<cupti_range_profiler.h>)
@@ -18,7 +17,7 @@
 
 #include "base/error.h"
 
-// The libraries of one major version of CUDA belong together.
+// Libraries must come from the same CUDA major version.
 #define KERNELPRO_CUPTI_MAJOR 13
 
 // Names without their "cupti".
@@ -45,14 +44,14 @@ struct Cupti {
 };
 
 // Opens libcupti once: from the CUDA toolkit, else where the loader finds it, else from Python's
-// packages. kEnvironment when there is none or it is too old.
+// packages. kEnvironment if there is none or it is too old.
 Result<const Cupti*> cupti();
 
-// What a failed call means and what to do about it: missing permission, counters in use by another
-// profiler, a chip that this CUPTI does not know.
+// Explains a failed call and what to do about it: missing permission, counters in use by another
+// profiler, a chip unknown to this CUPTI.
 Error cupti_error(const char* call, CUptiResult result);
 
-// A parameter block of CUPTI's, cleared, with its size set.
+// A zeroed CUPTI parameter block with its size set.
 template <class Params>
 Params cupti_params(std::size_t size) {
   Params params{};

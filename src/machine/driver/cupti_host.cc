@@ -103,7 +103,7 @@ CounterHost::~CounterHost() {
 }
 
 bool CounterHost::has(const std::string& metric) const {
-  // Properties are told of names that cannot be scheduled, too: asking for a schedule is sure.
+  // Properties exist for unschedulable names too; only scheduling is a reliable test.
   const Result<CUpti_Profiler_Host_Object*> object = make_object();
   if (!object) return false;
   const char* name = metric.c_str();
@@ -117,7 +117,7 @@ bool CounterHost::has(const std::string& metric) const {
 }
 
 Result<CounterConfig> CounterHost::schedule(const std::vector<std::string>& metrics) const {
-  // Metrics cannot be taken out of an object again.
+  // Metrics cannot be removed from an object.
   const Result<CUpti_Profiler_Host_Object*> object = make_object();
   if (!object) return tl::unexpected<Error>(object.error());
   Result<CounterConfig> config = config_of(*cupti_, *object, metrics);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of CUPTI's range profiler that needs no GPU: which metrics a chip has, in how many
-// passes they can be collected, and their values from counter data. One thread at a time.
+// The part of CUPTI's range profiler that needs no GPU: a chip's metrics, the passes needed to
+// collect them, and their values from counter data. One thread at a time.
 #pragma once
 
 #include "machine/driver/cupti.h"
@@ -13,10 +13,10 @@
 
 namespace kernelpro {
 
-// What a collection of some metrics needs. Buffers that the profiler has been given must outlive
-// its session, or the driver writes into freed memory.
+// Configuration to collect a set of metrics. Buffers given to the profiler must outlive its
+// session, or the driver writes into freed memory.
 struct CounterConfig {
-  std::vector<std::string> metrics;  // names on the chip
+  std::vector<std::string> metrics;  // chip metric names
   std::vector<std::uint8_t> image;
   std::size_t passes = 0;
 };
@@ -24,7 +24,7 @@ struct CounterConfig {
 class CounterHost {
  public:
   // `chip`: "GH100"; `availability`: of the device, empty without one. Fails with kEnvironment on a
-  // chip that this CUPTI does not know.
+  // chip unknown to this CUPTI.
   static Result<CounterHost> open(const std::string& chip,
                                   std::vector<std::uint8_t> availability = {});
   CounterHost(CounterHost&& other) noexcept;
@@ -36,7 +36,7 @@ class CounterHost {
   bool has(const std::string& metric) const;
   // REQUIRES: the chip has all metrics.
   Result<CounterConfig> schedule(const std::vector<std::string>& metrics) const;
-  // Values in the order of `metrics`; NaN where one could not be had.
+  // Values in the order of `metrics`; NaN where unavailable.
   Result<std::vector<double>> values(const std::vector<std::uint8_t>& counter_data,
                                      std::size_t range,
                                      const std::vector<std::string>& metrics) const;
@@ -48,10 +48,10 @@ class CounterHost {
   const Cupti* cupti_ = nullptr;
   std::string chip_;
   std::vector<std::uint8_t> availability_;
-  CUpti_Profiler_Host_Object* object_ = nullptr;  // answers questions; schedules have their own
+  CUpti_Profiler_Host_Object* object_ = nullptr;  // for queries; each schedule makes another
 };
 
-// Names of the chips that this CUPTI knows.
+// Names of the chips known to this CUPTI.
 Result<std::vector<std::string>> counter_chips();
 
 }  // namespace kernelpro

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host part of CUPTI knows every chip: no GPU is needed to see that the registry's counters
-// exist and in how many passes they can be had.
+// CUPTI's host part knows every chip, so no GPU is needed to check that the registry's counters
+// exist and how many passes they take.
 #include "machine/driver/cupti_host.h"
 
 #if KERNELPRO_HAVE_CUPTI
@@ -20,10 +20,10 @@ namespace {
 
 struct Chip {
   const char* name;
-  int most_missing;  // counters of the registry that it does not have
+  int most_missing;  // registry counters that it lacks
   std::size_t triage_passes, full_passes;
 };
-// What one order of the metrics takes; a better one is looked for at run time.
+// Passes for one order of the metrics; a better order is sought at run time.
 constexpr Chip kChips[] = {
     {"GH100", 0, 3, 14}, {"GA100", 4, 3, 14}, {"AD102", 4, 4, 14},
     {"GB100", 3, 4, 14}, {"GB202", 3, 5, 15},
@@ -61,8 +61,7 @@ TEST(CuptiHost, HasTheRegistrysCountersInFewPasses) {
   }
 }
 
-// On the chip that the registry's names are those of, all resolve, the ones that are not collected
-// among them.
+// On the chip that the registry takes its names from, all resolve, including those not collected.
 TEST(CuptiHost, KnowsEveryRow) {
   if (const auto library = cupti(); !library) GTEST_SKIP() << library.error().text();
   const Result<CounterHost> host = CounterHost::open("GH100");

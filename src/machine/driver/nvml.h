@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of NVML (NVIDIA's management library) that is read here, opened at run time, with the
-// declarations that are needed of it: neither its header nor the library need be installed.
-// Calls return 0 for success. Thread-safe, as NVML is. Reads only.
+// The subset of NVML (NVIDIA's management library) used here, opened at run time and declared here,
+// so that neither its header nor the library need be installed. Calls return 0 for success.
+// Thread-safe, as NVML is. Reads only.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ struct Nvml {
   int (*DeviceGetTemperature)(NvmlDevice, int sensor, unsigned*) = nullptr;
   int (*DeviceGetPowerUsage)(NvmlDevice, unsigned* milliwatts) = nullptr;
   int (*SystemGetDriverVersion)(char*, unsigned) = nullptr;
-  // null in drivers that lack them.
+  // Null in drivers that lack them.
   int (*DeviceGetComputeRunningProcesses_v3)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
   int (*DeviceGetComputeRunningProcesses_v2)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
   int (*DeviceGetCurrentClocksEventReasons)(NvmlDevice, unsigned long long*) = nullptr;
@@ -54,7 +54,7 @@ struct Nvml {
 // NVML's clock types.
 inline constexpr int kNvmlSmClock = 1, kNvmlMemoryClock = 2;
 
-// Opens libnvidia-ml.so.1 and starts it, once. kEnvironment when it is not there.
+// Opens libnvidia-ml.so.1 and initializes it, once. kEnvironment if it is missing.
 Result<const Nvml*> nvml();
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This machine with its ceilings: the rates that nothing here can exceed.
+// Describes this machine with its ceilings: the highest rates that anything on it can reach.
 #pragma once
 
 #include "base/error.h"
@@ -9,17 +9,17 @@
 namespace kernelpro {
 
 enum class CeilingsWanted {
-  kAny,    // those of the cache where they will do
-  kAgain,  // measured now, whatever is known
+  kAny,    // cached ceilings where they are good enough
+  kAgain,  // measure now, even if they are cached
 };
-// What this machine is and can do, with ceilings measured in a child process and cached
-// (measure/ceilings/rounds.h): for the day when the machine was quiet, else until the next command
-// asks. The best rates that were seen stay. Fails with kEnvironment when the target cannot be used
-// here; the message says why.
+// Describes this machine, with ceilings measured in a child process and cached
+// (measure/ceilings/rounds.h): for the UTC day if the machine was quiet, else until the next
+// command needs them. Keeps the best rates seen. Fails with kEnvironment when the target cannot be
+// used here; the message gives the reason.
 Result<Machine> describe_cpu_machine(CeilingsWanted wanted = CeilingsWanted::kAny);
 Result<Machine> describe_cuda_machine(CeilingsWanted wanted = CeilingsWanted::kAny);
 
-// Brings the cache up to date, for whoever has other things to do meanwhile.
+// Updates the cache; meant for a background thread.
 void measure_ceilings(TargetKind target);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// describe_cpu_machine: what this processor is, with ceilings measured in a child process.
+// describe_cpu_machine: describes this processor, with ceilings measured in a child process.
 #include "machine/cpu.h"
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kRoundTimeout = 60;
 
-// One process that measures again each time it is asked.
+// One process that measures again on every request.
 class CeilingsProcess {
  public:
   static Result<std::shared_ptr<CeilingsProcess>> start(const std::string& worker) {
@@ -36,7 +36,7 @@ class CeilingsProcess {
   }
 
   Result<CpuCeilings> measure() {
-    child_.send("measure");  // a worker that is gone shows below
+    child_.send("measure");  // a dead worker is noticed below
     const std::optional<Frame> frame = child_.receive(kRoundTimeout);
     CpuCeilings measured;
     if (!frame || frame->bytes.size() != sizeof measured) {

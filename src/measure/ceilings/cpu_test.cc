@@ -25,7 +25,7 @@ TEST(CpuMachine, MeasuresItsCeilingsOnce) {
   EXPECT_FALSE(machine->ceilings.how.empty());
   const Result<Machine> again = describe_cpu_machine();
   ASSERT_TRUE(again);
-  // No two measurements agree to the last digit: it was not measured again.
+  // No two measurements agree to the last digit: equal values show that it was not remeasured.
   EXPECT_EQ(again->ceilings.copy_bytes_per_s, machine->ceilings.copy_bytes_per_s);
   EXPECT_EQ(again->ceilings.fma_flops_per_s, machine->ceilings.fma_flops_per_s);
   EXPECT_GE(machine->ceilings.rounds, 1);
@@ -41,8 +41,8 @@ TEST(CpuMachine, MeasuresItsCeilingsOnce) {
               (machine->ceilings.how + "; " + ceilings_basis(machine->ceilings)).c_str());
 }
 
-// Windows of half a millisecond find the processors free even beside four busy loops. By order of
-// magnitude: a measurement that needs them free for long gets a third and less.
+// Windows of half a millisecond find the processors free even with four busy loops. This checks
+// the order of magnitude: a measurement with long windows gets a third or less.
 TEST(CpuMachine, LoadHardlyLowersTheCeilings) {
   const TempDir cache;
   ASSERT_EQ(::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1), 0);

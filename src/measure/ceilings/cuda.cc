@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// describe_cuda_machine: what the GPU is, with ceilings measured in a child process.
+// describe_cuda_machine: describes the GPU, with ceilings measured in a child process.
 #include <cstdlib>
 #include <memory>
 

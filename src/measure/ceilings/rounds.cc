@@ -18,7 +18,7 @@ std::array<double, 3> rates(const Ceilings& c) {
   return {c.copy_bytes_per_s, c.fma_flops_per_s, c.tensor_flops_per_s};
 }
 
-// Do the two highest of each rate agree?
+// Whether the two highest values of each rate agree.
 bool agree(const std::vector<Ceilings>& all, double agreement) {
   if (all.size() < 2) return false;
   for (std::size_t rate = 0; rate < 3; ++rate) {
@@ -33,7 +33,7 @@ bool agree(const std::vector<Ceilings>& all, double agreement) {
   return true;
 }
 
-// What processes of this program have found out, by cache file: a command asks several times.
+// Results of this process, by cache file: a command needs them several times.
 struct Memo {
   std::mutex mutex;
   std::map<std::string, Machine> machines;
@@ -102,7 +102,7 @@ Result<Machine> described_machine(const std::string& path, CeilingsWanted wanted
   if (!machine) return machine;
   machine->ceilings.measured_at = now;
   if (known) machine->ceilings = better_of(machine->ceilings, known->ceilings);
-  // A cache that cannot be written only costs the next command a measurement.
+  // An unwritable cache only costs the next command a measurement.
   if (make_dirs(dirname(path))) static_cast<void>(write_file(path, machine_to_json(*machine)));
   memo().machines[path] = *machine;
   return machine;

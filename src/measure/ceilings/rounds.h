@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a machine's ceilings are measured, how often, and what is kept: the best of repeated
-// measurements, of which those without other work beside them count as quiet. Decisions are pure;
-// measuring and the load of the machine come in as functions.
+// When to measure a machine's ceilings, how often, and what to keep: the best of repeated
+// measurements. A measurement counts as quiet if nothing else ran. Decisions are pure; measuring
+// and machine load are passed in as functions.
 #pragma once
 
 #include <functional>
@@ -15,32 +15,32 @@
 namespace kernelpro {
 
 struct CeilingRound {
-  Machine machine;     // with the rates of this measurement alone
-  double foreign = 0;  // share of the machine that others used meanwhile
+  Machine machine;     // with the rates of this measurement only
+  double foreign = 0;  // share of the machine used by other processes meanwhile
   bool quiet = true;   // nothing else ran
 };
 using MeasureRound = std::function<Result<CeilingRound>()>;
 
 struct RoundsPlan {
-  int most_quiet = 6;       // measurements on a quiet machine, whether they agree or not
-  int most_busy = 6;        // measurements beside other work
-  double agreement = 0.02;  // between the two highest of each rate
+  int most_quiet = 6;       // quiet measurements at most, whether or not they agree
+  int most_busy = 6;        // measurements on a busy machine at most
+  double agreement = 0.02;  // between the two highest values of each rate
 };
-// Where ceilings of this machine are known, and only a quiet machine can improve them.
+// For a machine with known ceilings, which only quiet measurements can improve.
 inline constexpr RoundsPlan kImprovePlan{6, 2, 0.02};
 
-// Measures until two quiet measurements agree, or the plan's limits; at least one measurement of
-// each kind of machine is allowed. The machine with the best of each rate. Fails when the first
-// measurement fails; a later failure ends the rounds.
+// Measures until two quiet measurements agree or the plan's limits are reached, at least once.
+// Returns the machine with the best of each rate. Fails when the first measurement fails; a later
+// failure ends the rounds.
 Result<Machine> best_of_rounds(const MeasureRound& measure, const RoundsPlan& plan);
 
-// Are these cached ceilings good enough not to measure again at `now` (utc_now())? Those that were
-// measured beside other work never are, quiet ones for a day.
+// Whether cached ceilings are good enough not to measure again at `now` (utc_now()): quiet ones on
+// the same UTC day, those from a busy machine never.
 bool still_good(const Ceilings& ceilings, const std::string& now);
 
-// The machine from the cache file `path`, or measured and written there. What was known of it stays
-// as far as it is better. Measures once in a process unless `wanted` is kAgain, which measures
-// whatever is known. `measurer`: makes the function that measures; called only when needed.
+// The machine from the cache file `path`, or measured and written there. Known rates are kept where
+// they are better. Measures once per process unless `wanted` is kAgain, which always measures.
+// `measurer` makes the function that measures; called only when needed.
 Result<Machine> described_machine(const std::string& path, CeilingsWanted wanted,
                                   const std::function<Result<MeasureRound>()>& measurer,
                                   const std::string& now);

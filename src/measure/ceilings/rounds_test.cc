@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which measurements of the ceilings are kept, and when they are measured again. Nothing is timed.
+// Which ceiling measurements are kept, and when they are repeated. Nothing is timed.
 #include "measure/ceilings/rounds.h"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST(DescribedMachine, QuietCeilingsAreKeptForTheDay) {
   fake.round(80e9, 200e9, 0);
   ASSERT_TRUE(fake.described(path, CeilingsWanted::kAny));
   ASSERT_TRUE(fake.described(path, CeilingsWanted::kAny));
-  EXPECT_EQ(fake.measured, 2);  // both of the first time
+  EXPECT_EQ(fake.measured, 2);  // both from the first time
   EXPECT_TRUE(still_good(machine_from_json(*read_file(path, 1 << 20))->ceilings, kToday));
   EXPECT_FALSE(
       still_good(machine_from_json(*read_file(path, 1 << 20))->ceilings, "2026-11-23T00:00:01Z"));
@@ -106,7 +106,7 @@ TEST(DescribedMachine, CeilingsOfABusyMachineAreMeasuredAgainByTheNextCommand) {
   const int so_far = busy.measured;
   ASSERT_TRUE(busy.described(path, CeilingsWanted::kAny));
   EXPECT_EQ(busy.measured, so_far) << "the same command asks again";
-  // The next command, for which another path stands: nothing is known of it in this process.
+  // Stands for the next command: another path, so this process has no results for it.
   const std::string next = join(dir.path(), "next.json");
   ASSERT_TRUE(write_file(next, *read_file(path, 1 << 20)));
   Fake quiet;

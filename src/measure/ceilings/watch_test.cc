@@ -6,7 +6,7 @@
 namespace kernelpro {
 namespace {
 
-// A call that moves a gigabyte in `time_us`, at ceilings of `copy` bytes a second.
+// A call that moves a gigabyte in `time_us`, with a copy ceiling of `copy` bytes per second.
 Evidence moved(double time_us, double copy) {
   Evidence e;
   e.set("task.compulsory_bytes", 1e9, Level::kTiming, "task");
@@ -49,7 +49,7 @@ TEST(CeilingWatch, WhatANewMeasurementDoesNotExplainIsNoReasonTwice) {
     EXPECT_FALSE(check_ceilings(remeasure, &watch, &machine, &beats));
   }
   EXPECT_EQ(measured, 1);
-  for (int i = 1; i < 10; ++i) {  // each far faster than the one before
+  for (int i = 1; i < 10; ++i) {  // each much faster than the one before
     Evidence beats = moved(20000.0 / (1 + i), 40e9);
     check_ceilings(remeasure, &watch, &machine, &beats);
   }

@@ -31,7 +31,7 @@ CpuSlot place(const BufferSpec& spec, std::int64_t* file_end) {
   const std::int64_t aligned = round_up(spec.bytes, kCpuSlotAlign);
   slot.mapped = round_up(aligned, kPage);
   slot.first = slot.mapped - aligned;
-  // Large buffers begin where the kernel could use large pages.
+  // Large buffers start where the OS could use large pages.
   *file_end = round_up(*file_end, slot.mapped >= kLarge ? kLarge : kPage);
   slot.offset = *file_end;
   *file_end += slot.mapped;
@@ -72,7 +72,7 @@ Result<CpuBuffers> CpuBuffers::make(const std::vector<BufferSpec>& specs) {
   Result<File> outputs = make_file(outputs_end);
   if (!outputs) return tl::unexpected<Error>(outputs.error());
   buffers.outputs_ = std::move(*outputs);
-  // A descriptor that was opened for reading cannot be mapped, or made, writable.
+  // A descriptor opened for reading cannot be mapped writable or made writable.
   const std::string path = "/proc/self/fd/" + std::to_string(buffers.inputs_.fd.get());
   buffers.inputs_read_only_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!buffers.inputs_read_only_.valid()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of one case on the cpu target, in memory that is shared with workers: inputs in one
-// file that workers can only read, outputs and workspace in another.
+// The buffers of one case on the cpu target, in memory shared with workers: inputs in one file,
+// read-only for workers, outputs and workspace in another.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct BufferSpec {
   bool writable = false;
 };
 
-// One thread at a time. Workers keep their mappings when this goes.
+// One thread at a time. Workers keep their mappings after this object is destroyed.
 class CpuBuffers {
  public:
-  // Fails with kEnvironment when the memory cannot be had.
+  // Fails with kEnvironment when the memory cannot be allocated.
   static Result<CpuBuffers> make(const std::vector<BufferSpec>& specs);
   CpuBuffers() = default;
   CpuBuffers(CpuBuffers&& other) noexcept;
@@ -32,9 +32,9 @@ class CpuBuffers {
   char* data(std::size_t i) const;
   const std::vector<CpuSlot>& slots() const { return slots_; }
   std::int64_t total_bytes() const { return inputs_.bytes + outputs_.bytes; }
-  // Where a buffer lies, for a process that is trusted to write to all of them.
+  // Location of a buffer, for a process that is trusted to write to all of them.
   struct Place {
-    int fd = -1;  // stays ours
+    int fd = -1;  // owned by this object
     std::int64_t file_bytes = 0;
     std::int64_t offset = 0;  // of the first byte in the file
   };
@@ -42,12 +42,12 @@ class CpuBuffers {
   int inputs_fd() const { return inputs_read_only_.get(); }
   int outputs_fd() const { return outputs_.fd.get(); }
 
-  // Fills what surrounds the tensors in the writable slots; `broken` finds out whether it still is
-  // as it was.
+  // Fills the memory around the tensors in the writable slots; `broken_canary` checks that it is
+  // unchanged.
   void set_canaries();
   struct Broken {
     std::size_t slot = 0;
-    std::int64_t at = 0;  // byte relative to the tensor's first: negative, or >= its bytes
+    std::int64_t at = 0;  // byte relative to the tensor's first: negative, or >= its size
   };
   std::optional<Broken> broken_canary() const;
 

@@ -15,7 +15,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kSetsBytes = 256 << 20;  // for all sets of a case, beyond the fewest
+constexpr std::int64_t kSetsBytes = 256 << 20;  // for all sets of a case, beyond the minimum
 constexpr std::int64_t kSlotsBytes = 32 << 20;  // for all slots of a case, beyond two
 
 struct Sizes {
@@ -31,7 +31,7 @@ Sizes sizes_of(const std::vector<Shaped>& tensors) {
   return sizes;
 }
 
-// `seconds`: of making the first set, which was made twice.
+// `seconds`: time to make the first set, which was made twice.
 std::size_t set_count(const CpuCase& state, const CpuCaseSettings& settings, double seconds) {
   if (settings.policy == Policy::kKernelBench) return kTrials;
   if (!state.c->timed) return kCheckedSets;
@@ -62,8 +62,8 @@ std::size_t place(const CpuCase& state, int slot, std::size_t tensor) {
   return static_cast<std::size_t>(slot) * state.tensors.size() + tensor;
 }
 
-// In long sums the last digits add up as well: honest fp32 would be taken for less. In the smallest
-// case sums are shortest.
+// Long sums accumulate the last digits too, and honest fp32 would look less precise. Sums are
+// shortest in the smallest case.
 bool smallest(const Task& task, const Case& c) {
   const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
   return std::none_of(all.begin(), all.end(), [&](const Case* other) {
@@ -78,7 +78,7 @@ std::int64_t case_memory_bytes(const Task& task, const Case& c) {
   const auto probes = static_cast<std::int64_t>(plan_probes(task).size());
   const std::int64_t sets = (c.timed ? kFewestSets : kCheckedSets) + probes;
   const std::int64_t slots = c.timed ? 2 : 1;
-  // One set's inputs and results more are the reference's.
+  // The reference holds one more set of inputs and results.
   return (sets + slots + 1) * sizes.inputs + slots * sizes.outputs + (sets + 1) * sizes.references +
          workspace_bytes(task, c);
 }
@@ -140,7 +140,7 @@ Result<InputSet> make_host_set(const Task& task, const Case& c, const Binary& re
 
 namespace {
 
-constexpr double kSame = 1e-9;  // what rounding in float64 may add to equal values
+constexpr double kSame = 1e-9;  // rounding difference in float64 between equal values
 
 bool same(const Expected& a, const Expected& b) {
   if (a.bytes != b.bytes || a.values.size() != b.values.size()) return false;
@@ -178,7 +178,7 @@ std::string degenerate_output(const std::vector<CpuCase>& cases) {
     for (const CpuCase& state : cases) {
       for (const InputSet& set : state.sets) {
         always_constant = always_constant && constant(state.tensors[i], set.expected[i]);
-        if (set.varied) continue;  // then the output may follow the weights
+        if (set.varied) continue;  // the output may then follow the weights
         always_same = always_same && same(set.expected[i], state.sets.front().expected[i]);
       }
     }

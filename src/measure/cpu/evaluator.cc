@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluator of the cpu target: who is checked when, and what comes of it. Inputs and references
-// are cpu_reference.h's, buffers cpu_case.h's, processes cpu_session.h's, the contest
-// cpu_timing.h's.
+// The evaluator of the cpu target: the order of checks and their consequences. Inputs and
+// references are in reference.h, buffers in case.h, processes in session.h, the contest in
+// timing.h.
 #include "measure/judge/evaluator.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class CpuEvaluator : public Evaluator {
 
  private:
   using Session = std::unique_ptr<CpuSession>;
-  using Verdict = Result<std::optional<Outcome>>;  // nullopt: nothing is wrong so far
+  using Verdict = Result<std::optional<Outcome>>;  // nullopt: no fault so far
 
   Result<CpuCase> prepare_case(const Case& c);
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, TimingPlan plan);
@@ -64,7 +64,7 @@ class CpuEvaluator : public Evaluator {
   std::string worker_;
   std::vector<CpuCase> cases_;
   std::vector<std::string> labels_;  // of the task
-  std::uint64_t round_ = 0;          // of evaluations: nothing repeats from one to the next
+  std::uint64_t round_ = 0;          // counts evaluations: none repeats another's draws
 };
 
 void add_once(std::vector<std::string>* all, const std::string& text) {
@@ -143,15 +143,15 @@ Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Bina
                            "loading for case " + state.c->name);
 }
 
-// Several sets (KernelBench's all) in an order that the candidate cannot know, the first of them
-// once more.
+// Checks several sets (under KernelBench rules, all) in an order that the candidate cannot know,
+// repeating the first.
 std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& session,
                                            double* max_error) {
   const std::size_t checked =
       settings_.policy == Policy::kKernelBench ? state.sets.size() : kCheckedSets;
   std::uint64_t random = kp::mix64(settings_.seed + 31 * round_);
   std::vector<std::size_t> order;
-  // The first two are the task's own, whatever else is varied.
+  // The first two are the task's own, whatever else varies.
   for (std::size_t k = 0; k < checked; ++k) {
     const std::size_t rest = state.sets.size() - 2;
     order.push_back(k < 2 || checked == state.sets.size() ? k : 2 + (random >> 9) % rest);
@@ -175,7 +175,7 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
   return std::nullopt;
 }
 
-// A probe that ends the process costs a new one for the next.
+// After a probe that ends the process, the next probe needs a new one.
 CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& binary,
                                           Session session, Correct* correct) {
   std::vector<ProbeFailure> failures;
@@ -248,7 +248,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   if (t.ratio) ratios->push_back(*t.ratio);
   if (!t.note.empty()) add_once(&correct->notes, t.note);
   observed["evaluate.time_ms"] += (real_clock().now_s() - checked) * 1e3;
-  // What was seen in the timed case that takes longest stands for all.
+  // Observations from the longest timed case stand for all.
   const bool longest =
       std::all_of(correct->timings.begin(), correct->timings.end(),
                   [&](const Timing& timing) { return timing.median_us <= t.timing.median_us; });

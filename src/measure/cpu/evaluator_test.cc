@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cpu target against candidates of every kind, with a real compiler and real processes.
+// The cpu target against many kinds of candidates, with a real compiler and real processes.
 #include "measure/judge/evaluator.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -27,7 +28,7 @@ class CpuEvaluator : public ::testing::Test {
     ASSERT_TRUE(compiler) << compiler.error().text();
     compiler_ = compiler->release();
     EvaluateSettings settings;
-    settings.timeout_s = 4;  // of which honest kernels need a thousandth
+    settings.timeout_s = 4;  // honest kernels need a thousandth of it
     auto evaluator = make_cpu_evaluator(*task_, *compiler_, Machine{}, settings);
     ASSERT_TRUE(evaluator) << evaluator.error().text();
     evaluator_ = evaluator->release();
@@ -41,7 +42,7 @@ class CpuEvaluator : public ::testing::Test {
     delete cache_;
   }
 
-  // `all_cases`: or only the first, for candidates that get no further.
+  // `all_cases`: false builds only the first, for candidates that get no further.
   static Subject build(const std::string& source, bool all_cases = true) {
     Candidate candidate;
     candidate.source = source;
@@ -66,6 +67,19 @@ class CpuEvaluator : public ::testing::Test {
     Result<Evaluation> evaluation = evaluator_->evaluate(subject, nullptr);
     EXPECT_TRUE(evaluation) << evaluation.error().text();
     return *evaluation;
+  }
+
+  // Beside other work a comparison may stay undecided, so it is repeated a few times. `check` fails
+  // the test when it is decided the wrong way, and returns whether it is decided the right way.
+  static bool decided(const std::function<Result<Evaluation>()>& compare,
+                      const std::function<bool(const Evaluation&)>& check) {
+    constexpr int kTries = 6;
+    for (int i = 0; i < kTries; ++i) {
+      const Result<Evaluation> evaluation = compare();
+      EXPECT_TRUE(evaluation) << evaluation.error().text();
+      if (!evaluation || check(*evaluation)) return evaluation.has_value();
+    }
+    return false;
   }
 
   // Expects one kind of outcome and returns its text.
@@ -107,14 +121,14 @@ TEST_F(CpuEvaluator, AGoodKernelIsCorrectAndTimed) {
   EXPECT_GT(correct->timings[0].median_us, 0);
   EXPECT_LE(correct->timings[0].low_us, correct->timings[0].median_us);
   EXPECT_LT(correct->max_error, 1);
-  EXPECT_GT(correct->observed.at("cpu.threads_busy"), 0.03);  // a loaded machine gives it less
+  EXPECT_GT(correct->observed.at("cpu.threads_busy"), 0.03);  // less on a loaded machine
   EXPECT_LT(correct->observed.at("cpu.threads_busy"), 1.5);
   EXPECT_GE(correct->observed.at("load.foreign_cpu"), 0);
   EXPECT_LE(correct->observed.at("load.foreign_cpu"), 1);
   EXPECT_EQ(evaluation.trust, "in-process");
 }
 
-// A worker that someone else ends is not the kernel's crash; that it ends itself is.
+// A worker killed from outside is not the kernel's crash; one that kills itself is.
 TEST_F(CpuEvaluator, AWorkerThatIsKilledFromOutsideIsNotBlamed) {
   const Subject subject = build(testing::kernel("", "", "for (;;) asm volatile(\"\");"), false);
   std::atomic<bool> done{false};
@@ -150,22 +164,26 @@ TEST_F(CpuEvaluator, AKernelCannotPretendToBeKilledFromOutside) {
 TEST_F(CpuEvaluator, ASlowerKernelLosesBothWays) {
   const Subject fast = build(good());
   const Subject slow = build(testing::kernel("",
-                                             "for (int i = 0; i < 40; ++i) { compute(a); "
+                                             "for (int i = 0; i < 800; ++i) { compute(a); "
                                              "asm volatile(\"\" ::: \"memory\"); }",
                                              ""));
-  const Result<Evaluation> evaluation = evaluator_->evaluate(slow, &fast);
-  ASSERT_TRUE(evaluation) << evaluation.error().text();
-  ASSERT_NE(evaluation->correct(), nullptr) << outcome_summary(evaluation->outcome);
-  ASSERT_TRUE(evaluation->correct()->versus);
-  EXPECT_LT(evaluation->correct()->versus->ratio, 0.5);
-  EXPECT_LT(evaluation->correct()->versus->high, 1);
-  EXPECT_EQ(evaluation->correct()->versus->incumbent, fast.hash);
-
-  const Result<Evaluation> back = evaluator_->confirm(fast, slow);
-  ASSERT_TRUE(back) << back.error().text();
-  ASSERT_NE(back->correct(), nullptr) << outcome_summary(back->outcome);
-  EXPECT_GT(back->correct()->versus->ratio, 2);
-  EXPECT_GT(back->correct()->versus->low, 1);
+  const auto loses = [&](const Evaluation& evaluation) {
+    const Correct* correct = evaluation.correct();
+    EXPECT_NE(correct, nullptr) << outcome_summary(evaluation.outcome);
+    if (correct == nullptr || !correct->versus) return false;
+    EXPECT_LE(correct->versus->low, 1);
+    EXPECT_EQ(correct->versus->incumbent, fast.hash);
+    return correct->versus->high < 1 && correct->versus->ratio < 0.5;
+  };
+  const auto wins = [&](const Evaluation& evaluation) {
+    const Correct* correct = evaluation.correct();
+    EXPECT_NE(correct, nullptr) << outcome_summary(evaluation.outcome);
+    if (correct == nullptr || !correct->versus) return false;
+    EXPECT_GE(correct->versus->high, 1);
+    return correct->versus->low > 1 && correct->versus->ratio > 2;
+  };
+  EXPECT_TRUE(decided([&] { return evaluator_->evaluate(slow, &fast); }, loses));
+  EXPECT_TRUE(decided([&] { return evaluator_->confirm(fast, slow); }, wins));
 }
 
 TEST_F(CpuEvaluator, ThreadsAreAllowed) {
@@ -228,13 +246,13 @@ TEST_F(CpuEvaluator, BreakingOut) {
   expect_rejected(
       testing::kernel("#include <unistd.h>", "if (unlink(\"/tmp/kernelpro-x\")) {}", ""),
       "system-calls");
-  // Before launch, in a constructor, the same holds.
+  // The same applies before launch, in a constructor.
   expect_rejected(testing::kernel("#include <unistd.h>\nstatic int early = fork();", "", ""),
                   "no-new-processes");
 }
 
 TEST_F(CpuEvaluator, TheSupervisorsMemoryIsOutOfReach) {
-  // Reads the supervisor's memory by name; being refused, it computes, and is correct.
+  // Reads the supervisor's memory by name; when refused, it computes the correct result.
   const std::string source =
       testing::kernel("#include <cstdio>\n#include <fcntl.h>\n#include <unistd.h>",
                       "char path[64]; snprintf(path, sizeof path, \"/proc/%d/mem\", getppid());\n"
@@ -258,7 +276,7 @@ TEST_F(CpuEvaluator, WrongResults) {
       "      a.n[r] += a.x[r * C + c] > 0; } }\n}\n",
       "never written");
   expect_wrong(testing::kernel("", "", "a.n[3] += 1;"), "1 of 7 elements are wrong, first at [3]");
-  // Remembers its first result.
+  // Caches its first result.
   expect_wrong(testing::kernel("static int calls;", "if (calls++ > 0) return;", ""),
                "never written");
 }
@@ -271,7 +289,7 @@ TEST_F(CpuEvaluator, ResultsOfTimedCallsCount) {
 }
 
 TEST_F(CpuEvaluator, WhatIsRememberedOfEarlierCallsIsWrong) {
-  // Replays the first result that it made for an input of the same first element.
+  // Replays the first result cached for an input with the same first element.
   const std::string top =
       "#include <cstring>\n#include <map>\n#include <vector>\nstatic int calls;\n"
       "static std::vector<float> last;";
@@ -285,8 +303,7 @@ TEST_F(CpuEvaluator, WhatIsRememberedOfEarlierCallsIsWrong) {
 }
 
 TEST_F(CpuEvaluator, ContentsThatWereSeenAreNeverTimed) {
-  // Keeps every result by its input, and spends a long time where it does not know one yet: it is
-  // never seen to be fast.
+  // Caches every result by its input, and takes long on unknown inputs: it never looks fast.
   const std::string top =
       "#include <cstring>\n#include <map>\n#include <vector>\n"
       "struct Known { std::vector<float> y; std::vector<int> n; };\n"
@@ -305,22 +322,24 @@ TEST_F(CpuEvaluator, ContentsThatWereSeenAreNeverTimed) {
 }
 
 TEST_F(CpuEvaluator, ForgedClocks) {
-  // Overriding the clock functions does not reach the worker's own.
+  // Overriding the clock functions does not affect the worker's own.
   const std::string wait = "  for (volatile int i = 0; i < 400000; i = i + 1) {}\n";
-  const Evaluation plain = evaluate(testing::kernel("", wait, ""));
-  const Evaluation forged =
-      evaluate(testing::kernel("#include <time.h>\nextern \"C\" int clock_gettime(clockid_t, "
-                               "struct timespec* t) noexcept {\n"
-                               "  t->tv_sec = 1; t->tv_nsec = 1; return 0; }",
-                               wait, ""));
-  ASSERT_NE(plain.correct(), nullptr) << outcome_summary(plain.outcome);
-  if (const Correct* correct = forged.correct()) {
-    EXPECT_GT(correct->timings[0].median_us, 0.1 * plain.correct()->timings[0].median_us);
+  const Subject plain = build(testing::kernel("", wait, ""));
+  const Subject forging =
+      build(testing::kernel("#include <time.h>\nextern \"C\" int clock_gettime(clockid_t, "
+                            "struct timespec* t) noexcept {\n"
+                            "  t->tv_sec = 1; t->tv_nsec = 1; return 0; }",
+                            wait, ""));
+  const Result<Evaluation> forged = evaluator_->evaluate(forging, &plain);
+  ASSERT_TRUE(forged) << forged.error().text();
+  if (const Correct* correct = forged->correct()) {
+    ASSERT_TRUE(correct->versus);
+    EXPECT_LT(correct->versus->low, 1.5);
   } else {
-    EXPECT_TRUE(std::holds_alternative<Rejected>(forged.outcome))
-        << outcome_summary(forged.outcome);
+    EXPECT_TRUE(std::holds_alternative<Rejected>(forged->outcome))
+        << outcome_summary(forged->outcome);
   }
-  // Answering in the worker's place, before the work is done, leaves the work undone ...
+  // Answering for the worker before the work is done leaves the work undone ...
   const std::string early =
       "struct timespec t{0, 3000000}; nanosleep(&t, nullptr);\n"
       "  if (++calls > 3) { char m[64] = {}; const std::uint32_t n = SIZE; memcpy(m, &n, 4);\n"
@@ -332,7 +351,7 @@ TEST_F(CpuEvaluator, ForgedClocks) {
   const WrongResult wrong =
       expect<WrongResult>(testing::kernel(top, replace_all(early, "SIZE", size), ""), true);
   EXPECT_TRUE(contains(wrong.reason, "never written")) << wrong.reason;
-  // ... and an answer of another shape is no answer.
+  // ... and an answer of another shape does not count.
   expect_rejected(testing::kernel(top, replace_all(early, "SIZE", "16"), ""), "own-messages", true);
 }
 

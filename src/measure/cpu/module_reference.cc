@@ -13,7 +13,7 @@ namespace kernelpro {
 
 namespace {
 
-// Parameters with values of their own, times 1 +- 1/64 at most. Masks, ones, zeros and tables that
+// Multiplies non-constant parameters by 1 +- 1/64 at most. Masks, ones, zeros and tables that
 // repeat themselves stay as they are.
 bool vary(const Shaped& t, std::uint64_t seed, std::vector<char>* data) {
   if (!is_floating(t.tensor->dtype) || t.elements < 8) return false;
@@ -85,7 +85,7 @@ class TorchReference : public CpuReference {
                             request.probe == nullptr, &set));
     if (!contract) return std::optional<InputSet>(std::move(set));
     if (request.probe != nullptr && !representable(tensors_, set)) return std::optional<InputSet>();
-    // The rules of the first set hold for the others that are drawn like it.
+    // The rules of the first set apply to others drawn like it.
     if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
     Result<bool> usable = admit_rounding(request.probe == nullptr, &set);
     if (!usable) return tl::unexpected<Error>(usable.error());
@@ -109,7 +109,7 @@ class TorchReference : public CpuReference {
     }
   }
 
-  // From the set's inputs: a module may have changed those in the buffers in place.
+  // Computes from the set's inputs: a module may have modified those in the buffers in place.
   Result<ComputeFacts> compute(Numerics numerics, bool twice, const InputSet& set) {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (set.inputs[i].empty()) continue;
@@ -121,7 +121,7 @@ class TorchReference : public CpuReference {
   Result<void> compute_expected(Numerics numerics, bool twice, bool given, InputSet* set) {
     Result<ComputeFacts> facts = compute(numerics, twice, *set);
     if (!facts && numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
-      add_label("no-float64");  // not enough memory for it
+      add_label("no-float64");  // not enough memory
       facts = compute(Numerics::kStrict, twice, *set);
     }
     if (!facts) return tl::unexpected<Error>(facts.error());
@@ -141,8 +141,8 @@ class TorchReference : public CpuReference {
     return {};
   }
 
-  // Makes room in the rules for what rounding may do to these results. false: a probe whose results
-  // rounding changes too much to say anything.
+  // Widens the rules by the effect of rounding on these results. false: a probe whose results
+  // rounding changes too much to be conclusive.
   Result<bool> admit_rounding(bool given, InputSet* set) {
     std::int64_t fewest = kManyRounded;
     for (const Shaped& t : tensors_) {
@@ -150,7 +150,7 @@ class TorchReference : public CpuReference {
     }
     std::vector<Admitted> admitted(tensors_.size());
     for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
-      // Without memory for it the rules stay as they are.
+      // Without enough memory for it, the rules stay unchanged.
       if (!compute(Numerics::kRounded, false, *set)) break;
       for (std::size_t i = 0; i < tensors_.size(); ++i) {
         const Shaped& t = tensors_[i];
@@ -209,7 +209,7 @@ class TorchReference : public CpuReference {
   ModuleReference& module_;
   CpuReferenceSettings settings_;
   std::vector<Shaped> tensors_;
-  std::vector<Rule> rules_;  // by tensor, of sets drawn as given; empty until the first
+  std::vector<Rule> rules_;  // by tensor, of sets drawn as given; empty before the first
   CpuBuffers buffers_;
   bool attached_ = false;
 };

@@ -22,7 +22,7 @@ constexpr const char* kRelu =
     "def get_init_inputs():\n"
     "    return []\n";
 
-// `forward` of x and the weight w of a layer of 24 x 33, without bias.
+// `forward` of x and the weight w of a 24 x 33 layer without bias.
 std::string linear(const std::string& forward) {
   return "import torch\n"
          "class Model(torch.nn.Module):\n"
@@ -72,7 +72,7 @@ class CpuModule : public ::testing::Test {
     settings.target = TargetKind::kCpu;
     auto module = ModuleReference::start(settings);
     if (!module) return;
-    // The first command shows whether PyTorch is there.
+    // The first command shows whether PyTorch is available.
     if (!(*module)->describe(kRelu, "/relu.py", {})) return;
     module_ = std::move(*module);
   }
@@ -140,11 +140,11 @@ TEST_F(CpuModule, RightOnTheGivenInputsAlone) {
   EXPECT_TRUE(right.correct()->labels.empty()) << right.correct()->labels.front();
   EXPECT_EQ(right.correct()->timings.size(), 1u);
 
-  // All inputs are positive: a copy will do, and is told.
+  // All inputs are positive, so a copy passes, with a note.
   const Evaluation copy = evaluate(launch("std::memcpy(a.out, a.x, 64 * 33 * 4);"));
   ASSERT_NE(copy.correct(), nullptr) << outcome_summary(copy.outcome);
   EXPECT_TRUE(has_label(copy, kGivenDistributionOnly));
-  const std::string notes = join_text(copy.correct()->notes, "; ");  // on a busy machine, that too
+  const std::string notes = join_text(copy.correct()->notes, "; ");  // a busy machine adds one
   EXPECT_TRUE(contains(notes, "centred on zero")) << notes;
 }
 
@@ -172,7 +172,7 @@ TEST_F(CpuModule, LessThanFp32OnPositiveInputs) {
   };
   const Evaluation whole = evaluate(matmul(""));
   ASSERT_NE(whole.correct(), nullptr) << outcome_summary(whole.outcome);
-  // As tensor cores round to TF32: unseen in sums of positive products.
+  // Rounds as tensor cores do for TF32: invisible in sums of positive products.
   const Evaluation tf32 = evaluate(matmul("b = (b + 0x1000) & ~0x1fffu;"));
   const auto* rejected = std::get_if<Rejected>(&tf32.outcome);
   ASSERT_NE(rejected, nullptr) << outcome_summary(tf32.outcome);
@@ -204,7 +204,7 @@ TEST_F(CpuModule, KernelBenchsRuleIsAnother) {
   ASSERT_TRUE(prepare(kRelu, Policy::kKernelBench));
   const Evaluation evaluation = evaluate(off);
   ASSERT_NE(evaluation.correct(), nullptr) << outcome_summary(evaluation.outcome);
-  EXPECT_TRUE(evaluation.correct()->labels.empty());  // no probes there
+  EXPECT_TRUE(evaluation.correct()->labels.empty());  // no probes run there
   EXPECT_GT(evaluation.correct()->max_error, 0.5);
 }
 
@@ -212,7 +212,7 @@ TEST_F(CpuModule, WhatCannotBeCheckedIsRefused) {
   expect_refused(linear("torch.nn.functional.dropout(x @ w.t(), 0.5)"), "disagrees with itself");
   expect_refused(linear("x @ w.t() * 0 + 3"), "constant");
   expect_refused(linear("(x * 0).sum() + w * 2"), "does not depend on the inputs");
-  // Nothing but rounding is left of these.
+  // Only rounding errors remain of these.
   expect_refused(linear("((x @ w.t()) / 3 * 3 - x @ w.t()) / 1e-7"), "degenerate");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardware counters of another process, from perf_event_open, where the kernel and the (virtual)
-// machine allow them. Counts all its threads while this object lives.
+// Hardware counters of another process, through perf_event_open, where the kernel and the (virtual)
+// machine allow it. Counts all threads of the process while this object lives.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@ struct PerfCounts {
 class PerfEvents {
  public:
   explicit PerfEvents(pid_t pid);
-  // Instructions and cycles are counted.
+  // Whether instructions and cycles are counted.
   bool available() const { return available_; }
   PerfCounts read() const;
 

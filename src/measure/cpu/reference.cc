@@ -42,7 +42,7 @@ namespace {
 
 constexpr const char* kMendReference = "correct the task's reference.cpp";
 
-// Where two runs on the same inputs differ by more than the order of a sum could explain; -1 if
+// Where two runs on the same inputs differ by more than summation order could explain; -1 if
 // nowhere.
 std::int64_t disagreement(const Shaped& t, const Expected& a, const char* b) {
   if (!is_floating(t.tensor->dtype)) {
@@ -87,7 +87,7 @@ std::string reference_failure(const Outcome& outcome) {
   return outcome_summary(outcome);
 }
 
-// One that was killed from outside is the machine's fault.
+// If it was killed from outside, the machine is at fault.
 tl::unexpected<Error> reference_error(const std::string& name, const Outcome& outcome) {
   const std::string message = name + " failed: " + reference_failure(outcome);
   if (!perhaps_killed(outcome)) return fail(ErrorKind::kTask, message, kMendReference);
@@ -150,7 +150,7 @@ class NativeReference : public CpuReference {
  private:
   std::string name() const { return "the reference of case " + c_.name; }
 
-  // On the inputs that lie in the buffers; makes `round`'s poison vanish.
+  // Runs on the inputs in the buffers; must overwrite `round`'s poison.
   Result<void> run(std::uint64_t round) {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shaped& t = tensors_[i];
@@ -197,7 +197,7 @@ class NativeReference : public CpuReference {
   CpuReferenceSettings settings_;
   std::vector<Shaped> tensors_;
   CpuBuffers buffers_;
-  std::unique_ptr<CpuSession> session_;  // after buffers_: it goes first
+  std::unique_ptr<CpuSession> session_;  // after buffers_: destroyed first
 };
 
 }  // namespace

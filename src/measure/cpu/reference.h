@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where one case's inputs and expected results come from on the cpu target: the task's own
-// generator and reference.cpp in a worker process, or a PyTorch module.
+// The source of one case's inputs and expected results on the cpu target: the task's generator and
+// reference.cpp in a worker process, or a PyTorch module.
 #pragma once
 
 #include <cstdint>
@@ -20,34 +20,33 @@
 
 namespace kernelpro {
 
-// Inputs and what the reference makes of them.
+// Inputs and the reference's results for them.
 struct InputSet {
   std::uint64_t seed = 0;
-  bool varied = false;                    // its weights differ a little from the module's
+  bool varied = false;                    // its weights differ slightly from the module's
   std::vector<std::vector<char>> inputs;  // by tensor; empty for outputs
   std::vector<Expected> expected;         // by tensor; empty for inputs
 };
 
 struct SetRequest {
-  std::uint64_t seed = 0;            // kernelbench's tensors: the number of the trial
+  std::uint64_t seed = 0;            // kernelbench's tensors: the trial number
   const ProbePlan* probe = nullptr;  // null: as given
   DrawKind kind = DrawKind::kGiven;  // without a probe
-  bool twice = false;                // does the reference agree with itself?
-  bool vary_weights = false;         // modules: parameters with values of their own are changed
-                                     // by up to 1/64, so that what a kernel remembers of them
-                                     // from another call is wrong
+  bool twice = false;                // check that the reference agrees with itself
+  bool vary_weights = false;         // modules: change non-constant parameters by up to
+                                     // 1/64, so that values cached in another call are wrong
 };
 
 // One thread at a time.
 class CpuReference {
  public:
   virtual ~CpuReference() = default;
-  // nullopt: a probe that changes nothing here, or says nothing (measure/judge/probes.h). Fails
+  // nullopt: a probe that changes nothing here or is inconclusive (measure/judge/probes.h). Fails
   // with kTask on a reference that crashes, hangs, or disagrees with itself.
   virtual Result<std::optional<InputSet>> make_set(const SetRequest& request) = 0;
   // Of the last computation.
   double seconds() const { return seconds_; }
-  // "no-float64" ...: labels that hold for the sets made so far.
+  // "no-float64" ...: labels that apply to the sets made so far.
   const std::vector<std::string>& labels() const { return labels_; }
 
  protected:
@@ -69,13 +68,13 @@ Result<std::unique_ptr<CpuReference>> make_module_reference(const Task& task, co
                                                             ModuleReference& module,
                                                             const CpuReferenceSettings& settings);
 
-// What references share.
+// Shared by references.
 bool is_output(const Shaped& tensor);
-// Bytes of an output as a reference writes it: doubles for floating types.
+// Size of an output as a reference writes it: doubles for floating types.
 std::int64_t reference_bytes(const Shaped& tensor);
-// The inputs, and outputs as a reference writes them.
+// Buffers for the inputs, and for outputs as a reference writes them.
 Result<CpuBuffers> reference_buffers(const std::vector<Shaped>& tensors);
-// Is every expected value one that its output's type can hold?
+// Whether each output's type can hold all its expected values.
 bool representable(const std::vector<Shaped>& tensors, const InputSet& set);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that must be refused rather than won.
+// Tasks that must be refused.
 #include <gtest/gtest.h>
 
 #include "base/text.h"
@@ -11,7 +11,7 @@ namespace {
 
 class CpuReference : public ::testing::Test {
  protected:
-  // What prepare() says about scale_task with this reference.
+  // Result of prepare() for scale_task with this reference.
   Result<void> prepare(const std::string& reference) {
     Task task = testing::scale_task();
     task.reference_cpp = "#include \"task.h\"\n" + reference;

@@ -25,11 +25,11 @@ namespace kernelpro {
 namespace {
 
 constexpr std::int64_t kPage = 4096;
-constexpr std::int64_t kOwnMemory = 4LL << 30;    // what a candidate may allocate itself
+constexpr std::int64_t kOwnMemory = 4LL << 30;    // what a candidate may allocate
 constexpr std::int64_t kPerThread = 160LL << 20;  // stack and malloc arena, mostly untouched
 constexpr std::int64_t kWorkerItself = 512LL << 20;
-constexpr double kLongestStop_s = 10;  // until a worker obeys SIGSTOP; then it is killed
-constexpr double kPatience = 8;  // times a call's limit, at most, where others use the machine
+constexpr double kLongestStop_s = 10;  // for a worker to obey SIGSTOP; then it is killed
+constexpr double kPatience = 8;  // limit on how far a call's time limit grows on a busy machine
 
 template <class T>
 std::string bytes_of(const T& value) {
@@ -167,13 +167,13 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   return Started(std::move(session));
 }
 
-// Killed before it is waited for: a healthy worker would be given time to leave.
+// Killed without waiting: a healthy worker would otherwise be given time to exit.
 CpuSession::~CpuSession() { child_.kill(); }
 
 namespace {
 
 // Ends our thread's wait for a worker: a timer that interrupts waitid every second. The handler
-// does nothing, and only the thread that armed it is interrupted.
+// does nothing, and only the thread that armed the timer is interrupted.
 class Alarm {
  public:
   Alarm() {
@@ -208,7 +208,7 @@ void CpuSession::pause() {
   if (child_.pid() <= 0 || ::kill(child_.pid(), SIGSTOP) != 0) return;
   const auto stopped = [&](int more) {
     siginfo_t info{};
-    // An end counts as well, and stays to be reaped.
+    // An exit counts as well, and stays to be reaped.
     return ::waitid(P_PID, static_cast<id_t>(child_.pid()), &info,
                     WSTOPPED | WEXITED | WNOWAIT | more);
   };
@@ -269,7 +269,7 @@ double CpuSession::cpu_ns() const {
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
-// The worker's next answer, which says no more than that there is one.
+// Waits for the worker's next answer, whose content does not matter.
 std::variant<Called, Outcome> CpuSession::answer(double timeout_s, const std::string& phase) {
   double given = timeout_s;
   const auto patience = [&] {
@@ -359,7 +359,7 @@ Outcome CpuSession::explain_signal(const Exit& exit, const std::string& phase) c
                     "blocked, as system and posix_spawn do to start a process"};
   }
   const std::string output = clip(exit.output, 2048);
-  // Its system-call filter keeps the kernel from sending these to itself.
+  // The system-call filter keeps a kernel from sending these to itself.
   if (exit.from_outside()) {
     return Crashed{"the worker process " + exit.describe(limits_) + ", while " + phase, output,
                    Crashed::By::kOutside};

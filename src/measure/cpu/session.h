@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker process of the cpu target with one shared object loaded, seen from the supervisor.
-// Whatever happens to it becomes an Outcome that says what, where and in which phase.
+// The supervisor's view of one worker process of the cpu target, with one shared object loaded. Any
+// failure of it becomes an Outcome with the fault, its place and the phase.
 #pragma once
 
 #include <sched.h>
@@ -22,8 +22,8 @@
 
 namespace kernelpro {
 
-// Environment of workers: all hardware threads, and OpenMP threads that soon sleep between calls,
-// so that a process that is not being timed disturbs the other as little as possible.
+// Workers use all hardware threads, with OpenMP threads that sleep soon after a call, so that an
+// untimed process disturbs the timed one as little as possible.
 struct SessionSettings {
   std::string worker;  // path of kernelpro-worker
   double load_timeout_s = 30;
@@ -34,7 +34,7 @@ struct Called {
   // that the worker may run until all its threads are seen to have stopped again.
   double wall_ns = 0;
   double cpu_ns = 0;  // processor time of all its threads meanwhile
-  // `timed_call`: what others took of the machine meanwhile, 0..1 (machine/host_load.h).
+  // `timed_call`: share of the machine that others used meanwhile, 0..1 (machine/host_load.h).
   double foreign = 0;
 };
 
@@ -42,8 +42,8 @@ struct Called {
 class CpuSession {
  public:
   using Started = std::variant<std::unique_ptr<CpuSession>, Outcome>;
-  // Loads the candidate; one without a shared object does nothing when called, and shows what an
-  // order costs by itself. `buffers` hold `tensors` once or several times (as sets that CpuCall
+  // Loads the candidate. A candidate without a shared object does nothing when called: its time is
+  // the cost of an order. `buffers` hold `tensors` once or several times (as the sets that CpuCall
   // counts), then the workspace if there is one. An Error is the machine's fault.
   static Result<Started> start(const SessionSettings& settings, const Binary& binary,
                                const std::vector<Shaped>& tensors, const CpuBuffers& buffers,
@@ -53,25 +53,25 @@ class CpuSession {
   // machine gets more time, up to eight times `timeout_s`.
   std::variant<Called, Outcome> call(const CpuCall& order, double timeout_s,
                                      const std::string& phase);
-  // The same for a worker that is stopped, and that is stopped again when this returns: nothing
-  // that it does before or after counts less than what it does when asked.
+  // The same for a stopped worker, which is stopped again on return: the worker cannot work outside
+  // the timed interval.
   std::variant<Called, Outcome> timed_call(const CpuCall& order, double timeout_s,
                                            const std::string& phase);
   ~CpuSession();
-  // Stops all its threads where they are, and waits until they are stopped; lets them go on. A
-  // worker that does not stop within some seconds is killed.
+  // `pause` stops all threads and waits until they are stopped; `go_on` resumes them. A worker that
+  // does not stop within a few seconds is killed.
   void pause();
   void go_on();
-  // Puts the threads of a stopped worker onto the processors it may use, one after the other from a
-  // random one on, and leaves it stopped. Threads wake up where they were last, or beside each
-  // other: left alone, two would share a processor for a whole comparison, and its order would no
-  // longer be the only chance in it. A pool of threads stays where it was put until the next call
-  // of this, as OMP_PROC_BIND=spread has it; a single thread, whose children would stay beside it,
-  // and more threads than processors are free to move.
+  // Spreads the threads of a stopped worker over its allowed processors, one each from a random one
+  // on, and leaves it stopped. A thread wakes up where it last ran or near another: left alone, two
+  // could share a processor for a whole comparison, and its order would no longer be the only
+  // chance in it. A thread pool stays pinned until the next call, as with OMP_PROC_BIND=spread. A
+  // single thread, whose children would stay beside it, and more threads than processors are
+  // unpinned again.
   void scatter(std::uint64_t seed);
   pid_t pid() const { return child_.pid(); }
-  // Processor time of all threads of the process, those that are gone included; 0 where the system
-  // does not tell.
+  // Processor time of all threads of the process, including finished ones; 0 where the system does
+  // not report it.
   double cpu_ns() const;
 
  private:
@@ -107,15 +107,14 @@ class CpuSession {
   const CpuBuffers& buffers_;
   StatusPage status_;
   Child child_;
-  std::vector<Placed> placed_;  // threads that are kept where `scatter` put them
+  std::vector<Placed> placed_;  // threads pinned by `scatter`
   LoadMeter load_;              // since the last order
   Limits limits_;
   std::int64_t address_space_ = 0;
   std::vector<std::uint64_t> addresses_;  // of the slots, in the worker
 };
 
-// What a canary that was overwritten means: "wrote past the end of tensor y (element 128; it has
-// 128)".
+// Explains an overwritten canary: "wrote past the end of tensor y (element 128; it has 128)".
 std::string describe_stray(const std::string& name, std::int64_t bytes, std::int64_t element_bytes,
                            std::int64_t at, bool is_write);
 

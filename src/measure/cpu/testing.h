@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the cpu target: small tasks built in code, and real compilers and processes.
+// For tests of the cpu target: small tasks built in code, with real compilers and processes.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace kernelpro::testing {
 
-// y[r][c] = 2 * x[r][c] + 1, int32 n[r] = number of positive x in the row; a case of 7 x 33, a
+// y[r][c] = 2 * x[r][c] + 1, int32 n[r] = number of positive x in the row; a case of 7 x 33 and a
 // timed one of 64 x 257. Workspace of 256 bytes.
 inline Task scale_task() {
   Task task;
@@ -52,7 +52,7 @@ inline Task scale_task() {
   return task;
 }
 
-// What task/load/header.h generates, for the types that these tests use.
+// The output of task/load/header.h, for the types that these tests use.
 inline std::string header(const Task& task, const Case& c, TargetKind) {
   std::string text = "#pragma once\n";
   for (const auto& [name, value] : c.dims) {
@@ -73,7 +73,7 @@ inline std::string header(const Task& task, const Case& c, TargetKind) {
          "extern \"C\" void reference(const ReferenceArgs&);\n";
 }
 
-// A kernel for scale_task: the correct rows and counts between `before` and `after`.
+// A kernel for scale_task: correct rows and counts between `before` and `after`.
 inline std::string kernel(const std::string& top, const std::string& before,
                           const std::string& after) {
   return "#include \"task.h\"\n" + top +

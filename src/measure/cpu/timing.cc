@@ -20,13 +20,13 @@ namespace {
 constexpr double kTurnNs = 4e6;         // shorter calls are timed several at once, on several sets
 constexpr double kLongestTurnNs = 4e7;  // of the slower side
 constexpr double kWarmBelowNs = 20e6;   // longer calls are not warmed up before each turn
-constexpr int kSizings = 3;             // of a call, to see how long it takes
-constexpr int kFirstOrders = 5;         // without calls, before anything is timed
-constexpr double kLeastShare = 0.05;    // of a turn that is the calls' own, whatever an order costs
+constexpr int kSizings = 3;             // calls to estimate how long one takes
+constexpr int kFirstOrders = 5;         // orders without calls, before anything is timed
+constexpr double kLeastShare = 0.05;    // of a turn that counts as calls, whatever an order costs
 constexpr int kWarmSlot = 0;            // the slots after it are timed
-constexpr double kBusyNote = 0.5;       // of what was measured was disturbed: the reader is told
+constexpr double kBusyNote = 0.5;       // a verdict notes when more than this was disturbed
 
-// One side of the contest: a process, and another when that has seen all inputs.
+// One side of the contest: a process, replaced when it has seen all inputs.
 struct Side {
   const Binary* binary = nullptr;
   std::unique_ptr<CpuSession> session;
@@ -67,7 +67,7 @@ class TimedContest {
   }
 
  private:
-  // nullopt: go on. An Outcome: of the candidate; an Error: the machine's fault.
+  // nullopt: continue. An Outcome: the candidate's fault; an Error: the machine's.
   using Step = Result<std::optional<Outcome>>;
 
   static Result<std::variant<Timed, Outcome>> answer(Step step) {
@@ -77,7 +77,7 @@ class TimedContest {
   bool paired() const { return incumbent_.binary != nullptr; }
   std::uint64_t draw() { return random_ = kp::mix64(random_ + 0x9e3779b97f4a7c15ull); }
 
-  // All sets but the one that warms up, in a secret order.
+  // All sets but the warm-up set, in a secret order.
   std::vector<std::size_t> shuffled_sets() {
     std::vector<std::size_t> sets(state_.sets.size());
     std::iota(sets.begin(), sets.end(), std::size_t{0});
@@ -86,7 +86,7 @@ class TimedContest {
     return sets;
   }
 
-  // A new process, which has seen nothing but the set that warms up.
+  // Starts a new process, which has seen only the warm-up set.
   Step begin(Side& side, std::vector<std::size_t> unseen) {
     side.session.reset();
     side.unseen = std::move(unseen);
@@ -102,7 +102,7 @@ class TimedContest {
     return std::optional<Outcome>();
   }
 
-  // The incumbent's trouble is not the candidate's.
+  // An incumbent's failure is not the candidate's fault.
   Step begin_incumbent(std::vector<std::size_t> unseen) {
     Step lost = begin(incumbent_, std::move(unseen));
     if (lost && *lost) drop_incumbent();
@@ -116,7 +116,7 @@ class TimedContest {
     if (contest_) contest_->drop_incumbent();
   }
 
-  // New processes for both, which will see the same sets.
+  // Starts new processes for both, which will see the same sets.
   Step renew() {
     const std::vector<std::size_t> unseen = shuffled_sets();
     if (paired()) {
@@ -153,7 +153,7 @@ class TimedContest {
     return std::optional<Outcome>();
   }
 
-  // The worker that does nothing when called.
+  // Starts the worker that does nothing when called.
   Step begin_empty() {
     Result<CpuSession::Started> started = start_(Binary{});
     if (!started) return tl::unexpected<Error>(started.error());
@@ -181,14 +181,14 @@ class TimedContest {
     return std::optional<Outcome>();
   }
 
-  // A turn's time without what an order costs by itself, which is the shortest of them: no turn is
-  // forgiven what disturbed it.
+  // A turn's time minus the cost of an order. That is the shortest one measured, so that a
+  // disturbed turn is not corrected for its disturbance.
   double own_ns(double wall_ns) const {
     const double order = *std::min_element(orders_ns_.begin(), orders_ns_.end());
     return std::max(wall_ns - order, kLeastShare * wall_ns);
   }
 
-  // How long a call takes: the shortest of a few, where that is cheap.
+  // Estimates how long a call takes: the shortest of a few, where that is cheap.
   std::optional<Outcome> size_up(Side& side) {
     int calls = 1;
     for (int step = 0; step < 4; ++step) {
@@ -219,7 +219,7 @@ class TimedContest {
     return std::nullopt;
   }
 
-  // The sets of the next turn, put where the timed slots are.
+  // Copies the sets of the next turn into the timed slots.
   std::vector<std::size_t> reveal(Side& side) {
     std::vector<std::size_t> shown;
     for (int i = 0; i < calls_; ++i) {
@@ -230,7 +230,7 @@ class TimedContest {
     return shown;
   }
 
-  // Nothing of a turn is left for a process that has yet to see its sets.
+  // Erases a turn's data before a process that has yet to see those sets runs.
   void hide() {
     std::vector<Poison> poisons;
     for (int i = 0; i < calls_; ++i) load_inputs(state_, kWarmSlot + 1 + i, state_.sets[warm_]);
@@ -252,7 +252,7 @@ class TimedContest {
 
   static bool disturbed(double foreign) { return foreign > kBusyShare; }
 
-  // Does what was just measured count? Asked before its time is looked at.
+  // Whether the last measurement counts. Decided before its time is looked at.
   bool counts(double foreign) {
     const bool disturbed = TimedContest::disturbed(foreign);
     if (disturbed && dropped_ < plan_.most_dropped) {
@@ -265,7 +265,7 @@ class TimedContest {
     return true;
   }
 
-  // One turn of the block, on sets of its own.
+  // One turn of the block, on its own sets.
   Step single(bool incumbent) {
     Side& side = incumbent ? incumbent_ : candidate_;
     if (side.unseen.size() < static_cast<std::size_t>(calls_)) {
@@ -294,8 +294,8 @@ class TimedContest {
     return std::optional<Outcome>();
   }
 
-  // One turn of each, in an order that nobody knows, on the same sets. Whichever comes second finds
-  // the same in the caches: both are warmed up in the order of their turns.
+  // One turn of each, in a secret order, on the same sets. The second one finds the same cache
+  // contents: both are warmed up in the order of their turns.
   Step pair() {
     const bool lockstep = !paired() || incumbent_.unseen == candidate_.unseen;
     if (!lockstep || candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
@@ -341,7 +341,7 @@ class TimedContest {
     return own * 1e-3 / calls_;
   }
 
-  // What a turn left behind.
+  // Checks memory and results after a turn.
   std::optional<Outcome> look(const std::vector<std::size_t>& shown,
                               const std::vector<Poison>& poisons, double* max_error) {
     if (auto outcome = judge_memory(state_)) return outcome;
@@ -389,7 +389,7 @@ class TimedContest {
     return timed;
   }
 
-  // One more turn under hardware counters, where this machine has them. Not timed.
+  // Runs one more turn under hardware counters, where this machine has them. Not timed.
   void observe_counters(Timed* timed) {
     PerfEvents events(candidate_.session->pid());
     if (!events.available()) return;
@@ -407,9 +407,9 @@ class TimedContest {
   std::string phase_;
   Side candidate_, incumbent_;
   std::unique_ptr<CpuSession> empty_;
-  std::vector<double> orders_ns_;  // what an order costs by itself
-  std::size_t warm_ = 0;           // the set that all processes know
-  int calls_ = 1;                  // of a turn, each on a set of its own
+  std::vector<double> orders_ns_;  // cost of an order
+  std::size_t warm_ = 0;           // the set that all processes have seen
+  int calls_ = 1;                  // per turn, each on its own set
   std::optional<Contest> contest_;
   int dropped_ = 0, disturbed_ = 0, kept_ = 0;
   double foreign_ = 0;              // summed over what was kept

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a candidate on one case, against an incumbent turn by turn on the same buffers, or alone.
+// Times a candidate on one case, alternating with an incumbent on the same buffers, or alone.
 //
-// The supervisor's clock alone counts: it runs from the moment that a stopped worker may go on, its
-// inputs just revealed, until all its threads are seen to have stopped again. What an order costs
-// by itself is measured with a worker of ours that runs no candidate's code, and taken off both
-// sides; nothing that the candidate's process says or does is credited to it.
+// Only the supervisor's clock counts. It runs from the moment that a stopped worker may resume, its
+// inputs just revealed, until all its threads are seen to have stopped again. A worker of ours that
+// runs no candidate code measures the cost of an order, which is subtracted from both sides.
+// Nothing that the candidate's process reports or does can improve its time.
 //
-// Every timed call works on inputs that its process has never seen: what a kernel remembers of
-// earlier calls helps nothing, and all outputs of timed calls are compared. When a process has seen
-// all inputs, a new one takes its place.
+// Every timed call gets inputs that its process has never seen, so cached results are useless, and
+// the outputs of all timed calls are compared. A process that has seen all inputs is replaced.
 //
-// What others do on the machine is observed during each turn (machine/host_load.h), and judged
-// before its time is looked at. A disturbed turn is measured again, and a disturbed pair dropped
-// whole, until TimingPlan::most_dropped; then the machine is taken as it is, and the verdict says
-// so.
+// Load from other processes is observed during each turn (machine/host_load.h) and judged before
+// the turn's time is looked at. A disturbed turn is measured again and a disturbed pair dropped
+// whole, until TimingPlan::most_dropped; after that the machine is taken as it is, and the verdict
+// notes it.
 #pragma once
 
 #include <functional>
@@ -35,31 +34,30 @@ namespace kernelpro {
 struct TimingPlan {
   double timeout_s = 30;  // of one call
   int max_pairs = 40;
-  double budget_s = 1.0;  // after which `enough_pairs` will do
+  double budget_s = 1.0;  // after which `enough_pairs` is enough
   int enough_pairs = 9;
-  double hard_budget_s = 12;  // after which three pairs have to do; a clear ratio needs fewer
+  double hard_budget_s = 12;  // after which three pairs are enough; a clear ratio needs fewer
   double min_effect = 0.005;
-  double alpha = 0.02;     // of a wrong declaration on this case, all looks together
-  bool stop_early = true;  // as soon as it is decided (base/statistics/contest.h)
-  int most_dropped = 10;   // disturbed pairs and turns that are measured again, at most
-  std::uint64_t seed = 0;  // of poisons, orders and choices
+  double alpha = 0.02;     // chance of a wrong declaration on this case, over all looks
+  bool stop_early = true;  // once decided (base/statistics/contest.h)
+  int most_dropped = 10;   // limit on disturbed pairs and turns to measure again
+  std::uint64_t seed = 0;  // for poisons, orders and choices
 };
 
 struct Timed {
   Timing timing;
   std::optional<Interval> ratio;  // incumbent's time over candidate's
   double max_error = 0;
-  // "cpu.threads_busy", "load.foreign_cpu" (share of the machine that others took while turns that
-  // count were measured), "load.pairs_dropped", "load.pairs_disturbed" (that count all the same)
-  // ...
+  // "cpu.threads_busy", "load.foreign_cpu" (share of the machine that others used during turns that
+  // count), "load.pairs_dropped", "load.pairs_disturbed" (pairs that count all the same) ...
   std::map<std::string, double> observed;
-  std::string note;  // on a machine that never calmed down; "" else
+  std::string note;  // if the machine never calmed down, else ""
 };
 
 using SessionMaker = std::function<Result<CpuSession::Started>(const Binary&)>;
 
-// `candidate` has passed its checks. `incumbent` may be null; when it fails here, the ratio is
-// left out. An Outcome: what went wrong with the candidate. REQUIRES: state.slots >= 2.
+// `candidate` has passed its checks. `incumbent` may be null; if it fails here, the ratio is left
+// out. An Outcome: the candidate's fault. REQUIRES: state.slots >= 2.
 Result<std::variant<Timed, Outcome>> time_case(const CpuCase& state, const SessionMaker& start,
                                                const Binary& candidate, const Binary* incumbent,
                                                const TimingPlan& plan);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of the cuda evaluator that start before its task is known: making their contexts takes
-// as long as a task may take to be described. One thread at a time. A process that died meanwhile
-// is told by the evaluator that takes it.
+// Processes of the cuda evaluator that start before its task is known: creating their contexts
+// takes as long as describing a task may. One thread at a time. The evaluator that takes a process
+// reports it if it died meanwhile.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 namespace kernelpro {
 
 struct CudaAhead {
-  std::string gpu;  // that they are on, as named to `start_cuda_ahead`
+  std::string gpu;  // GPU that they are on, as given to `start_cuda_ahead`
   CudaLink judge;
   std::deque<CudaLink> workers;
   std::optional<CudaLink> capture;

@@ -11,15 +11,15 @@ namespace kernelpro {
 namespace {
 
 constexpr double kSlower = 1.05;     // over the median of known contents ...
-constexpr double kSlowerUs = 0.5;    // ... and the clock's steps: so much is slow
-constexpr double kNearlyAll = 0.75;  // of fresh contents must be slow for the question to stay open
+constexpr double kSlowerUs = 0.5;    // ... plus the clock's steps: slower than that is slow
+constexpr double kNearlyAll = 0.75;  // share of fresh contents that must be slow to continue
 constexpr double kSure = 0.002;      // chance that ends it early
-constexpr double kEnough = 0.02;     // the same, once there are as many as we can afford
+constexpr double kEnough = 0.02;     // the same, once we have as many as we can afford
 constexpr int kMostFresh = 16;
 constexpr int kMostRounds = 12;
 constexpr double kLarge = 1.25;
-constexpr double kMostThrottled = 1.15;  // by how much clocks may explain a slower call
-constexpr double kRoundSeconds = 0.02;   // of the reference's time
+constexpr double kMostThrottled = 1.15;  // largest slowdown that clocks may explain
+constexpr double kRoundSeconds = 0.02;   // of reference time
 
 double log_choose(int n, int k) {
   return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0);
@@ -65,7 +65,7 @@ class Audit {
     return {true, large, known_us_, fresh_us()};
   }
 
-  // A content counts once, with the median of its calls.
+  // Each content counts once, with the median of its calls.
   void learn_known() {
     std::vector<std::vector<double>> by_set(static_cast<std::size_t>(state_.plan.rotation));
     for (std::size_t i = 0; i < std::min(timed_.sets.size(), timed_.times_us.size()); ++i) {
@@ -105,7 +105,7 @@ class Audit {
     sets.resize(sets.size() - static_cast<std::size_t>(fresh));
     const int warm = timed_.warm_up && !sets.empty() ? sets.back() : -1;
     if (warm >= 0) sets.pop_back();
-    // Known contents come first: a kernel that sulks has no reason yet.
+    // Known contents come first: a kernel cannot yet slow them down on purpose.
     std::vector<int> old(sets.begin(),
                          sets.begin() + std::min<std::ptrdiff_t>(std::ssize(sets), calls - fresh));
     for (const int set : news) {
@@ -159,7 +159,7 @@ class Audit {
   std::vector<double> set_us_;  // by set: median of its known content
   int known_ = 0, slow_known_ = 0, slow_ = 0;
   double throttled_ = 1;
-  std::vector<double> fresh_us_, round_us_;  // all; medians of rounds
+  std::vector<double> fresh_us_, round_us_;  // all; round medians
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fresh audit of the cuda target: is a kernel as fast on contents that it has never met as on
-// those that came again and again while it was timed?
+// The fresh audit of the cuda target: is a kernel as fast on inputs that it has never seen as on
+// those that came repeatedly while it was timed?
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 
 namespace kernelpro {
 
-// With how much chance at least `slow_fresh` of `fresh` contents are among the slow ones, if fresh
-// and known contents are alike (Fisher's exact test, one-sided).
+// Probability that at least `slow_fresh` of `fresh` contents are among the slow ones if fresh and
+// known contents are alike (Fisher's exact test, one-sided).
 double slow_by_chance(int slow_fresh, int fresh, int slow_known, int known);
 
 struct Freshness {
-  bool slower = false;  // on fresh contents, beyond what chance explains
+  bool slower = false;  // on fresh contents, beyond chance
   bool large = false;   // by more than a quarter, in each of at least two rounds
-  double known_us = 0;  // median over the sets while it was timed
+  double known_us = 0;  // median over the timed sets
   double fresh_us = 0;  // median over fresh contents, corrected for slower clocks
 };
 
-// One round at a time, sets of the rotation get fresh contents in their own memory and are timed in
-// a pass like those before, behind known contents, which show whether the GPU itself has become
-// slower. Goes on as long as nearly all fresh contents are slow and chance could still explain it.
+// Works in rounds. Sets of the rotation get fresh contents in their own memory and are timed in a
+// pass like those before, after known contents, which show whether the GPU itself has slowed down.
+// Rounds continue while nearly all fresh contents are slow and chance could still explain it.
 // Results are compared: an Outcome is the candidate's fault. The sets keep their fresh contents.
-// `timed`: of the subject "candidate", as it is loaded in `worker`.
+// `timed`: of the subject "candidate", as loaded in `worker`.
 Result<std::variant<Freshness, Outcome>> audit_fresh(CudaLink& judge, CudaReference& reference,
                                                      CudaWorker& worker, CudaCase& state,
                                                      const CudaTimed& timed,

@@ -31,7 +31,7 @@ Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Bina
     return Captured{outcome_of_lost(*lost, "capturing " + entry)};
   }
   if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-    // Whatever comes from this process may be the candidate's own words: never the machine's fault.
+    // Text from this process may be the candidate's: never the machine's fault.
     if (refusal->rule.empty()) return Captured{Crashed{refusal->text, ""}};
     for (const char* rule : {"no-kernel", "exception", "cuda-error"}) {
       if (refusal->rule == rule) return Captured{Crashed{refusal->text, ""}};

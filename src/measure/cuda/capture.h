@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host code to launch plan, in a process that sees no data.
+// Turns host code into a launch plan, in a process without access to data.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace kernelpro {
 
-// Runs `entry` of a host-form binary once under capture in `link`, a "cuda-capture" process of its
-// own that has run nothing yet. An Outcome is the candidate's fault, an Error the machine's.
+// Runs `entry` of a host-form binary once under capture in `link`, a fresh "cuda-capture" process.
+// An Outcome is the candidate's fault, an Error the machine's.
 Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Binary& binary,
                                                        const std::string& entry,
                                                        const AddressLayout& layout,

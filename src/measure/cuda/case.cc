@@ -11,7 +11,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kExplainBytes = 64 << 20;  // outputs up to here are fetched to be explained
+constexpr std::int64_t kExplainBytes = 64 << 20;  // limit for fetching an output to explain it
 
 Json keys_json(const SetKeys& keys) {
   Json all = Json::array();
@@ -27,7 +27,7 @@ Json about(const CudaCase& state, const char* what, int set) {
 
 namespace {
 
-// Descriptors of a set's slots, a frame's worth at a time.
+// Descriptors of a set's slots, one frame at a time.
 Result<void> share_set(CudaLink& judge, CudaCase& state, int set) {
   auto& memory = state.memory.emplace_back();
   const std::size_t count = state.layout.slots.size();
@@ -128,7 +128,7 @@ double read_number(const Json& json) {
   return text == "inf" ? INFINITY : text == "-inf" ? -INFINITY : NAN;
 }
 
-// For outputs too large to fetch: the first wrong element with its neighbourhood's count.
+// For outputs too large to fetch: the first wrong element and its expected value.
 Result<std::string> explain_window(CudaLink& judge, const CudaCase& state, int set, int tensor,
                                    std::uint64_t first) {
   Json message = about(state, "window", set);
@@ -149,7 +149,7 @@ Result<std::string> explain(CudaLink& judge, const CudaCase& state, int set, int
   const std::uint64_t bad = found.natural("bad"), unwritten = found.natural("unwritten");
   const std::string count =
       std::to_string(bad) + " of " + std::to_string(shaped.elements) + " elements are wrong";
-  // One element more or less may hold its poison's bits by chance.
+  // A few elements may equal their poison by chance.
   if (unwritten > 0 && unwritten + unwritten / 1000 >= bad) {
     return count + ": they were never written, first at " +
            coordinates(shaped.shape, found.integer("first"));
@@ -192,7 +192,7 @@ Result<std::string> fetch_tensor(CudaLink& judge, const CudaCase& state, int set
 
 namespace {
 
-// One set's findings: what is wrong, or nullopt.
+// The fault in one set's findings, or nullopt.
 Result<std::optional<Outcome>> outcome_of(CudaLink& judge, const CudaCase& state, int set,
                                           const Json& findings, double* max_error) {
   const JsonReader r(findings);

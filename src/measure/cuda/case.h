@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge's side of one case of the cuda target, as the supervisor drives it: buffers, input
-// sets, poison, comparisons. The judge is a process of its own (measure/worker/cuda/judge.cc).
+// sets, poison, comparisons. The judge is a separate process (measure/worker/cuda/judge.cc).
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@
 
 namespace kernelpro {
 
-// What a set's inputs and expected results are.
+// Identifies the inputs and expected results of a set.
 struct SetContent {
   std::uint64_t seed = 0;
   DrawKind kind = DrawKind::kGiven;
   bool operator==(const SetContent&) const = default;
 };
 
-// The expected result of one output, looked at as a whole.
+// Summary of one output's expected result.
 struct ExpectedLook {
   double rms = 0, low = 0, high = 0;
   std::uint64_t not_finite = 0;
@@ -37,35 +37,35 @@ struct ExpectedLook {
 struct CudaCase {
   const Case* c = nullptr;
   std::vector<Shaped> tensors;
-  std::vector<std::string> labels;  // of tensors, PyTorch's names of parameters; may be empty
+  std::vector<std::string> labels;  // by tensor, PyTorch's parameter names; may be empty
   std::vector<JudgeTensor> judged;
   AddressLayout layout;
   AddressLayout reference_layout;
   MemoryPlan plan;  // sets [0, plan.rotation) rotate; the others are for probes and fresh contents
-  // By set: slot and descriptor, of memory that is not that of set 0.
+  // By set: slot and descriptor of memory that it does not share with set 0.
   std::vector<std::vector<std::pair<int, Fd>>> memory;
-  std::vector<std::optional<SetContent>> contents;  // by set; nullopt: unknown, to be filled
+  std::vector<std::optional<SetContent>> contents;  // by set; nullopt: unknown, must be filled
   std::vector<std::vector<ExpectedLook>> looks;     // by set, by output
   std::uint64_t seed = 0;
 
   Binary reference;                        // native tasks
   LaunchPlan reference_plan;               // of it
   Numerics numerics = Numerics::kFloat64;  // of a module's results
-  std::vector<char> lesser;  // by set: its results are strict fp32, for want of memory
+  std::vector<char> lesser;                // by set: results in strict fp32, for lack of memory
   std::map<DrawKind, std::vector<Admitted>> admitted;  // what rounding needs, by output
-  bool self_checked = false;  // the reference was found to agree with itself
-  double reference_s = 0;     // the last draw and computation took
+  bool self_checked = false;                           // the reference agreed with itself
+  double reference_s = 0;                              // time of the last draw and computation
 
   int sets() const { return plan.sets(); }
-  // The set whose content changes: one besides the rotation, or its last.
+  // The set whose contents change: an extra one, or the last of the rotation.
   int spare() const { return plan.extra > 0 ? plan.rotation : plan.rotation - 1; }
-  // The set of probe `number` (from 0): one of its own where there is memory for it.
+  // The set for probe `number` (from 0): a separate one where there is memory for it.
   int probe_set(int number) const {
     return plan.extra > kProbeSets ? plan.rotation + 1 + number : spare();
   }
 };
 
-// Opens a case at the judge as planned: memory, layouts, descriptors.
+// Opens a planned case at the judge: memory, layouts, descriptors.
 Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c, Policy policy,
                            const MemoryPlan& plan);
 
@@ -79,14 +79,14 @@ struct SetVerdict {
   Outcome outcome;  // WrongResult, or Rejected for an intrusion
 };
 
-// The first set, in the order given, whose outputs are wrong, or nullopt. With `intrusions`, also
-// whether inputs or memory around tensors changed. When all is right the sets of `then_poison` are
-// poisoned anew. Raises `max_error` to the largest error over its allowance.
+// The first set, in the given order, whose outputs are wrong, or nullopt. `intrusions` also checks
+// whether inputs or memory around tensors changed. If all is right, poisons the sets of
+// `then_poison` anew. Raises `max_error` to the largest error over its allowance.
 Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
                                          const std::vector<int>& sets, bool intrusions,
                                          const SetKeys& then_poison, double* max_error);
 
-// Sets whose inputs are no longer what was drawn lose their content. Whether there were any.
+// Forgets the contents of sets whose inputs were modified. True if there were any.
 Result<bool> forget_broken_sets(CudaLink& judge, CudaCase& state);
 
 // Bytes of a tensor, or of its expected result (floating types as doubles), through a file.

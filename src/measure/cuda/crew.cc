@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr int kModulesAtOnce = 4;      // PyTorch candidates' processes
-// So many in a row must do with one queue before the next are started with one.
+// This many in a row must work with one queue before the next are started with one.
 constexpr int kSure = 2;
 
 }  // namespace
@@ -28,7 +28,7 @@ void CudaCrew::dismiss() {
   modules_.clear();
 }
 
-// Ending a process that has a context takes a while; nobody needs to wait for it.
+// Ending a process that has a context takes a while; nothing needs to wait for it.
 void CudaCrew::retire(CudaLink link) {
   leaving_.push_back(std::async(std::launch::async, [leaving = std::move(link)]() mutable {
     const CudaLink gone = std::move(leaving);
@@ -37,7 +37,7 @@ void CudaCrew::retire(CudaLink link) {
 
 Result<CudaLink> CudaCrew::start() const {
   const Queues queues = few_in_a_row_ >= kSure ? Queues::kOne : Queues::kDefault;
-  // Not by index, which would be another GPU's where some are hidden.
+  // Not by index, which changes where some GPUs are hidden.
   Result<CudaLink> link = hidden_.empty() ? CudaLink::start("cuda-worker", settings_.gpu, queues)
                                           : CudaLink::start("cuda-worker", uuid_, queues, hidden_);
   if (link && briefed_) post_cases(*link, task_, cases_);
@@ -45,7 +45,7 @@ Result<CudaLink> CudaCrew::start() const {
 }
 
 void CudaCrew::fill() {
-  // Several at once, then none until they are used up: nothing may start while others are timed.
+  // Starts several at once, then none until they are used up: nothing may start during timing.
   const bool used_up = native_.empty();
   const auto wanted = static_cast<std::size_t>(std::max(1, settings_.standby));
   while (used_up && native_.size() < wanted) {
@@ -82,7 +82,7 @@ void CudaCrew::hide_nothing() {
 }
 
 void CudaCrew::settle() {
-  // A module's process is asked again when it is taken.
+  // A module's process is checked again when it is taken.
   for (CudaLink& link : modules_) static_cast<void>(link.settle(kStartTimeout));
   std::deque<CudaLink> ready;
   bool left = false;
@@ -97,7 +97,7 @@ void CudaCrew::settle() {
     }
   }
   native_ = std::move(ready);
-  if (left) wait_for_leaving();  // with what memory they had
+  if (left) wait_for_leaving();  // their memory must be free
 }
 
 std::optional<CudaWorker> CudaCrew::another() {
@@ -109,7 +109,7 @@ std::optional<CudaWorker> CudaCrew::another() {
 
 Result<CudaWorker> CudaCrew::take_native(Queues queues) {
   few_in_a_row_ = queues == Queues::kOne ? few_in_a_row_ + 1 : 0;
-  // One with more queues than are needed will do, one with fewer will not.
+  // A worker with more queues than needed works; one with fewer does not.
   if (!native_.empty() && queues == Queues::kDefault && native_.front().queues() == Queues::kOne) {
     dismiss_native();
     wait_for_leaving();
@@ -121,7 +121,7 @@ Result<CudaWorker> CudaCrew::take_native(Queues queues) {
       trouble_.reset();
       return std::move(*worker);
     }
-    hidden_.clear();  // once more, and from now on with all GPUs in sight
+    hidden_.clear();  // once more, and from now on with all GPUs visible
   }
   if (trouble_) return tl::unexpected<Error>(*trouble_);
   return fail(ErrorKind::kEnvironment, "no cuda worker process can be started",

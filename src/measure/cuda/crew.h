@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that run candidates. They are made ready ahead, because a context takes longer than
-// an evaluation and importing PyTorch takes seconds; each is taken once and ends after it. Nothing
-// may come or go while calls are timed: `settle` and `wait_for_leaving` see to that. One thread.
+// The processes that run candidates. They start ahead: creating a context takes longer than an
+// evaluation and importing PyTorch takes seconds. Each is used once, then ends. None may start or
+// exit while calls are timed: `settle` and `wait_for_leaving` ensure that. One thread.
 #pragma once
 
 #include <deque>
@@ -26,32 +26,32 @@ class CudaCrew {
   CudaCrew(const CudaCrew&) = delete;
   CudaCrew& operator=(const CudaCrew&) = delete;
 
-  // Native workers that were started before the task was known.
+  // Takes over native workers that were started before the task was known.
   void adopt(std::deque<CudaLink> workers) { native_ = std::move(workers); }
-  // Starts as many native workers as the settings say, of the kind that is wanted lately, when the
-  // last of them were used up. Returns at once. What goes wrong is told by `take_native`.
+  // When the last native workers were used up, starts as many as the settings ask for, with the
+  // queues that recent candidates needed. Returns at once; `take_native` reports failures.
   void fill();
   // The same for PyTorch candidates.
   void fill_modules();
-  // The cases are known: those that wait are told of them, and so are all that are started later,
-  // on the GPU `uuid`, without these device files, which are other GPUs' (machine/gpu_watch.h).
+  // Call once the cases are known: describes them to waiting and later workers. Later ones run on
+  // the GPU `uuid` without `hidden`, other GPUs' device files (machine/gpu_watch.h).
   void brief(const std::string& uuid, std::vector<std::string> hidden);
-  // From now on workers see all GPUs, as NVML may want, which they open to measure energy.
+  // From now on workers see all GPUs: NVML, which they open to measure energy, may need that.
   void hide_nothing();
-  // All leave, side by side.
+  // Ends all processes in parallel.
   void dismiss();
 
-  // One that is ready. Fails for the machine's sake.
+  // A worker that is ready. An Error is the machine's fault.
   Result<CudaWorker> take_native(Queues queues);
   Result<CudaWorker> take_module();
-  // A further one, if one stands by: starts nothing.
+  // Another one, if one is standing by: starts nothing.
   std::optional<CudaWorker> another();
-  // Ends it in the background.
+  // Ends the process in the background.
   void retire(CudaLink link);
-  // Waits until those who stand by have made their contexts. Who has none leaves, which
-  // is waited for as well; when none is left, that is told by `take_native`.
+  // Waits until standby workers have created their contexts. Workers without a context exit, and
+  // are waited for; if none is left, `take_native` reports it.
   void settle();
-  // Waits until nobody is on the way out.
+  // Waits until all exiting processes are gone.
   void wait_for_leaving() { leaving_.clear(); }
 
  private:
@@ -63,12 +63,12 @@ class CudaCrew {
   const std::vector<CudaCase>& cases_;
   std::deque<CudaLink> native_, modules_;
   int modules_to_come_;
-  int few_in_a_row_ = 0;  // workers that one queue did for, up to the latest
+  int few_in_a_row_ = 0;  // latest candidates in a row for which one queue was enough
   bool briefed_ = false;
   std::string uuid_;
-  std::optional<Error> trouble_;  // why the latest could not be started, or has no context
-  // Other GPUs' device files. The driver looks at each GPU that a process can open, which takes
-  // half of the time that a context takes (results/contexts.md).
+  std::optional<Error> trouble_;  // why the latest worker did not start or has no context
+  // Other GPUs' device files. The driver examines each GPU that a process can open, which is half
+  // of the time to create a context (results/contexts.md).
   std::vector<std::string> hidden_;
   std::vector<std::future<void>> leaving_;
 };

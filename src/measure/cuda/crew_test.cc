@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes run candidates, and what becomes of those that have no context: with processes
-// that need no GPU.
+// Which processes run candidates, and what happens to those without a context, using processes that
+// need no GPU.
 #include "measure/cuda/crew.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST_F(CudaCrewTest, StartsTheKindThatIsWantedAndFewQueuesDoForFewOnly) {
   EXPECT_EQ(who.visible, "2");
   EXPECT_EQ(who.hidden, 0u);
   crew.brief("GPU-x", {"/dev/nvidia0", "/dev/nvidia1"});
-  for (int i = 0; i < 2; ++i) {  // two in a row tell what comes
+  for (int i = 0; i < 2; ++i) {  // two in a row predict the next
     crew.fill();
     worker = crew.take_native(Queues::kOne);
     ASSERT_TRUE(worker) << worker.error().text();
@@ -69,7 +69,7 @@ TEST_F(CudaCrewTest, StartsTheKindThatIsWantedAndFewQueuesDoForFewOnly) {
   worker = crew.take_native(Queues::kDefault);
   ASSERT_TRUE(worker) << worker.error().text();
   EXPECT_EQ(ask(*worker).connections, "");
-  for (int i = 0; i < 4; ++i) {  // kinds that take turns do with what stands by
+  for (int i = 0; i < 4; ++i) {  // alternating kinds use the standby workers
     crew.fill();
     worker = crew.take_native(i % 2 == 0 ? Queues::kOne : Queues::kDefault);
     ASSERT_TRUE(worker) << worker.error().text();

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kCase = "energy";
 constexpr double kLoadTimeout = 60;
 constexpr double kIdleS = 0.5;
-constexpr double kPreheatS = 0.3;  // power rises for so long after the first call
+constexpr double kPreheatS = 0.3;  // power rises for this long after the first call
 
 // One arm: the subject's graphs, one per copy.
 struct Arm {
@@ -50,7 +50,7 @@ class EnergyTrial {
     if (incumbent != nullptr) {
       loaded = load("incumbent", *incumbent, &other);
       if (!loaded) return tl::unexpected<Error>(loaded.error());
-      if (*loaded) incumbent = nullptr;  // its trouble is not the candidate's
+      if (*loaded) incumbent = nullptr;  // its failure is not the candidate's fault
     }
     for (int window = 0; window < std::max(2, plan_.windows); ++window) {
       const bool first = window % 2 == 0;
@@ -79,7 +79,7 @@ class EnergyTrial {
     return {};
   }
 
-  // One case whose one set holds the buffers of all copies.
+  // One case whose single set holds the buffers of all copies.
   Result<void> open() {
     const std::size_t n = state_.layout.slots.size();
     const AddressLayout wide = copies_layout(state_.layout, copies_);
@@ -95,7 +95,7 @@ class EnergyTrial {
       fds.clear();
     };
     for (int copy = 0; copy < copies_; ++copy) {
-      std::vector<int> own(n, -1);  // what a set does not have is that of set 0
+      std::vector<int> own(n, -1);  // where a set has none, set 0's is used
       for (const int set : {0, copy}) {
         for (const auto& [slot, fd] : state_.memory[static_cast<std::size_t>(set)]) {
           own[static_cast<std::size_t>(slot)] = fd.get();
@@ -113,7 +113,7 @@ class EnergyTrial {
     return {};
   }
 
-  // A host form is captured anew for each copy's addresses.
+  // A host form is captured again for each copy's addresses.
   Result<std::variant<LaunchPlan, Outcome>> plan_of(const Binary& binary, int copy) {
     if (binary.form == Binary::Form::kPlanForm) {
       return {plan_for_copy(binary.plan, state_.layout, copy)};
@@ -197,7 +197,7 @@ class EnergyTrial {
                      (bytes > shop_.machine.l2_bytes ? "" : ", which L2 may hold");
   }
 
-  // Ratios of neighbouring windows, as logarithms.
+  // Ratios of neighboring windows, as logarithms.
   static Energy::Versus compare(const Arm& mine, const Arm& other) {
     std::vector<double> logs;
     for (std::size_t i = 0; i < std::min(mine.millijoules.size(), other.millijoules.size()); ++i) {
@@ -217,7 +217,7 @@ class EnergyTrial {
   int copies_ = 1;
 };
 
-// Every address of a plan, by reference to its slot.
+// Applies `change` to every address of a plan, by reference to its slot.
 template <class Change>
 void each_parameter(LaunchPlan* plan, Change change) {
   for (PlanNode& node : plan->nodes) {
@@ -293,7 +293,7 @@ Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker&
     return fail(ErrorKind::kBadInput, "the energy of a PyTorch candidate is not measured",
                 "give a CUDA source; a PyTorch one is timed without --objective");
   }
-  // A PyTorch incumbent runs in a process that may say what it likes.
+  // A PyTorch incumbent's process is not trusted to report energy.
   if (other != nullptr && other->form == Binary::Form::kModule) other = nullptr;
   return EnergyTrial(shop, worker, gpu, shop.cases[at], plan, secret).run(mine, other);
 }

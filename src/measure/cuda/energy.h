@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of a native candidate draws, beside the incumbent, by the board's energy counter.
-// Speed is judged elsewhere (measure/cuda/trial.h): here calls follow each other without a pause,
-// for long enough that the counter can tell, over several sets of buffers that together are larger
-// than L2, all of them mapped at once, so that nothing is flushed or mapped in between.
+// Energy per call of a native candidate, compared with the incumbent, by the board's energy
+// counter. Speed is judged elsewhere (measure/cuda/trial.h): here calls run back to back, long
+// enough for the counter's resolution, over several sets of buffers that together exceed L2, all
+// mapped at once, so that nothing is flushed or mapped in between.
 #pragma once
 
 #include <string>
@@ -14,23 +14,23 @@
 
 namespace kernelpro {
 
-// Addresses of `copies` sets of a case's buffers, one after the other: slot i of copy r is slot
-// r * n + i. The workspace is a slot like the others.
+// Addresses of `copies` sets of a case's buffers, one after the other: slot i of copy r is slot r *
+// n + i. The workspace is a slot like the others.
 AddressLayout copies_layout(const AddressLayout& one, int copies);
-// The part of copies_layout that belongs to one copy, as a layout by itself.
+// The part of copies_layout that belongs to one copy, as a separate layout.
 AddressLayout copy_layout(const AddressLayout& one, int copies, int copy);
-// A plan of the plan form for copy `copy` of copies_layout: its tensors are that copy's slots.
+// A plan-form plan for copy `copy` of copies_layout: its tensors are that copy's slots.
 LaunchPlan plan_for_copy(const LaunchPlan& plan, const AddressLayout& one, int copy);
 
-// How many sets of `set_bytes` are more than twice an L2, out of so many.
+// How many sets of `set_bytes` exceed twice an L2, out of `sets`.
 int copies_wanted(double set_bytes, double l2_bytes, int sets);
 
-// The timed case that moves most bytes; cases.size() where none is timed.
+// The timed case that moves most bytes; cases.size() if none is timed.
 std::size_t largest_timed_case(const Task& task, const std::vector<CudaCase>& cases);
 
-// In a worker of its own, which nothing else has used. `gpu`: UUID. An Outcome is the candidate's
-// fault: outputs are compared after each window. Fails with kEnvironment where the energy cannot be
-// read, and with kBadInput for PyTorch candidates, whose process is not ours.
+// REQUIRES: a fresh worker. `gpu`: UUID. An Outcome is the candidate's fault: outputs are compared
+// after each window. Fails with kEnvironment where the energy cannot be read, and with kBadInput
+// for PyTorch candidates, whose process is not ours.
 Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker& worker,
                                                      const std::string& gpu, std::size_t at,
                                                      const Subject& subject,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs no GPU of the energy measurement; CudaEvaluatorTest.EnergyOfACall needs one.
+// The parts of the energy measurement that need no GPU; CudaEvaluatorTest.EnergyOfACall needs one.
 #include "measure/cuda/energy.h"
 
 #include <gtest/gtest.h>

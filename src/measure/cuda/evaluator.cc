@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The evaluator of the cuda target: the judge process holds buffers and expected results for the
-// whole run, each candidate gets a worker process of its own, and host-form candidates are turned
-// into launch plans by a capture process. docs/launch-plan.md tells who trusts whom.
+// whole run, each candidate gets its own worker process, and a capture process turns host-form
+// candidates into launch plans. See docs/launch-plan.md for the trust model.
 #include "measure/judge/evaluator.h"
 
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a tensor in float64
+constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a float64 tensor
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
@@ -67,7 +67,7 @@ class CudaEvaluator : public Evaluator {
         reference_(judge_, task_, compiler, settings_),
         shop_{task_, machine_, settings_, judge_, reference_, cases_, {}, {}} {}
 
-  // All processes end side by side: each takes a while to give its context back.
+  // All processes end in parallel: each takes a while to destroy its context.
   ~CudaEvaluator() override {
     crew_.dismiss();
     crew_.retire(std::move(judge_));
@@ -76,7 +76,7 @@ class CudaEvaluator : public Evaluator {
   CudaEvaluator(const CudaEvaluator&) = delete;
   CudaEvaluator& operator=(const CudaEvaluator&) = delete;
 
-  // Processes that were started before the task was known.
+  // Takes over processes that were started before the task was known.
   void take(CudaAhead* ahead) {
     crew_.adopt(std::move(ahead->workers));
     shop_.capture = std::move(ahead->capture);
@@ -84,7 +84,7 @@ class CudaEvaluator : public Evaluator {
     ahead->capture.reset();
   }
 
-  // Processes make their contexts while the caller does other things.
+  // Processes create their contexts while the caller does other work.
   void start_ahead() {
     make_ready();
     crew_.fill_modules();
@@ -120,7 +120,7 @@ class CudaEvaluator : public Evaluator {
   void find_labels();
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
   Queues queues_for(const Subject& subject, const Subject* beside) const;
-  // Inputs that somebody changed are drawn anew before the next looks at them.
+  // Forgets modified inputs, which are then redrawn before their next use.
   Result<void> sweep() {
     for (CudaCase& state : cases_) KP_TRY(forget_broken_sets(judge_, state));
     return {};
@@ -141,11 +141,11 @@ class CudaEvaluator : public Evaluator {
   std::string uuid_;
   std::vector<std::string> labels_;
   std::uint64_t round_ = 0;
-  // Inputs, orders and poison that nobody can work out beforehand: a seed can be guessed.
+  // For inputs, orders and poison that cannot be predicted: a seed can be guessed.
   std::uint64_t secret_ = random_secret();
 };
 
-// What the next evaluation needs makes its contexts while nothing is timed.
+// The next evaluation's processes create their contexts while nothing is timed.
 void CudaEvaluator::make_ready() {
   crew_.fill();
   if (shop_.capture) return;
@@ -233,7 +233,7 @@ Result<void> CudaEvaluator::open_cases(double free_bytes, double granularity) {
   return {};
 }
 
-// Every set of the rotation, and whether the task says anything.
+// Fills every set of the rotation, and checks that the task is not degenerate.
 Result<void> CudaEvaluator::fill_case(CudaCase& state) {
   const std::vector<SetContent> contents = check_contents(state, settings_.policy);
   for (int set = 0; set < state.plan.rotation; ++set) {
@@ -252,7 +252,7 @@ Result<void> CudaEvaluator::fill_case(CudaCase& state) {
               "correct the reference, or draw inputs that matter to the result");
 }
 
-// Rounding alone may change results by more than the tolerance: nobody can meet it then.
+// Rounding alone may change results by more than the tolerance, which no kernel could meet.
 Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
   const auto known = state.admitted.find(DrawKind::kGiven);
   if (known == state.admitted.end()) return {};
@@ -279,7 +279,7 @@ Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
   return tell_rules(state);
 }
 
-// While no candidate's process holds memory, so that there is room for float64.
+// Done while no candidate process holds memory, so that float64 fits.
 Result<void> CudaEvaluator::redraw() {
   for (CudaCase& state : cases_) {
     state.seed = kp::mix64(state.seed + round_);
@@ -289,7 +289,7 @@ Result<void> CudaEvaluator::redraw() {
   return {};
 }
 
-// The judge's rules become those of `state`.
+// Gives the judge the rules of `state`.
 Result<void> CudaEvaluator::tell_rules(const CudaCase& state) {
   Json tolerances = Json::array();
   for (const JudgeTensor& t : state.judged) tolerances.push_back(t.rule.tolerance);
@@ -300,7 +300,7 @@ Result<void> CudaEvaluator::tell_rules(const CudaCase& state) {
   return {};
 }
 
-// reference.cpp and reference.cu must agree at the smallest case, on the very same inputs.
+// reference.cpp and reference.cu must agree at the smallest case, on identical inputs.
 Result<void> CudaEvaluator::cross_check() {
   if (settings_.host_compiler == nullptr || task_.reference_cpp.empty()) return {};
   const CudaCase& state =
@@ -359,8 +359,8 @@ void CudaEvaluator::find_labels() {
                                                                     : "no-float64");
 }
 
-// Of a worker that runs `subject`, and `beside` (may be null) in turn with it. A host form's plan
-// is known once it was captured: it may be anything until then.
+// Queues of a worker that runs `subject`, alternating with `beside` (may be null). A host form's
+// plan is unknown until it is captured, and could be anything.
 Queues CudaEvaluator::queues_for(const Subject& subject, const Subject* beside) const {
   for (const Subject* each : {&subject, beside}) {
     if (each == nullptr) continue;
@@ -383,16 +383,16 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   plan.seed = kp::mix64(settings_.seed ^ secret_ ^ (round_ * 0x9e3779b97f4a7c15ull));
   plan.timeout_s = settings_.timeout_s;
   plan.min_effect = settings_.min_effect;
-  // All timed cases together err with at most alpha.
+  // The error probability over all timed cases is at most alpha.
   const auto timed = std::count_if(cases_.begin(), cases_.end(),
                                    [](const CudaCase& state) { return state.c->timed; });
   plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, timed));
   const bool apart = incumbent != nullptr && is_module(*incumbent) != is_module(subject);
 
-  // Python takes seconds to start: others may have the GPU meanwhile.
+  // Python takes seconds to start: other work may use the GPU meanwhile.
   std::optional<CudaWorker> worker, other;
   const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
-    // Of two kinds, each has a worker of its own.
+    // Two different kinds need separate workers.
     const Subject* beside = apart ? nullptr : incumbent;
     Result<CudaWorker> taken =
         is_module(whose) ? crew_.take_module() : crew_.take_native(queues_for(whose, beside));
@@ -404,14 +404,14 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   if (apart && is_module(*incumbent)) KP_TRY(take(*incumbent, &other));
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return tl::unexpected<Error>(lease.error());
-  crew_.wait_for_leaving();  // no process comes or goes while others are timed
+  crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();
   profile_.settle();
   if (settings_.redraw && round_ > 1) KP_TRY(redraw());
   if (!worker) KP_TRY(take(subject, &worker));
   if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();
-  // All were settled above: taking one starts nothing while something is timed.
+  // All were settled above: taking one starts nothing during timing.
   shop_.retire = [this](CudaWorker leaving) { crew_.retire(std::move(leaving.link)); };
   shop_.another = [this, left = kTimingProcesses - 1]() mutable {
     return left-- > 0 ? crew_.another() : std::nullopt;
@@ -448,7 +448,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
       }
     }
   } else {
-    crew_.wait_for_leaving();  // what the worker still did to the sets is done
+    crew_.wait_for_leaving();  // the worker no longer touches the sets
     KP_TRY(sweep());
   }
   if (round_ != static_cast<std::uint64_t>(settings_.evaluations)) make_ready();
@@ -489,7 +489,7 @@ CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, Co
   if (!lease) return without(lease.error().message, lease.error().next);
   crew_.wait_for_leaving();
   answers = profile_.collect(task_, cases_, state, binary, call->plan, set, settings_.timeout_s);
-  // Whatever the kernels did to the inputs: the next candidate does not pay for it.
+  // Forgets sets that the kernels modified, so that the next candidate is not affected.
   if (const auto swept = forget_broken_sets(judge_, state); !swept) {
     return without(swept.error().message, swept.error().next);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cuda target on a real GPU: what a launch plan holds, and what candidates may not do. Skipped
-// where there is no GPU or no nvcc; scripts/gpu runs it on one.
+// The cuda target on a real GPU: the contents of launch plans, and what candidates must not do.
+// Skipped without a GPU or nvcc; scripts/gpu runs it on one.
 #include "measure/judge/evaluator.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace kernelpro {
 namespace {
 
-// As task/load/header.h generates, which evaluate/ may not include: x (2N floats) -> y (N floats).
+// As task/load/header.h generates, which this test may not include: x (2N floats) -> y (N floats).
 std::string header(const Task&, const Case& c, TargetKind target) {
   const std::string n = std::to_string(c.dims.at("N"));
   if (target == TargetKind::kCpu) {
@@ -136,7 +136,7 @@ class CudaEvaluatorTest : public ::testing::Test {
     const std::string summary = outcome_summary(e.outcome);
     EXPECT_EQ(outcome_name(e.outcome), outcome) << summary;
     EXPECT_TRUE(contains(summary, part)) << summary;
-    // The machine is fine afterwards.
+    // The machine still works afterwards.
     const Evaluation good = evaluate(host_form(kGood, kGoodLaunch));
     EXPECT_TRUE(good.correct() != nullptr) << outcome_summary(good.outcome);
   }
@@ -237,7 +237,7 @@ TEST_F(CudaEvaluatorTest, KernelsOfACallRunSideBySideWhereThePlanLetsThem) {
       "half<1><<<24, 256, 0, t>>>(a.x, a.y);\n"
       "cudaEventRecord(join, t); cudaStreamWaitEvent(s, join);";
   const Subject one = build(host_form(half, chain)), both = build(host_form(half, fork));
-  // The first time a host form's plan is not known beforehand, the second time it is.
+  // A host form's plan is unknown in the first round, known in the second.
   for (int round = 0; round < 2; ++round) {
     const Evaluation alone = evaluate(host_form(half, chain), &one);
     ASSERT_TRUE(alone.correct() && alone.correct()->versus) << outcome_summary(alone.outcome);
@@ -393,7 +393,7 @@ TEST_F(CudaEvaluatorTest, ConfirmMeasuresMore) {
   EXPECT_GE(e->correct()->timings[0].samples, 60);
 }
 
-// The same work with an exponential loop beside it draws more; host form and plan form draw alike.
+// The same work plus an exponential loop draws more; host form and plan form draw the same.
 TEST_F(CudaEvaluatorTest, EnergyOfACall) {
   const std::string wasteful = replace_all(kGood, "y[i] = 2",
                                            "{ float w = x[i]; for (int j = 0; j < 300; ++j) w = "
@@ -420,7 +420,7 @@ TEST_F(CudaEvaluatorTest, EnergyOfACall) {
   ASSERT_TRUE(alike) << alike.error().text();
   ASSERT_TRUE(std::holds_alternative<Energy>(*alike));
   EXPECT_NEAR(std::get<Energy>(*alike).versus->ratio, 1, 0.05);
-  // What is wrong on the way is found out.
+  // A wrong result during the measurement is detected.
   const Subject wrong = build(host_form(replace_all(kGood, "2 * x[i]", "3 * x[i]"), kGoodLaunch));
   const auto caught = evaluator_->energy(wrong, nullptr, {2, 0.2});
   ASSERT_TRUE(caught) << caught.error().text();

@@ -55,7 +55,7 @@ double measured_floor_us(const Task& task, const CudaCase& state, const Machine&
 
 double share_at_least(int hits, int tries) {
   if (hits <= 0) return 0;
-  // The p at which `hits` or more of `tries` come with 5 %: bisection over the binomial tail.
+  // The p at which `hits` or more of `tries` have probability 5 %: bisects the binomial tail.
   double low = 0, high = 1;
   for (int round = 0; round < 50; ++round) {
     const double p = (low + high) / 2;

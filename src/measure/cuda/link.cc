@@ -16,7 +16,7 @@ constexpr double kPostedTimeout = 60;             // a context on a cold machine
 constexpr int kRefusedStatus = 77;                // measure/worker/cuda/capture_sandbox.h
 
 std::string refused_call(const Exit& exit) {
-  // Where the signal is blocked (posix_spawn does that) the kernel ends the process outright.
+  // Where the signal is blocked (as by posix_spawn), the OS ends the process outright.
   if (exit.kind == Exit::Kind::kSignalled && exit.code == SIGSYS) return "system-call";
   const std::string mark = "kernelpro: refused: ";
   const std::size_t at = exit.output.rfind(mark);
@@ -37,18 +37,18 @@ Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   if (!gpu.empty()) command.env = {"CUDA_VISIBLE_DEVICES=" + gpu};
   const std::string connections = "CUDA_DEVICE_MAX_CONNECTIONS";
-  command.unset.push_back(connections);  // whatever the user has: times shall not hang on it
+  command.unset.push_back(connections);  // whatever the user set: times must not depend on it
   if (queues == Queues::kOne) command.env.push_back(connections + "=1");
   command.limits.memory_bytes = kHostMemory;
   Result<CudaLink> link = start(std::move(command));
   if (link) link->queues_ = queues;
-  // It runs launch plans: of a candidate there is nothing on the CPU.
+  // It runs launch plans: no candidate code runs on the CPU.
   if (link && role == "cuda-worker") link->killed_by_ = Crashed::By::kOutside;
   return link;
 }
 
 Result<CudaLink> CudaLink::start(Command command) {
-  // Keys and tokens in our environment are none of a candidate's business.
+  // Candidates must not see keys and tokens in our environment.
   for (std::string& name : secret_variables()) command.unset.push_back(std::move(name));
   CudaLink link;
   link.limits_ = command.limits;
@@ -79,7 +79,7 @@ Answer CudaLink::receive(double timeout_s) {
 }
 
 void CudaLink::post(const Json& message, const std::vector<int>& fds) {
-  // A process that is gone is found out when its answer is awaited.
+  // A dead process is noticed when its answer is awaited.
   static_cast<void>(child_.send(dump_json(message), fds));
   ++posted_;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supervisor's end of a conversation with one cuda worker process. For .cc files only (JSON).
+// The supervisor's end of the channel to one cuda worker process. For .cc files only (JSON).
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct Reply {
   Json json;
   std::vector<Fd> fds;
 };
-// The process answered that it could not.
+// The process reported that it could not comply.
 struct Refusal {
   std::string text;
   std::string rule;  // "" unless a rule was broken
-  std::string next;  // what to do, where the process knows
+  std::string next;  // what to do, if the process knows
 };
-// The process is gone: it crashed, hung and was ended, or broke a rule of its sandbox.
+// The process is gone: it crashed, hung and was killed, or broke a rule of its sandbox.
 struct Lost {
   bool timed_out = false;
   double seconds = 0;
@@ -33,16 +33,16 @@ struct Lost {
 };
 using Answer = std::variant<Reply, Refusal, Lost>;
 
-// Hardware queues of a process's context (CUDA_DEVICE_MAX_CONNECTIONS). Contexts with one are made
-// and given back twice as fast, and the driver does that one after the other, on all GPUs of a host
-// together (results/contexts.md). But in it, kernels of a call never run side by side.
+// Hardware queues of a process's context (CUDA_DEVICE_MAX_CONNECTIONS). A context with one queue is
+// created and destroyed twice as fast, and the driver does that serially for all GPUs of a host
+// (results/contexts.md). But in such a context the kernels of a call never run concurrently.
 enum class Queues { kDefault, kOne };
 
 // One thread at a time. The process ends with the object.
 class CudaLink {
  public:
-  // A role of kernelpro-worker. `gpu`: UUID or index; "" leaves the choice to the environment.
-  // `arguments`: of the role. Returns at once: the process makes its context meanwhile.
+  // Starts a role of kernelpro-worker with `arguments`. `gpu`: UUID or index; "" leaves the choice
+  // to the environment. Returns at once: the process creates its context meanwhile.
   static Result<CudaLink> start(const std::string& role, const std::string& gpu = "",
                                 Queues queues = Queues::kDefault,
                                 const std::vector<std::string>& arguments = {});
@@ -50,10 +50,10 @@ class CudaLink {
   Queues queues() const { return queues_; }
   bool running() const { return child_.running(); }
   Answer ask(const Json& message, double timeout_s, const std::vector<int>& fds = {});
-  // Sends ahead, without waiting. The answer is awaited before the next `ask`, which gives it
-  // instead of its own if it is not "ok".
+  // Sends without waiting. The next `ask` first awaits the answer, and returns it instead of its
+  // own if it is not "ok".
   void post(const Json& message, const std::vector<int>& fds = {});
-  // Waits for the answers of everything that was posted; the first bad one, or the last.
+  // Waits for the answers to everything posted; returns the first bad one, or the last.
   Answer settle(double timeout_s);
 
  private:
@@ -61,15 +61,15 @@ class CudaLink {
   Child child_;
   Limits limits_;
   Queues queues_ = Queues::kDefault;
-  // What a signal from outside means: host code and Python may send it to themselves.
+  // How to read a signal from outside: host code and Python may send it to themselves.
   Crashed::By killed_by_ = Crashed::By::kPerhapsOutside;
   int posted_ = 0;
 };
 
-// For processes that run nothing of a candidate's: any failure is the machine's.
+// For processes that run no candidate code: any failure is the machine's.
 Result<Reply> trusted(Answer answer, const char* who);
 
-// Most descriptors that go with one frame.
+// Most descriptors that can go with one frame.
 inline constexpr std::size_t kFdsPerFrame = 60;
 
 }  // namespace kernelpro

@@ -10,12 +10,12 @@ namespace kernelpro {
 
 namespace {
 
-// Sets of their own for probes are a comfort: only where they take little.
+// Separate sets for probes are optional: only where they take little.
 constexpr double kComfort = 0.1;
 
-constexpr double kSmallSets = 256e6;  // bytes: so much may all sets of a rotation of eight take
+constexpr double kSmallSets = 256e6;  // bytes: limit for all sets of a rotation of eight together
 
-constexpr double kCheapParameters = 0.1;  // of the memory: so much may go into copies of them
+constexpr double kCheapParameters = 0.1;  // share of memory that copies of them may take
 
 double mapped(double bytes, double granularity) {
   return std::max(1.0, std::ceil((bytes + 256) / granularity)) * granularity;
@@ -27,7 +27,7 @@ MemoryPlan make_plan(const MemoryNeed& need, int rotation, int extra, bool wide,
   plan.rotation = rotation;
   plan.extra = extra;
   plan.wide = wide;
-  // Sets differ in their parameters too, where that is cheap.
+  // Sets also differ in their parameters, where that is cheap.
   plan.share_parameters = need.module && rotation * need.parameters > kCheapParameters * free_bytes;
   const int parameter_copies = plan.share_parameters ? 1 + extra : rotation + extra;
   const double set =

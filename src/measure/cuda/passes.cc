@@ -43,7 +43,7 @@ std::vector<PassStep> plan_pass(int sets, bool incumbent, bool warm_up, int at_m
     return order[static_cast<std::size_t>(first_half ? k : sets / 2 + k)];
   };
   if (warm_up) {
-    // An odd one out, else one of the incumbent's.
+    // With an odd number the set left over, else one of the incumbent's.
     const int warm = sets % 2 == 1 ? order.back() : set_of(0, swapped);
     steps.push_back({true, warm, false});
     steps.push_back({false, warm, false});

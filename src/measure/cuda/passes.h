@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which input set each timed call gets. A pass is one command to a worker: every timed call in it
-// has a set of its own, whose memory is put behind the same addresses. Pure.
+// has its own set, whose memory is mapped at the same addresses. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ struct PassStep {
 
 // Pass number `pass` over `sets` sets. With an incumbent, the candidate is timed on half of the
 // sets and the incumbent on the other half, and the next pass swaps them (passes 2q and 2q + 1 are
-// such a couple), so that nobody finds the other's results where it is judged. `warm_up`: one
+// such a couple), so that neither finds the other's results where it is judged. `warm_up`: one
 // untimed call of each first, on a set on which the candidate is not timed in this pass. `seed`
-// decides order and halves; nobody can know it. At most `at_most` sets for each arm.
+// decides order and halves, and is secret. At most `at_most` sets for each arm.
 std::vector<PassStep> plan_pass(int sets, bool incumbent, bool warm_up, int at_most,
                                 std::uint64_t pass, std::uint64_t seed);
 
-// The incumbent's time over the candidate's of a couple of passes: for each place k, the geometric
-// mean over both passes, in which the two arms had the same sets in turn. `times`: of the steps,
-// untimed ones ignored.
+// The incumbent's time over the candidate's in a couple of passes: for each place k, the geometric
+// mean over both passes, in which the two arms had the same sets in turn. `times`: of the steps;
+// untimed ones are ignored.
 std::vector<double> couple_ratios(const std::vector<PassStep>& first,
                                   const std::vector<double>& first_us,
                                   const std::vector<PassStep>& second,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cuda target decides without a GPU: memory, passes, symbols, shares, the protocol.
+// Decisions of the cuda target without a GPU: memory, passes, symbols, shares, the protocol.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -276,7 +276,7 @@ TEST(CudaAudit, ChanceOfSlowContents) {
   EXPECT_NEAR(slow_by_chance(0, 4, 3, 8), 1, 1e-9);
   EXPECT_NEAR(slow_by_chance(1, 1, 0, 4), 0.2, 1e-9);
   EXPECT_NEAR(slow_by_chance(2, 2, 1, 2), 0.5, 1e-9);  // 2 of 3 slow ones among 4
-  EXPECT_EQ(slow_by_chance(8, 8, 4, 4), 1);            // all are: it says nothing
+  EXPECT_EQ(slow_by_chance(8, 8, 4, 4), 1);            // all are slow: not conclusive
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ Json metrics_json(CounterSet set) {
   return all;
 }
 
-// What a failed answer means for the evidence.
+// The evidence for a failed answer.
 Missing missing_from(const Answer& answer) {
   if (const auto* refusal = std::get_if<Refusal>(&answer)) {
     return {kWhat, refusal->text,
@@ -55,7 +55,7 @@ void CudaProfile::start_ahead(const Task& task, const std::vector<CudaCase>& cas
   if (link_ && !link_->running()) link_.reset();
   if (!link_) {
     Result<CudaLink> link = CudaLink::start("cuda-profiler", gpu_);
-    if (!link) return;  // said when counters are wanted
+    if (!link) return;  // reported when counters are requested
     link_ = std::move(*link);
     prepared_ = CounterSet::kOff;
     post_cases(*link_, task, cases);
@@ -82,7 +82,7 @@ CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase
   start_ahead(task, cases, set);
   settle();
   if (!link_ && !out_of_reach_) {
-    // The process before may have taken a while to let go of the counters.
+    // The previous process may have been slow to release the counters.
     ::usleep(kAgainAfterUs);
     start_ahead(task, cases, set);
     settle();
@@ -108,7 +108,7 @@ CounterAnswers CudaProfile::without_cupti(const CudaCase& state, const Binary& b
                                           const LaunchPlan& plan, CounterSet set) {
   CounterAnswers answers;
   answers.missing.push_back(*out_of_reach_);
-  // What keeps us from the counters keeps ncu from them.
+  // Whatever keeps CUPTI from the counters keeps ncu from them.
   if (!try_ncu_ || contains(out_of_reach_->reason, "PRIVILEGES")) return answers;
   auto report = ncu_report(binary, plan, state, set, state.seed, kNcuTimeout, gpu_);
   if (report) {
@@ -166,7 +166,7 @@ Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, con
   KP_TRY(write_replay(replay, binary, plan, state.layout, state.judged, seed));
   const std::string report = join(folder.path(), "report.csv");
   Command command;
-  // The replay says from where on launches count; clocks stay as they are while timing.
+  // The replay marks where launches start to count; clocks stay as for timing.
   command.argv = {ncu,
                   "--csv",
                   "--page",

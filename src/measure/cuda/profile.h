@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hardware counters of correct candidates of the cuda target: the supervisor's side of the role
-// cuda-profiler, and `ncu` where CUPTI cannot be used. One thread at a time. A verdict never
-// depends on it: what could not be had is in the answers' `missing`.
+// cuda-profiler, and `ncu` where CUPTI cannot be used. One thread at a time. No verdict depends on
+// it: counters that could not be read are listed in the answers' `missing`.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@ class CudaProfile {
  public:
   explicit CudaProfile(std::string gpu) : gpu_(std::move(gpu)) {}
 
-  // Starts the process and lets it make its context and its first collection for `set`, without
-  // waiting. Nothing if it runs already, or if counters were found to be out of reach.
+  // Starts the process, which creates its context and makes its first collection for `set`; does
+  // not wait. Does nothing if it runs already or counters are known to be unavailable.
   void start_ahead(const Task& task, const std::vector<CudaCase>& cases, CounterSet set);
-  // Waits until the process is idle: nothing may run beside what is timed.
+  // Waits until the process is idle: nothing may run during timing.
   void settle();
 
-  // Counters of one call on set 0. The case's outputs and workspace are overwritten there. Blocks;
-  // ends the process after `timeout_s`. Where CUPTI cannot be used: a report of ncu, if that can.
+  // Counters of one call on set 0, whose outputs and workspace are overwritten. Blocks; kills the
+  // process after `timeout_s`. Where CUPTI cannot be used: a report of ncu, if available.
   CounterAnswers collect(const Task& task, const std::vector<CudaCase>& cases,
                          const CudaCase& state, const Binary& binary, const LaunchPlan& plan,
                          CounterSet set, double timeout_s);
@@ -39,13 +39,13 @@ class CudaProfile {
   std::optional<CudaLink> link_;
   CounterSet prepared_ = CounterSet::kOff;
   std::optional<Missing> out_of_reach_;  // why CUPTI cannot be used here
-  bool try_ncu_ = true;                  // then
-  std::optional<Missing> failed_;        // why the process could not be used the last time
+  bool try_ncu_ = true;                  // instead
+  std::optional<Missing> failed_;        // why the process could not be used last time
 };
 
-// A report of `ncu --csv` over one call in a process of its own (role cuda-replay), with the
-// counters of the set and inputs drawn from `seed`. Blocks. Fails with kEnvironment without ncu, or
-// when ncu refuses; the message says why.
+// A report of `ncu --csv` on one call in a separate process (role cuda-replay), with the counters
+// of the set and inputs drawn from `seed`. Blocks. Fails with kEnvironment if ncu is missing or
+// refuses; the message gives the reason.
 Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, const CudaCase& state,
                                CounterSet set, std::uint64_t seed, double timeout_s,
                                const std::string& gpu);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hardware counters of candidates. On a GPU it prints each step with its time, so that one run
-// tells what works there; without one only the reasons can be tested.
+// shows what works there; without one only the reasons can be tested.
 #include "measure/cuda/profile.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ double value(const LaunchCounters& launch, const char* name) {
   return found == launch.values.end() ? -1 : found->second;
 }
 
-// y[i] = 2 x[i] + x[i + N], as in cuda_evaluator_test.cc.
+// y[i] = 2 x[i] + x[i + N], as in evaluator_test.cc.
 std::string header(const Task&, const Case& c, TargetKind) {
   return "#pragma once\nconstexpr int N = " + std::to_string(c.dims.at("N")) +
          ";\nstruct Args { const float* x; float* y; void* workspace; };\n"
@@ -151,7 +151,7 @@ class CudaProfileGpu : public ::testing::Test {
     }
     return subject;
   }
-  // Microseconds; 0 where it is not correct.
+  // Microseconds; 0 if it is not correct.
   static double evaluate(const Subject& subject) {
     const auto evaluation = evaluator_->evaluate(subject, nullptr);
     const Correct* correct = evaluation ? evaluation->correct() : nullptr;
@@ -162,7 +162,7 @@ class CudaProfileGpu : public ::testing::Test {
     }
     return correct->timings.at(0).median_us;
   }
-  // Whether counters are allowed here at all; the reason is printed.
+  // Whether counters are allowed here; prints the reason if not.
   static bool counted(const CounterAnswers& answers) { return answers.source == "cupti"; }
 
   static inline Task* task_ = nullptr;
@@ -269,7 +269,7 @@ TEST_F(CudaProfileGpu, OfManyLaunchesTakesSome) {
   EXPECT_EQ(answers.left_out, 240);
 }
 
-// Kernels on two branches that wait for each other cannot be run one by one: the evidence lacks
+// Kernels on two branches that wait for each other cannot run one by one: the evidence lacks
 // counters, the candidate is not at fault, and the next one is counted again.
 TEST_F(CudaProfileGpu, GivesUpOnKernelsThatWaitForEachOther) {
   const Subject subject = build(
@@ -312,7 +312,7 @@ __global__ void second() {
   print("after it", after);
 }
 
-// Without a process of ours that holds the counters: ncu cannot have them then.
+// Without a process of ours that holds the counters: ncu could not have them then.
 class CudaProfileNcu : public CudaProfileGpu {
  protected:
   static void SetUpTestSuite() { set_up(CounterSet::kOff); }
@@ -338,7 +338,7 @@ TEST_F(CudaProfileNcu, TellsTheSame) {
   EXPECT_TRUE(contains(*report, "axpy"));
 }
 
-// Where there is no GPU, or it cannot be used, the reason comes with what to do about it.
+// Without a usable GPU, the reason comes with a remedy.
 TEST(CudaProfile, SaysWhyThereIsNothing) {
   if (describe_cuda_machine()) GTEST_SKIP() << "there is a GPU";
   Task task;
@@ -353,7 +353,7 @@ TEST(CudaProfile, SaysWhyThereIsNothing) {
   EXPECT_EQ(answers.missing[0].what, "hardware counters");
   EXPECT_FALSE(answers.missing[0].reason.empty());
   EXPECT_FALSE(answers.missing[0].next.empty());
-  // Asking again starts nothing anew.
+  // Asking again starts no new process.
   double ms = 0;
   for (int attempt = 0; attempt < 5; ++attempt) {  // a busy machine may delay one
     const CounterAnswers again =

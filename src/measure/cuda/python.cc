@@ -35,12 +35,12 @@ Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu) {
   command.env.push_back("TMPDIR=" + folder);
   command.env.push_back("HOME=" + folder);
   if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);
-  // What it reads: the interpreter's and our own files, the CUDA toolkit, the task, the candidate.
+  // Files that it reads: the interpreter's and ours, the CUDA toolkit, the task, the candidate.
   std::vector<std::string> roots = {join(cache_dir(), "")};
   if (const auto facts = find_python("")) {
     for (std::string& root : program_roots(facts->interpreter)) roots.push_back(std::move(root));
   }
-  // Packages of the user's own (pip install --user), which HOME would hide.
+  // The user's own packages (pip install --user), which HOME would hide.
   if (const char* home = std::getenv("HOME")) {
     const std::string local = join(home, ".local");
     if (is_dir(join(local, "lib"))) {

@@ -9,9 +9,9 @@
 
 namespace kernelpro {
 
-// Starts one under its sandbox (base/process/sandbox.h); returns at once, while it imports torch.
-// It writes only to a folder of its own under the cache, where what it builds is kept from one to
-// the next, and reads the cache, where candidates' files lie.
+// Starts one in its sandbox (base/process/sandbox.h); returns at once, while it imports torch. It
+// can read the cache, which holds candidates' files, and write only to a folder under the cache,
+// where its builds are kept for later processes.
 Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu);
 
 }  // namespace kernelpro

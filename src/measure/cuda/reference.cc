@@ -13,7 +13,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kRoundedSet = 1000;  // a number that no set of inputs has
+constexpr int kRoundedSet = 1000;  // not the number of any input set
 
 std::vector<kp::DrawSpec> native_specs(const Task& task, DrawKind kind) {
   std::vector<Init> inits;
@@ -34,7 +34,7 @@ Error at_case(Error error, const CudaCase& state) {
   return error;
 }
 
-// Buffers of one set as the module's process needs them: inputs, parameters, expected results.
+// One set's buffers for the module's process: inputs, parameters, expected results.
 Result<std::vector<SharedBuffer>> buffers_of(CudaLink& judge, const CudaCase& state, int set,
                                              std::vector<Fd>* keep) {
   std::vector<SharedBuffer> buffers;
@@ -121,8 +121,8 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
         settings_.module->draw(*state.c, set, content.seed, content.kind);
     if (!facts) return tl::unexpected<Error>(at_case(facts.error(), state));
     *changed = facts->changed;
-    // A kernel that has prepared a weight for itself in one call finds another one in the next.
-    // Set 0 keeps the module's own.
+    // A kernel that cached a prepared weight in one call finds a different one in the next. Set 0
+    // keeps the module's own.
     const bool shared = state.plan.share_parameters && set < state.plan.rotation;
     if (content.kind == DrawKind::kLowBits) return lean(state, set, content.seed);
     if (content.kind != DrawKind::kGiven || set == 0 || shared) return {};
@@ -154,8 +154,8 @@ Result<void> CudaReference::compute_module(CudaCase& state, int set, bool twice)
   lesser = false;
   Result<ComputeFacts> facts = settings_.module->compute(*state.c, set, state.numerics, twice);
   if (!facts && state.numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
-    // An operation has no float64: the declared types then. Where it went well before, what else
-    // is on the GPU took the memory: these inputs alone fall back.
+    // An operation has no float64: use the declared types. If float64 worked before, other work on
+    // the GPU took the memory: only these inputs fall back.
     if (!state.self_checked) state.numerics = Numerics::kStrict;
     lesser = state.self_checked;
     facts = settings_.module->compute(*state.c, set, Numerics::kStrict, twice);
@@ -257,8 +257,8 @@ Result<void> CudaReference::recompute(CudaCase& state, int set) {
   return admit_rounding(state, set, DrawKind::kGiven);
 }
 
-// What rounding may change is measured on the first set of each kind and holds for the others: it
-// is many times what plain arithmetic really changes.
+// The effect of rounding is measured on the first set of each kind and applies to the others: it is
+// many times the change from plain arithmetic.
 Result<void> CudaReference::admit_rounding(CudaCase& state, int set, DrawKind kind) {
   if (settings_.module == nullptr || settings_.policy != Policy::kContract ||
       state.numerics != Numerics::kFloat64) {
@@ -280,7 +280,7 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
   std::vector<Fd> keep;
   auto buffers = buffers_of(judge_, state, set, &keep);
   if (!buffers) return tl::unexpected<Error>(buffers.error());
-  // Into the outputs, in their own types.
+  // Into the outputs, in their declared types.
   for (SharedBuffer& b : *buffers) {
     if (!b.expected) continue;
     const AddressLayout::Slot& slot = state.layout.slots[static_cast<std::size_t>(b.tensor)];
@@ -299,7 +299,7 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
     if (t.output) fewest = std::min(fewest, t.elements);
   }
   for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
-    // Without memory for it the rules stay as they are.
+    // Without enough memory for it, the rules stay unchanged.
     if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
     const Result<Reply> reply =
         trusted(judge_.ask(about(state, "admit", set), kJudgeTimeout), "the judge");
@@ -337,7 +337,7 @@ std::string degenerate_output(const CudaCase& state) {
     ++output;
     if (nowhere_finite) return "the output " + t.name + " holds no finite number";
     if (constant) return "the output " + t.name + " is constant";
-    // Few integers may agree by chance.
+    // A few integers may agree by chance.
     if (same && (is_floating(t.dtype) || t.elements > 256)) {
       return "the output " + t.name + " does not depend on the inputs";
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills input sets of the cuda target: draws inputs and has the task's reference compute what is
-// expected of them, a native one in the judge's process, a PyTorch module in its own on the judge's
-// memory. Sets that already hold what is asked for are left alone.
+// Fills input sets of the cuda target: draws inputs and has the task's reference compute the
+// expected results. A native reference runs in the judge's process, a PyTorch module in its own
+// process on the judge's memory. Sets that already hold the requested contents are left alone.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ class CudaReference {
       : judge_(judge), task_(task), compiler_(compiler), settings_(settings) {}
 
   // Compiles a native reference for the case and captures it, or hands the case's memory to the
-  // module's process. Fails with kTask when there is no usable reference.
+  // module's process. Fails with kTask if there is no usable reference.
   Result<void> attach(CudaCase& state);
 
   struct Filled {
-    bool changed = true;  // false: a probe that is the same as the task's own inputs here
-    bool usable = true;   // false: expected values that are not finite in the output's type
+    bool changed = true;  // false: the probe equals the task's own inputs here
+    bool usable = true;   // false: some expected values are not finite in the output's type
   };
   // Fails with kTask on a reference that crashes, is random or disagrees with itself.
   Result<Filled> fill(CudaCase& state, int set, const SetContent& content);
-  // The same whatever the set holds: for inputs that were changed on purpose. Draws nothing.
+  // Recomputes whatever the set holds: for inputs that were changed on purpose. Draws nothing.
   Result<void> recompute(CudaCase& state, int set);
 
  private:
@@ -49,11 +49,11 @@ class CudaReference {
   const EvaluateSettings& settings_;
 };
 
-// Does rounding change so many elements of an output so much that it says nothing?
+// Whether rounding changes so many elements of an output so much that comparing it is pointless.
 bool is_noise(const JudgeTensor& output, const Admitted& needed);
 
-// Why the task is degenerate as far as the sets of the rotation show it, or "": an output that is
-// constant, not a number throughout, or the same for different inputs.
+// Why the task is degenerate as far as the sets of the rotation show, or "": an output that is
+// constant, entirely NaN, or the same for different inputs.
 std::string degenerate_output(const CudaCase& state);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the role cuda-replay runs: one call of a plan over memory of its own, for tools that watch a
+// Input of the role cuda-replay: one call of a plan over its own memory, for tools that watch a
 // whole process (compute-sanitizer, ncu).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace kernelpro {
 
-// The file that the role takes. Inputs are drawn from `seed` as `tensors` say.
+// Writes the file that the role reads. Inputs are drawn from `seed` as `tensors` specify.
 Result<void> write_replay(const std::string& path, const Binary& binary, const LaunchPlan& plan,
                           const AddressLayout& layout, const std::vector<JudgeTensor>& tensors,
                           std::uint64_t seed);

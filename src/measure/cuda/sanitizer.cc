@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMaxField = 400;
 constexpr std::int64_t kMaxReport = 64 << 20;
 
-// What stands between <tag> and </tag>, first occurrence; "" without it.
+// The text between <tag> and </tag>, first occurrence; "" if absent.
 std::string_view inner(std::string_view xml, std::string_view tag) {
   const std::string open = "<" + std::string(tag) + ">", close = "</" + std::string(tag) + ">";
   const std::size_t begin = xml.find(open);
@@ -67,7 +67,7 @@ std::string neighbour(std::uint64_t address, const AddressLayout& layout,
   return least < (1ull << 40) ? nearest : "far from every tensor";
 }
 
-// " at kernel.cu:85"; "" without it.
+// " at kernel.cu:85"; "" if unknown.
 std::string source_line(std::string_view frame) {
   const std::string file = text_of(frame, "path"), line = text_of(frame, "line");
   return file.empty() || line.empty() ? "" : " at " + basename(file) + ":" + line;
@@ -78,7 +78,7 @@ std::string sentence_of(std::string_view record, const AddressLayout& layout,
   const std::string_view what = inner(record, "what");
   const std::string_view where = inner(record, "where");
   std::string text = text_of(what, "text");
-  // What the hardware trapped on has a name instead, and its place is where it was noticed.
+  // A hardware trap has a name instead, and its location is where it was noticed.
   if (text.empty()) text = text_of(what, "exception");
   if (text.empty()) return "";
   if (text.back() == '.') text.pop_back();
@@ -101,7 +101,7 @@ std::string sentence_of(std::string_view record, const AddressLayout& layout,
   if (!address.empty()) {
     text += "; address " + address;
     const std::uint64_t value = std::strtoull(address.c_str(), nullptr, 16);
-    // Shared and local memory have addresses of their own.
+    // Shared and local memory have separate address spaces.
     if (contains(text, "__global__") && value != 0) {
       text += ", " + neighbour(value, layout, tensors);
     }
@@ -118,7 +118,7 @@ std::string sanitizer_sentence(std::string_view xml, const AddressLayout& layout
     const std::size_t end = xml.find("</record>", at);
     if (end == std::string_view::npos) return "";
     const std::string_view record = xml.substr(at, end - at);
-    // Calls of the API that failed come before and after; the first fault is what caused them.
+    // Failed API calls come before and after; the first fault caused them.
     if (text_of(record, "kind") == "Api") continue;
     std::string sentence = sentence_of(record, layout, tensors);
     if (!sentence.empty()) return sentence;
@@ -144,7 +144,7 @@ std::string sanitize(const Binary& binary, const LaunchPlan& plan, const Address
   if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);
   command.limits.wall_seconds = timeout_s;
   if (!run(command)) return "";
-  // Ended in time or not, what it has written counts.
+  // Whether or not it ended in time, its output counts.
   const Result<std::string> xml = read_file(report, kMaxReport);
   return xml ? sanitizer_sentence(*xml, layout, tensors) : "";
 }

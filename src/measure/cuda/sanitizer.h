@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A crash on the GPU, run again under compute-sanitizer where that is installed: which kernel,
-// block, thread, address and source line.
+// Reruns a crash on the GPU under compute-sanitizer, where installed: which kernel, block, thread,
+// address and source line.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 namespace kernelpro {
 
 // One sentence, or "" when compute-sanitizer is missing, finds nothing or takes longer than
-// `timeout_s`. Runs the plan once in a process of its own (role cuda-replay) over fresh buffers at
-// the layout's addresses with inputs drawn from `seed`. Blocks. `gpu`: as CUDA_VISIBLE_DEVICES
-// takes it; "" as our own environment has it.
+// `timeout_s`. Runs the plan once in a separate process (role cuda-replay) over fresh buffers at
+// the layout's addresses with inputs drawn from `seed`. Blocks. `gpu`: as for CUDA_VISIBLE_DEVICES;
+// "" keeps our own environment's.
 std::string sanitize(const Binary& binary, const LaunchPlan& plan, const AddressLayout& layout,
                      const std::vector<JudgeTensor>& tensors, std::uint64_t seed, double timeout_s,
                      const std::string& gpu = "");
 
-// The first record of a kernel's in compute-sanitizer's XML (--xml), as that sentence; addresses
-// are told by the tensors that lie nearest. "" when there is none. Any bytes are safe.
+// The same sentence for a kernel's first record in compute-sanitizer's XML (--xml); addresses are
+// given relative to the nearest tensor. "" when there is none. Any bytes are safe.
 std::string sanitizer_sentence(std::string_view xml, const AddressLayout& layout,
                                const std::vector<JudgeTensor>& tensors);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a candidate's device code refers to outside itself, read from its cubin.
+// External references of a candidate's device code, read from its cubin.
 #pragma once
 
 #include <string>
@@ -7,8 +7,7 @@
 
 namespace kernelpro {
 
-// Names in the symbol table of a 64-bit ELF file. Any bytes are safe; what is no such file has
-// none.
+// Names in the symbol table of a 64-bit ELF file; none for other files. Any bytes are safe.
 std::vector<std::string> elf_symbols(const std::string& file);
 
 struct ForbiddenSymbol {
@@ -16,7 +15,7 @@ struct ForbiddenSymbol {
   std::string reason;  // one sentence
 };
 // Device code that keeps memory between calls (malloc, printf's buffer) or launches work itself
-// escapes from what a launch plan shows and what reloading a module forgets.
+// does something that the launch plan does not show and that reloading the module does not undo.
 ForbiddenSymbol forbidden_symbol(const std::string& cubin);
 
 }  // namespace kernelpro

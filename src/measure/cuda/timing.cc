@@ -13,12 +13,12 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kNoWarmUpUs = 2000;  // calls longer than this do not notice a cold start
-constexpr double kSlowUs = 50'000;    // calls longer than this are timed on one set a pass
+constexpr double kNoWarmUpUs = 2000;  // longer calls do not notice a cold start
+constexpr double kSlowUs = 50'000;    // longer calls are timed on one set per pass
 constexpr int kMostSlowSets = 1;
-constexpr double kLongUs = 1000;   // a few calls longer than this say what many would
+constexpr double kLongUs = 1000;   // a few calls longer than this are as good as many
 constexpr int kMostTimes = 4;      // times max_samples, while the interval is wide
-constexpr double kNarrow = 0.005;  // width of an interval, over its middle, that needs no more
+constexpr double kNarrow = 0.005;  // interval width, over its middle, that needs no more
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
 
@@ -37,7 +37,7 @@ class Timer {
     KP_TRY(poison(judge_, state_, keys(0), false));
     std::vector<PassStep> first_steps;
     std::vector<double> first_us;
-    // The first pass warms up and shows how long a call takes, where that is not known to be long.
+    // The first pass warms up and estimates how long a call takes, unless it is known to be long.
     const bool slow = plan_.hint_us > kSlowUs;
     if (slow) learn_from(plan_.hint_us);
     for (std::uint64_t pass = slow ? 1 : 0;; ++pass) {
@@ -76,7 +76,7 @@ class Timer {
   Result<StepTimes> run_pass(const std::vector<PassStep>& steps, std::uint64_t number) {
     Result<StepTimes> times = call(steps, number);
     if (!times || std::holds_alternative<Outcome>(*times)) return times;
-    std::vector<int> mine, others;  // by who wrote last
+    std::vector<int> mine, others;  // by the last writer
     for (int set = 0; set < state_.plan.rotation; ++set) {
       const auto last = std::find_if(steps.rbegin(), steps.rend(),
                                      [&](const PassStep& step) { return step.set == set; });
@@ -104,7 +104,7 @@ class Timer {
     return all;
   }
 
-  // One command to each worker that has steps; which goes first is as secret as the sets.
+  // One command to each worker that has steps; their order is as secret as the sets.
   Result<StepTimes> call(const std::vector<PassStep>& steps, std::uint64_t number) {
     const bool together = incumbent_ == nullptr || incumbent_ == &candidate_;
     std::vector<double> all(steps.size(), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a candidate on the cuda target, L2-cold, in turn with the incumbent on the same input sets;
-// each timed call has a set of its own, and its outputs are compared on the device.
+// Times a candidate on the cuda target, L2-cold, alternating with the incumbent on the same input
+// sets. Each timed call has its own set, and its outputs are compared on the device.
 #pragma once
 
 #include <optional>
@@ -19,42 +19,42 @@ namespace kernelpro {
 struct CudaTimingPlan {
   int min_samples = 10;    // timed calls of the candidate, at least
   int max_pairs = 400;     // with an incumbent
-  int max_samples = 40;    // without one: so many, up to four times as many where they scatter
+  int max_samples = 40;    // without one: this many, up to four times as many where they scatter
   double budget_s = 0.35;  // of calls; slow kernels get fewer, at least one of each
   double min_effect = 0.005;
   double alpha = 0.02;
   double timeout_s = 30;  // of one call
-  double hint_us = 0;     // about how long a call takes, if that is known
+  double hint_us = 0;     // rough time of a call, if known
   std::uint64_t seed = 0;
 };
 
 struct CudaTimed {
   Timing timing;
   std::vector<double> times_us;   // of the candidate, in order
-  std::vector<int> sets;          // on which set each was
-  bool paired = false;            // passes had an incumbent's calls too ...
+  std::vector<int> sets;          // the set of each
+  bool paired = false;            // passes had incumbent calls too ...
   bool warm_up = true;            // ... began with an untimed call ...
-  int at_most = 0;                // ... and timed so many calls at most
+  int at_most = 0;                // ... and timed at most this many calls
   std::optional<Interval> ratio;  // incumbent's time over the candidate's
-  std::string note;               // why there is no ratio although there was an incumbent
+  std::string note;               // why there is no ratio despite an incumbent
 };
 
-// Calls shorter than this owe much of their time to where a process and its graphs lie in memory.
+// Calls shorter than this depend much on where a process and its graphs lie in memory.
 inline constexpr double kBriefUs = 100;
 
-// The timings of several processes as one: the same number of samples of each. REQUIRES: not empty.
+// Merges the timings of several processes, the same number of samples of each. REQUIRES: not empty.
 CudaTimed merge_processes(const std::vector<CudaTimed>& processes);
 
 // The subjects "candidate" and "incumbent" are loaded in their workers for this case; `incumbent`
-// may be null, or the same worker. An Outcome: what went wrong with the candidate.
+// may be null, or the same worker. An Outcome: the candidate's fault.
 Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWorker& candidate,
                                                         CudaWorker* incumbent,
                                                         const CudaCase& state,
                                                         const CudaTimingPlan& plan,
                                                         double* max_error);
 
-// One timed call for each of `sets`, in which a set may come again; then all are compared. For
-// contents besides those of ordinary passes; `warm` is a set for an untimed call before, or -1.
+// One timed call for each of `sets`, in which a set may recur; then all are compared. For contents
+// outside ordinary passes; `warm` is the set of an untimed first call, or -1.
 Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
                                                              const CudaCase& state,
                                                              const std::vector<int>& sets, int warm,

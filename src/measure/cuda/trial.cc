@@ -22,18 +22,18 @@ namespace {
 constexpr int kKernelBenchTrials = 5;
 constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
 constexpr double kSanitizeTimeout = 20;
-constexpr double kLoopSeconds = 0.1;  // how long the supervisor's own look at a module takes
-constexpr double kLoopFactor = 1.25;  // over what the module's process says, and over idle loops
-constexpr double kLoopSlackUs = 50;   // the way through a module in Python
+constexpr double kLoopSeconds = 0.1;  // time for the supervisor's own timing of a module
+constexpr double kLoopFactor = 1.25;  // over the module process's own figure, and over idle loops
+constexpr double kLoopSlackUs = 50;   // Python overhead of a module
 constexpr int kLoopTries = 3;         // the fastest counts
 constexpr int kIdleLoops = 5;
-constexpr double kSlowReference = 2;    // seconds; slower ones are not run for each candidate
-constexpr double kValuesFactor = 1.25;  // by which times on other values may differ ...
-constexpr double kValuesSlackUs = 0.5;  // ... and the clock's steps
+constexpr double kSlowReference = 2;    // seconds; slower ones are not rerun for each candidate
+constexpr double kValuesFactor = 1.25;  // largest ratio of times on other values ...
+constexpr double kValuesSlackUs = 0.5;  // ... plus the clock's steps
 constexpr double kValuesCalls = 5;      // on each of the two, at most ...
-constexpr double kValuesSeconds = 0.2;  // ... and for so long
+constexpr double kValuesSeconds = 0.2;  // ... and for at most this long
 
-// Adds the time that a scope takes.
+// Adds the duration of a scope.
 class Lap {
  public:
   explicit Lap(double* total) : total_(total), start_(real_clock().now_s()) {}
@@ -46,7 +46,7 @@ class Lap {
   double start_;
 };
 
-// Geometric mean over the timed cases, ends included.
+// Geometric mean over the timed cases, interval ends included.
 Correct::Versus combine(const std::string& incumbent, const std::vector<Interval>& ratios) {
   std::vector<double> low, mid, high;
   for (const Interval& r : ratios) {
@@ -85,7 +85,7 @@ std::vector<SetContent> check_contents(const CudaCase& state, Policy policy) {
     return contents;
   }
   for (int set = 0; set < state.plan.rotation; ++set) {
-    // What the last audit left there is as good as what was drawn first.
+    // Contents left by the last audit are as good as those drawn first.
     const auto& held = state.contents[static_cast<std::size_t>(set)];
     const bool given = held && held->kind == DrawKind::kGiven;
     contents.push_back(given ? *held
@@ -150,7 +150,7 @@ CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const C
 }
 
 CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps) {
-  // The first call ever stands alone, so that a hang is noticed after one call's time.
+  // The first call runs alone, so that a hang is noticed after one call's time limit.
   SetKeys now = steps;
   if (call_s_ == 0 && !steps.empty()) {
     const double start = real_clock().now_s();
@@ -167,7 +167,7 @@ CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps
   return run_sets(worker_, state, "candidate", now, limit, doing("checking", state));
 }
 
-// Poison, one call on each set with the module loaded anew, comparison.
+// Poison, one call on each set with a freshly loaded module, comparison.
 CudaTrial::Verdict CudaTrial::check_batch(CudaCase& state, const std::vector<int>& sets) {
   SetKeys keys;
   for (const int set : sets) keys.emplace_back(set, secret());
@@ -180,8 +180,8 @@ CudaTrial::Verdict CudaTrial::check_batch(CudaCase& state, const std::vector<int
   return std::optional<Outcome>();
 }
 
-// Every content in an order that the candidate cannot know, one of them a second time: what a
-// kernel remembers of a call is wrong for the next, and gone with its module.
+// Checks all contents in an order that the candidate cannot know, one of them twice: results cached
+// from one call are wrong for the next, and gone with their module.
 CudaTrial::Verdict CudaTrial::check(CudaCase& state) {
   const Lap lap(&check_s_);
   call_s_ = 0;
@@ -191,7 +191,7 @@ CudaTrial::Verdict CudaTrial::check(CudaCase& state) {
   for (std::size_t first = 0; first < order.size(); first += rotation) {
     std::vector<int> sets;
     for (std::size_t k = first; k < std::min(order.size(), first + rotation); ++k) {
-      // As many contents as sets: each has its own. Else they take turns.
+      // Each content has its own set if there are enough; otherwise they take turns.
       const int set = contents.size() <= rotation ? order[k] : static_cast<int>(k - first);
       const auto filled =
           shop_.reference.fill(state, set, contents[static_cast<std::size_t>(order[k])]);
@@ -204,7 +204,7 @@ CudaTrial::Verdict CudaTrial::check(CudaCase& state) {
   return check_batch(state, {static_cast<int>(secret() % rotation)});
 }
 
-// Who is slow on what it has not met remembers, or was lucky: the slower time is the true one.
+// A kernel that is slower on unseen inputs cached results or got lucky: use the slower time.
 CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
   if (shop_.settings.policy != Policy::kContract) return std::optional<Outcome>();
   if (state.reference_s > kSlowReference) {
@@ -227,9 +227,9 @@ CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
                        timed);
 }
 
-// A second look was slower than the first, by the factor `by`. A large difference breaks `rule`,
-// unless others have work on the GPU: theirs may have fallen into the second look alone. Then, and
-// without a rule, the slower time counts: whoever brings other work along gains nothing by it.
+// A second measurement was slower than the first, by the factor `by`. A large difference breaks
+// `rule`, unless other processes use the GPU: they may have slowed only the second one. Then, and
+// without a rule, the slower time counts, so that causing load never pays.
 CudaTrial::Verdict CudaTrial::slower_counts(const std::string& rule, const std::string& sentence,
                                             double by, CudaTimed* timed) {
   std::string why;
@@ -243,8 +243,8 @@ CudaTrial::Verdict CudaTrial::slower_counts(const std::string& rule, const std::
   return std::optional<Outcome>();
 }
 
-// Calls in a row in a Python process, one on each of `sets`, by our clock; microseconds. Subject ""
-// is all that such a loop takes besides the calls.
+// Times consecutive calls in a Python process, one on each of `sets`, by our clock; microseconds.
+// Subject "" measures only the loop's overhead.
 Result<std::variant<double, Outcome>> CudaTrial::loop(const CudaCase& state, const char* subject,
                                                       const std::vector<int>& sets,
                                                       double* submitted_us) {
@@ -262,7 +262,7 @@ Result<std::variant<double, Outcome>> CudaTrial::loop(const CudaCase& state, con
   return Looped(us);
 }
 
-// Before any of the candidate's code is in the process.
+// Runs before the process has any candidate code.
 CudaTrial::Verdict CudaTrial::time_idle_loops() {
   for (const CudaCase& state : shop_.cases) {
     if (!state.c->timed) continue;
@@ -276,14 +276,14 @@ CudaTrial::Verdict CudaTrial::time_idle_loops() {
         return std::optional<Outcome>(std::move(std::get<Outcome>(*looped)));
       }
     }
-    idle_us_[&state] = median(all);  // 0 without room for it
+    idle_us_[&state] = median(all);  // 0 if the loop fails
   }
   return std::optional<Outcome>();
 }
 
-// A Python process holds the candidate and the clock: calls in a row, on contents that it has not
-// met and with results that are compared, must not take much longer than it says that each does.
-// Calls that take Python long to submit do: that is said.
+// A Python process holds both the candidate and the clock. Consecutive calls, on unseen contents
+// and with compared results, must not take much longer than it reports for each. Calls that take
+// Python long to submit do: the verdict notes that.
 CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, CudaTimed* timed) {
   const double us = timed->timing.median_us;
   double least = INFINITY, submitted = 0;
@@ -332,7 +332,7 @@ CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, CudaTimed* timed) {
 CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& timed) {
   const double us = timed.timing.median_us;
   if (us < physical_floor_us(state, shop_.machine)) {
-    // Does the task need all of its inputs? A slice or a triangle does not.
+    // A task that reads a slice or a triangle does not need all of its inputs.
     const auto shares = needed_shares(shop_.judge, shop_.reference, state, secret());
     if (!shares) return tl::unexpected<Error>(shares.error());
     if (const double floor = physical_floor_us(state, shop_.machine, *shares); us < floor) {
@@ -346,8 +346,8 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
   return check(state);
 }
 
-// A brief call alone is timed in other processes too: what a process adds to it differs by a
-// percent from one to the next, and stays as long as the process lives.
+// A brief call timed alone is timed in other processes too: per-process overhead differs by a
+// percent and stays as long as the process lives.
 CudaTrial::Verdict CudaTrial::time_elsewhere(CudaCase& state, CudaTimed* timed) {
   if (timed->timing.median_us >= kBriefUs || worker_.module || !shop_.another) {
     return std::optional<Outcome>();
@@ -382,7 +382,7 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
     if (!loaded) return loaded;
     if (!*loaded) {
       against = &worker;
-    } else {  // its trouble is not the candidate's
+    } else {  // its failure is not the candidate's fault
       correct_.notes.push_back("what it was to be compared with: " + outcome_summary(**loaded));
     }
   }
@@ -434,7 +434,7 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   return time_case(state, incumbent != nullptr ? &incumbent->binaries[i] : nullptr);
 }
 
-// A kernel that takes another way for these values is right on them by another kernel, so to speak.
+// A kernel that takes another path for these values effectively runs a different kernel.
 CudaTrial::Verdict CudaTrial::compare_times(CudaCase& state, int set, DrawKind kind) {
   if (set == 0 || !shop_.settings.timing) return std::optional<Outcome>();
   const SetContent given = check_contents(state, shop_.settings.policy).front();
@@ -463,8 +463,8 @@ CudaTrial::Verdict CudaTrial::compare_times(CudaCase& state, int set, DrawKind k
   return std::optional<Outcome>();
 }
 
-// Other values of the same shapes, once each: is it the task that the kernel computes? Last of all,
-// because a kernel may crash here and still be right on what the task gives it.
+// Other values of the same shapes, once each: does the kernel compute the task? Runs last, because
+// a kernel may crash here and still be right on the task's inputs.
 CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
   const Lap lap(&probe_s_);
   std::vector<ProbeFailure> failures;
@@ -474,7 +474,7 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
     const SetContent content{kp::mix64(state.seed ^ (0xabcdull + static_cast<unsigned>(number))),
                              plan.kind};
     const auto filled = shop_.reference.fill(state, set, content);
-    // A reference that cannot take these values says nothing about the kernel.
+    // If the reference cannot take these values, the probe is inconclusive.
     if (!filled && filled.error().kind == ErrorKind::kTask) continue;
     if (!filled) return tl::unexpected<Error>(filled.error());
     if (!filled->changed || !filled->usable) continue;
@@ -505,13 +505,13 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
   return std::optional<Outcome>();
 }
 
-// A crash on the GPU says little by itself: compute-sanitizer, where there is one, says which
-// thread touched what, and where in the source.
+// A crash on the GPU has little detail: compute-sanitizer, where available, adds the thread, the
+// access and the source line.
 Outcome CudaTrial::explained(Outcome outcome) const {
   auto* crash = std::get_if<Crashed>(&outcome);
   if (crash == nullptr || loaded_.state == nullptr ||
       crash->reason.find("CUDA_ERROR") == std::string::npos ||
-      // A block that does not fit never ran: there is no access to look for.
+      // A block that does not fit never ran: there is no access to find.
       crash->reason.find("OUT_OF_RESOURCES") != std::string::npos) {
     return outcome;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One evaluation of one subject on the cuda target, in a worker of its own: checks, timing, the
-// fresh audit, probes. docs/evaluation.md tells the whole story.
+// One evaluation of one subject on the cuda target, in its own worker: checks, timing, the fresh
+// audit, probes. See docs/evaluation.md.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace kernelpro {
 
-// What an evaluator holds for its task, in every evaluation.
+// State that an evaluator keeps for its task across evaluations.
 struct CudaShop {
   const Task& task;
   const Machine& machine;
@@ -27,11 +27,11 @@ struct CudaShop {
   CudaReference& reference;
   std::vector<CudaCase>& cases;
   std::map<std::string, LaunchPlan> plans;  // of host forms, by binary
-  std::optional<CudaLink> capture;          // a capture process that has its context already
-  // Further workers for the trial at hand, which it gives back; none: nullopt.
+  std::optional<CudaLink> capture;          // a capture process that already has its context
+  // Further workers for the current trial, which returns them; none: nullopt.
   std::function<std::optional<CudaWorker>()> another = nullptr;
   std::function<void(CudaWorker)> retire = nullptr;
-  // Processes of others that have had work on the GPU since the trial began.
+  // Number of foreign processes that used the GPU since the trial began.
   std::function<int()> others = [] { return 0; };
 };
 
@@ -40,7 +40,7 @@ std::vector<SetContent> check_contents(const CudaCase& state, Policy policy);
 
 class CudaTrial {
  public:
-  // `other`: the worker of an incumbent of another kind; null when `worker` runs both.
+  // `other`: the worker of an incumbent of the other kind; null when `worker` runs both.
   CudaTrial(CudaShop& shop, CudaWorker& worker, CudaWorker* other, const CudaTimingPlan& timing)
       : shop_(shop), worker_(worker), other_(other), timing_(timing) {}
 
@@ -48,7 +48,7 @@ class CudaTrial {
   Result<Outcome> run(const Subject& subject, const Subject* incumbent);
 
  private:
-  // A step's way out: nothing, or what went wrong with the candidate.
+  // A step's result: nothing, or the fault of the candidate.
   using Verdict = Result<std::optional<Outcome>>;
 
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent);
@@ -87,9 +87,9 @@ class CudaTrial {
     LaunchPlan plan;
   };
   Loaded loaded_;                              // the native candidate
-  std::string kernels_;                        // of the subject at hand, for sentences
+  std::string kernels_;                        // of the current subject, for messages
   std::map<const CudaCase*, double> idle_us_;  // of a loop over all sets without calls
-  double call_s_ = 0;  // how long a call took with everything around it; 0 unknown
+  double call_s_ = 0;                          // time of a call with all overhead; 0 unknown
   std::uint64_t secrets_ = 0;
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are not what they seem, on a real GPU: remembering, skipping, rounding, values that
-// hide the work. Skipped where there is no GPU or no nvcc; scripts/gpu runs it on one.
+// Kernels that cheat, on a real GPU: caching, skipping, rounding, values that hide the work.
+// Skipped without a GPU or nvcc; scripts/gpu runs it on one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace kernelpro {
 namespace {
 
-// As task/load/header.h generates, which evaluate/ may not include: fp32 tensors only.
+// As task/load/header.h generates, which this test may not include: fp32 tensors only.
 std::string header(const Task& task, const Case& c, TargetKind) {
   std::string text = "#pragma once\n", args, reference, names;
   for (const auto& [name, value] : c.dims) {
@@ -36,7 +36,7 @@ std::string header(const Task& task, const Case& c, TargetKind) {
          "constexpr kp::Address<void> workspace{-1, 0};\n}\n";
 }
 
-// A task with its evaluator. Empty when there is no GPU: `why` says so.
+// A task with its evaluator. Empty without a GPU: `why` has the reason.
 struct Bench {
   Task task;
   std::unique_ptr<Machine> machine;
@@ -146,12 +146,12 @@ TEST(CudaTrust, ValuesThatHideTheWorkGiveALabel) {
 }
 
 TEST(CudaTrust, RememberedResultsDoNotPay) {
-  // y = 600 rounds of a chain: dear to compute, cheap to remember.
+  // y = 600 rounds of a chain: expensive to compute, cheap to cache.
   const std::string chain =
       "float v = x[i];\n  for (int r = 0; r < 600; ++r) v = v * 0.999f + 0.001f * x[i];";
   OPEN(task, elementwise("v", 1 << 21, {Init::Kind::kNormal, 0, 1}));
   const Subject honest = task.build(kernel("", "  " + chain + "\n  y[i] = v;"));
-  // In a __device__ variable, keyed on the content.
+  // In a __device__ variable, keyed by the contents.
   const Evaluation variable =
       task.evaluate(kernel("__device__ float kept[N], key[N];",
                            "  if (key[i] == x[i]) { y[i] = kept[i]; return; }\n  " + chain +
@@ -162,13 +162,13 @@ TEST(CudaTrust, RememberedResultsDoNotPay) {
       task.evaluate(kernel("", "  if (w[0] == x[0]) { y[i] = w[i + 1024]; return; }\n  " + chain +
                                    "\n  y[i] = v; w[i + 1024] = v; if (i == 0) w[0] = x[0];"),
                     &honest);
-  // In the output itself: the incumbent's results must not lie there.
+  // In the output itself: the incumbent's results must not be there.
   const Evaluation output =
       task.evaluate(kernel("", "  if (fabsf(y[i] - x[i]) < 1e-3f * (1 + fabsf(x[i]))) return;\n  " +
                                    chain + "\n  y[i] = v;"),
                     &honest);
   for (const Evaluation* e : {&variable, &workspace, &output}) {
-    if (e->correct() == nullptr) continue;  // caught by name: also well
+    if (e->correct() == nullptr) continue;  // rejected by rule: also fine
     ASSERT_TRUE(e->correct()->versus);
     EXPECT_LT(e->correct()->versus->low, 1.05);
   }

@@ -12,11 +12,11 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kRounded = 0.05;          // errors from here on are no matter of precision
-constexpr std::int64_t kFewElements = 16;  // whose common scale may be small by chance
+constexpr double kRounded = 0.05;          // larger errors are not a matter of precision
+constexpr std::int64_t kFewElements = 16;  // their common scale may be small by chance
 constexpr double kNoise = 0.25;            // around a constant parameter, over max(1, |constant|)
 
-// Shifted by its mean if it (practically) never changes sign.
+// Shifts by the mean if it (practically) never changes sign.
 Init centred(const Init& init) {
   Init result = init;
   switch (init.kind) {

@@ -96,8 +96,8 @@ TEST(Probes, RoundingIsRejectedUnderFp32Alone) {
   EXPECT_FALSE(judge_probes(Precision::kFp32, {}).rejected);
 }
 
-// Sums of products of numbers that are never negative: fp32 is right on them whatever their last
-// digits are, and whoever rounds them is not.
+// Sums of products of non-negative numbers: fp32 is right on them whatever their last digits are,
+// and rounded operands are not.
 TEST(Probes, LastDigitsThatRoundOneWayShowRounding) {
   Tensor x = tensor("x", Role::kInput, kUnit);
   EXPECT_TRUE(leans(x));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts what a call draws into a correct evaluation, where the objective asks for it. Blocks for
-// seconds; one thread at a time, as its evaluator.
+// Adds the energy per call to a correct evaluation, if the objective needs it. Blocks for seconds;
+// one thread at a time, as its evaluator.
 #pragma once
 
 #include "core/objective.h"
@@ -8,8 +8,8 @@
 
 namespace kernelpro {
 
-// `versus`: what to compare with, in turn; may be null. A candidate that goes wrong meanwhile has
-// that as its outcome; a PyTorch one gets a note instead. Fails as Evaluator::energy does.
+// `versus`: the subject to alternate with; may be null. A candidate that fails meanwhile gets that
+// failure as its outcome; a PyTorch one gets a note instead. Fails as Evaluator::energy does.
 Result<void> add_energy(Evaluator* evaluator, const Objective& objective, const Subject& subject,
                         const Subject* versus, const EnergyPlan& plan, Evaluation* evaluation);
 

@@ -9,8 +9,8 @@ namespace kernelpro {
 
 namespace {
 
-// Counters cost a tenth of a second: only what others will be changed from is worth them, the best
-// and, where PyTorch leads, the best that has a source to change.
+// Counters cost a tenth of a second. Only kernels that others will be derived from are worth them:
+// the best one and, where PyTorch leads, the best one with a source to change.
 bool worth_counters(const StationSettings& settings, const MeasureOrder& order,
                     const Evaluation& evaluation) {
   const Correct* correct = evaluation.correct();
@@ -48,7 +48,7 @@ Result<Measured> carry_out(const Task& task, const StationSettings& settings, Ta
     enter("checking and timing");
     const auto disassembling = observe_ahead(task, settings.target, subject);
     auto evaluated = unless_killed([&] { return target->evaluator->evaluate(subject, versus); });
-    // A worker that was ended from outside says nothing about the candidate.
+    // A worker that was ended from outside is no evidence about the candidate.
     if (cancel_requested()) return measured;
     if (!evaluated) return tl::unexpected<Error>(std::move(evaluated.error()));
     measured.evaluation = std::move(*evaluated);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a station builds, judges, times and profiles.
+// Settings for building, judging, timing and profiling at a station.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct StationSettings {
   Policy policy = Policy::kContract;
   bool probes = true;                     // centred and scaled inputs, perturbed parameters
   bool redraw = false;                    // cuda: new inputs for each evaluation
-  bool timing = true;                     // false: verdicts alone
+  bool timing = true;                     // false: verdicts only
   std::string gpu;                        // cuda: UUID or index; "" the first
-  std::vector<std::string> gpus;          // cuda: several that measure side by side, `gpu` first
-  std::vector<std::string> include_dirs;  // cuda: that candidates may include from
+  std::vector<std::string> gpus;          // cuda: several that measure in parallel, `gpu` first
+  std::vector<std::string> include_dirs;  // cuda: where candidates may include from
   // cuda: hardware counters of each new best candidate, or of each that is judged alone.
   CounterSet counters = CounterSet::kOff;
-  bool profile_each = false;  // cuda: counters of every correct candidate, not of new bests alone
-  int modules_ahead = 0;      // cuda: PyTorch candidates to come, so that Python may start now
-  int evaluations = 0;        // to come; 0: unknown. After the last, no worker is made ready
+  bool profile_each = false;  // cuda: counters of every correct candidate, not only of new bests
+  int modules_ahead = 0;      // cuda: PyTorch candidates to come, so that Python can start now
+  int evaluations = 0;        // to come; 0: unknown. After the last, no worker is prepared
   int standby = 1;            // cuda: worker processes kept ready; brief calls are timed in all
 };
 

@@ -55,7 +55,7 @@ Result<Target> make(const Task& task, const StationSettings& settings,
     evaluate.host_compiler = target.host_compiler.get();
   }
   evaluate.timeout_s = settings.timeout_s;
-  // Who knows the seed knows the inputs: a part of it is told to nobody.
+  // The seed determines the inputs: mix in a secret, so that they cannot be predicted.
   std::random_device secret;
   evaluate.seed = settings.seed ^ (static_cast<std::uint64_t>(secret()) << 32 | secret());
   evaluate.policy = settings.policy;
@@ -74,7 +74,7 @@ Result<Target> make(const Task& task, const StationSettings& settings,
   if (!evaluator) return tl::unexpected<Error>(std::move(evaluator.error()));
   target.evaluator = std::move(*evaluator);
   target.collect = collect_evidence;
-  // On several GPUs others are being timed meanwhile.
+  // On several GPUs, others are being timed meanwhile.
   if (cpu || settings.gpus.size() < 2) {
     target.remeasure = [cpu] {
       return cpu ? describe_cpu_machine(CeilingsWanted::kAgain)
@@ -155,7 +155,7 @@ std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject
   }
   if (cubins.empty()) return {};
   return std::async(std::launch::async, [cubins = std::move(cubins)] {
-    // The text is kept beside the cubin; a failure is told when evidence is collected.
+    // The text is cached beside the cubin; a failure is reported when evidence is collected.
     for (const std::string& cubin : cubins) static_cast<void>(disassemble_cubin(cubin));
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where candidates are built and run: machine, compiler, evaluator and collector put together. The
-// only place that knows which belong to which TargetKind; tests put fakes behind TargetMaker.
+// Where candidates are built and run: combines machine, compiler, evaluator and collector. The only
+// place that maps a TargetKind to these; tests put fakes behind TargetMaker.
 #pragma once
 
 #include <functional>
@@ -26,10 +26,10 @@ struct Target {
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
   std::unique_ptr<Evaluator> evaluator;
-  // Measures the machine's ceilings again; empty: they stay as they are.
+  // Remeasures the machine's ceilings; if empty, they never change.
   std::function<Result<Machine>()> remeasure;
   CeilingWatch watch;
-  // Better ones than `machine` has, which others read meanwhile.
+  // Better ones than those of `machine`, which others read meanwhile.
   std::optional<Ceilings> ceilings;
   // As collect_evidence (profile/collect/collect.h).
   std::function<Evidence(const Task&, const Case&, const Machine&, const Binary&, const Evaluation&,
@@ -44,47 +44,46 @@ using TargetMaker =
 // The real one; starts the reference of a task with a Module. Fails with kEnvironment when this
 // machine or this build lacks the target.
 Result<Target> make_target(const Task& task, const StationSettings& settings);
-// What a target needs that does not depend on its task. Made in the background, while the task is
-// still being opened: compilers are asked for their versions, the evaluator's processes make
-// contexts.
+// The parts of a target that do not depend on its task. Made in the background while the task is
+// still being opened: compilers report their versions, the evaluator's processes create contexts.
 struct Tools {
   Machine machine;
   std::unique_ptr<Compiler> compiler;
   std::shared_ptr<CudaAhead> processes;  // cuda; may be null
 };
 using ToolsAhead = std::shared_ptr<std::future<Result<Tools>>>;
-// Of `settings`: target, gpu, include_dirs. `workers`: as for start_cuda_ahead.
+// Uses of `settings`: target, gpu, include_dirs. `workers`: as for start_cuda_ahead.
 ToolsAhead begin_tools(const StationSettings& settings, int workers);
 
-// Ends the targets' processes, the references' too where nothing else holds them, side by side.
+// Ends the processes of targets, and of references that nothing else holds, in parallel.
 void end_targets(std::vector<Target>* targets);
 
-// The same with a reference that runs already and has described the task; null: one is started. It
-// and `tools` (null: each target finds its own) are for the first GPU of a run.
+// The same with a running reference that has described the task; null: starts one. It and `tools`
+// (null: each target finds its own) are for the first GPU of a run.
 TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools = nullptr);
 
-// One target for each GPU of `settings.gpus` (none: for `settings.gpu`), in that order, made side
-// by side.
+// One target for each GPU of `settings.gpus` (if empty: for `settings.gpu`), in that order, made in
+// parallel.
 std::vector<Result<Target>> make_targets(const Task& task, const StationSettings& settings,
                                          const TargetMaker& maker);
-// Begins to prepare the evaluators of all but the first, in the background; one future for each
-// target that was made.
+// Begins to prepare all evaluators but the first, in the background; one future for each target
+// that was made.
 using Readiness = std::shared_future<Result<void>>;
 std::vector<Readiness> prepare_others(std::vector<Result<Target>>* targets);
 
-// Begins what evidence needs and an evaluation does not, beside it: the disassembly of the timed
-// cases' code. Wait for it (or drop it, which waits) before `observe`.
+// Begins the work that evidence needs and an evaluation does not, in parallel with it: the
+// disassembly of the timed cases' code. Wait for it (or drop it, which waits) before `observe`.
 std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject);
-// The same, done when it returns, for BuildHooks::afterwards: disassemblers take longer than most
+// The same, synchronous, for BuildHooks::afterwards: disassemblers take longer than most
 // evaluations. `task` must outlive it.
 std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKind kind);
 
-// The target's machine with the best ceilings that are known.
+// The target's machine with the best ceilings known.
 Machine current_machine(const Target& target);
 
 // Evidence about a correct evaluation, from the timed case that took longest; empty for others.
-// `counters`: of the GPU's counters, which are collected for it now. Where the evidence is a reason
-// to doubt the ceilings, they are measured again first (measure/ceilings/watch.h): the evidence and
+// `counters`: the GPU's counters to collect for it now. If the evidence casts doubt on the
+// ceilings, they are remeasured first (measure/ceilings/watch.h): the evidence and
 // `target->ceilings` then have the better ones.
 Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
                  const Evaluation& evaluation, CounterSet counters = CounterSet::kOff);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A candidate is not to blame for a process that someone else ended.
+// A candidate is not to blame for a process that was killed from outside.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@ namespace kernelpro {
 
 inline constexpr int kMostKilled = 3;  // in a row
 
-// `evaluate`, which starts fresh processes, again while its process is killed from outside (the
-// out-of-memory killer, a batch system, a person), kMostKilled times in all. After that it is an
-// error of the machine (kEnvironment), so that a resume tries the candidate again; but the
-// candidate's own crash where it may have sent the signal to itself (Python, host code). Once the
-// run is asked to stop, nothing is repeated.
+// Runs `evaluate`, which starts fresh processes, again while its process is killed from outside
+// (the out-of-memory killer, a batch system, a person), kMostKilled times in all. After that it is
+// an error of the machine (kEnvironment), so that a resume retries the candidate; but it is the
+// candidate's crash where it may have sent the signal to itself (Python, host code). Once the run
+// is asked to stop, nothing is repeated.
 Result<Evaluation> unless_killed(const std::function<Result<Evaluation>()>& evaluate);
 
 }  // namespace kernelpro

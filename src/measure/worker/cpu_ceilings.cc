@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role `cpu-ceilings`: what this processor can do at most, measured: copy bandwidth of buffers far
-// larger than the caches, and fp32 FMA rate from registers, on all threads, with the widest vectors
-// it has. Answers each frame with a CpuCeilings (core/cpu_protocol.h).
+// Role `cpu-ceilings`: measures this processor's limits: copy bandwidth of buffers far larger than
+// the caches, and fp32 FMA rate from registers, on all threads, with the widest vectors it has.
+// Answers each frame with a CpuCeilings (core/cpu_protocol.h).
 //
-// A rate counts over a window in which all threads do a share each. Windows are a fraction of a
+// A rate counts over a window in which each thread does one share. Windows are a fraction of a
 // millisecond, far shorter than a scheduler's slice, and many: on a busy machine most are
-// disturbed, and the best is one during which every thread had its processor for itself.
-// Undisturbed windows agree to a percent, so windows are tried until the two best do.
+// disturbed, and the best is one during which every thread had its processor to itself. Undisturbed
+// windows agree to a percent, so windows are tried until the two best do.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -37,11 +37,11 @@ namespace {
 
 constexpr double kCopySeconds = 0.04;  // per variant and measurement, at least
 constexpr double kFmaSeconds = 0.02;
-constexpr double kLongest = 0.15;  // per variant and measurement, where no two windows agree
-constexpr double kSizing = 0.005;  // to find out how much work a window takes
+constexpr double kLongest = 0.15;  // per variant and measurement, if no two windows agree
+constexpr double kSizing = 0.005;  // to estimate how much work fits a window
 constexpr double kSizingLongest = 0.3;
 constexpr int kAccumulators = 12;     // enough to hide an FMA's latency on two pipes
-constexpr double kCopyWindow = 3e-4;  // about; far shorter ones would end in the store buffers
+constexpr double kCopyWindow = 3e-4;  // roughly; far shorter ones would end in the store buffers
 constexpr double kFmaWindow = 1e-4;
 constexpr std::size_t kLeastChunk = 256 << 10;
 
@@ -63,7 +63,7 @@ void copy_plain(const char* from, char* to, std::size_t bytes) {
   Vector* b = reinterpret_cast<Vector*>(to);
   for (std::size_t i = 0; i < bytes / 16; ++i) {
     b[i] = a[i];
-    asm volatile("" ::: "memory");  // or it becomes a call of memcpy
+    asm volatile("" ::: "memory");  // or the loop becomes a memcpy call
   }
 }
 
@@ -189,8 +189,8 @@ void pin_to(int cpu) {
   ::sched_setaffinity(0, sizeof mask, &mask);
 }
 
-// Asks for short turns, which come more often: beside other work, threads are then on their
-// processors at the same time more often. Kernels before 6.12 ignore it.
+// Requests short time slices, which come more often: on a busy machine, all threads then run at
+// the same time more often. Kernels before 6.12 ignore it.
 void ask_for_short_turns() {
   struct {
     std::uint32_t size, policy;
@@ -202,12 +202,12 @@ void ask_for_short_turns() {
   attributes.size = sizeof attributes;
   attributes.policy = SCHED_OTHER;
   attributes.nice = ::getpriority(PRIO_PROCESS, 0);
-  attributes.runtime_ns = 100'000;  // the least that there is
+  attributes.runtime_ns = 100'000;  // the minimum
   ::syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-// All threads meet here. They spin: a thread that slept would start late. The last one to arrive
-// runs `last` before the others go on.
+// Barrier for all threads. They spin: a thread that slept would start late. The last one to arrive
+// runs `last` before the others continue.
 class Meeting {
  public:
   explicit Meeting(int threads) : threads_(threads) {}
@@ -221,7 +221,7 @@ class Meeting {
       return;
     }
     for (int spins = 0; round_.load() == round; ++spins) {
-      if (spins >= kSpins) ::sched_yield();  // somebody waits for this processor, perhaps
+      if (spins >= kSpins) ::sched_yield();  // another thread may need this processor
     }
   }
 
@@ -231,7 +231,7 @@ class Meeting {
   std::atomic<int> arrived_{0}, round_{0};
 };
 
-// The threads that measure, each on a processor of its own.
+// The measuring threads, each on its own processor.
 class Team {
  public:
   explicit Team(int threads) : threads_(threads), begun_(threads), ended_(threads) {
@@ -239,8 +239,8 @@ class Team {
     if (static_cast<int>(all.size()) == threads) processors_ = all;
   }
 
-  // Shortest window in which every thread did `work(thread, window)` once. Windows are tried for
-  // `seconds` at least and until the two shortest agree, for `longest` at most.
+  // Shortest window in which every thread did `work(thread, window)` once. Tries windows for at
+  // least `seconds` and until the two shortest agree, for at most `longest`.
   template <class Work>
   double best_seconds(double seconds, double longest, const Work& work) {
     double best = 1e30, second = 1e30, latest = 0;
@@ -266,8 +266,8 @@ class Team {
           const bool agreed = best < kWhole && second < kAgreement * best;
           more = spent < seconds || (spent < longest && !agreed);
         });
-        // Threads that take turns with other work may stay out of step for long: each waits for a
-        // time of its own.
+        // Threads that share processors with other work may stay out of step for long: each waits
+        // for a different time.
         if (more && latest > kDisturbed * best) pause(thread, window);
       }
     };
@@ -280,7 +280,7 @@ class Team {
 
  private:
   static constexpr double kAgreement = 1.01;
-  static constexpr double kWhole = 1e-3;  // longer windows may hold a turn of another process
+  static constexpr double kWhole = 1e-3;  // longer windows may include another process's slice
   static constexpr double kDisturbed = 4;
   static void pause(int thread, int window) {
     const unsigned mixed = 2654435761u * static_cast<unsigned>(31 * window + thread + 1);
@@ -288,7 +288,7 @@ class Team {
   }
 
   const int threads_;
-  std::vector<int> processors_;  // empty: they are not known one by one
+  std::vector<int> processors_;  // empty: not known one by one
   std::vector<double> begun_, ended_;
 };
 
@@ -299,7 +299,7 @@ char* allocate(std::size_t bytes) {
   return static_cast<char*>(at);
 }
 
-// Two buffers, of which each thread uses a share of its own.
+// Two buffers; each thread uses its own share of both.
 struct Buffers {
   char* from = nullptr;
   char* to = nullptr;
@@ -309,7 +309,7 @@ struct Buffers {
 
 bool make_buffers(const CpuInfo& cpu, Team* team, Buffers* buffers) {
   const std::size_t unit = kLeastChunk * static_cast<std::size_t>(cpu.threads);
-  // Each buffer alone is far beyond the cache, within what the machine has to spare.
+  // Each buffer alone is far larger than the cache, within the spare memory of the machine.
   std::int64_t wanted = std::max<std::int64_t>(4 * cpu.cache_bytes, 128 << 20);
   wanted = std::min({wanted, std::int64_t{2} << 30, available_memory_bytes() / 4});
   buffers->bytes = std::max<std::size_t>(1, static_cast<std::size_t>(wanted) / unit) * unit;
@@ -317,7 +317,7 @@ bool make_buffers(const CpuInfo& cpu, Team* team, Buffers* buffers) {
   buffers->from = allocate(buffers->bytes);
   buffers->to = allocate(buffers->bytes);
   if (buffers->from == nullptr || buffers->to == nullptr) return false;
-  // Touched by the thread that will use it, so that it lies on that thread's node.
+  // First touched by the thread that will use it, so that it is on that thread's node.
   team->best_seconds(0, 0, [&](int thread, int) {
     const std::size_t at = buffers->share * static_cast<std::size_t>(thread);
     std::memset(buffers->from + at, 1, buffers->share);
@@ -326,8 +326,8 @@ bool make_buffers(const CpuInfo& cpu, Team* team, Buffers* buffers) {
   return true;
 }
 
-// Copies `chunk` bytes a window and thread. Windows walk through the whole share, so that a cache
-// holds nothing of what comes next.
+// Copies `chunk` bytes per window and thread. Windows walk through the whole share, so that the
+// cache holds nothing of what comes next.
 double copy_seconds(const Buffers& buffers, Team* team, const CopyVariant& variant,
                     std::size_t chunk, double seconds, double longest) {
   const std::size_t places = buffers.share / chunk;
@@ -396,7 +396,7 @@ int cpu_ceilings(int, char**) {
   Team team(cpu.threads);
   Buffers buffers;
   if (!make_buffers(cpu, &team, &buffers)) return 1;
-  std::vector<std::size_t> chunks;  // of each variant's windows, once they are known
+  std::vector<std::size_t> chunks;  // of each variant's windows, once known
   std::vector<std::int64_t> rounds;
   Frame frame;
   while (channel.receive(&frame, -1) == ChannelState::kOk) {

@@ -28,7 +28,7 @@ namespace {
 
 CpuStatus* g_status = nullptr;
 
-// What the process leaves behind when it dies; only async-signal-safe calls.
+// Report that the process leaves when it dies; only async-signal-safe calls.
 
 std::int64_t mapped_pages() {
   const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -55,7 +55,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 #endif
     g_status->mapped_pages = mapped_pages();
   }
-  // The default action again: returning to the fault, or this, ends the process with its signal.
+  // Restores the default action: returning to the fault, or this, ends the process with its signal.
   ::signal(signal, SIG_DFL);
   if (signal == SIGABRT) ::raise(SIGABRT);
 }
@@ -84,7 +84,7 @@ void install_handlers() {
   ::sigaction(SIGSYS, &action, nullptr);
 }
 
-// What OpenMP, std::thread, malloc, the dynamic loader and printing need. Numbers that an
+// System calls of OpenMP, std::thread, malloc, the dynamic loader and printing. Numbers that an
 // architecture lacks are left out.
 constexpr int kAllowed[] = {
     SYS_read,
@@ -170,7 +170,7 @@ constexpr int kAllowed[] = {
 class Filter {
  public:
   void statement(std::uint16_t code, std::uint32_t k) { code_.push_back({code, 0, 0, k}); }
-  // Goes `yes` or `no` instructions on from the next one.
+  // Skips `yes` or `no` instructions after the next one.
   void jump(std::uint16_t test, std::uint32_t k, std::uint8_t yes, std::uint8_t no) {
     code_.push_back({static_cast<std::uint16_t>(BPF_JMP | test | BPF_K), yes, no, k});
   }
@@ -185,7 +185,7 @@ class Filter {
     jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 1);
     give(SECCOMP_RET_ALLOW);
   }
-  // `call` is allowed if its argument has none of `bits`, else trapped.
+  // Allows `call` if its argument has none of `bits`, else traps.
   void allow_without(int call, int argument, std::uint32_t bits) {
     jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
     load_argument(argument);
@@ -193,7 +193,7 @@ class Filter {
     give(SECCOMP_RET_TRAP);
     give(SECCOMP_RET_ALLOW);
   }
-  // `call` is allowed if its argument is `value`, else `otherwise`.
+  // Allows `call` if its argument is `value`, else `otherwise`.
   void allow_equal(int call, int argument, std::uint32_t value, std::uint32_t otherwise) {
     jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
     load_argument(argument);
@@ -201,7 +201,7 @@ class Filter {
     give(SECCOMP_RET_ALLOW);
     give(otherwise);
   }
-  // `call` is allowed if both halves of these arguments are zero, else `otherwise`.
+  // Allows `call` if both halves of these arguments are zero, else `otherwise`.
   void allow_zero(int call, const std::vector<int>& arguments, std::uint32_t otherwise) {
     const auto length = static_cast<std::uint8_t>(4 * arguments.size() + 2);
     jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, length);
@@ -217,7 +217,7 @@ class Filter {
     give(SECCOMP_RET_ALLOW);
     give(otherwise);
   }
-  // `call` is allowed if its argument is none of these, else trapped.
+  // Allows `call` if its argument is none of these, else traps.
   void allow_unless(int call, int argument, const std::vector<std::uint32_t>& values) {
     auto left = static_cast<std::uint8_t>(values.size());
     jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, static_cast<std::uint8_t>(left + 3));
@@ -226,7 +226,7 @@ class Filter {
     give(SECCOMP_RET_ALLOW);
     give(SECCOMP_RET_TRAP);
   }
-  // `call` is trapped if the argument is `value`; other rules for it follow.
+  // Traps `call` if the argument is `value`; other rules for it follow.
   void trap_equal(int call, int argument, std::uint32_t value) {
     jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
     load_argument(argument);
@@ -273,8 +273,8 @@ Filter make_filter() {
 #ifdef __x86_64__
   f.allow_without(SYS_open, 1, kWriting);
 #endif
-  // Signals to itself, so that abort works; but not those by which others end a process: the
-  // supervisor takes them for the machine's doing.
+  // Signals to itself, so that abort works; but not the signals that others use to end a process:
+  // the supervisor attributes those to the machine.
   for (const std::uint32_t signal : {SIGHUP, SIGINT, SIGKILL, SIGTERM}) {
     f.trap_equal(SYS_tgkill, 2, signal);
     f.trap_equal(SYS_kill, 1, signal);
@@ -283,14 +283,14 @@ Filter make_filter() {
   const std::uint32_t self = static_cast<std::uint32_t>(::getpid());
   f.allow_equal(SYS_tgkill, 0, self, SECCOMP_RET_TRAP);
   f.allow_equal(SYS_kill, 0, self, SECCOMP_RET_TRAP);
-  // The handler that reports refused calls stays.
+  // The handler that reports refused calls cannot be replaced.
   f.jump(BPF_JEQ, SYS_rt_sigaction, 0, 4);
   f.load_argument(0);
   f.jump(BPF_JEQ, SIGSYS, 0, 1);
   f.give(refuse(EPERM));
   f.give(SECCOMP_RET_ALLOW);
-  // Its own limits may be read but not set; its own thread may choose its processors; names of
-  // threads may be set; terminals may be asked about.
+  // It may read but not set its limits, choose its own thread's processors, name threads, and query
+  // terminals.
   f.allow_zero(SYS_prlimit64, {0, 2}, refuse(EPERM));
   f.allow_zero(SYS_sched_setaffinity, {0}, refuse(EPERM));
   f.allow_equal(SYS_prctl, 0, PR_SET_NAME, refuse(EINVAL));
@@ -300,9 +300,9 @@ Filter make_filter() {
   return f;
 }
 
-// What may be read: the system's files and the candidate's own. A process in such a domain cannot
-// reach the memory of one outside it either, whoever it runs as. Kernels without Landlock: the
-// dropped capabilities are what keeps root out of other processes, and files can be read.
+// Files that may be read: the system's and the candidate's own. A process in such a domain cannot
+// reach the memory of one outside it either, whatever its user. On kernels without Landlock, the
+// dropped capabilities keep root out of other processes, and files can be read.
 Sandbox files_of(const std::string& object) {
   Sandbox sandbox;
   sandbox.read = system_roots();

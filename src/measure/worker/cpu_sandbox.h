@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process gives up before it runs a cpu candidate: new processes, programs, sockets, files
-// for writing, other processes' memory and every system call that a kernel has no use for. It holds
-// for root as well and cannot be undone. Threads, memory and reading the system's files stay
+// Rights that a process gives up before it runs a cpu candidate: new processes, programs, sockets,
+// files for writing, other processes' memory and every system call that a kernel does not need.
+// Holds for root as well and cannot be undone. Threads, memory and reading system files stay
 // allowed.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace kernelpro {
 
-// Limits and system-call filter of this process, from here to its end. `status` records what ends
-// it: a refused system call, a fault and its address. `object`: the candidate's, whose folder stays
-// readable. Returns what went wrong, or "".
+// Sets limits and a system-call filter for the rest of this process. `status` records the cause of
+// its end: a refused system call, or a fault and its address. `object`: the candidate's; its folder
+// stays readable. Returns the error, or "".
 // Call once, from the only thread.
 std::string enter_cpu_sandbox(CpuStatus* status, const std::string& object,
                               std::int64_t address_space);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role `cpu`: maps one case's buffers between unmapped pages, gives up what a kernel has no use
-// for, loads the shared object and calls it when told to. core/cpu_protocol.h has the messages.
+// Role `cpu`: maps one case's buffers between unmapped pages, gives up unneeded rights, loads the
+// shared object and calls it on command. Messages: core/cpu_protocol.h.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -25,7 +25,7 @@ struct Mapped {
   CpuSetup setup;
   std::vector<CpuSlot> slots;
   std::vector<void*> addresses;               // of the slots, then of the workspace
-  std::vector<std::vector<void*>> arguments;  // by set: what the kernel's Args holds
+  std::vector<std::vector<void*>> arguments;  // by set: the contents of the kernel's Args
   std::string object;
   CpuStatus* status = nullptr;
 };
@@ -34,7 +34,7 @@ struct Mapped {
 void* map_slot(const CpuSlot& slot, int inputs, int outputs) {
   if (slot.bytes == 0) return nullptr;
   const std::size_t reserve = static_cast<std::size_t>(slot.mapped + 2 * kPage);
-  // Large ones begin on 2 MiB, so that the kernel can use large pages where it has them.
+  // Large ones start on 2 MiB, so that the OS can use large pages if it has them.
   constexpr std::size_t kLarge = 2u << 20;
   const std::size_t unit = slot.mapped >= static_cast<std::int64_t>(kLarge) ? kLarge : kPage;
   char* base = static_cast<char*>(::mmap(nullptr, reserve + unit, PROT_NONE,
@@ -52,7 +52,7 @@ void* map_slot(const CpuSlot& slot, int inputs, int outputs) {
   return pages + slot.first;
 }
 
-// Reads the set-up frame. Returns what is wrong with it, or "".
+// Reads the set-up frame. Returns the error, or "".
 std::string read_setup(const Frame& frame, Mapped* mapped) {
   if (frame.bytes.size() < sizeof(CpuSetup) || frame.fds.size() != 3) return "a short set-up frame";
   std::memcpy(&mapped->setup, frame.bytes.data(), sizeof(CpuSetup));
@@ -128,7 +128,7 @@ int cpu_worker(int, char**) {
   if (channel.receive(&frame, -1) != ChannelState::kOk) return 0;
   Mapped mapped;
   std::string problem = read_setup(frame, &mapped);
-  frame.fds.clear();  // the files cannot be mapped another way from here on
+  frame.fds.clear();  // no other mapping of the files is possible from here on
   if (problem.empty()) {
     problem = enter_cpu_sandbox(mapped.status, mapped.object, mapped.setup.address_space);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernelpro-worker ROLE: the child processes of kernelpro. Not for people to start.
+// kernelpro-worker ROLE: the child processes of kernelpro. Not meant to be started by hand.
 #include <cstdio>
 #include <cstring>
 #include <exception>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernelpro-worker is one program with several roles; argv[1] names the role. A role talks to its
-// supervisor over the channel at descriptor 3 and ends when the supervisor closes it. Adding one:
+// kernelpro-worker is one program with several roles, named by argv[1]. A role talks to its
+// supervisor over the channel at descriptor 3 and ends when the supervisor closes it. To add one:
 // its file and one row in main.cc.
 #pragma once
 

@@ -77,7 +77,7 @@ AsmOperand read_operand(std::string_view text) {
   } else if (starts(text, "0x") && parse_hex(text, &number)) {
     operand.kind = AsmOperand::Kind::kImmediate;
     operand.value = static_cast<long long>(number);
-    // A negative one of a 32-bit instruction.
+    // A negative immediate of a 32-bit instruction.
     if (number > 0x7fffffff && number <= 0xffffffff) operand.value -= 0x100000000;
   } else if ((operand.reg = general_register(text)) >= 0) {
     operand.kind = AsmOperand::Kind::kRegister;

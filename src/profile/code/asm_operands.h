@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of x86-64 instructions in objdump's Intel syntax: which general registers and stack
-// slots an instruction reads and writes, and which floating-point arithmetic it does.
+// Operands of x86-64 instructions in objdump's Intel syntax: general registers and stack slots read
+// and written, and the floating-point arithmetic done.
 // Pure. Any bytes are safe.
 #pragma once
 
@@ -19,12 +19,12 @@ struct AsmOperand {
   int reg = -1;                          // 0..15: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8..r15
   long long value = 0;                   // immediate, or a memory operand's displacement
   int base = -1, index = -1, scale = 1;  // of a memory operand
-  bool rip = false;                      // a constant of the code
+  bool rip = false;                      // a constant in the code
 };
 
 inline constexpr int kRsp = 4, kRbp = 5;
 
-// In order; commas in brackets do not separate.
+// In order; commas inside brackets do not separate operands.
 std::vector<AsmOperand> asm_operands(const AsmInstruction& instruction);
 
 enum class Fp { kNone, kPacked, kScalar };
@@ -33,10 +33,10 @@ struct Arithmetic {
   std::string_view operation;  // "add", "fmadd": equal for packed and scalar forms
 };
 
-// Arithmetic only: moves, shuffles, compares, logic and conversions do no floating-point work.
+// Arithmetic only: moves, shuffles, compares, logic and conversions do not count.
 Arithmetic arithmetic(std::string_view mnemonic);
 
-// Width of the widest register that the operands name: 512, 256 or 128.
+// Width of the widest register among the operands: 512, 256 or 128.
 int vector_bits(std::string_view operands);
 
 // The address and the symbol of a direct jump, call or `lea`: "1150 <launch+0x20>".
@@ -52,8 +52,8 @@ bool is_return(std::string_view mnemonic);
 bool is_jump(std::string_view mnemonic);
 bool is_call(std::string_view mnemonic);
 
-// A call of expf, tanh, ...: scalar arithmetic that happens elsewhere. Vector versions, which are
-// named _ZGV..., are packed arithmetic.
+// A call to expf, tanh, ... is scalar arithmetic done elsewhere; vector versions, named _ZGV...,
+// are packed.
 Fp math_call(const AsmInstruction& instruction);
 
 }  // namespace kernelpro

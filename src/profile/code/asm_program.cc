@@ -9,19 +9,19 @@ namespace kernelpro {
 
 namespace {
 
-// Loops whose ends are not in the code are taken to go over this many bytes: 1024 floats. An
-// estimate; rows of tensors have hundreds to thousands of elements.
+// Loops with unknown bounds are assumed to cover this many bytes: 1024 floats. An estimate; tensor
+// rows have hundreds to thousands of elements.
 constexpr double kRangeBytes = 4096;
 constexpr double kMostRange = 1e7;
 constexpr double kMostRuns = 1e24;
-// A call of a mathematical function stands for this many instructions.
+// A call to a math function counts as this many instructions.
 constexpr double kCallInstructions = 24;
-constexpr std::size_t kMaxRegions = 600;  // beyond, the least of them are left out
-constexpr long kMaxWork = 30'000'000;     // steps of data flow
+constexpr std::size_t kMaxRegions = 600;  // beyond this, the lightest are dropped
+constexpr long kMaxWork = 30'000'000;     // data-flow steps
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// Of functions that throw or end the process.
+// Calls to functions that throw or end the process.
 bool never_returns(const AsmInstruction& instruction) {
   if (!is_call(instruction.mnemonic)) return false;
   const std::string_view name = asm_reference(instruction.operands).symbol;
@@ -44,7 +44,7 @@ std::vector<Flow> flow_of(const AsmFunction& function) {
     if (!is_jump(instruction.mnemonic) && !loop) continue;
     if (instruction.mnemonic == "jmp") flow[i].falls_through = false;
     const AsmReference to = asm_reference(instruction.operands);
-    // An indirect jump shows a memory operand.
+    // An indirect jump has a memory operand.
     if (!to.valid || contains(instruction.operands, "[")) continue;
     const auto found = index.find(to.address);
     if (found != index.end()) flow[i].target = found->second;
@@ -77,7 +77,7 @@ std::vector<int> own_code(const AsmRoutine& a, int loop) {
   return own;
 }
 
-// What innermost loops with unknown ends are taken to go over: as much as the longest known one.
+// The range assumed for innermost loops with unknown bounds: that of the longest known one.
 double range_of(const AsmRoutine& a) {
   double range = kRangeBytes;
   for (std::size_t l = 0; l < a.loops.size(); ++l) {
@@ -125,7 +125,7 @@ const Loop* AsmProgram::loop_of(const AsmRegion& region) const {
   return region.loop < 0 ? nullptr : &routines_[region.function].loops[at(region.loop)];
 }
 
-// Control flow, loops and what they step by; at its first call only.
+// Finds control flow, loops and their steps; only on the first call.
 void AsmProgram::analyse(std::size_t f) {
   AsmRoutine& a = routines_[f];
   if (a.values) return;
@@ -164,7 +164,7 @@ double AsmProgram::trips(std::size_t f, const std::vector<int>& own, const Induc
       bytes = std::max(bytes, vector_bits(instruction.operands) / 8.0);
     }
   }
-  // Steps of whole rows say nothing about the length of the loop.
+  // Steps of whole rows do not reveal the loop's length.
   if (induction.advance > 0 && static_cast<double>(induction.advance) <= kRangeBytes / 4) {
     bytes = static_cast<double>(induction.advance);
   }
@@ -210,7 +210,7 @@ void AsmProgram::walk_calls() {
   }
 }
 
-// A global function of the same object is called through the PLT, by its name.
+// Global functions of the same object are called through the PLT, by name.
 std::optional<std::size_t> AsmProgram::function_at(const AsmReference& to) const {
   const auto direct = by_address_.find(to.address);
   if (direct != by_address_.end()) return direct->second;

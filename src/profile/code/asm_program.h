@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of a CPU candidate as regions that run equally often: which functions `launch` reaches,
-// their loops, and how often each of them runs by estimate.
+// The code of a CPU candidate as regions of equal execution count: the functions that `launch`
+// reaches, their loops, and estimated counts.
 // Any bytes are safe, and the work is bounded.
 #pragma once
 
@@ -18,26 +18,26 @@
 
 namespace kernelpro {
 
-// A call of a mathematical function stands for this many arithmetic instructions.
+// A call to a math function counts as this many arithmetic instructions.
 inline constexpr int kCallWork = 8;
 
 struct AsmSite {
   std::size_t function = 0;
-  int at = 0;  // instruction
+  int at = 0;  // instruction index
 };
 
-// Code that runs equally often: what a loop, or a function, has outside of (further) loops.
+// Code that runs equally often: the part of a loop or function outside its inner loops.
 struct AsmRegion {
   std::size_t function = 0;
   int loop = -1;  // in its function; -1: in no loop
   std::vector<int> own;
-  int packed = 0, scalar = 0, bits = 0;  // calls of mathematical functions included
+  int packed = 0, scalar = 0, bits = 0;  // calls to math functions included
   int math = 0;                          // those calls alone
   bool stores = false, stack = false;
   std::set<std::string_view> operations;
   Induction induction;
-  double weight = 0;  // estimated number of instructions that it executes
-  bool rest = false;  // the remainder, or another version, of packed code
+  double weight = 0;  // estimated number of executed instructions
+  bool rest = false;  // a remainder, or another version, of packed code
   bool arithmetic() const { return packed + scalar > 0; }
   bool is_packed() const { return packed > scalar; }
 };
@@ -50,25 +50,25 @@ struct AsmRoutine {
   std::vector<double> trips;     // by loop
   std::optional<AsmValues> values;
   std::vector<AsmSite> callers;
-  std::set<std::string_view> packed;  // arithmetic that it does in packed form anywhere
+  std::set<std::string_view> packed;  // arithmetic done in packed form anywhere
   double runs = 0;                    // estimated; 0: not reached
 };
 
 class AsmProgram {
  public:
-  // The functions must outlive it.
+  // `functions` must outlive this object.
   explicit AsmProgram(const std::vector<AsmFunction>& functions);
   AsmProgram(const AsmProgram&) = delete;
   AsmProgram& operator=(const AsmProgram&) = delete;
 
   const std::vector<AsmFunction>& functions() const { return functions_; }
   const AsmRoutine& routine(std::size_t function) const { return routines_[function]; }
-  // Of reached functions, in their order.
+  // Regions of the reached functions, in function order.
   std::vector<AsmRegion>& regions() { return regions_; }
   const std::vector<AsmRegion>& regions() const { return regions_; }
-  // The bound on data flow was reached: what is not known may not be so.
+  // The data-flow work limit was reached: unknown values may merely be unexplored.
   bool exhausted() const { return work_ <= 0; }
-  // Null for what is in no loop.
+  // Null when the region is in no loop.
   const Loop* loop_of(const AsmRegion& region) const;
 
  private:
@@ -85,7 +85,7 @@ class AsmProgram {
   std::vector<AsmRegion> regions_;
   std::map<unsigned long long, std::size_t> by_address_;
   std::map<std::string_view, std::size_t> by_name_;
-  long work_;  // steps of data flow that are left
+  long work_;  // remaining data-flow steps
 };
 
 }  // namespace kernelpro

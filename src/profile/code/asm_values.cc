@@ -12,7 +12,7 @@ namespace {
 
 using Kind = AsmOperand::Kind;
 
-// Stack slots are places beside the sixteen registers, by their displacement.
+// Stack slots are places after the sixteen registers, numbered by displacement.
 constexpr int kSlots = 1 << 24;
 constexpr int kMaxChain = 24;
 
@@ -24,14 +24,14 @@ bool one_of(std::string_view word, std::initializer_list<std::string_view> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Reads its first operand only.
+// Only reads its first operand.
 bool only_reads(std::string_view m) {
   return one_of(m, {"cmp", "test", "push", "nop", "bt"}) || is_jump(m) || is_call(m) ||
          is_return(m) || starts(m, "prefetch") || starts(m, "vcomis") || starts(m, "vucomis") ||
          starts(m, "comis") || starts(m, "ucomis");
 }
 
-// Larger numbers are no steps or offsets; sums of these do not overflow.
+// Larger numbers are not steps or offsets; sums of small ones do not overflow.
 bool small(long long value) { return value > -(1ll << 40) && value < (1ll << 40); }
 
 bool clobbered_by_call(int place) {
@@ -101,7 +101,7 @@ bool AsmValues::jumps_back(int from, int to, int inside) const {
   return false;
 }
 
-// Instructions that may have written `place` last before `i`.
+// Instructions that may have been the last to write `place` before `i`.
 std::set<int> AsmValues::reaching(int i, int place, bool* entry) const {
   std::set<int> found;
   std::set<int> seen;
@@ -123,7 +123,7 @@ std::set<int> AsmValues::reaching(int i, int place, bool* entry) const {
   return found;
 }
 
-// Places that instruction `i` computes `place` from; notes what kind of value that is.
+// The places from which instruction `i` computes `place`; records the kind of value in `origin`.
 std::vector<int> AsmValues::sources(int i, int place, ValueOrigin* origin) const {
   const std::string_view m = function_.code[at(i)].mnemonic;
   const std::vector<AsmOperand>& ops = operands(i);
@@ -150,7 +150,7 @@ std::vector<int> AsmValues::sources(int i, int place, ValueOrigin* origin) const
   } else if (one_of(m, {"add", "sub", "and", "or", "imul", "inc", "dec", "neg", "not", "shl", "sal",
                         "shr", "sar", "sarx", "shrx", "shlx", "andn"})) {
     if (m == "and" && ops.size() == 2 && ops[1].kind == Kind::kImmediate && place != kRsp) {
-      // 0xfffffff0 rounds down to 16, 0xf is the rest.
+      // 0xfffffff0 rounds down to 16, 0xf gives the remainder.
       const long long mask = small(ops[1].value) ? ops[1].value : 0;
       const long long multiple = mask < 0 ? -mask : mask + 1;
       if (std::has_single_bit(static_cast<unsigned long long>(multiple))) {

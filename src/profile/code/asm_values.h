@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values in general registers and stack slots of a CPU function come from: enough of data
-// flow to see by how much a loop steps, how often it runs, and whether it goes on where another one
-// ended.
+// Where the values in a CPU function's general registers and stack slots come from: enough data
+// flow to find a loop's step, its trip count, and whether it continues where another loop ended.
 //
-// Reaching definitions by a walk against the control flow, instruction by instruction. The work of
-// one object is bounded; where the bound is reached the answer is "not known".
+// Reaching definitions, by walking the control flow backwards one instruction at a time. The work
+// per object is bounded; beyond the bound the answer is "unknown".
 #pragma once
 
 #include <map>
@@ -18,40 +17,40 @@
 
 namespace kernelpro {
 
-// What the initial value of a register was computed from.
+// The inputs from which a register's initial value was computed.
 struct ValueOrigin {
   std::set<int> definitions;  // instructions on the way
   std::set<int> parameters;   // registers that hold the function's parameters
   bool stack = false;         // an address in the stack frame
-  long long multiple = 1;     // a value was rounded to a multiple of this, or is the rest of one
+  long long multiple = 1;     // some value was rounded to a multiple of this, or is the remainder
 };
 
 // How a loop moves through memory.
 struct Induction {
   std::map<int, long long> steps;  // register: bytes or elements per iteration
-  std::set<int> bases;             // registers in its addresses that do not change
-  long long advance = 0;           // bytes per iteration of its slowest moving access; 0: not known
-  std::optional<double> trips;     // where both ends are known
+  std::set<int> bases;             // loop-invariant registers in its addresses
+  long long advance = 0;           // bytes per iteration of its slowest-moving access; 0: unknown
+  std::optional<double> trips;     // set when both bounds are known
 };
 
 class AsmValues {
  public:
-  // All must outlive it. `owner`: by instruction, its innermost loop or -1. `work`: steps that are
-  // left, shared by the functions of an object.
+  // All arguments must outlive this object. `owner`: by instruction, its innermost loop or -1.
+  // `work`: remaining steps, shared by the functions of an object.
   AsmValues(const AsmFunction& function, const std::vector<Flow>& flow,
             const std::vector<Loop>& loops, const std::vector<int>& owner, long* work);
 
-  // The origin of `place` before instruction `at`, in the first iteration of the loops that the
-  // instruction is in: at a loop's header, the value that the loop begins with.
+  // The origin of `place` before instruction `at`, in the first iteration of the enclosing loops:
+  // at a loop header, the value on entry to the loop.
   ValueOrigin origin(int at, int place) const;
 
-  // REQUIRES: `own` are the instructions of the loop that are in no inner loop.
+  // REQUIRES: `own` holds the loop's instructions outside inner loops.
   Induction induction(const Loop& loop, const std::vector<int>& own) const;
 
   // Instructions that may run after `from` without passing through a barrier.
   std::vector<bool> after(int from, const std::vector<int>& barriers) const;
 
-  // Every access of these instructions is to the stack frame or to a constant of the code.
+  // Whether these instructions access only the stack frame and constants in the code.
   bool only_stack(const std::vector<int>& own) const;
 
   const std::vector<AsmOperand>& operands(int i) const { return operands_[at(i)]; }

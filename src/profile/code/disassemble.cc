@@ -23,7 +23,7 @@ bool older(const std::string& path, const std::string& than) {
   return !error && a < b;
 }
 
-// The first line of a kept text names the tool and how it was asked; nothing else is added.
+// The first line of a cached text names the tool and its options; nothing else is added.
 Result<Disassembly> from_cache(const std::string& path, const std::string& binary,
                                const std::string& tool, const std::string& options) {
   if (older(path, binary)) return fail(ErrorKind::kEnvironment, path + " is outdated", "delete it");
@@ -56,7 +56,7 @@ Result<Disassembly> run_tool(const std::string& tool, const std::string& program
         tool + " could not read " + basename(binary) + ": it " + exit->describe(command.limits),
         "run " + tool + " on the file by hand to see why");
   }
-  // A folder that cannot be written to only costs the time of asking again.
+  // In a read-only folder we only lose the cache.
   if (::access(dirname(cache).c_str(), W_OK) == 0) {
     static_cast<void>(write_file(cache, "tool: " + tool + " " + asked + "\n" + exit->output));
   }
@@ -79,7 +79,7 @@ Result<Disassembly> disassemble_cubin(const std::string& cubin) {
   const std::string file = absolute(cubin);
   const std::string nvdisasm = find_cuda_tool("nvdisasm");
   if (!nvdisasm.empty()) {
-    // The encoding holds stall counts and scoreboards; lines are there where -lineinfo was.
+    // The encoding holds stall counts and scoreboards; line numbers need -lineinfo.
     return run_tool("nvdisasm", nvdisasm, {"-c", "-hex", "-gi"}, file, file + ".sass.txt");
   }
   const std::string cuobjdump = find_cuda_tool("cuobjdump");

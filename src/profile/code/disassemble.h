@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the disassemblers and keeps their text beside the binary ("X.objdump.txt", "X.sass.txt"),
-// so that asking again costs nothing. Blocks for up to a minute. Fails with kEnvironment when no
-// disassembler is installed or it cannot read the file.
+// Runs the disassemblers and caches their text beside the binary ("X.objdump.txt", "X.sass.txt").
+// Blocks for up to a minute. Fails with kEnvironment when no disassembler is installed or it cannot
+// read the file.
 #pragma once
 
 #include <string>

@@ -12,14 +12,14 @@ namespace kernelpro {
 
 namespace {
 
-// Regions with this share of the heaviest one's weight are hot as well.
+// Regions with at least this share of the heaviest one's weight are hot too.
 constexpr double kHotShare = 0.2;
-// A packed loop with this much arithmetic is a main loop wherever the write-back of edges is.
+// A packed loop with this much arithmetic is a main loop, wherever edges are written back.
 constexpr int kLargePacked = 8;
 constexpr std::size_t kMaxText = 6000;
-constexpr int kMaxCallers = 4;  // levels of callers that are looked through
+constexpr int kMaxCallers = 4;  // levels of callers searched
 
-// Fused and separate forms of one computation have one name.
+// Gives fused and separate forms of a computation the same name.
 std::set<std::string_view> plain(const std::set<std::string_view>& operations) {
   std::set<std::string_view> result;
   for (const std::string_view each : operations) {
@@ -61,7 +61,7 @@ class Analysis {
     mix.scalar_share = all > 0 ? scalar / all : 0;
     mix.packed_version = main != nullptr && has_packed_version(*main);
     for (const AsmRegion& r : regions_) {
-      // Code around a packed loop is often a remainder that was unrolled: most of it does not run.
+      // Code around a packed loop is often an unrolled remainder: most of it does not run.
       const double least = has_packed_loop(r) ? heaviest : kHotShare * heaviest;
       const bool hot = !r.rest && r.weight >= least;
       if (loops && (!hot || (!r.arithmetic() && !innermost(r)))) continue;
@@ -93,7 +93,7 @@ class Analysis {
         break;
       }
     }
-    // Loops around rests, and nothing else, are part of them.
+    // Loops that contain only remainders count as remainders.
     std::vector<bool> around(regions_.size(), false);
     for (std::size_t i = 0; i < regions_.size(); ++i) around[i] = only_around_rests(regions_[i]);
     for (std::size_t i = 0; i < regions_.size(); ++i) {
@@ -117,14 +117,14 @@ class Analysis {
 
   bool is_rest(const AsmRegion& s, const AsmRegion& p) const {
     const bool same = s.function == p.function;
-    // The lanes of a vector, which lie on the stack, are put together once the loop is done.
+    // After the loop, the lanes of a vector on the stack are combined.
     if (same && s.loop >= 0 && s.math == 0 && s.stack && !p.stack) return true;
-    // A tile that is summed up in registers, and the scalar write-back of tiles at the edge.
+    // A tile accumulated in registers, and the scalar write-back of edge tiles.
     if (same && s.math == 0 && p.packed >= kLargePacked && !p.stores && s.stores && s.loop >= 0 &&
         writes_packed(s)) {
       return true;
     }
-    // A remainder without a loop, unrolled behind the loop.
+    // A remainder without a loop, unrolled after the main loop.
     if (same && s.math == 0 && is_around(s, p) && does_all(loops_in(s), s)) return true;
     if (s.loop < 0) return false;
     // The edges of tiles.
@@ -146,7 +146,7 @@ class Analysis {
     });
   }
 
-  // The packed loops directly in a region, taken together.
+  // The packed loops directly inside a region, combined.
   AsmRegion loops_in(const AsmRegion& outer) const {
     AsmRegion all;
     for (const AsmRegion& r : regions_) {
@@ -156,14 +156,14 @@ class Analysis {
     return all;
   }
 
-  // Whether the function does all of the scalar loop's operations in packed form somewhere.
+  // Whether the function does all of the scalar loop's operations in packed form anywhere.
   bool writes_packed(const AsmRegion& s) const {
     AsmRegion all;
     all.operations = program_.routine(s.function).packed;
     return does_all(all, s);
   }
 
-  // Does loop `s` begin where loop `p` ended, or at a count that was rounded to p's vectors?
+  // Does loop `s` begin where loop `p` ended, or at a count rounded to p's vectors?
   bool goes_on(const AsmRegion& s, const AsmRegion& p) const {
     const Loop* loop = loop_of(s);
     std::set<int> begins = s.induction.bases;
@@ -177,7 +177,7 @@ class Analysis {
                int level) const {
     const ValueOrigin origin = program_.routine(f).values->origin(at_instruction, place);
     if (f == p.function) {
-      // p itself, or loops around it that do not hold s.
+      // p itself, or enclosing loops that do not contain s.
       for (int l = p.loop; l >= 0; l = program_.routine(f).loops[at(l)].parent) {
         const std::vector<int>& body = program_.routine(f).loops[at(l)].body;
         if (std::binary_search(body.begin(), body.end(), at_instruction)) break;
@@ -198,13 +198,13 @@ class Analysis {
     return false;
   }
 
-  // In the same loop, or in functions of their own.
+  // In the same loop, or in separate functions.
   bool beside(const AsmRegion& s, const AsmRegion& p) const {
     if (s.function != p.function) return true;
     return loop_of(s)->parent == loop_of(p)->parent;
   }
 
-  // Places that stand for the region: its header, and the sites that its function is called from.
+  // Places that represent the region: its header, and the call sites of its function.
   std::vector<AsmSite> places(const AsmRegion& r) const {
     std::vector<AsmSite> result{{r.function, loop_of(r)->header}};
     for (std::size_t level = 0, begin = 0; level < kMaxCallers; ++level) {
@@ -218,7 +218,7 @@ class Analysis {
     return result;
   }
 
-  // Neither runs after the other in one iteration of the loop around both.
+  // Neither runs after the other within one iteration of their common loop.
   bool alternatives(const AsmRegion& s, const AsmRegion& p) const {
     for (const AsmSite& a : places(s)) {
       for (const AsmSite& b : places(p)) {
@@ -241,7 +241,7 @@ class Analysis {
     return false;
   }
 
-  // Might a packed loop be the one that runs instead?
+  // Might a packed loop run instead?
   bool has_packed_version(const AsmRegion& s) const {
     return std::any_of(regions_.begin(), regions_.end(), [&](const AsmRegion& p) {
       if (!p.is_packed() || p.loop < 0) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real kernels: recorded ones (fixtures/cpu), and some that the machine's own g++ compiles and its
-// own objdump disassembles.
+// Real kernels: recorded ones (fixtures/cpu), and some compiled and disassembled here by the local
+// g++ and objdump.
 #include "profile/code/hot_loops.h"
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ extern "C" void launch(const float* a, const float* b, float* c, long n) {
   EXPECT_LT(mix.scalar_fp, mix.packed_fp) << mix.text;
 }
 
-// The lanes are put together by halves, through the stack, after a short row: the loop over them is
+// Lanes are combined by halves, through the stack, after a short row: the loop over the lanes is
 // longer than the one over the row.
 constexpr const char* kLanes = R"(
 constexpr int W = 16;
@@ -147,7 +147,7 @@ TEST(HotLoops, LanesThatArePutTogetherAreNotTheMainLoop) {
   EXPECT_EQ(mix.vector_bits, 512) << mix.text;
 }
 
-// Nothing else there: what works on the stack is the kernel.
+// With nothing else there, the code that works on the stack is the kernel.
 TEST(HotLoops, ALoopOverTheStackAloneIsTheMainLoop) {
   const AsmMix mix = mix_of(R"(
 extern "C" void launch(const float* x, float* y) {
@@ -227,7 +227,7 @@ TEST(HotLoops, NonsenseGivesNothing) {
   EXPECT_EQ(hot_mix(parse_objdump("0000 <:\n <>:\n1:\n  :\tadd\n zz:\tadd eax\n")).instructions, 0);
 }
 
-// Each kernel says in its second line what its main loop is.
+// Each kernel's second line states the kind of its main loop.
 class Recorded : public ::testing::TestWithParam<std::string> {};
 
 const std::string kRecordings = std::string(KERNELPRO_SOURCE_DIR) + "/src/profile/fixtures/cpu";
@@ -268,8 +268,8 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Recorded, ::testing::ValuesIn(recordings()), [](co
   return name;
 });
 
-// Neither loop is in the other's way: which one runs depends on an argument, and the scalar one
-// does something else as well.
+// The loops are independent: an argument selects which one runs, and the scalar one also does
+// something else.
 TEST(HotLoops, AScalarLoopThatAPackedOneCouldReplaceIsNamedAsDoubtful) {
   const AsmMix mix = mix_of(R"(
 typedef float V __attribute__((vector_size(32), aligned(4)));

@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-// Steps of work that one function may cost; real kernels need far below a hundredth of it.
+// Work limit per function, in steps; real kernels need far less than a hundredth of it.
 constexpr long kMaxWork = 5'000'000;
 
 struct Block {
@@ -91,12 +91,12 @@ class Graph {
 // Strongly connected components, by Tarjan's algorithm without recursion.
 class Components {
  public:
-  // `inside`: by block, the set that it is in.
+  // `inside`: the set of each block.
   Components(Graph& graph, const std::vector<int>& inside, long* work)
       : graph_(graph), inside_(inside), work_(work), marks_(graph.blocks.size()) {}
 
-  // Those of the blocks of set `level`, without single blocks that do not jump to themselves. Each
-  // is ascending.
+  // The components among the blocks of set `level`, each ascending. Skips single blocks that do not
+  // jump to themselves.
   std::vector<std::vector<int>> find(const std::vector<int>& blocks, int level) {
     level_ = level;
     count_ = 0;
@@ -177,7 +177,7 @@ class Components {
   std::vector<std::vector<int>> found_;
 };
 
-// The blocks that a component is entered at, ascending.
+// The entry blocks of a component, ascending.
 std::vector<int> entries_of(Graph& graph, const std::vector<int>& component,
                             const std::vector<int>& inside, int level) {
   std::vector<int> entries;
@@ -192,8 +192,8 @@ std::vector<int> entries_of(Graph& graph, const std::vector<int>& component,
   return entries;
 }
 
-// Depth, parent and innermost, from which body holds which header. Loops are natural and of
-// different headers: two of them are nested or apart.
+// Sets depth, parent and innermost, from which body holds which header. Loops are natural with
+// distinct headers: any two are nested or disjoint.
 void nest(std::vector<Loop>* loops, long* work) {
   for (std::size_t i = 0; i < loops->size(); ++i) {
     Loop& inner = (*loops)[i];
@@ -218,7 +218,7 @@ std::vector<Loop> find_loops(const std::vector<Flow>& code) {
   std::vector<Loop> loops;
   Graph graph(code);
   long work = kMaxWork;
-  // By block, the set that it is in: the whole function, or a loop without its header.
+  // The set of each block: the whole function, or a loop without its header.
   std::vector<int> inside(graph.blocks.size(), 0);
   std::vector<std::vector<int>> sets{graph.postorder};
   std::reverse(sets[0].begin(), sets[0].end());

@@ -48,7 +48,7 @@ TEST(Loops, AnOutOfLineBlockIsNoLoopOfItsOwn) {
   EXPECT_EQ(loops[0].body, (std::vector<int>{1, 2, 3, 5}));
 }
 
-// 0 jumps to 3 or goes on at 1: the loop 1-4 is entered at both, and holds the loop at 2.
+// 0 jumps to 3 or falls through to 1: the loop 1-4 has both entries and contains the loop at 2.
 TEST(Loops, ALoopWithTwoEntriesIsOneLoop) {
   const std::vector<Flow> code = {maybe(3), kNext, maybe(2), kNext, maybe(1), kEnd};
   const std::vector<Loop> loops = find_loops(code);
@@ -76,7 +76,7 @@ TEST(Loops, TangledCodeEndsInBoundedTime) {
   const double begin = thread_seconds();
   find_loops(code);
   EXPECT_LT(thread_seconds() - begin, 20);
-  // Many loops around one another.
+  // Many nested loops.
   code.assign(60'000, kNext);
   for (int i = 30'000; i < 60'000; ++i) code[static_cast<std::size_t>(i)] = maybe(59'999 - i);
   find_loops(code);

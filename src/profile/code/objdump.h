@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads `objdump -d --no-show-raw-insn -M intel` of a CPU candidate's shared object.
+// Parses `objdump -d --no-show-raw-insn -M intel` of a CPU candidate's shared object.
 // Pure. Any bytes are safe.
 #pragma once
 
@@ -20,7 +20,7 @@ struct AsmFunction {
   std::vector<AsmInstruction> code;
 };
 
-// Functions of the sections that hold code of the program's own, in file order.
+// Functions of the sections that hold the program's own code, in file order.
 std::vector<AsmFunction> parse_objdump(std::string_view text);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a CPU candidate share its work among threads? Pure.
+// Does a CPU candidate split its work among threads? Pure.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace kernelpro {
 
-// Calls that start threads or wake a thread team: OpenMP parallel regions (of GCC's and LLVM's run
-// time), std::thread, pthreads.
+// Number of calls that start threads or wake a thread team: OpenMP parallel regions (GCC's and
+// LLVM's runtime), std::thread, pthreads.
 int parallel_regions(const std::vector<AsmFunction>& functions);
 
 }  // namespace kernelpro

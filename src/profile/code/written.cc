@@ -11,13 +11,13 @@ namespace {
 
 constexpr double kSector = 32;
 constexpr double kWidest = 16;       // bytes of a thread's store
-constexpr double kInL2Bytes = 24e6;  // about half of an L2 cache takes writes without memory
-constexpr double kL2Speed = 2.5;     // times the memory's bandwidth
+constexpr double kInL2Bytes = 24e6;  // about half of an L2 absorbs writes without memory traffic
+constexpr double kL2Speed = 2.5;     // times the memory bandwidth
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 double or_unknown(const std::optional<double>& value) { return value.value_or(kUnknown); }
 
-// Bulk copies pass the counters of stores by, and are stores of any size.
+// Bulk copies bypass the store counters and may have any size.
 double by_counters(const Evidence& kernel) {
   const auto stores = kernel.get("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum");
   if (!stores || or_unknown(kernel.get("sass.bulk_copies")) > 0) return kUnknown;

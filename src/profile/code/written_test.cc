@@ -56,7 +56,7 @@ TEST(Written, CodeWithoutLoopsStoresOnce) {
 }
 
 TEST(Written, TimeBoundsAllElse) {
-  // 2 us at L2's speed; 100 us at the memory's.
+  // 2 us at L2 speed; 100 us at memory speed.
   EXPECT_DOUBLE_EQ(most({{"gpu__time_duration.sum", 2e3}}), 20e6);
   EXPECT_DOUBLE_EQ(most({{"gpu__time_duration.sum", 100e3}}), 400e6);
   EXPECT_DOUBLE_EQ(most({{"gpu__time_duration.sum", 5e3}}), 24e6);

@@ -21,7 +21,7 @@ namespace kernelpro {
 
 namespace {
 
-// What is not finite was not observed.
+// Non-finite values were not observed.
 void put(Evidence* e, const std::string& name, double value, Level level, const char* source) {
   if (std::isfinite(value)) e->set(name, value, level, source);
 }
@@ -51,7 +51,7 @@ void collect_ceilings(const Machine& machine, Evidence* e) {
   };
   ceiling("ceiling.copy_bandwidth", ceilings.copy_bytes_per_s, "copy bandwidth");
   ceiling("ceiling.fma_rate", ceilings.fma_flops_per_s, "fp32 multiply-add rate");
-  // Many machines have no matrix units: that is no gap.
+  // Many machines have no matrix units: not a missing fact.
   if (ceilings.tensor_flops_per_s > 0) {
     put(e, "ceiling.tensor_rate", ceilings.tensor_flops_per_s, Level::kTiming, "ceilings");
   }
@@ -109,7 +109,7 @@ void collect_timing(const Case& c, const Evaluation& evaluation, Evidence* e) {
       "timing");
 }
 
-// What the worker saw while timing, at the level that its name says.
+// What the worker observed while timing, at the level that the name implies.
 void collect_observed(const Evaluation& evaluation, Evidence* e) {
   const Correct* correct = evaluation.correct();
   if (correct == nullptr) return;
@@ -118,10 +118,10 @@ void collect_observed(const Evaluation& evaluation, Evidence* e) {
     if (name.rfind("cpu.perf.", 0) == 0) {
       put(e, name, value, Level::kCounters, "perf events");
     } else if (name.rfind("launch__", 0) == 0) {
-      // Of the largest launch; kernels have their own.
+      // From the largest launch; kernels have their own.
       if (e->kernels.empty()) put(e, name, value, Level::kStatic, "launch plan");
     } else if (name.rfind("plan.handover_", 0) == 0 && e->get(name).value_or(value) < value) {
-      // The worker sees the buffers alone.
+      // The worker sees only the buffers.
     } else if (name.rfind("plan.", 0) == 0) {
       put(e, name, value, Level::kStatic, "launch plan");
     } else {
@@ -151,7 +151,7 @@ void collect_host_code(const Binary& binary, Evidence* e) {
   put(e, "cpu.asm.parallel_regions", parallel_regions(functions), Level::kStatic, "objdump");
 }
 
-// Facts of the call's graph, and of each kernel's place in it.
+// Facts about the call's graph and each kernel's place in it.
 void collect_plan(const Task& task, const Case& c, const CallFacts& call,
                   std::map<std::string, KernelEvidence>* kernels, Evidence* e) {
   if (call.plan.nodes.empty()) return;
@@ -172,7 +172,7 @@ void collect_plan(const Task& task, const Case& c, const CallFacts& call,
   }
 }
 
-// Which kernels stand beside others that hold the call's matrix products.
+// Marks kernels of a call whose matrix products are in other kernels.
 void collect_matrix_kernels(std::map<std::string, KernelEvidence>* kernels) {
   const auto multiplies = [](const KernelEvidence& kernel) {
     return kernel.facts.get("sass.hmma").value_or(0) + kernel.facts.get("sass.hgmma").value_or(0) >
@@ -198,9 +198,9 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
     missing.push_back({"hardware counters", "they were not collected", "evaluate with --profile"});
   }
   for (Missing& each : missing) e->note_missing(std::move(each));
-  // After the counters, which bound what kernels can have handed over.
+  // After the counters, which bound what kernels can have passed on.
   collect_plan(task, c, call, &code.kernels, e);
-  // Longest first, by the clock where all were timed, else by the work that their code shows.
+  // Longest first: by time if all were timed, else by the work estimated from code.
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [name, kernel] : code.kernels) {
     order.emplace_back(-kernel.facts.get("kernel.share").value_or(0), name);
@@ -240,7 +240,7 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
     if (known.plan.nodes.empty()) known.plan = binary.plan;
     collect_device(task, c, machine, binary, known, &e);
   }
-  // Last: what was seen to run outranks what the binary declares.
+  // Last: what was observed at run time overrides what the binary declares.
   collect_observed(evaluation, &e);
   return e;
 }

@@ -72,7 +72,7 @@ TEST(Collect, Tf32CountsAtHalfOfTheTensorRate) {
   EXPECT_GT(*strict.get("roofline.compute_floor"), 3);
 }
 
-// PyTorch's own kernels are not at hand; where the call stands under the ceilings is.
+// PyTorch's own kernels are unavailable, but the call's place under the ceilings is known.
 TEST(Collect, AModuleHasARoofline) {
   const Task task = vector_task(DType::kFp32);
   Binary module;
@@ -117,7 +117,7 @@ TEST(Collect, ReadsARealSharedObjectAndKeepsTheText) {
   EXPECT_EQ(e.get("cpu.asm.hot.vector_bits").value_or(0), 256);
   EXPECT_TRUE(e.missing().empty());
   EXPECT_TRUE(exists(so + ".objdump.txt"));
-  // The kept text is enough once the file is gone from the tool's sight.
+  // The cached text suffices once the tool no longer finds the file.
   ASSERT_TRUE(run({{"truncate", "-s", "0", so}, "", {}, {}, {}})->ok());
   ASSERT_TRUE(run({{"touch", "-d", "2000-01-01", so}, "", {}, {}, {}})->ok());
   EXPECT_TRUE(disassemble_host(so));
@@ -125,7 +125,7 @@ TEST(Collect, ReadsARealSharedObjectAndKeepsTheText) {
   EXPECT_FALSE(disassemble_host(so)) << "an outdated text was used";
 }
 
-// With the recorded text beside the cubin, no CUDA toolkit is needed to read it.
+// With the recorded text beside the cubin, reading it needs no CUDA toolkit.
 TEST(Collect, ReadsSassAndPtxas) {
   TempDir dir;
   const std::string cubin = join(dir.path(), "k.cubin");
@@ -133,7 +133,7 @@ TEST(Collect, ReadsSassAndPtxas) {
   ASSERT_TRUE(write_file(cubin, ""));
   ASSERT_TRUE(write_file(cubin + ".sass.txt", "tool: nvdisasm -c -hex -gi\n" +
                                                   *read_file(fixtures + "sm_90a.nvdisasm.txt")));
-  // The text is only looked for where a disassembler is installed; a stand-in is enough.
+  // The text is only used if a disassembler is installed; a stand-in is enough.
   const std::string tool = join(dir.path(), "nvdisasm");
   ASSERT_TRUE(write_file(tool, "#!/bin/sh\nexit 1\n"));
   ASSERT_TRUE(run({{"chmod", "+x", tool}, "", {}, {}, {}})->ok());
@@ -154,7 +154,7 @@ TEST(Collect, ReadsSassAndPtxas) {
   gpu.target = "cuda";
   gpu.arch = "sm_90a";
   Evaluation evaluation = correct(100);
-  // As the worker says that cannot see what was written.
+  // As reported by a worker that cannot see what was written.
   std::get<Correct>(evaluation.outcome).observed["plan.handover_bytes"] = 266e6;
   const Evidence e = collect_evidence(task, task.cases[0], gpu, binary, evaluation);
   setenv("PATH", path.c_str(), 1);

@@ -16,7 +16,7 @@ namespace kernelpro {
 namespace {
 
 constexpr const char* kTime = "gpu__time_duration.sum";
-constexpr double kMostPercent = 130;  // of a peak that short kernels can seem to exceed
+constexpr double kMostPercent = 130;  // short kernels can appear to exceed the peak
 
 // Shares, rates and ratios; everything else is an amount.
 bool is_rate(std::string_view name) {
@@ -41,7 +41,7 @@ const PlanNode* node_of(const LaunchPlan& plan, const LaunchCounters& launch) {
   return launch.node >= 0 && i < plan.nodes.size() ? &plan.nodes[i] : nullptr;
 }
 
-// What the amounts of the profiled launches of `function` are to be multiplied by for all of them.
+// The factor that scales amounts of the profiled launches of `function` to all of its launches.
 double to_all_launches(const LaunchPlan& plan, const std::string& function,
                        const std::vector<const LaunchCounters*>& launches) {
   double all = 0, profiled = 0;
@@ -79,7 +79,7 @@ KernelCounters merge(const std::vector<const LaunchCounters*>& launches, double 
     merged.time_ns += time;
   }
   for (const auto& [name, sum] : sums) {
-    // A launch without the number counts as the mean of the others.
+    // A launch without the value counts as the mean of the others.
     const double all = scale * static_cast<double>(launches.size()) / static_cast<double>(sum.seen);
     merged.values[name] = is_rate(name) ? sum.values / sum.weights : all * sum.values;
   }
@@ -93,7 +93,7 @@ void put(Evidence* e, const std::string& name, double value, const std::string& 
   }
 }
 
-// Part of each kernel of the summed time, where the time of all is known.
+// Each kernel's share of the total time, if all times are known.
 void add_shares(std::map<std::string, KernelEvidence>* kernels, const std::string& source) {
   double all = 0;
   for (const auto& [name, kernel] : *kernels) {
@@ -107,7 +107,7 @@ void add_shares(std::map<std::string, KernelEvidence>* kernels, const std::strin
   }
 }
 
-// Counters of a report; what else it says is known better.
+// Takes only the counters of a report; we have better sources for the rest.
 void add_report(const std::string& report, std::map<std::string, KernelEvidence>* kernels,
                 std::vector<Missing>* missing) {
   const Result<NcuImport> import = import_ncu_csv(report, {});
@@ -117,7 +117,7 @@ void add_report(const std::string& report, std::map<std::string, KernelEvidence>
   }
   for (auto& [function, kernel] : *kernels) {
     for (const KernelEvidence& theirs : import->evidence.kernels) {
-      // ncu's names have their own spelling of parameters.
+      // ncu spells parameters differently.
       if (short_kernel_name(theirs.name, 200) != short_kernel_name(kernel.name, 200)) continue;
       for (const auto& [name, item] : theirs.facts.items()) {
         if (item.level == Level::kCounters && !kernel.facts.find(name)) {

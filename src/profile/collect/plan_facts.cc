@@ -16,7 +16,7 @@ namespace kernelpro {
 
 namespace {
 
-// Pairs of nodes are looked at.
+// Larger graphs are skipped: the analysis is quadratic in the number of nodes.
 constexpr std::size_t kMostNodes = 2500;
 constexpr std::uint64_t kGranularity = 2ull << 20;
 constexpr std::uint64_t kBase = 1ull << 40;
@@ -45,10 +45,10 @@ struct Access {
 
 struct Node {
   std::vector<Access> accesses;
-  bool opaque = false;  // touches memory that nobody can tell
+  bool opaque = false;  // touches unknown memory
 };
 
-// The types of a kernel's parameters by its mangled name; empty: not known (extern "C").
+// A kernel's parameter types, from its mangled name; empty: unknown (extern "C").
 std::vector<std::string> parameter_types(const std::string& function) {
   if (!function.starts_with("_Z")) return {};
   int status = 0;
@@ -162,7 +162,7 @@ class Memory {
         result.accesses.push_back(access(place, writes));
       }
     }
-    // It computes something, so it writes somewhere: to a variable of the module, perhaps.
+    // It must write somewhere: perhaps to a module variable.
     result.opaque = std::none_of(result.accesses.begin(), result.accesses.end(),
                                  [](const Access& a) { return a.writes; });
     return result;
@@ -200,7 +200,7 @@ bool depends(const Node& later, const Node& earlier) {
   return false;
 }
 
-// Nodes so that every edge leads forward. REQUIRES: no cycle.
+// Topological order of the nodes. REQUIRES: no cycle.
 std::vector<int> order_of(const LaunchPlan& plan) {
   std::vector<int> waits(plan.nodes.size(), 0);
   std::vector<std::vector<int>> next(plan.nodes.size());
@@ -279,7 +279,7 @@ class Facts {
     facts.call["plan.levels"] = most;
   }
 
-  // Kernels that neither come before nor after some other one.
+  // Kernels that are unordered with respect to some other one.
   void concurrency() {
     const std::size_t n = plan_.nodes.size();
     std::vector<std::vector<bool>> reaches(n, std::vector<bool>(n, false));
@@ -320,8 +320,8 @@ class Facts {
     return plan_.nodes[static_cast<std::size_t>(node)].kind == kind;
   }
 
-  // One kernel again on the same buffers: a part of the work each time, as likely as not, rather
-  // than one reading what the other wrote.
+  // The same kernel again on the same buffers: each launch probably does part of the work, rather
+  // than reading what the other wrote.
   bool same_work(int a, int b) const {
     const auto i = static_cast<std::size_t>(a), k = static_cast<std::size_t>(b);
     return plan_.nodes[i].function == plan_.nodes[k].function &&
@@ -348,8 +348,8 @@ class Facts {
     facts.call["plan.data_levels"] = most;
   }
 
-  // What one kernel writes and a later one reads. A buffer that is no result of the call need not
-  // be written at all once both are one kernel.
+  // What one kernel writes and a later one reads. Fusing them makes the write unnecessary unless
+  // the buffer is a result of the call.
   void handovers(const Memory& reader) {
     double bytes = 0, largest = 0, pairs = 0;
     std::set<int> consumers;
@@ -360,7 +360,7 @@ class Facts {
         if (!written.writes) continue;
         const double size = std::min(static_cast<double>(written.end - written.begin), most);
         double readers = 0;
-        bool needed = !reader.is_workspace(written.slot);  // in memory, by the caller
+        bool needed = !reader.is_workspace(written.slot);  // the caller needs it in memory
         for (std::size_t i = k + 1; i < order_.size(); ++i) {
           if (!is(order_[i], PlanNode::Kind::kKernel) || same_work(order_[k], order_[i])) continue;
           bool reads = false, rewrites = false;
@@ -372,7 +372,7 @@ class Facts {
           if (!reads) continue;
           readers += 1;
           consumers.insert(order_[i]);
-          // From here on it hands over what it made of it.
+          // From here on the rewriting node hands over its own result.
           if (rewrites) {
             needed = false;
             break;

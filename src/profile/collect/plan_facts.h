@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launch plan of a call says before anything runs: how many nodes, how they depend on each
-// other, and what they hand to each other through memory. Pure.
+// Facts from a call's launch plan before anything runs: the number of nodes, their dependences, and
+// what they pass to each other through memory. Pure.
 //
-// Which bytes a kernel may touch is guessed from its parameters: every address of the layout in
-// them, from there to the next address that any node of the plan names. It reads inputs and what
-// its mangled name says is const, and may read and write the rest.
+// The bytes that a kernel may touch are guessed from its parameters: from each layout address in
+// them to the next address that any node of the plan names. Inputs and parameters that are const in
+// the mangled name are only read; the rest may be read and written.
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@
 namespace kernelpro {
 
 struct PlanMemory {
-  AddressLayout layout;      // that the plan's addresses are of
-  std::vector<bool> inputs;  // by slot: kernels must not write it. Empty: not known
-  // Bytes that one launch can have written at most, by mangled name, where known (written.h).
+  AddressLayout layout;      // layout of the plan's addresses
+  std::vector<bool> inputs;  // by slot: kernels must not write it. Empty: unknown
+  // The most bytes that one launch can have written, by mangled name, where known (written.h).
   std::map<std::string, double> written;
 };
 
-// For plans whose parameters name tensors instead of addresses (plan form), and as the base of
-// others: slots in the order of the task's tensors.
+// For plans whose parameters name tensors instead of addresses (plan form), and as the starting
+// point for others: slots in the order of the task's tensors.
 PlanMemory plan_memory(const Task& task, const Case& c);
 
 struct PlanFacts {
@@ -33,8 +33,8 @@ struct PlanFacts {
   std::map<std::string, std::map<std::string, double>> kernels;
 };
 
-// A plan that has a problem() gives no facts. Facts about memory are left out where too little is
-// known: no layout, or a graph of many thousand nodes.
+// A plan that has a problem() gives no facts. Memory facts are omitted without a layout or for a
+// graph of many thousand nodes.
 PlanFacts plan_facts(const LaunchPlan& plan, const PlanMemory& memory);
 
 }  // namespace kernelpro

@@ -74,7 +74,7 @@ TEST(PlanFacts, AChainHandsItsBuffersOver) {
   EXPECT_EQ(facts.kernels.at(kMap).at("kernel.concurrent"), 0);
 }
 
-// A kernel that is given all of the workspace, and writes little of it.
+// A kernel that receives the whole workspace but writes little of it.
 TEST(PlanFacts, NoMoreIsHandedOverThanWasWritten) {
   PlanMemory m = memory_of_test();
   LaunchPlan plan;
@@ -114,8 +114,8 @@ TEST(PlanFacts, BranchesThatExchangeNothingCouldRunTogether) {
   EXPECT_EQ(side_by_side.kernels.at("_Z3sumPKfS0_S0_S0_Pf").at("kernel.concurrent"), 0);
 }
 
-// Chunks of one output by an index: nobody can tell that they do not depend on each other, and
-// they must not be taken for a chain that hands the whole output over.
+// Chunks of one output, selected by an index: their independence is invisible, but they must not be
+// mistaken for a chain that hands over the whole output.
 TEST(PlanFacts, ChunksOfOneBufferAreNoChain) {
   const PlanMemory m = memory_of_test();
   LaunchPlan plan;
@@ -136,8 +136,8 @@ TEST(PlanFacts, InPlaceStepsHandOverWhatTheyRewrite) {
   EXPECT_EQ(facts.call.at("plan.handover_bytes"), 2.0 * 64 * kMiB);
 }
 
-// Without types (extern "C") whatever is no input may be written: dependences stay, inputs do not
-// become handovers.
+// Without types (extern "C"), anything that is not an input may be written: dependences stay,
+// inputs do not become handovers.
 TEST(PlanFacts, NamesWithoutTypesAreTakenWithCare) {
   const PlanMemory m = memory_of_test();
   LaunchPlan plan;
@@ -184,7 +184,7 @@ TEST(PlanFacts, CopiesAndMemsetsAreCounted) {
   EXPECT_EQ(facts.call.at("plan.handovers"), 0);
 }
 
-// Pointers inside structures, as cutlass-like kernels pass them.
+// Pointers inside structures, as in CUTLASS-like kernels.
 TEST(PlanFacts, PointersInStructuresAreFound) {
   const PlanMemory m = memory_of_test();
   LaunchPlan plan;

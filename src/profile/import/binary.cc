@@ -59,7 +59,8 @@ std::string arch_of(const std::string& name) {
   return "";
 }
 
-// Device code inside a host file: the paths of the cubins for one architecture, put into `folder`.
+// Extracts device code from a host file into `folder`; returns the cubins' paths for one
+// architecture.
 Result<std::vector<std::string>> extract(const std::string& path, const std::string& arch,
                                          const std::string& folder, std::string* chosen,
                                          bool* none) {
@@ -92,7 +93,7 @@ Result<std::vector<std::string>> extract(const std::string& path, const std::str
   return found->second;
 }
 
-// What cuobjdump says about registers and memory, by mangled name.
+// Registers and memory per kernel from cuobjdump, by mangled name.
 struct Usage {
   double registers = 0, stack = 0, shared = 0;
 };
@@ -132,7 +133,7 @@ void put(Evidence* e, const std::string& name, double value, const std::string& 
   if (std::isfinite(value)) e->set(name, value, Level::kStatic, source);
 }
 
-// What ptxas said when it was compiled is gone: how much it spilled is not known.
+// The ptxas output of the compilation is gone, so spills are unknown.
 void add_usage(const Usage& usage, Evidence* e) {
   put(e, "launch__registers_per_thread", usage.registers, "cuobjdump");
   put(e, "ptxas.stack_bytes", usage.stack, "cuobjdump");
@@ -142,7 +143,7 @@ void add_usage(const Usage& usage, Evidence* e) {
 
 Result<void> read_cubin(const std::string& cubin, const std::string& only, const std::string& arch,
                         std::vector<Found>* found) {
-  // Asked here, so that a missing disassembler is an error and not a remark.
+  // Checked here, so that a missing disassembler is an error and not just a note.
   const Result<Disassembly> disassembly = disassemble_cubin(cubin);
   if (!disassembly) return tl::unexpected<Error>(disassembly.error());
   const std::map<std::string, Usage> usages = resource_usage(cubin);
@@ -174,7 +175,7 @@ std::string arch_of_cubin(const std::string& cubin) {
 Result<BinaryImport> host_code(const std::string& path) {
   const Result<Disassembly> disassembly = disassemble_host(path);
   if (!disassembly) return tl::unexpected<Error>(disassembly.error());
-  // Without it there is no telling which of the file's loops are a kernel's.
+  // Without `launch` we cannot tell which loops belong to a kernel.
   const bool kernel = contains(disassembly->text, "<launch>:");
   const AsmMix mix = kernel ? hot_mix(parse_objdump(disassembly->text)) : AsmMix();
   if (mix.instructions == 0) {
@@ -205,7 +206,7 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   std::string chosen;
   std::vector<std::string> cubins = {absolute(path)};
   if (kind == Kind::kHost) {
-    // Without this section no compiler has put device code into the file.
+    // Without one of these sections the file has no device code.
     if (!contains(*bytes, ".nv_fatbin") && !contains(*bytes, ".nvFatBinSegment")) {
       return host_code(path);
     }

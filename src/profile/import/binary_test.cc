@@ -53,7 +53,7 @@ TEST_F(BinaryTest, Cubin) {
   ASSERT_EQ(import->evidence.kernels.size(), 2u);
   for (const KernelEvidence& kernel : import->evidence.kernels) {
     EXPECT_GT(kernel.facts.get("sass.hot.instructions").value_or(0), 0) << kernel.name;
-    // What only the compiler said is not made up.
+    // Facts that only the compiler reported are not made up.
     EXPECT_FALSE(kernel.facts.get("ptxas.spill_store_bytes"));
   }
   const auto one = import_binary(cubin, "", "axpy");

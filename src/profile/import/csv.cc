@@ -12,11 +12,10 @@ namespace kernelpro {
 
 namespace {
 
-// A quoted field that spans more than this was never closed.
+// A longer quoted field was never closed.
 constexpr std::size_t kLongestQuoted = 64 << 10;
 
-// The end of the quoted field that begins at `begin` (behind its quote): the closing quote, or
-// npos.
+// The closing quote of the quoted field that begins at `begin` (after its opening quote), or npos.
 std::size_t closing_quote(std::string_view text, std::size_t begin) {
   const std::size_t limit = std::min(text.size(), begin + kLongestQuoted);
   for (std::size_t i = begin; i < limit; ++i) {
@@ -35,7 +34,7 @@ std::size_t line_end(std::string_view text, std::size_t from) {
   return end == std::string_view::npos ? text.size() : end;
 }
 
-// The next comma before `end`, or `end`. Looks no further: a file may have no comma at all.
+// The next comma before `end`, or `end`. Stops there: a file may have no comma at all.
 std::size_t comma_or(std::size_t end, std::string_view text, std::size_t from) {
   return from + std::min(text.substr(from, end - from).find(','), end - from);
 }
@@ -59,7 +58,7 @@ bool next_record(std::string_view* text, std::vector<std::string>* fields) {
       if (close > line) line = line_end(*text, close);
       fields->push_back(
           replace_all(without_return(text->substr(at + 1, close - at - 1)), "\"\"", "\""));
-      // What stands between the quote and the next comma is no part of any field.
+      // Text between the quote and the next comma belongs to no field.
       at = comma_or(line, *text, close);
     } else {
       const std::size_t end = comma_or(line, *text, at);
@@ -78,7 +77,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Blanks of any width and apostrophes only ever separate thousands.
+// Spaces of any width and apostrophes can only separate thousands.
 std::string bare(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -94,7 +93,7 @@ std::string bare(std::string_view text) {
   return result;
 }
 
-// Digits in groups of three behind the first group, each parted by `separator`.
+// Digits in groups of three after the first group, separated by `separator`.
 bool is_grouped(std::string_view digits, char separator) {
   std::size_t group = digits.find(separator);
   if (group == std::string_view::npos || group == 0 || group > 3) return false;
@@ -129,7 +128,7 @@ void DecimalVote::look(std::string_view number) {
     comma > point ? ++comma_ : ++point_;
   } else if (comma != std::string_view::npos) {
     if (!is_grouped(digits, ',')) ++comma_;
-    // Two groups can only be thousands.
+    // Two separators can only mark thousands.
     if (std::count(digits.begin(), digits.end(), ',') > 1) ++point_;
   } else {
     if (!is_grouped(digits, '.')) ++point_;
@@ -149,7 +148,7 @@ std::optional<double> read_number(std::string_view text, DecimalSign sign) {
   char* end = nullptr;
   const double value = std::strtod(digits.c_str(), &end);
   if (end == digits.c_str() || !std::isfinite(value)) return std::nullopt;
-  // "43.1 %" and the like: the sign behind the number is no fault.
+  // "43.1 %" and similar: the sign after the number is fine.
   const std::string_view rest = trim(end);
   if (!rest.empty() && rest != "%") return std::nullopt;
   return value;

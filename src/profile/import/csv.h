@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What profilers print as comma-separated values: a table between lines of other things (progress
-// of the profiler, output of the program), numbers as the locale wrote them, units in words.
+// Profilers' CSV output: a table between other lines (profiler progress, program output), numbers
+// in the locale's format, units in words.
 // Untrusted input: every function is total.
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace kernelpro {
 
-// One record from `*text`, which may go over several lines when a quoted field does; advances
-// `*text`. A quoted field that does not end ends with its line. False at the end.
+// Reads one record from `*text` and advances it; quoted fields may span lines. An unterminated
+// quoted field ends with its line. False at the end.
 bool next_record(std::string_view* text, std::vector<std::string>* fields);
 
-// Which sign begins the fraction of a number.
+// The decimal separator.
 enum class DecimalSign { kPoint, kComma };
-// What most of the numbers tell that can only be read one way ("1.234,5"); kPoint when none does.
+// The majority among numbers that can be read only one way ("1.234,5"); kPoint if there are none.
 class DecimalVote {
  public:
   void look(std::string_view number);
@@ -27,20 +27,20 @@ class DecimalVote {
   int comma_ = 0;
   int point_ = 0;
 };
-// nullopt: no finite number ("n/a", "nan", "inf", a text). Thousands separators are left out.
+// nullopt: not a finite number ("n/a", "nan", "inf", text). Thousands separators are skipped.
 std::optional<double> read_number(std::string_view text, DecimalSign sign);
 
-// What a unit is made of: `scale` times the base unit of its dimension. Things that are counted
-// (instructions, sectors, threads ...) have no dimension.
+// A unit: `scale` times the base unit of its dimension. Counts (instructions, sectors, threads ...)
+// have no dimension.
 struct Unit {
   double scale = 1;
   std::string dimension;  // "s", "byte", "%", "byte/s", "/s", ""
 };
-// "usecond", "Kbyte", "Gbyte/second", "inst/cycle", "cycle/nsecond", "us", "%", "Ghz"; nullopt: a
-// word that is not known.
+// "usecond", "Kbyte", "Gbyte/second", "inst/cycle", "cycle/nsecond", "us", "%", "Ghz"; nullopt:
+// an unknown word.
 std::optional<Unit> read_unit(std::string_view text);
-// The factor that turns a number in `from` into one in `to`; nullopt when they do not fit. An empty
-// `from` is taken for the base unit.
+// The factor that converts from `from` to `to`; nullopt when they are incompatible. An empty `from`
+// means the base unit.
 std::optional<double> convert_unit(std::string_view from, std::string_view to);
 
 }  // namespace kernelpro

@@ -35,7 +35,7 @@ TEST(Csv, LastFieldMayBeEmpty) {
   EXPECT_TRUE(records("").empty());
 }
 
-// Time grows with the text, not with its square, commas or none.
+// Time is linear in the text, not quadratic, with or without commas.
 TEST(Csv, LongTexts) {
   std::string without;
   for (int i = 0; i < 200000; ++i) without += "no comma here\n";

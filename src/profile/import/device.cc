@@ -14,9 +14,9 @@ namespace kernelpro {
 
 namespace {
 
-// Peaks as datasheets give them: dense matrix rates with fp32 sums, memory read plus written.
+// Datasheet peaks: dense matrix rates with fp32 accumulation, memory read plus written.
 struct Listed {
-  const char* name;  // words of the device's name, in lower case
+  const char* name;  // lower-case words of the device name
   int major, minor;
   int multiprocessors;
   double tera_bytes;   // per second
@@ -25,7 +25,7 @@ struct Listed {
   double l2_mib;
 };
 
-// More particular names first.
+// More specific names first.
 constexpr Listed kListed[] = {
     {"gb300", 10, 3, 148, 8.0, 77, 2500, 126},
     {"b300", 10, 3, 148, 8.0, 77, 2500, 126},
@@ -73,7 +73,7 @@ constexpr Listed kListed[] = {
     {"2080 ti", 7, 5, 68, 0.616, 13.4, 53.8, 5.5},
 };
 
-// What sound kernels reach of a peak.
+// Fractions of the peaks that good kernels reach.
 constexpr double kCopyShare = 0.9;
 constexpr double kFmaShare = 0.93;
 constexpr double kTensorShare = 0.8;
@@ -93,7 +93,7 @@ const Listed* find_listed(const std::string& name) {
   const auto has = [&](const std::string& word) {
     return std::find(given.begin(), given.end(), word) != given.end();
   };
-  // Notebook GPUs share the names of faster ones.
+  // Laptop GPUs share the names of faster ones.
   if (has("laptop") || has("mobile") || has("max")) return nullptr;
   for (const Listed& row : kListed) {
     const std::vector<std::string> asked = words(row.name);
@@ -133,7 +133,7 @@ Machine nominal_machine(const DeviceFacts& facts) {
   const Listed* row = find_listed(facts.name);
   Ceilings& c = machine.ceilings;
   if (row != nullptr) {
-    // A part of the chip (MIG, a cut-down board) has that part of the rates.
+    // A slice of the chip (MIG, a cut-down board) has the same fraction of the rates.
     const double part = facts.multiprocessors > 0 && facts.multiprocessors < row->multiprocessors
                             ? facts.multiprocessors / row->multiprocessors
                             : 1;

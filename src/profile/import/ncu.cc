@@ -49,7 +49,7 @@ bool is_launch_fact(std::string_view name) {
 struct Kernel {
   std::string name;
   std::vector<NcuLaunchValues> launches;
-  double time_ns = 0;  // of all launches; 0 when one is not known
+  double time_ns = 0;  // of all launches; 0 when any is unknown
 };
 
 double merged(const std::string& name, const Kernel& kernel, double calls) {
@@ -64,7 +64,7 @@ double merged(const std::string& name, const Kernel& kernel, double calls) {
     ++seen;
   }
   if (!adds_up(name)) return sum / weights;
-  // Launches without the number (it did not fit into a pass) count as the mean of the others.
+  // Launches without the value (it did not fit into a pass) count as the mean of the others.
   return sum / seen * static_cast<double>(kernel.launches.size()) / calls;
 }
 
@@ -90,7 +90,7 @@ KernelEvidence evidence_of(const Kernel& kernel, double calls, double all_ns) {
   }
   for (const auto& [name, value] : typical.values) {
     if (!is_launch_fact(name)) continue;
-    // ncu counts no cluster as 0 blocks, we as 1.
+    // Without a cluster, ncu reports size 0, we report 1.
     e.set(name, name == "launch__cluster_size" ? std::max(1.0, value) : value, Level::kStatic,
           kSource);
   }
@@ -183,7 +183,7 @@ void add_notes(const NcuTable& table, const NcuConverter& converter, const NcuSe
   for (const std::string& remark : table.said) notes.push_back("ncu said: " + remark);
 }
 
-// Counters that no kernel has, as one entry.
+// Notes the counters that no kernel has, as one entry.
 void note_missing_counters(Evidence* e) {
   std::set<std::string> absent;
   for (const Metric& metric : counter_metrics()) {

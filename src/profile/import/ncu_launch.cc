@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-// A metric of ours under an older version's name or in another form, times `factor`.
+// One of our metrics under an older version's name or in another form, times `factor`.
 struct Alias {
   std::string_view theirs;
   std::string_view ours;
@@ -48,7 +48,7 @@ std::string active_name(std::string_view name) {
   return std::string(name.substr(0, name.size() - kElapsed.size())) + std::string(kActive);
 }
 
-// "smsp__average_warp_latency_issue_stalled_X.ratio", as some versions call the cycles by reason.
+// "smsp__average_warp_latency_issue_stalled_X.ratio", some versions' name for cycles per reason.
 std::string stall_latency_name(std::string_view name) {
   constexpr std::string_view head = "smsp__average_warps_issue_stalled_";
   constexpr std::string_view tail = "_per_issue_active.ratio";
@@ -71,7 +71,7 @@ constexpr std::string_view kDeviceNames[] = {
     "launch__sm_count",
 };
 
-// Registered names that ncu has too.
+// Registered metrics that ncu also has.
 const std::vector<const Metric*>& ours() {
   static const std::vector<const Metric*> rows = [] {
     std::vector<const Metric*> all;
@@ -115,7 +115,7 @@ std::optional<double> NcuConverter::in_unit(const NcuLaunch& launch, std::string
     without_number_.insert(found->first);
     return std::nullopt;
   }
-  // Sectors stand for bytes under a byte metric's name.
+  // A sector count stands in for a byte metric.
   const bool sectors = contains(theirs, "sectors") && metric.unit == "byte";
   const auto factor = sectors ? convert_unit(found->second.unit, "1")
                               : convert_unit(found->second.unit, metric.unit);
@@ -139,7 +139,7 @@ NcuLaunchValues NcuConverter::convert(const NcuLaunch& from) {
     const std::string name(alias.ours);
     const Metric* metric = find_metric(name);
     if (metric == nullptr || launch.values.contains(name)) continue;
-    // A share of a peak is told in percent, whatever the unit of the metric that it stands for.
+    // A share of a peak is in percent, whatever the unit of the metric it replaces.
     const Metric percent{alias.theirs, "%", ""};
     const bool share = contains(alias.theirs, ".pct") && metric->unit != "%";
     if (const auto value = in_unit(from, alias.theirs, share ? percent : *metric)) {
@@ -150,7 +150,7 @@ NcuLaunchValues NcuConverter::convert(const NcuLaunch& from) {
     const auto found = launch.values.find(name);
     return found == launch.values.end() ? 0.0 : found->second;
   };
-  // A share of active cycles becomes one of elapsed cycles by the active part.
+  // Scale a share of active cycles by the active fraction to get a share of elapsed cycles.
   const double active = get("sm__cycles_active.avg"), elapsed = get("gpc__cycles_elapsed.max");
   for (const Metric* metric : ours()) {
     const std::string theirs = active_name(metric->name);
@@ -188,7 +188,7 @@ DeviceFacts device_of_ncu(const NcuTable& table, const NcuConverter& converter) 
   if (!(facts.multiprocessors < 1e6)) facts.multiprocessors = 0;
   double memory_khz = number("device__attribute_max_mem_frequency_khz");
   if (memory_khz == 0) memory_khz = number("device__attribute_memory_clock_rate");
-  // Both edges of the clock carry data.
+  // Double data rate: both clock edges carry data.
   facts.bytes_per_s =
       2 * 1e3 * memory_khz * number("device__attribute_global_memory_bus_width") / 8;
   double clock_khz = number("device__attribute_max_gpu_frequency_khz");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch of ncu's table in our terms: the registry's names and units, whatever version, chip and
-// locale printed it; and the GPU behind it.
+// Converts a launch of ncu's table to the registry's names and units, whatever version, chip and
+// locale printed it; also reads the GPU's facts.
 #pragma once
 
 #include <map>
@@ -17,17 +17,17 @@
 
 namespace kernelpro {
 
-// Whether anything is made of ncu's metric of this name.
+// Whether we use ncu's metric of this name.
 bool is_wanted_of_ncu(const std::string& name);
 
 // One launch in numbers: registered names in registered units.
 struct NcuLaunchValues {
   const NcuLaunch* table = nullptr;
   std::map<std::string, double> values;
-  double time_ns = 0;  // 0 = not known
+  double time_ns = 0;  // 0 = unknown
 };
 
-// What the values come to, and what had to be left out of them.
+// Converts values and records which ones had to be dropped.
 class NcuConverter {
  public:
   explicit NcuConverter(DecimalSign sign) : sign_(sign) {}
@@ -46,9 +46,9 @@ class NcuConverter {
   std::set<std::string> without_number_;  // names
 };
 
-// What the first launch tells about the GPU. REQUIRES: the table has a launch.
+// The GPU's facts from the first launch. REQUIRES: the table has a launch.
 DeviceFacts device_of_ncu(const NcuTable& table, const NcuConverter& converter);
-// The peak of the memory that ncu's own percentages are of, bytes per second; 0 = not to be told.
+// The memory peak behind ncu's own percentages, bytes per second; 0 = cannot be derived.
 double implied_bandwidth(const std::vector<NcuLaunchValues>& launches);
 
 }  // namespace kernelpro

@@ -15,7 +15,7 @@ namespace kernelpro {
 
 namespace {
 
-// The function's name without template arguments, as --kernel-name-base function has it.
+// The function name without template arguments, as for --kernel-name-base function.
 std::string base_name(const std::string& name) {
   const std::string whole = short_kernel_name(name, 1000);
   return whole.substr(0, whole.find('<'));
@@ -32,7 +32,7 @@ std::string escaped(const std::string& name) {
   return result;
 }
 
-// Context and stream any; these functions; the first or second invocation of each.
+// Any context and stream; these functions; the first or second invocation of each.
 std::string kernel_id(const std::vector<NcuKernel>& kernels) {
   std::set<std::string> names;
   bool repeated = true;

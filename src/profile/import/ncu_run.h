@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a whole program under ncu for the counters of a few of its kernels.
+// Runs a whole program under ncu to collect counters for a few of its kernels.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace kernelpro {
 
-// One launch of each kernel in `kernels` (mangled or demangled), the second where `repeated` says
-// so (the first often meets cold caches and lazy loading). Blocks. kEnvironment without ncu or
-// without the permission for counters.
+// Profiles one launch of each kernel in `kernels` (mangled or demangled): the second if `repeated`
+// (the first often meets cold caches and lazy loading). Blocks. kEnvironment without ncu or without
+// permission for counters.
 struct NcuKernel {
   std::string name;
   bool repeated = false;
@@ -20,8 +20,8 @@ struct NcuKernel {
 Result<NcuImport> run_under_ncu(const std::vector<std::string>& argv,
                                 const std::vector<NcuKernel>& kernels, double timeout_s);
 
-// Adds the counters of `import` to the kernels of the same name that have none, amounts times the
-// launches of each. Gives how many kernels got some.
+// Adds the counters of `import` to kernels of the same name that have none, with amounts multiplied
+// by the launches of each. Returns the number of kernels that got counters.
 int add_ncu_counters(const NcuImport& import, Evidence* evidence);
 
 }  // namespace kernelpro

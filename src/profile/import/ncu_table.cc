@@ -12,7 +12,7 @@ namespace kernelpro {
 
 namespace {
 
-// Columns by name; -1 = not there.
+// Columns by name; -1 = absent.
 struct Header {
   std::vector<std::string> names;
   int id = -1, process = -1, kernel = -1, block = -1, grid = -1, device = -1, capability = -1;
@@ -82,8 +82,8 @@ struct Reader {
   const Wanted& wanted;
   NcuTable table = {};
   std::optional<Header> header = {};
-  std::map<std::string, std::size_t> by_id = {};  // of the long shape: process and ID to launch
-  std::map<int, std::string> units = {};          // of the wide shape, by column
+  std::map<std::string, std::size_t> by_id = {};  // long layout: process and ID to launch
+  std::map<int, std::string> units = {};          // wide layout, by column
 
   void take(const std::vector<std::string>& fields);
   void take_long(const std::vector<std::string>& fields);
@@ -113,14 +113,14 @@ void Reader::take_long(const std::vector<std::string>& fields) {
       field(fields, header->process) + "/" + field(fields, header->id) + "/" + kernel;
   const auto [it, fresh] = by_id.emplace(key, table.launches.size());
   if (fresh) table.launches.push_back(begin(fields));
-  if (name.empty()) return;  // a rule
+  if (name.empty()) return;  // a rule's row
   std::string metric = plain_name(name);
   if (!is_metric_name(metric)) {
     metric = metric_of_display_name(field(fields, header->section), name);
     table.display_names = true;
   }
   if (metric.empty() || !wanted(metric)) return;
-  // A metric may stand in several sections; all tell the same.
+  // A metric may appear in several sections with the same value.
   table.launches[it->second].metrics.try_emplace(
       metric, NcuLaunch::Value{field(fields, header->value), field(fields, header->unit)});
 }
@@ -148,7 +148,7 @@ void Reader::take(const std::vector<std::string>& fields) {
   header->is_long() ? take_long(fields) : take_wide(fields);
 }
 
-// "==ERROR== text", "==123== WARNING: text" as old versions have it.
+// "==ERROR== text", or "==123== WARNING: text" in old versions.
 void take_remark(std::string_view line, NcuTable* table) {
   constexpr std::size_t kMost = 20;
   for (const std::string_view mark : {"==ERROR==", "==WARNING=="}) {
@@ -166,7 +166,7 @@ void skip_line(std::string_view* text) {
   text->remove_prefix(end == std::string_view::npos ? text->size() : end + 1);
 }
 
-// Whether this line can be a record of the table and not something that the program printed.
+// Whether this line can be a table record rather than program output.
 bool may_be_record(std::string_view line, const std::optional<Header>& header) {
   if (!header) return contains(line, "Kernel Name");
   return header->quoted ? line[0] == '"' : contains(line, ",");
@@ -189,7 +189,7 @@ NcuTable read_ncu_table(std::string_view text, const Wanted& wanted) {
     next_record(&text, &fields);
     if (contains(line, "Kernel Name")) {
       if (auto header = read_header(fields, quoted, wanted)) {
-        // A further report behind the first: its launches have numbers of their own.
+        // Another report after the first: it numbers its launches anew.
         reader.header = std::move(header);
         reader.by_id.clear();
         reader.units.clear();

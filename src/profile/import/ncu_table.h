@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ncu's CSV as launches with metrics, whatever the shape of the page. No judgement of what they
-// mean.
+// Parses ncu's CSV, in any page layout, into launches with metrics. Does not interpret them.
 #pragma once
 
 #include <functional>
@@ -20,23 +19,23 @@ struct NcuLaunch {
     std::string text;
     std::string unit;
   };
-  std::map<std::string, Value> metrics;  // by ncu's name, without a qualifier before it
+  std::map<std::string, Value> metrics;  // by ncu's name, without its qualifier
 };
 
 struct NcuTable {
   std::vector<NcuLaunch> launches;
-  int broken_rows = 0;            // too few fields: the file was cut off
+  int broken_rows = 0;            // too few fields: a truncated file
   bool display_names = false;     // "Duration" instead of gpu__time_duration.sum
   std::vector<std::string> said;  // ncu's own ==ERROR== and ==WARNING== lines, without the mark
 };
 
-// Total: any text gives a table. `wanted` is asked for each metric's name: a report has hundreds of
-// them for each of thousands of launches.
+// Total: any text gives a table. `wanted` filters by metric name: a report has hundreds of metrics
+// for each of thousands of launches.
 NcuTable read_ncu_table(std::string_view text,
                         const std::function<bool(const std::string& name)>& wanted);
 
-// "gpu__time_duration.sum" for a display name of the details page in its section; "" = none of
-// ours.
+// The metric ("gpu__time_duration.sum") for a display name in a section of the details page; "" =
+// not one of ours.
 std::string_view metric_of_display_name(std::string_view section, std::string_view name);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV as ncu prints it, in the shapes and with the oddities that it has in the wild.
+// ncu's CSV in all its layouts, with the oddities seen in practice.
 #include "profile/import/ncu.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST(Ncu, LongPage) {
   ASSERT_EQ(got->evidence.kernels.size(), 1u);
   const Evidence& k = got->evidence.kernels[0].facts;
   EXPECT_DOUBLE_EQ(*k.get("gpu__time_duration.sum"), 1416.94e3);
-  // One launch without the number counts as the other.
+  // A launch without the value counts as the other.
   EXPECT_DOUBLE_EQ(*k.get("dram__bytes_read.sum"), 3e9);
 }
 
@@ -195,7 +195,7 @@ TEST(Ncu, CutOffAnywhere) {
       EXPECT_FALSE(got.error().next.empty());
     }
   }
-  // In the middle of the last row: what is there counts, and it is said.
+  // Cut in the middle of the last row: the rest counts, with a note.
   const auto got = import(kWide.substr(0, kWide.size() - 40));
   ASSERT_TRUE(got);
   EXPECT_EQ(got->launches, 3);

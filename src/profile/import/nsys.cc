@@ -14,12 +14,12 @@ namespace kernelpro {
 
 namespace {
 
-// Columns of cuda_gpu_trace; -1 = not there. Units stand in brackets behind the names.
+// Columns of cuda_gpu_trace; -1 = absent. Units follow the names in brackets.
 struct Columns {
   int start = -1, duration = -1, correlation = -1, name = -1, device = -1, stream = -1;
   int grid[3] = {-1, -1, -1}, block[3] = {-1, -1, -1};
   int registers = -1, static_shared = -1, dynamic_shared = -1, bytes = -1;
-  int from = -1, to = -1;  // kinds of memory
+  int from = -1, to = -1;  // memory kinds
   double time_scale = 1;   // to nanoseconds
   double static_scale = 1, dynamic_scale = 1, bytes_scale = 1;
 
@@ -88,7 +88,7 @@ struct Row {
   std::optional<double> real(int column) const {
     return read_number(text(column), DecimalSign::kPoint);
   }
-  // Not negative and small enough to fit; 0 for anything else.
+  // Non-negative and small enough to fit; 0 otherwise.
   template <class Integer>
   Integer natural(int column, double scale = 1) const {
     const double value = std::round(real(column).value_or(0) * scale);
@@ -205,7 +205,7 @@ Result<NsysImport> import_nsys_csv(std::string_view text) {
     next_record(&text, &fields);
     if (is_header(line)) {
       columns = read_columns(fields);
-      // Reports of host calls have the same first columns and no stream.
+      // Host-call reports have the same first columns but no stream.
       gpu_rows = columns.stream >= 0 || columns.grid[0] >= 0 || columns.device >= 0 ||
                  columns.correlation >= 0;
       continue;

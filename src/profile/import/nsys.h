@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces from Nsight Systems: its SQLite exports (of any version: tables and columns that are
-// missing are done without), the CSV of `nsys stats --report cuda_gpu_trace`, and .nsys-rep files
-// through an installed nsys.
+// Traces from Nsight Systems: SQLite exports (any version; missing tables and columns are
+// tolerated), the CSV of `nsys stats --report cuda_gpu_trace`, and .nsys-rep files through an
+// installed nsys.
 #pragma once
 
 #include <string>
@@ -20,16 +20,16 @@ struct NsysImport {
   std::vector<std::string> notes;  // sentences: what the export lacks
 };
 
-// kBadInput when the file is no SQLite database, is damaged, or has nothing of CUDA in it (the
-// message says how to trace it). Blocks; opens the file read-only.
+// kBadInput when the file is not an SQLite database, is damaged, or contains no CUDA activity (the
+// message explains how to trace it). Blocks; opens the file read-only.
 Result<NsysImport> import_nsys_sqlite(const std::string& path);
 
 bool is_nsys_csv(std::string_view text);
-// Without host calls: this report has none. kBadInput when there is no row in it.
+// The result has no host calls: this report lacks them. kBadInput when it has no rows.
 Result<NsysImport> import_nsys_csv(std::string_view text);
 
-// Runs `nsys export` into a temporary folder. kEnvironment without nsys: the message says how to
-// export where it is. Blocks.
+// Runs `nsys export` into a temporary folder. kEnvironment without nsys; the message explains how
+// to export where it is installed. Blocks.
 Result<NsysImport> import_nsys_report(const std::string& path);
 
 }  // namespace kernelpro

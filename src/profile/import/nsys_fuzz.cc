@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first byte chooses the reader: CSV, or SQLite through a file in memory.
+// The first byte selects the reader: CSV, or SQLite through an in-memory file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const char* bytes = reinterpret_cast<const char*>(data);
   if (data[0] == 'S') {
-    // The header's magic begins with the same letter, so a whole database is an input as it is.
+    // The SQLite magic begins with the same letter, so a whole database is a valid input.
     read_as_database(bytes, size);
     return 0;
   }

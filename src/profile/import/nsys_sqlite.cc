@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQLite export of Nsight Systems. Its schema differs from version to version: every query is
-// made of the columns that are there.
+// The SQLite export of Nsight Systems. Its schema differs between versions: every query uses only
+// the columns present.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace kernelpro {
 
 namespace {
 
-// More records than this are not read: they only repeat what the others show.
+// Reads at most this many records: more would only repeat the same picture.
 constexpr std::int64_t kMostRecords = 5'000'000;
 
 struct CloseDatabase {
@@ -37,11 +37,11 @@ class Export {
     const auto found = columns_.find(table);
     return found != columns_.end() && found->second.contains(column);
   }
-  // Rows of `table` with the columns asked for, NULL for those that it lacks. Without those that
-  // are `required`, no rows.
+  // Rows of `table` with the given columns, NULL for those it lacks. No rows if a `required` column
+  // is missing.
   Rows select(const std::string& table, const std::vector<std::string>& columns,
               const std::vector<std::string>& required);
-  // False when the last statement met damage.
+  // False if the last statement hit corruption.
   bool intact() const { return intact_; }
   bool next(const Rows& rows);
   const std::string& fault() const { return fault_; }
@@ -73,7 +73,7 @@ bool is_null(const Rows& rows, int column) {
 
 Result<void> Export::open(const std::string& path) {
   sqlite3* handle = nullptr;
-  // A path may have any sign in it, so it is no URI here.
+  // A path may contain any character, so do not treat it as a URI.
   const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
   db_.reset(handle);
   if (code != SQLITE_OK) {
@@ -141,14 +141,14 @@ Strings read_strings(Export* db) {
   return strings;
 }
 
-// A name by its number in StringIds; some versions have the text itself in the column.
+// A name by its StringIds number; some versions store the text itself in the column.
 std::string name_of(const Rows& rows, int column, const Strings& strings) {
   if (sqlite3_column_type(rows.get(), column) == SQLITE_TEXT) return text(rows, column);
   const auto found = strings.find(integer(rows, column));
   return found == strings.end() ? "" : found->second;
 }
 
-// Labels of an enumeration, where the export explains it.
+// Labels of an enumeration, if the export has them.
 std::map<std::int64_t, std::string> read_labels(Export* db, const std::string& table) {
   std::map<std::int64_t, std::string> labels;
   const Rows rows = db->select(table, {"id", "label", "name"}, {"id"});
@@ -158,7 +158,7 @@ std::map<std::int64_t, std::string> read_labels(Export* db, const std::string& t
   return labels;
 }
 
-// What process a global identifier belongs to: bits 24 to 47 (nsys's documentation).
+// The process ID within a global identifier: bits 24 to 47 (nsys's documentation).
 std::uint32_t process_of(std::int64_t global) {
   return static_cast<std::uint32_t>((global >> 24) & 0xffffff);
 }
@@ -217,7 +217,7 @@ void read_kernels(Export* db, const Strings& strings, Trace* trace) {
   }
 }
 
-// Graphs that were traced as a whole (the default of nsys), each as one kernel of its time.
+// Graphs traced as a whole (nsys's default), each as one kernel with the graph's time.
 std::size_t read_graphs(Export* db, Trace* trace) {
   const Rows rows =
       db->select("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
@@ -354,7 +354,7 @@ void read_calls(Export* db, const Strings& strings, Trace* trace) {
   }
 }
 
-// Without host calls, the waits that CUPTI recorded by themselves.
+// Without host calls, reads the waits that CUPTI recorded separately.
 void read_waits(Export* db, Trace* trace) {
   const auto labels = read_labels(db, "ENUM_CUPTI_SYNC_TYPE");
   const Rows rows =
@@ -364,7 +364,7 @@ void read_waits(Export* db, Trace* trace) {
       {1, "cudaEventSynchronize"}, {3, "cudaStreamSynchronize"}, {4, "cudaDeviceSynchronize"}};
   while (db->next(rows)) {
     const auto name = names.find(integer(rows, 2));
-    if (name == names.end()) continue;  // a stream that waits for an event keeps no thread waiting
+    if (name == names.end()) continue;  // a stream that waits for an event blocks no thread
     Trace::Api call;
     call.name = name->second;
     call.start = integer(rows, 0);
@@ -413,7 +413,7 @@ DeviceFacts read_device(Export* db) {
   return facts;
 }
 
-// Negative or reversed times would make nonsense of every sum.
+// Negative or reversed times would corrupt every sum.
 template <class Record>
 int drop_impossible(std::vector<Record>* records) {
   constexpr std::int64_t latest = 4'000'000'000'000'000'000;

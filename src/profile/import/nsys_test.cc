@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports as several versions of nsys write them, made here with their schema.
+// Exports with the schemas of several nsys versions, created here.
 #include "profile/import/nsys.h"
 
 #include <gtest/gtest.h>
@@ -148,7 +148,7 @@ INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (20, 25, 3), (26, 27, 2);
   EXPECT_EQ(got->trace.kernels.at(0).name, "old_kernel");
   EXPECT_EQ(got->trace.copies.at(0).kind, Trace::CopyKind::kDeviceToHost);
   EXPECT_EQ(got->trace.copies.at(1).kind, Trace::CopyKind::kDeviceToDevice);
-  // A stream that waits for an event keeps no thread waiting.
+  // A stream that waits for an event blocks no thread.
   ASSERT_EQ(got->trace.calls.size(), 1u);
   EXPECT_EQ(got->trace.calls[0].name, "cudaStreamSynchronize");
 }
@@ -190,7 +190,7 @@ TEST_F(NsysTest, WhatIsNoExport) {
   EXPECT_TRUE(contains(empty.error().next, "nsys profile --trace=cuda")) << empty.error().next;
 }
 
-// Bytes of a real export flipped and cut: an error or what is left, never worse.
+// A real export with flipped or missing bytes gives an error or the remaining data, never worse.
 TEST_F(NsysTest, DamagedExports) {
   execute(kRecent);
   const std::string whole = *read_file(path);

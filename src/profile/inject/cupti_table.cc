@@ -12,7 +12,7 @@ namespace kernelpro::tracer {
 
 namespace {
 
-// The first one whose activity records begin as those of the headers here do.
+// The first version whose activity records begin like those in our headers.
 constexpr std::uint32_t kOldestVersion = 18;  // CUDA 12.0
 
 constexpr const char* kSonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's activity API, opened at run time. The tracer is loaded into programs that bring a CUPTI
-// of their own: the one that the process has already loaded is preferred, two would not agree.
+// CUPTI's activity API, opened at run time. The tracer may be loaded into a program that brings its
+// own CUPTI: a copy that the process has already loaded is preferred, since two would conflict.
 #pragma once
 
 #include <cupti.h>
@@ -26,8 +26,8 @@ struct CuptiTable {
 #undef KP_MEMBER
 };
 
-// The one table of the process; nullptr when there is no usable CUPTI, and then `problem` says why,
-// with the remedy. Thread-safe; `problem` may be null.
+// The process's only table; nullptr without a usable CUPTI, with the reason and the remedy in
+// `problem`. Thread-safe; `problem` may be null.
 const CuptiTable* cupti_table(std::string* problem);
 
 }  // namespace kernelpro::tracer

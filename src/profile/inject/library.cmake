@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# libkernelpro_trace.so: what the CUDA driver loads into a traced program. It stands alone: no room
-# links it, and it links none. Needs CUPTI's headers; CUPTI itself is opened at run time.
+# libkernelpro_trace.so, which the CUDA driver loads into a traced program. It is standalone: no
+# room links it, and it links none. Needs CUPTI's headers; CUPTI itself is opened at run time.
 set(KERNELPRO_TRACER FALSE)
 if(KERNELPRO_CUDA_FOUND)
   find_path(KERNELPRO_CUPTI_INCLUDE cupti.h
@@ -23,7 +23,7 @@ if(KERNELPRO_TRACER)
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
     target_link_libraries(${library} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
   endforeach()
-  # Our libstdc++ must not answer for the program's.
+  # Our libstdc++ symbols must not override the program's.
   target_link_options(kernelpro_trace PRIVATE
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/profile/inject/exports.map)
   add_executable(kernelpro-traced EXCLUDE_FROM_ALL src/profile/inject/testing/traced_program.cc)

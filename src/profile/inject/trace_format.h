@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that the tracer library writes into a traced process's folder and profile/trace/file.h
-// reads: a header, then records, each a RecordHead and its payload. Little-endian plain structures,
-// no pointers; strings come once, as kName, before the first record that refers to them. A file may
-// end in the middle of a record: the process was killed. Without a kEnd the last records are lost.
+// The trace file format, written by the tracer library into a traced process's folder and read by
+// profile/trace/file.h: a header, then records, each a RecordHead and its payload. Little-endian
+// plain structures, no pointers; each string appears once, as kName, before the first record that
+// refers to it. A file ends mid-record if the process was killed; without a kEnd, the last records
+// are lost.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace kernelpro::trace_format {
 
 inline constexpr char kMagic[8] = {'K', 'P', 'T', 'R', 'A', 'C', 'E', '1'};
 
-// The tracer's environment.
+// Environment variables of the tracer.
 inline constexpr char kFolderVariable[] = "KERNELPRO_TRACE_FOLDER";  // where files go; unset: off
 inline constexpr char kCuptiVariable[] = "KERNELPRO_TRACE_CUPTI";    // which libcupti; optional
 inline constexpr char kLimitVariable[] = "KERNELPRO_TRACE_LIMIT";    // bytes of a file; optional
@@ -76,7 +77,7 @@ struct Marker {
   std::uint32_t begins;            // 1: begin, 0: end
 };
 
-// The profiler itself held the program up.
+// A delay caused by the profiler itself.
 struct Overhead {
   std::uint64_t start, end;
 };

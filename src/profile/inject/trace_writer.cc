@@ -14,7 +14,7 @@ using trace_format::Kind;
 
 namespace {
 
-// All of it or nothing more: a full disk ends the trace, never the program.
+// Writes everything or closes the file: a full disk ends the trace, never the program.
 bool write_all(int fd, const char* bytes, std::size_t size) {
   while (size > 0) {
     const ssize_t n = ::write(fd, bytes, size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the records of trace_format.h to one file per process. Bytes are gathered in a batch and
-// handed to the system at once, so that what was committed outlives the process, however it ends.
+// Writes the records of trace_format.h to one file per process. Each batch goes to the operating
+// system at once, so that committed records survive however the process ends.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@ namespace kernelpro::tracer {
 
 class TraceWriter {
  public:
-  // Creates FOLDER/<pid>-<time>.kptrace. After `limit` bytes records are counted as dropped.
+  // Creates FOLDER/<pid>-<time>.kptrace. Beyond `limit` bytes, records are counted as dropped.
   TraceWriter(const std::string& folder, std::uint64_t limit);
 
-  // Records between the making of a batch and its end are written together. One batch at a time:
-  // a second thread waits.
+  // Records added during a batch's lifetime are written together. One batch at a time: a second
+  // thread waits.
   class Batch {
    public:
     explicit Batch(TraceWriter* writer) : writer_(writer), lock_(writer->mutex_) {}
@@ -27,7 +27,7 @@ class TraceWriter {
     Batch(const Batch&) = delete;
     Batch& operator=(const Batch&) = delete;
 
-    // Its number in the file; 0 for a null pointer.
+    // The string's number in the file; 0 for a null pointer.
     std::uint32_t name(const char* text);
     template <class Payload>
     void add(trace_format::Kind kind, const Payload& payload) {
@@ -45,7 +45,7 @@ class TraceWriter {
 
   // Writes the end record; later batches write nothing.
   void close();
-  // In a forked child: the file is the parent's.
+  // For a forked child: the file belongs to the parent.
   void forget() { open_.store(false); }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that the CUDA driver loads into a program (CUDA_INJECTION64_PATH) and that writes down
-// what the program does on the GPU: kernels, copies, memsets, and the API calls that launch, copy,
-// wait and allocate. It stands alone, does nothing unless KERNELPRO_TRACE_FOLDER is set, and never
-// fails the program: what cannot be recorded is noted in the file.
+// A library that the CUDA driver loads into a program (CUDA_INJECTION64_PATH) to record its GPU
+// activity: kernels, copies, memsets, and the API calls that launch, copy, wait and allocate. It is
+// standalone, does nothing unless KERNELPRO_TRACE_FOLDER is set, and never breaks the program: the
+// file notes what could not be recorded.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <time.h>
@@ -23,11 +23,11 @@ using trace_format::Kind;
 
 constexpr std::size_t kBufferBytes = 1 << 20;
 constexpr std::uint64_t kDefaultLimit = 256ull << 20;
-// How much of the trace is lost when the program ends without notice.
+// How much of the trace is lost when the program is killed.
 constexpr long kFlushNanoseconds = 100'000'000;
 constexpr CUpti_CallbackId kMostCallbacks = 4096;
 
-// Records of older CUPTIs are shorter, not different: what is read here is their common beginning.
+// Older CUPTIs have shorter records with the same start; only that common part is read here.
 static_assert(offsetof(CUpti_ActivityKernel10, clusterZ) ==
               offsetof(CUpti_ActivityKernel9, clusterZ));
 
@@ -40,7 +40,7 @@ struct Tracer {
   bool stopped = false;  // under `flushing`
   std::atomic<bool> forked{false};
 };
-// Never deleted: CUPTI may call back while the process comes down.
+// Never deleted: CUPTI may call back during process exit.
 Tracer* tracer = nullptr;
 
 void write_kernel(TraceWriter::Batch* batch, const CUpti_ActivityKernel10& r) {
@@ -113,7 +113,7 @@ void write_record(TraceWriter::Batch* batch, const CUpti_Activity* record) {
     case CUPTI_ACTIVITY_KIND_MARKER:
       return write_marker(batch, *reinterpret_cast<const CUpti_ActivityMarker2*>(record));
     case CUPTI_ACTIVITY_KIND_OVERHEAD: {
-      // The first fields of all versions of this record.
+      // These first fields are the same in all versions of this record.
       const auto& r = *reinterpret_cast<const CUpti_ActivityOverhead3*>(record);
       return batch->add(Kind::kOverhead, trace_format::Overhead{r.start, r.end});
     }
@@ -171,8 +171,8 @@ void in_forked_child() {
   tracer->writer.forget();
 }
 
-// What the reader makes something of: calls that launch, copy, wait, allocate or load code. The
-// rest, cudaGetLastError and its like, would only slow the program down.
+// Calls that the reader uses: those that launch, copy, wait, allocate or load code. Recording the
+// rest, such as cudaGetLastError, would only slow the program down.
 bool is_interesting(std::string_view name) {
   const auto has = [&](const char* part) { return name.find(part) != std::string_view::npos; };
   if (has("Graph")) {
@@ -261,7 +261,7 @@ void begin() {
 
 }  // namespace kernelpro::tracer
 
-// Called by the driver when the program initialises CUDA.
+// Called by the driver when the program initializes CUDA.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   kernelpro::tracer::begin();
   return 1;

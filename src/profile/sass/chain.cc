@@ -11,9 +11,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kIterations = 8;  // a chain may come back to a register after several
+constexpr int kIterations = 8;  // a chain may need several to return to a register
 constexpr int kScoreboards = 6;
-constexpr std::size_t kMostUnderWay = 512;  // loads of one thread: registers end before that
+constexpr std::size_t kMostUnderWay = 512;  // loads of one thread: registers run out first
 
 std::size_t slot(int index) { return static_cast<std::size_t>(index); }
 
@@ -26,11 +26,11 @@ bool controlled(const Dataflow& body) {
 
 int stall_of(const SassInstruction& i) { return std::max<int>(1, i.control.stall); }
 
-// When each result of one iteration is there, if every instruction ran as soon as its operands are.
+// When each result of one iteration is ready, if every instruction runs once its operands are.
 struct Turn {
   std::vector<double> ready;
-  std::vector<int> because;   // place of the operand that came last; -1 = none
-  std::vector<bool> carried;  // that operand was of the iteration before
+  std::vector<int> because;   // place of the last operand to arrive; -1 = none
+  std::vector<bool> carried;  // that operand is from the previous iteration
   double last = 0;
   int last_place = -1;
 };
@@ -59,7 +59,7 @@ Turn run_turn(const Dataflow& body, const Turn* before) {
   return turn;
 }
 
-// One turn of the chain that the last result hangs on: from a place back to itself.
+// One turn of the chain that the last result depends on: from a place back to itself.
 std::vector<int> find_cycle(const std::vector<Turn>& turns) {
   std::vector<int> path;
   std::vector<int> seen(turns.back().ready.size(), -1);
@@ -89,14 +89,14 @@ int chain_length(const Turn& turn) {
   return length;
 }
 
-// One warp in order, as its control codes say; without them, as its operands come.
+// Simulates one warp in order by its control codes; without them, by operand readiness.
 class InOrder {
  public:
   explicit InOrder(const Dataflow& body) : body_(body), coded_(controlled(body)) {
     ready_.assign(slot(body.size()), 0);
   }
 
-  // The cycle after one more iteration.
+  // Runs one more iteration; returns the cycle after it.
   double iterate() {
     for (int p = 0; p < body_.size(); ++p) step(p);
     return now_;
@@ -165,7 +165,7 @@ struct Outstanding {
   double issued = 0;
 };
 
-// "DEPBAR.LE SB0, 0x1": groups of asynchronous copies that may stay under way; -1: no such wait.
+// "DEPBAR.LE SB0, 0x1": async-copy groups that may stay in flight; -1: not such a wait.
 int groups_left(const SassInstruction& i) {
   if (i.root != "DEPBAR" || !i.has("LE")) return -1;
   const std::vector<std::string_view> operands = split_operands(i.operands);
@@ -177,7 +177,7 @@ int groups_left(const SassInstruction& i) {
   return value;
 }
 
-// Does `i` at `place` wait for what `load` brings?
+// Does the instruction at `place` wait for the result of `load`?
 bool waits_for(const Dataflow& body, int place, int load, bool coded) {
   if (coded) {
     const int board = body.at(load).control.written_by;
@@ -231,7 +231,7 @@ Flight loads_in_flight(const Dataflow& body) {
 std::vector<Wait> waits_of(const Dataflow& body) {
   std::vector<Wait> waits;
   if (!controlled(body)) return waits;
-  // The last that will release each scoreboard, with whether by a result or by having read.
+  // The last instruction to release each scoreboard, and whether by its result or by operand reads.
   std::array<int, kScoreboards> producer;
   producer.fill(-1);
   const int turns = body.loops() ? 2 : 1;

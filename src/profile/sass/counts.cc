@@ -17,7 +17,7 @@ bool is_load(I i) { return i.op == Op::kGlobalLoad; }
 bool is_store(I i) { return i.op == Op::kGlobalStore; }
 bool is_lds(I i) { return i.op == Op::kSharedLoad; }
 bool is_sts(I i) { return i.op == Op::kSharedStore; }
-// Matrix stores move 8 x 8 tiles: their "16" is the element, no width.
+// Matrix stores move 8 x 8 tiles: their "16" is the element size, not a width.
 bool is_plain_sts(I i) { return is_sts(i) && i.root != "STSM"; }
 bool is_async(I i) { return i.op == Op::kAsyncCopy || i.op == Op::kBulkCopy; }
 bool is_call(I i) { return i.root == "CALL"; }
@@ -25,7 +25,7 @@ bool is_block_barrier(I i) { return i.root == "BAR"; }
 
 bool is_fp64_value(I i) { return touches_fp64(i) && i.root != "DMMA"; }
 
-// Arithmetic, comparison and logic on integers; "IMAD.MOV" is a copy.
+// Integer arithmetic, comparison and logic; "IMAD.MOV" is a copy.
 bool is_integer(I i) {
   if (i.op != Op::kInteger) return false;
   return !(i.root == "IMAD" && i.has("MOV"));
@@ -38,7 +38,7 @@ bool is_move(I i) {
   return i.op == Op::kMove;
 }
 
-// Carries come as ".X"; both read or write the upper half of a pair.
+// Carries are ".X"; both read or write the upper half of a pair.
 bool is_wide_integer(I i) { return is_integer(i) && (i.has("WIDE") || i.has("X") || i.has("64")); }
 
 bool is_select(I i) {

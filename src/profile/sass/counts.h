@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted instruction by instruction: one row per metric.
+// Metrics that count instructions: one row each.
 #pragma once
 
 #include <span>

@@ -9,7 +9,7 @@ namespace {
 
 std::size_t slot(int index) { return static_cast<std::size_t>(index); }
 
-// Registers of a span that exist.
+// Visits the registers of a span that exist.
 template <typename Visit>
 void each_register(const RegisterSpan& span, Visit visit) {
   for (int r = span.first; r < std::min(span.first + span.count, kRegisterSlots); ++r) visit(r);

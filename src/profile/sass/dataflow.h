@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instruction of a loop's body reads what which other one wrote, in the order of the code:
-// branches within the body are taken as one line. What an inner loop writes has no writer here.
+// Def-use edges between the instructions of a loop body, in code order: branches within the body
+// are treated as straight-line code. A value that an inner loop writes has no writer here.
 #pragma once
 
 #include <vector>
@@ -13,13 +13,13 @@ namespace kernelpro {
 // Places are indices into `body`, not into the function's code.
 struct Dependence {
   int from = 0;          // the writer
-  bool carried = false;  // it wrote in the iteration before
+  bool carried = false;  // written in the previous iteration
   Use use = Use::kData;
 };
 
 class Dataflow {
  public:
-  // `loops`: whether the last instruction is followed by the first.
+  // `loops`: whether the first instruction follows the last.
   Dataflow(const SassFunction& function, const std::vector<int>& body, bool loops);
 
   int size() const { return static_cast<int>(body_.size()); }
@@ -30,7 +30,7 @@ class Dataflow {
   const std::vector<Dependence>& reads(int place) const {
     return reads_[static_cast<std::size_t>(place)];
   }
-  // Places that read what `place` wrote, with how; carried ones included.
+  // Places that read the result of `place`, and how; loop-carried reads included.
   struct Reader {
     int place = 0;
     Use use = Use::kData;

@@ -45,7 +45,7 @@ void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
   }
 }
 
-// Resident blocks of the largest launch, and what limits them.
+// Adds the resident blocks of the largest launch and their limiter.
 void add_occupancy(const PlanNode& node, const KernelResources& r, const Machine& machine,
                    Evidence* e) {
   const auto arch = Architecture::parse(machine.arch);
@@ -76,7 +76,7 @@ void add_occupancy(const PlanNode& node, const KernelResources& r, const Machine
   }
 }
 
-// The launch of `kernel` with the most threads; null when it is not launched.
+// The launch of `kernel` with the most threads; null if it is never launched.
 const PlanNode* largest_launch(const LaunchPlan& plan, const std::string& kernel) {
   const PlanNode* largest = nullptr;
   const auto threads = [](const PlanNode& n) { return volume(n.grid) * volume(n.block); };
@@ -104,7 +104,7 @@ void add_launch(const PlanNode& node, Evidence* e) {
   put(e, "launch__cluster_size", std::max(1.0, volume(node.cluster)), "launch plan");
 }
 
-// The SASS of the cubin by kernel; empty, and noted, when it cannot be had.
+// The cubin's SASS by kernel; empty, with a note, when unavailable.
 std::map<std::string, SassMix> sass_of(const Binary& binary, std::string* tool, Evidence* call) {
   std::map<std::string, SassMix> mixes;
   if (binary.cubin.empty()) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence about each kernel of a call from its compiled code and its launches: ptxas, SASS, launch
-// shape, occupancy.
+// Per-kernel evidence from compiled code and launches: ptxas, SASS, launch shape, occupancy.
 #pragma once
 
 #include <map>
@@ -15,11 +14,11 @@ namespace kernelpro {
 
 struct CodeFacts {
   std::map<std::string, KernelEvidence> kernels;  // by mangled name
-  std::map<std::string, double> weights;  // an estimate of each one's work, to order them by
+  std::map<std::string, double> weights;          // estimated work of each, for sorting
 };
 
-// Of the kernels that `plan` launches; of all in the cubin when it has no nodes. Blocks while the
-// disassembler runs. What could not be read is noted as missing in `call`.
+// Covers the kernels that `plan` launches, or all in the cubin when the plan has no nodes. Blocks
+// while the disassembler runs. Notes in `call` what could not be read.
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
                       Evidence* call);
 

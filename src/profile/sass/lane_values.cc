@@ -128,7 +128,7 @@ LaneValue LaneTable::multiply(const LaneValue& a, const LaneValue& b) {
   if (a.constant) return scale(b, a.number);
   if (!a.known || !b.known || (!a.uniform() && !b.uniform())) return unknown();
   LaneValue value;
-  // Of two that only the run tells: most often the block's number by its size, whole warps.
+  // Two run-time values: usually the block index times the block size, i.e. whole warps.
   if (a.uniform() && b.uniform()) {
     value.aligned = kWarpAligned;
     return value;
@@ -147,7 +147,7 @@ LaneValue LaneTable::shift_right(const LaneValue& a, const LaneValue& by) {
   const int bits = static_cast<int>(by.number);
   const Lanes& pattern = lanes(a.pattern);
   if (a.aligned < bits) {
-    // The warp's number, or how many warps' work is left: lanes of a warp agree but at an edge.
+    // The warp index, or the number of warps left to do: lanes of a warp agree except at an edge.
     const bool lane = std::abs(pattern[1]) == 1 && std::abs(pattern[31]) == 31;
     return lane && bits >= kWarpAligned ? uniform() : unknown();
   }
@@ -161,7 +161,7 @@ LaneValue LaneTable::bit_and(const LaneValue& a, const LaneValue& mask) {
   if (a.uniform() && mask.uniform()) return uniform();
   if (!mask.constant || a.labels != 0) return unknown();
   const auto low = [](long long m) { return m >= 0 && ((m + 1) & m) == 0; };
-  // Bits from the middle: those from below, then without the lowest.
+  // Middle bits: mask from bit 0, then remove the lowest ones.
   const long long below = (mask.number & -mask.number) - 1;
   if (mask.number > 0 && below > 0 && low(mask.number | below)) {
     return bit_and(bit_and(a, literal(mask.number | below)), literal(~below));
@@ -173,7 +173,7 @@ LaneValue LaneTable::bit_and(const LaneValue& a, const LaneValue& mask) {
   const int bits =
       std::countr_zero(static_cast<std::uint64_t>(keeps_low ? mask.number + 1 : mask.number));
   if (a.aligned < bits) {
-    // All bits of the lane and more: what is cut off is common to all but at an edge.
+    // Keeps all lane bits and more: the removed part is common to all lanes except at an edge.
     return keeps_low && bits >= kWarpAligned ? a : unknown();
   }
   Lanes cut;
@@ -196,7 +196,7 @@ bool LaneTable::disjoint_from_common(const LaneValue& a, const LaneValue& b) con
 
 LaneValue LaneTable::bit_or(const LaneValue& a, const LaneValue& b) {
   if (!a.known || !b.known) return unknown();
-  // Most often a sum of what has no bits in common.
+  // Usually a sum of values without common bits.
   if (a.uniform() || b.uniform()) return add(a, b);
   if (!disjoint_from_common(a, b)) return unknown();
   Lanes both;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a register across the lanes of a warp, and arithmetic on that.
+// The abstract value of a register across the lanes of a warp, and arithmetic on it.
 #pragma once
 
 #include <array>
@@ -12,15 +12,15 @@ namespace kernelpro {
 inline constexpr int kLanes = 32;
 using Lanes = std::array<int, kLanes>;
 
-// value of a lane = pattern[lane] + factors[labels[lane]] + common, where nobody knows the factors
-// (of lanes with different labels they differ) nor, unless `constant`, the common part.
-// Patterns and labels are kept in a LaneTable, by number; number 0 is the same for all lanes.
+// value of a lane = pattern[lane] + factors[labels[lane]] + common. The factors are unknown (and
+// differ between labels); so is the common part unless `constant`.
+// A LaneTable holds patterns and labels by number; in number 0 all lanes are equal.
 struct LaneValue {
   bool known = true;
   bool constant = false;  // pattern and labels are 0, and the common part is `number`
   std::uint16_t pattern = 0;
   std::uint16_t labels = 0;
-  std::uint8_t aligned = 0;  // the common part is a multiple of 2 to this
+  std::uint8_t aligned = 0;  // the common part is a multiple of 2^aligned
   long long number = 0;
   bool operator==(const LaneValue&) const = default;
   bool uniform() const { return known && pattern == 0 && labels == 0; }
@@ -34,7 +34,7 @@ class LaneTable {
   static LaneValue unknown() { return {false, false, 0, 0, 0, 0}; }
   static LaneValue uniform() { return {}; }
   static LaneValue literal(long long number);
-  // threadIdx.x: the lane, and a multiple of 32.
+  // threadIdx.x: the lane plus a multiple of 32.
   LaneValue thread();
 
   LaneValue add(const LaneValue& a, const LaneValue& b);
@@ -44,16 +44,17 @@ class LaneTable {
   LaneValue bit_and(const LaneValue& a, const LaneValue& mask);
   LaneValue bit_or(const LaneValue& a, const LaneValue& b);
   LaneValue bit_xor(const LaneValue& a, const LaneValue& b);
-  // Where two paths meet.
+  // The join of two control-flow paths.
   LaneValue meet(const LaneValue& a, const LaneValue& b) const;
 
  private:
-  // The number of a pattern, its first lane made 0 (`*first` gets what it was), or -1: too many.
+  // The number of a pattern, shifted so that its first lane is 0 (`*first` gets the old value);
+  // -1 when there are too many.
   int intern(Lanes lanes, int* first);
-  // Labels that tell apart what either tells apart.
+  // Labels that distinguish every pair of lanes that either input distinguishes.
   int combine(int labels, int others);
   LaneValue with_pattern(const LaneValue& like, const Lanes& lanes, int aligned);
-  // Whether both are numbers below a power of two that divides both common parts.
+  // Whether both patterns stay below a power of two that divides both common parts.
   bool disjoint_from_common(const LaneValue& a, const LaneValue& b) const;
 
   std::vector<Lanes> lanes_;

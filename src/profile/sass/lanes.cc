@@ -26,7 +26,7 @@ constexpr int kMaxRounds = 6;
 
 using State = std::vector<LaneValue>;  // by R register
 
-// An instruction as the analysis needs it, once for all rounds.
+// An instruction prepared for the analysis, once for all rounds.
 struct Prepared {
   explicit Prepared(const SassInstruction& i)
       : access(access_of(i)), operands(split_operands(i.operands)) {}
@@ -34,7 +34,7 @@ struct Prepared {
   std::vector<std::string_view> operands;
 };
 
-// The 16 bits of a half-precision number as the disassembler prints it; -1: not a finite one.
+// The 16 bits of a half-precision number printed by the disassembler; -1: not finite.
 long long half_bits(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -65,7 +65,7 @@ class Step {
     bool first = true;
     for (const RegisterSpan& span : access_.writes) {
       for (int r = span.first; r < std::min(span.first + span.count, kGeneral); ++r) {
-        // Upper halves: of an address they are the same for lanes that lie close.
+        // The upper halves of nearby lanes' addresses are equal.
         const LaneValue mine = first                                ? result
                                : result.uniform() || i_.has("WIDE") ? LaneTable::uniform()
                                                                     : LaneTable::unknown();
@@ -101,7 +101,7 @@ class Step {
     return LaneTable::uniform();  // immediates of floating point, tables, predicates
   }
 
-  // The k-th source that is no predicate.
+  // The k-th source that is not a predicate.
   LaneValue source(std::size_t k) const {
     std::size_t found = 0;
     bool destination = true;
@@ -179,7 +179,7 @@ class Step {
     return table_.add(table_.scale(source(0), 1LL << shift.number), source(1));
   }
 
-  // LEA.HI R, a, b, RZ, s: b and what a << s has above its 32 bits.
+  // LEA.HI R, a, b, RZ, s: b plus the bits of a << s above bit 31.
   LaneValue high_lea() const {
     const LaneValue shift = source(3);
     if (!shift.constant || shift.number < 1 || shift.number > 31) return any();
@@ -216,7 +216,7 @@ class Step {
       case Op::kCall:
       case Op::kUnknown:
         return LaneTable::unknown();
-      // From what all lanes have in common they make what all lanes have in common.
+      // Uniform inputs give a uniform result.
       default:
         return any();
     }
@@ -247,7 +247,7 @@ class Step {
   const std::vector<std::string_view>& operands_;
 };
 
-// Words of one access that fall on one bank together, at most, over the fewest for its width.
+// The most words of one access that hit one bank at once, over the fewest for its width.
 int bank_ways(const Lanes& offsets, int bytes) {
   // Wide accesses are served in halves or quarters of a warp.
   const int together = std::clamp(128 / bytes, 1, kLanes);
@@ -327,7 +327,7 @@ struct Block {
   bool reached = false;
 };
 
-// Basic blocks in the order of the code; more than `kMaxBlocks` give none.
+// Basic blocks in code order; none if there are more than `kMaxBlocks`.
 std::vector<Block> blocks_of(const std::vector<Flow>& flow) {
   const int n = static_cast<int>(flow.size());
   std::set<int> leaders{0};

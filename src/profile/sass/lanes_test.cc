@@ -21,7 +21,7 @@ TEST(LaneValues, QuotientAndRemainderOfTheThread) {
   EXPECT_EQ(lane(table, row, 15), 0);
   EXPECT_EQ(lane(table, row, 16), 1);
   EXPECT_EQ(lane(table, column, 17), 1);
-  // Together they are the thread again.
+  // Together they give the thread index again.
   const LaneValue again = table.add(table.scale(row, 16), column);
   EXPECT_EQ(again.pattern, thread.pattern);
   EXPECT_TRUE(table.shift_right(thread, LaneTable::literal(5)).uniform());
@@ -32,7 +32,7 @@ TEST(LaneValues, BlockTimesSizePlusThreadKeepsWarpsTogether) {
   const LaneValue start = table.multiply(LaneTable::uniform(), LaneTable::uniform());
   const LaneValue index = table.add(start, table.thread());
   EXPECT_EQ(lane(table, table.bit_and(index, LaneTable::literal(7)), 9), 1);
-  // Of a start that may be anything nothing is known.
+  // Nothing is known if the start is arbitrary.
   const LaneValue anywhere = table.add(LaneTable::uniform(), table.thread());
   EXPECT_FALSE(table.bit_and(anywhere, LaneTable::literal(7)).known);
 }

@@ -13,8 +13,8 @@ namespace kernelpro {
 
 namespace {
 
-// A level of nesting outweighs this much work in one iteration; loops with kHotShare of the
-// heaviest one's weight are hot as well. Estimates.
+// One nesting level outweighs this much work in one iteration; loops with at least kHotShare of the
+// heaviest one's weight are hot too. Estimates.
 constexpr double kDepthFactor = 16;
 constexpr double kHotShare = 0.2;
 constexpr int kMaxDepth = 12;
@@ -31,7 +31,7 @@ const SassInstruction& at(const SassFunction& f, int index) {
   return f.code[static_cast<std::size_t>(index)];
 }
 
-// The branch's own destination: the last operand, "`(.L_x_3)" or "0x2f0".
+// The branch destination: the last operand, "`(.L_x_3)" or "0x2f0".
 std::string_view destination(const SassInstruction& i) {
   const std::size_t comma = i.operands.rfind(',');
   std::string_view last = i.operands;
@@ -88,7 +88,7 @@ bool is_cas(const SassInstruction& i) {
          (i.has("CAS") || i.has("CAST"));
 }
 
-// A compare-and-swap that is tried again with what it found: an update, not a lock.
+// Whether a compare-and-swap is retried with the value it found: an update, not a lock.
 bool updates_by_cas(const SassFunction& f, const std::vector<int>& body) {
   if (static_cast<int>(body.size()) > kLongestCas) return false;
   const Dataflow flow(f, body, true);
@@ -155,11 +155,12 @@ double work_of(const SassInstruction& i) {
 struct Candidate {
   HotLoop loop;
   std::set<std::string> payload;        // kinds of work, without widths
-  std::set<std::pair<int, int>> lines;  // where that comes from
+  std::set<std::pair<int, int>> lines;  // its source lines
 };
 
-// The reduction of large angles, behind a comparison with 105615: taken by no usual operand, but
-// with a loop of its own. Its instructions, up to where the branch around it leads.
+// Marks the argument reduction for large angles, after a comparison with 105615: usual operands
+// skip it, though it contains a loop. Covers its instructions up to the target of the branch around
+// it.
 void mark_trigonometric(const SassFunction& f, const std::vector<Flow>& flow,
                         std::vector<bool>* cold, std::vector<int>* paths) {
   for (std::size_t i = 0; i < f.code.size(); ++i) {
@@ -179,7 +180,7 @@ void mark_trigonometric(const SassFunction& f, const std::vector<Flow>& flow,
   }
 }
 
-// The block around a call that only rare operands need.
+// Marks the block around a call needed only for rare operands.
 void mark_slow_calls(const SassFunction& f, const std::vector<Flow>& flow,
                      std::vector<bool>* cold) {
   std::vector<bool> leads(f.code.size() + 1, false);
@@ -197,7 +198,7 @@ void mark_slow_calls(const SassFunction& f, const std::vector<Flow>& flow,
   }
 }
 
-// Loops of a device function are as deep as its deepest call.
+// Loops of a device function are nested as deeply as its deepest call.
 void deepen_callees(const SassFunction& f, const std::vector<Flow>& flow,
                     std::vector<Loop>* loops) {
   std::map<int, int> called;  // depth by first instruction
@@ -261,7 +262,7 @@ std::vector<Candidate> weigh(const SassFunction& f, const std::vector<Loop>& loo
   return result;
 }
 
-// Whether `shorter` is what `longer` leaves over: a part of its kinds of work, from its lines.
+// Whether `shorter` is the remainder of `longer`: a subset of its kinds of work, from its lines.
 bool is_remainder(const Candidate& shorter, const Candidate& longer) {
   if (shorter.loop.parent != longer.loop.parent || shorter.payload.empty()) return false;
   if (shorter.loop.own.size() >= longer.loop.own.size()) return false;
@@ -272,7 +273,7 @@ bool is_remainder(const Candidate& shorter, const Candidate& longer) {
   return part_of(shorter.payload, longer.payload) && part_of(shorter.lines, longer.lines);
 }
 
-// Of loops side by side that do the same, the longer is the unrolled main loop and the shorter its
+// Of sibling loops that do the same work, the longer is the unrolled main loop and the shorter its
 // remainder.
 void drop_remainders(std::vector<Candidate>* all) {
   if (all->size() > kMostCompared) return;
@@ -349,7 +350,7 @@ std::vector<Flow> flow_of(const SassFunction& function) {
     }
     const bool collective = at.root == "WARPSYNC" && contains(at.operands, ",");
     if (!one_of(at.root, {"BRA", "JMP"}) && !collective) continue;
-    // A uniform predicate comes as an operand before the destination.
+    // A uniform predicate is an operand before the destination.
     const bool conditional = guarded || contains(at.operands, ",");
     if (!conditional) flow[i].falls_through = false;
     flow[i].target = targets.of(destination(at));

@@ -11,19 +11,19 @@ namespace kernelpro {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kPartitions = 4;             // of a multiprocessor, each with its registers
+constexpr int kPartitions = 4;             // per multiprocessor, each with its own registers
 constexpr int kRegisterGranularity = 256;  // registers, per warp
-constexpr int kMostRegisters = 255;        // that a thread can name
-constexpr int kMostThreads = 1024;         // of a block
+constexpr int kMostRegisters = 255;        // addressable per thread
+constexpr int kMostThreads = 1024;         // per block
 constexpr int kKiB = 1024;
 constexpr int kWithoutOptIn = 48 * kKiB;
 
-// The carve-outs that exist, in KiB; the largest of a GPU is its own.
+// The existing carve-outs in KiB; a GPU's largest one is its `shared_bytes`.
 constexpr int kCarveouts[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
 
 int round_up(int value, int step) { return (value + step - 1) / step * step; }
 
-// Shared memory of the multiprocessor under the carve-out that the kernel prefers.
+// The multiprocessor's shared memory under the kernel's preferred carve-out.
 int carveout_bytes(const SmLimits& sm, int percent, int block_bytes) {
   if (percent < 0 || percent > 100) return sm.shared_bytes;
   const int wanted =
@@ -37,7 +37,7 @@ int carveout_bytes(const SmLimits& sm, int percent, int block_bytes) {
 int by_registers(const SmLimits& sm, int warps, int registers) {
   if (registers <= 0) return Occupancy::kUnlimited;
   const int per_warp = round_up(registers * kWarp, kRegisterGranularity);
-  // A launch is checked as if its warps were dealt to all partitions.
+  // The launch check assumes warps spread over all partitions.
   if (registers > kMostRegisters || per_warp * round_up(warps, kPartitions) > sm.registers)
     return 0;
   return sm.registers / kPartitions / per_warp * kPartitions / warps;
@@ -82,7 +82,7 @@ Occupancy occupancy(const SmLimits& sm, const BlockNeeds& needs) {
   o.by_shared = by_shared(sm, needs, needs.shared_bytes);
   if (needs.barriers > 0 && sm.barriers > 0) o.by_barriers = sm.barriers / needs.barriers;
 
-  // Of equals, the one that a kernel's author has most to say about.
+  // On ties, name the resource that a kernel's author controls best.
   const std::pair<int, OccupancyLimiter> limits[] = {
       {o.by_registers, OccupancyLimiter::kRegisters},
       {o.by_shared, OccupancyLimiter::kSharedMemory},
@@ -103,7 +103,7 @@ Occupancy occupancy(const SmLimits& sm, const BlockNeeds& needs) {
     o.registers_for_more = registers;
     break;
   }
-  // As much as still lets one more block in.
+  // The most that still fits one more block.
   const int most =
       sm.shared_bytes / (o.blocks + 1) / sm.shared_granularity * sm.shared_granularity -
       sm.shared_reserved_bytes;

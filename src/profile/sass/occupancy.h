@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many blocks of a kernel a multiprocessor holds at once, which resource limits them, and what
-// would let in one more. Pure.
+// Occupancy: how many blocks of a kernel are resident on a multiprocessor, which resource limits
+// them, and what would fit one more. Pure.
 #pragma once
 
 #include <string_view>
@@ -13,32 +13,32 @@ struct BlockNeeds {
   int threads = 0;
   int registers = 0;         // per thread
   int shared_bytes = 0;      // static and dynamic, per block
-  int barriers = 1;          // named barriers that the kernel uses
+  int barriers = 1;          // named barriers used
   int cluster = 1;           // blocks in a cluster
-  int shared_carveout = -1;  // percent that the kernel prefers; -1 the driver's choice
+  int shared_carveout = -1;  // the kernel's preferred percentage; -1: the driver's choice
 };
 
 enum class OccupancyLimiter { kRegisters, kSharedMemory, kWarps, kBlocks, kBarriers };
 std::string_view limiter_name(OccupancyLimiter limiter);  // "registers", "shared memory" ...
 
 struct Occupancy {
-  int blocks = 0;  // resident on a multiprocessor; 0: the kernel cannot be launched
+  int blocks = 0;  // resident per multiprocessor; 0: the kernel cannot be launched
   int warps = 0;
-  double fraction = 0;  // warps over those that a multiprocessor can hold
+  double fraction = 0;  // resident warps over the multiprocessor's maximum
   OccupancyLimiter limiter = OccupancyLimiter::kWarps;
-  // Blocks that each resource alone allows; kUnlimited where the kernel uses none of it.
+  // Blocks that each resource alone allows; kUnlimited if the kernel does not use it.
   static constexpr int kUnlimited = 1 << 20;
   int by_registers = kUnlimited;
   int by_shared = kUnlimited;
   int by_warps = 0;
   int by_blocks = 0;
   int by_barriers = kUnlimited;
-  // What would let in one more block as far as this resource goes; 0: nothing would.
+  // Usage at which this resource would allow one more block; 0: no usage would.
   int registers_for_more = 0;     // per thread
   int shared_bytes_for_more = 0;  // per block
 };
-// REQUIRES: needs.threads > 0. Clusters are held to what fits one multiprocessor: how many clusters
-// a GPU holds depends on its layout.
+// REQUIRES: needs.threads > 0. Clusters are checked against one multiprocessor only: how many
+// clusters a GPU holds depends on its layout.
 Occupancy occupancy(const SmLimits& sm, const BlockNeeds& needs);
 
 }  // namespace kernelpro

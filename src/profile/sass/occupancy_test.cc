@@ -70,7 +70,7 @@ cudaOccDeviceProp device_of(const std::string& arch, const SmLimits& sm) {
   return device;
 }
 
-// Against the toolkit's own calculator, over everything that kernels ask for.
+// Compares with the toolkit's calculator over all resource requirements of kernels.
 TEST(Occupancy, AgreesWithTheToolkit) {
   int compared = 0;
   for (const char* arch : kArchs) {

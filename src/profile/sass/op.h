@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instruction does, as far as the analyses tell apart.
+// Instruction classes that the analyses distinguish.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@ namespace kernelpro {
 
 enum class Op : std::uint8_t {
   kUnknown,
-  kTensor,     // of one warp: HMMA, IMMA, DMMA, QMMA
-  kWarpgroup,  // HGMMA and its like, and tcgen05's UTC*MMA
+  kTensor,     // warp-level: HMMA, IMMA, DMMA, QMMA
+  kWarpgroup,  // HGMMA and similar, and tcgen05's UTC*MMA
   kFp32,       // add, multiply, multiply-add
   kHalf,
   kFp64,
   kSpecial,  // MUFU
-  kConvert,  // the slow kind: I2F, F2I, F2F, FRND
-  kPack,     // the quick kind: F2FP, I2FP
+  kConvert,  // slow conversions: I2F, F2I, F2F, FRND
+  kPack,     // fast conversions: F2FP, I2FP
   kInteger,
-  kSelect,  // minimum, maximum, comparison, selection of floating-point numbers
+  kSelect,  // floating-point minimum, maximum, comparison, selection
   kMove,
   kGlobalLoad,
   kGlobalStore,
@@ -32,7 +32,7 @@ enum class Op : std::uint8_t {
   kTexture,
   kAsyncCopy,     // LDGSTS
   kBulkCopy,      // UBLKCP, UTMALDG
-  kTensorMemory,  // tcgen05's LDTM, STTM and their like
+  kTensorMemory,  // tcgen05's LDTM, STTM and similar
   kBarrier,
   kMbarrier,  // SYNCS
   kClusterBarrier,
@@ -44,7 +44,7 @@ enum class Op : std::uint8_t {
   kCall,
   kExit,
   kConverge,  // BSSY, BSYNC, WARPSYNC
-  kOther,     // known, of no interest
+  kOther,     // known but irrelevant
 };
 
 }  // namespace kernelpro

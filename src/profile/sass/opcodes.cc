@@ -120,7 +120,7 @@ Op op_of(std::string_view root) {
   static const Table table = make_table();
   const auto found = table.find(root);
   if (found != table.end()) return found->second;
-  // UTCHMMA, UTCIMMA, UTCQMMA, UTCOMMA and what comes after them.
+  // UTCHMMA, UTCIMMA, UTCQMMA, UTCOMMA and their successors.
   if (root.starts_with("UTC") && root.ends_with("MMA")) return Op::kWarpgroup;
   return Op::kUnknown;
 }
@@ -168,7 +168,7 @@ int access_bits(const SassInstruction& i) {
 }
 
 int typical_latency(const SassInstruction& i) {
-  // Without a scoreboard its result comes after a fixed, short time: ULDC, CS2R.
+  // Without a scoreboard, the latency is fixed and short: ULDC, CS2R.
   if (i.control.known && i.control.written_by >= 6 && is_variable_latency(i.op)) return 6;
   switch (i.op) {
     case Op::kGlobalLoad:
@@ -202,7 +202,7 @@ int typical_latency(const SassInstruction& i) {
       return 33;
     case Op::kWarpgroup:
       return 128;
-    // Parts with few fp64 units report its results by a scoreboard.
+    // GPUs with few fp64 units signal fp64 results by a scoreboard.
     case Op::kFp64:
       return i.control.written_by < 6 ? 48 : 8;
     case Op::kHalf:

@@ -13,7 +13,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "12" of "12.reuse"; -1 when there is no number or it is above `last`.
+// "12" of "12.reuse"; -1 without a number or above `last`.
 int number_at(std::string_view text, int last) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -87,7 +87,7 @@ int accumulator_words(const SassInstruction& i) {
 int written_words(const SassInstruction& i) {
   switch (i.op) {
     case Op::kGlobalLoad:
-      return i.has("256") ? 4 : words_of(access_bits(i));  // 256 bits come as two operands
+      return i.has("256") ? 4 : words_of(access_bits(i));  // 256 bits span two operands
     case Op::kSharedLoad:
     case Op::kLocalLoad:
     case Op::kConstantLoad:
@@ -254,7 +254,7 @@ Access access_of(const SassInstruction& i) {
     if (found < 0) continue;
     const bool predicate = found >= kFirstPredicate;
     access.writes.push_back({found, predicate ? 1 : written_words(i)});
-    // A result that is written under a condition, or in half, keeps some of what was there.
+    // A result written under a condition, or only in half, keeps part of the old value.
     if (guard >= 0 && !predicate) access.reads.push_back({access.writes.back(), Use::kData});
   }
   if (i.root == "R2P") access.writes.push_back({kFirstPredicate, 7});

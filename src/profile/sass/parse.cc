@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of nvdisasm and cuobjdump, line by line: functions, labels, instructions, their control
-// bits (`-hex`) and the source lines they come from (`-gi`).
+// Parses the text of nvdisasm and cuobjdump line by line: functions, labels, instructions, their
+// control bits (`-hex`) and source lines (`-gi`).
 #include <algorithm>
 #include <charconv>
 
@@ -13,7 +13,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kMaxInstructions = 400'000;  // of a whole file
-constexpr std::size_t kMaxFiles = 200;             // with lines of one function
+constexpr std::size_t kMaxFiles = 200;             // with line information, per function
 
 bool parse_hex(std::string_view text, unsigned long long* value) {
   if (text.empty()) return false;
@@ -45,7 +45,7 @@ bool parse_instruction(std::string_view line, SassInstruction* instruction) {
   instruction->root = name.substr(0, dot);
   if (dot < name.size()) instruction->modifiers = split(name.substr(dot + 1), '.');
   instruction->operands = trim(rest.substr(end));
-  // Some come with a condition that never holds: fillers, like NOP.
+  // Instructions with an always-false guard are fillers, like NOP.
   if (instruction->guard == "@!PT" || instruction->guard == "@!UPT") instruction->root = "NOP";
   instruction->op = op_of(instruction->root);
   return true;
@@ -68,7 +68,7 @@ SassControl control_of(unsigned long long bits) {
   return control;
 }
 
-// A new function in either tool's text, or "".
+// The name of a function that starts on this line, in either tool's text, or "".
 std::string_view function_name(std::string_view line) {
   constexpr std::string_view kCuobjdump = "Function : ";
   constexpr std::string_view kNvdisasm = ".text.";
@@ -109,7 +109,7 @@ bool parse_place(std::string_view text, std::string_view key, Place* place) {
          place->line > 0;
 }
 
-// Headers of the toolkit and of the host compiler: what a kernel's author did not write.
+// Headers of the toolkit and the host compiler, not written by the kernel's author.
 bool foreign(std::string_view file) {
   return contains(file, "/include/") || contains(file, "/cccl/") || contains(file, "/cutlass/");
 }
@@ -176,8 +176,8 @@ class Parser {
     ++total_;
   }
 
-  // Of a chain of inlined calls the innermost place outside of libraries; they come innermost
-  // first, one line each: `//## File "a.h", line 3 inlined at "k.cu", line 41`.
+  // Of a chain of inlined calls, keeps the innermost place outside libraries. The chain is listed
+  // innermost first, one line each: `//## File "a.h", line 3 inlined at "k.cu", line 41`.
   void add_place(std::string_view line) {
     if (fresh_) {
       chosen_ = {};
@@ -212,7 +212,7 @@ class Parser {
   Place chosen_;
   int file_ = -1;
   bool fresh_ = true;     // the next place starts a new chain
-  bool settled_ = false;  // one of the author's own was found
+  bool settled_ = false;  // a place in the author's own code was found
 };
 
 }  // namespace

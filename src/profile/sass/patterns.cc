@@ -14,7 +14,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kVectorBytes = 16;  // the widest access of all GPUs that are read here
+constexpr int kVectorBytes = 16;  // the widest access that all supported GPUs have
 
 std::size_t slot(int index) { return static_cast<std::size_t>(index); }
 
@@ -24,10 +24,10 @@ struct Piece {
   int place = 0;
 };
 
-// Accesses may be merged when all of this is the same.
+// Accesses may be merged if all of these are equal.
 using Group = std::tuple<int, int, int, std::string, std::string>;
 
-// The step by which the loop moves a base address; 0: it does not, or by what only the run tells.
+// The loop's step of a base address; 0: none, or known only at run time.
 long long step_of(const Dataflow& body, int base) {
   long long step = 0;
   if (base < 0 || !body.written(base)) return 0;
@@ -63,7 +63,7 @@ void add_run(const std::vector<Piece>& pieces, std::size_t first, std::size_t la
   const int bytes = pieces[first].bytes;
   if (last - first < 2 || vector <= bytes) return;
   for (std::size_t k = first; k < last; ++k) result->places.push_back(pieces[k].place);
-  // Whole vectors, and the rest in as few as powers of two allow.
+  // Whole vectors, and the rest in as few powers of two as possible.
   int left = bytes * static_cast<int>(last - first);
   for (int width = vector; width >= bytes; width /= 2) {
     result->merged += left / width;
@@ -153,7 +153,7 @@ std::vector<int> invariant_loads(const Dataflow& body, Op op, const std::vector<
       }
     }
   }
-  // What is made of nothing that changes does not change; grows until it stays the same.
+  // A value computed only from invariants is invariant; iterate to a fixed point.
   std::vector<bool> fixed(slot(body.size()), false);
   const auto settles = [&](int p, bool addresses_only) {
     for (const OperandUse& read : body.access(p).reads) {
@@ -177,14 +177,14 @@ std::vector<int> invariant_loads(const Dataflow& body, Op op, const std::vector<
     }
   }
   for (int p = 0; p < body.size(); ++p) {
-    // One that others may change is meant to be read again.
+    // A strong load is meant to be repeated: others may change the value.
     if (body.at(p).op == op && !body.at(p).has("STRONG") && settles(p, true)) result.push_back(p);
   }
   return result;
 }
 
 std::vector<int> address_arithmetic(const Dataflow& body) {
-  // Backwards from what is data at its end: stores' and atomics' values, arithmetic, shuffles.
+  // Backwards from final uses as data: values of stores and atomics, arithmetic, shuffles.
   std::vector<bool> payload(slot(body.size()), false);
   std::vector<int> work;
   const auto mark = [&](int p) {
@@ -211,7 +211,7 @@ std::vector<int> address_arithmetic(const Dataflow& body) {
   std::vector<int> result;
   for (int p = 0; p < body.size(); ++p) {
     if (payload[slot(p)] || body.at(p).op != Op::kInteger) continue;
-    // What nothing in the loop reads leaves it: a result.
+    // A value that nothing in the loop reads leaves it: a result.
     if (!body.readers(p).empty()) result.push_back(p);
   }
   return result;
@@ -241,7 +241,7 @@ std::vector<int> fusable_multiplies(const Dataflow& body) {
 }
 
 std::vector<int> inline_divisions(const Dataflow& body) {
-  // quotient = high half of n * reciprocal; rest = n - quotient * d; rest is compared with d.
+  // quotient = high half of n * reciprocal; rest = n - quotient * d; then rest is compared with d.
   std::vector<int> result;
   const auto multiplies_back = [&](int p, int depth, const auto& self) -> int {
     for (const Dataflow::Reader& reader : body.readers(p)) {
@@ -302,7 +302,7 @@ std::vector<int> half_conversions(const Dataflow& body) {
 
 bool is_half_math(const SassInstruction& i) {
   if (i.op != Op::kHalf || is_half_conversion(i)) return false;
-  // "HFMA2.MMA R7, -RZ, RZ, 1.875, 0" is how a constant is put into a register.
+  // "HFMA2.MMA R7, -RZ, RZ, 1.875, 0" only loads a constant into a register.
   return !contains(i.operands, "-RZ, RZ");
 }
 

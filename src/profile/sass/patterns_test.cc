@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted in recorded disassembly of patterns.cu, one kernel for each pattern, on four
-// generations of GPUs.
+// Counts in recorded disassembly of patterns.cu, one kernel per pattern, for four GPU generations.
 #include <gtest/gtest.h>
 
 #include "base/files.h"
@@ -89,7 +88,7 @@ TEST_P(Patterns, Divisions) {
   EXPECT_EQ(where("precise_division", "precise_divisions"), line_of("precise_division", "/"));
 }
 
-// The way for large angles has a loop, 64-bit integers and fp64, and next to no sine takes it.
+// The path for large angles has a loop, 64-bit integers and fp64, but hardly any sine takes it.
 TEST_P(Patterns, SlowPathsAreNotHot) {
   EXPECT_EQ(mix("sine").loops, 1);
   EXPECT_EQ(hot("sine", "trigonometric_slow_paths"), 1);
@@ -125,7 +124,7 @@ TEST_P(Patterns, Chains) {
   EXPECT_EQ(loop("one_chain", "instructions"), loop("four_chains", "instructions"));
   EXPECT_GE(loop("one_chain", "alone_cycles"), 64);
   EXPECT_LE(loop("four_chains", "alone_cycles"), 40);
-  // Each address is what the load before brought.
+  // Each address comes from the previous load.
   EXPECT_GE(loop("pointer_chase", "carried_cycles"), 600);
   EXPECT_TRUE(contains(mix("pointer_chase").chain, "LDG")) << mix("pointer_chase").chain;
   EXPECT_LT(loop("loads_in_flight", "carried_cycles"), 40);  // eight additions
@@ -166,7 +165,7 @@ TEST_P(Patterns, Lanes) {
   EXPECT_EQ(hot("row_per_thread", "global_strided"), 1);
   EXPECT_EQ(hot("loads_in_flight", "global_unit_stride"), 8);
   EXPECT_EQ(hot("loads_in_flight", "global_strided"), 0);
-  EXPECT_EQ(hot("pointer_chase", "global_unit_stride"), 0);  // nobody knows
+  EXPECT_EQ(hot("pointer_chase", "global_unit_stride"), 0);  // unknown
   EXPECT_EQ(hot("pointer_chase", "global_strided"), 0);
   EXPECT_EQ(hot("same_address", "global_uniform"), 1);
   EXPECT_EQ(hot("same_address", "global_loads_invariant"), 1);
@@ -212,7 +211,7 @@ TEST_P(Patterns, AddressArithmetic) {
   EXPECT_LT(hot("integer_remainder", "address"), hot("integer_remainder", "integer") - 3);
 }
 
-// A function of its own that is called in a loop is as hot as the call, and its loop hotter.
+// A separate function called in a loop is as hot as the call, and its loop is hotter.
 TEST_P(Patterns, CalledFunctions) {
   EXPECT_GE(hot("calls_a_function", "depth"), 2);
   EXPECT_EQ(hot("calls_a_function", "fp32_fused"), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU machine code as it was read.
+// Parsed GPU machine code.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace kernelpro {
 
-// What the compiler tells the scheduler, from the bits beside each instruction (`-hex`). NVIDIA
-// does not document them; the layout is that of sm_70 to sm_121 as several open decoders read it.
+// The compiler's scheduling control bits beside each instruction (`-hex`). NVIDIA does not document
+// them; the layout for sm_70 to sm_121 follows several open-source decoders.
 struct SassControl {
   bool known = false;
-  std::uint8_t stall = 1;       // cycles until the warp's next instruction, at least
-  std::uint8_t written_by = 7;  // scoreboard released when the result is there; 7 = none
+  std::uint8_t stall = 1;       // minimum cycles until the warp's next instruction
+  std::uint8_t written_by = 7;  // scoreboard released when the result is ready; 7 = none
   std::uint8_t read_by = 7;     // scoreboard released when the operands are read; 7 = none
-  std::uint8_t waits = 0;       // scoreboards to wait for before it issues, as bits
+  std::uint8_t waits = 0;       // bit mask of scoreboards to wait for before issue
 };
 
 struct SassInstruction {
@@ -30,18 +30,18 @@ struct SassInstruction {
   std::string operands;
   Op op = Op::kUnknown;
   SassControl control;
-  int file = -1;  // of the function's `files`; -1: no line information
+  int file = -1;  // index into the function's `files`; -1: no line information
   int line = 0;
 
   bool has(std::string_view modifier) const;
 };
 
 struct SassFunction {
-  std::string name;   // as in the object: mangled
-  std::string arch;   // "sm_90a"; "" when the text does not say
-  bool entry = true;  // a kernel; false: a device function of its own
+  std::string name;   // mangled, as in the object
+  std::string arch;   // "sm_90a"; "" = unknown
+  bool entry = true;  // a kernel; false: a separate device function
   std::vector<SassInstruction> code;
-  std::map<std::string, int> labels;  // index of the instruction after each
+  std::map<std::string, int> labels;  // index of the instruction after each label
   std::vector<std::string> files;     // names without folders
 };
 

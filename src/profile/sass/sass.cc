@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts together what the other sass_* files find out about a kernel.
+// Combines the results of the other files in this folder for one kernel.
 #include "profile/sass/sass.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kMaxText = 8000;
-constexpr std::size_t kMaxLines = 3;   // that a metric names
+constexpr std::size_t kMaxLines = 3;   // named per metric
 constexpr std::size_t kMaxShown = 12;  // rows of the chain and of the waits
 constexpr int kMaxBody = 20'000;       // instructions; longer bodies are only counted
 constexpr int kInstructionBytes = 16;
@@ -48,7 +48,7 @@ class Mixer {
  private:
   const SassInstruction& at(int index) const { return f_.code[static_cast<std::size_t>(index)]; }
 
-  // Counts the instructions under the metric, and where they come from.
+  // Counts the instructions and their source lines under the metric.
   void count(const std::string& metric, const std::vector<int>& instructions) {
     mix_.metrics[metric] += static_cast<double>(instructions.size());
     if (instructions.empty()) return;
@@ -119,7 +119,7 @@ class Mixer {
     m["sass.hot.trigonometric_slow_paths"] = code_.trigonometric_slow_paths;
   }
 
-  // What needs the order of one loop's instructions.
+  // Analyses that need the order of one loop's instructions.
   void study(const HotLoop& loop) {
     std::vector<int> body;
     for (const int i : loop.own) {
@@ -162,7 +162,7 @@ class Mixer {
       if (calls_slow_path(at(i))) slow.push_back(i);
     }
     count("sass.hot.slow_path_calls", slow);
-    // Loops are the heaviest first.
+    // Loops are sorted heaviest first.
     if (&loop == &code_.hot.front()) study_chain(flow, flight);
   }
 
@@ -202,7 +202,7 @@ class Mixer {
     count("sass.hot.constant_loads_indexed", indexed);
   }
 
-  // Conditional ones but for those that close the loop.
+  // Counts conditional branches, except those that close the loop.
   void study_branches(const HotLoop& loop) {
     std::vector<int> found;
     for (const int i : loop.own) {
@@ -223,7 +223,7 @@ class Mixer {
     for (std::size_t k = 1; k < barriers.size(); ++k) {
       fewest = std::min(fewest, barriers[k] - barriers[k - 1] - 1);
     }
-    // From the last around to the first.
+    // From the last, around the loop, to the first.
     if (flow.loops()) fewest = std::min(fewest, barriers[0] + flow.size() - barriers.back() - 1);
     if (fewest == std::numeric_limits<int>::max()) return;
     double& known = mix_.metrics["sass.hot.between_barriers"];
@@ -291,7 +291,7 @@ class Mixer {
     m["sass.loop.carried_length"] = static_cast<double>(chain.carried.size());
     m["sass.loop.load_use_cycles"] = flight.use_cycles;
     auto& lines = lines_["sass.loop.carried_cycles"];
-    std::vector<std::pair<std::string, int>> steps;  // equal ones in a row as one
+    std::vector<std::pair<std::string, int>> steps;  // runs of equal steps merged
     for (const int place : chain.carried) {
       const SassInstruction& i = flow.at(place);
       if (i.file >= 0) ++lines[{i.file, i.line}];
@@ -307,7 +307,7 @@ class Mixer {
 
   void finish() {
     std::map<std::string, double>& m = mix_.metrics;
-    // Whatever had no body to study is 0 of its kind.
+    // Metrics without a loop body to study are 0.
     for (const char* name :
          {"global_loads_mergeable", "global_loads_merged", "global_loads_invariant",
           "global_stores_mergeable", "global_stores_merged", "shared_loads_mergeable",
@@ -315,7 +315,7 @@ class Mixer {
           "global_sectors_fewest"}) {
       m[std::string("sass.hot.") + name];
     }
-    // A 64-bit division has a 32-bit one beside its call, for operands that fit.
+    // A 64-bit division has an inline 32-bit version beside its call, for operands that fit.
     raise("sass.hot.integer_divisions", m["sass.hot.division_calls"]);
     if (m["sass.hot.division_calls"] > 0 && lines_["sass.hot.integer_divisions"].empty()) {
       lines_["sass.hot.integer_divisions"] = lines_["sass.hot.division_calls"];

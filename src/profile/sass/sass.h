@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads GPU disassembly, `nvdisasm -c` or `cuobjdump -sass`, of sm_70 to sm_121: which loops of a
-// kernel are hot, and what their instructions do.
-// Pure. Any bytes are safe; what is not understood is left out or counted as unknown.
+// Reads GPU disassembly (`nvdisasm -c` or `cuobjdump -sass`, sm_70 to sm_121), finds a kernel's hot
+// loops and counts what their instructions do.
+// Pure. Any bytes are safe; unrecognized text is skipped or counted as unknown.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ namespace kernelpro {
 
 std::vector<SassFunction> parse_sass(std::string_view text);
 
-// A loop is hot by its nesting and by its matrix, arithmetic and memory instructions. Left out:
-// loops that only wait, remainders of unrolled loops, and paths that only rare operands take.
+// Loops are ranked by nesting and by their matrix, arithmetic and memory instructions. Excluded:
+// wait loops, remainders of unrolled loops, and paths taken only for rare operands.
 SassMix hot_mix(const SassFunction& kernel);
 
 struct SassKernel {
@@ -28,7 +28,7 @@ struct SassKernel {
   SassMix mix;
 };
 
-// The mix of every kernel in the text, in its order.
+// The mix of every kernel, in the order of the text.
 std::vector<SassKernel> kernel_mixes(std::string_view text);
 
 }  // namespace kernelpro

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fixtures are disassembly of kernels.cu, hopper.cu and blackwell.cu, recorded with the
-// versions that their first lines name.
+// versions named in their first lines.
 #include "profile/sass/sass.h"
 
 #include <gtest/gtest.h>
@@ -137,7 +137,7 @@ TEST(Sass, ControlCodesAndLines) {
   ASSERT_EQ(f[0].code.size(), 3u);
   const SassInstruction& load = f[0].code[0];
   EXPECT_EQ(f[0].files.at(static_cast<std::size_t>(load.file)), "k.cu");
-  EXPECT_EQ(load.line, 41);  // the author's own, not the header's, nor where that was called
+  EXPECT_EQ(load.line, 41);  // the author's line, not the header's, nor its call site
   EXPECT_TRUE(load.control.known);
   EXPECT_EQ(load.control.stall, 1);
   EXPECT_EQ(load.control.written_by, 2);
@@ -150,7 +150,7 @@ TEST(Sass, ControlCodesAndLines) {
   EXPECT_EQ(mix.where["sass.hot.global_loads_64"], "k.cu:41");
 }
 
-// Functions that are no kernels are left out where the text tells them apart.
+// Non-kernel functions are skipped if the text distinguishes them.
 TEST(Sass, KernelsOnly) {
   const std::vector<SassKernel> kernels = kernel_mixes(
       ".other k,@\"STO_CUDA_ENTRY STV_DEFAULT\"\n.text.k:\n/*0000*/ EXIT ;\n"

@@ -18,7 +18,7 @@ namespace format = trace_format;
 
 constexpr std::int64_t kMostBytes = 1ll << 30;
 constexpr std::size_t kLongestName = 64 << 10;
-// Later than any clock; what lies beyond is damage.
+// Later than any clock; larger times are corrupt.
 constexpr std::uint64_t kLatest = 1ull << 62;
 
 // Values of CUPTI's enums.
@@ -73,7 +73,7 @@ class Reader {
     return take(&rest_, value);
   }
 
-  // A time span that can be believed; CUPTI leaves zeros in records that it could not finish.
+  // Whether the span is plausible; CUPTI leaves zeros in records that it could not finish.
   bool times(std::uint64_t start, std::uint64_t end, std::int64_t* from, std::int64_t* to) {
     if (start == 0 || end < start || end > kLatest) {
       ++trace_->dropped;
@@ -130,7 +130,7 @@ class Reader {
         return false;
       }
     }
-    return true;  // of a later version
+    return true;  // from a later version
   }
 
   bool kernel(std::string_view payload) {
@@ -217,8 +217,8 @@ class Reader {
     return true;
   }
 
-  // The runtime calls the driver: of calls within one another on a thread the outermost stays, and
-  // what the inner one launched becomes its.
+  // The runtime calls the driver: of nested calls on a thread, keep the outermost and assign it the
+  // work that the inner one launched.
   void merge_calls() {
     std::stable_sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
       if (a.api.thread != b.api.thread) return a.api.thread < b.api.thread;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what the tracer library wrote (profile/inject/trace_format.h). The files come from a
-// process that ran foreign code: any bytes are safe.
+// Reads trace files written by the tracer library (profile/inject/trace_format.h). They come from a
+// process that ran untrusted code: any bytes are safe.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace kernelpro {
 
-// Adds one process's records to `trace`, which is left unsorted. False: not a trace file. A file
-// that ends early, or without its end record, leaves what could be read and complete = false.
+// Adds one process's records to `trace`, unsorted. False: not a trace file. A truncated file, or
+// one without its end record, keeps what could be read and sets complete = false.
 bool read_trace(std::string_view bytes, Trace* trace);
 
-// All traces of a folder, sorted. Fails (kBadInput) when there is none or none can be read.
+// All traces in a folder, sorted. kBadInput when there is none or none can be read.
 Result<Trace> read_trace_folder(const std::string& folder);
 
 }  // namespace kernelpro

@@ -2,6 +2,7 @@
 #include "profile/trace/program.h"
 
 #include "base/files.h"
+#include "base/process/worker_path.h"
 #include "base/text.h"
 #include "profile/inject/trace_format.h"
 #include "profile/trace/file.h"
@@ -31,7 +32,7 @@ Command make_command(const std::vector<std::string>& argv, const TraceOptions& o
     command.env.push_back(std::string(trace_format::kCuptiVariable) + "=" + options.cupti);
   }
   command.limits.wall_seconds = options.timeout_s;
-  command.limits.output_killed = 1ll << 30;  // what it prints is its own affair
+  command.limits.output_killed = 1ll << 30;  // the program may print a lot
   return command;
 }
 
@@ -40,7 +41,7 @@ Command make_command(const std::vector<std::string>& argv, const TraceOptions& o
 Result<TracedProgram> trace_program(const std::vector<std::string>& argv,
                                     const TraceOptions& options) {
   const std::string tracer =
-      options.tracer.empty() ? join(executable_dir(), "libkernelpro_trace.so") : options.tracer;
+      options.tracer.empty() ? companion_path("libkernelpro_trace.so") : options.tracer;
   if (!exists(tracer)) {
     return fail(ErrorKind::kEnvironment, "the tracer library " + tracer + " does not exist",
                 "build kernelpro where CUPTI's headers are (the CUDA toolkit has them)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracer library in real processes. Without a GPU a fake CUPTI plays the records; with one, a
-// program of our own and the real CUPTI.
+// The tracer library in real processes. Without a GPU, a fake CUPTI supplies the records; with one,
+// our own program runs under the real CUPTI.
 #include "profile/trace/program.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_F(TraceProgram, RecordsComeThrough) {
   EXPECT_FALSE(trace.copies[0].asynchronous);
   EXPECT_EQ(trace.copies[0].bytes, 4096u);
   EXPECT_EQ(trace.memsets[4].bytes, 512u);
-  // Runtime calls only: the driver's are within them.
+  // Runtime calls only: driver calls are nested in them.
   ASSERT_EQ(trace.calls.size(), 15u);
   EXPECT_EQ(trace.calls[0].name, "cudaLaunchKernel");
   EXPECT_EQ(trace.calls[0].correlation, trace.kernels[0].correlation);
@@ -100,7 +100,7 @@ TEST_F(TraceProgram, AKilledProgramLeavesWhatItDid) {
 }
 
 TEST_F(TraceProgram, AHangingProgramLeavesWhatItDid) {
-  // Before it hangs it needs a moment, longer on a busy machine.
+  // It needs some time before it hangs, more on a busy machine.
   for (const double limit_s : {1, 10, 100}) {
     options_.timeout_s = limit_s;
     const auto result = traced("hangs");
@@ -125,7 +125,7 @@ TEST_F(TraceProgram, AFileHasALimit) {
   const Trace& trace = result->trace;
   EXPECT_GT(trace.dropped, 0);
   EXPECT_GT(trace.kernels.size(), 0u);
-  // Six records of each iteration, one of which is the driver's call.
+  // Six records per iteration, one of them the driver call.
   const auto recorded = trace.kernels.size() + trace.copies.size() + trace.memsets.size();
   EXPECT_GT(trace.dropped + static_cast<std::int64_t>(recorded), 60000);
 }
@@ -157,11 +157,11 @@ TEST_F(TraceProgram, TheTracerIsSilentWithoutAFolder) {
   command.unset = {trace_format::kFolderVariable};
   const auto exit = run(command);
   ASSERT_TRUE(exit.has_value());
-  // The fake was never given callbacks, and is never asked to flush.
+  // The fake never gets callbacks or flush requests.
   EXPECT_TRUE(exit->ok()) << exit->output;
 }
 
-// Any cut and any damage leaves a trace, never a fault.
+// Truncated or corrupt files give a trace, never a crash.
 TEST(TraceFile, DamageIsSurvived) {
   std::string bytes;
   const auto put = [&](const auto& value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of a trace's window.
+// Computes the metrics of a trace window.
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using Span = std::array<std::int64_t, 2>;
 
 constexpr std::size_t kMostKernels = 16;
 constexpr double kNsPerUs = 1e3;
-// A wait that ended so long before the launch that followed it has nothing to do with it.
+// A wait that ended longer than this before the GPU went idle did not cause the gap (ns).
 constexpr std::int64_t kLongestAfterWait = 200'000;
 
 enum class GapCause { kSync, kAllocation, kLaunch, kQueue, kUnknown };
@@ -46,7 +46,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Sorted spans that do not overlap, of ones that are sorted by start.
+// Merges spans sorted by start into sorted, disjoint ones.
 std::vector<Span> merged(const std::vector<Span>& spans) {
   std::vector<Span> result;
   for (const Span& s : spans) {
@@ -65,7 +65,7 @@ std::int64_t length(const std::vector<Span>& spans) {
   return sum;
 }
 
-// How much of [begin, end) sorted, disjoint spans cover.
+// How much of [begin, end) the sorted, disjoint spans cover.
 std::int64_t covered(const std::vector<Span>& spans, std::int64_t begin, std::int64_t end) {
   auto it = std::partition_point(spans.begin(), spans.end(),
                                  [&](const Span& s) { return s[1] <= begin; });
@@ -85,7 +85,7 @@ std::string demangled(const std::string& name) {
   return result;
 }
 
-// The device with the longest kernels: figures of several devices must not be mixed.
+// The device with the most kernel time: metrics of several devices must not be mixed.
 std::uint32_t busiest_device(const Trace& trace) {
   std::map<std::uint32_t, double> busy;
   for (const auto& k : trace.kernels) busy[k.device] += static_cast<double>(k.end - k.start);
@@ -97,7 +97,7 @@ std::uint32_t busiest_device(const Trace& trace) {
   return best;
 }
 
-// Kernels whose work is a pass over memory, in the names that PyTorch and its compiler give them.
+// Whether the kernel is a pass over memory, by the names that PyTorch and its compiler use.
 bool is_pointwise(const std::string& name) {
   for (const char* part : {"elementwise_kernel", "reduce_kernel", "triton_poi_", "triton_red_",
                            "triton_per_", "CatArrayBatchedCopy", "softmax_warp", "cunn_SoftMax",
@@ -150,7 +150,7 @@ class Summary {
   void set(const std::string& name, double value) {
     evidence_->set(name, value, Level::kTiming, trace_.source);
   }
-  // A sum over the window as one of a period.
+  // Sets a sum over the window as a value per period.
   void set_sum(const std::string& name, double value) { set(name, value / periods_); }
 
   const Part* part_at(std::int64_t time) const {
@@ -168,7 +168,7 @@ class Summary {
     }
     return false;
   }
-  // What lies outside the window too: the first thing after a part tells why its end was idle.
+  // Includes records outside the window: the first one after a part explains why its end was idle.
   template <class Record>
   void add_items(const std::vector<Record>& records, bool kernel) {
     for (const Record& r : records) {
@@ -272,10 +272,10 @@ class Summary {
     if (covered(allocations_, begin, next.start) * 2 >= next.start - begin) {
       return GapCause::kAllocation;
     }
-    // It was asked for before the gap began: the queue, a dependency or the graph kept it.
+    // It was issued before the gap began: the queue, a dependency or the graph delayed it.
     if (call.end <= begin) return GapCause::kQueue;
-    // The last wait that was over before the call, on the same thread, if the GPU's last work was
-    // what it waited for.
+    // The last wait on the same thread that ended before the call, if it waited for the GPU's last
+    // work.
     auto it = std::partition_point(waits_.begin(), waits_.end(),
                                    [&](const Trace::Api* w) { return w->end <= call.start; });
     while (it != waits_.begin()) {
@@ -299,10 +299,10 @@ class Summary {
     by_cause_[static_cast<std::size_t>(cause)] += time;
   }
 
-  // Goes through one part from left to right.
+  // Walks one part in time order.
   void walk(const Part& part, std::vector<Item>::const_iterator begin,
             std::vector<Item>::const_iterator end) {
-    std::int64_t at = part.begin;  // until here something ran
+    std::int64_t at = part.begin;  // the GPU was busy up to here
     for (auto it = begin; it != end; ++it) {
       if (it->start > at) gap(at, &*it, it->start);
       const std::int64_t until = std::min(it->end, part.end);
@@ -310,7 +310,7 @@ class Summary {
       at = std::max(at, until);
     }
     if (at >= part.end) return;
-    // What comes after the part decides why the time before it was idle.
+    // The next item after the part explains the idle time before it.
     const Item* next = nullptr;
     if (end != items_.end() && end->start <= part.end) next = &*end;
     gap(at, next, part.end);

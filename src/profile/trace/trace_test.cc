@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::int64_t kUs = 1000;
 
-// Writes a trace as a program would: each thing is asked for on the host and runs on the GPU.
+// Builds a trace as a program would: the host issues each operation, the GPU runs it.
 class Script {
  public:
-  // Asked for at `asked`, runs from `start` to `end`, in microseconds.
+  // Issued at `asked`, runs from `start` to `end`, in microseconds.
   void kernel(const std::string& name, double asked, double start, double end,
               std::uint32_t stream = 1) {
     call("cudaLaunchKernel", asked, asked + 3);
@@ -138,14 +138,14 @@ TEST(Trace, TimeThatTheProfilerTookIsNoGap) {
   EXPECT_DOUBLE_EQ(metric(e, "trace.span"), 60);
 }
 
-// Set-up, ten iterations of three kernels that end in a wait, and something at the end.
+// Set-up, ten iterations of three kernels that end in a wait, and some work at the end.
 Trace program() {
   Script s;
   s.copy(Trace::CopyKind::kHostToDevice, 1 << 20, 0, 10, 500);
   s.call("cudaMalloc", 500, 900);
   s.kernel("init", 900, 910, 1000);
   for (int i = 0; i < 10; ++i) {
-    const double t = 2000 + 100 * i + (i == 0 ? -500 : 0);  // the first is slow to come
+    const double t = 2000 + 100 * i + (i == 0 ? -500 : 0);  // the first is late
     s.kernel("_Z3fooPf", t, t + 10, t + 30);
     s.kernel("_Z3fooPf", t + 3, t + 32, t + 52);
     s.kernel("bar", t + 6, t + 54, t + 70);
@@ -176,7 +176,7 @@ TEST(Trace, TheSteadyStateIsWhatRepeats) {
   EXPECT_DOUBLE_EQ(*e.kernels[0].facts.get("kernel.launches"), 2);
 }
 
-// One kernel launched over and over repeats with any period: the shortest is the truth.
+// A single kernel launched repeatedly fits any period: the shortest is right.
 TEST(Trace, OneRepeatedKernelIsAPeriodOfOne) {
   Script s;
   for (int i = 0; i < 200; ++i) s.kernel("tiny", 5 * i, 5 * i + 4, 5 * i + 6);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the steady state of a trace: the named ranges, or the sequence that repeats.
+// Finds the steady state of a trace: named ranges, or a repeating sequence.
 #include <algorithm>
 #include <functional>
 #include <tuple>
@@ -13,23 +13,23 @@ namespace kernelpro {
 namespace {
 
 constexpr int kLeastRepetitions = 4;
-constexpr std::size_t kMostOperations = 200'000;  // the last ones, of longer traces
-constexpr std::size_t kMostCandidates = 64;       // periods that are tried in full
+constexpr std::size_t kMostOperations = 200'000;  // longer traces: only the last ones
+constexpr std::size_t kMostCandidates = 64;       // periods tried in full
 // Distances to the k-th earlier occurrence of the same operation, k up to this.
 constexpr std::size_t kEarlier = 8;
-// What repeats must be this part of the operations or of the GPU's time, or it is a detail.
+// A repetition must cover at least this part of the operations or of the GPU time.
 constexpr double kLeastPart = 0.25;
-// Of the longest stretch: a shorter period that reaches so far explains the same repetition.
+// A shorter period that covers this part of the longest stretch explains the same repetition.
 constexpr double kAlmost = 0.9;
 
-// One thing in the order in which the host asked for it.
+// One operation, in the order in which the host issued it.
 struct Operation {
-  std::int64_t asked = 0;  // start of its call where that is known
+  std::int64_t asked = 0;  // start of its API call, if known
   std::uint64_t node = 0;
   std::int64_t start = 0;
   std::int64_t end = 0;
   std::uint32_t symbol = 0;  // equal: the same work
-  bool wait = false;         // the host waits; nothing on the GPU
+  bool wait = false;         // the host waits; no GPU work
 };
 
 struct CallKey {
@@ -90,7 +90,7 @@ class Sequence {
   const std::vector<Operation>& operations() const { return operations_; }
   std::size_t size() const { return operations_.size(); }
 
-  // The most frequent distances between equal operations, weighed by their length.
+  // The most frequent distances between equal operations, weighted by length.
   std::vector<std::size_t> candidates() const {
     std::unordered_map<std::uint32_t, std::vector<std::size_t>> seen;
     std::unordered_map<std::size_t, double> votes;
@@ -179,7 +179,7 @@ Repetition find_repetition(const Sequence& sequence) {
   return {};
 }
 
-// A period begins after a wait where there is one, so that a wait ends the work before it.
+// Starts a period after a wait if there is one, so that the wait belongs to the work before it.
 std::size_t aligned_begin(const std::vector<Operation>& operations, const Repetition& r) {
   for (std::size_t i = r.begin; i < r.begin + r.period; ++i) {
     const bool after_wait = i > 0 && operations[i - 1].wait;

@@ -15,8 +15,8 @@ namespace kernelpro {
 
 namespace {
 
-// Declares its launches as data (docs/launch-plan.md) rather than in `launch`. Comments do not
-// count, so that a host form may speak of it.
+// Whether the source declares its launches as data (docs/launch-plan.md), not in `launch`. Ignores
+// comments, so that a source with `launch` may mention the macros.
 bool declares_launches(const std::string& source) {
   const std::string code = without_comments(source);
   for (const char* macro : {"KP_LAUNCH", "KP_MEMSET"}) {
@@ -25,7 +25,7 @@ bool declares_launches(const std::string& source) {
   return false;
 }
 
-// The part of task.h that a kernel needs on its own: constants, types and Args.
+// The part of task.h that a standalone kernel needs: constants, types and Args.
 std::string declarations(const ExportRequest& request) {
   const std::string header = task_header(*request.task, *request.c, TargetKind::kCuda);
   const std::size_t begin = header.find("#pragma once");
@@ -119,7 +119,7 @@ std::string header_file(const ExportRequest& request, const std::vector<Shaped>&
   return text + "cudaError_t run(" + signature(tensors) + ");\n\n}  // namespace " + space + "\n";
 }
 
-// The source between what it needs before it and the functions of kernel.h after it.
+// The source, preceded by its declarations and followed by the functions of kernel.h.
 std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>& tensors) {
   const std::string space = export_namespace(*request.task);
   const Candidate& candidate = request.candidate;
@@ -128,7 +128,7 @@ std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>&
   std::string call = "  ::launch(kp_args, stream);\n";
   if (plan) {
     const std::string_view text = embedded::export_plan_on_host;
-    before += "\n" + std::string(text.substr(text.find('\n') + 1)) + "\n" +  // not its licence line
+    before += "\n" + std::string(text.substr(text.find('\n') + 1)) + "\n" +  // skip license line
               argument_names(request);
     call =
         "  for (int i = 0; i < kp::steps.count; ++i) {\n"
@@ -136,7 +136,7 @@ std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>&
         "    if (status != cudaSuccess) return status;\n"
         "  }\n";
   } else {
-    // Several exported kernels may be linked into one program.
+    // A unique symbol, so that several exported kernels can be linked into one program.
     before += "\nextern \"C\" void launch(const Args& args, cudaStream_t stream) __asm__(\"" +
               space + "_launch\");\n";
   }
@@ -184,7 +184,7 @@ std::string python_list(const std::vector<Shaped>& tensors, Role role) {
   return text + (text == "[" ? "]" : "\n]");
 }
 
-// What PyTorch's extension calls: no type of the kernel's crosses over.
+// Entry point for PyTorch's extension; its signature uses none of the kernel's types.
 std::string entry(const std::string& space, const std::vector<Shaped>& tensors) {
   std::string arguments;
   for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA candidate as files that need nothing of KernelPro: `kernel.cu` and `kernel.h`, a function
-// over device pointers; and for tasks whose reference is a PyTorch module `model_new.py`, which has
-// the module's constructor and parameters and KernelBench's form. Sizes and knobs are fixed.
-// Pure functions of what is given.
+// A CUDA candidate as standalone files: `kernel.cu` and `kernel.h`, a function over device
+// pointers; and, if the task's reference is a PyTorch module, `model_new.py` in KernelBench's form
+// with the module's constructor and parameters. Sizes and knobs are fixed. Pure functions.
 #pragma once
 
 #include <string>
@@ -16,9 +15,9 @@ namespace kernelpro {
 
 struct ExportRequest {
   const Task* task = nullptr;
-  const Case* c = nullptr;      // whose sizes are fixed
+  const Case* c = nullptr;      // its sizes are baked in
   Candidate candidate;          // cuda; its knobs are set in the text
-  std::string device;           // where it was timed; "" unknown
+  std::string device;           // device that it was timed on; "" unknown
   std::string measured;         // "512 us (510 us to 514 us, graph replay, L2 cold)"; "" unknown
   std::string arch = "sm_90a";  // for the compile line in the comment
 };
@@ -28,11 +27,11 @@ struct ExportedFile {
   std::string text;
 };
 
-// Fails with kBadInput on a candidate that is not for the cuda target.
+// Fails with kBadInput unless the candidate is for the cuda target.
 Result<std::vector<ExportedFile>> export_kernel(const ExportRequest& request);
 
-// The timed case for the cuda target that is named, or the last timed one for "". Fails with
-// kBadInput, naming the cases.
+// The named timed case of the cuda target; for "", the last timed one. Fails with kBadInput and
+// lists the cases.
 Result<const Case*> export_case(const Task& task, const std::string& name);
 
 }  // namespace kernelpro

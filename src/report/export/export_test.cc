@@ -51,8 +51,8 @@ Exit run_in(const std::string& folder, std::vector<std::string> argv) {
   return *run(command);
 }
 
-// Compiles a program that uses the header and links the kernel; its undefined and defined symbols
-// are then those of a real user's.
+// Compiles a program that uses the header and links the kernel, with the same defined and undefined
+// symbols as a user's program.
 void expect_builds(const std::vector<ExportedFile>& files, const std::string& use) {
   if (nvcc().empty()) GTEST_SKIP() << "nvcc is not installed";
   const TempDir folder;
@@ -170,7 +170,7 @@ TEST(Export, RequirementsOfKnobsBecomeRemarks) {
             "#include \"task.h\"\n#define TILE 8\n// required: TILE % 4 == 0\nint a = TILE;\n");
 }
 
-// What Python makes of the literal is the text.
+// Python evaluates the literal to the text.
 TEST(Export, PythonLiteralsHoldAnyText) {
   const std::string python = find_program("python3");
   if (python.empty()) GTEST_SKIP() << "python3 is not installed";
@@ -209,8 +209,8 @@ Task relu_module_task() {
   return task;
 }
 
-// The module file in real Python, with PyTorch's extension builder in place of a GPU: what it is
-// asked to build and what it is called with.
+// The module file in real Python, with PyTorch's extension builder faked instead of a GPU: checks
+// what it builds and the arguments of the call.
 TEST(Export, ModelNewHandsTheKernelItsTensors) {
   const Exit torch = run_in("/", {"/usr/bin/env", "python3", "-c", "import torch"});
   const std::string python = torch.ok() ? "python3" : "/usr/bin/python3";

@@ -14,7 +14,7 @@ namespace {
 
 bool word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The end of the comment or literal that begins at `i`, or `i` when none does.
+// The end of the comment or literal that begins at `i`; `i` if there is none.
 std::size_t end_of_unit(std::string_view s, std::size_t i) {
   const auto rest = s.substr(i);
   if (rest.starts_with("//")) return std::min(s.find('\n', i), s.size());
@@ -49,7 +49,7 @@ bool is_directive(std::string_view line, std::string_view name) {
 
 bool is_line_directive(std::string_view line) { return is_directive(line, "line "); }
 
-// Is the comment `// @knob NAME ...` the whole of this line?
+// Whether the line consists of the comment `// @knob NAME ...`.
 bool is_knob_line(std::string_view line, const std::string& name) {
   line = trim(line);
   if (!line.starts_with("//")) return false;
@@ -57,8 +57,8 @@ bool is_knob_line(std::string_view line, const std::string& name) {
   return parts.size() > 2 && parts[0] == "@knob" && parts[1] == name;
 }
 
-// Can the define stand where its comment is? Nothing above may use the name, no #include below may
-// see it, and it may not lie in a condition.
+// Whether the #define can replace its comment in place: nothing above uses the name, no #include
+// follows, and it is not inside an #if.
 bool fits_in_place(const std::vector<std::string>& code, std::size_t at, const std::string& name) {
   int depth = 0;
   for (std::size_t i = 0; i < code.size(); ++i) {
@@ -109,8 +109,8 @@ std::string with_sizes(const std::string& module, const std::map<std::string, st
   std::string after;
   for (const auto& [name, value] : dims) {
     const std::string line = name + " = " + std::to_string(value);
-    // The lines that assign to the name alone, at the top level; anything cleverer is set at the
-    // end, which functions see that run later.
+    // Replace a plain top-level assignment to the name. Anything else is overridden at the end of
+    // the file, which functions that run later see.
     const auto found = std::find_if(text.begin(), text.end(), [&, &dim = name](const auto& each) {
       return each.starts_with(dim) && trim(each.substr(dim.size())).starts_with("=") &&
              !trim(each.substr(dim.size())).starts_with("==") &&
@@ -130,7 +130,7 @@ std::string one_line(std::string_view text) {
   std::string result = printable(text);
   std::replace(result.begin(), result.end(), '\n', ' ');
   std::replace(result.begin(), result.end(), '\t', ' ');
-  while (!result.empty() && result.back() == '\\') result.pop_back();  // continues a comment
+  while (!result.empty() && result.back() == '\\') result.pop_back();  // would continue a comment
   return result;
 }
 
@@ -142,7 +142,7 @@ std::string export_namespace(const Task& task) {
 
 std::string filled_model_new(const std::map<std::string, std::string>& values) {
   const std::string_view all = embedded::export_model_new;
-  const std::string_view text = all.substr(all.find("import torch"));  // its comment is for us
+  const std::string_view text = all.substr(all.find("import torch"));  // skip the comment above
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::size_t end = text[i] == '@' ? text.find('@', i + 1) : std::string_view::npos;
@@ -174,7 +174,7 @@ std::string with_fixed_knobs(const std::string& source, const KnobValues& knobs)
     defines[at] = "#define " + name + " " + value;
   }
   for (const auto& [at, define] : defines) text[at] = define;
-  // Of knobs that are none any more: a remark.
+  // The knobs are fixed now: keep each @require as a plain comment.
   for (const Annotation& each : annotations(source, "@require")) {
     text[static_cast<std::size_t>(each.line) - 1] = "// required: " + each.text;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report lacks, as its user can name it.
+// What the user can supply when a report is incomplete.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,21 @@
 
 namespace kernelpro {
 
-// What the evidence of a report lacks: what the work asks for, and what the GPU can do.
+// Completes the evidence of a report: the task's work, and the GPU's capabilities.
 struct Theory {
   std::string task;       // folder or PyTorch file; "" = none
-  OpenSettings open;      // for it
-  std::string case_name;  // "" = the timed case that moves most bytes
-  // By hand, instead of a task.
+  OpenSettings open;      // options for opening it
+  std::string case_name;  // "" = the timed case that moves the most bytes
+  // Given by hand, in place of a task.
   std::optional<double> bytes;
   std::optional<double> flops;
   std::optional<double> matmul_flops;
   std::string dtype;   // "fp16": of every floating-point input
-  std::string device;  // name of the GPU, "H100", when the report does not say
-  int calls = 1;       // calls of the task in the report
-  std::string kernel;  // only kernels with this in their name
-  std::string code;    // file with the machine code of a report's kernels; "" = none
-  std::string range;   // of a trace: only within NVTX ranges of this name
+  std::string device;  // GPU name ("H100"), for a report that lacks it
+  int calls = 1;       // how often the report calls the task
+  std::string kernel;  // only kernels whose name contains this
+  std::string code;    // file with the machine code of the report's kernels; "" = none
+  std::string range;   // of a trace: only inside NVTX ranges with this name
 };
 
 }  // namespace kernelpro

@@ -43,7 +43,7 @@ Result<const StoredCandidate*> chosen(const std::vector<StoredCandidate>& all,
   return best;
 }
 
-// Exports may have gigabytes; their kind is in the first bytes.
+// Exports can be gigabytes; the first bytes identify their kind.
 std::string first_bytes(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::string bytes(4096, '\0');
@@ -68,7 +68,7 @@ Gathered from_trace(const NsysImport& import, const std::string& file, const The
   return gathered;
 }
 
-// Theory of a program's part is rarely known, and then not missed.
+// A program's part rarely has a known theory, and then it is not reported as missing.
 Result<Gathered> with_theory(Gathered gathered, const Theory& theory, const DeviceFacts& device) {
   if (!theory.task.empty() || theory.bytes || theory.flops) KP_TRY(add_theory(theory, &gathered));
   KP_TRY(add_code(theory, &gathered));
@@ -94,8 +94,8 @@ Result<Gathered> gather_ncu(Result<NcuImport> import, const std::string& file,
   return gathered;
 }
 
-// Evidence by itself, or inside a verdict of `kernelpro evaluate --json`, a fixture, or what
-// `kernelpro diagnose --json` printed.
+// Evidence as JSON: bare, inside a verdict of `kernelpro evaluate --json`, a fixture, or the output
+// of `kernelpro diagnose --json`.
 Result<Gathered> gather_saved(const std::string& text, const std::string& file,
                               const Theory& theory) {
   const std::optional<Json> root = parse_json(text);
@@ -220,7 +220,7 @@ Result<Gathered> gather_file(const std::string& file, const Theory& theory) {
 
 namespace {
 
-// Counters for the kernels that take most of the time, from ncu where it is installed.
+// Adds ncu counters for the longest kernels, if ncu is installed.
 void add_counters_of_program(const std::vector<std::string>& argv, double timeout_s,
                              Gathered* gathered) {
   constexpr std::size_t kMost = 4;

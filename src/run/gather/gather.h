@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence from whatever a person has: a run, a kernel with its task, machine code, a profiler's
-// report, a trace, a program, evidence that was saved. All block.
+// Evidence from any source: a run, a kernel with its task, machine code, a profiler report, a
+// trace, a program, saved evidence. All functions block.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@
 
 namespace kernelpro {
 
-// `id` 0: the best candidate, or the start of a run without one. Reads the store only.
+// `id` 0: the best candidate, or the start when there is none. Only reads the store.
 Result<Gathered> gather_run(const std::string& directory, std::int64_t id);
-// Evaluates it with its task on this machine; without a GPU, static evidence from compiling it for
-// `theory.device` (or sm_90a). Fails with kBadInput for a kernel that does not compile or is not
-// correct: then there is nothing to make faster.
+// Evaluates the kernel with its task on this machine; without a GPU, compiles it for
+// `theory.device` (or sm_90a) and returns static evidence. Fails with kBadInput for a kernel that
+// does not compile or is not correct: there is nothing to speed up yet.
 Result<Gathered> gather_kernel(const std::string& file, const Theory& theory,
                                const RunSettings& settings);
 Result<Gathered> gather_binary(const std::string& file, const Theory& theory);
-// A .ncu-rep or ncu's CSV, an .nsys-rep, its SQLite export or CSV, evidence or a verdict as JSON:
-// by what is in the file, not by its name.
+// A .ncu-rep or ncu's CSV, an .nsys-rep, its SQLite export or CSV, evidence or a verdict as JSON.
+// The content decides, not the file name.
 Result<Gathered> gather_file(const std::string& file, const Theory& theory);
-// Runs a program under the tracer, and again under ncu for the counters of its longest kernels when
-// `counters` asks for them and ncu is here.
+// Runs a program under the tracer, then again under ncu for the counters of its longest kernels if
+// `counters` is set and ncu is available.
 Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theory& theory,
                                 double timeout_s, bool counters);
 
-// The machine that `kernelpro` measured here under this name, latest first; nullopt: none.
+// The latest measurement of the machine with this name by `kernelpro` here; nullopt: none.
 std::optional<Machine> measured_machine(const std::string& name);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence with where it comes from.
+// Evidence and its origin.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Gathered {
   Evidence evidence;
   std::string subject;             // "candidate 17 of runs/softmax", "report.ncu-rep"
   std::string basis;               // "machine code alone"; one phrase
-  std::string ceilings;            // where they come from; "" = there are none
+  std::string ceilings;            // their origin; "" = there are none
   std::vector<std::string> notes;  // sentences
 };
 

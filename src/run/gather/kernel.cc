@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel's source with its task: evaluated where the machine allows it, else compiled and looked
-// at.
+// A kernel's source with its task: evaluated if the machine allows it, else compiled and inspected.
 #include "base/files.h"
 #include "base/text.h"
 #include "core/architecture.h"
@@ -32,7 +31,7 @@ Result<Candidate> candidate_of(const Task& task, const std::string& file) {
   return candidate;
 }
 
-// Evidence but for what a run would have to show, which is missing for a reason of its own.
+// The evidence without its runtime part, which is marked missing for `reason`.
 Evidence without_timing(const Evidence& from, const std::string& reason) {
   Evidence e;
   for (const auto& [name, item] : from.items()) e.set(name, item.value, item.level, item.source);

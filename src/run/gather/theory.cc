@@ -73,7 +73,7 @@ Result<void> add_theory(const Theory& theory, Gathered* gathered) {
   if (theory.bytes) put("task.compulsory_bytes", *theory.bytes, "given", &e);
   if (theory.flops) {
     put("task.flops", *theory.flops, "given", &e);
-    // Without another figure, arithmetic on half-precision inputs is taken for matrix products.
+    // Without another figure, half-precision arithmetic is assumed to be matrix products.
     const bool half = theory.dtype == "fp16" || theory.dtype == "bf16";
     put("task.matmul_flops", theory.matmul_flops.value_or(half ? *theory.flops : 0), "given", &e);
   }
@@ -108,7 +108,7 @@ Result<void> add_code(const Theory& theory, Gathered* gathered) {
         continue;
       }
       for (const auto& [name, item] : theirs.facts.items()) {
-        // What a profiler saw outranks what the file declares.
+        // A profiler's figures outrank those that the file declares.
         if (kernel.facts.find(name) == nullptr) {
           kernel.facts.set(name, item.value, item.level, item.source);
         }

@@ -20,7 +20,7 @@ Promise promise_of(const Diagnosis& diagnosis) {
 
 namespace {
 
-// The text up to the next quote, which has no escapes; false when there is no such text.
+// Reads up to the next quote; false when there is no such text. Escapes are not supported.
 bool plain_string(const std::string& text, std::size_t* at, std::string* out) {
   if (*at >= text.size() || text[*at] != '"') return false;
   const std::size_t end = text.find_first_of("\"\\", *at + 1);
@@ -30,7 +30,8 @@ bool plain_string(const std::string& text, std::size_t* at, std::string* out) {
   return true;
 }
 
-// What the store writes, unless a value needs an escape: several times as quick as a JSON parser.
+// Parses what the store writes, unless a value needs an escape: several times faster than a JSON
+// parser.
 bool plain_knobs(const std::string& text, KnobValues* knobs) {
   if (text == "{}") return true;
   if (text.empty() || text[0] != '{') return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run needs of each candidate to go on: columns of the store, so that a resume reads no JSON
-// but for the few candidates that somebody asks about. Pure.
+// The part of each candidate that a run needs to continue, as columns of the store: a resume reads
+// JSON only for the few candidates that are asked for. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace kernelpro {
 
-// What a diagnosis says of what is left, as far as a search listens (search/search.h).
+// The part of a diagnosis that a search uses (search/search.h).
 struct Promise {
   bool stop = false;  // nothing is left to win
-  double likely = 0;  // the best speed-up among findings that prescribe something; 0: none does
+  double likely = 0;  // best speed-up among findings with a prescription; 0: there is none
   double upper = 0;
 };
 Promise promise_of(const Diagnosis& diagnosis);
@@ -24,11 +24,11 @@ struct StoredBrief {
   Promise promise;
 };
 
-// {"TILE":"32","VEC":"4"} as the store keeps knobs; false when it is anything else.
+// Parses knobs as the store keeps them, {"TILE":"32","VEC":"4"}; false for anything else.
 bool knobs_from_text(const std::string& text, KnobValues* knobs);
 
-// The kind of outcome by name, without its texts; correct: with a score as its only timing. False
-// when there is no such kind.
+// An outcome of the named kind, without its texts; if correct, with a score as its only timing.
+// False for an unknown kind.
 bool brief_outcome(const std::string& name, double score_us, Outcome* outcome);
 
 }  // namespace kernelpro

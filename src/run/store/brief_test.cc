@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates in brief against the same ones whole: ledger, search and resume make no difference.
+// Brief candidates versus whole ones: ledger, search and resume behave the same.
 #include "run/store/brief.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ struct StoredRun {
   std::string run = join(dir.path(), "run");
   Ledger whole{0.005};
 
-  // 24 candidates below one another, and one that waits.
+  // A chain of 24 candidates, and one that waits.
   explicit StoredRun(Objective objective = {}) : whole(0.005, objective) {
     RunHeader header;
     header.task = testing::fake_task();
@@ -230,7 +230,7 @@ TEST(Brief, AnOlderStoreThatIsDamagedStaysAsItIs) {
   EXPECT_EQ(store.error().kind, ErrorKind::kStore);
   EXPECT_NE(store.error().message.find("candidate 7"), std::string::npos) << store.error().text();
   patch(stored.run, "SELECT 1 / (user_version = 5) FROM pragma_user_version");
-  patch(stored.run, "CREATE TABLE outcomes(x)");  // it was not left there half-filled
+  patch(stored.run, "CREATE TABLE outcomes(x)");  // it was not left half-filled
 }
 
 TEST(Brief, TheSearchOfAStoredRunIsRebuilt) {

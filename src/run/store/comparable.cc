@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-// How far apart two ends of an interval are, as a logarithm; infinite where one is open.
+// Log distance between two ends of an interval; infinite if either end is open.
 double apart(double from, double to) {
   if (!(from > 0) || !std::isfinite(to)) return std::numeric_limits<double>::infinity();
   return to > from ? std::log(to / from) : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times that can be compared although they were measured at different times: a candidate's is its
-// incumbent's divided by the ratio that was measured turn by turn, and so on back to the first
-// candidate. Drift and load of the machine between evaluations cancel. Pure.
+// Makes times from different moments comparable: a candidate's time is its incumbent's divided by
+// the ratio measured in alternation, and so on back to the first candidate. This cancels drift and
+// load of the machine between evaluations. Pure.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace kernelpro {
 
 struct Comparable {
   double us = 0;  // 0: not correct
-  // Logarithms: how much smaller and larger the time may be by the 95 % intervals of all ratios on
-  // the way, taken as independent.
+  // Logarithms: how far the true time may lie below and above, from the 95 % intervals of all
+  // ratios on the way, taken as independent.
   double less = 0, more = 0;
 };
 
-// How much faster, with its 95 % interval.
+// Speed-up ratio with its 95 % interval.
 struct SpeedUp {
   double ratio = 1, low = 1, high = 1;
   bool operator==(const SpeedUp&) const = default;
@@ -27,10 +27,9 @@ SpeedUp speedup(const Comparable& from, const Comparable& to);
 
 class Comparables {
  public:
-  // Of an evaluation that is not recorded yet. Without an incumbent that is known: the measured
-  // time itself.
+  // For an evaluation not recorded yet. Without a known incumbent: the measured time itself.
   Comparable of(const Evaluation& evaluation) const;
-  // Records a correct one under its content hash.
+  // Records a correct evaluation under its content hash.
   Comparable add(const std::string& hash, const Evaluation& evaluation);
   const Comparable* find(const std::string& hash) const;
 

@@ -24,8 +24,8 @@ namespace {
 
 constexpr int kFactsId = 0x4b504641;  // "KPFA", in the file's header
 
-// The triggers make "only added" a property of the file; the first also stops INSERT OR REPLACE,
-// which would not meet the others.
+// The triggers make the file itself append-only; the first also stops INSERT OR REPLACE, which
+// would bypass the others.
 constexpr const char* kFactsSchema = R"sql(
 CREATE TABLE facts(
   id        INTEGER PRIMARY KEY,
@@ -61,7 +61,7 @@ struct FactFile::Impl {
   std::string path;
   Database db;
   bool open = false;
-  bool damaged = false;  // met by the last read or write
+  bool damaged = false;  // found by the last read or write
   bool only_read = false;
   std::string note;
 
@@ -115,7 +115,7 @@ Result<bool> FactFile::Impl::try_open() {
   return true;
 }
 
-// Built under another name and renamed when complete, as a run's store is.
+// Created under another name and renamed when complete, as a run's store is.
 Result<void> FactFile::Impl::begin_file() {
   const std::string fresh = path + ".new";
   ::unlink(fresh.c_str());
@@ -143,7 +143,7 @@ Result<void> FactFile::Impl::set_aside(const std::string& why) {
   for (int i = 1; aside.empty() || exists(aside); ++i) {
     aside = path + ".damaged-" + std::to_string(i);
   }
-  // Its journal belongs to it, and would be taken for the new file's.
+  // The journal belongs to the damaged file and would be applied to the new one.
   const std::string journal = path + "-journal";
   if (exists(journal)) std::rename(journal.c_str(), (aside + "-journal").c_str());
   if (std::rename(path.c_str(), aside.c_str()) != 0) {
@@ -155,7 +155,7 @@ Result<void> FactFile::Impl::set_aside(const std::string& why) {
   return {};
 }
 
-// One process at a time begins a file or sets it aside; the others then open what it made. Released
+// One process at a time creates a file or sets it aside; the others then open the result. Released
 // with the descriptor.
 Fd FactFile::Impl::lock() const {
   const std::string beside = path + ".lock";
@@ -183,7 +183,7 @@ Result<void> FactFile::Impl::ensure(bool create) {
   return {};
 }
 
-// After a read or a write that met damage. Another process may have seen to it meanwhile.
+// Call after a read or write that hit damage. Another process may have repaired the file meanwhile.
 Result<void> FactFile::Impl::recover() {
   db.close();
   open = false;

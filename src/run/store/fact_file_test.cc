@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's memory as it lies on the disk: real SQLite, real processes, real damage.
+// The user's memory on disk: real SQLite, real processes, real damage.
 #include "run/store/fact_file.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST_F(FactFileTest, GivesWhatIsOfUse) {
   EXPECT_EQ(names({"pooling"}, "", 10), "");
 }
 
-// "Only added" is a property of the file, whoever writes.
+// The file itself is append-only, whatever process writes.
 TEST_F(FactFileTest, NothingIsChangedOrRemoved) {
   ASSERT_TRUE(FactFile(path).add("run", {fact_named("a")}));
   Database db;
@@ -140,7 +140,7 @@ void expect_all_of_four(const std::string& path, std::size_t before) {
 
 TEST_F(FactFileTest, SeveralProcessesBeginAndExtendIt) { expect_all_of_four(path, 0); }
 
-// Each of the four meets the damage; one sets the file aside, and nothing of theirs goes with it.
+// All four hit the damage; one sets the file aside, and none of their facts is lost with it.
 TEST_F(FactFileTest, SeveralProcessesMeetADamagedOne) {
   ASSERT_TRUE(make_dirs(dirname(path)));
   ASSERT_TRUE(write_file(path, std::string(9000, '\x7f')));
@@ -166,7 +166,7 @@ TEST_F(FactFileTest, ADamagedFileIsSetAsideAndSaid) {
   }
 }
 
-// Damage behind the header, which shows only when pages are read.
+// Damage after the header, found only when pages are read.
 TEST_F(FactFileTest, DamageInTheMiddle) {
   std::vector<Fact> many;
   for (int i = 0; i < 200; ++i) many.push_back(fact_named("c" + std::to_string(i)));
@@ -198,7 +198,7 @@ TEST_F(FactFileTest, RowsThatSayNothingAreLeftOut) {
   EXPECT_TRUE(contains(file.take_note(), "2 facts"));
 }
 
-// Neither is ours to move away.
+// Neither file is ours to move.
 TEST_F(FactFileTest, AnotherVersionsAndAnotherProgramsFileStay) {
   ASSERT_TRUE(FactFile(path).add("run", {fact_named("a")}));
   for (const char* change : {"PRAGMA user_version = 99", "PRAGMA application_id = 7"}) {

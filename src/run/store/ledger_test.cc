@@ -19,7 +19,7 @@ Known timed(std::int64_t id, double us, const std::string& incumbent, double rat
   return known;
 }
 
-// The machine slows down by half between evaluations; the ratios measured in turn stay right.
+// The machine slows down by half between evaluations; ratios measured in alternation stay right.
 TEST(Ledger, DriftDoesNotMakeABest) {
   Ledger ledger(0.005);
   const Known a = timed(1, 100, "", 1);

@@ -41,7 +41,7 @@ Result<RunLock> RunLock::take(const std::string& directory) {
         "wait for it to finish or end it, or read the run with: kernelpro show " + directory);
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
-  // The id is for people only; a full disk must not keep anyone from the run.
+  // The id is only informative; a full disk must not lock anyone out of the run.
   if (::ftruncate(lock.fd_.get(), 0) == 0 &&
       ::pwrite(lock.fd_.get(), pid.data(), pid.size(), 0) < 0) {
     errno = 0;

@@ -34,7 +34,7 @@ Result<void> copy_exchange(const std::string& from, const std::string& to) {
     }
     std::error_code failed;
     if (it->is_regular_file()) fs::copy_file(it->path(), target, failed);
-    // One that has just been moved on lies in another folder of the request.
+    // A file that has just been moved is in another folder of the request.
     if (failed && exists(path)) return cannot_copy(path, failed);
   }
   if (error) return cannot_copy(from, error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of a run that can be taken elsewhere and gone on with. Beside a run that goes on, from any
+// Copies a run so that it can be continued elsewhere. Works alongside an active run, from any
 // process; blocks while it copies.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace kernelpro {
 
-// Copies the store as it is between two evaluations and the exchange folder as it lies there, but
-// for links and files that a writer has not finished (*.tmp), into the new or empty folder `to`.
-// Fails with kStore when either cannot be read or written; `to` may then hold a part.
+// Copies the store, in the state between two evaluations, and the exchange folder, except for links
+// and unfinished files (*.tmp), into the new or empty folder `to`. Fails with kStore when either
+// cannot be read or written; `to` may then hold a part.
 Result<void> pack_run(const std::string& from, const std::string& to);
 
 }  // namespace kernelpro

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the candidates of a replayed run came to when they were recorded: kept in the replaying
-// run's header, so that its report can say what changed after the recorded run is gone.
+// The recorded results of a replayed run, kept in the replaying run's header: its report can show
+// what changed even after the recorded run is gone.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct RecordedResult {
   std::int64_t id = 0;  // in the recorded run
   std::string outcome;  // outcome_name
   double us = 0;        // score; 0: not correct
-  double speedup = 0;   // over the recorded run's first correct candidate; 0: not correct
+  double speedup = 0;   // versus the recorded run's first correct candidate; 0: not correct
 };
 
 struct Recorded {
@@ -25,7 +25,7 @@ struct Recorded {
   std::vector<RecordedResult> results;  // evaluated candidates, by id
 };
 
-// Fails with kStore when there is no run in `directory` or it cannot be read.
+// Fails with kStore when `directory` holds no run or the run cannot be read.
 Result<Recorded> read_recorded(const std::string& directory);
 
 std::string recorded_to_json(const Recorded& recorded);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run's store holds, as values.
+// The contents of a run's store, as values.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct RunHeader {
   std::string settings_json;  // RunSettings
   std::string created;        // UTC
   std::string version;        // of KernelPro
-  std::string record_json;    // ToolRecord that the run began with; "" = none
+  std::string record_json;    // the ToolRecord that the run began with; "" = none
   std::string
-      recorded_json;  // of a replay: what its recording came to (run/store/recorded.h); "" = none
-  std::string facts_json = {};  // facts that the run began with (core/fact.h); "" = none
-  // Tells this run from every other; given when it is created.
+      recorded_json;  // of a replay: the results in its recording (run/store/recorded.h); "" = none
+  std::string facts_json = {};  // the facts that the run began with (core/fact.h); "" = none
+  // Unique to the run; assigned at creation.
   std::string id = {};
 };
 
@@ -36,7 +36,7 @@ struct StoredCandidate {
   Evidence evidence;
   bool evaluated = false;
   std::int64_t order = 0;  // of evaluation: 1, 2, ...
-  double at_s = 0;         // seconds of run time (over all sittings) when it was stored
+  double at_s = 0;         // run time in seconds (all sittings) when it was stored
 };
 
 struct StoredConfirmation {

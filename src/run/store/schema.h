@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store's tables, version 7 (Store::kSchemaVersion). docs/run-store.md explains each column. A
-// change here needs a new version and a step that brings old stores up to it.
+// change here needs a new version and a step that upgrades old stores to it.
 #pragma once
 
 namespace kernelpro {
@@ -59,10 +59,10 @@ CREATE TABLE confirmation(
 ) STRICT;
 )sql";
 
-// What later versions brought, for new stores and for those of earlier versions: what came of
-// findings (3), what writers were asked and answered (4), each question to a model (5), what a
-// resume needs of an evaluation (6; StoreFile::add_outcomes fills it in an earlier store), and
-// what became of held-out cases (6).
+// Additions of later versions, for new stores and for upgrades: results of findings (3), requests
+// to writers and their answers (4), each question to a model (5), what a resume needs of an
+// evaluation (6; StoreFile::add_outcomes fills it in an older store), and results of held-out cases
+// (6).
 inline constexpr const char* kLaterTables = R"sql(
 CREATE TABLE IF NOT EXISTS tool_steps(
   candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
@@ -130,8 +130,7 @@ CREATE TABLE IF NOT EXISTS held_out(
 ) STRICT;
 )sql";
 
-// Before version 7 the number of a repaired candidate stood in the idea: "repair of 7: wider
-// loads".
+// Before version 7 the id of a repaired candidate was part of the idea: "repair of 7: wider loads".
 inline constexpr const char* kAddRepairs = R"sql(
 ALTER TABLE candidates ADD COLUMN repairs INTEGER NOT NULL DEFAULT 0;
 UPDATE candidates SET repairs = CAST(substr(idea, 11) AS INTEGER)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's settings, and how the store keeps them.
+// A run's settings and their form in the store.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,26 @@ namespace kernelpro {
 
 struct RunSettings : StationSettings, WriterSettings {
   std::string directory;           // of the run
-  std::string search;              // search/searches.h; "" = the preset's own
+  std::string search;              // search/searches.h; "" = the preset's
   std::string preset = "default";  // search/parameters.h
-  // Stoppers; whichever comes first.
+  // Stoppers; the first to fire ends the run.
   int max_evaluations = 60;
   double max_seconds = 600;
   double near_ceiling = 0.95;  // stop when the best is this close to the measured ceiling
-  int plateau = 0;             // evaluations without a better one; 0: off
-  // Runs whose best, and task folders whose kernel, are evaluated first and built on.
+  int plateau = 0;             // evaluations without improvement; 0: off
+  // Runs and task folders whose best or kernel is evaluated first and built on.
   std::vector<std::string> start_from;
-  // File with the record of what came of findings: ranks them, and every step is added to it; "" =
-  // none. The run keeps what the file held when it began.
+  // File with the record of how findings worked out: it ranks findings, and every step is added to
+  // it; "" = none. The run keeps the file's content as of its start.
   std::string record;
-  // File with facts (core/fact.h): writers get those of use here, and what this run learns is
-  // added; "" = none. The run keeps what it took from there when it began.
+  // File with facts (core/fact.h): writers get the relevant ones, and what this run learns is
+  // added; "" = none. The run keeps the facts that it took at its start.
   std::string facts;
 };
 
-// `directory` is left out: a run may be moved.
+// Omits `directory`: a run may be moved.
 std::string settings_to_json(const RunSettings& settings);
-// Fields that are missing keep their defaults; nullopt when the text is damaged.
+// Missing fields keep their defaults; nullopt when the text is damaged.
 std::optional<RunSettings> settings_from_json(const std::string& json);
 
 }  // namespace kernelpro

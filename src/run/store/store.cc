@@ -17,7 +17,7 @@ namespace kernelpro {
 namespace {
 
 constexpr const char* kNewName = "store.db.new";
-// Versions of the schema.
+// Schema versions.
 constexpr std::int64_t kOutcomesSince = 6;
 
 std::string knobs_json(const KnobValues& knobs) { return dump_json(Json(knobs)); }
@@ -27,7 +27,7 @@ std::string new_run_id(const std::string& directory) {
                    std::to_string(real_clock().now_s())});
 }
 
-// Beyond this many bytes only the pages are checked that a resume reads.
+// Above this size, only the pages that a resume reads are checked.
 constexpr std::int64_t kCheckedWhole = 256 << 20;
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<void> Store::check_new(const std::string& directory) {
                 "name another folder for the run");
   }
   for (const std::string& name : list_dir(directory)) {
-    if (name == "lock" || name.starts_with(kNewName)) continue;  // left by a start that was killed
+    if (name == "lock" || name.starts_with(kNewName)) continue;  // left by a killed start
     return fail(ErrorKind::kStore,
                 "the folder " + directory + " is not empty (it has " + name + ")",
                 exists(store_path(directory))
@@ -59,11 +59,11 @@ Result<void> Store::check_new(const std::string& directory) {
 
 Store::Store() : impl_(std::make_unique<StoreFile>()) {}
 Store::~Store() {
-  // What was proposed and not evaluated is worth keeping; losing it would do no harm either.
+  // Unevaluated proposals are worth keeping, though losing them would be harmless.
   if (impl_->db.in_transaction()) impl_->db.execute("COMMIT");
 }
 
-// Built under another name and renamed into place when complete: a run directory either has a whole
+// Created under another name and renamed into place when complete: a run directory has a whole
 // store or none.
 Result<void> StoreFile::create(const RunHeader& header) {
   KP_TRY(Store::check_new(directory));
@@ -110,7 +110,7 @@ Result<void> StoreFile::open(StoreMode mode) {
     KP_TRY(open_for_reading());
   } else {
     int code = db.open(path, Database::Mode::kWrite);
-    // Rolls back what a killed writer left, and finds out whether the folder can be written to.
+    // Rolls back what a killed writer left, and checks that the folder is writable.
     if (code == SQLITE_OK) {
       code = db.execute(
           "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = NORMAL;"
@@ -121,8 +121,8 @@ Result<void> StoreFile::open(StoreMode mode) {
   return check(mode);
 }
 
-// A read-only connection cannot roll back the journal of a killed writer; then, if no process holds
-// the run, a short read-write connection does it.
+// A read-only connection cannot roll back a killed writer's journal; if no process holds the run, a
+// short read-write connection does it.
 Result<void> StoreFile::open_for_reading() {
   for (int attempt = 0;; ++attempt) {
     std::int64_t tables = 0;
@@ -167,8 +167,8 @@ Result<void> StoreFile::check(StoreMode mode) {
   return version < Store::kSchemaVersion ? upgrade(version) : Result<void>();
 }
 
-// SQLite reads every page to check a store, which of 100,000 candidates takes seconds: most of it
-// is evidence that nobody will ask for. What is not checked here is when it is read.
+// SQLite reads every page to check a store, which takes seconds for 100,000 candidates: most of it
+// is evidence that nobody will ask for. The rest is checked when it is read.
 Result<void> StoreFile::check_pages() {
   std::int64_t pages = 0;
   std::int64_t page_bytes = 0;
@@ -198,7 +198,7 @@ Result<void> StoreFile::upgrade(std::int64_t from) {
     code = db.execute(kAddRepairs);
     if (code != SQLITE_OK) return failed(code, doing);
   }
-  version = Store::kSchemaVersion;  // as `add_outcomes` reads it
+  version = Store::kSchemaVersion;  // `add_outcomes` reads it
   if (from < kOutcomesSince) {
     if (auto added = add_outcomes(); !added) {
       if (db.in_transaction()) db.execute("ROLLBACK");
@@ -230,7 +230,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& directory, Mode mo
   return store;
 }
 
-// 0 when the content is already known.
+// Returns 0 when the content is already known.
 Result<std::int64_t> StoreFile::insert(const Candidate& candidate) {
   const std::string doing = "write a candidate";
   const std::string source = hash_hex(candidate.source);
@@ -250,7 +250,7 @@ Result<std::int64_t> StoreFile::insert(const Candidate& candidate) {
       "INSERT INTO candidates(content_hash, language, source, knobs, proposer, idea, answers,"
       " parent, repairs) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const Origin& origin = candidate.origin;
-  const std::string answers = origin.answers.text();  // lives as long as the binding
+  const std::string answers = origin.answers.text();  // must outlive the binding
   row.bind(0, content).bind(1, language).bind(2, source).bind(3, knobs);
   row.bind(4, origin.proposer).bind(5, origin.idea).bind(6, answers);
   origin.parent == 0 ? row.bind_null(7) : row.bind(7, origin.parent);
@@ -398,7 +398,7 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
     code =
         db.prepare("INSERT INTO diagnosis VALUES(?, ?)").bind(0, id).bind(1, diagnosis_text).step();
   }
-  // Who was confirmed before this is not the last word any more.
+  // An earlier confirmation is outdated now.
   if (code == SQLITE_DONE) code = db.prepare("DELETE FROM confirmation").step();
   if (code == SQLITE_DONE) code = impl_->insert_outcome(id, at_s, evaluation, diagnosis);
   if (code == SQLITE_DONE && step != nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a Store, shared by the files that write it (store.cc) and read it (store_read.cc).
+// The internals of Store, shared by its writing (store.cc) and reading (store_read.cc) parts.
 #pragma once
 
 #include <sqlite3.h>
@@ -16,9 +16,9 @@ inline constexpr std::int64_t kRepairsSince = 7;  // version of the schema
 struct StoreFile {
   std::string directory;
   std::string path;
-  std::optional<RunLock> lock;  // writers
+  std::optional<RunLock> lock;  // writers only
   mutable Database db;
-  std::int64_t version = 0;  // of the schema, as the file is now
+  std::int64_t version = 0;  // schema version of the file as it is now
 
   tl::unexpected<Error> failed(int code, const std::string& doing) {
     Error error = db.explain(code, doing);
@@ -32,15 +32,15 @@ struct StoreFile {
   Result<void> check(StoreMode mode);
   Result<void> check_pages();
   Result<void> upgrade(std::int64_t from);
-  // Puts the columns of every evaluation there that has none yet; within a transaction.
+  // Adds the columns of every evaluation that lacks them; within a transaction.
   Result<void> add_outcomes();
   Result<std::int64_t> insert(const Candidate& candidate);
   int insert_outcome(std::int64_t candidate, double at_s, const Evaluation& evaluation,
                      const Diagnosis& diagnosis);
-  // Stores of earlier versions are read as they are.
+  // Stores of older versions are read as they are.
   Result<bool> has_table(const char* query, const std::string& doing);
   Result<std::vector<StoredCandidate>> read(const char* query, bool evidence, std::int64_t only);
-  // A transaction that `add` may have begun already.
+  // Commits the transaction, which `add` may have begun.
   Result<void> commit(const std::string& doing) {
     const int code = db.in_transaction() ? db.execute("COMMIT") : SQLITE_OK;
     if (code != SQLITE_OK) return failed(code, doing);
@@ -49,7 +49,7 @@ struct StoreFile {
   int begin() { return db.in_transaction() ? SQLITE_OK : db.execute("BEGIN IMMEDIATE"); }
 };
 
-// The store at `path` has something in it that cannot be right.
+// The store at `path` holds something impossible.
 tl::unexpected<Error> damaged_store(const std::string& path, const std::string& what);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store gives back.
+// The reading part of Store.
 #include <functional>
 
 #include "base/hash.h"
@@ -29,8 +29,8 @@ Result<RunHeader> Store::header() const {
 
 namespace {
 
-// Of a store by its version. Queries are kept: a database finds its prepared statements by their
-// address.
+// A query that depends on the store's version. Queries are kept: a database caches prepared
+// statements by the address of their text.
 struct Query {
   explicit Query(const std::function<std::string(const char* repairs)>& text)
       : now(text("c.repairs")), before(text("0")) {}
@@ -40,7 +40,7 @@ struct Query {
   std::string now, before;
 };
 
-// Columns of a candidate; evidence, which is most of the text, where it is asked for.
+// Columns of a candidate; evidence, which is most of the text, only on request.
 Query candidates_query(bool evidence, const std::string& rows) {
   return Query([&](const char* repairs) {
     return std::string(
@@ -68,7 +68,7 @@ const Query& briefs_query() {
   return query;
 }
 
-// False when a text in the row cannot be understood.
+// False when a text in the row cannot be parsed.
 bool read_row(const Statement& row, bool with_evidence, StoredCandidate* stored) {
   Candidate& candidate = stored->known.candidate;
   stored->known.id = row.integer(0);
@@ -289,7 +289,7 @@ std::string Store::run_id() const {
   return hash_hex({known->created, known->task.content_hash(), machine_to_json(known->machine)});
 }
 
-// By the index of positions: the latest evaluation is where run time stands.
+// Uses the index of positions: the latest evaluation holds the run time.
 double Store::run_seconds() const {
   Statement row = impl_->db.prepare("SELECT at_s FROM evaluations ORDER BY position DESC LIMIT 1");
   return row.step() == SQLITE_ROW ? row.real(0) : 0;

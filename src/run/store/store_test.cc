@@ -256,7 +256,7 @@ TEST(Store, TakesRepairsOutOfTheIdeasOfAnEarlierVersion) {
   EXPECT_EQ(after[2].idea, "repair of 7");
 }
 
-// Paid is paid: a call is there for other readers at once, with what was proposed before it.
+// A paid call is visible to other readers at once, with the proposals before it.
 TEST(Store, KeepsQuestionsToModels) {
   TempDir dir;
   create(dir.path());
@@ -417,7 +417,7 @@ TEST(Store, ADamagedStoreIsNotPacked) {
   }
 }
 
-// Runs `body` in a child with a mount namespace of its own; its exit status, or -1 when this
+// Runs `body` in a child with its own mount namespace; returns its exit status, or -1 if this
 // machine does not allow that.
 int in_namespace(const std::function<int()>& body) {
   const pid_t child = ::fork();
@@ -489,7 +489,7 @@ TEST(Store, AReadOnlyFolderCanBeReadOnly) {
   EXPECT_EQ(code, 0);
 }
 
-// Adds and finishes for ever; writes one byte to `out` after each commit of an evaluation.
+// Adds and finishes forever; writes one byte to `out` after each committed evaluation.
 [[noreturn]] void write_until_killed(const std::string& directory, int out) {
   auto store = Store::open(directory, Store::Mode::kWrite);
   if (!store) ::_exit(1);
@@ -523,7 +523,7 @@ TEST(Store, SurvivesSigkillAtAnyMoment) {
     const pid_t child = ::fork();
     if (child == 0) write_until_killed(dir.path(), ends[1]);
     ::close(ends[1]);
-    // Mostly amid its writes, however slow the machine is; now and then before the first.
+    // Mostly during its writes, however slow the machine is; sometimes before the first.
     pollfd first{ends[0], POLLIN, 0};
     if (round % 4 != 0) {
       ASSERT_EQ(::poll(&first, 1, 120'000), 1);

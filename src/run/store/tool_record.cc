@@ -16,7 +16,7 @@ std::optional<ToolStep> tool_step(const Known& parent, const Known& child, doubl
                                   double child_us) {
   const FindingRef& answers = child.candidate.origin.answers;
   if (answers.empty() || parent_us <= 0) return std::nullopt;
-  // Code that does not compile says nothing about the advice that it was to follow.
+  // Code that does not compile says nothing about the advice that it followed.
   if (std::holds_alternative<CompileError>(child.evaluation.outcome)) return std::nullopt;
   for (const Finding& finding : parent.diagnosis.findings) {
     if (finding.tool != answers.tool) continue;
@@ -52,8 +52,8 @@ Result<void> add_to_record(const std::string& path, const ToolStep& step) {
   KP_TRY(make_dirs(dirname(absolute(path))));
   const std::string lock_path = path + ".lock";
   const Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  // Released with the descriptor. Without it (a file system that knows no locks) a step may be lost
-  // when two runs end one at the same moment; nothing worse.
+  // Released with the descriptor. Without the lock (a file system that does not support it), a step
+  // may be lost when two runs end one at the same moment; nothing worse.
   if (lock.valid()) static_cast<void>(::flock(lock.get(), LOCK_EX));
   auto record = read_record(path, false);
   if (!record) return tl::unexpected<Error>(std::move(record.error()));

@@ -151,7 +151,7 @@ TEST_F(RunRecordTest, StepsAreStoredAndCounted) {
   const auto record = read_record(path, true);
   ASSERT_TRUE(record) << record.error().text();
   EXPECT_EQ(record->hash(), expected.hash());
-  // Later promises were made with a record, and say with which.
+  // Later promises were made with a record, and name it.
   EXPECT_FALSE(all.back().record.empty());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which candidate won a run: the one answer for reports, suites, seeds and diagnoses. Pure.
+// Which candidate won a run: the single definition for reports, suites, seeds and diagnoses. Pure.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 namespace kernelpro {
 
 struct Winner {
-  const StoredCandidate* candidate = nullptr;  // null: no correct one is eligible
+  const StoredCandidate* candidate = nullptr;  // null: no correct candidate is eligible
   bool confirmed = false;                      // in fresh processes
 };
-// The confirmed winner where it is eligible; else the fastest correct candidate that is, by
+// The confirmed winner if it is eligible; else the fastest eligible correct candidate, by
 // comparable times (run/store/comparable.h). `confirmation` may be null, `eligible` empty.
 Winner winner_of(const std::vector<StoredCandidate>& candidates,
                  const StoredConfirmation* confirmation,
                  const std::function<bool(const StoredCandidate&)>& eligible = {});
 
-// The evaluated candidates in the order of evaluation.
+// Evaluated candidates in the order of evaluation.
 std::vector<const StoredCandidate*> in_order(const std::vector<StoredCandidate>& candidates);
 
 }  // namespace kernelpro

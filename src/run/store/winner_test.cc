@@ -6,7 +6,7 @@
 namespace kernelpro {
 namespace {
 
-// `ratio` over the candidate before it; `us` is what was measured on the clock.
+// `ratio` versus the candidate before it; `us` is the raw time.
 StoredCandidate timed(std::int64_t id, double us, const StoredCandidate* incumbent, double ratio) {
   StoredCandidate stored;
   stored.evaluated = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A target without compilers and workers, for tests and for measuring the loop alone: the "time" of
-// a candidate is a function of its knob values.
+// A target without compilers and workers, for tests and for measuring the loop's overhead: the
+// "time" of a candidate is a function of its knob values.
 #pragma once
 
 #include <cmath>
@@ -21,17 +21,17 @@ using Landscape = std::function<double(const KnobValues&)>;
 
 struct FakeSettings {
   Landscape landscape;
-  std::string log;                        // a file; one line with the candidate's hash a call
+  std::string log;                        // a file; gets one line per call, the candidate's hash
   std::function<void()> before_evaluate;  // to stop or die at a chosen moment
-  // Whether the process of this evaluation is killed from outside; nullopt: it is not.
+  // Who killed the process of this evaluation from outside; nullopt: nobody.
   std::function<std::optional<Crashed::By>()> killed;
-  std::function<double()> confirm_factor;  // multiplies the winner's time when it is confirmed
+  std::function<double()> confirm_factor;  // scales the winner's time when it is confirmed
   std::string machine = "fake machine";
-  double copy_bytes_per_s = 1e10;              // the ceiling, as it was measured
-  bool quiet = true;                           // so was the machine then
+  double copy_bytes_per_s = 1e10;              // the measured ceiling
+  bool quiet = true;                           // whether the machine was quiet then
   std::function<Result<Machine>()> remeasure;  // the ceilings; may be empty
-  std::map<std::string, double> observed;      // of every correct candidate
-  // What goes wrong with the machine when a candidate is evaluated on this GPU.
+  std::map<std::string, double> observed;      // for every correct candidate
+  // The machine error, if any, when a candidate is evaluated on this GPU.
   std::function<Result<void>(const std::string& gpu)> fault;
 };
 
@@ -140,7 +140,7 @@ inline double knob(const KnobValues& knobs, const char* name) {
   return it == knobs.end() ? 0 : std::strtod(it->second.c_str(), nullptr);
 }
 
-// Five knobs, 1280 settings, the best at V=8 T=4 C=64 S=1 U=2: 100 us against 1000 and more.
+// Five knobs, 1280 settings. Best at V=8 T=4 C=64 S=1 U=2: 100 us, against 1000 and more.
 inline double smooth_landscape(const KnobValues& knobs) {
   const auto off = [&](const char* name, double best) {
     return std::abs(std::log2(knob(knobs, name) / best));

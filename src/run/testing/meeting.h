@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the evaluations of several GPUs together at one point, so that tests of what happens side
-// by side need neither sleeps nor a quiet machine.
+// A barrier for the evaluations of several GPUs: tests of concurrent behavior need neither sleeps
+// nor a quiet machine.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace kernelpro::testing {
 
-// Thread-safe. Callers of `arrive` wait until `size` of them are there, then all go on: `meetings`
-// times, after which `arrive` returns at once. The very first caller never waits: it is the start,
-// which is measured alone.
+// Thread-safe. Callers of `arrive` block until `size` of them are there, then all continue:
+// `meetings` times, after which `arrive` returns at once. The very first caller never waits: it is
+// the start, which is measured alone.
 class Meeting {
  public:
   Meeting(int size, int meetings) : size_(size), meetings_(meetings) {}
@@ -26,14 +26,14 @@ class Meeting {
       changed_.notify_all();
       return;
     }
-    // Far longer than the slowest machine needs: a meeting that does not come about is a failure.
+    // Far longer than the slowest machine needs: a timeout is a failure.
     if (!changed_.wait_for(lock, std::chrono::seconds(120),
                            [&] { return failed_ || held_ > meeting; })) {
       failed_ = true;
       changed_.notify_all();
     }
   }
-  // Meetings that came about; 0 when one failed. After a failure no caller waits any more.
+  // Completed meetings; 0 when one failed. After a failure no caller waits any more.
   int held() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return failed_ ? 0 : held_;

@@ -13,11 +13,11 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kSlice = 100;  // milliseconds between looks at `stopping`
+constexpr int kSlice = 100;  // milliseconds between checks of `stopping`
 
 }  // namespace
 
-// Waits for bytes and takes them; false: none came until then.
+// Waits for bytes and receives them; false: none arrived before `until_s`.
 bool HttpConnection::fill(double until_s) {
   char bytes[16384];
   while (!stopping_) {

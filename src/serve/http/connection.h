@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One client's TCP connection: bytes in and out with time limits. One thread.
+// One client's TCP connection: receives and sends bytes with time limits. One thread.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,15 @@ class HttpConnection {
   HttpConnection(Fd socket, const std::atomic<bool>& stopping, double send_s)
       : socket_(std::move(socket)), stopping_(stopping), send_s_(send_s) {}
 
-  // The next request's head. A fault with status 0: the client has gone, or nothing came in time.
+  // The next request's head. A fault with status 0: the client is gone, or nothing came in time.
   std::variant<HttpRequestHead, HttpFault> head(double idle_s, double receive_s);
-  // False: it did not come in time.
+  // False: the body did not arrive in time.
   bool body(std::size_t bytes, double receive_s, std::string* out);
-  // False: the client has gone, or does not read.
+  // False: the client is gone, or does not read.
   bool send(std::string_view bytes);
   // Whether the client has closed its end.
   bool gone() const;
-  // Reads on for a moment, so that an answer given before the whole request came is not lost.
+  // Keeps reading for a moment, so that a reply sent before the whole request arrived is not lost.
   void drain();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests over a real socket, whose bytes come in pieces: what is read must not depend on how they
-// are cut. The first byte says how.
+// Requests over a real socket, split into pieces: the result must not depend on the split, which
+// the first byte sets.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 using namespace kernelpro;
 
 constexpr std::size_t kMostBody = 1 << 16;
-constexpr std::size_t kMostPieces = 100;  // a socket keeps them all until they are read
-constexpr double kWait = 10;              // never used up: the other end is closed
+constexpr std::size_t kMostPieces = 100;  // the socket buffers them all
+constexpr double kWait = 10;              // never reached: the other end is closed
 
-// A packet socket gives one piece a read.
+// A packet socket returns one piece per read.
 Fd filled_socket(std::string_view bytes, std::size_t step) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
@@ -33,7 +33,7 @@ Fd filled_socket(std::string_view bytes, std::size_t step) {
   return Fd(ends[0]);
 }
 
-// What the server would see, in words.
+// The requests that the server would see, as text.
 std::vector<std::string> requests(std::string_view bytes, std::size_t step) {
   std::vector<std::string> seen;
   const std::atomic<bool> stopping{false};
@@ -62,7 +62,7 @@ std::vector<std::string> requests(std::string_view bytes, std::size_t step) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // More than a piece of 16 KiB is read in two, which a packet would lose.
+  // A packet over 16 KiB would need two reads and lose its rest.
   if (size < 2 || size > (16 << 10)) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::vector<std::string> whole = requests(bytes, bytes.size());

@@ -65,7 +65,7 @@ TEST(HttpConnection, SlowClientsTimeOut) {
   EXPECT_EQ(status(connection.head(1, 0.2)), 408);
   std::string body;
   EXPECT_FALSE(connection.body(100, 0.2, &body));
-  // A client that does not read is given up; without a limit the call would not return.
+  // Sending to a client that does not read times out; without a limit the call would not return.
   EXPECT_FALSE(connection.send(std::string(64 << 20, 'x')));
   stopping = true;
   EXPECT_EQ(status(connection.head(60, 60)), 0);
@@ -224,7 +224,7 @@ TEST_F(HttpServed, SaysWhatIsWrongAtTheStart) {
   EXPECT_EQ(start({"serve", "--host", "0.0.0.0", "--port", "0"}, &said), 2);
   EXPECT_TRUE(contains(said, "--allow-remote")) << said;
   EXPECT_EQ(start({"serve", "no-such-folder"}, &said), 2);
-  // A token of its own is shown once, and differs from start to start.
+  // A generated token is shown once and differs between starts.
   std::string tokens[2];
   for (std::string& token : tokens) {
     const TempDir dir;

@@ -24,7 +24,7 @@ bool is_loopback(const sockaddr* address) {
   return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
-// As it was bound: with the port that was chosen.
+// The bound address, with the actual port.
 std::string own_host(int socket) {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;

@@ -14,8 +14,8 @@ struct HttpListener {
   std::string host;  // "127.0.0.1:8341", "[::1]:8341"
 };
 
-// `port` 0: a free one. Fails with kBadInput for an address that is not loopback, unless `remote`,
-// and for one that this machine does not have; with kEnvironment when the port is taken.
+// `port` 0: any free port. Fails with kBadInput if the address is not loopback and not `remote`, or
+// is not an address of this machine; with kEnvironment if the port is taken.
 Result<HttpListener> listen_on(const std::string& host, int port, bool remote);
 
 }  // namespace kernelpro

@@ -36,7 +36,7 @@ std::string small_letters(std::string_view text) {
   return out;
 }
 
-// A second one of these would be read differently by different programs.
+// Programs disagree on which of two such headers counts, so these must not repeat.
 bool may_repeat(const std::string& name) {
   for (const char* once : {"host", "content-length", "authorization", "origin", "mcp-session-id",
                            "mcp-protocol-version", "content-type", "connection"}) {

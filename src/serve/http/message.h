@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 requests as a small server needs them: strict, and nothing that proxies might read
-// otherwise (no folded lines, no chunked bodies, no repeated headers that matter). Any bytes are
-// safe. Pure.
+// A strict parser for HTTP/1.1 requests. Rejects everything that a proxy might parse differently
+// (folded lines, chunked bodies, repeated headers that matter). Safe on any bytes. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,7 @@ struct HttpRequestHead {
   bool expects_continue = false;
   std::size_t content_length = 0;
   bool has_length = false;
-  std::map<std::string, std::string> headers;  // names in small letters; the last one of each
+  std::map<std::string, std::string> headers;  // names in lower case; the last one of each
 
   std::string header(const std::string& name) const {
     const auto found = headers.find(name);
@@ -34,17 +33,17 @@ struct HttpFault {
   std::string reason;
 };
 
-// Length of a head with its empty line at the start of `bytes`; npos: not there yet.
+// Length of the head at the start of `bytes`, with its empty line; npos: incomplete.
 std::size_t head_end(std::string_view bytes);
-// `head`: up to and with the empty line.
+// `head`: up to and including the empty line.
 std::variant<HttpRequestHead, HttpFault> read_head(std::string_view head);
 
 std::string_view status_text(int status);
 
-// "localhost" of "localhost:80", "[::1]" of "[::1]:80"; "" when it is no host.
+// "localhost" for "localhost:80", "[::1]" for "[::1]:80"; "" when it is not a host.
 std::string host_name(const std::string& host);
-bool is_address(const std::string& name);  // of the family IPv4, or IPv6 in brackets
-// In the same time for all texts of a length.
+bool is_address(const std::string& name);  // IPv4, or IPv6 in brackets
+// Constant time for texts of equal length.
 bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace kernelpro

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever comes over the socket: a head is found or not, and refused with a status, or read; what
-// was read stands in the input, and reads the same when it is written anew.
+// Any bytes: a head is found or not, and then refused with a status or parsed. Its parts occur in
+// the input, and it parses to the same after being written out again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t end = head_end(bytes);
   const bool found = end != std::string_view::npos;
   if (found && (end > size || end < 4)) std::abort();
-  // Not before its last byte.
+  // A head is incomplete without its last byte.
   if (found && head_end(bytes.substr(0, end - 1)) != std::string_view::npos) std::abort();
   const auto read = read_head(bytes.substr(0, end));
   if (const auto* fault = std::get_if<HttpFault>(&read)) {

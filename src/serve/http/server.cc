@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::size_t kMaxConnections = 64;
 constexpr std::size_t kMaxSessions = 64;
-constexpr double kHeartbeat = 15;  // seconds between signs of life in a stream
+constexpr double kHeartbeat = 15;  // seconds between heartbeats in a stream
 
 std::string random_hex(std::size_t bytes) {
   std::string text;
@@ -44,12 +44,12 @@ std::string random_hex(std::size_t bytes) {
   return text;
 }
 
-// Messages on their way from the threads that work to the one that holds the connection.
+// Messages from the worker threads to the connection's thread.
 struct Stream {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Json> messages;
-  bool closed = false;  // nothing more will come
+  bool closed = false;  // no more messages follow
 };
 
 class StreamOutlet : public Outlet {
@@ -99,7 +99,7 @@ class HttpServer {
   };
 
   void converse(HttpConnection* connection);
-  // False: the connection cannot be used any more.
+  // False: the connection is no longer usable.
   bool request(HttpConnection* connection, const HttpRequestHead& head);
   std::optional<Reply> refused(const HttpRequestHead& head) const;
   std::vector<std::string> common_headers(const HttpRequestHead& head) const;
@@ -117,9 +117,9 @@ class HttpServer {
   std::string own_host_;  // "127.0.0.1:8341"
   Desk desk_;
   Jobs jobs_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards sessions_
   std::map<std::string, Client> sessions_;
-  std::list<Served> served_;  // of the accepting thread
+  std::list<Served> served_;  // accepting thread only
 };
 
 void HttpServer::end() {
@@ -147,7 +147,7 @@ void HttpServer::serve(const HttpListener& listener) {
     if ((polled[0].revents & POLLIN) == 0) continue;
     Fd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket.valid()) {
-      ::usleep(20000);  // out of descriptors, mostly: others may end meanwhile
+      ::usleep(20000);  // mostly out of descriptors: wait for connections to end
       continue;
     }
     Served& each = served_.emplace_back();
@@ -178,13 +178,13 @@ void HttpServer::converse(HttpConnection* connection) {
   }
 }
 
-// Who may not ask, and what cannot be answered, before a byte of the body is read.
+// Refuses unauthorized and unanswerable requests before a byte of the body is read.
 std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
   const std::string name = host_name(head.header("host"));
   const bool local = name == "localhost" || name == "127.0.0.1" || name == "[::1]";
   const bool named =
       std::find(settings_.hosts.begin(), settings_.hosts.end(), name) != settings_.hosts.end();
-  // A name that an attacker's DNS gives this address is never an address itself.
+  // Against DNS rebinding: an attacker's host name is never a literal address.
   if (!local && !named && !(settings_.remote && is_address(name))) {
     return refusal(421, "this server does not answer for the host \"" + clip(printable(name), 100) +
                             "\": start it with --allow-host if it should");
@@ -230,7 +230,7 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
 
 bool HttpServer::request(HttpConnection* connection, const HttpRequestHead& head) {
   if (auto refusal_reply = refused(head)) {
-    // What may follow is not read: the next request could not be found.
+    // The body is not read, so the next request cannot be found: close the connection.
     const bool whole = !head.has_length || head.content_length == 0;
     HttpRequestHead last = head;
     if (!whole) last.keep_alive = false;
@@ -271,7 +271,7 @@ std::shared_ptr<McpSession> HttpServer::session(const std::string& id) {
   return found->second.session;
 }
 
-// "" when there are too many that work.
+// "" when all sessions are busy and no more are allowed.
 std::string HttpServer::new_session(std::shared_ptr<McpSession>* session) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (sessions_.size() >= kMaxSessions) {
@@ -329,8 +329,8 @@ bool HttpServer::post(HttpConnection* connection, const HttpRequestHead& head,
   return stream(connection, head, shared.get(), headers);
 }
 
-// Server-sent events, a chunk each, until nothing more will come. A client that goes away does not
-// cancel its call: MCP has a message for that.
+// Sends server-sent events, one chunk each, until the stream is closed. A disconnect does not
+// cancel the call: MCP has a message for that.
 bool HttpServer::stream(HttpConnection* connection, const HttpRequestHead& head, Stream* stream,
                         const std::vector<std::string>& headers) {
   std::string start =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCP's streamable HTTP transport: POST /mcp with an answer as JSON or as an event stream, DELETE
-// to end a session; there is no stream of the server's own, so GET is refused. It runs code for
-// whoever has the token: loopback only unless told otherwise, and the names in Host and Origin are
-// checked, so that no web page can reach it through a browser.
+// MCP's streamable HTTP transport: POST /mcp is answered with JSON or an event stream; DELETE ends
+// a session; GET is refused, because the server starts no streams itself. Any client with the token
+// can run code. So the server binds to loopback unless `remote` is set, and checks the names in
+// Host and Origin, so that no web page can reach it through a browser.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@ namespace kernelpro {
 
 struct HttpSettings {
   std::string host = "127.0.0.1";
-  int port = 8341;      // 0: a free one
-  bool remote = false;  // `host` may be an address that is not this machine's own loopback
-  std::string token;    // REQUIRES: not empty
-  std::vector<std::string> hosts;    // names that requests may be for, besides this machine's
-  std::vector<std::string> origins;  // of web pages that may ask
-  // Seconds: for a head or a body to come, for an answer to be taken, between requests.
+  int port = 8341;                   // 0: any free port
+  bool remote = false;               // `host` may be an address other than loopback
+  std::string token;                 // REQUIRES: not empty
+  std::vector<std::string> hosts;    // names allowed in Host, in addition to this machine's
+  std::vector<std::string> origins;  // web origins that may send requests
+  // Timeouts in seconds: to receive a head or a body, to send an answer, between requests.
   double receive_s = 20;
   double send_s = 30;
   double idle_s = 120;
@@ -30,8 +30,8 @@ struct HttpSettings {
 // 256 random bits as text.
 std::string random_token();
 
-// Serves until a signal comes. `ready` hears the URL. Fails with kBadInput for an address that is
-// not loopback without `remote`, with kEnvironment when the port is taken.
+// Serves until a signal arrives. Calls `ready` with the URL. Fails with kBadInput for an address
+// that is not loopback without `remote`, with kEnvironment when the port is taken.
 Result<void> serve_http(const HttpSettings& http, const DeskSettings& desk,
                         const std::function<void(const std::string& url)>& ready);
 

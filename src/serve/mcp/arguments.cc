@@ -19,7 +19,7 @@ std::string interval(const Correct::Versus& versus) {
          speedup_text(versus.high) + ")";
 }
 
-// The candidate that it was timed against.
+// The candidate that this one was timed against.
 Sitting::RowPtr incumbent_of(const Sitting& sitting, const Correct::Versus& versus) {
   for (const auto& row : sitting.rows()) {
     if (row->known.candidate.content_hash() == versus.incumbent) return row;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several tools read from their arguments and tell about a candidate. Pure.
+// Argument parsing and candidate output that several tools share. Pure.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace kernelpro {
 
 TaskChoice task_choice(const Json& arguments);
 
-// The candidate's outcome, time and comparisons in a few lines; its failure when it has one.
+// The candidate's outcome, time and comparisons in a few lines, or its failure.
 std::string row_text(const Sitting& sitting, const Sitting::Row& row);
-// The same for programs, findings included.
+// The same as JSON, with findings.
 Json row_json(const Sitting& sitting, const Sitting::Row& row);
-// "12.3 us a call, 1.53x the start", or how it failed, on one line.
+// One line: "12.3 us a call, 1.53x the start", or its failure.
 std::string row_line(const Sitting::Row& row);
 
 }  // namespace kernelpro

@@ -17,12 +17,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kDepth = 5;           // folders below a root that are looked into
-constexpr int kMostLooked = 20000;  // files and folders, all roots together
+constexpr int kDepth = 5;           // levels of folders searched below a root
+constexpr int kMostLooked = 20000;  // files and folders searched in all roots together
 constexpr std::size_t kMostTasks = 1000;
 constexpr std::int64_t kTomlBytes = 1 << 20;
 constexpr std::int64_t kModuleBytes = 256 << 10;
-// Prepared targets hold memory: a GPU's belongs to one task at a time.
+// Prepared targets hold memory; only one task at a time may hold the GPU's.
 constexpr std::size_t kWarmCpu = 4;
 constexpr std::size_t kWarmCuda = 1;
 
@@ -38,7 +38,7 @@ bool within(const std::string& path, const std::string& root) {
 
 bool is_task_folder(const std::string& path) { return exists(join(path, "task.toml")); }
 
-// KernelBench's form, as far as a look at the text tells.
+// Whether the text looks like a KernelBench module.
 bool is_module_file(const std::string& path) {
   if (!is_module_path(path)) return false;
   const auto text = read_file(path, kModuleBytes);
@@ -108,7 +108,7 @@ Result<std::string> Desk::find_task(const std::string& name) const {
   }
   std::vector<std::string> names;
   for (const TaskEntry& each : tasks()) {
-    // Short names will do where they are clear.
+    // A short name is enough; the first match wins.
     if (basename(each.path) == name) return each.path;
     if (names.size() < 20) names.push_back(each.name);
   }
@@ -147,7 +147,7 @@ Result<OpenedTask> Desk::open(const Key& key, TargetKind* target) const {
 Result<const Task*> Desk::read_task(const TaskChoice& choice, TargetKind* target) {
   auto key = key_of(choice);
   if (!key) return tl::unexpected<Error>(std::move(key.error()));
-  // A folder is read again, because its files may have changed; a module needs PyTorch for it.
+  // Reread a folder, because its files may have changed. Reading a module needs PyTorch: cache it.
   auto known = read_.find(*key);
   if (known == read_.end() || !is_module_path(key->path)) {
     TargetKind kind = TargetKind::kCpu;
@@ -165,7 +165,7 @@ void Desk::make_room(const Sitting* next) {
     const std::lock_guard<std::mutex> lock(mutex_);
     others.assign(recent_.begin(), recent_.end());
   }
-  std::size_t cpu = 1, cuda = 1;  // `next` counts, whichever it is
+  std::size_t cpu = 1, cuda = 1;  // counts `next`, whatever its target
   for (const auto& each : others) {
     if (each.get() == next || !each->warm()) continue;
     const bool gpu = each->settings().target == TargetKind::kCuda;
@@ -196,7 +196,7 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   RunSettings settings;
   auto opened = open(*key, &settings.target);
   if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
-  // "auto" may have become one that a client named before.
+  // "auto" may resolve to a target that a client named before.
   const Key resolved{key->path, std::string(target_name(settings.target)), key->precision};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -238,7 +238,7 @@ Result<std::shared_ptr<Sitting>> Desk::begun(const TaskChoice& choice) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (key) {
     if (const auto found = runs_.find(*key); found != runs_.end()) return found->second;
-    // The target and the precision need not be said again where there is one run of the task.
+    // If the task has only one run, target and precision may be omitted.
     std::shared_ptr<Sitting> only;
     for (const auto& sitting : recent_) {
       for (const auto& [each, run] : runs_) {

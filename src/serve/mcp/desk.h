@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all clients of a server share: the tasks it may open, the runs it has begun, the code that
-// can be searched.
+// State shared by all clients of a server: the tasks it may open, its runs, the searchable code.
 #pragma once
 
 #include <list>
@@ -23,10 +22,10 @@ namespace kernelpro {
 struct DeskSettings {
   std::vector<std::string> roots = {"."};  // tasks, or folders with tasks below
   std::string runs = "runs";               // where run folders go
-  std::string target = "auto";             // where nobody says: auto | cpu | cuda
+  std::string target = "auto";             // if the client names none: auto | cpu | cuda
   std::string gpu;
   std::string python;
-  std::string record;                     // of what came of findings; "" = none
+  std::string record;                     // file with the outcomes of findings; "" = none
   std::string facts;                      // the user's memory (run/store/fact_file.h); "" = none
   std::vector<std::string> include_dirs;  // of header libraries
   double timeout_s = 30;
@@ -34,12 +33,12 @@ struct DeskSettings {
 };
 
 struct TaskEntry {
-  std::string name;     // what a client calls it: the path below its root, unless that is taken
+  std::string name;     // for clients: the path below its root, unless that is taken
   std::string path;     // absolute
-  std::string summary;  // one line; a fault that keeps it from being opened
+  std::string summary;  // one line; or the fault that keeps it from being opened
 };
 
-// What a client says about the task it means.
+// A client's choice of a task.
 struct TaskChoice {
   std::string task;  // name or path
   std::string target;
@@ -50,20 +49,20 @@ class Desk {
  public:
   explicit Desk(DeskSettings settings);
 
-  // Looked for anew each time: a task may be made meanwhile.
+  // Scans the roots on every call: tasks may be added at any time.
   std::vector<TaskEntry> tasks() const;
-  // The path of a task within the roots. Fails with kBadInput, naming what there is.
+  // The path of a task within the roots. Fails with kBadInput and lists the tasks.
   Result<std::string> find_task(const std::string& name) const;
-  // The task as it is evaluated, read once. On the thread for look-ups.
+  // The task as it is evaluated; cached. Call on the look-up thread.
   Result<const Task*> read_task(const TaskChoice& choice, TargetKind* target);
 
-  // The run of this choice, opened when there is none. On the thread that evaluates; `ticket` hears
-  // what is done.
+  // The run for this choice; opens one if there is none. Call on the evaluation thread; `ticket`
+  // receives progress.
   Result<std::shared_ptr<Sitting>> sit(const TaskChoice& choice, Ticket& ticket);
-  // The run that was begun for this choice; for an empty task, the one used last. Any thread.
+  // The existing run for this choice; for an empty task, the most recently used. Any thread.
   Result<std::shared_ptr<Sitting>> begun(const TaskChoice& choice) const;
 
-  // On the thread for look-ups.
+  // Use on the look-up thread.
   KnowledgeBase& knowledge() { return knowledge_; }
 
  private:
@@ -75,16 +74,16 @@ class Desk {
   };
   Result<Key> key_of(const TaskChoice& choice) const;
   Result<OpenedTask> open(const Key& key, TargetKind* target) const;
-  // Lets go of prepared targets, so that `next` has room.
+  // Releases prepared targets to make room for `next`.
   void make_room(const Sitting* next);
 
   const DeskSettings settings_;
   KnowledgeBase knowledge_;
-  std::map<Key, std::pair<Task, TargetKind>> read_;  // of the thread for look-ups
+  std::map<Key, std::pair<Task, TargetKind>> read_;  // look-up thread only
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::map<Key, std::shared_ptr<Sitting>> runs_;
-  std::list<std::shared_ptr<Sitting>> recent_;  // used last comes first
+  std::list<std::shared_ptr<Sitting>> recent_;  // most recently used first
 };
 
 }  // namespace kernelpro

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of MCP's stdio transport: one JSON text a line. Bytes come from a client that may send
-// anything. One thread per object.
+// Splits MCP's stdio transport into messages: one JSON text per line. Safe on any bytes. One thread
+// per object.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ class FrameReader {
   explicit FrameReader(std::size_t max_bytes = kMaxFrameBytes) : max_bytes_(max_bytes) {}
 
   struct Sink {
-    std::function<void(std::string&& frame)> frame;  // a line without its end; never blank
-    std::function<void()> too_large;                 // once a line, as soon as it is known
+    std::function<void(std::string&& frame)> frame;  // a line without its newline; never blank
+    std::function<void()> too_large;                 // once per line, as soon as it is known
   };
   void feed(std::string_view bytes, const Sink& sink);
-  // Bytes of a line whose end has not come.
+  // Buffered bytes of an unfinished line.
   std::size_t kept() const { return line_.size(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first byte says how the rest is cut; the frames must not depend on it, each stands in the
-// input, and reads as messages or faults whose answers are a line of JSON each.
+// The first byte sets how the rest is split. The frames must not depend on it; each occurs in the
+// input and parses to messages or to faults, whose answers are one line of JSON each.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace {
 
 constexpr std::size_t kMost = 512;
-const std::string kTooLarge = "\n";  // no frame is that
+const std::string kTooLarge = "\n";  // never a frame
 
 std::vector<std::string> frames_of(std::string_view bytes, std::size_t step) {
   std::vector<std::string> frames;
@@ -28,7 +28,7 @@ std::vector<std::string> frames_of(std::string_view bytes, std::size_t step) {
   return frames;
 }
 
-// What is sent is one line that any JSON reader reads as the same.
+// An answer is sent as one line that parses back to the same JSON.
 void check_sendable(const kernelpro::Json& answer) {
   const std::string line = kernelpro::dump_json(answer);
   if (line.find('\n') != std::string::npos) std::abort();

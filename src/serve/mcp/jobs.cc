@@ -21,7 +21,7 @@ void Ticket::tick() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (phase_.empty() || !on_progress_ || flag_) return;
   const double whole = static_cast<double>(static_cast<int>(progress_));
-  progress_ += (whole + 1 - progress_) / 8;  // never reaches the next phase
+  progress_ += (whole + 1 - progress_) / 8;  // never reaches the next integer
   on_progress_(progress_, phase_ + ", " + human_seconds(real_clock().now_s() - since_));
 }
 
@@ -52,7 +52,7 @@ std::shared_ptr<Ticket> Jobs::submit(Lane lane, Work work, Ticket::OnProgress on
     before = queue.waiting.size() + (queue.running ? 1 : 0);
     queue.waiting.push_back({ticket, std::move(work)});
   }
-  // Said only where somebody waits; the work may have begun by now, and says so itself.
+  // Only if other jobs are ahead: otherwise the work may have started and reported a phase.
   if (before > 0) ticket->phase("waiting for " + std::to_string(before) + " before it");
   changed_.notify_all();
   return ticket;
@@ -71,7 +71,7 @@ void Jobs::serve(Queue* queue) {
       const CancelScope scope(job.ticket->flag());
       job.work(*job.ticket);
     }
-    job.work = nullptr;  // what it holds ends here, without the lock
+    job.work = nullptr;  // destroy its captures without the lock
     lock.lock();
     queue->running = nullptr;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who works when: one lane evaluates, one candidate at a time, because what is timed must not be
-// disturbed; another answers what only has to be looked up, meanwhile. Each lane is a thread that
-// takes its jobs in order.
+// Job scheduling: one lane evaluates one candidate at a time, so that nothing disturbs a timing;
+// the other answers look-ups in the meantime. Each lane is a thread that runs its jobs in order.
 #pragma once
 
 #include <atomic>
@@ -18,41 +17,41 @@ namespace kernelpro {
 
 enum class Lane { kLookUp, kRunKernels };
 
-// One job, seen from whoever asked for it and from the work itself. Any thread.
+// A job's handle, shared by its submitter and the work itself. Any thread.
 class Ticket {
  public:
-  // `progress` grows from call to call; may be empty.
+  // `progress` increases with every call. May be empty.
   using OnProgress = std::function<void(double progress, const std::string& message)>;
   explicit Ticket(OnProgress on_progress) : on_progress_(std::move(on_progress)) {}
 
-  // The work ends soon, or never begins; what it answers is dropped.
+  // The work ends soon or never begins; its answer is dropped.
   void cancel() { flag_ = true; }
   bool cancelled() const { return flag_; }
   const std::atomic<bool>* flag() const { return &flag_; }
-  // Tells what the work is at now.
+  // Reports the current phase of the work.
   void phase(const std::string& message);
-  // Says again what it is at, and for how long, so that the one who waits knows that it lives.
+  // Repeats the phase with its elapsed time, so that a waiting client sees that the job is alive.
   void tick();
 
  private:
   std::atomic<bool> flag_{false};
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   OnProgress on_progress_;
   std::string phase_;
-  double since_ = 0;     // when the phase began
-  double progress_ = 0;  // phases so far, and a share of this one
+  double since_ = 0;     // start of the phase
+  double progress_ = 0;  // phases so far, plus a fraction for this one
 };
 
 class Jobs {
  public:
   explicit Jobs(double tick_s = 5);
-  // Cancels everything and waits for it.
+  // Cancels all jobs and waits for them.
   ~Jobs();
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
-  // `work` runs on the lane's thread, in a CancelScope of the ticket (base/cancel.h), unless the
-  // ticket is cancelled before that; then it is dropped.
+  // Runs `work` on the lane's thread, in a CancelScope of the ticket (base/cancel.h); drops it if
+  // the ticket is cancelled first.
   using Work = std::function<void(Ticket& ticket)>;
   std::shared_ptr<Ticket> submit(Lane lane, Work work, Ticket::OnProgress on_progress);
 
@@ -68,7 +67,7 @@ class Jobs {
   void serve(Queue* queue);
   void keep_ticking(double tick_s);
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   Queue queues_[2];
   bool ending_ = false;

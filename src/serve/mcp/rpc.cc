@@ -11,7 +11,7 @@ constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxBatch = 100;
 constexpr std::size_t kMaxId = 256;
 
-// Deeper than any message of ours, before a parser builds it.
+// Detects nesting deeper than any valid message, before the parser builds it.
 bool too_deep(std::string_view text) {
   int depth = 0;
   bool in_string = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON-RPC 2.0 as MCP narrows it: what a frame says, or the error to answer it with. Any bytes are
-// safe. Pure.
+// The subset of JSON-RPC 2.0 that MCP uses: parses a frame, or returns the error to reply with.
+// Safe on any bytes. Pure.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ bool known_protocol(const std::string& version) {
 
 namespace {
 
-constexpr const char* kBatching = "2025-03-26";  // the one version that has it
+constexpr const char* kBatching = "2025-03-26";  // the only version with batches
 constexpr std::size_t kMaxPending = 100;
 
 constexpr const char* kInstructions =
@@ -26,7 +26,7 @@ constexpr const char* kInstructions =
     "the best so far, and what holds it back: change what the first finding prescribes, evaluate "
     "again. search_code finds how others write it. finish confirms the best and writes its files.";
 
-// Answers of a batch, sent together when the last of them is there.
+// Collects the answers of a batch and sends them together after the last one.
 class BatchOutlet : public Outlet {
  public:
   explicit BatchOutlet(std::shared_ptr<Outlet> to) : to_(std::move(to)) {}
@@ -85,7 +85,7 @@ void McpSession::receive(RpcFrame frame, const std::shared_ptr<Outlet>& outlet) 
 }
 
 void McpSession::handle(const RpcMessage& message, const std::shared_ptr<Outlet>& outlet) {
-  if (message.kind == RpcMessage::Kind::kResponse) return;  // we ask nothing
+  if (message.kind == RpcMessage::Kind::kResponse) return;  // we send no requests
   if (message.kind == RpcMessage::Kind::kNotification) return notified(message);
   if (message.method == "tools/call") return call(message, outlet);
   outlet->send(answer(message));
@@ -170,7 +170,7 @@ void McpSession::call(const RpcMessage& request, const std::shared_ptr<Outlet>& 
     }
     self->complete(key, rpc_result(id, tool_result(answer, structured)));
   };
-  // Under the lock, so that the answer finds its request.
+  // Submit under the lock, so that the answer finds its pending request.
   const std::lock_guard<std::mutex> lock(mutex_);
   Pending& pending = pending_[key];
   pending.outlet = outlet;
@@ -197,7 +197,7 @@ void McpSession::complete(const std::string& key, const Json& message) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = pending_.find(key);
-    if (found == pending_.end()) return;  // cancelled meanwhile
+    if (found == pending_.end()) return;  // cancelled in the meantime
     done = std::move(found->second);
     pending_.erase(found);
   }
@@ -216,7 +216,7 @@ void McpSession::progress(const std::string& key, const Json& token, double valu
     version = version_;
   }
   Json params = {{"progressToken", token}, {"progress", value}};
-  if (version >= kBatching) params["message"] = text;  // older ones have none
+  if (version >= kBatching) params["message"] = text;  // older versions lack it
   outlet->send(rpc_notification("notifications/progress", std::move(params)));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One MCP client's conversation, whatever carries it: negotiation, tools, progress, cancellation.
-// Several calls may be in flight. Thread-safe.
+// One MCP client's session over any transport: negotiation, tools, progress, cancellation. Several
+// calls may be in flight. Thread-safe.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@ namespace kernelpro {
 extern const char* const kProtocolVersions[4];
 bool known_protocol(const std::string& version);
 
-// Where the answers to one frame go, from any thread. When nobody holds it any more, nothing more
-// will come.
+// Receives the answers to one frame, from any thread. No more answers follow once the last
+// reference is released.
 class Outlet {
  public:
   virtual ~Outlet() = default;
@@ -31,9 +31,9 @@ class McpSession : public std::enable_shared_from_this<McpSession> {
   // Both must outlive every job of the session: `jobs` ends first.
   McpSession(Desk& desk, Jobs& jobs) : desk_(desk), jobs_(jobs) {}
 
-  // Takes a frame as read_rpc read it. Returns at once; answers may come later.
+  // Handles a frame from read_rpc. Returns at once; answers may come later.
   void receive(RpcFrame frame, const std::shared_ptr<Outlet>& outlet);
-  // Ends every call that is in flight; nothing is answered any more.
+  // Cancels every call in flight; sends no more answers.
   void cancel_all();
   bool busy() const;
 
@@ -53,7 +53,7 @@ class McpSession : public std::enable_shared_from_this<McpSession> {
 
   Desk& desk_;
   Jobs& jobs_;
-  mutable std::mutex mutex_;                // guards what follows
+  mutable std::mutex mutex_;                // guards the members below
   std::string version_;                     // negotiated; "" before
   std::map<std::string, Pending> pending_;  // by the request's id as JSON
 };

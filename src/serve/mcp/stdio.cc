@@ -19,7 +19,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kStall = 60;         // seconds that a client may leave our answers unread
-constexpr std::size_t kChunk = 4096;  // PIPE_BUF: such a write to a pipe that polls ready is whole
+constexpr std::size_t kChunk = 4096;  // PIPE_BUF: writes this small to a ready pipe do not block
 
 // Writes messages as lines. Any thread.
 class LineOutlet : public Outlet {
@@ -46,13 +46,13 @@ class LineOutlet : public Outlet {
       if (ready > 0 || closing_ || real_clock().now_s() > end) gone_ = true;
     }
   }
-  // Nobody reads any more: what is being written is given up.
+  // No reader is left: abandons the current write.
   void close() { closing_ = true; }
 
  private:
   const int fd_;
   std::mutex mutex_;
-  bool gone_ = false;  // under the mutex
+  bool gone_ = false;  // guarded by mutex_
   std::atomic<bool> closing_{false};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCP over standard input and output: one client, one JSON text a line.
+// MCP over standard input and output: one client, one JSON text per line.
 #pragma once
 
 #include "base/error.h"
@@ -7,12 +7,12 @@
 
 namespace kernelpro {
 
-// Serves until the client closes its end or a signal comes; then every call is cancelled and every
-// child process ended. Standard output carries nothing but the protocol: what anything else in this
-// process prints goes to standard error.
+// Serves until the client closes its end or a signal arrives; then cancels every call and ends
+// every child process. Standard output carries only the protocol: other output of this process goes
+// to standard error.
 Result<void> serve_stdio(const DeskSettings& settings);
 
-// The same between two descriptors, for tests. `stop`: readable when it is time to end; -1: never.
+// The same between two descriptors, for tests. `stop`: becomes readable to end serving; -1: never.
 Result<void> serve_frames(const DeskSettings& settings, int in, int out, int stop);
 
 }  // namespace kernelpro

@@ -79,7 +79,7 @@ TEST(Stdio, BadBytesAreAnsweredAndSurvived) {
   EXPECT_EQ(code_of(server.receive()), kRpcInvalidRequest);
   server.raw("{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}\n");
   EXPECT_EQ(code_of(server.receive()), kRpcInvalidRequest);
-  // Told before its end comes; the rest of it is skipped.
+  // The error arrives before the line's end; the rest of the line is skipped.
   const std::string piece(1 << 20, 'x');
   for (std::size_t sent = 0; sent <= kMaxFrameBytes; sent += piece.size()) server.raw(piece);
   EXPECT_EQ(code_of(server.receive()), kRpcInvalidRequest);
@@ -87,7 +87,7 @@ TEST(Stdio, BadBytesAreAnsweredAndSurvived) {
   EXPECT_TRUE(server.ask(5, "ping").contains("result"));
   server.initialize();
   server.raw("[{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"ping\"}]\n");
-  EXPECT_EQ(code_of(server.receive()), kRpcInvalidRequest);  // batches went with 2025-06-18
+  EXPECT_EQ(code_of(server.receive()), kRpcInvalidRequest);  // 2025-06-18 removed batches
   EXPECT_EQ(code_of(server.ask(10, "tools/call", {{"name", "no_such"}})), kRpcInvalidParams);
   EXPECT_TRUE(server.call(11, "evaluate", {{"task", "axpy"}})["isError"].get<bool>());
   EXPECT_TRUE(server.call(12, "evaluate", {{"task", 3}, {"source", ""}})["isError"].get<bool>());
@@ -158,7 +158,7 @@ TEST(Stdio, EvaluatesAndRemembers) {
   EXPECT_EQ(server.wait(10), 0);
   const auto log = read_file(join(dir.path(), "stderr"));
   EXPECT_TRUE(log && log->empty()) << *log;
-  // What is on the disk is an ordinary run.
+  // The run on disk is an ordinary run.
   const auto store = Store::open(run, Store::Mode::kRead);
   ASSERT_TRUE(store) << store.error().text();
   const auto stored = (*store)->candidates();
@@ -168,7 +168,7 @@ TEST(Stdio, EvaluatesAndRemembers) {
   EXPECT_TRUE((*store)->confirmation()->has_value());
 }
 
-// Children of a server that are still there.
+// Those of the processes that are still alive.
 std::vector<pid_t> alive(const std::vector<pid_t>& pids) {
   std::vector<pid_t> left;
   for (const ProcessInfo& each : all_processes()) {
@@ -178,14 +178,14 @@ std::vector<pid_t> alive(const std::vector<pid_t>& pids) {
   return left;
 }
 
-// Starts a kernel that never ends, and waits until it runs; the server's children by then.
+// Starts a kernel that never ends, and waits until it runs; returns the server's children.
 std::vector<pid_t> run_endless(ServerProcess* server, int id) {
   server->start_call(id, "evaluate", {{"task", "axpy"}, {"source", kEndless}}, true);
   bool timing = false;
   for (int i = 0; i < 50 && !timing; ++i) {
     const Json message = server->receive(60);
     const std::string text = dump_json(message);
-    // The second time: the start goes first.
+    // The second time: the start is evaluated first.
     timing = contains(text, "checking and timing") && message["params"]["progress"] > 5;
   }
   EXPECT_TRUE(timing);
@@ -202,7 +202,7 @@ TEST(Stdio, CallsInFlightAndCancellation) {
   ServerProcess server(dir.path(), mcp());
   server.initialize();
   const auto children = run_endless(&server, 20);
-  // Others are answered meanwhile; a second evaluation waits, and is cancelled first.
+  // Other calls are answered in the meantime; a second evaluation waits and is cancelled first.
   server.start_call(21, "evaluate", {{"task", "axpy"}, {"source", axpy("args.x[i]")}});
   EXPECT_TRUE(server.ask(22, "ping").contains("result"));
   EXPECT_FALSE(server.call(23, "list_tasks", Json::object()).is_null());
@@ -228,7 +228,7 @@ TEST(Stdio, CallsInFlightAndCancellation) {
   EXPECT_EQ(answer["result"]["structuredContent"]["outcome"], "correct");
   for (const Json& each : others) EXPECT_FALSE(each.contains("id")) << dump_json(each);
   EXPECT_TRUE(alive(children).empty());
-  // What was cancelled has no result, and may be asked for again.
+  // A cancelled evaluation has no result and may be requested again.
   const Json history = server.call(26, "history", Json::object());
   EXPECT_EQ(history["structuredContent"]["candidates"].size(), 2u) << text_of(history);
 }

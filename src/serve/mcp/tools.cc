@@ -160,7 +160,7 @@ Json schema_of(const McpTool& tool) {
   return schema;
 }
 
-// What is wrong with a value, or "".
+// Describes the fault in a value; "" if it is valid.
 std::string fault(const ToolArgument& argument, const Json& value) {
   switch (argument.kind) {
     case Kind::kText: {
@@ -268,7 +268,7 @@ std::string page_of(const std::string& text, const Json& arguments, std::size_t*
   if (next != nullptr) *next = 0;
   if (text.size() - from <= wanted) return text.substr(from);
   std::size_t end = text.rfind('\n', from + wanted - 1);
-  // A line that is longer than a page is cut before a character.
+  // Cut a line longer than a page at a character boundary.
   if (end == std::string::npos || end < from) {
     end = from + wanted;
     while (end > from + 1 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tools that an MCP client sees. A tool is a row: listing, schema and the check of arguments
-// derive from it. Adding one: its function and its row in tools.cc.
+// The tools that an MCP client sees. A tool is a row; its listing, schema and argument checks
+// derive from it. To add one, write its function and add its row to tools.cc.
 #pragma once
 
 #include <span>
@@ -34,23 +34,23 @@ struct McpTool {
   std::span<const ToolArgument> arguments;
   bool read_only = true;
   Lane lane = Lane::kLookUp;
-  // `arguments` were checked against the row. An Error is told to the model, which may call again.
+  // `arguments` were checked against the row. An Error goes to the model, which may call again.
   Result<ToolAnswer> (*call)(Desk& desk, const Json& arguments, Ticket& ticket) = nullptr;
 };
 
 std::span<const McpTool> mcp_tools();
 const McpTool* find_mcp_tool(std::string_view name);
-// Of tools/list, in the words of a protocol version.
+// The result of tools/list, as a protocol version defines it.
 Json tools_json(const std::string& version);
-// Checks the arguments, calls, and keeps exceptions of ours from ending the server.
+// Checks the arguments and calls the tool. Catches our exceptions, so that none ends the server.
 Result<ToolAnswer> call_tool(const McpTool& tool, Desk& desk, const Json& arguments,
                              Ticket& ticket);
 
-// Bytes of text that a result has, unless its caller asks for more, and the most it gets.
+// Default and largest number of bytes of text in a result.
 inline constexpr std::size_t kPageBytes = 6000;
 inline constexpr std::size_t kMaxPageBytes = 100000;
-// The part of `text` that the arguments offset and max_bytes ask for, cut at line ends, with a last
-// line that says where the next part begins. `next`: that place, 0 at the end; may be null.
+// The part of `text` selected by the arguments offset and max_bytes, cut at line ends, with a last
+// line that gives the offset of the next part. `next`: that offset, 0 at the end; may be null.
 std::string page_of(const std::string& text, const Json& arguments, std::size_t* next = nullptr);
 
 // The rows' functions.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// search_code, read_code and list_code, over the room knowledge.
+// search_code, read_code and list_code: MCP tools over src/write/knowledge.
 #include <algorithm>
 
 #include "base/text.h"

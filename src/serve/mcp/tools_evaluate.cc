@@ -57,7 +57,7 @@ Result<Sitting::Evaluated> evaluate(Sitting& sitting, const Sitting::Given& give
   return std::move(**done);
 }
 
-// A side of a comparison: a candidate's number, or a source that is evaluated now.
+// One side of a comparison: an evaluated candidate by number, or a source to evaluate now.
 Result<Sitting::RowPtr> side(Sitting& sitting, const Json& arguments, const std::string& which,
                              Ticket& ticket) {
   const JsonReader given(arguments);
@@ -82,7 +82,7 @@ std::string extension_of(const Candidate& candidate) {
   return source_extension(candidate.language);
 }
 
-// The winner's files; paths in the order in which they matter.
+// Writes the winner's files; returns their paths, most important first.
 Result<std::vector<std::string>> write_winner(const Sitting& sitting, const Known& winner) {
   std::vector<std::string> paths;
   const std::string folder = join(sitting.directory(), "winner");
@@ -150,14 +150,14 @@ Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticke
   auto found = desk.sit(task_choice(arguments), ticket);
   if (!found) return tl::unexpected<Error>(std::move(found.error()));
   Sitting& sitting = **found;
-  // The second first: it may be the best so far, which the first may become.
+  // Resolve b first: it defaults to the best so far, which evaluating a may change.
   auto b = side(sitting, arguments, "b", ticket);
   if (!b && JsonReader(arguments).member("source_a") == nullptr) {
     return tl::unexpected<Error>(std::move(b.error()));
   }
   auto a = side(sitting, arguments, "a", ticket);
   if (!a) return tl::unexpected<Error>(std::move(a.error()));
-  // Nothing was there to compare with: the start is now.
+  // There was no b yet; evaluating a has added the start.
   if (!b) b = side(sitting, arguments, "b", ticket);
   if (!b) return tl::unexpected<Error>(std::move(b.error()));
   for (const auto& row : {*a, *b}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// history, best and diagnose: what a run knows.
+// history, best and diagnose: tools that read a run.
 #include <algorithm>
 
 #include "base/files.h"
@@ -13,7 +13,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kListed = 200;  // candidates in a structured history
+constexpr std::size_t kListed = 200;  // most candidates in a structured history
 
 std::string head(const Sitting& sitting) {
   return "Run " + sitting.directory() + " of task " + printable(sitting.task().name) + " on " +
@@ -26,7 +26,7 @@ std::string with_fence(const Candidate& candidate) {
          (source.ends_with('\n') ? "" : "\n") + "```\n";
 }
 
-// The evidence is in the store only.
+// Evidence is only in the store.
 Evidence evidence_of(const Sitting& sitting, std::int64_t id) {
   const auto store = Store::open(sitting.directory(), Store::Mode::kRead);
   if (!store) return {};
@@ -124,7 +124,7 @@ Result<ToolAnswer> diagnose_tool(Desk& desk, const Json& arguments, Ticket&) {
            printable(error->log) + "\n```\n";
   } else if (known.evaluation.correct() != nullptr) {
     Diagnosis diagnosis = known.diagnosis;
-    // Tools that are for the other target would fill the page.
+    // Tools for the other target would fill the page.
     std::erase_if(diagnosis.tools,
                   [](const ToolRun& each) { return each.state == ToolRun::State::kFilteredOut; });
     DiagnosisStyle style;

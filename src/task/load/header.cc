@@ -70,7 +70,7 @@ std::string type_of(const Tensor& tensor, TargetKind target) {
                                                  : dtype_cpu_type(tensor.dtype));
 }
 
-// "[ROWS][COLS] = [33][1024]", for the reader of the header.
+// "[ROWS][COLS] = [33][1024]", for readers of the header.
 std::string shape_remark(const Task& task, const Shaped& shaped) {
   std::string text = "  //";
   if (shaped.shape.empty()) return text + " one element";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generates task.h, the one header that a candidate and a reference include: the case's dimensions
+// Generates task.h, the header that every candidate and reference includes: the case's dimensions
 // as constants, `Args`, `ReferenceArgs`, and for CUDA the plan-form vocabulary (KP_LAUNCH).
 #pragma once
 

@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-// Largest magnitude that is safe in the type; integers stay exact as doubles.
+// Largest safe magnitude in the dtype; integers stay exact as doubles.
 double largest(DType dtype) {
   switch (dtype) {
     case DType::kFp32:

@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-// Reads a text file of the folder; a missing one gives "" when it is optional.
+// Reads a text file of the folder; "" if an optional one is missing.
 Result<void> read_text(const std::string& path, bool required, const std::string& why,
                        std::string* out) {
   if (!exists(path) && !required) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as task.toml: never a crash, and what is accepted has a header.
+// Arbitrary bytes as task.toml must never crash, and every accepted task must yield a header.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -43,7 +43,7 @@ timed = true
 struct Spoiled {
   const char* from;
   const char* to;
-  const char* message;  // the whole of it, behind "dir/task.toml"
+  const char* message;  // all of it, after "dir/task.toml"
 };
 
 std::string failure(std::string_view text) {
@@ -295,7 +295,7 @@ TEST(CheckFits, CountsCopiesAndReferences) {
   const auto task = parse_task(kGood, "task.toml");
   ASSERT_TRUE(task);
   const Case& c = task->cases[1];
-  // x: 1024*2*2 halves; y: one float with a double beside it; workspace: 4096 bytes.
+  // x: 1024*2*2 halves; y: one float and one double; workspace: 4096 bytes.
   const std::int64_t needed = 3 * (1024 * 4 * 2 + 4) + 8 + 4096;
   EXPECT_TRUE(check_fits(*task, c, needed));
   const auto refused = check_fits(*task, c, needed - 1);

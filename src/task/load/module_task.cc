@@ -78,7 +78,7 @@ Precision precision_of(const ModuleDescription& description) {
   return fp16 ? Precision::kFp16 : Precision::kBf16;
 }
 
-// What the module itself holds besides its results, so that a kernel may be as simple as it is.
+// The module's own intermediates, so that a kernel may be as simple as the module.
 std::int64_t scratch(const ModuleDescription& description) {
   double bytes = description.intermediate_bytes;
   for (const Item& item : description.items) {
@@ -122,7 +122,7 @@ Result<Task> task_from_module(const std::string& source, const std::string& path
   Task task;
   task.name = task_name(path);
   task.folder = dirname(absolute(path));
-  // The sizes that the task is about: those of the last timed case.
+  // The task's nominal sizes: those of the last timed case.
   const DescribedCase* main = &cases.back();
   for (const DescribedCase& each : cases) {
     if (each.timed) main = &each;

@@ -53,7 +53,7 @@ TEST(ModuleTask, HasCasesWithTheirOwnShapes) {
   EXPECT_EQ(shaped_tensors(*t, t->cases[1])[3].elements, 1);
   EXPECT_EQ(task_flops(*t, t->cases[0]), 128);
   EXPECT_EQ(task_matmul_flops(*t, t->cases[1]), 65536);
-  // 3 MB besides the output, in whole MiB, and 16 MiB.
+  // 3 MB in addition to the output, in whole MiB, plus 16 MiB.
   EXPECT_EQ(workspace_bytes(*t, t->cases[1]), (3 + 16) << 20);
 }
 

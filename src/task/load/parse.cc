@@ -97,7 +97,7 @@ class TaskParser {
     return {};
   }
 
-  // Nodes that must be there; readers below leave `out` alone when an optional key is absent.
+  // Required nodes; the readers below leave `out` unchanged if an optional key is absent.
   Result<const toml::node*> require(const toml::table& table, std::string_view key,
                                     const std::string& what) const {
     if (const toml::node* node = table.get(key)) return node;
@@ -316,7 +316,7 @@ class TaskParser {
 
   Done read_init_numbers(const toml::table& table, Init* init) const {
     struct Row {
-      Keys keys;  // besides "kind"
+      Keys keys;  // other than "kind"
       bool required;
     };
     static const Row rows[] = {{{"low", "high"}, true},
@@ -438,7 +438,7 @@ class TaskParser {
     return wrong(node, "in the case " + c.name + ", " + value.error().message, value.error().next);
   }
 
-  // Every expression evaluates, no tensor is empty, and no size overflows.
+  // Checks that every expression evaluates, no tensor is empty and no size overflows.
   Done check_shapes(const Case& c) const {
     for (std::size_t i = 0; i < task_.tensors.size(); ++i) {
       const Tensor& tensor = task_.tensors[i];

@@ -7,10 +7,10 @@ namespace kernelpro {
 
 namespace {
 
-// What a search of a PyTorch file without a kernel begins from.
+// The start for a PyTorch file without a kernel.
 Candidate module_itself(const Module& module, TargetKind target) {
   Candidate candidate;
-  if (target == TargetKind::kCpu) {  // which runs no PyTorch candidates
+  if (target == TargetKind::kCpu) {  // cannot run PyTorch candidates
     candidate.source = "#include \"task.h\"\n\nextern \"C\" void launch(const Args&) {}\n";
     candidate.origin = {"start", 0, "An empty kernel: the task has none to begin from.", {}};
     return candidate;

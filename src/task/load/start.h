@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The candidate that a search begins with.
+// The candidate that a search starts from.
 #pragma once
 
 #include "base/error.h"
@@ -8,10 +8,10 @@
 
 namespace kernelpro {
 
-// The task's kernel for the target with the first value of each knob. For a task with a Module and
-// no kernel: the module itself, as a PyTorch candidate, so that speed is counted against PyTorch;
-// on the cpu target, which runs none, an empty kernel, which fails.
-// Fails with kBadInput when there is neither, or when the kernel's knobs are faulty.
+// The task's kernel for the target with the first value of each knob. A task with a Module and no
+// kernel starts from the module itself as a PyTorch candidate, so that speedup is relative to
+// PyTorch; the cpu target cannot run those and gets an empty kernel, which fails. Fails with
+// kBadInput if there is neither, or if the kernel's knobs are invalid.
 Result<Candidate> start_candidate(const Task& task, TargetKind target);
 
 }  // namespace kernelpro

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kShown = 8;
 
-// What the line says behind the mark, without the comment's own signs.
+// The line's text after the mark, without comment delimiters.
 std::string remark(std::string_view line) {
   std::string_view text = line.substr(line.find(kUnfilled) + kUnfilled.size());
   if (text.starts_with(":")) text.remove_prefix(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places that a scaffold (task/scaffold/scaffold.h) leaves for a person: lines with the word below.
-// A task that still has one is refused, so that a guess is never taken for a decision.
+// Lines that a scaffold (task/scaffold/scaffold.h) leaves for a person to fill in, marked with the
+// word below. A task that still has one is refused, so that a guess never passes for a decision.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace kernelpro {
 
 inline constexpr std::string_view kUnfilled = "TODO(kernelpro)";
 
-// Fails with kBadInput when `text` has such a line: names each by path and line, with what it says.
+// Fails with kBadInput if `text` has such lines; lists each with path, line and text.
 Result<void> refuse_unfilled(std::string_view text, const std::string& path);
 
 }  // namespace kernelpro

@@ -21,7 +21,7 @@ bool batch_like(const std::string& name) {
          contains(lower, "num_samples");
 }
 
-// Names worth halving, the first to be tried first.
+// Names worth halving, in the order to try them.
 std::vector<std::string> shrinkable(const Dims& dims) {
   std::vector<std::string> names;
   for (const auto& [name, value] : dims) {
@@ -43,7 +43,7 @@ std::string changes_text(const Dims& changed, const Dims& before) {
   return join_text(parts, ", ");
 }
 
-// The module with as little halved as makes it fit; nullopt when nothing does.
+// The module with the least halving that makes it fit; nullopt if nothing does.
 std::optional<PlannedCase> shrink(const ModuleDescription& full, const DescribeModule& describe,
                                   bool float64, double available_bytes) {
   PlannedCase found;
@@ -52,14 +52,14 @@ std::optional<PlannedCase> shrink(const ModuleDescription& full, const DescribeM
   for (const std::string& name : shrinkable(full.dims)) {
     std::int64_t value = full.dims.at(name);
     while (need() > available_bytes && value > 1) {
-      // As many halvings at once as a size proportional to this name would take.
+      // As many halvings at once as needed if memory is proportional to this name.
       const double halvings = std::ceil(std::log2(need() / available_bytes));
       const int steps = static_cast<int>(std::clamp(halvings, 1.0, 62.0));
       value = std::max<std::int64_t>(1, value >> steps);
       Dims dims = found.changed;
       dims[name] = value;
       auto smaller = describe(dims);
-      // A module that does not work at this size, or does not depend on the name, keeps the old.
+      // Keep the old size if the module fails at the new one or does not depend on the name.
       if (!smaller || evaluation_bytes(*smaller, float64) > 0.9 * need()) break;
       found.changed = std::move(dims);
       found.description = std::move(*smaller);
@@ -101,7 +101,7 @@ Result<CasePlan> plan_cases(const ModuleDescription& full, const DescribeModule&
     return plan;
   }
   if (narrow <= available_bytes) {
-    // Both cases are there at once. `narrow` counts an output more than is used, so a little always
+    // Both cases are resident at once. `narrow` counts one output too many, so a little always
     // fits.
     const double room =
         std::clamp(available_bytes - narrow, available_bytes / 64, available_bytes / 4);

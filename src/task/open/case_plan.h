@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sizes of a PyTorch module are evaluated: its own where they fit, else stated smaller ones.
-// Nothing is allocated; `describe` only tells shapes.
+// Chooses the sizes at which a PyTorch module is evaluated: its own if they fit, else smaller ones,
+// which are reported. Allocates nothing; `describe` returns shapes only.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,29 @@
 namespace kernelpro {
 
 using Dims = std::map<std::string, std::int64_t>;
-// The module with these integers at the top of its file.
+// Describes the module with these values for the integers at the top of its file.
 using DescribeModule = std::function<Result<ModuleDescription>(const Dims& dims)>;
 
 struct PlannedCase {
   std::string name;  // "reduced" (checked only), "full", "smaller" (instead of full)
   bool timed = false;
-  Dims changed;  // what differs from the file
+  Dims changed;  // differences from the file
   ModuleDescription description;
 };
 
 struct CasePlan {
-  std::vector<PlannedCase> cases;  // in order of checking; the last is timed
+  std::vector<PlannedCase> cases;  // in checking order; the last is timed
   std::vector<std::string> notes;  // sentences for the user
 };
 
-// Bytes that an evaluation of this module needs at least: two input sets with outputs and expected
-// results, and what the reference allocates, in float64 or in the declared types.
+// Minimum bytes to evaluate this module: two input sets with outputs and expected results, plus the
+// reference's allocations, in float64 or in the declared dtypes.
 double evaluation_bytes(const ModuleDescription& description, bool float64);
 
-// `full`: the module as its file has it. Three outcomes: it fits in float64: one case. It fits in
-// its declared types only: a reduced case, which fits in float64, is checked besides. It does not
-// fit: the largest case found that does is timed instead. Sizes are halved, batch-like names first,
-// then the largest. Fails with kBadInput when no smaller size is found that fits.
+// `full`: the module at its file's sizes. If it fits in float64, one case. If it fits only in its
+// declared dtypes, also a reduced case that fits in float64, for checking only. If it does not fit,
+// the largest case found that does is timed instead. Sizes are halved, batch-like names first, then
+// the largest. Fails with kBadInput if no smaller size fits.
 Result<CasePlan> plan_cases(const ModuleDescription& full, const DescribeModule& describe,
                             double available_bytes);
 

@@ -8,7 +8,7 @@
 namespace kernelpro {
 namespace {
 
-// y[batch, d] = x[batch, d] @ w[d, d]; fails where d is no multiple of 64.
+// y[batch, d] = x[batch, d] @ w[d, d]; fails if d is not a multiple of 64.
 Result<ModuleDescription> linear(const Dims& changed) {
   ModuleDescription description;
   description.dims = {{"batch_size", 4096}, {"d", 1024}, {"heads", 8}};

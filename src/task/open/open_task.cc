@@ -18,18 +18,18 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kSpare = 6e9;  // GPU memory for contexts and what PyTorch keeps
+constexpr double kSpare = 6e9;  // GPU memory for contexts and PyTorch's reserve
 
 bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// What the largest case may need; generous where the machine does not tell.
+// Memory limit for the largest case; generous if the machine's memory is unknown.
 double memory_for(const OpenSettings& settings) {
   if (settings.memory_bytes > 0) return settings.memory_bytes;
   if (settings.target == TargetKind::kCpu) {
-    // The supervisor holds several sets with float64 results beside what the module's process and
-    // the workers need: in all up to three times as much as a case is said to need.
+    // In addition to the module's process and the workers, the supervisor holds several sets with
+    // float64 results: in all up to three times the estimate for a case.
     return 0.3 * static_cast<double>(available_memory_bytes());
   }
   const auto state = gpu_state(settings.gpu);
@@ -41,7 +41,7 @@ bool is_half(Precision precision) {
   return precision == Precision::kFp16 || precision == Precision::kBf16;
 }
 
-// A module's tensors in the precision that was asked for, as `.half()` or `.bfloat16()` casts them.
+// Casts a module's tensors to the requested precision, as `.half()` or `.bfloat16()` does.
 Result<void> set_precision(Precision precision, Task* task) {
   task->precision = precision;
   if (!is_half(precision)) {

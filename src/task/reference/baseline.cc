@@ -30,8 +30,8 @@ class Process {
  public:
   explicit Process(const BaselineSettings& settings) : settings_(settings) {}
 
-  // What the process answers; an Error when none can be started. A lost process is replaced by the
-  // next call; `lost` then says how it ended.
+  // The process's answer; an Error if none can be started. If the process dies, `lost` says how,
+  // and the next call starts another.
   Result<std::optional<Json>> ask(const Json& message, double timeout_s, std::string* lost) {
     if (!child_.running()) KP_TRY(start());
     if (child_.send(dump_json(message))) {

@@ -39,7 +39,7 @@ Task task_of(const std::string& source) {
   return task;
 }
 
-// Each test has a cache of its own.
+// Each test has its own cache.
 class BaselineTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -84,7 +84,7 @@ TEST_F(BaselineTest, EagerIsTimedOnTheCpuAndRemembered) {
   EXPECT_NE((*other)[0].timing.median_us, eager.timing.median_us) << "of another machine";
 }
 
-// Also the first one that a process measures, and whatever the file itself switches on.
+// Also in a process's first measurement, and whatever the file switches on.
 TEST_F(BaselineTest, ArithmeticIsThatOfTheContract) {
   const Task task = task_of("import torch\ntorch.backends.cudnn.allow_tf32 = True\n" +
                             replace_all(kRelu, "        return torch.relu(x)",

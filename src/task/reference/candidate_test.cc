@@ -88,7 +88,7 @@ struct Set {
 
 class CandidateTest : public ::testing::Test {
  protected:
-  // Importing torch takes seconds: one process serves all tests, as `open` forgets what was before.
+  // Importing torch takes seconds: one process serves all tests, as `open` discards old state.
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TempDir>();
     const auto python = python_command("candidate");
@@ -229,7 +229,7 @@ TEST_F(CandidateTest, ALoopLeavesItsResultsInTheSets) {
   for (const Set& set : sets_) EXPECT_EQ(set.out.values[0], 0);
 }
 
-// The objects of the process that hold other sets are not listed to a candidate.
+// A candidate cannot list the process's objects that hold other sets.
 TEST_F(CandidateTest, OurObjectsAreNotListed) {
   expect_ok(
       load(model_new("names = [type(o).__name__ for o in gc.get_objects()]\n"
@@ -248,7 +248,7 @@ TEST_F(CandidateTest, ReplacedFunctionsAreNoticed) {
     EXPECT_EQ(rule_of(model_new("return torch.relu(self.linear(x))")), "");
     EXPECT_EQ(rule_of(model_new("return torch.relu(self.linear(x))", find + patch)),
               "patched-worker");
-    // What is replaced stays replaced: others get a process of their own.
+    // The replacement is permanent: the other tests get a new process.
     TearDownTestSuite();
     SetUpTestSuite();
     open();
@@ -273,7 +273,7 @@ TEST_F(CandidateTest, WorkThatGoesOnAfterTheCallIsAnEscape) {
                               "return out\n",
                               "import threading, time\n")),
             "stream-escape");
-  // Late on a busy machine, that thread would read memory that the next test has mapped anew.
+  // If late on a busy machine, that thread would read memory that the next test has remapped.
   rule_of(
       model_new("for t in threading.enumerate():\n"
                 "    if t is not threading.current_thread() and not t.daemon: t.join()\n"
@@ -281,7 +281,7 @@ TEST_F(CandidateTest, WorkThatGoesOnAfterTheCallIsAnEscape) {
                 "import threading\n"));
 }
 
-// What an audited call sees: inputs in other memory. (On a GPU they come late besides.)
+// An audited call gets its inputs in other memory. (On a GPU they also arrive late.)
 TEST_F(CandidateTest, WorkThatCountsOnOldMemoryIsAnEscape) {
   EXPECT_EQ(rule_of(model_new("if not seen: seen.append(x.data_ptr())\n"
                               "if x.data_ptr() not in seen: return torch.zeros(8, 4)\n"
@@ -304,7 +304,7 @@ TEST_F(CandidateTest, AResultThatIsKeptIsNoLongerRight) {
   }
 }
 
-// A module may give what it has: that memory is not written to.
+// A module may return its own tensors: that memory is not overwritten.
 TEST_F(CandidateTest, WhatTheModuleHoldsStays) {
   expect_ok(load(replace_all(model_new("return self.table"), "self.linear = nn.Linear(width, 4)",
                              "self.table = torch.ones(8, 4)")));
@@ -336,7 +336,7 @@ TEST_F(CandidateTest, FaultsTellWhereTheyAre) {
   EXPECT_FALSE(contains(JsonReader(answer).text("error"), "kernelpro_torch")) << answer;
   expect_ok(load(model_new("import sys\nsys.exit(0)")));
   EXPECT_TRUE(contains(JsonReader(check()).text("error"), "SystemExit"));
-  // The process lives on.
+  // The process survives.
   expect_ok(load(model_new("return torch.relu(self.linear(x))")));
   expect_ok(check());
 }

@@ -12,7 +12,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kMostName = 56;  // room below the bound of 64 for a number
+constexpr std::size_t kMostName = 56;  // leaves room below the limit of 64 for a number
 
 // "conv.weight" -> "conv_weight", "out[0]" -> "out_0", "state['h']" -> "state_h".
 std::string identifier(const std::string& label) {
@@ -23,7 +23,7 @@ std::string identifier(const std::string& label) {
     if (!word && !name.empty() && name.back() != '_') name += '_';
   }
   while (!name.empty() && name.back() == '_') name.pop_back();
-  // The end of a long path says more than its beginning.
+  // The end of a long path is more informative than its start.
   if (name.size() > kMostName) name = name.substr(name.size() - kMostName);
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "t" + name;
   return name_problem(name).empty() ? name : name + "_";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words between module_reference.cc and python/kernelpro_torch/reference.py. For .cc files only
+// Messages between module_reference.cc and python/kernelpro_torch/reference.py. For .cc files only
 // (JSON).
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace kernelpro {
 
-// Reads the answer to "describe" and gives every tensor its name: PyTorch's with "_" for what is no
-// part of a C identifier, made unique and kept clear of C++, CUDA and the file's dimensions.
+// Parses the answer to "describe" and names every tensor: PyTorch's name with "_" for characters
+// not in C identifiers, made unique and distinct from names of C++, CUDA and the file's dimensions.
 Result<ModuleDescription> description_from_json(const std::string& json);
 
-// The command "attach". `fds`: the distinct descriptors, in the order that the message refers to.
+// The command "attach". `fds`: the distinct descriptors, in the order of the message's indices.
 Json attach_message(const Task& task, const Case& c, int set,
                     const std::vector<SharedBuffer>& buffers, std::vector<int>* fds);
 

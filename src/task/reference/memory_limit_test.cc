@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file of the user's cannot take the machine. Real Python with real PyTorch.
+// A user's file cannot exhaust the machine. Real Python with real PyTorch.
 #include <gtest/gtest.h>
 
 #include "base/text.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kLimit = 2LL << 30;
 
-// Takes 100 MB ten times a second, and would stop at 6 GB; `where` it does is replaced.
+// Takes 100 MB ten times a second, up to 6 GB; `where`: the line before which it does so.
 std::string hungry(const std::string& where) {
   return replace_all(
       "import time\nimport torch\nimport torch.nn as nn\nkept = []\ndef grow():\n"

@@ -19,7 +19,7 @@ constexpr const char* kLessMemory =
     "use "
     "a machine with more: the limit is half of what is available when the process starts";
 constexpr double kImportTimeout = 300;        // of torch, from a cold disk
-constexpr std::int64_t kPrinted = 1LL << 30;  // what a module may print
+constexpr std::int64_t kPrinted = 1LL << 30;  // output limit of a module
 constexpr std::int64_t kMaxDescription = 16 << 20;
 constexpr std::size_t kFdsPerFrame = Channel::kMaxFds - 4;
 constexpr const char* kDrawKinds[] = {"given",      "centred",     "scaled",
@@ -34,7 +34,7 @@ ErrorKind kind_of(const std::string& rule) {
 
 class PythonReference : public ModuleReference {
  public:
-  // `kept`: a folder for descriptions by what they depend on (interpreter, PyTorch, our package).
+  // `kept`: cache folder for descriptions, keyed by interpreter, PyTorch and our package.
   PythonReference(ReferenceSettings settings, Child child, Limits limits, std::string kept)
       : settings_(std::move(settings)),
         child_(std::move(child)),
@@ -46,8 +46,7 @@ class PythonReference : public ModuleReference {
     if (lost_) return tl::unexpected<Error>(*lost_);
     const std::string key = hash_hex({source, path, dump_json(Json(dims))});
     if (const auto it = described_.find(key); it != described_.end()) return it->second;
-    // One from an earlier process spares waiting for the import of torch; `attach` has it
-    // confirmed.
+    // A cached description saves waiting for the import of torch; `attach` has it confirmed.
     const Result<std::string> kept = read_file(join(kept_, key), kMaxDescription);
     if (kept) {
       if (Result<ModuleDescription> description = description_from_json(*kept)) {
@@ -68,7 +67,7 @@ class PythonReference : public ModuleReference {
     KP_TRY(confirm(task.module->source, task.module->path, c.dims));
     std::vector<int> fds;
     Json message = attach_message(task, c, set, buffers, &fds);
-    // Descriptors beyond one frame's go ahead of it.
+    // Send descriptors that exceed one frame ahead of it.
     std::size_t sent = 0;
     while (fds.size() - sent > kFdsPerFrame) {
       const std::vector<int> part(fds.begin() + static_cast<std::ptrdiff_t>(sent),
@@ -116,12 +115,12 @@ class PythonReference : public ModuleReference {
         ask({{"do", "describe"}, {"source", source}, {"path", path}, {"dims", dims}});
     if (!answer) return tl::unexpected<Error>(answer.error());
     std::string text = dump_json(*answer);
-    // A folder that cannot be written to only costs the time of asking again.
+    // Failing to write only costs describing again.
     if (make_dirs(kept_)) static_cast<void>(write_file(join(kept_, key), text));
     return text;
   }
 
-  // Is a description of an earlier process still the module's?
+  // Checks that a cached description still matches the module.
   Result<void> confirm(const std::string& source, const std::string& path,
                        const std::map<std::string, std::int64_t>& dims) {
     const auto it = unconfirmed_.find(hash_hex({source, path, dump_json(Json(dims))}));
@@ -137,7 +136,7 @@ class PythonReference : public ModuleReference {
                 "run again: the new description is used then");
   }
 
-  // Greets the process before its first command: by then torch is imported, or it says why not.
+  // Waits for the greeting before the first command: torch is imported, or it explains why not.
   Result<void> greet() {
     if (greeted_) return {};
     const Result<Json> answer =
@@ -188,7 +187,7 @@ class PythonReference : public ModuleReference {
     limits_.wall_seconds = timeout_s;
     std::string text = "the module's process " + exit.describe(limits_);
     const std::string said(trim(exit.output));
-    // The end tells more than the beginning.
+    // The end of the output is the useful part.
     constexpr std::size_t kShown = 3000;
     if (!said.empty()) {
       text += ":\n" + (said.size() > kShown ? "..." + said.substr(said.size() - kShown) : said);
@@ -206,7 +205,7 @@ class PythonReference : public ModuleReference {
   std::optional<Error> lost_;
   std::string kept_;
   std::map<std::string, ModuleDescription> described_;
-  std::map<std::string, std::string> unconfirmed_;  // by the same key: the kept text
+  std::map<std::string, std::string> unconfirmed_;  // cached text, by the same key
 };
 
 }  // namespace
@@ -227,7 +226,7 @@ Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceS
   command.argv = python->argv;
   command.argv.emplace_back(target_name(settings.target));
   command.env = python->env;
-  command.env.emplace_back("CUBLAS_WORKSPACE_CONFIG=:4096:8");  // results that repeat
+  command.env.emplace_back("CUBLAS_WORKSPACE_CONFIG=:4096:8");  // reproducible results
   if (!cuda) command.env.emplace_back("CUDA_VISIBLE_DEVICES=");
   if (cuda && !settings.gpu.empty()) {
     command.env.emplace_back("CUDA_VISIBLE_DEVICES=" + settings.gpu);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PyTorch module as the reference of a task: one persistent Python process (python/), the only
-// Python that is trusted. It describes the module, draws inputs as the module's own get_inputs
-// does, and computes expected results, all on buffers that the judge owns: physical GPU memory
-// (descriptors of CUDA virtual-memory handles) on the cuda target, shared memory on the cpu target.
-// One thread at a time; calls block. The process ends with the object.
+// trusted Python. It describes the module, draws inputs with the module's get_inputs, and computes
+// expected results, all in buffers owned by the judge: physical GPU memory (descriptors of CUDA
+// virtual-memory handles) on the cuda target, shared memory on the cpu target. One thread at a
+// time; calls block. The process ends with the object.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ namespace kernelpro {
 struct ReferenceSettings {
   std::string python;  // interpreter; "" = $KERNELPRO_PYTHON, else python3
   TargetKind target = TargetKind::kCuda;
-  std::string gpu;                // CUDA_VISIBLE_DEVICES for the process; "" leaves it alone
-  double timeout_s = 120;         // for one command; a module that never returns is ended after it
-  std::int64_t memory_bytes = 0;  // of the process; 0: a share of what the machine has available
+  std::string gpu;                // CUDA_VISIBLE_DEVICES for the process; "" inherits it
+  double timeout_s = 120;         // for one command; a module that hangs is killed after it
+  std::int64_t memory_bytes = 0;  // limit of the process; 0: a share of available memory
 };
 
-// How inputs and parameters of a set are drawn. Probes change the distribution, not the shapes:
+// How a set's inputs and parameters are drawn. Probes change distributions, not shapes:
 //   given:       get_inputs() under the set's seed, on the device; parameters as constructed;
 //   centred:     floating inputs that never change sign are shifted by their mean; else as given;
 //   scaled:      floating inputs times 64 (times 4 for half types); else as given;
 //   parameters:  floating parameters that are constant (all ones, all zeros) get noise added;
-//   lowbits:     as given; the caller then changes last digits (measure/judge/probes.h);
+//   lowbits:     as given; the caller then perturbs the low bits (measure/judge/probes.h);
 //   kernelbench: exactly KernelBench's tensors for trial `seed` (drawn on the CPU, cast, moved).
 enum class DrawKind { kGiven, kCentred, kScaled, kParameters, kKernelBench, kLowBits };
 
-// In which arithmetic the module computes expected results:
+// Arithmetic in which the module computes expected results:
 //   float64:  module and inputs as float64;
 //   strict:   declared dtypes with TF32 and reduced-precision reductions off;
 //   declared: declared dtypes with the flags that Precision allows (tf32: TF32 on);
@@ -53,37 +53,37 @@ struct DrawFacts {
 struct ComputeFacts {
   double milliseconds = 0;  // of the computation, device time
   // Two computations with different random states differ: dropout, noise, a random initial state.
-  // Filled when asked for with `twice`; "" = they agree within rounding.
+  // Set only with `twice`; "" = they agree within rounding.
   std::string random;
 };
 
 class ModuleReference {
  public:
-  // Starts the process and, in the background there, the import of torch: returns at once.
+  // Starts the process, which imports torch in the background; returns at once.
   static Result<std::unique_ptr<ModuleReference>> start(const ReferenceSettings& settings);
   virtual ~ModuleReference() = default;
 
-  // Loads a file. `dims` replaces integers at its top level. kTask on a file that does not load,
-  // lacks Model, get_inputs or get_init_inputs, or takes or returns what has no place in a task;
-  // the message holds the last lines of the Python traceback.
+  // Loads a file. `dims` replaces integers at its top level. kTask if the file does not load, lacks
+  // Model, get_inputs or get_init_inputs, or takes or returns values that a task cannot have; the
+  // message has the end of the Python traceback.
   virtual Result<ModuleDescription> describe(const std::string& source, const std::string& path,
                                              const std::map<std::string, std::int64_t>& dims) = 0;
 
-  // Gives the process one set's buffers. `c` must be described (its dims) already or is then.
+  // Shares one set's buffers with the process; describes `c` (its dims) first if needed.
   virtual Result<void> attach(const Task& task, const Case& c, int set,
                               const std::vector<SharedBuffer>& buffers) = 0;
   // Fills inputs and parameters of a set. Equal arguments give equal bits on one machine.
   virtual Result<DrawFacts> draw(const Case& c, int set, std::uint64_t seed, DrawKind kind) = 0;
-  // Computes from the inputs and parameters as they lie in the set's buffers into its expected
-  // ones. Running statistics are restored before and forgotten after.
+  // Computes from the inputs and parameters in the set's buffers into its expected ones. Running
+  // statistics are restored before each computation and discarded after it.
   virtual Result<ComputeFacts> compute(const Case& c, int set, Numerics numerics, bool twice) = 0;
-  // Frees what is attached for a case; its memory can then be released.
+  // Detaches a case's buffers, so that their memory can be released.
   virtual Result<void> detach(const Case& c) = 0;
   virtual std::string versions() const = 0;  // "PyTorch 2.11.0, CUDA 13.0"
 };
 
-// A reference for a task that was opened before, from the source that the task keeps: its file may
-// be gone. REQUIRES: task.module.
+// Starts a reference for a task opened earlier, from the source stored in the task; the file may be
+// gone. REQUIRES: task.module.
 Result<std::unique_ptr<ModuleReference>> restart_module(const Task& task, TargetKind target,
                                                         const std::string& gpu);
 

@@ -20,7 +20,7 @@ ReferenceSettings cpu_settings() {
   return settings;
 }
 
-// One process for all tests here: importing torch takes seconds.
+// One process for all tests: importing torch takes seconds.
 Result<std::unique_ptr<ModuleReference>>& reference() {
   static auto* started =
       new Result<std::unique_ptr<ModuleReference>>(ModuleReference::start(cpu_settings()));
@@ -115,7 +115,7 @@ TEST(Describe, NamesTensorsInOrder) {
   EXPECT_TRUE(item(*d, "offset")->buffer);
   EXPECT_EQ(item(*d, "out")->shape, (std::vector<std::int64_t>{2, 4, 6, 6}));
   EXPECT_EQ(item(*d, "out")->role, Role::kOutput);
-  // H is derived: it follows and is no dimension of its own.
+  // H is derived: it follows and is not a dimension.
   EXPECT_EQ(d->dims, (std::map<std::string, std::int64_t>{{"N", 2}, {"C", 3}}));
   EXPECT_DOUBLE_EQ(d->matmul_flops, 2.0 * 2 * 4 * 36 * 3 * 9);
   EXPECT_GE(d->intermediate_bytes, 2 * 4 * 36 * 4);
@@ -214,7 +214,7 @@ TEST(Describe, MakesNoLargeInputs) {
   ASSERT_TRUE(relu) << relu.error().text();
   EXPECT_EQ(item(*relu, "out")->shape, (std::vector<std::int64_t>{1 << 16, 1 << 20}));
   EXPECT_DOUBLE_EQ(relu->intermediate_bytes, std::ldexp(1, 38));
-  // A constructor that looks at values, and layers with thousands of steps.
+  // A constructor that reads values, and layers with thousands of steps.
   const auto rates =
       (*reference())
           ->describe(module("self.rates = [r.item() for r in torch.linspace(0, 1, 4)]\n"
@@ -339,7 +339,7 @@ TEST(Draw, ScalesAndPerturbs) {
 }
 
 // KernelBench: torch.manual_seed(42); seeds = [torch.randint(0, 2**32 - 1, (1,)).item() ...];
-// torch.manual_seed(seeds[trial]); get_inputs(). The file repeats that by itself.
+// torch.manual_seed(seeds[trial]); get_inputs(). The file repeats that.
 TEST(Draw, KernelBenchTrials) {
   NEED_TORCH();
   Computed m(module("self.want = nn.Parameter(want)", "return x - self.want", "torch.rand(16)",
@@ -530,7 +530,7 @@ TEST(Compute, TakesMoreBuffersThanOneFrameCarries) {
   EXPECT_FALSE((*reference())->draw(m.c(), 0, 1, DrawKind::kGiven));
 }
 
-// A file that takes its size from another one, whose change its own text does not show.
+// A file that takes its size from another file, whose changes do not show in its own text.
 TEST(Process, ADescriptionThatIsKeptMustStillBeTrue) {
   NEED_TORCH();
   const TempDir folder;
@@ -538,14 +538,14 @@ TEST(Process, ADescriptionThatIsKeptMustStillBeTrue) {
   ASSERT_TRUE(write_file(size, "3"));
   const std::string source =
       module("", "return x + 1", "torch.rand(SIZE)", "SIZE = int(open('" + size + "').read())\n");
-  // What a new process says of the size, and whether that holds when it is needed.
+  // The size that a new process reports, and whether it is confirmed on use.
   const auto told = [&](bool holds) {
     auto own = ModuleReference::start(cpu_settings());
     const auto d = (*own)->describe(source, "", {});
     EXPECT_TRUE(d) << d.error().text();
     const Task task = task_of(*d, source);
     const auto attached = (*own)->attach(task, task.cases[0], 0, {});
-    // Without buffers it fails in any case, but for another reason.
+    // Without buffers it always fails, but for another reason.
     const bool denied = !attached && contains(attached.error().next, "the new description");
     EXPECT_EQ(holds, !denied);
     return d->items[0].shape[0];

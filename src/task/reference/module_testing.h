@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a module with buffers in shared memory, as the cpu target's judge has them.
+// For tests: a module with buffers in shared memory, as in the cpu target's judge.
 #pragma once
 
 #include <string>
@@ -11,7 +11,6 @@
 
 namespace kernelpro {
 
-// Shared memory of our own.
 class SharedMemory {
  public:
   explicit SharedMemory(std::uint64_t bytes);
@@ -28,7 +27,7 @@ class SharedMemory {
   void* data_;
 };
 
-// One set of a described module's buffers: every input, parameter and wide expected result.
+// A described module's buffers for one set: every input, parameter and wide expected result.
 class TestSet {
  public:
   TestSet(const Task& task, const Case& c);
@@ -54,7 +53,7 @@ class TestSet {
   std::vector<SharedBuffer> buffers_;
 };
 
-// A task with one timed case "only" from what was described.
+// A task with one timed case "only" from the description.
 Task task_of(const ModuleDescription& description, const std::string& source);
 
 }  // namespace kernelpro

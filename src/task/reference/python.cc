@@ -41,7 +41,7 @@ if spec is not None and spec.origin:
 print("kernelpro", "%d.%d" % sys.version_info[:2], version)
 )py";
 
-// "" when it cannot be run; else the version, "none" without torch.
+// "" if it cannot be run; else torch's version, "none" without torch.
 std::string torch_of(const std::string& interpreter) {
   Command command;
   command.argv = {interpreter, "-c", kAsk};
@@ -111,7 +111,7 @@ Result<PythonFacts> find_python(const std::string& wanted) {
   const std::lock_guard<std::mutex> lock(mutex);
   if (const auto it = known.find(key); it != known.end()) return it->second;
   Result<PythonFacts> facts = search(wanted);
-  if (facts) known[key] = *facts;  // failures are looked at again: the user may mend them
+  if (facts) known[key] = *facts;  // do not remember failures: the user may fix them
   return facts;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Python there is, and where our package lies for it.
+// Finds Python and unpacks our package for it.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ struct PythonFacts {
 };
 
 // `wanted`, else $KERNELPRO_PYTHON, else python3 on PATH, else /usr/bin/python3: the first of the
-// last two that has torch. Starts it once (about 30 ms, torch is not imported) and remembers the
-// answer for this process. Fails with kEnvironment, naming what is missing: no interpreter, no
-// torch, a torch before 1.13. Safe from any thread.
+// last two that has torch. Runs it once (about 30 ms, without importing torch) and remembers the
+// answer for this process. Fails with kEnvironment if there is no interpreter, no torch, or a torch
+// before 1.13. Safe from any thread.
 Result<PythonFacts> find_python(const std::string& wanted);
 
-// Is a version such as "2.11.0+cu130" at least major.minor?
+// Whether a version such as "2.11.0+cu130" is at least major.minor.
 bool version_at_least(const std::string& version, int major, int minor);
 
 // The folder of the package kernelpro_torch, unpacked into cache_dir() under its content's hash.

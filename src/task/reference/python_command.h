@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Python is started with our package.
+// Command lines that start Python with our package.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace kernelpro {
 
-// Python callers' command lines: `kernelpro_torch` is embedded in the program and unpacked into the
-// cache. `role`: "reference", "candidate", "baseline". Fails with kEnvironment, naming what is
-// missing: no interpreter, no torch, a torch that is too old.
+// `kernelpro_torch` is embedded in the program and unpacked into the cache. `role`: "reference",
+// "candidate", "baseline". Fails with kEnvironment if there is no interpreter, no torch, or a torch
+// that is too old.
 struct PythonCommand {
   std::vector<std::string> argv;
   std::vector<std::string> env;  // "NAME=value"

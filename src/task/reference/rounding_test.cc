@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The room that rounding gets (core/mismatch.h, `admit`) on modules whose elementwise tails and
-// sums are hard on tolerances: plain fp32 passes in every order of summation, TF32 and bf16
-// products fail. Real Python with real PyTorch; skipped where there is none.
+// The tolerance for rounding (core/mismatch.h, `admit`) on modules whose elementwise tails and sums
+// strain tolerances: plain fp32 passes in every summation order, TF32 and bf16 products fail. Real
+// Python with real PyTorch; skipped where there is none.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ std::string module(const std::string& arithmetic, const std::string& result) {
          "def get_init_inputs():\n    return []\n";
 }
 
-// What a module gives on draws of the same inputs, in one arithmetic.
+// A module's results on draws of the same inputs, in one arithmetic.
 class Runner {
  public:
   Runner(ModuleReference& module, const std::string& source) : module_(module) {
@@ -81,11 +81,11 @@ class Runner {
   std::unique_ptr<TestSet> set_;
 };
 
-// The largest error over what is allowed.
+// The largest ratio of error to tolerance.
 double over(const Expected& expected, const std::vector<double>& got) {
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    // As the output's type holds it.
+    // As stored in the output's type.
     const double stored = static_cast<double>(static_cast<float>(got[i]));
     worst =
         std::max(worst, element_error(expected.rule, stored, expected.values[i], expected.scale));
@@ -96,7 +96,7 @@ double over(const Expected& expected, const std::vector<double>& got) {
 struct Tail {
   const char* name;
   const char* result;
-  bool shows_products = true;  // false: products' errors vanish in it, or there is none
+  bool shows_products = true;  // false: errors of products vanish, or there are no products
 };
 
 constexpr Tail kTails[] = {
@@ -165,7 +165,7 @@ TEST_F(Rounding, PlainFp32PassesInEveryOrderAndLessDoesNot) {
     for (int seed = 0; seed < kDraws; ++seed) {
       exact.push_back(reference.run(static_cast<std::uint64_t>(seed), Numerics::kFloat64));
     }
-    // The room is measured on the first draw, as the judges do.
+    // The tolerance is measured on the first draw, as by the judges.
     Rule rule;
     rule.tolerance = 1e-4;
     double widest = rule.tolerance;
@@ -208,7 +208,7 @@ TEST_F(Rounding, SignsDifferFromCallToCallAndExactOperatorsStayExact) {
   EXPECT_EQ(maximum.run(1, Numerics::kRounded), maximum.run(1, Numerics::kFloat64));
 }
 
-// A task of gigabytes has no room for copies that wait for Python's garbage collection.
+// A task of gigabytes has no memory for copies that wait for Python's garbage collection.
 TEST_F(Rounding, KeepsNoCopies) {
   const std::string counting =
       "import gc\nimport torch\n"

@@ -17,7 +17,7 @@ using Tokens = std::vector<CToken>;
 bool word_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool word_char(char c) { return word_start(c) || std::isdigit(static_cast<unsigned char>(c)); }
 
-// Signs that matter as a whole, longest first.
+// Multi-character tokens, longest first.
 constexpr std::string_view kSigns[] = {"<<<", ">>>", "<<=", ">>=", "...", "::", "->", "++",
                                        "--",  "+=",  "-=",  "*=",  "/=",  "%=", "&=", "|=",
                                        "^=",  "==",  "!=",  "<=",  ">=",  "&&", "||"};
@@ -136,10 +136,10 @@ std::string directive_name(std::string_view text) {
   return std::string(rest.substr(0, n));
 }
 
-// Of each conditional, the first branch ("#if 0": the second); directives themselves go too.
+// Keeps the first branch of each conditional ("#if 0": the second) and removes directives.
 Tokens without_directives(const Tokens& tokens) {
   Tokens kept;
-  std::vector<bool> taken, done;  // of each open conditional: is this branch kept, was one kept
+  std::vector<bool> taken, done;  // per open conditional: this branch is kept; one was kept
   for (const CToken& token : tokens) {
     if (token.kind != Kind::kDirective) {
       if (std::find(taken.begin(), taken.end(), false) == taken.end()) kept.push_back(token);
@@ -178,7 +178,7 @@ std::size_t closing(const Tokens& tokens, std::size_t open) {
   return tokens.size();
 }
 
-// Index behind the ">" that closes the "<" at `open`, or `open` when it is no template list.
+// Index behind the ">" that closes the "<" at `open`, or `open` if it is not a template list.
 std::size_t behind_angles(const Tokens& tokens, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < tokens.size(); ++i) {
@@ -196,7 +196,7 @@ std::string text_between(std::string_view source, std::size_t begin, std::size_t
   return std::string(trim(source.substr(begin, end - begin)));
 }
 
-// Ranges of tokens between top-level commas in (first, last).
+// Token ranges between top-level commas in (first, last).
 std::vector<std::pair<std::size_t, std::size_t>> comma_separated(const Tokens& tokens,
                                                                  std::size_t first,
                                                                  std::size_t last) {
@@ -227,7 +227,7 @@ const std::set<std::string_view>& qualifiers() {
 
 CParameter read_parameter(const Tokens& tokens, std::size_t first, std::size_t last) {
   CParameter parameter;
-  for (std::size_t i = first; i < last; ++i) {  // the default value goes
+  for (std::size_t i = first; i < last; ++i) {  // drops the default value
     if (tokens[i].text == "=") last = i;
     if (tokens[i].text == "<") i = std::max(i, behind_angles(tokens, i) - 1);
   }
@@ -305,7 +305,7 @@ class FunctionReader {
   FunctionReader(std::string_view source, const Tokens& tokens) : s_(source), t_(tokens) {}
 
   std::vector<CFunction> run() {
-    std::size_t start = 0;  // of the declaration that is being read
+    std::size_t start = 0;  // of the current declaration
     for (std::size_t i = 0; i < t_.size(); ++i) {
       const std::string_view t = t_[i].text;
       if (t == ";" || t == "}") {
@@ -313,7 +313,7 @@ class FunctionReader {
       } else if (t == "{") {
         i = opens_scope(start, i) ? i : closing(t_, i);
         start = i + 1;
-      } else if (t == "=") {  // an initialiser: nothing in it is a function
+      } else if (t == "=") {  // an initializer: contains no functions
         while (i < t_.size() && t_[i].text != ";") {
           i = t_[i].text == "{" || t_[i].text == "(" ? closing(t_, i) + 1 : i + 1;
         }
@@ -337,7 +337,7 @@ class FunctionReader {
     return t_[i].text == "namespace" || (t_[i].text == "extern" && brace == i + 2);
   }
 
-  // The "(" at i: reads a function when it is one; the index to go on behind.
+  // Reads a function at the "(" if it is one; returns the index after which to continue.
   std::size_t at_bracket(std::size_t start, std::size_t open) {
     const std::size_t close = closing(t_, open);
     if (open == 0 || open == start || close >= t_.size()) return close;
@@ -377,7 +377,7 @@ class FunctionReader {
     return std::min(last, t_.size() - 1);
   }
 
-  // What stands before the name.
+  // Reads the tokens before the name.
   void read_head(std::size_t start, std::size_t name, CFunction* f) const {
     static const std::set<std::string_view> specifiers = {
         "static",       "inline",   "extern",  "constexpr", "__forceinline__", "__inline__",
@@ -479,7 +479,7 @@ std::vector<CLaunch> c_launches(std::string_view source) {
 
 namespace {
 
-// The local pointer that the statement around token `i` makes out of it ("float* q = p + 1"), or
+// The local pointer that the statement around token `i` derives from it ("float* q = p + 1"), or
 // "".
 std::string alias_made_at(const Tokens& tokens, std::size_t i) {
   std::size_t begin = i;
@@ -521,7 +521,7 @@ CUse use_of(const Tokens& tokens, std::string_view body, std::string_view pointe
     if (is(tokens, behind, "[")) behind = closing(tokens, behind) + 1;
     if (behind == i + 1 && !starred && is(tokens, behind, "=")) continue;  // the pointer itself
     if (behind == i + 1 && !starred) {
-      // Handed on, or offset: an atomic's target is written, everything else may be both.
+      // Passed on or offset: an atomic's target is written, anything else may be read and written.
       const bool atomic =
           i >= 2 && (tokens[i - 1].text == "(" || tokens[i - 1].text == "&") &&
           contains(body.substr(0, tokens[i].at).substr(tokens[i].at > 24 ? tokens[i].at - 24 : 0),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads C++ and CUDA sources as far as a scaffold needs: tokens, the functions at file scope with
-// their parameters, and kernel launches. Not a compiler: templates, macros and conditional parts
-// are passed over with care, and what is not understood is left out. Any bytes are safe.
+// Reads as much of C++ and CUDA sources as a scaffold needs: tokens, functions at file scope with
+// their parameters, and kernel launches. Not a compiler: it steps over templates, macros and
+// conditional blocks, and omits what it does not understand. Safe on any bytes.
 #pragma once
 
 #include <cstddef>
@@ -18,27 +18,27 @@ struct CToken {
   std::size_t at = 0;     // offset in the source
 };
 
-// Comments are left out; a preprocessor line, with its continuations, is one token.
+// Omits comments; a preprocessor line, with its continuations, is one token.
 std::vector<CToken> c_tokens(std::string_view source);
 
 struct CParameter {
   std::string type;  // as written, without const, *, &, restrict: "float", "torch::Tensor"
-  std::string name;  // "" when it has none
+  std::string name;  // "" if unnamed
   bool is_const = false;
-  int pointers = 0;  // arrays count as one
+  int pointers = 0;  // an array counts as one
   bool reference = false;
 };
 
 struct CFunction {
   std::string name;
-  std::string result;  // its type with specifiers left out: "void", "torch::Tensor"
+  std::string result;  // type without specifiers: "void", "torch::Tensor"
   std::vector<CParameter> parameters;
   std::vector<std::string> template_names;  // "T", "scalar_t"
   bool kernel = false;                      // __global__
   bool device = false;                      // __device__ without __host__
-  bool defined = false;                     // has a body; else a declaration
-  // Offsets in the source: of the whole, its parameter list inside the brackets, and its body with
-  // the braces.
+  bool defined = false;                     // has a body; false: a declaration
+  // Offsets in the source: the whole function, the parameter list inside the parentheses, and the
+  // body including its braces.
   std::size_t begin = 0, end = 0;
   std::size_t parameters_begin = 0, parameters_end = 0;
   std::size_t body_begin = 0, body_end = 0;
@@ -56,14 +56,14 @@ struct CLaunch {
 std::vector<CFunction> c_functions(std::string_view source);
 std::vector<CLaunch> c_launches(std::string_view source);
 
-// How a body uses a pointer: indexed or dereferenced on the right of an assignment, on the left.
+// How a body uses a pointer: indexed or dereferenced right or left of an assignment.
 struct CUse {
   bool read = false;
   bool written = false;
 };
 CUse c_use(std::string_view body, std::string_view pointer);
 
-// The source with every whole word `from` replaced.
+// Replaces every whole word `from`.
 std::string replace_word(std::string_view source, std::string_view from, std::string_view to);
 
 }  // namespace kernelpro

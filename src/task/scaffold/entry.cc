@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which function of the user's file is the kernel, and what its parameters mean.
+// Finds the kernel in the user's file and classifies its parameters.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -32,7 +32,7 @@ std::string body_of(const std::string& text, const CFunction& f) {
   return f.defined ? text.substr(f.body_begin, f.body_end - f.body_begin) : "";
 }
 
-// Moves data between host and device by itself: the harness around a kernel.
+// Whether it moves data between host and device: a harness around a kernel.
 bool is_harness(const std::string& body) {
   for (const char* word : {"cudaMalloc", "cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost",
                            "cudaMallocManaged", "cudaHostAlloc"}) {
@@ -86,7 +86,7 @@ Result<CFunction> choose(const Entry& e, const ScaffoldSource& source) {
                 "name one that it defines");
   }
   const Candidates found = candidates_in(e);
-  // Of several launchers the last: what it builds on stands before it.
+  // Of several launchers take the last: it comes after its helpers.
   if (!found.launchers.empty()) return *found.launchers.back();
   if (found.kernels.size() == 1) return *found.kernels.front();
   if (found.kernels.empty()) {
@@ -96,7 +96,7 @@ Result<CFunction> choose(const Entry& e, const ScaffoldSource& source) {
                             : ": none takes pointers"),
                 "give the file with the kernel's source; kernelpro new NAME makes an empty task");
   }
-  // Kernels that are launched count before helpers that are not.
+  // Prefer kernels that are launched over helpers that are not.
   std::vector<const CFunction*> launched;
   for (const CFunction* f : found.kernels) {
     for (const CLaunch& l : e.launches) {
@@ -145,7 +145,7 @@ bool is_real_type(const std::string& type) {
   return type == "float" || type == "double" || type == "half" || type == "__half";
 }
 
-// How kernels use what a launcher hands to them under this name.
+// How kernels use the argument that a launcher passes them under this name.
 CUse use_through_launches(const Entry& e, const CFunction& f, const std::string& name) {
   CUse all;
   for (const CLaunch& launch : e.launches) {
@@ -183,7 +183,7 @@ Kind role_of(const Entry& e, const CParameter& p) {
   return Kind::kOutput;
 }
 
-// A literal that a call in the file passes for parameter `i`; "" when there is none.
+// A literal that a call in the file passes for parameter `i`; "" if none does.
 std::string literal_argument(const Entry& e, std::size_t i) {
   const auto literal = [](const std::string& text) {
     const auto tokens = c_tokens(text);
@@ -219,7 +219,7 @@ std::string literal_argument(const Entry& e, std::size_t i) {
 
 void set_type(const CFunction& f, EntryParameter* p) {
   const auto& names = f.template_names;
-  if (std::find(names.begin(), names.end(), p->source.type) != names.end()) return;  // as float
+  if (std::find(names.begin(), names.end(), p->source.type) != names.end()) return;  // float
   for (const TypeRow& row : kTypes) {
     if (row.name != p->source.type) continue;
     p->dtype = row.dtype;
@@ -291,7 +291,7 @@ bool sounds_per_column(const std::string& name) {
          n.ends_with("beta");
 }
 
-// One element, or one for each block: what a reduction leaves.
+// A reduction's output: one element, or one per block.
 bool reduced_output(const Entry& e, const EntryParameter& p) {
   for (const CFunction& f : e.functions) {
     if (!f.kernel || !f.defined) continue;
@@ -403,7 +403,7 @@ Result<Entry> find_entry(const ScaffoldSource& source, const std::string& text, 
     }
     e.parameters.push_back(std::move(p));
   }
-  for (EntryParameter& p : e.parameters) {  // Args members, task.h: some names are taken
+  for (EntryParameter& p : e.parameters) {  // names in Args and task.h are taken
     if (p.tensor() && !name_problem(p.name).empty())
       p.name = free_name(p.name + "_data", "", taken);
   }
@@ -413,8 +413,8 @@ Result<Entry> find_entry(const ScaffoldSource& source, const std::string& text, 
     return p.kind == Kind::kOutput || p.kind == Kind::kInOut;
   };
   if (std::none_of(e.parameters.begin(), e.parameters.end(), writes)) {
-    // Handed to functions that were not looked into: the one that sounds like a result, else the
-    // last that may be written.
+    // Passed to functions that were not analyzed: take the one named like a result, else the last
+    // that may be written.
     EntryParameter* result = nullptr;
     for (EntryParameter& p : e.parameters) {
       if (p.kind != Kind::kInput || p.source.is_const) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a PyTorch extension: the function on torch::Tensor stays as it is, over stand-ins for
+// From a PyTorch extension: the function on torch::Tensor stays unchanged and uses stand-ins for
 // PyTorch's types; the reference is a PyTorch module.
 #include <algorithm>
 #include <cctype>
@@ -38,7 +38,7 @@ std::string sources_in_python(const std::string& text) {
   return out;
 }
 
-// Framework headers and bindings go.
+// Removes framework headers and bindings.
 std::string without_bindings(const std::string& text) {
   std::string kept;
   for (const std::string& line : lines(text)) {
@@ -69,7 +69,7 @@ std::string without_bindings(const std::string& text) {
   return out + kept.substr(done);
 }
 
-// Names that the file hands to Python: m.def("f", &g) and functions=["g"].
+// Names that the file exports to Python: m.def("f", &g) and functions=["g"].
 std::set<std::string> exported(const std::string& text) {
   std::set<std::string> names;
   const auto tokens = c_tokens(text);
@@ -132,7 +132,7 @@ struct Parameter {
   std::vector<std::string> shape;  // constants of the Python file
 };
 
-// The highest k of x.size(k), and one more.
+// One more than the highest k in x.size(k).
 int rank_of(const std::string& body, const std::string& name) {
   const auto t = c_tokens(body);
   int rank = 0;
@@ -204,11 +204,11 @@ std::vector<std::vector<std::string>> drawn_shapes(const std::string& get_inputs
 
 struct PythonTask {
   std::string text;
-  std::vector<std::vector<std::string>> shapes;  // of forward's tensors, where they could be read
+  std::vector<std::vector<std::string>> shapes;  // of forward's tensors, where known
   bool given = false;                            // from the user's file
 };
 
-// Model, get_inputs and what they need, out of a file that also builds an extension.
+// Extracts Model, get_inputs and their dependencies from a file that also builds an extension.
 std::optional<PythonTask> model_in(const std::string& text) {
   const std::vector<PythonBlock> blocks = python_blocks(text);
   bool model = false, inputs = false;
@@ -264,7 +264,7 @@ constexpr KnownModule kKnown[] = {
     {"sum", 1, "A.sum(dim=-1)"},
     {"mean", 1, "A.mean(dim=-1)"}};
 
-// An expression for forward; "" when the name says nothing.
+// An expression for forward; "" if the name is unknown.
 std::string known_expression(const std::string& name, const std::vector<std::string>& tensors) {
   for (const KnownModule& known : kKnown) {
     if (!contains(lower(name), known.word) || known.tensors != static_cast<int>(tensors.size())) {
@@ -279,7 +279,7 @@ std::string known_expression(const std::string& name, const std::vector<std::str
   return "";
 }
 
-// A PyTorch expression that the file compares with: torch.allclose(f(x), torch.relu(x)).
+// A PyTorch expression that the file compares its result with: torch.allclose(f(x), torch.relu(x)).
 std::string compared_expression(const std::string& text, const std::vector<std::string>& tensors) {
   for (const std::string& line : lines(text)) {
     const std::size_t at = line.find("allclose(");

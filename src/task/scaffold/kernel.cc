@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's code with `launch` behind it, in a form that a launch plan can hold.
+// The user's code followed by `launch`, in a form that a launch plan can represent.
 #include <algorithm>
 
 #include "base/text.h"
@@ -23,14 +23,14 @@ std::string apply(const std::string& text, std::vector<Edit> edits) {
   std::string out;
   std::size_t done = 0;
   for (const Edit& edit : edits) {
-    if (edit.begin < done) continue;  // inside one that was made
+    if (edit.begin < done) continue;  // inside an applied edit
     out += text.substr(done, edit.begin - done) + edit.text;
     done = edit.end;
   }
   return out + text.substr(done);
 }
 
-// The function around an offset; nullptr at file scope.
+// The function that contains an offset; nullptr at file scope.
 const CFunction* around(const std::vector<CFunction>& functions, std::size_t at) {
   for (const CFunction& f : functions) {
     if (f.defined && at >= f.body_begin && at < f.body_end) return &f;
@@ -51,7 +51,7 @@ bool is_default_stream(const std::string& text) {
          text == "cudaStreamLegacy" || text == "cudaStreamPerThread";
 }
 
-// Calls that cannot be captured, or that would go to another stream.
+// Edits calls that cannot be captured or would go to another stream.
 void edit_calls(const std::string& text, const std::vector<CFunction>& functions,
                 const std::string& stream, std::vector<Edit>* edits) {
   const auto tokens = c_tokens(text);
@@ -81,7 +81,7 @@ void edit_calls(const std::string& text, const std::vector<CFunction>& functions
   }
 }
 
-// Macros of NVIDIA's samples and of most projects' own headers.
+// Defines macros used from NVIDIA's samples and common project headers.
 std::string missing_macros(const std::string& text) {
   std::string out;
   for (const char* name :
@@ -97,7 +97,7 @@ std::string missing_macros(const std::string& text) {
   return out;
 }
 
-// Files of the user's project that could not be found, and the framework's headers, go.
+// Removes includes of project files that were not found and of framework headers.
 std::string without_lost_includes(const std::string& text, std::vector<std::string>* lost) {
   std::string out;
   for (const std::string& line : lines(text)) {
@@ -120,7 +120,7 @@ std::string args_type(const EntryParameter& p, bool cuda) {
   return std::string(cuda ? dtype_cuda_type(p.dtype) : dtype_cpu_type(p.dtype));
 }
 
-// args.x, cast where the user's type is another.
+// args.x, cast if the user's type differs.
 std::string argument(const EntryParameter& p, bool cuda, const CFunction& f) {
   const auto& templates = f.template_names;
   const bool generic =
@@ -133,7 +133,7 @@ std::string argument(const EntryParameter& p, bool cuda, const CFunction& f) {
   return "(" + std::string(p.source.is_const ? "const " : "") + wanted + "*)" + value;
 }
 
-// Locals of `launch`: constants that the entry takes.
+// Locals of `launch`: the entry's constants.
 std::string constants(const Entry& e, std::vector<std::string>* confirm) {
   std::string out;
   for (const EntryParameter& p : e.parameters) {
@@ -178,8 +178,8 @@ std::string arguments(const Entry& e, const std::string& stream) {
   return join_text(list, ", ");
 }
 
-// Grid, block and shared memory for a kernel that nothing in the file launches for us: as the file
-// does elsewhere, else a guess.
+// Grid, block and shared memory for a kernel without a launcher: as in the file's own launch, else
+// a guess.
 std::string launch_kernel(const Entry& e, Scaffold* scaffold) {
   std::string configuration = "grid, block";
   std::string locals;
@@ -191,7 +191,7 @@ std::string launch_kernel(const Entry& e, Scaffold* scaffold) {
   if (seen != nullptr) {
     const std::size_t behind = seen->at + seen->kernel.size();
     templates = std::string(trim(e.text.substr(behind, seen->configuration_begin - 3 - behind)));
-    // A call with kernels' types as arguments is deduced instead.
+    // Let the call deduce the template arguments instead.
     if (contains(templates, "scalar_t")) templates.clear();
   }
   std::string total;

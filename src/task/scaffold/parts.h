@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the scaffold share: the entry that was found, its tensors and its sizes.
+// Shared by the scaffold's parts: the chosen entry, its tensors and its sizes.
 #pragma once
 
 #include <map>
@@ -13,18 +13,18 @@
 
 namespace kernelpro {
 
-// One parameter of the entry, in its order.
+// One parameter of the entry, in declaration order.
 struct EntryParameter {
   enum class Kind { kInput, kOutput, kInOut, kWorkspace, kDim, kConstant, kStream, kOther };
   Kind kind = Kind::kOther;
   CParameter source;
-  std::string name;            // the tensor's, the dimension's or the constant's
+  std::string name;            // of the tensor, dimension or constant
   DType dtype = DType::kFp32;  // tensors
   bool dtype_known = true;
   int lanes = 1;                   // 4 for float4
   std::vector<std::string> shape;  // tensors: expressions over dimensions
   bool shape_sure = false;
-  std::string value;  // constants: what a call in the file passes, or a guess
+  std::string value;  // constants: taken from a call in the file, or a guess
   bool value_sure = false;
   bool tensor() const {
     return kind == Kind::kInput || kind == Kind::kOutput || kind == Kind::kInOut;
@@ -33,7 +33,7 @@ struct EntryParameter {
 
 struct EntryDim {
   std::string name;
-  std::string parameter;  // of the entry; "" when the code has no parameter for it
+  std::string parameter;  // of the entry; "" if the code has no parameter for it
   long long small = 0, large = 0;
 };
 
@@ -43,36 +43,36 @@ struct Entry {
   std::vector<EntryParameter> parameters;
   std::vector<EntryDim> dims;
   bool cuda = true;
-  std::string text;                  // the user's file with its own includes put in
+  std::string text;                  // the user's file with its own includes inlined
   std::vector<CFunction> functions;  // of `text`
   std::vector<CLaunch> launches;     // of `text`
 };
 
-// Chooses the entry and works out what its parameters are.
+// Chooses the entry and classifies its parameters.
 Result<Entry> find_entry(const ScaffoldSource& source, const std::string& text, bool cuda);
 
-// kernel.cu or kernel.cpp: the user's code with `launch` behind it.
+// kernel.cu or kernel.cpp: the user's code followed by `launch`.
 std::string kernel_text(const Entry& entry, const ScaffoldSource& source, Scaffold* scaffold);
 
 struct ReferenceTexts {
   std::string cpp, cu;  // cu only for cuda
 };
-// From a check function on the CPU in the file, else guessed from the entry's name, else to be
-// written.
+// From a CPU check function in the file, else guessed from the entry's name, else left for the user
+// to write.
 ReferenceTexts reference_texts(const Entry& entry, const ScaffoldSource& source,
                                Scaffold* scaffold);
 
 std::string task_toml(const Entry& entry, const ScaffoldSource& source, Scaffold* scaffold);
 
-// A name that the text does not use and that a dimension or tensor may have.
+// A name valid for a dimension or tensor that the text does not use.
 std::string free_name(const std::string& wanted, const std::string& text,
                       const std::vector<std::string>& taken);
 // "1ll * ROWS * COLS" for {"ROWS", "COLS"}, "1" for {}.
 std::string product(const std::vector<std::string>& shape);
-// The text without functions named so, such as main.
+// Removes functions of this name, such as main.
 std::string without_function(const std::string& text, const std::string& name);
-// Launches without a stream, synchronisations and copies put on a stream: of the function's own
-// parameter where it has one, else `stream`.
+// Puts launches without a stream, synchronizations and copies on a stream: the function's own
+// stream parameter if it has one, else `stream`.
 std::string on_stream(const std::string& text, const std::string& stream);
 
 // A PyTorch extension: torch::Tensor functions around kernels.

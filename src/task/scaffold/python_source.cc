@@ -37,7 +37,7 @@ bool literal_at(std::string_view s, std::size_t at, Literal* out) {
       out->end = i + quote.size();
       return true;
     } else if (quote.size() == 1 && s[i] == '\n') {
-      break;  // an apostrophe somewhere
+      break;  // a stray apostrophe
     }
   }
   out->inside_end = out->end = std::min(i, s.size());
@@ -115,7 +115,7 @@ std::vector<PythonBlock> python_blocks(std::string_view source) {
   const std::vector<Literal> texts = literals(source);
   std::vector<PythonBlock> blocks;
   std::size_t literal = 0;
-  int depth = 0;  // of brackets: a line inside them begins nothing
+  int depth = 0;  // of brackets: no statement starts inside them
   for (std::size_t i = 0; i < source.size(); ++i) {
     const bool line_start = i == 0 || source[i - 1] == '\n';
     const char c = source[i];

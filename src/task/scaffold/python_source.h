@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads Python sources as far as a scaffold needs: statements at the top level and string literals.
+// Reads as much of Python sources as a scaffold needs: top-level statements and string literals.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace kernelpro {
 
-// A statement that begins in the first column, with everything that belongs to it.
+// A statement that starts in the first column, including its body.
 struct PythonBlock {
   std::string text;
   std::string keyword;  // "import", "from", "class", "def", "if", "" for others
-  std::string name;     // of a class, function, or the variable that is assigned; "" for others
+  std::string name;     // of a class, function or assigned variable; "" for others
 };
 std::vector<PythonBlock> python_blocks(std::string_view source);
 
-// The contents of all string literals, in order (escapes undone for plain ones).
+// Contents of all string literals, in order (non-raw ones unescaped).
 std::vector<std::string> python_strings(std::string_view source);
 
 }  // namespace kernelpro

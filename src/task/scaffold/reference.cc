@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// References in double precision: from a check function on the CPU that the file has, else from
-// what the entry's name says, else empty. The CUDA one is the same code, with the iterations of its
-// outermost loop shared by threads where nothing but that loop is in it; the cross-check of both
-// references at a small case finds it out when that was wrong.
+// References in double precision: from a CPU check function in the file, else from the entry's
+// name, else empty. The CUDA one is the same code; if it is nothing but a loop, threads share the
+// outermost iterations. If that was wrong, the cross-check of both references at a small case
+// detects it.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -22,14 +22,14 @@ std::string lower(std::string text) {
   return text;
 }
 
-// A C function that computes the outputs: parameters are those of the entry, by `order`.
+// A C function that computes the outputs; its parameters are the entry's, by `order`.
 struct Definition {
   std::string name;
   std::vector<const EntryParameter*> order;
   std::vector<std::string> names;  // of its parameters, in that order
-  std::string body;                // with braces, in the words of the user's file
+  std::string body;                // with braces, in the user's names
   std::string helpers;             // functions and macros that it uses
-  bool guessed = false;            // from a name, or empty
+  bool guessed = false;            // from the name, or empty
   bool empty = false;
 };
 
@@ -52,7 +52,7 @@ bool same_sort(const EntryParameter& p, const CParameter& c) {
   return true;
 }
 
-// The entry's parameter for each of the function's; empty when they do not fit.
+// The entry's parameter for each of the function's; empty if they do not match.
 std::vector<const EntryParameter*> match(const Entry& e, const CFunction& f) {
   std::vector<const EntryParameter*> order(f.parameters.size(), nullptr);
   std::set<const EntryParameter*> used;
@@ -89,7 +89,7 @@ bool sounds_right(const std::string& name) {
   return false;
 }
 
-// Functions and macros of the file that `text` uses, in the file's order.
+// The file's functions and macros that `text` uses, in file order.
 std::string helpers_for(const Entry& e, const CFunction& main) {
   std::set<std::string> words;
   const auto add_words = [&](std::string_view text) {
@@ -151,7 +151,7 @@ std::optional<Definition> from_check(const Entry& e) {
 }
 
 struct Known {
-  const char* words;  // one of these is in the entry's name
+  const char* words;  // the entry's name contains one of these
   int inputs, dims;   // how many it must have; 0 dims: any
   const char* body;   // I0, I1: inputs; O: output; C0: constant; D0..: dims; T: all elements
 };
@@ -279,7 +279,7 @@ std::string local_pointers_auto(const std::string& body) {
   return out + body.substr(done);
 }
 
-// Everything that is float becomes double.
+// Replaces float by double everywhere.
 std::string widened(std::string text) {
   for (const char* type : {"float", "half", "__half", "nv_bfloat16", "__nv_bfloat16"}) {
     text = replace_word(text, type, "double");
@@ -296,7 +296,7 @@ std::string widened(std::string text) {
   return text;
 }
 
-// With the iterations of the outermost loop shared by threads; false: it cannot be done so.
+// Shares the outermost loop's iterations among threads; false if that is impossible.
 bool share_loop(std::string* body) {
   const auto t = c_tokens(*body);
   std::size_t i = 1;
@@ -310,7 +310,7 @@ bool share_loop(std::string* body) {
     if (t[close].text == ";" && depth == 1 && count < 2) semicolons[count++] = close;
   }
   if (count != 2 || close + 1 >= t.size()) return false;
-  // Nothing may follow the loop but the function's own brace.
+  // Only the function's closing brace may follow the loop.
   std::size_t last = close + 1;
   if (t[last].text == "{") {
     depth = 0;

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = EntryParameter::Kind;
 
-// Files of the user's own, each once, where they are included.
+// Inlines the user's own files, each once, where they are included.
 std::string with_includes(const std::string& text, const ScaffoldSource& source,
                           std::set<std::string>* seen, int depth) {
   std::string out;
@@ -43,7 +43,7 @@ std::string tensor_section(const std::string& name, const char* role, const Entr
                            Scaffold* scaffold) {
   std::vector<std::string> quoted;
   for (std::size_t i = 0; i < p.shape.size(); ++i) {
-    // float4 and its like hold several elements: the last dimension counts them.
+    // float4 and the like hold several elements; the last dimension counts elements.
     const bool last = i + 1 == p.shape.size() && p.lanes > 1;
     quoted.push_back("\"" + p.shape[i] + (last ? " * " + std::to_string(p.lanes) : "") + "\"");
   }

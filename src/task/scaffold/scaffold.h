@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns code that a user already has into a task (`kernelpro new`). What can be derived is; what
-// has to be decided is written as a guess in a line with TODO(kernelpro), which the loader refuses
-// until a person has looked at it (task/load/unfilled.h). Pure: texts in, texts out; any bytes are
-// safe.
+// Turns a user's existing code into a task (`kernelpro new`). Derives what it can; the rest is a
+// guess on a line marked TODO(kernelpro), which the loader refuses until a person has resolved it
+// (task/load/unfilled.h). Pure: texts in, texts out; safe on any bytes.
 #pragma once
 
 #include <functional>
@@ -16,12 +15,12 @@
 
 namespace kernelpro {
 
-// An empty task: y = f(x) on a vector, everything to be decided.
+// An empty task: y = f(x) on a vector, with every decision left open.
 Scaffold scaffold_empty(const std::string& name);
 
 // From a .cu or .cpp with kernels or functions on pointers, or a PyTorch extension (.cu, .cpp, or a
-// .py with load_inline). Fails with kBadInput when nothing in it can be a kernel, naming what was
-// looked for and what was found.
+// .py with load_inline). Fails with kBadInput if nothing in it can be a kernel, listing what was
+// sought and what was found.
 Result<Scaffold> scaffold_from(const ScaffoldSource& source);
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as users have them, in fixtures/. cli/new_test.cc builds and judges some of the results.
+// Typical user files, in fixtures/. cli/new_test.cc builds and judges some of the results.
 #include "task/scaffold/scaffold.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Result<Scaffold> from(const std::string& file, const std::string& function = "")
   return scaffold_from(source);
 }
 
-// The folder as it is, and with every mark taken away.
+// The folder as generated, and with every mark removed.
 struct Folder {
   TempDir dir;
   std::string raw = join(dir.path(), "raw"), filled = join(dir.path(), "filled");
@@ -118,7 +118,7 @@ TEST(Scaffold, ReferencesAreInDoublePrecision) {
   EXPECT_FALSE(contains(cpp, "expf("));
   const std::string cu = scaffold->files.at("reference.cu");
   EXPECT_TRUE(contains(cu, "+= (1) * kp_threads")) << "rows are shared by threads\n" << cu;
-  // Two loops, the second on what the first found: not to be shared.
+  // Two loops, the second on the first's results: must not be shared.
   EXPECT_TRUE(
       contains(from("two_pass.cu")->files.at("reference.cu"), "define<<<1, 1, 0, stream>>>"));
 }

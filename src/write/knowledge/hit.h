@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the index answers. Lines count from 1, sizes are bytes, times are seconds.
+// Results of the index. Lines count from 1, sizes are bytes, times are seconds.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct IndexReport {
   int read = 0;   // new or changed, and scanned
   int unchanged = 0;
   int removed = 0;
-  int skipped = 0;  // of a kind that is indexed, but binary, too large or unreadable
+  int skipped = 0;  // an indexed kind, but binary, too large or unreadable
   std::int64_t chunks = 0;
   std::int64_t bytes = 0;  // of all files
   double seconds = 0;
@@ -37,10 +37,10 @@ struct Hit {
   std::string symbol;
   std::string doc;        // one line
   std::string signature;  // one line
-  double score = 0;       // comparable within one answer only
+  double score = 0;       // comparable only within one answer
   int excerpt_first = 0;
-  std::string excerpt;              // a few lines; "" when the tree has gone or changed
-  std::vector<std::string> copies;  // paths of near-copies that are folded into this hit
+  std::string excerpt;              // a few lines; "" when the tree is gone or has changed
+  std::vector<std::string> copies;  // paths of near-copies folded into this hit
 };
 
 struct SearchSettings {
@@ -52,15 +52,15 @@ struct SearchSettings {
 struct CodeText {
   std::string path;
   int first = 0;
-  int last = 0;          // of what is given
+  int last = 0;          // of the text returned
   int lines = 0;         // of the file
   std::string text;      // printable
-  bool clipped = false;  // the sizes allowed gave less than was asked for
-  bool changed = false;  // the file differs from what was indexed
+  bool clipped = false;  // size limits cut the requested range
+  bool changed = false;  // the file differs from the indexed version
 };
 
 struct CodeEntry {
-  std::string path;  // of a folder with a / at the end
+  std::string path;  // a folder's ends in /
   std::string language;
   std::int64_t bytes = 0;
   int files = 1;  // below a folder

@@ -42,8 +42,8 @@ CREATE VIRTUAL TABLE chunk_words USING fts5vocab(chunk_text, row);
 CREATE VIRTUAL TABLE file_words USING fts5vocab(file_text, row);
 )";
 
-// Rows of files that have gone stay in the full-text tables (words alone, found by nobody); with
-// more than this share of them the index is built anew.
+// Rows of deleted files stay in the full-text tables (only words, never found); above this share
+// the index is rebuilt.
 constexpr double kMostDead = 0.25;
 constexpr std::size_t kLongestLine = 4000;
 constexpr std::size_t kFolds = 4;
@@ -57,8 +57,8 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 32);
 }
 
-// The least hash of all runs of four words, in each of N classes: equal for texts that differ in
-// little. Digits do not count, so that the variants of one instruction are near-copies.
+// MinHash over runs of four words, in N classes: nearly equal texts give equal values. Digits are
+// ignored, so that variants of one instruction are near-copies.
 template <std::size_t N>
 class Sketch {
  public:
@@ -86,7 +86,7 @@ class Sketch {
   std::array<std::uint64_t, N> least_;
 };
 
-// Counts words; gives each as often as its count says, in a logarithm.
+// Counts words; yields each with a logarithmic repeat count.
 class Counts {
  public:
   void add(std::uint32_t word) {
@@ -155,7 +155,7 @@ class Indexer {
       const auto text = read_below(root_, path);
       if (!text || is_binary(*text)) {
         ++report_.skipped;
-        continue;  // one that was indexed before goes, as it stays in `known`
+        continue;  // an earlier version stays in `known` and is removed
       }
       const std::string hash = hash_hex(*text);
       ++report_.files;
@@ -241,7 +241,7 @@ class Indexer {
     const ScannedFile file = scan(language, text);
     const std::vector<int> owner = owners(file);
     const std::vector<std::string_view> lines = line_views(text);
-    // The lines of each chunk that no chunk inside has.
+    // The lines of each chunk that no inner chunk has.
     std::vector<std::vector<int>> own(file.chunks.size());
     for (std::size_t i = 0; i < owner.size(); ++i) {
       if (owner[i] >= 0) own[owner[i]].push_back(static_cast<int>(i));
@@ -362,7 +362,7 @@ class Indexer {
                     .step());
   }
 
-  // How many files include a file: a target names it when its path ends so, and no other's does.
+  // Counts the files that include a file: an include matches when exactly one path ends with it.
   Result<void> finish() {
     std::unordered_map<std::string, std::int64_t> by_ending;
     {
@@ -398,7 +398,7 @@ class Indexer {
                      "INSERT INTO file_text(file_text) VALUES('optimize')"));
   }
 
-  // How long bodies are on average, in words; an update of a few files leaves what it was.
+  // Average body length in words; an update of a few files leaves it unchanged.
   Result<void> write_lengths() {
     if (report_.read < report_.unchanged || bodies_ == 0 || report_.read == 0) return {};
     KP_TRY(

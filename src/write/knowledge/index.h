@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the index of a tree: files, chunks, symbols and includes, and two full-text tables of
-// prepared words (write/knowledge/tokens.h), one row a chunk and one row a file. One thread at a
-// time.
+// preprocessed words (write/knowledge/tokens.h), one with a row per chunk and one with a row per
+// file. One thread at a time.
 #pragma once
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 
 namespace kernelpro {
 
-// Raised with every change of the tables or of how words are made; an older index is built anew.
+// Increase whenever the tables or the word processing change; an older index is rebuilt.
 constexpr int kIndexVersion = 2;
 
 // The columns of the full-text tables, in order.
@@ -18,10 +18,10 @@ enum ChunkColumn { kChunkSymbol, kChunkPath, kChunkDoc, kChunkSignature, kChunkB
 enum FileColumn { kFileSymbol, kFilePath, kFileIntro, kFileDoc, kFileBody };
 constexpr int kColumns = 5;
 
-// Makes the tables in an empty database.
+// Creates the tables in an empty database.
 Result<void> create_index(Database* database, const std::string& root);
-// Brings the index up to date with the tree, in one transaction. Fails with kStore, and changes
-// nothing then.
+// Brings the index up to date with the tree, in one transaction. Fails with kStore, leaving the
+// index unchanged.
 Result<IndexReport> update_index(Database* database, const std::string& root);
 
 }  // namespace kernelpro

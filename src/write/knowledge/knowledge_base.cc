@@ -117,7 +117,7 @@ Result<IndexReport> KnowledgeBase::add(const std::string& name, const std::strin
     }
     database.close();
   }
-  // Made aside and put in place when it is whole.
+  // Built under another name and moved into place when complete.
   const std::string aside = path + ".new." + std::to_string(::getpid());
   remove_files(aside);
   int code = database.open(aside, Database::Mode::kCreate);

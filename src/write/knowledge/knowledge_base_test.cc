@@ -123,7 +123,7 @@ TEST_F(Knowledge, UpdateReadsWhatChanged) {
     EXPECT_NE(hit.path, "include/copy_tma.hpp");
   }
   EXPECT_FALSE(base_.read_code("small", "include/copy_tma.hpp", 1, 0));
-  // Again and again: what has gone does not pile up for ever.
+  // Repeatedly: deleted files must not accumulate.
   for (int i = 0; i < 12; ++i) {
     write("new.py", "def brand_new_" + std::to_string(i) + "():\n    return 1\n");
     EXPECT_EQ(add(true).files, 4);
@@ -177,7 +177,7 @@ TEST_F(Knowledge, ReadsStayInsideTheRoot) {
     EXPECT_EQ(code.error().kind, ErrorKind::kBadInput);
     EXPECT_FALSE(code.error().next.empty());
   }
-  // A file that becomes a link after it was indexed.
+  // A file that becomes a link after indexing.
   const std::string readme = join(tree_.path(), "README.md");
   ASSERT_TRUE(base_.read_code("small", "README.md", 1, 0));
   ASSERT_EQ(::unlink(readme.c_str()), 0);
@@ -245,7 +245,7 @@ TEST_F(Knowledge, ClearErrors) {
   EXPECT_FALSE(base_.add("small", state_.path(), true));
   EXPECT_FALSE(base_.remove("other"));
   EXPECT_FALSE(base_.remove("../small"));
-  // Quotes and operators of the query language are words like others.
+  // Quotes and operators of the query language are ordinary words.
   EXPECT_TRUE(base_.search_code("\"pipeline\" OR ( NEAR * ^ - symbol:x", "", settings));
   ASSERT_TRUE(base_.remove("small"));
   EXPECT_TRUE(base_.list().empty());
@@ -260,12 +260,12 @@ TEST_F(Knowledge, EmptyTreeAndDamagedIndex) {
   const auto hits = again.search_code("anything", "broken", settings);
   ASSERT_FALSE(hits);
   EXPECT_EQ(hits.error().kind, ErrorKind::kStore);
-  // The others can still be asked.
+  // The other libraries still answer.
   EXPECT_TRUE(again.search_code("anything", "", settings));
   const std::vector<Library> all = again.list();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_FALSE(all[0].fault.empty());
-  // Where it is the only one, a search over all says so too, and what to do.
+  // If it is the only one, a search over all reports it too, with advice.
   EXPECT_TRUE(again.remove("small"));
   const auto over_all = again.search_code("anything", "", settings);
   ASSERT_FALSE(over_all);

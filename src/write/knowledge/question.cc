@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostConcepts = 24;
 constexpr std::size_t kMostForms = 16;
 constexpr std::size_t kNoConcept = ~std::size_t{0};
-// Other words among those of a phrase that is said.
+// Other words allowed inside a described phrase.
 constexpr std::size_t kWordsBetween = 3;
 constexpr std::size_t kLongestWord = 96;
 constexpr double kSynonymWeight = 1.0;
@@ -23,14 +23,14 @@ constexpr double kFieldWeight = 1.5;
 constexpr double kPhraseWeight = 1.2;
 constexpr double kWordOfPhrase = 0.45;
 constexpr double kSaidWeight = 1.5;
-// A phrase counts from this share of what its words tell, and fully from this much (see how_said).
+// A phrase counts from this share of its words' weight, and fully from this much (see how_said).
 constexpr double kLeastSaid = 0.55;
 constexpr double kFullySaid = 8;
-// What is said well enough that its words by themselves say little.
+// A description good enough that its single words add little.
 constexpr double kWellSaid = 0.6 * kFullySaid;
 constexpr std::size_t kMostSaid = 4;
 constexpr double kWordOfSaid = 0.5;
-// Parts of an identifier, against the whole of it.
+// Parts of an identifier, relative to the whole.
 constexpr double kPartWeight = 0.45;
 
 std::vector<std::string> raw_words(const std::string& text) {
@@ -61,7 +61,7 @@ void add_form(Concept* concept_, Form form) {
   concept_->forms.push_back(std::move(form));
 }
 
-// A plain word and where its concept is.
+// A plain word and the place of its concept.
 struct Plain {
   std::string stem;
   std::size_t at = 0;
@@ -75,8 +75,9 @@ bool stands_at(const Phrase& phrase, const std::vector<Plain>& plain, std::size_
   return true;
 }
 
-// How well a phrase is said: what its words tell that are near each other in a question, in any
-// order, times the share of the phrase that they are, squared. 0 = by one word of several at most.
+// How well a question expresses a phrase: the weight of its words that are near each other in the
+// question, in any order, times the square of their share of the phrase. 0 = at most one word of
+// several.
 double how_said(const Phrase& phrase, const std::vector<Plain>& spoken) {
   double all = 0;
   for (const std::string& word : phrase) all += spoken_weight(word);
@@ -98,7 +99,7 @@ double how_said(const Phrase& phrase, const std::vector<Plain>& spoken) {
   return share < kLeastSaid ? 0 : most * share * share;
 }
 
-// The question's words of the field by their names, and by what is said of them.
+// Finds the field's concepts in the question, by name and by description.
 class Thesaurus {
  public:
   Thesaurus(const std::vector<Plain>& plain, const std::vector<Plain>& spoken, Question* question)
@@ -123,8 +124,8 @@ class Thesaurus {
     double score = 0;
   };
 
-  // A word of the field counts more than another, and its other names are asked for as well.
-  // Several words that are one name are one concept; each by itself then says little.
+  // A term of the field counts more than another word, and its other names are searched as well.
+  // Several words that form one name are one concept; each by itself then counts little.
   bool add_name(const SynonymGroup& group, const Phrase& name) {
     bool found = false;
     for (std::size_t i = 0; i < plain_.size(); ++i) {
@@ -145,7 +146,7 @@ class Thesaurus {
     return found;
   }
 
-  // What is said without a name is asked by the names.
+  // A concept described without its name is searched by its names.
   void find_said(const SynonymGroup& group) {
     Said best;
     best.group = &group;
@@ -205,7 +206,7 @@ Question read_question(const std::string& text) {
     const std::string small = lower(word);
     const std::string one = spoken_word(small);
     if (!one.empty()) spoken.push_back({one, kNoConcept});
-    // stream-k, split K: the letter belongs to what stands before it.
+    // stream-k, split K: the letter belongs to the word before it.
     if (small.size() == 1) {
       if (!plain.empty() && !before.empty() && small != "a") {
         add_form(&question.concepts[plain.back().at], {{before + small}, 1.3});

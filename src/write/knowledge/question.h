@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question as the index understands it: concepts, each with the forms in which a text may have
-// it. Pure, any thread.
+// A parsed question: concepts, each with the forms in which a text may express it. Pure, any
+// thread.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace kernelpro {
 
-// A word of the index, or several side by side.
+// A word of the index, or several adjacent ones.
 struct Form {
   std::vector<std::string> words;
-  double weight = 1;  // of a hit, against the concept's own words
+  double weight = 1;  // of a hit, relative to the concept's own words
 };
 
 struct Concept {
-  std::vector<Form> forms;  // the first is what was asked
+  std::vector<Form> forms;  // the first is the one in the question
   double weight = 1;
 };
 
 struct Question {
   std::vector<Concept> concepts;
-  std::vector<std::string> identifiers;  // as written: compound ones and those with capitals
+  std::vector<std::string> identifiers;  // as written: compound or with capitals
 };
 
-// At most 24 concepts; what is beyond them is not read.
+// At most 24 concepts; the rest is ignored.
 Question read_question(const std::string& text);
 
 }  // namespace kernelpro

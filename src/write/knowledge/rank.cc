@@ -17,8 +17,8 @@ const Ranking kFileRanking{"file_text", {2.5, 5.0, 4.0, 1.5, 1.0}, 0.5, 1.5, 600
 
 namespace {
 
-// A word of few rows is not worth more than this: plain words that are rare in sources are often
-// chance. Identifiers have their table of symbols.
+// Upper limit for the weight of a rare word: plain words that are rare in sources are often chance.
+// Identifiers have their own table of symbols.
 constexpr double kMostRare = 6;
 
 // One phrase of the MATCH expression.
@@ -32,13 +32,13 @@ struct Term {
 struct Plan {
   const Ranking* ranking = nullptr;
   std::vector<Term> terms;
-  std::vector<double> best;  // by concept, for the row at hand
-  std::vector<double> most;  // by concept, what it can give
+  std::vector<double> best;  // by concept, for the current row
+  std::vector<double> most;  // by concept, its maximum
   std::vector<double> frequency;
   double average_length = 1;
 };
 
-// The plan of the query that runs on this thread: FTS5 hands its functions no pointer of ours.
+// The plan of the query running on this thread: FTS5 passes its functions no pointer of ours.
 thread_local Plan* current = nullptr;
 
 void score_row(const Fts5ExtensionApi* api, Fts5Context* fts, sqlite3_context* context, int,
@@ -76,7 +76,7 @@ void score_row(const Fts5ExtensionApi* api, Fts5Context* fts, sqlite3_context* c
     all += plan.most[i];
     if (plan.best[i] > 0) covered += plan.most[i];
   }
-  // A row that has all of it a little is better than one that has a part of it often.
+  // Some of everything beats a lot of one part.
   sqlite3_result_double(context, sum * (0.6 + 0.4 * covered / std::max(all, 1e-9)));
 }
 
@@ -105,7 +105,7 @@ Result<void> register_score(Database* database) {
 
 bool is_chunks(const Ranking& ranking) { return ranking.table[0] == 'c'; }
 
-// In how many rows a word is; names share words, so each is looked up once.
+// Number of rows that contain a word; names share words, so each is looked up once.
 class Frequencies {
  public:
   Frequencies(Database* database, bool chunks)
@@ -136,7 +136,7 @@ double average_length(Database* database, bool chunks) {
   return static_cast<double>(std::max<std::int64_t>(length, 1));
 }
 
-// The terms, rare ones first, as many as may be looked at.
+// The terms, rare ones first, up to the row budget.
 void make_terms(Database* database, const Question& question, double total, Plan* plan) {
   Frequencies frequencies(database, is_chunks(*plan->ranking));
   for (std::size_t i = 0; i < question.concepts.size(); ++i) {
@@ -150,7 +150,7 @@ void make_terms(Database* database, const Question& question, double total, Plan
       }
       term.match += '"';
       if (rows == 0 || form.words.empty()) continue;
-      // Side by side is rarer than the rarest of them.
+      // An adjacent pair is rarer than its rarest word.
       if (form.words.size() > 1) rows = std::max<std::int64_t>(1, rows / 2);
       term.rows = rows;
       const double n = static_cast<double>(rows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores the rows of a full-text table for a question: BM25 with weights by column, once for each
-// concept (the best of its forms counts), inside SQLite as a function of FTS5. One thread at a time
-// per database.
+// Scores the rows of a full-text table for a question: BM25 with per-column weights, once per
+// concept (its best form counts), inside SQLite as an FTS5 function. One thread at a time per
+// database.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct Scored {
 
 struct Ranking {
   const char* table = "";      // chunk_text or file_text
-  double weights[5] = {};      // by column
+  double weights[5] = {};      // per column
   double length_share = 0.5;   // BM25's b, on the last column
   double saturation = 1.2;     // BM25's k1
-  std::int64_t most_rows = 0;  // words of so many rows in all are looked at, rare ones first
+  std::int64_t most_rows = 0;  // total row budget, spent on rare words first
   int limit = 0;
 };
 

@@ -37,7 +37,7 @@ bool ends_with(std::string_view text, std::string_view end) {
 
 bool blank(std::string_view line) { return trim(line).empty(); }
 
-// A line of marks only, or a Doxygen command that says nothing by itself.
+// A line of markers only, or a Doxygen command without text.
 bool is_ruler(std::string_view line) {
   return std::none_of(line.begin(), line.end(),
                       [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
@@ -54,7 +54,7 @@ std::string_view without_marks(std::string_view line) {
   return line;
 }
 
-// Lines of no chunk become blocks.
+// Lines outside all chunks become blocks.
 void add_blocks(const std::vector<std::string_view>& lines, ScannedFile* file) {
   const std::vector<int> owner = owners(*file);
   int first = -1;
@@ -135,7 +135,7 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
     }
     if (out.size() + 1 >= max_bytes) {
       const std::size_t full = out.size();
-      out += c;  // only to tell whether the cut splits a character
+      out += c;  // only to see whether the cut splits a character
       return std::string(utf8_prefix(out, full)) + "...";
     }
     if (space) out += ' ';
@@ -183,7 +183,7 @@ ScannedFile scan(SourceKind language, std::string_view text) {
   const std::vector<std::string_view> lines = line_views(text);
   file.lines = static_cast<int>(lines.size());
   if (lines.empty()) return file;
-  // Filled in below; it stands first so that whatever lies inside it comes later.
+  // Filled in below; it comes first so that everything inside it comes later.
   file.chunks.emplace_back();
   file.chunks[0].last = 0;
   file.chunks[0].kind = "file";
@@ -203,7 +203,7 @@ ScannedFile scan(SourceKind language, std::string_view text) {
       break;
   }
   for (Chunk& chunk : file.chunks) {
-    // What was still open at the end ends there.
+    // Chunks still open at the end end there.
     chunk.first = std::clamp(chunk.first, 1, file.lines);
     if (&chunk != &file.chunks[0]) chunk.last = std::clamp(chunk.last, chunk.first, file.lines);
   }

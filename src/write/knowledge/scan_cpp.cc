@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ and CUDA by braces: at the level of namespaces and types a declaration is what stands between
-// two of { } and ;, bodies of functions are stepped over.
+// C++ and CUDA by braces: at namespace and type level, a declaration is the text between two of { }
+// and ;, and function bodies are skipped.
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -13,11 +13,10 @@ namespace kernelpro {
 
 namespace {
 
-// A definition of fewer lines inside a type is named with the type, not apart from it.
+// A shorter definition inside a type belongs to the type's chunk, not its own.
 constexpr int kSmallMember = 4;
 constexpr std::size_t kLongestHead = 20000;
-// What is tried again from the same place, or for the whole text, is tried no oftener: the time
-// stays linear.
+// Limits on rescanning from the same place, or over the whole text: they keep the time linear.
 constexpr int kMostReadings = 32;
 constexpr int kMostUnclosed = 16;
 
@@ -60,7 +59,7 @@ class CppScanner {
     return i == 0 || text_[i - 1] == '\n';
   }
 
-  // Steps over a comment, string, character or directive; false when there is none here.
+  // Skips a comment, string, character or directive; false when there is none here.
   bool skip_quiet(bool in_body) {
     const char c = peek();
     if (c == '/' && peek(1) == '/') {
@@ -87,7 +86,7 @@ class CppScanner {
     const std::size_t begin = at_;
     advance_to(end);
     if (head_ != std::string_view::npos) return;
-    // Comments line below line are one.
+    // Comments on consecutive lines are one.
     if (comment_end_ != begin && first > comment_last_ + 1) comment_begin_ = std::string_view::npos;
     if (comment_begin_ == std::string_view::npos) {
       comment_begin_ = begin;
@@ -96,7 +95,7 @@ class CppScanner {
     comment_end_ = end;
     comment_last_ = line_;
     if (seen_code_ || depth_ > 0) return;
-    // A block at a time: a licence in line comments is known by its first lines.
+    // One block at a time: a license in line comments is recognized by its first lines.
     if (comment_begin_ == begin) file_comments_.push_back({begin, end});
     file_comments_.back().second = end;
   }
@@ -131,7 +130,7 @@ class CppScanner {
     if (peek() == quote) advance();
   }
 
-  // The end of a logical line: a backslash before the line end goes on.
+  // The end of a logical line: a backslash at the line end continues it.
   std::size_t logical_end() const {
     std::size_t end = at_;
     for (;;) {
@@ -161,7 +160,7 @@ class CppScanner {
     } else if (word == "if" || word == "ifdef" || word == "ifndef") {
       if (conditions_.size() < kDeepest) conditions_.push_back(body_depth_);
     } else if (word == "else" || word == "elif") {
-      // Each branch begins at the depth of the first.
+      // Every branch starts at the depth of the first.
       if (in_body && !conditions_.empty()) body_depth_ = conditions_.back();
     } else if (word == "endif" && !conditions_.empty()) {
       conditions_.pop_back();
@@ -237,7 +236,7 @@ class CppScanner {
     if (c == ')') --parens_;
     if (c == ':' && peek(1) != ':' && is_access(text_.substr(head_, at_ - head_))) end_head();
     advance();
-    // No declaration is that long: what was read is something else.
+    // No declaration is that long: this was something else.
     if (head_ != std::string_view::npos && at_ - head_ > kLongestHead) end_head();
   }
 
@@ -276,7 +275,7 @@ class CppScanner {
       case Declaration::kFunction:
         return function(head, found);
       case Declaration::kOther:
-        return skip_braces();  // an initializer: the head goes on
+        return skip_braces();  // an initializer: the head continues
     }
   }
 
@@ -334,7 +333,7 @@ class CppScanner {
     if (scope.chunk >= 0) file_->chunks[scope.chunk].last = line_;
   }
 
-  // From a { to behind its }. A namespace in the first column inside of it says that braces do not
+  // From a { to past its }. A namespace in the first column inside it means that the braces do not
   // match (they come from macros): the body ends there.
   void skip_braces() {
     const int before = body_depth_;
@@ -360,9 +359,9 @@ class CppScanner {
   std::size_t head_ = std::string_view::npos;
   int head_line_ = 1;
   int parens_ = 0;
-  int readings_ = 0;    // of the head at hand
-  int unclosed_ = 0;    // raw strings without an end
-  int depth_ = 0;       // inside a body that is stepped over
+  int readings_ = 0;    // of the current head
+  int unclosed_ = 0;    // unterminated raw strings
+  int depth_ = 0;       // inside a skipped body
   int body_depth_ = 0;  // its open braces
   std::vector<int> conditions_;
   bool seen_code_ = false;

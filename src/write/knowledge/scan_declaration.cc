@@ -11,16 +11,16 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Each < without a > is looked for to the head's end; many are no declaration.
+// Each unmatched < is searched to the head's end; many mean that this is no declaration.
 constexpr int kMostUnclosed = 8;
 
-// An identifier or a mark of the head, outside comments, strings, () [] and <>.
+// An identifier or punctuation mark of the head, outside comments, strings, () [] and <>.
 struct Token {
   std::string_view text;
   bool call = false;  // an identifier before a parenthesis
 };
 
-// One pass over the head. What stands in brackets is left out; "(" itself stays, as a mark.
+// One pass over the head. Skips the contents of brackets; "(" itself stays as a token.
 class Tokens {
  public:
   explicit Tokens(std::string_view text) : text_(text) {
@@ -44,7 +44,7 @@ class Tokens {
       if (c != '[') list.push_back({text_.substr(at_, 1)});
       brackets(c, c == '(' ? ')' : c == '[' ? ']' : '}');
     } else if (c == '<' && angles()) {
-      // left out
+      // skipped
     } else {
       if (c == ':' || c == '=' || c == '"' || c == '~') list.push_back({text_.substr(at_, 1)});
       ++at_;
@@ -59,7 +59,7 @@ class Tokens {
       list.push_back({found});
       return;
     }
-    // operator and its mark are one name; operator() has parentheses of its own.
+    // operator and its symbol are one name; operator() has its own parentheses.
     std::size_t end = at_;
     while (end < text_.size() && text_[end] == ' ') ++end;
     if (text_.substr(end, 2) == "()") {
@@ -86,7 +86,7 @@ class Tokens {
     if (at_ < text_.size()) ++at_;
   }
 
-  // Steps over <...> when it is closed; else it is an operator.
+  // Skips a closed <...>; otherwise < is an operator.
   bool angles() {
     if (unclosed_ >= kMostUnclosed) return false;
     int depth = 0;
@@ -117,7 +117,7 @@ bool is_name(std::string_view word) {
          std::isdigit(static_cast<unsigned char>(word[0])) == 0;
 }
 
-// Words with parentheses that are no function's name.
+// Words followed by parentheses that are not a function's name.
 bool is_decoration(std::string_view word) {
   for (const std::string_view known : {"alignas",
                                        "__attribute__",
@@ -175,7 +175,7 @@ Declaration read_declaration(std::string_view head, char end) {
   std::size_t assign = list.size();
   std::size_t call = list.size();
   std::size_t type = list.size();
-  std::size_t colon = list.size();  // a single one, behind the parentheses
+  std::size_t colon = list.size();  // a single one, after the parentheses
   bool external = false;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string_view text = list[i].text;
@@ -220,12 +220,12 @@ Declaration read_declaration(std::string_view head, char end) {
     if (call <= 0 || found.name == "static_assert") found.name.clear();
     return found;
   }
-  // A type that a function returns has the function's parentheses behind it.
+  // When a function returns a type, the function's parentheses follow it.
   if (type < list.size() && call == list.size() && assign == list.size()) {
     return read_type(list, type);
   }
   if (type < list.size() && call > type && call < list.size()) {
-    // struct MACRO(16) Name {: nothing but names behind the parentheses.
+    // struct MACRO(16) Name {: only names after the parentheses.
     const Declaration maybe = read_type(list, type);
     const bool name_last = is_name(list.back().text) && list.back().text == maybe.name;
     if (call == type + 1 && name_last) return maybe;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the words before a brace or semicolon declare. Pure functions, any thread.
+// Classifies the declaration in front of a brace or semicolon. Pure functions, any thread.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ struct Declaration {
   bool alias = false;
 };
 
-// `head`: the text of a declaration up to `end`, a '{' or ';'. Takes any bytes.
+// `head`: the text of a declaration up to `end`, a '{' or ';'. Accepts any bytes.
 Declaration read_declaration(std::string_view head, char end);
-// The identifier that begins at `at`, or "".
+// The identifier that starts at `at`, or "".
 std::string_view identifier_at(std::string_view text, std::size_t at);
 
 }  // namespace kernelpro

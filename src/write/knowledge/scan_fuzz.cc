@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a source text, the first of which chooses the language: chunks lie within the text,
-// a line lies within its owner, texts are bounded, and good UTF-8 stays good.
+// Any bytes as a source text; the first byte chooses the language. Chunks lie within the text, a
+// line lies within its owner, texts are bounded, and valid UTF-8 stays valid.
 #include <algorithm>
 #include <cstdlib>
 

@@ -70,14 +70,14 @@ class PythonScanner {
     return std::min(line.find("\"\"\""), line.find("'''"));
   }
 
-  // The line on which a triple-quoted string that begins in line i ends.
+  // The line that ends a triple-quoted string that starts in line i.
   int end_of_string(int i, std::string_view line, std::size_t at) const {
     const std::string_view mark = line.substr(at, 3);
     if (line.find(mark, at + 3) != std::string_view::npos) return i;
     for (int k = i + 1; k < static_cast<int>(lines_.size()); ++k) {
       if (lines_[k].find(mark) != std::string_view::npos) return k;
     }
-    return i;  // never closed: no string
+    return i;  // unterminated: not a string
   }
 
   std::string text_of(int first, int last) const {
@@ -89,7 +89,7 @@ class PythonScanner {
     return clean_doc(text);
   }
 
-  // Ends what is indented as much as this line or more.
+  // Closes everything indented as much as this line or more.
   void close(int line, std::size_t indent) {
     if (open_.empty() || open_.back().indent < indent) return;
     int last = line;
@@ -119,7 +119,7 @@ class PythonScanner {
     const std::string name(identifier_at(rest, 0));
     if (name.empty()) return;
     file_->symbols.push_back({name, type ? "type" : "function", i + 1});
-    // A function in a function stays with it.
+    // A nested function stays with its outer one.
     if (!open_.empty() && !open_.back().type) return;
     if (open_.size() >= kDeepest) return;
     Chunk chunk;
@@ -170,7 +170,7 @@ class PythonScanner {
   ScannedFile* file_;
   std::vector<Open> open_;
   int comment_ = -1;
-  std::string file_comment_;  // the block of comments at hand, before any code
+  std::string file_comment_;  // current block of comments, before any code
   bool seen_code_ = false;
 };
 
@@ -201,7 +201,7 @@ void scan_markdown(std::string_view text, ScannedFile* file) {
       continue;
     }
     if (line.empty() || line[0] == '!' || line[0] == '<') continue;
-    // The first paragraph says what the section is about; the page's says what the page is.
+    // A section's first paragraph describes it; the first of the page describes the page.
     if (open >= 0 && file->chunks[open].doc.size() < 400) {
       append_doc(&file->chunks[open].doc, one_line(line, 400));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scanners find in one file.
+// The scanners' result for one file.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ struct Chunk {
   int first = 1;
   int last = 1;
   std::string kind;       // file, type, function, macro, section, block
-  std::string symbol;     // what it defines; of a section its heading; "" of a block
-  std::string doc;        // the comment above it, or its docstring, without marks
+  std::string symbol;     // what it defines; a section's heading; "" for a block
+  std::string doc;        // the comment above it, or its docstring, without markers
   std::string signature;  // on one line, clipped
 };
 
@@ -23,8 +23,8 @@ struct NamedLine {
 };
 
 struct ScannedFile {
-  std::string doc;            // what the file says of itself; no licence
-  std::vector<Chunk> chunks;  // the first is the file's head; outer ones before those inside them
+  std::string doc;            // the file's own description, without its license
+  std::vector<Chunk> chunks;  // the file's head first; outer chunks before inner ones
   std::vector<NamedLine> symbols;
   std::vector<std::string> includes;  // targets as written
   int lines = 0;

@@ -18,18 +18,18 @@ namespace kernelpro {
 
 namespace {
 
-// The best chunk of a file, beside what the file as a whole says.
+// Weight of a file's best chunk, relative to the file as a whole.
 constexpr double kChunkShare = 1.3;
-// For the chunk that defines an identifier of the question.
+// Bonus for the chunk that defines an identifier of the question.
 constexpr double kDefined = 14;
 constexpr double kDeclared = 5;
-// For files that many others include: between equals they are what is meant.
+// Bonus for widely included files: among equals, they are the likely target.
 constexpr double kIncluded = 0.35;
 constexpr double kTextShare = 0.6;  // build scripts and the like
-// Of so many parts of a sketch, so many equal ones make near-copies.
+// Sketches have this many parts; this many equal ones make a near-copy.
 constexpr double kShapeParts = 16;
 constexpr int kNearCopy = 14;
-// What a hit takes from those that are wholly like it, and from its neighbours.
+// Penalties on the remaining hits: for an equal shape, and for the same folder.
 constexpr double kLikeness = 0.25;
 constexpr double kSameFolder = 0.04;
 constexpr std::size_t kShapeDigits = 8;
@@ -102,7 +102,7 @@ class Search {
     if (row.bind(0, file).step() == SQLITE_ROW) take_row(row, 0);
   }
 
-  // Chunks that define what the question names, whatever else they hold.
+  // Adds chunks that define an identifier of the question, whatever else they hold.
   void add_definitions() {
     for (const std::string& name : question_.identifiers) {
       std::vector<std::pair<std::int64_t, std::int64_t>> places;
@@ -117,7 +117,7 @@ class Search {
           gains.push_back(kind == "alias" || kind == "declaration" ? kDeclared : kDefined);
         }
       }
-      // A name that everyone defines says little.
+      // A name defined in many places means little.
       const double share = 1 / std::sqrt(1 + static_cast<double>(places.size()) / 8);
       for (std::size_t i = 0; i < places.size(); ++i) {
         std::int64_t id = 0;
@@ -151,7 +151,7 @@ class Search {
     candidate->score = candidate->hit.score = score;
   }
 
-  // How many parts of two sketches are equal.
+  // Number of equal parts of two sketches.
   static int alike(const std::string& a, const std::string& b) {
     if (a.size() != b.size()) return 0;
     int same = 0;
@@ -166,7 +166,7 @@ class Search {
     return std::string_view(path).substr(0, slash == std::string::npos ? 0 : slash);
   }
 
-  // Whether a hit says all that another would; a near-copy is named with it.
+  // Whether a hit covers all of another; a near-copy is listed with it.
   static bool folds(Candidate* hit, const Candidate& other) {
     if (hit->file == other.file) return hit->fold == other.fold;
     if (alike(hit->shape, other.shape) < kNearCopy) return false;
@@ -174,8 +174,8 @@ class Search {
     return true;
   }
 
-  // Always the best of what is left, where what resembles a hit that is there already counts less:
-  // five variants of one thing would hide all else.
+  // Repeatedly takes the best of the rest, with a penalty for resembling earlier hits: five
+  // variants of one thing would hide everything else.
   std::vector<Hit> folded() {
     std::vector<Candidate*> left;
     std::unordered_set<std::int64_t> files;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One library's answer to a question: chunks and files are ranked apart and put together. One
+// Answers a question from one library: ranks chunks and files separately and merges them. One
 // thread at a time per database.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace kernelpro {
 Result<std::vector<Hit>> search_library(Database* database, const Question& question,
                                         const SearchSettings& settings);
 
-// The few lines of the hit that have most of the question's words, from the tree.
+// Adds the few lines of the hit with most of the question's words, read from the tree.
 void add_excerpt(const std::string& root, const Question& question, Hit* hit);
 
 }  // namespace kernelpro

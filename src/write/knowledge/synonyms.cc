@@ -14,11 +14,11 @@ namespace {
 
 struct Table {
   std::vector<SynonymGroup> groups;
-  std::unordered_map<std::string, std::string> alike;  // stem to the first of its row
-  std::unordered_map<std::string, double> weights;     // of words that are said
+  std::unordered_map<std::string, std::string> alike;  // stem -> first of its row
+  std::unordered_map<std::string, double> weights;     // of the words in `said`
 };
 
-// A compound is found by its parts as well: in paths and names they stand side by side.
+// A compound is also found by its parts: they are adjacent in paths and names.
 void add_name(const std::string& text, std::vector<Phrase>* names) {
   Phrase phrase;
   bool compound = false;
@@ -66,8 +66,8 @@ void weigh(Table* table) {
   for (auto& [word, weight] : table->weights) weight = std::log(groups / weight);
 }
 
-// The file's own few forms: rows of words that are alike, then [[group]]s of lists of strings that
-// may go on in the lines below.
+// Parses the file's small format: rows of equivalent words, then [[group]]s of string lists that
+// may span lines.
 Table read() {
   Table table;
   std::string list;

@@ -24,10 +24,10 @@ std::string lower(std::string_view text) {
 
 struct Suffix {
   std::string_view end;
-  std::size_t rest;  // this many letters must be left
+  std::size_t rest;  // at least this many letters must remain
 };
 
-// The first that fits is taken off.
+// The first match is removed.
 constexpr std::array<Suffix, 36> kSuffixes = {{
     {"izations", 4}, {"ization", 4}, {"izing", 4},    {"izers", 4},   {"izer", 4},   {"ized", 4},
     {"izes", 4},     {"ize", 4},     {"isations", 4}, {"isation", 4}, {"ising", 4},  {"isers", 4},

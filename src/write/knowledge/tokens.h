@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of an index: an identifier as a whole and its parts, split at case and underscores; plain
-// words and parts without their endings. Everything in lower case, ASCII letters, digits and _.
+// Tokens of the index: an identifier as a whole and its parts, split at case changes and
+// underscores; plain words and parts are stemmed. All lower case: ASCII letters, digits and _.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace kernelpro {
 
 // "scheduling", "scheduler", "schedules" -> "schedul". Pure.
 std::string stem(std::string_view word);
-// Words that say nothing: of English, and keywords of C++. Lower case. Pure.
+// English stop words and C++ keywords. Lower case. Pure.
 bool is_stop_word(std::string_view word);
-// "Sm90TmaWarpSpecialized" -> sm90 tma warp specialized; single letters are joined with what
-// stands before them ("splitK" -> split splitk). Lower case, unstemmed. Pure.
+// "Sm90TmaWarpSpecialized" -> sm90 tma warp specialized; a single letter is joined with the part
+// before it ("splitK" -> split splitk). Lower case, unstemmed. Pure.
 std::vector<std::string> identifier_parts(std::string_view identifier);
 
-// Numbers for words; remembers what every identifier is made of, so that a tree is read quickly.
-// One thread at a time.
+// Numbers words and caches the tokens of every identifier, so that a tree is indexed quickly. One
+// thread at a time.
 class Words {
  public:
-  // The tokens of one identifier or word as numbers: whole first, then the stemmed parts.
+  // The token numbers of one identifier or word: whole first, then the stemmed parts.
   const std::vector<std::uint32_t>& of(std::string_view word);
   const std::string& text(std::uint32_t number) const { return texts_[number]; }
   std::size_t size() const { return texts_.size(); }
-  // Calls `take` for every token of a text.
+  // Calls `take` for every token of the text.
   template <class Take>
   void each(std::string_view text, Take take) {
     std::size_t at = 0;

@@ -48,7 +48,7 @@ tl::unexpected<Error> refused(const std::string& path, const std::string& why) {
               "name a file by its path from the library's root, as search and list give it");
 }
 
-// Step by step, so that no part of the path can be a link, even one that appears meanwhile.
+// Component by component, so that no part of the path can be a link, even one created meanwhile.
 Fd open_below(const std::string& root, const std::string& path) {
   Fd at(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::vector<std::string> parts = split(path, '/');
@@ -111,7 +111,7 @@ Result<std::string> read_below(const std::string& root, const std::string& path)
     if (n < 0) return refused(path, std::string("cannot be read: ") + std::strerror(errno));
     if (n == 0) return text;
     text.append(buffer, static_cast<std::size_t>(n));
-    // It may grow while it is read.
+    // It may grow during the read.
     if (static_cast<std::int64_t>(text.size()) > kLargestFile) {
       return refused(path, "is larger than 8 MiB");
     }

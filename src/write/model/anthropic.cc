@@ -42,7 +42,7 @@ void read_usage(const Json& usage, Draft* draft) {
   if (usage.contains("input_tokens")) draft->input_told = true;
 }
 
-// A block of a whole body, or the start of one in a stream.
+// A block of a whole body, or the start of a streamed one.
 void read_block(const Json& block, bool whole, Draft* draft) {
   const JsonReader reader(block);
   const std::string type = reader.text("type");
@@ -100,7 +100,7 @@ class AnthropicWire : public Wire {
       body["tools"].push_back(
           {{"name", tool.name}, {"description", tool.description}, {"input_schema", *schema}});
     }
-    // Without a system text the tools are what is stable.
+    // Without a system text, the tools are the stable prefix.
     if (request.stable_system && request.system.empty() && !request.tools.empty()) {
       body["tools"].back()["cache_control"] = kCacheMark;
     }
@@ -119,7 +119,7 @@ class AnthropicWire : public Wire {
       draft->model = message.text("model");
       read_usage(message.object("usage"), draft);
     } else if (type == "content_block_start") {
-      // Blocks come one after the other; deltas belong to the last that began.
+      // Blocks are sequential; deltas belong to the latest.
       read_block(reader.object("content_block"), false, draft);
     } else if (type == "content_block_delta") {
       return read_delta(reader.object("delta"), draft);
@@ -133,7 +133,7 @@ class AnthropicWire : public Wire {
       draft->failure = read_error(200, *json);
       return draft->failure.has_value();
     }
-    return true;  // pings and what later versions add
+    return true;  // pings and additions of later versions
   }
 
   bool read_body(const std::string& text, Draft* draft) const override {
@@ -165,7 +165,7 @@ class AnthropicWire : public Wire {
       if (draft->calls.empty()) return false;
       draft->calls.back().arguments += part;
     } else if (type == "thinking_delta") {
-      part = reader.text("thinking");  // paid, not kept
+      part = reader.text("thinking");  // paid, not stored
     }
     draft->seen_bytes += static_cast<std::int64_t>(part.size());
     return true;

@@ -39,7 +39,7 @@ void Budget::settle(const Spend& worst, const Spend& real) {
   aside_.calls -= worst.calls;
   aside_.tokens -= worst.tokens;
   aside_.usd -= worst.usd;
-  if (aside_.tokens == 0 && aside_.calls == 0) aside_.usd = 0;  // no residue of rounding
+  if (aside_.tokens == 0 && aside_.calls == 0) aside_.usd = 0;  // clears the rounding residue
   spent_.calls += real.calls;
   spent_.tokens += real.tokens;
   spent_.usd += real.usd;

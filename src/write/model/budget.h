@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all clients of a run together may use up. A request is admitted only if its worst case
-// (all of its input at full price, all of max_tokens) still fits beside what is spent and what
-// other requests under way may spend, so that no limit is passed, however many threads ask.
+// A spending limit shared by all clients of a run. A request is admitted only if its worst case
+// (all of its input at full price, all of max_tokens) still fits on top of what is spent and what
+// other requests in flight may spend, so no limit is exceeded, however many threads send requests.
 // Thread-safe.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace kernelpro {
 struct BudgetLimits {
   std::optional<std::int64_t> tokens;  // input, cached and output together
   std::optional<double> usd;
-  std::optional<std::int64_t> calls;  // complete(), however many attempts it takes
+  std::optional<std::int64_t> calls;  // of complete(), however many attempts each takes
 };
 
 struct Spend {
@@ -32,9 +32,10 @@ class Budget {
   explicit Budget(const BudgetLimits& limits = {}, const Spend& spent = {})
       : limits_(limits), spent_(spent) {}
 
-  // Sets `worst` aside, or says in a sentence what does not fit. Each admission is settled once.
+  // Reserves `worst`, or returns one sentence naming the limit that it exceeds. Settle each
+  // admission once.
   std::optional<std::string> admit(const Spend& worst);
-  // Ends an admission: gives `worst` back and counts what it really took.
+  // Ends an admission: releases `worst` and records the actual cost.
   void settle(const Spend& worst, const Spend& real);
 
   const BudgetLimits& limits() const { return limits_; }

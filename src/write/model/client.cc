@@ -16,7 +16,7 @@
 namespace kernelpro {
 namespace {
 
-constexpr std::size_t kMaxErrorBody = 64 << 10;  // of an answer that is no 200
+constexpr std::size_t kMaxErrorBody = 64 << 10;  // of a reply other than 200
 
 class Collector : public HttpSink {
  public:
@@ -35,7 +35,7 @@ class Collector : public HttpSink {
   std::string error_body;
 };
 
-// One call on its way through its attempts.
+// State of one call across its attempts.
 struct Call {
   const ChatRequest* request = nullptr;
   const CallOptions* options = nullptr;
@@ -180,7 +180,7 @@ bool HttpClient::pause(double seconds, const CallOptions& options) const {
 }
 
 ChatResult HttpClient::attempts(Call* call) {
-  double waited = 0;  // where a test's pause took no time, it counts all the same
+  double waited = 0;  // nominal, even if a test's pause takes no time
   for (;;) {
     const double left = settings_.timeout_s - (real_clock().now_s() - call->begin) - waited;
     Spend worst;
@@ -231,7 +231,7 @@ HttpClient::Attempt HttpClient::attempt(Call* call, double left) {
   const HttpResult done = pool_->post(http, collector);
   Attempt result{judge(done, &collector, *call, left), std::nullopt};
   if (done.head.status == 200) {
-    // Counted even where nothing came of it.
+    // Counted even if the attempt gave nothing.
     if (!result.result) result.result.error().wasted = collector.reader.usage();
   } else {
     result.asked_wait = asked_wait(done.head.retry_after_ms, done.head.retry_after, done.head.date,
@@ -269,7 +269,7 @@ ChatResult HttpClient::judge(const HttpResult& http, Collector* collector, const
           FailureKind::kGarbage,
           "the answer is larger than " + human_bytes(static_cast<double>(settings_.max_bytes)));
     case HttpEnd::kStalled:
-      // A reply whose end has come needs no more bytes.
+      // A reply that has ended needs no more bytes.
       if (!cut) break;
       return failure(FailureKind::kTimedOut,
                      where + " sent nothing for " + human_seconds(settings_.stall_s));
@@ -297,7 +297,7 @@ void HttpClient::scrub_all(ChatResult* result) const {
     failure.partial = replace_all(failure.partial, key, "[key]");
     return;
   }
-  // A model does not know the key; a server that echoes it is kept from doing so.
+  // The model does not know the key; this guards against a server that echoes it.
   ChatReply& reply = **result;
   if (contains(reply.text, key)) reply.text = replace_all(reply.text, key, "[key]");
   reply.model = scrub(reply.model, key);

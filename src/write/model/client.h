@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model to ask, whoever serves it. Every call ends in a reply or in one failure, within
-// its deadline, and both say what was paid. Keys never appear in either.
-// Thread-safe; a call blocks its own thread. Times are in seconds.
+// A client for a language model, independent of the server. Every call ends within its deadline in
+// a reply or in one failure, and both report the cost. Keys never appear in either. Thread-safe; a
+// call blocks its own thread. Times are in seconds.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@
 namespace kernelpro {
 
 struct CallOptions {
-  std::function<bool()> cancelled;  // asked often, on the calling thread; may be empty
-  // Told of the reply's text as it comes; an attempt that is repeated starts anew. May be empty.
+  std::function<bool()> cancelled;  // polled on the calling thread; may be empty
+  // Receives the reply's text as it arrives; a retry starts over. May be empty.
   std::function<void(std::string_view)> on_text;
 };
 
@@ -37,23 +37,23 @@ class ChatClient {
 
 struct ClientSettings {
   ModelSpec spec;
-  std::string key;             // of key_of; "" sends none
+  std::string key;             // from key_of; "" sends none
   std::optional<Price> price;  // none: unknown
-  Budget* budget = nullptr;    // shared with other clients, outlives them; none: no limit
+  Budget* budget = nullptr;    // shared with other clients, outlives them; null: no limit
   RetryPolicy retry;
-  double timeout_s = 900;  // a call with all its attempts and waits
-  double stall_s = 180;    // without a byte: long thoughts and loading a model are silent
+  double timeout_s = 900;  // per call, with all attempts and waits
+  double stall_s = 180;    // without a byte: long reasoning and model loading are silent
   double connect_timeout_s = 20;
-  std::int64_t max_bytes = 64LL << 20;  // of one answer
-  // Waits between attempts; empty: sleeps, waking when cancelled. A seam for tests.
+  std::int64_t max_bytes = 64LL << 20;  // per answer
+  // Waits between attempts; empty: sleeps, and wakes when cancelled. A seam for tests.
   std::function<void(double)> pause;
 };
 
-// Takes temperature and max_tokens from the spec where it has them; a request's own temperature
-// comes first. Fails with kEnvironment when libcurl is missing.
+// Temperature and max_tokens come from the spec if set there; a request's own temperature takes
+// precedence. Fails with kEnvironment when libcurl is missing.
 Result<std::unique_ptr<ChatClient>> make_client(const ClientSettings& settings);
 
-// The same from what a user writes: parses `text`, reads the key and the price table.
+// Settings from the user's text: parses `text`, reads the key and the price table.
 Result<ClientSettings> settings_for(std::string_view text);
 
 }  // namespace kernelpro

@@ -33,7 +33,7 @@ ChatRequest question() {
 
 class Client : public ::testing::TestWithParam<Api> {
  protected:
-  // A client whose requests meet `acts`, and whose waits are noted instead of waited.
+  // A client whose requests get `acts`, and whose waits are recorded instead of slept.
   ClientSettings settings(const std::string& acts) {
     id_ = acts.substr(0, acts.find(',')) + std::to_string(++next_id_);
     ClientSettings result;
@@ -42,7 +42,7 @@ class Client : public ::testing::TestWithParam<Api> {
     result.spec.model = "test-model";
     result.spec.name = "test:test-model";
     result.key = kKey;
-    // Brief only where the server means it: a busy machine is no fault.
+    // Short only where the server stalls on purpose: a busy machine is not an error.
     result.stall_s = contains(acts, "stall") || contains(acts, "hang") ? 0.3 : 10;
     result.timeout_s = 100;
     result.pause = [this](double seconds) { waits_.push_back(seconds); };
@@ -252,7 +252,7 @@ TEST_P(Client, TheServerSaysHowLongToWait) {
   EXPECT_LE(waits_[1], 0.275);
   EXPECT_GE(waits_[2], 1);  // less the time that the answer took
   EXPECT_LE(waits_[2], 11);
-  // Longer than the call may take: told at once.
+  // Longer than the call may take: fails at once.
   const ChatResult late = ask("429-101,ok");
   EXPECT_EQ(kind(late), "rate-limited");
   EXPECT_TRUE(contains(late.error().message, "deadline")) << late.error().message;
@@ -327,7 +327,7 @@ TEST_P(Client, CancelledWithinAReplyAndWithinAWait) {
     eventually([&] { return !last().is_null(); });
     stop = true;
   });
-  // Were the wait not cut short, the answer would be "ok".
+  // If the wait were not cut short, the answer would be "ok".
   EXPECT_EQ(kind(ask(real, question(), options)), "cancelled");
   other.join();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For http.cc: libcurl's functions, found at run time. Loaded once, never unloaded; any thread.
+// libcurl's functions for http.cc, loaded at run time. Loaded once, never unloaded; any thread.
 #pragma once
 
 #include <curl/curl.h>

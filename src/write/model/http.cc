@@ -12,7 +12,7 @@
 namespace kernelpro {
 namespace {
 
-constexpr double kGrace = 0.2;                 // for a connection to end after all has come
+constexpr double kGrace = 0.2;                 // for a connection to end after everything arrived
 constexpr std::int64_t kAfterAll = 256 << 10;  // bytes
 constexpr int kPollMs = 50;
 constexpr std::size_t kMaxIdle = 64;  // connections kept
@@ -24,7 +24,7 @@ struct Transfer {
   std::int64_t received = 0;
   std::int64_t header_bytes = 0;
   double last_byte = 0;
-  std::int64_t after_all = 0;  // bytes that came although all that matters had come
+  std::int64_t after_all = 0;  // bytes received after everything needed
   bool too_large = false;
   bool enough = false;
 };
@@ -115,7 +115,7 @@ struct HttpPool::Line {
 void HttpPool::Line::prepare(const HttpRequest& request, Transfer* transfer) {
   curl->easy_reset(easy);  // connections stay
   curl->slist_free_all(std::exchange(headers, nullptr));
-  // "Expect:" sends large bodies at once instead of asking first.
+  // "Expect:" sends large bodies at once, without asking first.
   headers = curl->slist_append(headers, "Expect:");
   for (const std::string& header : request.headers) {
     headers = curl->slist_append(headers, header.c_str());
@@ -202,7 +202,7 @@ HttpResult HttpPool::post(const HttpRequest& request, HttpSink& sink) {
   HttpResult result = line->drive(request, &transfer);
   line->curl->multi_remove_handle(line->multi, line->easy);
   result.head = transfer.head;
-  // A line on which something went wrong is not used again.
+  // A connection that had an error is not reused.
   if (result.end == HttpEnd::kDone && !transfer.enough) {
     const std::lock_guard lock(mutex_);
     if (idle_.size() < kMaxIdle) idle_.push_back(std::move(line));

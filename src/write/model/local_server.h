@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and bench_model: bench/model/server.py as a child process. One thread.
+// Runs bench/model/server.py as a child process, for tests and bench_model. One thread.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace kernelpro {
 
 class LocalServer {
  public:
-  // Fails with kEnvironment where there is no python3. `source_dir`: the project's folder.
+  // Fails with kEnvironment when python3 is missing. `source_dir`: the project's folder.
   static Result<LocalServer> start(const std::string& source_dir) {
     const std::string python = find_program("python3");
     if (python.empty()) {
@@ -37,13 +37,13 @@ class LocalServer {
   }
 
   const std::string& url() const { return url_; }
-  // The base URL at which requests with `id` meet `acts`, one after the other.
+  // The base URL at which requests with `id` get the acts in `acts`, one after the other.
   std::string base(const std::string& id, const std::string& acts) const {
     return url_ + "/t/" + id + "/" + acts;
   }
-  // Rules for the act "script" of requests with `id`; server.py says what they are.
+  // Rules for the act "script" of requests with `id`; server.py documents them.
   void script(const std::string& id, const Json& rules) const { ask("/script/" + id, rules); }
-  // What the server tells at /stats, /last/ID or /gaps/ID; null when it does not answer.
+  // The server's answer at /stats, /last/ID or /gaps/ID; null when it does not answer.
   Json ask(const std::string& path, const Json& body = {}) const {
     struct Text : HttpSink {
       std::string all;

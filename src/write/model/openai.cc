@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chat API that OpenAI defined and vLLM, Ollama, llama.cpp and OpenRouter serve as well.
+// OpenAI's chat API, which vLLM, Ollama, llama.cpp and OpenRouter also serve.
 #include "write/model/openai.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr std::int64_t kMaxCalls = 1024;  // of one reply
 
 void add_messages(const ChatMessage& message, Json* messages) {
   for (const ToolResult& result : message.results) {
-    // This API has no mark for a tool that failed.
+    // This API cannot mark a tool as failed.
     messages->push_back({{"role", "tool"},
                          {"tool_call_id", result.call_id},
                          {"content", (result.failed ? "error: " : "") + result.text}});
@@ -40,7 +40,7 @@ void read_usage(const Json& json, Draft* draft) {
   const Json& details = JsonReader(usage).object("prompt_tokens_details");
   Usage& u = draft->usage;
   const std::int64_t prompt = token_count(usage, "prompt_tokens");
-  // Here the whole input includes what the cache did.
+  // Here the input count includes the cache's part.
   u.cache_read = std::min(prompt, token_count(details, "cached_tokens"));
   u.cache_written = std::min(prompt - u.cache_read, token_count(details, "cache_write_tokens"));
   u.input = prompt - u.cache_read - u.cache_written;
@@ -49,7 +49,7 @@ void read_usage(const Json& json, Draft* draft) {
   draft->output_told = usage.contains("completion_tokens");
 }
 
-// Parts of calls carry the index of the call; a server that leaves it out sends whole calls.
+// Parts of calls carry the call's index; a server that omits it sends whole calls.
 bool read_calls(const Json& calls, Draft* draft) {
   for (const Json& part : calls) {
     const JsonReader reader(part);
@@ -74,7 +74,7 @@ bool read_calls(const Json& calls, Draft* draft) {
   return true;
 }
 
-// A whole message or a delta: they have the same members.
+// A whole message or a delta: both have the same members.
 bool read_message(const Json& json, Draft* draft) {
   const JsonReader reader(json);
   const std::string text = reader.text("content");
@@ -83,7 +83,7 @@ bool read_message(const Json& json, Draft* draft) {
   draft->refusal += refusal;
   draft->seen_bytes += static_cast<std::int64_t>(
       text.size() + refusal.size() +
-      // Thoughts under the names that servers give them: paid, not kept.
+      // Reasoning, under the servers' different names: paid, not stored.
       std::max(reader.text("reasoning_content").size(), reader.text("reasoning").size()));
   return read_calls(reader.array("tool_calls"), draft);
 }
@@ -111,7 +111,7 @@ class OpenAiWire : public Wire {
   Result<std::string> encode(const ModelSpec& spec, const ChatRequest& request) const override {
     Json body = {{"model", spec.model}, {"stream", true}};
     body["stream_options"] = {{"include_usage", true}};
-    // OpenAI's newer models refuse the old name, other servers do not know the new one.
+    // OpenAI's newer models reject the old name; other servers do not know the new one.
     body[spec.first_hand() ? "max_completion_tokens" : "max_tokens"] = request.max_tokens;
     Json messages = Json::array();
     if (!request.system.empty()) {

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kHow =
     "give each [[price]] a model (as in --model, or its beginning) and input, output, cache_read "
     "and cache_write in US dollars for a million tokens";
-constexpr double kMost = 1e6;  // dollars for a million tokens
+constexpr double kMost = 1e6;  // dollars per million tokens
 
 Result<double> read_price(const toml::table& row, const char* name, const std::string& where,
                           std::optional<double> otherwise) {
@@ -48,7 +48,7 @@ Result<Price> read_row(const toml::table& row, const std::string& where) {
   if (!input) return tl::unexpected<Error>(input.error());
   const auto output = read_price(row, "output", where, std::nullopt);
   if (!output) return tl::unexpected<Error>(output.error());
-  // A table without prices for the cache: its tokens cost what others cost.
+  // Without cache prices in the table, cached tokens cost as much as others.
   const auto read = read_price(row, "cache_read", where, *input);
   if (!read) return tl::unexpected<Error>(read.error());
   const auto write = read_price(row, "cache_write", where, *input);

@@ -24,7 +24,7 @@ std::optional<double> read_seconds(const std::string& text) {
   return value;
 }
 
-// Days since 1970-01-01 of a day of the Gregorian calendar: whole years, their leap days, the
+// Days from 1970-01-01 to a day of the Gregorian calendar: whole years, their leap days, the
 // months.
 std::int64_t days_to(int year, int month, int day) {
   static constexpr std::array<int, 12> before = {0,   31,  59,  90,  120, 151,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is decided before a byte is sent: specs, keys, prices, budgets, waits.
+// Decisions before a byte is sent: specs, keys, prices, budgets, waits.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@
 namespace kernelpro {
 namespace {
 
-// Sets a variable of the environment for as long as the object lives.
+// Sets an environment variable for the object's lifetime.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -159,7 +159,7 @@ TEST(Prices, TheFirstTableThatIsThere) {
   }
   const std::string path = join(dir.path(), "named.toml");
   const Variable named("KERNELPRO_PRICES", path.c_str());
-  EXPECT_FALSE(Prices::load());  // named, but not there: not passed over
+  EXPECT_FALSE(Prices::load());  // named, but missing: an error
   ASSERT_TRUE(write_file(path, "[[price]]\nmodel = \"named\"" + row));
   EXPECT_NE(Prices::load()->find("named"), nullptr);
   EXPECT_EQ(Prices::load()->find("mine"), nullptr);
@@ -168,7 +168,7 @@ TEST(Prices, TheFirstTableThatIsThere) {
 TEST(Budget, EachLimitHoldsBeforeACall) {
   Budget budget({1000, 1.0, 3});
   EXPECT_FALSE(budget.admit({600, 0.5, 1}));
-  EXPECT_TRUE(contains(budget.admit({600, 0.1, 1}).value(), "tokens"));  // the first is under way
+  EXPECT_TRUE(contains(budget.admit({600, 0.1, 1}).value(), "tokens"));  // the first is in flight
   EXPECT_TRUE(contains(budget.admit({100, 0.6, 1}).value(), "$"));
   budget.settle({600, 0.5, 1}, {100, 0.1, 1});
   EXPECT_FALSE(budget.admit({600, 0.5, 1}));

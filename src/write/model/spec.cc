@@ -25,7 +25,7 @@ tl::unexpected<Error> refused(std::string message) {
   return fail(ErrorKind::kBadInput, std::move(message), kForms);
 }
 
-// What follows a part of a number is a fault too: "1e3x", "7,5".
+// Trailing characters are an error too: "1e3x", "7,5".
 template <class T>
 bool read_number(std::string_view text, T* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);

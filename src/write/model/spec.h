@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which model, where it is served and with which key. Pure but for `key_of`, which reads the
+// Which model, at which address, with which key. Pure, except for `key_of`, which reads the
 // environment.
 #pragma once
 
@@ -23,25 +23,25 @@ struct ModelSpec {
   Api api = Api::kOpenAi;
   std::string base_url;  // without a slash at its end
   std::string model;
-  std::string name;  // as the user wrote it, without options: what prices are found by
+  std::string name;  // as the user wrote it, without options; the key for prices
   std::optional<double> temperature;
   std::optional<int> max_tokens;
 
-  bool loopback() const;    // the address is this machine's own
+  bool loopback() const;    // the address is on this machine
   bool first_hand() const;  // at Anthropic's or OpenAI's own address
 };
 
 // Fails with kBadInput.
 Result<ModelSpec> parse_model_spec(std::string_view text);
 
-// The variable that holds the key: ANTHROPIC_API_KEY and OPENAI_API_KEY for their owners' addresses
-// alone, KERNELPRO_API_KEY for every other one.
+// The environment variable with the key: ANTHROPIC_API_KEY and OPENAI_API_KEY only for their
+// owners' addresses, KERNELPRO_API_KEY for any other.
 const char* key_variable(const ModelSpec& spec);
 
-// The key; "" where loopback needs none. Fails with kEnvironment.
+// The key; "" for loopback without one. Fails with kEnvironment.
 Result<std::string> key_of(const ModelSpec& spec);
 
-// `text` with the key blotted out, also where eight bytes or more of it are shown.
+// `text` with the key redacted, including any fragment of eight bytes or more.
 std::string scrub(std::string_view text, const std::string& key);
 
 }  // namespace kernelpro

@@ -7,7 +7,7 @@ namespace kernelpro {
 
 bool SseReader::feed(std::string_view bytes, const Sink& sink) {
   while (!failed_ && !bytes.empty()) {
-    // The second half of a CRLF, perhaps in the next piece.
+    // The second half of a CRLF, possibly in the next chunk.
     if (std::exchange(after_cr_, false) && bytes.front() == '\n') {
       bytes.remove_prefix(1);
       continue;

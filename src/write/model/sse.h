@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server-sent events (the event-stream format of the HTML standard), read as bytes arrive, however
-// they are cut. Lines end with LF, CR or CRLF; a byte-order mark at the start, comments and fields
-// that nobody knows are passed over; an event that the stream's end cuts off is dropped.
-// One thread per object.
+// Server-sent events (the event-stream format of the HTML standard), parsed as bytes arrive, in
+// chunks of any size. Lines end with LF, CR or CRLF; a byte-order mark at the start, comments and
+// unknown fields are skipped; an event cut off by the end of the stream is dropped. One thread per
+// object.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,21 @@ struct SseEvent {
 
 class SseReader {
  public:
-  // An event or line with more than `max_bytes` is a fault: nothing is read any more.
+  // An event or line longer than `max_bytes` is an error: nothing is read after it.
   explicit SseReader(std::size_t max_bytes = 16u << 20) : max_bytes_(max_bytes) {}
 
   using Sink = std::function<void(SseEvent&&)>;
-  // Hands each event that is complete to `sink`. False: a fault, now or earlier.
+  // Passes each complete event to `sink`. False: an error, now or earlier.
   bool feed(std::string_view bytes, const Sink& sink);
   bool failed() const { return failed_; }
-  // Whether bytes of an event that is not complete are kept.
+  // Whether bytes of an incomplete event are buffered.
   bool within_event() const { return !line_.empty() || has_data_ || !event_.type.empty(); }
 
  private:
   void end_line(std::string_view line, const Sink& sink);
 
   std::size_t max_bytes_;
-  std::string line_;  // of which the end has not come yet
+  std::string line_;  // not terminated yet
   SseEvent event_;
   bool has_data_ = false;
   bool after_cr_ = false;

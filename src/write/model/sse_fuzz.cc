@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first byte says how the rest is cut; the events must not depend on it, every line of theirs
-// stands in the input, and nothing grows beyond the reader's limit.
+// The first byte decides how the rest is split. The events must not depend on the split, each of
+// their lines is in the input, and nothing grows beyond the reader's limit.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ Read read(std::string_view bytes, std::size_t step) {
   }
   result.failed = reader.failed();
   result.within_event = reader.within_event();
-  // Nothing comes after a fault.
+  // Nothing comes after an error.
   const std::size_t before = result.events.size();
   if (result.failed && reader.feed("\n\ndata: more\n\n", keep)) std::abort();
   if (result.failed && result.events.size() != before) std::abort();

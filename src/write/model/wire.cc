@@ -13,7 +13,7 @@
 namespace kernelpro {
 namespace {
 
-constexpr std::size_t kShown = 400;  // bytes of a server's words
+constexpr std::size_t kShown = 400;  // bytes of a server's message
 
 std::string shown(std::string_view text) {
   std::string result = printable(trim(text).substr(0, kShown));
@@ -58,7 +58,7 @@ FailureKind kind_of_status(int status) {
   }
 }
 
-// By the words of both APIs; nullopt: the words say nothing.
+// By the words of both APIs; nullopt: they do not decide.
 std::optional<FailureKind> kind_of_words(const std::string& type, const std::string& code) {
   if (is(code, {"model_not_found"}) || type == "not_found_error") return FailureKind::kUnknownModel;
   if (is(code, {"insufficient_quota"}) || is(type, {"insufficient_quota", "billing_error"})) {
@@ -133,14 +133,14 @@ Failure failure_of_error(int status, const std::string& type, const std::string&
   } else if (status == 200) {
     kind = number >= 400 ? kind_of_status(number) : FailureKind::kServerError;
   }
-  // A 404 that speaks of no model is a wrong address.
+  // A 404 that does not mention a model is a wrong address.
   if (status == 404 && !contains(message, "model")) {
     kind = type == "not_found_error" && message.empty() ? FailureKind::kUnknownModel
                                                         : FailureKind::kBadRequest;
   } else if (status == 404 || (number == 404 && status == 200)) {
     kind = FailureKind::kUnknownModel;
   }
-  // The status outweighs words where they disagree on whether waiting helps.
+  // The status overrides the words when they disagree on whether waiting helps.
   if (is(type, {"invalid_request_error"}) && worth_retrying(kind_of_status(status)) &&
       kind == FailureKind::kBadRequest) {
     kind = kind_of_status(status);
@@ -191,14 +191,14 @@ void ReplyReader::bytes(bool says_event_stream, std::string_view part) {
   if (!sse_.feed(part, [this](SseEvent&& e) { event(std::move(e)); })) garbage_ = true;
 }
 
-// A body of JSON that cannot be read to its end was most likely a reply.
+// A truncated JSON body was most likely a reply.
 bool ReplyReader::looks_paid() const {
   return !streaming_ && !draft_.ended && !draft_.failure && trim(body_).substr(0, 1) == "{";
 }
 
 void ReplyReader::estimate(std::size_t request_bytes) {
   if (looks_paid()) draft_.seen_bytes = static_cast<std::int64_t>(body_.size());
-  // A fault or a ping alone says nothing of tokens.
+  // An error or ping alone implies no tokens.
   const bool began = draft_.input_told || draft_.seen_bytes > 0 || !draft_.stop.empty();
   if (!began || (draft_.input_told && draft_.output_told)) return;
   if (!draft_.input_told) draft_.usage.input = estimated_tokens(request_bytes);
@@ -239,7 +239,7 @@ ChatResult ReplyReader::judge() {
                                              "\" with arguments that are no JSON object"));
     }
     call.arguments = dump_json(*arguments);
-    // Some servers give calls no names of their own; answers must refer to one.
+    // Some servers give calls no ids; answers must refer to one.
     if (call.id.empty()) call.id = "call_" + std::to_string(reply.calls.size());
     reply.calls.push_back(std::move(call));
   }
@@ -258,7 +258,7 @@ ChatResult ReplyReader::finish(bool cut, std::size_t request_bytes) {
   if (!streaming_ && !cut) {
     const std::string_view start = trim(body_);
     if (start.substr(0, 5) == "data:" || start.substr(0, 6) == "event:") {
-      bytes(true, std::exchange(body_, {}) + "\n\n");  // a stream under a wrong name
+      bytes(true, std::exchange(body_, {}) + "\n\n");  // a stream with the wrong content type
     } else if (!wire_.read_body(body_, &draft_)) {
       garbage_ = true;
     } else if (on_text_ && !draft_.text.empty()) {

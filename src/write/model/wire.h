@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two wire formats: how a request is written, how a reply is read, whole or as a stream. Pure;
-// readers are for one reply and one thread. What is read comes from a server that may be broken or
-// hostile: any bytes end in a reply or one failure.
+// The two wire formats: writes requests and reads replies, whole or as a stream. Pure; a reader is
+// for one reply and one thread. The server may be broken or hostile: any bytes lead to a reply or
+// one failure.
 #pragma once
 
 #include <functional>
@@ -22,20 +22,20 @@ namespace kernelpro {
 
 const Wire& wire_for(Api api);
 
-// Reads the bytes of a 200 as they arrive.
+// Reads the body of a 200 as it arrives.
 class ReplyReader {
  public:
-  // `on_text` is told of text as it comes; may be empty.
+  // `on_text` receives text as it arrives; may be empty.
   ReplyReader(const Wire& wire, std::function<void(std::string_view)> on_text)
       : wire_(wire), on_text_(std::move(on_text)) {}
 
   void bytes(bool says_event_stream, std::string_view part);
-  // After the last byte. `cut`: the connection ended too early. A stream whose stop reason has come
-  // is whole even so. What the server did not count is estimated; `request_bytes` is the body's
-  // size.
+  // Call after the last byte. `cut`: the connection ended too early. A stream with a stop reason
+  // counts as complete even then. Counts missing from the server are estimated; `request_bytes` is
+  // the size of the body.
   ChatResult finish(bool cut, std::size_t request_bytes);
   bool complete() const { return draft_.ended || draft_.failure.has_value() || garbage_; }
-  // Once finish() was called: what the attempt cost, whatever came of it.
+  // After finish(): the cost of the attempt, whatever its result.
   const Usage& usage() const { return draft_.usage; }
 
  private:
@@ -48,13 +48,13 @@ class ReplyReader {
   std::function<void(std::string_view)> on_text_;
   SseReader sse_;
   Draft draft_;
-  std::string body_;  // when it is no stream
+  std::string body_;  // if it is not a stream
   bool streaming_ = false;
   bool garbage_ = false;
 };
 
-// Tokens of that many bytes, where nobody counted them: one for three bytes begun, which is more
-// than prose and less than dense code takes.
+// Estimated tokens when there is no count: one per three bytes, rounded up. That is more than prose
+// and less than dense code takes.
 std::int64_t estimated_tokens(std::size_t bytes);
 
 }  // namespace kernelpro

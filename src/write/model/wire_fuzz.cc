@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a server's reply, as a stream and whole, in both formats: what comes of it does not
-// depend on how it is cut, a failure says what to do, and what is accepted can be sent back.
+// Any bytes as a server's reply, as a stream and whole, in both formats: the result does not depend
+// on how it is split, a failure has advice, and an accepted reply can be sent back.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

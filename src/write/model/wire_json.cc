@@ -34,7 +34,7 @@ std::optional<Json> parse_foreign_json(const std::string& text) {
   if (too_deep(text)) return std::nullopt;
   std::optional<Json> json = parse_json(text);
   if (json) return json;
-  // Bytes that are no UTF-8 (a character that a server cut in two) cost a character, not a reply.
+  // Invalid UTF-8 (such as a character cut in two by the server) costs a character, not a reply.
   std::string clean = printable(text);
   return clean == text ? std::nullopt : parse_json(clean);
 }

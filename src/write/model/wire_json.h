@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the .cc files of the wire formats: JSON that others wrote, read with bounds. Pure functions.
+// Bounded reading of untrusted JSON, for the .cc files of the wire formats. Pure functions.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace kernelpro {
 
-// nullopt: no JSON, or nested deeper than 200 levels, which no format needs and some code that
-// handles trees cannot bear. Bytes that are no UTF-8 become '?'.
+// nullopt: not JSON, or nested deeper than 200 levels, which no format needs and some tree code
+// cannot handle. Invalid UTF-8 bytes become '?'.
 std::optional<Json> parse_foreign_json(const std::string& text);
 
 // The JSON text of an object; "" counts as {}. nullopt: anything else.
 std::optional<Json> parse_object(const std::string& text);
 
-// A number of tokens: a missing, negative or absurd one gives the fallback.
+// A token count; missing, negative or absurd numbers give the fallback.
 std::int64_t token_count(const Json& json, const char* name, std::int64_t otherwise = 0);
 
 // The member "error" of a reply as a failure; nullopt: there is none.

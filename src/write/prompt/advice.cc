@@ -12,14 +12,14 @@ namespace kernelpro {
 
 namespace {
 
-// Below this share of the other floor a task's memory is no concern of its own.
+// Below this share of the other floor, memory traffic does not limit a task.
 constexpr double kMemoryMatters = 0.4;
 
 std::string tera(double rate, const char* unit) {
   return rate <= 0 ? "an unknown rate" : number(rate / 1e12, 3) + " " + unit;
 }
 
-// What the largest timed case takes at the measured rates, in microseconds; 0: not known.
+// Time of the largest timed case at the measured rates, in microseconds; 0: not known.
 struct Floors {
   double memory_us = 0;
   double compute_us = 0;
@@ -56,23 +56,17 @@ std::string floor_text(const Floors& floors) {
 
 }  // namespace
 
-std::vector<std::string> advice_for(const Task& task, TargetKind target, const Machine* machine) {
-  if (target != TargetKind::kCuda) return {};
-  std::vector<std::string> names = {"gpu"};
-  const auto arch = Architecture::parse(machine != nullptr ? machine->arch : "");
-  if (arch && arch->has(GpuFeature::kWgmma)) names.push_back("hopper");
-  const std::vector<std::string> family = operator_family(task);
-  const bool products = has_kind(family, "products");
-  const bool attention = has_kind(family, "attention");
-  const bool convolution = has_kind(family, "convolution");
-  if (attention) names.push_back("attention");
-  if (convolution) names.push_back("convolutions");
-  if (products || convolution || attention) names.push_back("products");
-  if (has_kind(family, "groups")) names.push_back("groups");
+CraftSubject craft_subject(const Task& task, TargetKind target, const Machine* machine) {
+  CraftSubject subject;
+  subject.target = target;
+  subject.arch = Architecture::parse(machine != nullptr ? machine->arch : "");
+  subject.family = operator_family(task);
   const Floors least = floors(task, target, machine);
-  const bool computes = products || convolution || attention;
-  if (!computes || least.memory_us > kMemoryMatters * least.compute_us) names.push_back("streams");
-  return names;
+  const bool computes = has_kind(subject.family, "products") ||
+                        has_kind(subject.family, "convolution") ||
+                        has_kind(subject.family, "attention");
+  subject.memory_limits = !computes || least.memory_us > kMemoryMatters * least.compute_us;
+  return subject;
 }
 
 PromptFields advice_fields(const Task& task, TargetKind target, const Machine* machine,
@@ -89,8 +83,17 @@ PromptFields advice_fields(const Task& task, TargetKind target, const Machine* m
     fields["floor"] = floor_text(floors(task, target, machine));
     fields["machine"] = prompts.fill("machine", fields);
   }
+  const CraftSubject subject = craft_subject(task, target, machine);
+  if (const SmLimits* sm = subject.arch ? subject.arch->limits() : nullptr) {
+    constexpr int kWarp = 32, kKiB = 1024;
+    fields["registers"] = std::to_string(sm->registers);
+    fields["threads"] = std::to_string(sm->warps * kWarp);
+    fields["blocks"] = std::to_string(sm->blocks);
+    fields["shared"] = std::to_string(sm->shared_bytes / kKiB);
+    fields["block_shared"] = std::to_string(sm->shared_block_bytes / kKiB);
+  }
   std::string advice;
-  for (const std::string& name : advice_for(task, target, machine)) {
+  for (const std::string& name : prompts.craft_for(subject)) {
     advice += (advice.empty() ? "" : "\n") + prompts.fill(name, fields);
   }
   fields["advice"] = std::move(advice);

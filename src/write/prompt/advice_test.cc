@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/files.h"
+#include "base/testing.h"
 #include "base/text.h"
+#include "core/operator_family.h"
 #include "write/testing.h"
 
 namespace kernelpro {
@@ -21,7 +24,7 @@ Machine h200() {
   return machine;
 }
 
-// A module's task, whose tensors and operations are as given.
+// A module's task with the given tensors and operations.
 Task module_task(const std::string& source, double bytes, double flops, double products) {
   Task task;
   task.name = "case";
@@ -38,7 +41,7 @@ Task module_task(const std::string& source, double bytes, double flops, double p
 
 Names advice(const Task& task) {
   const Machine machine = h200();
-  return advice_for(task, TargetKind::kCuda, &machine);
+  return Prompts().craft_for(craft_subject(task, TargetKind::kCuda, &machine));
 }
 
 TEST(Advice, IsChosenByWhatIsComputed) {
@@ -50,7 +53,7 @@ TEST(Advice, IsChosenByWhatIsComputed) {
             (Names{"gpu", "hopper", "convolutions", "products"}));
   EXPECT_EQ(advice(module_task("F.scaled_dot_product_attention(q, k, v)", 1e8, 1e12, 1e12)),
             (Names{"gpu", "hopper", "attention", "products"}));
-  // A matrix times a vector moves bytes: both texts hold.
+  // Matrix times vector is memory-bound: both texts apply.
   EXPECT_EQ(advice(module_task("return torch.matmul(a, v)", 1e9, 5e8, 5e8)),
             (Names{"gpu", "hopper", "products", "streams"}));
   Task grouped = module_task("result[e] = a[b:e].t() @ x[b:e]", 1e8, 1e12, 1e12);
@@ -61,11 +64,14 @@ TEST(Advice, IsChosenByWhatIsComputed) {
 
 TEST(Advice, FollowsTheMachine) {
   const Task task = module_task("return x.relu()", 4.2e9, 0, 0);
-  EXPECT_TRUE(advice_for(task, TargetKind::kCpu, nullptr).empty());
-  EXPECT_EQ(advice_for(task, TargetKind::kCuda, nullptr), (Names{"gpu", "streams"}));
+  const Prompts prompts;
+  EXPECT_TRUE(prompts.craft_for(craft_subject(task, TargetKind::kCpu, nullptr)).empty());
+  EXPECT_EQ(prompts.craft_for(craft_subject(task, TargetKind::kCuda, nullptr)),
+            (Names{"gpu", "streams"}));
   Machine machine = h200();
   machine.arch = "sm_80";
-  EXPECT_EQ(advice_for(task, TargetKind::kCuda, &machine), (Names{"gpu", "streams"}));
+  EXPECT_EQ(prompts.craft_for(craft_subject(task, TargetKind::kCuda, &machine)),
+            (Names{"gpu", "streams"}));
 }
 
 TEST(Advice, TellsTheFloorsOfTheLargestTimedCase) {
@@ -75,7 +81,7 @@ TEST(Advice, TellsTheFloorsOfTheLargestTimedCase) {
                                       TargetKind::kCuda, &machine, prompts);
   EXPECT_TRUE(contains(fields["machine"], "NVIDIA H200 (sm_90a), 132 multiprocessors"));
   EXPECT_TRUE(contains(fields["machine"], "once takes 1.00 ms at")) << fields["machine"];
-  // fp32 owed: the matrix units' rate does not hold.
+  // fp32 required: the matrix units' rate does not apply.
   EXPECT_TRUE(contains(fields["machine"], "1000 ms") || contains(fields["machine"], "1.00 s"))
       << fields["machine"];
   EXPECT_TRUE(contains(fields["compile"], "-arch=sm_90a"));
@@ -83,7 +89,64 @@ TEST(Advice, TellsTheFloorsOfTheLargestTimedCase) {
       advice_fields(module_task("x", 1, 0, 0), TargetKind::kCpu, &machine, prompts).empty());
 }
 
-// Every text is chosen for some task, and none says a field's name.
+// Every combination of target, architecture, kinds and limit, against the rule in plain code.
+TEST(Advice, EveryCombination) {
+  const Prompts prompts;
+  const Names kinds = {"attention", "convolution", "products", "groups", "softmax", "elementwise"};
+  int seen = 0;
+  for (const TargetKind target : {TargetKind::kCpu, TargetKind::kCuda}) {
+    for (const char* arch : {"", "sm_80", "sm_90a", "sm_100a", "sm_120"}) {
+      for (unsigned mask = 0; mask < 64; ++mask) {
+        for (const bool memory : {false, true}) {
+          CraftSubject subject{target, Architecture::parse(arch), {}, memory};
+          for (std::size_t k = 0; k < kinds.size(); ++k) {
+            if ((mask >> k & 1) != 0) subject.family.push_back(kinds[k]);
+          }
+          const auto is = [&](const char* kind) { return has_kind(subject.family, kind); };
+          Names expected;
+          if (target == TargetKind::kCuda) {
+            expected = {"gpu"};
+            if (std::string(arch) == "sm_90a") expected.emplace_back("hopper");
+            if (is("attention")) expected.emplace_back("attention");
+            if (is("convolution")) expected.emplace_back("convolutions");
+            if (is("products") || is("convolution") || is("attention")) {
+              expected.emplace_back("products");
+            }
+            if (is("groups")) expected.emplace_back("groups");
+            if (memory) expected.emplace_back("streams");
+          }
+          ASSERT_EQ(prompts.craft_for(subject), expected) << arch << " " << mask << " " << memory;
+          ++seen;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(seen, 2 * 5 * 64 * 2);
+}
+
+TEST(Advice, ConditionsAreChecked) {
+  const TempDir dir;
+  const auto load = [&](const std::string& text) {
+    EXPECT_TRUE(write_file(join(dir.path(), "hopper.md"), text));
+    return Prompts::load(dir.path());
+  };
+  const auto moved = load("---\norder: 1\nwhen: target=cuda, kind=softmax\n---\nMine.\n");
+  ASSERT_TRUE(moved) << moved.error().text();
+  EXPECT_EQ(moved->craft_for({TargetKind::kCuda, std::nullopt, {"softmax"}, false}),
+            (Names{"hopper", "gpu"}));
+  const auto kept = load("Mine.\n");  // without front matter: where the embedded one belongs
+  ASSERT_TRUE(kept) << kept.error().text();
+  EXPECT_EQ(kept->craft_for({TargetKind::kCuda, Architecture{9, 0, 0}, {}, false}),
+            (Names{"gpu", "hopper"}));
+  for (const char* wrong : {"---\nwhen: colour=red\n---\n", "---\nwhen: arch=hopper\n---\n",
+                            "---\nif: target=cuda\n---\n", "---\nwhen: target=cuda\n"}) {
+    const auto refused = load(wrong);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_TRUE(contains(refused.error().message, "hopper.md")) << refused.error().text();
+  }
+}
+
+// Every text is chosen for some task, and none contains a field's name.
 TEST(Advice, TextsHaveNoFieldsLeft) {
   const Machine machine = h200();
   Prompts prompts;

@@ -66,7 +66,7 @@ class Blanker {
     ++at_;
   }
 
-  // 1'000'000 and don't: no literal begins there. But f'..' and L'..' are literals.
+  // 1'000'000 and don't: no literal starts there. But f'..' and L'..' are literals.
   bool within_word() const {
     std::size_t begin = at_;
     while (begin > 0 && is_word_char(text_[begin - 1])) --begin;
@@ -86,7 +86,7 @@ class Blanker {
     blank(found == std::string_view::npos ? text_.size() : found + (with_it ? end.size() : 0));
   }
 
-  // One that is not closed on its line is an apostrophe, and stays.
+  // A quote not closed on its line is an apostrophe, and stays.
   void blank_literal(const std::string& mark) {
     std::size_t end = at_ + mark.size();
     while (end < text_.size() && !text_.substr(end).starts_with(mark)) {
@@ -115,7 +115,7 @@ class Blanker {
   std::size_t at_ = 0;
 };
 
-// A word of a sentence: letters, some of them small, and no keyword.
+// A word of a sentence: letters, some of them lower case, and not a keyword.
 bool is_plain_word(std::string_view word, Language language) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const bool letters = !word.empty() && std::all_of(word.begin(), word.end(), is_letter);
@@ -125,7 +125,7 @@ bool is_plain_word(std::string_view word, Language language) {
 }
 
 bool is_prose(std::string_view line, Language language) {
-  // Neither language has backticks; they set code apart from sentences.
+  // Neither language has backticks; they mark code within prose.
   if (line.find('`') != std::string_view::npos) return true;
   int in_a_row = 0;
   for (std::size_t at = 0; at < line.size();) {
@@ -136,7 +136,7 @@ bool is_prose(std::string_view line, Language language) {
     const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
     std::string_view word = line.substr(at, end - at);
     at = end;
-    // A comma separates names in code as well; a full stop ends sentences alone.
+    // A comma also separates names in code; a period only ends sentences.
     if (word.size() > 1 && word.back() == '.') word.remove_suffix(1);
     in_a_row = is_plain_word(word, language) ? in_a_row + 1 : 0;
     if (in_a_row >= kProseWords) return true;
@@ -153,7 +153,7 @@ std::string without_comments(std::string_view text, Language language) {
 std::string first_prose(const std::string& text, Language language) {
   const std::vector<std::string> code = lines(without_comments(text, language));
   const std::vector<std::string> original = lines(text);
-  bool directive = false;  // and the lines that continue it
+  bool directive = false;  // also the lines that continue it
   for (std::size_t i = 0; i < code.size(); ++i) {
     const std::string_view line = trim(code[i]);
     directive = directive || (language != Language::kPython && line.starts_with('#'));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells source code from sentences about it. Lexical and lenient: what may be code is code. Pure.
+// Distinguishes source code from prose about it. Lexical and lenient: what may be code is code.
+// Pure.
 #pragma once
 
 #include <string>
@@ -9,11 +10,11 @@
 
 namespace kernelpro {
 
-// The text with comments and literals blanked out; lines stay where they are.
+// The text with comments and literals blanked out; line numbers stay the same.
 std::string without_comments(std::string_view text, Language language);
 
 // The first line of prose in a source: four words in a row that no operator, keyword or comment
-// mark explains, or a backtick, as no line of C++ or Python has them. "" where all may be code.
+// marker explains, or a backtick, which no line of C++ or Python has. "" if all may be code.
 std::string first_prose(const std::string& text, Language language);
 
 }  // namespace kernelpro

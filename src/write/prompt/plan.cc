@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLargestGain = 1000;
 
-// Without what Markdown puts before a line: "2. **", "- ", "> ", "### ".
+// Strips the Markdown prefix of a line: "2. **", "- ", "> ", "### ".
 std::string_view undecorated(std::string_view line) {
   line = trim(line);
   for (;;) {
@@ -33,7 +33,7 @@ std::string_view undecorated(std::string_view line) {
   }
 }
 
-// What follows "IDEA:", however it is written: "Idea 3:", "**IDEA**:", "IDEA**:".
+// The text after "IDEA:" in any spelling: "Idea 3:", "**IDEA**:", "IDEA**:".
 std::optional<std::string> after(std::string_view line, std::string_view word) {
   if (line.size() < word.size()) return std::nullopt;
   for (std::size_t i = 0; i < word.size(); ++i) {
@@ -47,7 +47,7 @@ std::optional<std::string> after(std::string_view line, std::string_view word) {
   return std::string(line);
 }
 
-// "tool: tag" as the diagnosis has it, whatever the reply puts around it.
+// "tool: tag" as in the diagnosis, with any decoration in the reply.
 FindingRef answer_of(const std::string& text, const Diagnosis& diagnosis) {
   std::string plain;
   for (const char c : text) {
@@ -63,7 +63,7 @@ FindingRef answer_of(const std::string& text, const Diagnosis& diagnosis) {
     for (const Prescription& prescription : finding.prescriptions) {
       if (has(prescription.tag)) return {finding.tool, prescription.tag};
     }
-    // A finding without its tag: the first prescription is the one to follow.
+    // A finding without its tag: use its first prescription.
     if (!finding.prescriptions.empty()) {
       return {finding.tool, finding.prescriptions.front().tag};
     }
@@ -71,7 +71,7 @@ FindingRef answer_of(const std::string& text, const Diagnosis& diagnosis) {
   return {};
 }
 
-// Without the line of its own that clip() would add.
+// Without the extra line that clip() would add.
 std::string shortened(std::string_view text) {
   if (text.size() <= kLongestIdea) return std::string(text);
   return std::string(utf8_prefix(text, kLongestIdea - 4)) + " ...";
@@ -88,7 +88,7 @@ double gain_of(const std::string& text) {
 
 std::vector<PlannedIdea> ideas_of(const std::string& reply, const Diagnosis& diagnosis, int most) {
   std::vector<PlannedIdea> ideas;
-  bool open = false;  // the lines that follow still belong to the idea's text
+  bool open = false;  // the next lines still belong to the idea's text
   for (const std::string& each : lines(printable(replace_all(reply, "\r", "")))) {
     const std::string_view line = undecorated(each);
     if (const auto text = after(line, "IDEA")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a planner answered becomes ideas. Pure; any bytes may come in.
+// Turns a planner's answer into ideas. Pure; accepts any bytes.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ inline constexpr std::size_t kLongestIdea = 2000;
 struct PlannedIdea {
   std::string text;    // one paragraph, printable; longer ones end in " ..."
   FindingRef answers;  // of the diagnosis
-  double gain = 0;     // the speed-up that the planner expects; 0: it does not say
+  double gain = 0;     // expected by the planner; 0: not given
 };
 
-// At most `most` of them, in the reply's order, none twice. Lines may be decorated as Markdown and
-// numbered. An idea that names a finding or a tag that the diagnosis has not answers nothing.
+// At most `most` ideas, in the reply's order, without duplicates. Lines may have Markdown markup
+// and numbers. An idea that names a finding or tag missing from the diagnosis answers nothing.
 std::vector<PlannedIdea> ideas_of(const std::string& reply, const Diagnosis& diagnosis, int most);
 
 }  // namespace kernelpro

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a plan: ideas that are one paragraph each, none twice, and answer only what was
-// found; the first of many are the same whether few or many are asked for.
+// Any bytes as a plan: ideas are one paragraph each, without duplicates, and answer only actual
+// findings; a smaller limit gives a prefix of the same ideas.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -20,7 +20,7 @@ constexpr std::size_t kLogShown = 1500;
 constexpr std::size_t kFailureShown = 4000;
 constexpr std::size_t kDefinitionShown = 20000;
 
-// The first correct candidate: what speed is counted against.
+// The first correct candidate: the baseline for speed-ups.
 double start_us(const std::vector<const Known*>& history) {
   for (const Known* known : history) {
     if (known->evaluation.correct() != nullptr) return score_us(known->evaluation);
@@ -95,7 +95,7 @@ std::string standing(const ProposalRequest& request) {
   return text;
 }
 
-// "float32 [16, 1024]" of the last case for a module, whose tensors have no expressions.
+// "float32 [16, 1024]" from the last case for a module, whose tensors have no expressions.
 std::string shape_text(const Task& task, std::size_t i) {
   const Tensor& tensor = task.tensors[i];
   if (task.cases.empty() || task.cases.back().shapes.size() <= i) {
@@ -106,7 +106,7 @@ std::string shape_text(const Task& task, std::size_t i) {
   return join_text(sizes, ", ");
 }
 
-// The PyTorch module of a task that has one: its source, and how its tensors are named in Args.
+// The PyTorch module of a task, if any: its source, and its tensors' names in Args.
 std::string definition(const Task& task) {
   if (!task.module) return "";
   std::string text =
@@ -181,7 +181,7 @@ std::string metric_rows(const Evidence& evidence) {
   return text;
 }
 
-// All that was measured, unread: what a diagnosis is to be compared with.
+// All measurements, uninterpreted: the alternative to a diagnosis.
 std::string metric_tables(const Evidence* evidence) {
   if (evidence == nullptr || (evidence->items().empty() && evidence->kernels.empty())) return "";
   std::string text = "## What was measured\n" + metric_rows(*evidence);
@@ -204,7 +204,7 @@ std::string feedback_text(const ProposalRequest& request) {
   return diagnosis_to_text(request.parent->diagnosis);
 }
 
-// As fenced blocks name it.
+// The language tag of fenced blocks.
 std::string_view block_language(Language language) {
   return language == Language::kCpp ? "cpp" : language == Language::kCuda ? "cuda" : "python";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What writers read, word for word: testdata/*.golden.md, refreshed by KERNELPRO_REFRESH=1.
+// Prompts word for word: testdata/*.golden.md, refreshed by KERNELPRO_REFRESH=1.
 #include "write/prompt/prompt.h"
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ TEST_F(PromptTest, Task) {
   expect_golden("task_prompt", task_prompt(prompt_fields(request, prompts), prompts, library));
 }
 
-// What the ablations withhold: a number that is not asked for must be in no prompt.
+// What the ablations withhold: a withheld number must not be in any prompt.
 TEST_F(PromptTest, FeedbackDecidesWhatIsTold) {
   for (const char* name : {"planner", "coder", "exchange"}) {
     request.feedback = Feedback::kDiagnosed;

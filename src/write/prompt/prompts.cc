@@ -2,27 +2,14 @@
 #include "write/prompt/prompts.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
 #include "base/text.h"
-#include "embedded/prompt_attention.h"
-#include "embedded/prompt_coder.h"
-#include "embedded/prompt_compile.h"
-#include "embedded/prompt_convolutions.h"
-#include "embedded/prompt_cuda.h"
-#include "embedded/prompt_exchange.h"
-#include "embedded/prompt_fixer.h"
-#include "embedded/prompt_gpu.h"
-#include "embedded/prompt_groups.h"
-#include "embedded/prompt_hopper.h"
-#include "embedded/prompt_library.h"
-#include "embedded/prompt_machine.h"
-#include "embedded/prompt_planner.h"
-#include "embedded/prompt_products.h"
-#include "embedded/prompt_rules.h"
-#include "embedded/prompt_streams.h"
-#include "embedded/prompt_task.h"
+#include "core/operator_family.h"
+#include "embedded/prompt_table.h"
 
 namespace kernelpro {
 
@@ -30,14 +17,15 @@ namespace {
 
 constexpr std::int64_t kLargestTemplate = 1 << 20;
 
-// All that any of the templates may name.
+// Every field that a template may use.
 constexpr std::string_view kFields[] = {
-    "task",     "number", "summary",   "target", "parent",   "parent_file", "definition",
-    "standing", "focus",  "diagnosis", "tried",  "language", "entry",       "contract",
-    "cases",    "rules",  "extension", "header", "library",  "libraries",   "rounds",
-    "ideas",    "idea",   "source",    "failed", "failure",  "broken",      "forms",
-    "machine",  "advice", "compile",   "arch",   "units",    "bandwidth",   "fma",
-    "tensor",   "floor",  "name",      "memory", "cures"};
+    "task",     "number", "summary",     "target", "parent",   "parent_file", "definition",
+    "standing", "focus",  "diagnosis",   "tried",  "language", "entry",       "contract",
+    "cases",    "rules",  "extension",   "header", "library",  "libraries",   "rounds",
+    "ideas",    "idea",   "source",      "failed", "failure",  "broken",      "forms",
+    "machine",  "advice", "compile",     "arch",   "units",    "bandwidth",   "fma",
+    "tensor",   "floor",  "name",        "memory", "cures",    "registers",   "threads",
+    "blocks",   "shared", "block_shared"};
 
 std::string without_last_newline(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -54,7 +42,7 @@ bool next_field(std::string_view rest, std::size_t* open, std::string_view* name
   return true;
 }
 
-// A field that there is not; "" when all are known.
+// The first unknown field; "" when all are known.
 std::string unknown_field(std::string_view rest) {
   std::size_t open = 0;
   std::string_view name;
@@ -67,27 +55,120 @@ std::string unknown_field(std::string_view rest) {
   return "";
 }
 
+constexpr std::string_view kFence = "---\n";
+
+// "kind=products|attention" -> its key and values; nullopt: no condition.
+struct Condition {
+  std::string key;
+  std::vector<std::string> values;
+};
+std::optional<Condition> condition_of(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  Condition condition{std::string(trim(text.substr(0, equals))), {}};
+  for (const std::string& value : split(std::string(text.substr(equals + 1)), '|')) {
+    condition.values.emplace_back(trim(value));
+  }
+  return condition;
+}
+
+bool is_known(const Condition& condition) {
+  const auto each = [&](const auto& known) {
+    return std::all_of(condition.values.begin(), condition.values.end(), known);
+  };
+  if (condition.key == "target") {
+    return each([](const std::string& value) { return target_from_name(value).has_value(); });
+  }
+  if (condition.key == "arch") {
+    return each([](const std::string& value) { return Architecture::parse(value).has_value(); });
+  }
+  if (condition.key == "limit") return each([](const std::string& v) { return v == "memory"; });
+  return condition.key == "kind";
+}
+
+bool holds(const Condition& condition, const CraftSubject& subject) {
+  const auto any = [&](const auto& is_it) {
+    return std::any_of(condition.values.begin(), condition.values.end(), is_it);
+  };
+  if (condition.key == "target") {
+    return any([&](const std::string& value) { return target_from_name(value) == subject.target; });
+  }
+  if (condition.key == "arch") {
+    return subject.arch && any([&](const std::string& value) {
+             const auto arch = Architecture::parse(value);
+             return arch && arch->major == subject.arch->major &&
+                    arch->minor == subject.arch->minor;
+           });
+  }
+  if (condition.key == "limit") return subject.memory_limits;
+  return any([&](const std::string& value) { return has_kind(subject.family, value); });
+}
+
 }  // namespace
 
-Prompts::Prompts()
-    : texts_{{"attention", std::string(embedded::prompt_attention)},
-             {"coder", std::string(embedded::prompt_coder)},
-             {"compile", std::string(embedded::prompt_compile)},
-             {"convolutions", std::string(embedded::prompt_convolutions)},
-             {"cuda", std::string(embedded::prompt_cuda)},
-             {"exchange", std::string(embedded::prompt_exchange)},
-             {"fixer", std::string(embedded::prompt_fixer)},
-             {"gpu", std::string(embedded::prompt_gpu)},
-             {"groups", std::string(embedded::prompt_groups)},
-             {"hopper", std::string(embedded::prompt_hopper)},
-             {"library", std::string(embedded::prompt_library)},
-             {"machine", std::string(embedded::prompt_machine)},
-             {"planner", std::string(embedded::prompt_planner)},
-             {"products", std::string(embedded::prompt_products)},
-             {"rules", std::string(embedded::prompt_rules)},
-             {"streams", std::string(embedded::prompt_streams)},
-             {"task", std::string(embedded::prompt_task)}} {
-  for (const auto& [name, text] : texts_) KP_ASSERT(unknown_field(text).empty());
+// Front matter, where there is any, then the template.
+Result<void> Prompts::read_into(const std::string& source, Text* text) {
+  text->body = source;
+  if (source.starts_with(kFence)) {
+    const std::size_t end = source.find(kFence, kFence.size());
+    if (end == std::string::npos) {
+      return fail(ErrorKind::kBadInput, "its front matter has no end", "close it with a line ---");
+    }
+    for (const std::string& line : lines(source.substr(kFence.size(), end - kFence.size()))) {
+      const std::size_t colon = line.find(':');
+      const std::string key(trim(line.substr(0, colon)));
+      const std::string value(colon == std::string::npos ? "" : trim(line.substr(colon + 1)));
+      if (key == "order") {
+        text->order = std::atoi(value.c_str());
+      } else if (key == "when") {
+        text->when = value;
+      } else {
+        return fail(ErrorKind::kBadInput, "its front matter has a line \"" + line + "\"",
+                    "write order: NUMBER or when: KEY=VALUE, ...");
+      }
+    }
+    text->body = source.substr(end + kFence.size());
+  }
+  for (const std::string& each : split(text->when, ',')) {
+    if (trim(each).empty()) continue;
+    const auto condition = condition_of(each);
+    if (!condition || !is_known(*condition)) {
+      return fail(ErrorKind::kBadInput, "it has a condition \"" + each + "\" that there is not",
+                  "use target=, arch=sm_..., kind= or limit=memory");
+    }
+  }
+  const std::string field = unknown_field(text->body);
+  if (!field.empty()) {
+    const std::vector<std::string> known(std::begin(kFields), std::end(kFields));
+    return fail(ErrorKind::kBadInput, "it has a field {{" + field + "}} that there is not",
+                "use one of " + join_text(known, ", "));
+  }
+  return {};
+}
+
+Prompts::Prompts() {
+  for (const auto& [folder, name, text] : kPromptFiles) {
+    Text& own = texts_[std::string(name)];
+    own.craft = folder == "craft";
+    KP_ASSERT(read_into(std::string(*text), &own));
+  }
+}
+
+std::vector<std::string> Prompts::craft_for(const CraftSubject& subject) const {
+  std::vector<std::pair<int, std::string>> found;
+  for (const auto& [name, text] : texts_) {
+    if (!text.craft) continue;
+    bool all = true;
+    for (const std::string& each : split(text.when, ',')) {
+      const auto condition = condition_of(each);
+      all = all && (!condition || holds(*condition, subject));
+    }
+    if (all) found.emplace_back(text.order, name);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> names;
+  for (auto& [order, name] : found) names.push_back(std::move(name));
+  return names;
 }
 
 Result<Prompts> Prompts::load(const std::string& directory) {
@@ -106,12 +187,10 @@ Result<Prompts> Prompts::load(const std::string& directory) {
     }
     auto text = read_file(path, kLargestTemplate);
     if (!text) return tl::unexpected<Error>(std::move(text.error()));
-    place->second = printable(replace_all(*text, "\r\n", "\n"));
-    const std::string field = unknown_field(place->second);
-    if (!field.empty()) {
-      std::vector<std::string> known(std::begin(kFields), std::end(kFields));
-      return fail(ErrorKind::kBadInput, path + " has a field {{" + field + "}} that there is not",
-                  "use one of " + join_text(known, ", "));
+    if (auto read = read_into(printable(replace_all(*text, "\r\n", "\n")), &place->second); !read) {
+      Error error = std::move(read.error());
+      error.message = path + ": " + error.message;
+      return tl::unexpected<Error>(std::move(error));
     }
     ++replaced;
   }
@@ -126,7 +205,7 @@ std::string Prompts::fill(const std::string& name, const PromptFields& fields) c
   const auto text = texts_.find(name);
   KP_ASSERT(text != texts_.end());
   std::string out;
-  std::string_view rest = text->second;
+  std::string_view rest = text->second.body;
   std::size_t open = 0;
   std::string_view field;
   while (next_field(rest, &open, &field)) {
@@ -135,7 +214,7 @@ std::string Prompts::fill(const std::string& name, const PromptFields& fields) c
     const std::string filled = value == fields.end() ? "" : without_last_newline(value->second);
     out += filled;
     rest.remove_prefix(open + field.size() + 4);
-    // A line that held nothing but an empty field goes.
+    // Drops a line that held only an empty field.
     const bool alone = (out.empty() || out.back() == '\n') && rest.starts_with('\n');
     if (filled.empty() && alone) rest.remove_prefix(1);
   }

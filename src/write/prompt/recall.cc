@@ -16,14 +16,14 @@ namespace kernelpro {
 namespace {
 
 constexpr RecallWeights kWeights;
-constexpr double kAlike = 0.6;        // ideas with so many words in common are one
-constexpr double kErrorsAlike = 0.4;  // and messages of compilers
-constexpr double kFaster = 1.005;     // as verdicts have it (measure/judge/evaluator.h)
+constexpr double kAlike = 0.6;        // ideas with this share of common words are the same
+constexpr double kErrorsAlike = 0.4;  // the same for compiler messages
+constexpr double kFaster = 1.005;     // the verdicts' rule (measure/judge/evaluator.h)
 constexpr std::size_t kIdeaTold = 240;
 
 using WordSet = std::set<std::string>;
 
-// Of three letters and more, in small letters; numbers are what differs between like ideas.
+// Words of three letters or more, in lower case; similar ideas differ in their numbers.
 WordSet words_of(const std::string& text) {
   WordSet all;
   std::string word;
@@ -48,7 +48,7 @@ double likeness(const WordSet& a, const WordSet& b) {
 
 bool is_correct(const Fact& fact) { return fact.outcome == "correct"; }
 
-// What a question is about, worked out once.
+// The subject of a question, computed once.
 struct Inquiry {
   Inquiry() = default;
   Inquiry(const Task& task, const Machine* on)
@@ -56,7 +56,7 @@ struct Inquiry {
   std::string name, hash;
   std::vector<std::string> family;
   const Machine* machine = nullptr;
-  // Of the parent, where writers are told of it.
+  // The parent's, if writers see them.
   std::set<std::string> tools;
   std::set<FindingRef> prescriptions;
   std::string bound;
@@ -95,7 +95,7 @@ double relation(const Inquiry& question, const Fact& fact) {
   return score + (of_this_arch(question, fact) ? kWeights.same_arch : 0);
 }
 
-// 0: it has nothing to do with the question.
+// 0: irrelevant to the question.
 double score_of(const Inquiry& question, const Fact& fact) {
   double score = relation(question, fact);
   if (score <= 0) return 0;
@@ -113,10 +113,10 @@ double score_of(const Inquiry& question, const Fact& fact) {
 struct RankedFact {
   const Fact* fact = nullptr;
   double score = 0;
-  std::size_t at = 0;  // among those that were given
+  std::size_t at = 0;  // index in the given list
 };
 
-// Those that have to do with the question, best first; among equals the latest.
+// Relevant facts, best first; ties: latest first.
 std::vector<RankedFact> ranked(const Inquiry& question, const std::vector<Fact>& facts) {
   const bool some_here = std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
     return of_this_arch(question, fact) && relation(question, fact) > 0;
@@ -133,9 +133,9 @@ std::vector<RankedFact> ranked(const Inquiry& question, const std::vector<Fact>&
   return all;
 }
 
-// Facts that say the same of like attempts.
+// Facts that agree about similar attempts.
 struct Group {
-  std::vector<const Fact*> facts;  // the one that has most to do with the question first
+  std::vector<const Fact*> facts;  // most relevant first
   WordSet words;
   double score = 0;
 };
@@ -186,7 +186,7 @@ std::string result_text_of(const Fact& fact) {
   return fact.failure.empty() ? fact.outcome : fact.failure;
 }
 
-// "2 compile-error, 1 0.93x its parent": what is no gain, by kind.
+// "2 compile-error, 1 0.93x its parent": attempts without gain, by kind.
 std::string failures_text(const Group& group) {
   std::map<std::string, int> kinds;
   double best = 0;
@@ -238,7 +238,7 @@ std::string told_idea(const Fact& fact) {
          " ...";
 }
 
-// " (for scalar-loads: vectorize; on softmax; memory-bound at 41 %)": what is not as here.
+// " (for scalar-loads: vectorize; on softmax; memory-bound at 41 %)": the differences from here.
 std::string setting_text(const Inquiry& question, const Fact& fact, Feedback feedback) {
   std::vector<std::string> parts;
   if (feedback == Feedback::kDiagnosed && !fact.answers.empty()) {
@@ -295,7 +295,7 @@ std::string error_entry(const Fact& fact) {
   return "- `" + fact.error + "` was gone after:\n\n" + cure_lines(fact) + "\n";
 }
 
-// Of each kind of error the cure that has most to do with the question.
+// For each kind of error, the most relevant cure.
 std::string errors_lines(const std::vector<RankedFact>& facts, std::size_t most) {
   std::vector<WordSet> told;
   std::string text;
@@ -366,7 +366,7 @@ std::string cures_text(const ProposalRequest& request, const std::string& failur
     double like;
   };
   std::vector<Cure> cures;
-  // This run's own come last, so that among equals they come first below.
+  // This run's facts come last in the list, so that ties put them first below.
   for (const std::vector<Fact>* facts : {request.earlier, request.lately}) {
     if (facts == nullptr) continue;
     for (const Fact& fact : *facts) {
@@ -389,7 +389,7 @@ std::string cures_text(const ProposalRequest& request, const std::string& failur
 
 namespace {
 
-// How near candidates of a run are to a parent; larger is nearer.
+// Closeness of a run's candidates to a parent; larger is closer.
 class Nearness {
  public:
   explicit Nearness(const ProposalRequest& request) : parent_(*request.parent) {
@@ -435,7 +435,7 @@ std::vector<const Known*> worth_telling(const ProposalRequest& request, std::siz
   std::vector<const Known*> chosen = request.history;
   if (chosen.size() <= most) return chosen;
   const Nearness nearness(request);
-  std::vector<std::pair<int, std::size_t>> order;  // nearness, place in the history
+  std::vector<std::pair<int, std::size_t>> order;  // nearness, index in the history
   for (std::size_t i = 0; i < chosen.size(); ++i) order.emplace_back(nearness.of(*chosen[i]), i);
   std::sort(order.begin(), order.end(), std::greater<>());
   order.resize(most);

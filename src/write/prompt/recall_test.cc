@@ -140,7 +140,7 @@ TEST_F(RecallTest, LikeAttemptsAreOneLine) {
       << text;
 }
 
-// Numbers that the tuner moved are told apart by the numbers.
+// The tuner's candidates are distinguished by their numbers.
 TEST_F(RecallTest, KnobsAreLikeWhenTheyMovedAlike) {
   facts = {fact("vectorize", 1.3), fact("vectorize", 0.9), fact("vectorize", 1.4)};
   facts[0].knobs = facts[2].knobs = "VEC 1 -> 4";

@@ -12,7 +12,7 @@ namespace kernelpro {
 
 namespace {
 
-// A word that stands alone: not part of an identifier.
+// A whole word: not part of an identifier.
 bool has_word(std::string_view text, std::string_view word) {
   const auto inside = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -26,7 +26,7 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-// Whether the code, not its comments or a sentence, has the entry.
+// Whether the code, rather than its comments or prose, has the entry.
 bool has_entry(const std::string& text, Language language) {
   const std::string code = without_comments(text, language);
   if (language == Language::kPython) return has_word(code, "ModelNew");
@@ -46,13 +46,13 @@ std::string_view fence(std::string_view line) {
   return text.substr(0, n >= 3 ? n : 0);
 }
 
-// Behind backticks that open a block there are no more of them: "```launch``` is new" is prose.
+// An opening fence has no backticks after it: "```launch``` is new" is prose.
 bool opens(std::string_view line, std::string_view mark) {
   if (mark.empty()) return false;
   return mark[0] == '~' || trim(line).substr(mark.size()).find('`') == std::string_view::npos;
 }
 
-// What closes a block is of the same kind as what opened it, as long or longer, and alone.
+// A closing fence has the kind of the opening one, is at least as long, and stands alone.
 bool closes(std::string_view line, std::string_view opened) {
   const std::string_view mark = fence(line);
   return mark.starts_with(opened) && trim(line).size() == mark.size();
@@ -60,13 +60,13 @@ bool closes(std::string_view line, std::string_view opened) {
 
 struct Blocks {
   std::vector<std::string> closed;
-  bool cut = false;  // the last one is open at the end
+  bool cut = false;  // the last one was not closed
 };
 
 Blocks blocks_of(const std::string& text) {
   Blocks blocks;
   std::string block;
-  std::string opened;  // the mark of the block that is open
+  std::string opened;  // the open block's fence
   for (const std::string& line : lines(text)) {
     if (opened.empty()) {
       const std::string_view mark = fence(line);
@@ -89,7 +89,7 @@ std::string with_plain_ends(std::string text) {
   return replace_all(text, "\r", "\n");
 }
 
-// A source that is code from end to end.
+// A source that is code throughout.
 Result<std::string> code_only(const std::string& source, Language language) {
   const std::string prose = first_prose(source, language);
   if (prose.empty()) return source;

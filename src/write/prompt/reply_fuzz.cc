@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a reply: a refusal that says what to do, or a source that stands in the reply, is
-// UTF-8 text with plain line ends, and is read the same again, bare, in a block, and on Windows.
+// Any bytes as a reply. The result is a refusal with advice, or a source that is part of the reply,
+// is UTF-8 text with plain line ends, and is read the same again: bare, in a block, and on Windows.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -82,7 +82,7 @@ TEST(Reply, WhatIsNoKernelIsRefused) {
   EXPECT_TRUE(contains(refusal(std::string(5 << 20, 'x')), "at most"));
 }
 
-// An explanation is no source, however often it mentions the entry.
+// An explanation is not a source, however often it mentions the entry.
 TEST(Reply, ProseIsNoSource) {
   const std::string explained =
       "I moved the loop out of launch, so that the compiler can vectorize it.\n";
@@ -117,7 +117,7 @@ TEST(Reply, CommentsAndLiteralsMaySayAnything) {
   EXPECT_EQ(source(python, Language::kPython), python);
 }
 
-// No kernel of this repository is taken for prose.
+// No kernel of this repository is mistaken for prose.
 TEST(Reply, RealSourcesAreCode) {
   int seen = 0;
   for (const char* root : {"/examples", "/tests", "/bench", "/results", "/python"}) {

@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-// Failures; moves change several knobs, so that one or two say little of a value.
+// Failures. Moves change several knobs, so that one or two failures say little about a value.
 constexpr int kEnough = 4;
 
 }  // namespace

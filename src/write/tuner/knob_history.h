@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What earlier evaluations of one source say about its knobs. Pure; built for one proposal.
+// Earlier evaluations of one source, by knob values. Pure; built for one proposal.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,7 @@ using Setting = std::vector<std::uint16_t>;
 
 class KnobHistory {
  public:
-  // Looks only at candidates with the language and source of `parent`. Those that are `pending`
-  // count as tried.
+  // Uses only candidates with the language and source of `parent`. `pending` ones count as tried.
   KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent,
               const std::vector<const Known*>& history,
               const std::vector<const Candidate*>& pending = {});
@@ -38,7 +37,8 @@ class KnobHistory {
   const std::vector<Seen>& seen() const { return seen_; }
   // Index into seen(); -1: nothing was correct.
   int fastest() const { return fastest_; }
-  // Has a value, other than the parent's, that failed in at least four contexts and never worked.
+  // Whether it has a value, not the parent's, that failed in at least four contexts and never
+  // worked.
   bool hopeless(const Setting& setting) const;
 
  private:

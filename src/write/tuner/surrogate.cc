@@ -12,11 +12,11 @@ namespace kernelpro {
 namespace {
 
 constexpr int kRounds = 2;
-// Steps of a rate, tried from where it stands.
+// Factors tried on the current rate.
 constexpr double kFactors[] = {0.125, 0.5, 2, 8};
 constexpr double kLeastRate = 0.01;
 constexpr double kMostRate = 3;
-constexpr double kFarthest = 3;  // distance of a knob's first and last value, at most
+constexpr double kFarthest = 3;  // maximum distance between a knob's first and last value
 
 }  // namespace
 
@@ -52,7 +52,7 @@ double Surrogate::alike(const Setting& a, const Setting& b) const {
   return prior_.apart * sum / static_cast<double>(a.size()) + (1 - prior_.apart) * product;
 }
 
-// Logarithm of the determinant.
+// Returns the log determinant.
 double Surrogate::factorize() {
   const std::size_t n = settings_.size();
   lower_.resize(n * n);
@@ -70,7 +70,7 @@ double Surrogate::factorize() {
   return log;
 }
 
-// Logarithm, up to a constant, and the prior of the rates.
+// Log likelihood plus log prior of the rates, up to a constant.
 double Surrogate::likelihood() {
   const std::size_t n = settings_.size();
   const double log_determinant = factorize();
@@ -108,7 +108,7 @@ double Surrogate::likelihood() {
   return log;
 }
 
-// One rate after the other.
+// One rate at a time.
 void Surrogate::choose_rates() {
   for (std::size_t k = 0; k < rates_.size(); ++k) tabulate(k);
   double best = likelihood();
@@ -145,7 +145,7 @@ Surrogate::Expected Surrogate::at(const Setting& setting) const {
     known += white[i] * white[i];
     level -= white[i] * ones_[i];
   }
-  // The last term: the level is not known either.
+  // The last term accounts for the unknown level.
   expected.sd = std::sqrt(variance_ * std::max(0.0, 1 - known + level * level / ones_squared_));
   return expected;
 }

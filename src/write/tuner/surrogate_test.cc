@@ -8,7 +8,7 @@
 namespace kernelpro {
 namespace {
 
-// Two knobs that act each on their own, one of them not at all.
+// Two independent knobs, one without effect.
 double truth(const Setting& s) { return 0.3 * s[0]; }
 
 Surrogate learned() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every setting of the start's knobs that its requirements allow, once, whatever came of the
-// others. The order is drawn from the run's seed: a sweep that is cut short is then a sample of the
-// space, and a machine that slowly warms up does not look like the effect of a knob.
+// Every setting of the start's knobs that its requirements allow, once, whatever the results. The
+// order is drawn from the run's seed: a truncated sweep is then a random sample of the space, and a
+// machine that slowly warms up does not look like a knob's effect.
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -83,7 +83,7 @@ class Sweep : public Proposer {
     return {};
   }
 
-  std::vector<KnobValues> space_;  // in the order in which it is measured
+  std::vector<KnobValues> space_;  // in the order of measurement
   std::optional<std::string> finished_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The embedded tuner: moves the knobs that a source declares. A source's first move answers the
-// parent's diagnosis, one knob at a time, so that it shows what the answer is worth. From then on a
-// surrogate (surrogate.h) of all that was measured of this source, whoever the parent, says how
-// much faster each untried setting may be than the fastest, and another how likely it works; their
+// parent's diagnosis, one knob at a time, so that it shows the value of the answer. After that, one
+// surrogate (surrogate.h) of all measurements of this source, whoever the parent, predicts how much
+// faster each untried setting is than the fastest, and another predicts how likely it works; their
 // product ranks the settings (expected improvement: Mockus 1978; Jones et al. 1998). A pure
 // function of the request.
 #include "write/tuner/tuner.h"
@@ -30,23 +30,23 @@ namespace kernelpro {
 
 namespace {
 
-// Own; the first three were chosen on two recorded landscapes (results/search.md).
-// What a larger value of a knob with one of these tags is expected to gain a step, as a logarithm,
-// before anything was measured: what an engineer would bet.
+// Own; the first three were chosen on two recorded landscapes (results/search.md). Prior
+// expectation: log gain per step from a larger value of a knob with one of these tags, an
+// engineer's bet before any measurement.
 constexpr double kStepGain = 0.15;
 constexpr std::string_view kMoreIsBetter[] = {"vectorize", "unroll", "pipeline"};
-// Times count as this many times the fastest at most, so that what is far off does not drown
-// differences near the optimum.
+// Times are capped at this multiple of the fastest, so that outliers do not drown differences near
+// the optimum.
 constexpr double kSlowest = 2;
-// Of failures: rarely does a single knob decide, and most settings work.
+// For failures: a single knob rarely decides, and most settings work.
 constexpr SurrogatePrior kOfWorking{.rate = 0.2, .sd = 0.3};
 constexpr double kLeastChance = 0.01;
-// A larger space is not ranked as a whole, but around the parent and the fastest.
+// A larger space is ranked only around the parent and the fastest.
 constexpr std::size_t kWholeSpace = 1024;
 constexpr int kCornersDrawn = 400;
-constexpr int kMostDraws = 10 * kCornersDrawn;  // where requirements allow few settings
+constexpr int kMostDraws = 10 * kCornersDrawn;  // for requirements that allow few settings
 constexpr std::size_t kManyValues = 12;
-// Evaluations that the surrogates look at: the fastest, and as many of the latest.
+// Evaluations used by the surrogates: the fastest, and as many of the latest.
 constexpr std::size_t kFastest = 32, kLatest = 32;
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64 (Steele, Lea, Flood 2014)
@@ -56,7 +56,7 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64 (Steele, Lea, Flood 2014)
   return x ^ (x >> 31);
 }
 
-// Numbers in rising or falling order; any two names are equally far apart.
+// Numbers in rising or falling order; names are all equally far apart.
 bool ordered(const Knob& knob) {
   std::vector<double> numbers;
   for (const std::string& text : knob.values) {
@@ -73,7 +73,7 @@ bool has_tag(const Knob& knob, std::string_view tag) {
   return std::find(knob.tags.begin(), knob.tags.end(), tag) != knob.tags.end();
 }
 
-// What the values of a knob are expected to cost relative to its first, before measuring.
+// A knob's values' expected cost relative to the first, before measuring.
 std::vector<double> expected_costs(const Knob& knob) {
   std::vector<double> costs(knob.values.size());
   const auto better = [&](std::string_view tag) { return has_tag(knob, tag); };
@@ -90,7 +90,7 @@ std::vector<double> expected_costs(const Knob& knob) {
   return costs;
 }
 
-// Of a normal distribution, how much it is expected to lie below zero.
+// Expected amount by which a normal variable lies below zero.
 double expected_below_zero(double mean, double sd) {
   if (sd <= 0) return std::max(0.0, -mean);
   const double z = -mean / sd;
@@ -102,10 +102,10 @@ struct Move {
   Setting setting;
   int tier = 1;  // 0: answers a finding; 1: by expectation; 2: has a value that only ever failed
   double order = 0;       // within the tier, lower is sooner
-  std::uint64_t lot = 0;  // among equals
+  std::uint64_t lot = 0;  // tie-breaker
   Surrogate::Expected expected;
-  double chance = 1;  // that it works
-  std::string why;    // it answers the parent's diagnosis; "": by expectation
+  double chance = 1;  // of working
+  std::string why;    // it answers the diagnosis; "": by expectation
   FindingRef answers;
 };
 
@@ -143,7 +143,7 @@ class Moves {
     return values;
   }
 
-  // For people.
+  // For display.
   std::string why(const Move& move) const {
     if (!move.why.empty()) return move.why;
     if (!times_) return "a setting that was not tried yet";
@@ -153,8 +153,8 @@ class Moves {
     return text;
   }
 
-  // The finding that a change of one knob answers, whatever it was chosen for: the record of what
-  // findings are worth counts it. Empty: none, or several knobs move at once.
+  // The finding that a change of one knob answers, whatever the reason for the change: it counts in
+  // the record of findings. Empty: none, or several knobs move at once.
   FindingRef answered(const Move& move) const {
     int changed = -1;
     for (std::size_t k = 0; k < knobs_.size(); ++k) {
@@ -190,8 +190,8 @@ class Moves {
     return sum;
   }
 
-  // Builds the surrogates of times, relative to the fastest and less what is expected anyway, and
-  // of what works.
+  // Builds the surrogates: of times, relative to the fastest and minus the prior expectation, and
+  // of which settings work.
   void learn() {
     const std::vector<KnobHistory::Seen>& seen = history_.seen();
     std::vector<std::size_t> correct;
@@ -224,7 +224,7 @@ class Moves {
     if (failed) works_.emplace(axes_, where, what, kOfWorking);
   }
 
-  // The single changes that the parent's findings ask for, in the order of the findings.
+  // Single-knob changes that the parent's findings prescribe, in the findings' order.
   void answers() {
     std::set<Setting> given;
     int rank = 0;
@@ -283,12 +283,12 @@ class Moves {
     }
   }
 
-  // A knob with very many values is moved by one place when another moves too.
+  // A knob with very many values moves by one place when another moves too.
   bool in_reach(std::size_t k, int from, int to) const {
     return knobs_[k].values.size() <= kManyValues || std::abs(from - to) <= 1;
   }
 
-  // One knob or two at once.
+  // Moves of one knob, or of two at once.
   void around(const Setting& center) {
     for (std::size_t a = 0; a < axes_.size(); ++a) {
       for (int to_a = 0; to_a < axes_[a].values; ++to_a) {
@@ -308,7 +308,7 @@ class Moves {
     }
   }
 
-  // Settings drawn over the whole space, the same for every parent of a run.
+  // Random settings over the whole space, the same for every parent of a run.
   void corners() {
     for (int i = 0, drawn = 0; i < kMostDraws && drawn < kCornersDrawn; ++i) {
       Setting setting;
@@ -322,7 +322,7 @@ class Moves {
     }
   }
 
-  // False: the source does not allow it.
+  // False: the source's requirements forbid it.
   bool add(Setting setting) {
     if (!requirements_.hold(setting)) return false;
     if (history_.tried(setting)) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proposers that move the knobs of a source and write nothing.
+// Proposers that move a source's knobs and write no code.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,14 @@
 
 namespace kernelpro {
 
-// Moves the knobs that the source declares: the first answers the parent's findings, the others
-// are those that promise most after all that was measured of the source.
+// Moves the knobs that the source declares: the first candidate answers the parent's findings, the
+// others are the most promising given all measurements of the source.
 std::unique_ptr<Proposer> make_tuner();
 
-// Every setting of the start's knobs, once, in an order drawn from the seed.
+// Every setting of the start's knobs, once, in a random order drawn from the seed.
 std::unique_ptr<Proposer> make_sweep();
-// How many those are. Fails with kBadInput when there is no knob, or far too many settings.
+// How many settings there are. Fails with kBadInput when there is no knob, or far too many
+// settings.
 Result<std::size_t> sweep_size(const std::vector<Knob>& knobs);
 
 }  // namespace kernelpro

@@ -10,7 +10,7 @@ namespace {
 constexpr double kLeastShare = 0.03;  // of the hot loop's instructions
 constexpr double kLeastBusy = 0.1;
 constexpr double kLeastGain = 1.05;
-constexpr double kSlower = 2;  // an fp64 instruction against an fp32 one on data-centre GPUs
+constexpr double kSlower = 2;  // fp64 over fp32 instruction time on data-center GPUs
 
 std::optional<Finding> accidental_fp64(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
@@ -18,7 +18,7 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
   const double conversions = facts.maybe("sass.hot.fp64_conversions").value_or(0);
   if (instructions <= 0 || wide <= 0) return std::nullopt;
   const KernelModel& model = facts.model();
-  // A double takes two registers: constants and results are moved in pairs.
+  // A double takes two registers: constants and results move in pairs.
   const double moves = std::min(wide, facts.maybe("sass.hot.moves").value_or(0));
   const double share = std::min(0.95, (wide + moves) / instructions);
   const double busy = model.busy(Resource::kFp64).value_or(0);
@@ -26,7 +26,7 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
   if (!model.counted() && (!facts.roofline().known() || facts.roofline().fraction >= 0.6)) {
     return std::nullopt;
   }
-  // Arithmetic stays as fp32 work; conversions go away.
+  // Arithmetic remains as fp32 work; conversions go away.
   const double kept = (wide - conversions) / (wide + moves);
   Effect effect;
   effect.scale(Resource::kFp64, 0);

@@ -10,7 +10,7 @@ namespace {
 constexpr double kLeastShare = 0.4;
 constexpr double kLeastBusy = 0.6;
 constexpr double kMostRemovable = 0.9;
-constexpr double kAside = 16;  // instructions of the kernel for one of the hot loop
+constexpr double kAside = 16;  // kernel instructions per hot-loop instruction
 constexpr double kLeastGain = 1.05;
 
 std::optional<Finding> address_overhead(const Facts& facts) {
@@ -21,7 +21,7 @@ std::optional<Finding> address_overhead(const Facts& facts) {
   const double share = std::min(1.0, address / instructions);
   if (share < kLeastShare) return std::nullopt;
   const KernelModel& model = facts.model();
-  // The multiply-adds that keep the machine busy are elsewhere: this loop only brings their data.
+  // The multiply-adds that keep the machine busy are elsewhere: this loop only stages their data.
   if (model.demand(Resource::kFma) >= 0.4 &&
       facts.maybe("sass.hot.ffma").value_or(0) < 0.1 * instructions &&
       facts.maybe("sass.instructions").value_or(0) > kAside * instructions) {
@@ -34,7 +34,7 @@ std::optional<Finding> address_overhead(const Facts& facts) {
   } else if (share < 0.5 || !facts.roofline().known() || facts.roofline().fraction >= 0.5) {
     return std::nullopt;
   }
-  // The more of a loop only computes addresses, the more of that has no need to be there.
+  // The larger the share of address arithmetic, the more of it is removable.
   const double removed = std::min(kMostRemovable, share) * share;
   Effect effect, most;
   for (const Resource r : {Resource::kIssue, Resource::kAlu, Resource::kFma}) {

@@ -8,13 +8,13 @@ namespace kernelpro {
 
 namespace {
 constexpr double kLeastShare = 0.02;
-// Not less than one in ten repetitions: a cache that grows now and then is no habit.
+// At least one in ten repetitions: a cache that grows now and then is fine.
 constexpr double kLeastCalls = 0.1;
 
 std::optional<Finding> allocations_in_path(const Facts& facts) {
   const double span = facts("trace.span");
   const double calls = facts("trace.allocations");
-  // What a program does once, it may do by allocating.
+  // One-time allocations are fine.
   if (span <= 0 || calls < kLeastCalls || facts("trace.periods") <= 0) return std::nullopt;
   const double idle_us = facts.maybe("trace.gaps_allocation").value_or(0);
   const double host_us = facts.maybe("trace.allocations_us").value_or(0);

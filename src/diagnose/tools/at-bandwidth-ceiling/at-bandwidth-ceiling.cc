@@ -10,13 +10,13 @@ namespace kernelpro {
 namespace {
 
 constexpr double kAtCeiling = 0.9;  // of the measured copy bandwidth, compulsory bytes only
-// Device memory is at its limit, and moves hardly more than it must.
+// Device memory is at its limit and moves little beyond the compulsory bytes.
 constexpr double kSaturated = 0.97;
 constexpr double kNoExcess = 1.1;
 constexpr double kNearCeiling = 0.8;
-constexpr double kLarge = 200e6;  // no cache holds much of it
+constexpr double kLarge = 200e6;  // too large for any cache
 
-// Of the call's only kernel: device memory can do no more, and all of it is needed.
+// For the call's only kernel: device memory is saturated, and all of its traffic is needed.
 bool saturated_with_need(const Facts& facts) {
   const auto moved = dram(facts);
   const auto least = compulsory(facts);
@@ -24,8 +24,8 @@ bool saturated_with_need(const Facts& facts) {
          moved->bytes() <= kNoExcess * least->bytes;
 }
 
-// The call does not touch all that counts as compulsory (rows picked from a large table), so that
-// theory's time is none of its.
+// The call does not touch all bytes that count as compulsory (rows picked from a large table), so
+// that the theoretical time does not apply.
 bool leaves_bytes_alone(const Facts& facts) {
   const auto moved = dram(facts);
   const auto least = compulsory(facts);
@@ -38,7 +38,7 @@ std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
   const double fraction = roof.memory_floor_us / roof.time_us;
   const bool saturated = fraction >= kNearCeiling && saturated_with_need(facts);
   if ((fraction < kAtCeiling && !saturated) || leaves_bytes_alone(facts)) return std::nullopt;
-  // Beside other work a copy runs below the true bandwidth: reaching that is no reason to stop.
+  // A copy measured beside other work shows too low a bandwidth: reaching it is no reason to stop.
   if (!saturated && facts.maybe("ceiling.disturbed").value_or(0) > 0) return std::nullopt;
 
   Finding finding;

@@ -12,7 +12,7 @@ std::optional<Finding> at_compute_ceiling(const Facts& facts) {
   if (roof.time_us <= 0 || roof.compute_floor_us <= 0) return std::nullopt;
   const double fraction = roof.compute_floor_us / roof.time_us;
   if (fraction < 0.9) return std::nullopt;
-  // Measured beside other work, the rate is below the true one: reaching it is no reason to stop.
+  // A rate measured beside other work is too low: reaching it is no reason to stop.
   if (facts.maybe("ceiling.disturbed").value_or(0) > 0) return std::nullopt;
 
   Finding finding;

@@ -10,9 +10,9 @@ namespace {
 
 constexpr double kUnitBusy = 0.4;      // of the L2 atomic units
 constexpr double kLeastPart = 0.1;     // of the warps' global accesses
-constexpr double kLeastPerWarp = 0.3;  // atomics of a warp; one per block is far less
-constexpr double kSpread = 8;          // sectors of a request: many addresses
-constexpr double kMostOfL2 = 0.5;      // of the sectors that L2 is asked for
+constexpr double kLeastPerWarp = 0.3;  // atomics per warp; one per block is far less
+constexpr double kSpread = 8;          // sectors per request: many addresses
+constexpr double kMostOfL2 = 0.5;      // of the sectors requested from L2
 constexpr double kLeastGain = 1.1;
 
 std::string in_millions(double count) {
@@ -46,7 +46,7 @@ std::optional<Atomics> counted_atomics(const Facts& facts) {
   return result;
 }
 
-// Atomics of a warp, on average over the launch; nullopt: the launch is not known.
+// Mean atomics per warp over the launch; nullopt: unknown launch.
 std::optional<double> per_warp(const Facts& facts, double requests) {
   const auto grid = facts.maybe("launch__grid_size");
   const auto block = facts.maybe("launch__block_size");
@@ -104,17 +104,17 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   const double spread = atomics.sectors / atomics.requests;
   const auto l2 = facts.maybe("lts__t_sectors_srcunit_tex.sum");
   const double of_l2 = l2 && *l2 > 0 ? std::min(1.0, atomics.sectors / *l2) : 0;
-  // Nothing is busy, the warps wait for memory, and what memory is asked for are atomics: they take
-  // turns in few slices of L2, of which the counters give the mean over all.
+  // Nothing is busy, warps wait for memory, and memory requests are mostly atomics: they serialize
+  // in a few L2 slices, while the counters average over all slices.
   const double waited = memory_wait(facts, 0) + stalls(facts, {"membar"}, 0);
   const bool queue = model.demand() < 0.6 && of_l2 >= kMostOfL2 && waited >= 0.5;
-  // Spread over many addresses, they are as fast as the units, and those are not the limit.
+  // Spread over many addresses, atomics run at the speed of the units, which are not the limit.
   if (spread >= kSpread && unit < kUnitBusy && !queue) return std::nullopt;
 
-  // Lanes on one address take turns in one L2 slice, and all other accesses queue up behind them.
+  // Lanes on one address serialize in one L2 slice, and all other accesses queue up behind them.
   const bool jammed = queue || (spread <= 2 && model.demand() < 0.6);
   const double sure = std::clamp(atomics.part / 0.3, 0.3, 1.0);
-  // Where device memory or arithmetic are the limit, atomics hide behind them: the model knows.
+  // If device memory or arithmetic is the limit, atomics hide behind it; the model accounts for it.
   const double waits = jammed ? memory_wait(facts, 0.8) + stalls(facts, {"membar"}, 0)
                               : stalls(facts, {"lg_throttle", "drain", "membar"}, 0.5) +
                                     stalls(facts, {"long_scoreboard"}, 0.3) *
@@ -123,7 +123,7 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
                                     stalls(facts, {"barrier"}, 0) * 0.5;
   Effect effect;
   effect.scale(Resource::kAtomics, 0.1);
-  // What replaces a compare-and-swap loop is an atomic as a rule, and waits a little.
+  // A compare-and-swap loop is usually replaced by an atomic, which still waits a little.
   const double gone = !jammed ? 0.85 : has_cas_loop(facts) ? 0.92 : 0.97;
   effect.waiting = 1 - gone * sure * std::min(1.0, waits);
   effect.scale(Resource::kL2, 1 - 0.9 * of_l2);
@@ -133,7 +133,7 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
     effect.scale(Resource::kLsu, 1 - 0.8 * atomics.part);
   }
   set_gain(facts, effect, &finding);
-  // What the kernel does besides is hidden behind the queue, and no counter shows its limit.
+  // The kernel's other work hides behind the queue, and no counter shows its limit.
   if (jammed && facts.roofline().known()) {
     finding.upper_speedup = std::max(finding.upper_speedup, facts.roofline().most());
   }
@@ -153,7 +153,7 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   return finding;
 }
 
-// Wavefronts of the data pipe that are neither a plain shared access nor a global one.
+// Data-pipe wavefronts that are neither plain shared accesses nor global ones.
 double atomic_wavefronts(const Facts& facts) {
   const auto busy = facts.model().busy(Resource::kL1);
   const auto cycles = facts.maybe("gpc__cycles_elapsed.max");
@@ -165,8 +165,8 @@ double atomic_wavefronts(const Facts& facts) {
   return std::clamp(1 - global - shared_part(facts), 0.0, 1.0);
 }
 
-// Atomics on shared memory wait as other shared accesses do. On floats they are loops that try
-// again, which the compiler keeps apart from the loop that needs them.
+// Atomics on shared memory stall like other shared accesses. On floats they are retry loops, which
+// the compiler keeps apart from the loop that needs them.
 std::optional<Finding> shared_counted(const Facts& facts) {
   const bool spins = facts.maybe("sass.wait_loops").value_or(0) > 0;
   double atomics = facts.maybe("sass.hot.shared_atomics").value_or(0);
@@ -182,7 +182,7 @@ std::optional<Finding> shared_counted(const Facts& facts) {
   if (waits < 0.4 || (part < 0.3 && !cas)) return std::nullopt;
   Effect effect;
   effect.waiting = 1 - waits * (cas ? 0.8 : 0.7 * part);
-  // A loop that tries again reads first.
+  // A retry loop reads first.
   const double pipe =
       cas ? atomic_wavefronts(facts) + shared_part(facts) : part * shared_part(facts);
   const double gone = cas ? 0.85 : 0.7;
@@ -190,7 +190,7 @@ std::optional<Finding> shared_counted(const Facts& facts) {
   if (cas) effect.scale(Resource::kLsu, 1 - gone).scale(Resource::kIssue, 0.4);
   Finding finding;
   set_gain(facts, effect, &finding);
-  // Private bins in shared memory are the sound way to count.
+  // Privatized bins in shared memory are good practice.
   if (finding.likely_speedup < (cas ? kLeastGain : 1.25)) return std::nullopt;
   finding.severity = Severity::kWarning;
   finding.cause = percent(waits) + " of the waits are for shared memory, where the kernel does " +
@@ -202,7 +202,7 @@ std::optional<Finding> shared_counted(const Facts& facts) {
   return finding;
 }
 
-// From the machine code: an atomic for a few loads, or a compare-and-swap loop.
+// From machine code: an atomic per few loads, or a compare-and-swap loop.
 std::optional<Finding> from_code(const Facts& facts) {
   const double atomics = facts.maybe("sass.hot.global_atomics").value_or(0);
   const double loads = facts.maybe("sass.hot.global_loads").value_or(0);

@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 
-// Conflicts over wavefronts; arbitration noise and matrix fragments' stores are below.
+// Conflicts over wavefronts; arbitration noise and matrix-fragment stores stay below this.
 constexpr double kLeastReplays = 0.25;
 constexpr double kLeastGain = 1.05;
 
@@ -53,7 +53,7 @@ std::optional<Finding> counted(const Facts& facts, const Side& loads, const Side
   const double replays = conflicts / wavefronts;
   Effect effect;
   effect.scale(Resource::kL1, 1 - shared_part(facts) * replays);
-  // Barriers wait for the warp with the most replays. A wait is latency for the rest.
+  // Barriers wait for the warp with the most replays. The other waits are latency.
   const double waits = stalls(facts, {"short_scoreboard", "mio_throttle"}, 0.3) +
                        0.5 * stalls(facts, {"barrier"}, 0);
   effect.waiting = 1 - std::min(1.0, waits) * replays;
@@ -76,7 +76,7 @@ std::optional<Finding> counted(const Facts& facts, const Side& loads, const Side
   return finding;
 }
 
-// From the machine code: lanes are known to meet on a bank.
+// From machine code: lanes are known to hit the same bank.
 std::optional<Finding> from_code(const Facts& facts) {
   const double conflicting = facts.maybe("sass.hot.shared_conflicting").value_or(0);
   const double ways = facts.maybe("sass.hot.shared_ways").value_or(1);
@@ -86,7 +86,7 @@ std::optional<Finding> from_code(const Facts& facts) {
   if (roof.known() && roof.fraction >= 0.7) return std::nullopt;
   const double shared = facts.maybe("sass.hot.shared_loads").value_or(0) +
                         facts.maybe("sass.hot.shared_stores").value_or(0);
-  // A multiprocessor issues four instructions per cycle and passes one shared access.
+  // A multiprocessor issues four instructions per cycle but only one shared access.
   const double sound = std::max(instructions, 4 * shared);
   const double now = std::max(instructions, 4 * (shared + conflicting * (ways - 1)));
   Effect effect;

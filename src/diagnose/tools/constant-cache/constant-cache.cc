@@ -17,7 +17,7 @@ std::optional<Finding> constant_cache(const Facts& facts) {
   const KernelModel& model = facts.model();
   Effect effect, none;
   if (model.stall("short_scoreboard")) {
-    // Indexed constant loads answer through the same queue as shared memory.
+    // Indexed constant loads return through the same queue as shared memory.
     const bool shared = facts.maybe("sass.hot.shared_loads").value_or(0) > indexed;
     const double share = stalls(facts, {"imc_miss"}, 0) +
                          (shared ? 0 : stalls(facts, {"short_scoreboard", "mio_throttle"}, 0));

@@ -8,11 +8,11 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kLeastRatio = 1.5;  // chain over what the resident warps can issue meanwhile
+constexpr double kLeastRatio = 1.5;  // chain over the resident warps' issue time
 constexpr double kLeastWaits = 0.2;
 constexpr double kBusy = 0.8;
 constexpr double kLeastGain = 1.1;
-constexpr double kSplit = 4;  // independent chains that a writer would make of it
+constexpr double kSplit = 4;  // independent chains after a typical rewrite
 
 std::optional<Finding> dependent_chain(const Facts& facts) {
   const double carried = facts("sass.loop.carried_cycles");
@@ -25,7 +25,7 @@ std::optional<Finding> dependent_chain(const Facts& facts) {
   const double ratio = carried / (issue * warps);
   if (ratio < kLeastRatio) return std::nullopt;
   const KernelModel& model = facts.model();
-  // Waiting for memory within the chain is for more loads in flight, not for more accumulators.
+  // Memory waits within the chain need more loads in flight, not more accumulators.
   const double waits = stalls(facts, {"wait", "short_scoreboard", "math_pipe_throttle"}, 0.6);
   if (waits < kLeastWaits || stalls(facts, {"long_scoreboard"}, 0) > waits) return std::nullopt;
   if (model.counted() ? model.demand() >= kBusy : facts.roofline().fraction >= 0.6) {

@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 constexpr double kLeastShare = 0.03;
-// Each node of a graph costs the start of one.
+// Start cost of each graph node.
 constexpr double kStartUs = 1.5;
 
 struct Cost {
@@ -19,7 +19,7 @@ struct Cost {
   double all_us() const { return copies_us + sets_us; }
 };
 
-// A copy reads and writes, a memset writes: theory, since a graph's nodes are not timed one by one.
+// A copy reads and writes, a memset writes. Theoretical: graph nodes are not timed individually.
 std::optional<Cost> of_plan(const Facts& facts) {
   const auto time = facts.maybe("timing.median");
   const auto bandwidth = facts.maybe("ceiling.copy_bandwidth");
@@ -91,7 +91,7 @@ std::optional<Finding> device_copies(const Facts& facts) {
   if (cost->sets > 0) finding.prescriptions.push_back(sets);
   if (cost->copies > 0 && cost->copies_us < cost->sets_us) finding.prescriptions.push_back(copies);
   finding.likely_speedup = speedup_without(share);
-  // Copies seldom reach the full bandwidth, and what follows them finds its data in no cache.
+  // Copies seldom reach full bandwidth, and the kernels after them find cold caches.
   finding.upper_speedup = speedup_without(std::min(0.95, 1.6 * share));
   return finding;
 }

@@ -11,11 +11,11 @@ namespace {
 
 constexpr double kThreads = 24;  // of 32, per warp instruction (Nsight Compute's ThreadDivergence)
 constexpr double kLeastGain = 1.05;
-// Of the lanes that are missing, in logarithms, so much comes back: pairs measured on an H200.
+// The fraction of missing lanes recovered, in logarithms: pairs measured on an H200.
 constexpr double kMended = 0.85;
 
-// Lanes that a warp's load has data for, where the hot loads lie side by side, all words, and the
-// sectors carry little but the inputs; nullopt: not known.
+// Lanes with data per warp load, if the hot loads are coalesced words whose sectors carry little
+// but the inputs; nullopt: unknown.
 std::optional<double> fed_lanes(const Facts& facts) {
   const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
   const double all = loads + facts.maybe("sass.hot.global_stores").value_or(0);
@@ -34,7 +34,7 @@ std::optional<double> fed_lanes(const Facts& facts) {
 std::optional<Finding> divergence(const Facts& facts) {
   const double warp = facts("smsp__inst_executed.sum");
   if (warp <= 0) return std::nullopt;
-  // One elected lane that feeds the matrix units or starts copies is no divergence.
+  // One elected lane that feeds the matrix units or starts copies is not divergence.
   if (facts.maybe("sass.hgmma").value_or(0) > 0 ||
       facts.maybe("sass.bulk_copies").value_or(0) > 0) {
     return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<Finding> divergence(const Facts& facts) {
   const double active = facts("smsp__thread_inst_executed.sum") / warp;
   const double useful =
       facts.maybe("smsp__thread_inst_executed_pred_on.sum").value_or(active * warp) / warp;
-  // Warps that are partly empty are block-shape's to speak of.
+  // Partly empty warps are left to block-shape.
   const double block = facts.maybe("launch__block_size").value_or(32);
   const double full = block / std::ceil(block / 32);
   const double fed = std::min(fed_lanes(facts).value_or(full), full);
@@ -60,7 +60,7 @@ std::optional<Finding> divergence(const Facts& facts) {
   effect.waiting = std::pow(left, kMended);
   most.waiting = left;
   if (unfed) {
-    // Each access carries less than it could: there are more of them.
+    // Each access carries less than it could, so there are more of them.
     effect.scale(Resource::kL1, std::pow(left, kMended));
     most.scale(Resource::kL1, left);
   }
@@ -68,8 +68,8 @@ std::optional<Finding> divergence(const Facts& facts) {
   Finding finding;
   finding.likely_speedup = model.gain(effect).likely;
   finding.upper_speedup = std::max(finding.likely_speedup, model.gain(most).upper);
-  // Where each lane follows addresses of its own, it is known only afterwards which ones go
-  // together: often that cannot be mended at all.
+  // If each lane chases its own pointers, lanes that diverge alike are known only afterwards: often
+  // that cannot be fixed at all.
   const bool walk = chained(facts);
   if (walk) finding.likely_speedup = middle(1, finding.likely_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;

@@ -106,7 +106,7 @@ const std::vector<Reason>& reasons() {
   return all;
 }
 
-// Where in the code that waiting is, as far as SASS and its line information know.
+// Where in the code the stall occurs, as far as SASS and its line information show.
 std::string place(const Facts& facts, std::string_view reason) {
   if (reason == "long_scoreboard") {
     return line_of(facts, {"sass.hot.waits_global", "sass.hot.waits_local"});
@@ -125,7 +125,7 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
   if (facts.maybe("smsp__issue_active.avg.per_cycle_active").value_or(0) >= kIssues) {
     return std::nullopt;
   }
-  // Every kernel waits for something; near the roofline that is no fault.
+  // Every kernel waits for something; near the roofline that is not a flaw.
   if (facts.roofline().known() && facts.roofline().fraction >= kNearRoofline) return std::nullopt;
   const Reason* worst = nullptr;
   double share = kShare;

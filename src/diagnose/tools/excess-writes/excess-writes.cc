@@ -15,7 +15,7 @@ constexpr double kLeastGain = 1.08;
 
 std::optional<Finding> written_again(const Facts& facts, const Accesses& stores,
                                      const Compulsory& least, const Dram& moved) {
-  // Useful bytes of the stores: sectors that are half full are another flaw.
+  // Useful bytes of the stores: half-full sectors are a different flaw.
   const double stored = stores.ideal * kSectorBytes;
   const double again = stored / least.writes;
   const double drained = moved.writes / least.writes;
@@ -23,7 +23,7 @@ std::optional<Finding> written_again(const Facts& facts, const Accesses& stores,
   const double kept = 1 / std::max(again, 1.0);
   const auto loads = global_loads(facts);
   const double sectors = stores.sectors + (loads ? loads->sectors : 0);
-  const double less = stores.sectors * (1 - kept);  // what goes away, and as many loads of it
+  const double less = stores.sectors * (1 - kept);  // removed stores, and as many loads
   const double loads_less =
       loads ? std::min(less, std::max(0.0, loads->sectors - stores.sectors * kept)) *
                   (again >= 2 ? 1 : 0)
@@ -100,11 +100,11 @@ std::optional<Finding> excess_writes(const Facts& facts) {
   const auto least = compulsory(facts);
   const auto moved = dram(facts);
   if (!stores || !least || !moved || !least->split || least->writes <= 0) return std::nullopt;
-  // Scattered stores are uncoalesced-access's.
+  // Leave scattered stores to uncoalesced-access.
   if (stores->excess() >= 2 && stores->ideal * kSectorBytes < 2 * least->writes) {
     return std::nullopt;
   }
-  // Outputs of a few bytes, as a sum's: each block's part is more.
+  // Tiny outputs, e.g. of a sum: the blocks' partial results exceed them.
   if (stores->ideal * kSectorBytes < 0.1 * least->bytes) return std::nullopt;
   std::optional<Finding> finding = written_again(facts, *stores, *least, *moved);
   if (!finding) finding = partial_sectors(facts, *stores, *least, *moved);

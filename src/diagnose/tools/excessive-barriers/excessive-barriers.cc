@@ -11,10 +11,10 @@ namespace kernelpro {
 namespace {
 
 constexpr double kShare = 0.25;     // of the waits, where they were counted
-constexpr double kFewBetween = 64;  // instructions from one barrier to the next
+constexpr double kFewBetween = 64;  // instructions between barriers
 constexpr double kBusy = 0.85;
 constexpr double kManySteps = 4;   // barriers of the hot loop
-constexpr double kShortStep = 16;  // instructions from one to the next, on average
+constexpr double kShortStep = 16;  // mean instructions between them
 constexpr double kLeastGain = 1.05;
 
 std::vector<Prescription> advice(const Facts& facts) {
@@ -41,16 +41,16 @@ double shared_accesses(const Facts& facts) {
          facts.maybe("sass.hot.shared_stores").value_or(0);
 }
 
-// Instructions of the hot loop that exchange through shared memory, and what belongs to them: two
-// more for each access, and the barrier.
+// The share of hot-loop instructions that exchange data through shared memory: two per access, and
+// the barriers.
 double exchange_part(const Facts& facts, double barriers) {
   const double all = facts.maybe("sass.hot.instructions").value_or(0);
   if (all <= 0) return 0;
   return std::min(0.9, (2 * shared_accesses(facts) + barriers) / all);
 }
 
-// Of the hot loop's accesses; those that are switched off for all lanes pass the pipe as well, but
-// are not counted as wavefronts.
+// The shared fraction of the hot loop's accesses: those predicated off for all lanes also use the
+// pipe but do not count as wavefronts.
 double shared_instructions(const Facts& facts) {
   const double shared = shared_accesses(facts);
   const double global = facts.maybe("sass.hot.global_loads").value_or(0) +
@@ -58,8 +58,7 @@ double shared_instructions(const Facts& facts) {
   return shared > 0 ? shared / (shared + global) : 0;
 }
 
-// A loop that is cut into many short steps, or is one such step and does nothing else: a tree over
-// shared memory.
+// A loop of many short steps, or one that is a single such step: a tree over shared memory.
 bool in_steps(const Facts& facts, double barriers) {
   const double all = facts.maybe("sass.hot.instructions").value_or(1e9);
   const bool alone = facts.maybe("sass.hot.loops").value_or(0) > 0 &&
@@ -78,7 +77,7 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   const auto share = model.stall("barrier");
   Effect effect, none;
   if (share && in_steps(facts, barriers)) {
-    // All that a step does, its barrier, its shared accesses and their waits, is for the exchange.
+    // A step's barrier, shared accesses and their waits all serve the exchange.
     const double waits = stalls(facts, {"barrier", "short_scoreboard", "mio_throttle"}, 0);
     const double shared = std::max(shared_part(facts), shared_instructions(facts));
     const double work = exchange_part(facts, barriers);

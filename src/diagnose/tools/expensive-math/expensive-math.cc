@@ -10,14 +10,14 @@ namespace kernelpro {
 
 namespace {
 
-// Instructions that one of them takes beyond a plain one, as CUDA 13 compiles them for sm_90.
+// Extra instructions of each beyond a plain operation, as compiled by CUDA 13 for sm_90.
 constexpr double kDivision = 9;        // IEEE division against a multiply by a reciprocal
 constexpr double kTrigonometric = 30;  // argument reduction for large angles, inline part
 constexpr double kPower = 84;          // powf against a few multiplications
-// What tells it: each has one reciprocal, three conversions and more than so many selects.
+// How to recognize powf: each has one reciprocal, three conversions and more selects than this.
 constexpr double kPowerConversions = 3;
 constexpr double kPowerSelects = 15;
-constexpr double kXuRate = 8;  // cycles of the special-function unit for one warp instruction
+constexpr double kXuRate = 8;  // special-function-unit cycles per warp instruction
 constexpr double kLeastShare = 0.12;
 constexpr double kLeastGain = 1.05;
 
@@ -39,7 +39,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   const double powers = powers_of(facts);
   const double extra = kDivision * divisions + kTrigonometric * angles + kPower * powers;
   const double share = std::min(0.96, extra / instructions);
-  // The unit's time for a pass through the loop, of the time in which it can issue.
+  // The unit's time for one loop pass over the loop's issue time.
   const double unit = std::min(1.0, kXuRate * special / std::max(instructions, kXuRate * special));
   const KernelModel& model = facts.model();
   const bool bound = model.counted() ? model.demand(Resource::kXu) >= 0.5 : unit >= 0.6;
@@ -47,8 +47,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   if (!model.counted() && (!facts.roofline().known() || facts.roofline().fraction >= 0.5)) {
     return std::nullopt;
   }
-  // In a task that memory bounds, only instructions that plainly fill the loop are worth a word
-  // without a counter's.
+  // In a memory-bound task without counters, report only instructions that clearly fill the loop.
   if (!model.counted() && facts.roofline().theory == Bound::kMemory && share < 0.3) {
     return std::nullopt;
   }
@@ -58,7 +57,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   }
   effect.scale(Resource::kXu, bound ? 0.5 : 1 - share);
   effect.waiting = 1 - std::max(share, bound ? 0.4 : 0.0) * 0.8;
-  // The reduction of large angles keeps its digits in an array in local memory.
+  // The argument reduction for large angles keeps its digits in a local-memory array.
   const double local = angles > 0 ? local_part(facts).value_or(0) : 0;
   if (local > 0) {
     effect.scale(Resource::kL1, 1 - local).scale(Resource::kLsu, 1 - local);

@@ -66,7 +66,7 @@ Prescriptions compute_advice(bool gpu) {
 std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (!roof.known() || roof.quiet_fraction >= 0.5) return std::nullopt;
-  // Something is busy, and the kernel no longer waits: which work is too much, others tell.
+  // A resource is busy rather than waiting: other tools identify the excess work.
   if (facts.model().counted() && facts.model().demand() >= kBusy) return std::nullopt;
 
   const double memory = roof.memory_floor_us / roof.time_us;

@@ -8,9 +8,9 @@ namespace kernelpro {
 
 namespace {
 constexpr double kLeastShare = 0.03;
-// A program that runs once must bring its data to the GPU: only much time is worth a word.
+// A program that runs once must copy its data to the GPU: report only a large share.
 constexpr double kLeastShareOnce = 0.3;
-// Copies from pinned memory run at about two to three times the rate of pageable ones.
+// Pinned copies run about two to three times as fast as pageable ones.
 constexpr double kPinnedLeaves = 0.45;
 
 std::optional<Finding> host_copies(const Facts& facts) {
@@ -19,7 +19,7 @@ std::optional<Finding> host_copies(const Facts& facts) {
   const double time_us = facts("trace.copies_host_us");
   if (span <= 0 || count <= 0 || time_us <= 0) return std::nullopt;
   const bool steady = facts.maybe("trace.periods").value_or(0) > 0;
-  // Copies beside running kernels cost the call nothing.
+  // Copies that overlap kernels cost the call nothing.
   const double alone_us =
       std::min(time_us, facts.maybe("trace.copies_host_alone_us").value_or(time_us));
   const double pageable = facts.maybe("trace.copies_pageable").value_or(0) / count;
@@ -56,7 +56,7 @@ std::optional<Finding> host_copies(const Facts& facts) {
        "Cut the copy into pieces and overlap them with the kernels on a second stream "
        "(cudaMemcpyAsync, events between the streams).",
        "the first kernel needs all of it at once and nothing else can run meanwhile"});
-  // Where it must stay, it still gets faster or hides behind the kernels.
+  // A necessary copy can still get faster or hide behind kernels.
   finding.likely_speedup = steady ? speedup_without(share) : 1 / (1 - share * (1 - kPinnedLeaves));
   const double idle_us = facts.maybe("trace.gaps_sync").value_or(0);
   finding.upper_speedup = speedup_without(std::min(0.95, share + idle_us / span));

@@ -8,7 +8,7 @@ namespace kernelpro {
 
 namespace {
 constexpr double kLeastShare = 0.04;
-// A program that runs once may well wait at its end.
+// A program that runs once may wait at its end.
 constexpr double kMostOnce = 2;
 
 std::optional<Finding> host_syncs(const Facts& facts) {
@@ -42,7 +42,7 @@ std::optional<Finding> host_syncs(const Facts& facts) {
        "decision on the device.",
        "the number of launches depends on it"}};
   finding.likely_speedup = speedup_without(idle_us / span);
-  // Without the waits the host also gets ahead of the GPU, which hides late launches.
+  // Without the waits the host runs ahead of the GPU, which hides late launches.
   const double late_us = facts.maybe("trace.gaps_launch").value_or(0);
   finding.upper_speedup = speedup_without((idle_us + late_us) / span);
   return finding;

@@ -9,10 +9,10 @@ namespace kernelpro {
 namespace {
 constexpr double kShare = 0.15;      // of the waits
 constexpr double kMisses = 0.03;     // of the requests
-constexpr double kLargeLoop = 96e3;  // bytes; where no counter says better
-constexpr double kGone = 0.7;        // of them; other waits come to light (pairs on an H200)
+constexpr double kLargeLoop = 96e3;  // bytes; used without counters
+constexpr double kGone = 0.7;        // of the waits; others come to light (pairs on an H200)
 constexpr double kLeastGain = 1.05;
-constexpr double kShortNs = 20e3;  // a cold start is no habit
+constexpr double kShortNs = 20e3;  // shorter kernels always start cold
 
 std::optional<Finding> instruction_cache(const Facts& facts) {
   const double code = facts("sass.hot.code_bytes");

@@ -7,7 +7,7 @@
 namespace kernelpro {
 
 namespace {
-// Instructions of one division or remainder by a run-time value, as CUDA 13 compiles them.
+// Instructions per division or remainder by a run-time value, as compiled by CUDA 13.
 constexpr double kInline = 18;
 constexpr double kCall = 75;  // 64 bits
 constexpr double kLeastShare = 0.12;
@@ -18,7 +18,7 @@ std::optional<Finding> integer_division(const Facts& facts) {
   const double all = facts("sass.hot.integer_divisions");
   const double calls = std::min(all, facts.maybe("sass.hot.division_calls").value_or(0));
   if (instructions <= 0 || all <= 0) return std::nullopt;
-  // The calls' own code is elsewhere.
+  // The called code is outside the loop.
   const double cost = kInline * (all - calls) + kCall * calls;
   const double share = std::min(0.95, cost / (instructions + kCall * calls));
   if (share < kLeastShare) return std::nullopt;

@@ -9,8 +9,8 @@ namespace kernelpro {
 namespace {
 
 constexpr double kLeastExcess = 1.3;  // inputs read from device memory, over the inputs
-constexpr double kLeastShared = 3;    // asked of L2, over the inputs: less is a gather's chance
-constexpr double kReached = 1.3;      // what a good order of blocks comes down to
+constexpr double kLeastShared = 3;    // L2 requests over the inputs: gathers may repeat less
+constexpr double kReached = 1.3;      // reached with a good block order
 constexpr double kLeastBytes = 10e6;
 constexpr double kLeastBusy = 0.3;  // of device memory's limit
 constexpr double kLeastGain = 1.08;
@@ -42,8 +42,8 @@ std::vector<Prescription> advice(bool tiles, bool hints) {
   return list;
 }
 
-// Lanes lie side by side in all hot accesses: what comes in is used, and comes again because
-// someone else wants it.
+// All hot accesses are coalesced: loaded data is used, and is loaded again because another block
+// needs it.
 bool side_by_side(const Facts& facts) {
   const double all = facts.maybe("sass.hot.global_loads").value_or(0) +
                      facts.maybe("sass.hot.global_stores").value_or(0);
@@ -61,7 +61,7 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   if (reads < kLeastExcess || *asked < shared * least->reads) return std::nullopt;
   const KernelModel& model = facts.model();
   if (model.counted() && model.demand(Resource::kDram) < kLeastBusy) return std::nullopt;
-  // A loop that goes over its block's input again is a matter of passes: re-read-excess.
+  // Loops that make several passes over their block's input belong to re-read-excess.
   const bool tiles =
       facts.roofline().theory == Bound::kCompute || *asked > kManyPasses * least->reads;
   if (!tiles && own_passes(facts)) return std::nullopt;
@@ -69,7 +69,7 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   const double after = std::min(moved->reads, kReached * least->reads);
   Effect effect;
   effect.scale(Resource::kDram, (after + moved->writes) / moved->bytes());
-  // L2 looks a sector up when it is asked for and when it comes in.
+  // L2 looks a sector up on request and on fill.
   effect.scale(Resource::kL2, (*asked + after) / (*asked + moved->reads));
   // Hits in L2 take about half as long as misses.
   effect.waiting = 1 - memory_wait(facts, 0.5) * 0.5 * (1 - after / moved->reads);

@@ -10,17 +10,17 @@ namespace kernelpro {
 namespace {
 // From the end of one kernel to the start of the next that depends on it, inside a graph.
 constexpr double kDrainUs = 1.5;
-// Of a kernel's share of the call; some of it is work.
+// A start takes at most this fraction of a kernel's share of the call; the rest is work.
 constexpr double kMostOfAKernel = 0.95;
-// Of a traced program's time: less is no bottleneck.
+// Of a traced program's time: less is not a bottleneck.
 constexpr double kLeastShare = 0.15;
-// Short kernels cannot fill the GPU either: from the starts alone to the best that one kernel could
-// do, fusing goes so much of the way, in logarithms.
+// Short kernels also cannot fill the GPU: fusing gains this much of the way, in logarithms, from
+// removing the starts to the best that one kernel could do.
 constexpr double kFilled = 0.7;
-// Longer kernels hide the launch of the next one: then the host is slow, not the launches many.
+// Longer kernels hide the next launch: any gaps are then due to a slow host, not to many launches.
 constexpr double kLongKernelUs = 50;
 
-// Inside one graph the host does not matter: only fewer kernels help.
+// Within one graph the host does not matter: only fewer kernels help.
 std::optional<Finding> of_plan(const Facts& facts, double kernels, double time_us) {
   if (kernels < 3 || time_us / kernels >= kShortKernelUs) return std::nullopt;
   Finding finding;
@@ -35,8 +35,8 @@ std::optional<Finding> of_plan(const Facts& facts, double kernels, double time_u
        "shared memory.",
        "a grid-wide dependency separates them; then overlap them by programmatic dependent launch"},
       {"passes", "Drop passes that only re-read what another kernel has just had.", ""}};
-  // One kernel is left with the time that is not spent between two; the starts cannot take more
-  // than the rest of each kernel leaves, and the runner cuts the gain to the roofline.
+  // One fused kernel keeps the time not spent between kernels; a start takes at most the capped
+  // share of a kernel, and the runner clamps the gain to the roofline.
   const double between_us = std::min(kDrainUs, kMostOfAKernel * time_us / kernels);
   finding.likely_speedup = time_us / (time_us - (kernels - 1) * between_us);
   finding.upper_speedup = kernels;
@@ -93,12 +93,12 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
                        ? "the host does not launch them fast enough."
                        : "each start after another kernel costs one to two microseconds.";
   finding.prescriptions = host_advice(graphs);
-  // A graph leaves the start of each kernel; one fused kernel leaves nothing.
+  // A graph keeps the start of each kernel; one fused kernel has none left.
   const double starts_us = std::min(launch_us, kDrainUs * std::max(0.0, kernels - 1));
   finding.likely_speedup = span / (span - launch_us - unknown_us + starts_us);
   if (graphs || queue_us > launch_us) finding.likely_speedup = span / (span - 0.7 * lost_us);
   finding.likely_speedup = std::max(1.0, finding.likely_speedup);
-  // Fused kernels also do less: they need not read what they have.
+  // Fused kernels also do less: they need not reload their own results.
   const double gaps_us = std::max(lost_us, facts.maybe("trace.gaps").value_or(lost_us));
   finding.upper_speedup =
       std::min(1 / std::max(0.02, 1 - gaps_us / span) * std::clamp(kernels, 1.0, 3.0), 50.0);

@@ -9,8 +9,8 @@ namespace kernelpro {
 
 namespace {
 constexpr double kLeastLoss = 0.15;
-// Of the gain, in logarithms: handing out costs time, and the last pieces still differ (pairs
-// measured on an H200).
+// Of the gain, in logarithms: dynamic scheduling costs time, and the last pieces still differ
+// (pairs measured on an H200).
 constexpr double kEvened = 0.65;
 constexpr double kShortUs = 20;  // shorter kernels never fill the machine evenly
 
@@ -24,7 +24,7 @@ std::optional<Finding> load_imbalance(const Facts& facts) {
   const double loss = 1 - mean / most;
   // With fewer blocks than multiprocessors the grid is the cause.
   if (loss < kLeastLoss || (units > 0 && grid > 0 && grid < units)) return std::nullopt;
-  // A last wave that is not full explains so much of it.
+  // The part explained by a partial last wave.
   const double waves = facts.maybe("launch__waves_per_multiprocessor").value_or(0);
   const double tail = waves > 1 ? 1 - waves / std::ceil(waves) : 0;
   if (tail >= loss) return std::nullopt;

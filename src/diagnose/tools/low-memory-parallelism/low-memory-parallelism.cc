@@ -11,7 +11,7 @@ namespace {
 constexpr double kEnough = 0.8;  // of the bytes that must be in flight
 constexpr double kLeastWaits = 0.35;
 constexpr double kMemoryBusy = 0.85;
-constexpr double kFewWarps = 24;  // on a multiprocessor
+constexpr double kFewWarps = 24;  // per multiprocessor
 constexpr double kLeastGain = 1.1;
 
 std::vector<Prescription> advice(bool few_warps, bool narrow, const Facts& facts) {
@@ -53,14 +53,14 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
   } else if (!roof.known() || roof.fraction >= 0.7 || roof.bound == Bound::kLaunch) {
     return std::nullopt;
   }
-  // Narrow or adjacent loads in many warps: their width is what is missing (scalar-loads).
+  // Narrow or adjacent loads in many warps: they need width (scalar-loads).
   const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
   const double narrow = facts.maybe("sass.hot.global_loads_narrow").value_or(0) +
                         facts.maybe("sass.hot.global_loads_mergeable").value_or(0);
   if (loads > 0 && narrow >= 0.5 * loads && *resident_warps(facts) >= kFewWarps) {
     return std::nullopt;
   }
-  // Each address comes out of the load before: only more warps help (occupancy, dependent-chain).
+  // Each address comes from the previous load: only more warps help (occupancy, dependent-chain).
   if (chained(facts)) return std::nullopt;
   const double waits = stalls(facts, {"long_scoreboard"}, 0.6);
   if (waits < kLeastWaits) return std::nullopt;

@@ -20,7 +20,7 @@ double products_of(const Facts& facts) {
          facts.maybe("sass.hot.fp64").value_or(0);
 }
 
-// Replays of conflicting lanes keep the pipe busy too: bank-conflicts.
+// Bank-conflict replays keep the pipe busy too: left to bank-conflicts.
 bool conflicting(const Facts& facts) {
   const double replays =
       facts.maybe("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum").value_or(0);
@@ -56,7 +56,7 @@ std::optional<Finding> missing_register_tiling(const Facts& facts) {
   if (loads < 2 || products < 2 || products >= kFewProducts * loads) return std::nullopt;
   const bool matrix =
       facts.maybe("sass.hmma").value_or(0) > 0 || facts.maybe("sass.hgmma").value_or(0) > 0;
-  // As many products as loads in the hot code: sums and scans have far fewer.
+  // Requires about as many products as loads in the hot code: sums and scans have far fewer.
   if (matrix || products < 0.4 * loads || conflicting(facts)) return std::nullopt;
   Finding finding;
   if (!estimate(facts, &finding)) return std::nullopt;

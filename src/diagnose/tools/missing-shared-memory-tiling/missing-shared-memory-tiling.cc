@@ -9,19 +9,18 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kLeastReuse = 6;  // bytes asked of L1 over bytes that device memory must move
+constexpr double kLeastReuse = 6;  // bytes requested of L1 over bytes that device memory must move
 constexpr double kLeastBusy = 0.5;
 constexpr double kBusyForReuse = 0.8;
-// A first tiled kernel goes so much of the way to the ceiling, in logarithms (an H200: 0.65 to
-// 0.75).
+// How far a first tiled kernel gets toward the ceiling, in logarithms (an H200: 0.65 to 0.75).
 constexpr double kFirstTiling = 0.65;
 constexpr double kMostLikely = 6;
 constexpr double kLeastGain = 1.15;
-// What a first tiling leaves: every loaded element serves several products instead of one, through
-// shared memory.
+// The work left after a first tiling: each loaded element serves several products, through shared
+// memory.
 constexpr double kKept = 0.5;
 
-// Lanes side by side or on one address: data that threads share in an order that tiles can keep.
+// Lanes side by side or on one address: shared data in an order that tiles can use.
 bool regular(const Facts& facts) {
   const auto loads = facts.maybe("sass.hot.global_loads");
   const auto unit = facts.maybe("sass.hot.global_unit_stride");
@@ -65,7 +64,7 @@ std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
   const double once = std::max(moved ? moved->bytes() : 0, least ? least->bytes : 0);
   const double asked = loads.sectors * kSectorBytes;
   if (once <= 0 || asked < kLeastReuse * once) return std::nullopt;
-  // Scattered lanes ask for more than they use, and mending that comes first.
+  // Scattered lanes request more than they use; fix that first.
   if (loads.excess() >= 2) return std::nullopt;
   const KernelModel& model = facts.model();
   const double busy = std::max(
@@ -83,7 +82,7 @@ std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
   most.scale(Resource::kL1, 0.25).scale(Resource::kL2, 0.25).scale(Resource::kLsu, 0.25);
   most.scale(Resource::kIssue, 0.5).scale(Resource::kAlu, 0.5);
   finding.upper_speedup = std::max(finding.upper_speedup, model.gain(most).upper);
-  // Where theory has arithmetic as the limit, tiles take a kernel most of the way to it.
+  // If arithmetic is the theoretical limit, tiling gets a kernel most of the way there.
   const Roofline& roof = facts.roofline();
   if (roof.known() && roof.theory == Bound::kCompute && busy >= kBusyForReuse) {
     finding.likely_speedup = std::max(finding.likely_speedup, tiled_gain(roof));
@@ -103,8 +102,7 @@ std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
   return finding;
 }
 
-// From the machine code and the timing: about a load for each multiply-add of a task that
-// arithmetic bounds.
+// From machine code and timing: about one load per multiply-add in a compute-bound task.
 std::optional<Finding> from_code(const Facts& facts) {
   const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
   const double products = facts.maybe("sass.hot.ffma").value_or(0) +

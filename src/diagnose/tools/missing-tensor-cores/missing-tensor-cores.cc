@@ -10,12 +10,12 @@ namespace kernelpro {
 
 namespace {
 
-// What mma.sync reaches of the wgmma rate on Hopper (secondary sources give 50 to 63 %).
+// The fraction of the wgmma rate that mma.sync reaches on Hopper (secondary sources: 50 to 63 %).
 constexpr double kHmmaOnHopper = 0.62;
-// What a wgmma kernel with a plain pipeline reaches of the ceiling (an H200: 0.65 to 0.75).
+// The fraction of the ceiling that a simply pipelined wgmma kernel reaches (an H200: 0.65 to 0.75).
 constexpr double kPlainWgmma = 0.7;
-// How much of the way to mma.sync's rate a first kernel with matrix instructions goes, in
-// logarithms (an H200).
+// How far a first kernel with matrix instructions gets toward mma.sync's rate, in logarithms (an
+// H200).
 constexpr double kFirstMatrixKernel = 0.75;
 
 constexpr double kLeastShare = 0.3;  // of the call's time
@@ -26,7 +26,7 @@ std::optional<Finding> warpgroup_form(const Facts& facts) {
       roof.fraction > 0.8) {
     return std::nullopt;
   }
-  // Straight from global memory, or (as far as is known) by way of shared memory?
+  // Do operands come straight from global memory or, as far as known, through shared memory?
   const auto shared = facts.maybe("sass.hot.shared_loads");
   const bool unstaged =
       shared && *shared <= 0 && facts.maybe("sass.hot.global_loads").value_or(0) > 0;
@@ -52,7 +52,7 @@ std::optional<Finding> warpgroup_form(const Facts& facts) {
         {"shared-memory",
          "Until then, stage the tiles in shared memory and load them with `ldmatrix`.", ""});
   }
-  // Kernels around mma.sync are seldom at its rate either.
+  // mma.sync kernels seldom reach its rate either.
   finding.upper_speedup = roof.most();
   finding.likely_speedup =
       std::max(middle(1, 1 / kHmmaOnHopper),
@@ -65,7 +65,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   const double matmul = facts("task.matmul_flops");
   const bool half = facts("task.half_inputs") > 0;
   const bool allowed = half || facts.maybe("task.tf32").value_or(0) > 0;
-  // The products are the call's; what stands beside the kernel that holds them has none.
+  // The products belong to the call; kernels beside the one that computes them have none.
   const bool elsewhere = facts.maybe("plan.matrix_elsewhere").value_or(0) > 0;
   if (facts.maybe("kernel.share").value_or(elsewhere ? 0 : 1) < kLeastShare) return std::nullopt;
   if (matmul <= 0 || matmul < 0.5 * flops || !allowed) return std::nullopt;
@@ -76,7 +76,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   const double rate = facts("ceiling.tensor_rate") * (half ? 1 : kTf32Rate);
   const double matrix_us = matmul / rate * 1e6;
   const double possible = std::max(roof.memory_floor_us, matrix_us);
-  // Bound by memory, matrix units gain nothing (a matrix times a vector).
+  // A memory-bound product gains nothing from matrix units (a matrix times a vector).
   if (possible <= 0 || roof.time_us < 1.25 * possible) return std::nullopt;
   Finding finding;
   finding.severity = Severity::kCritical;
@@ -101,8 +101,8 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
       {"shared-memory", "Stage the operand tiles in shared memory and load them with `ldmatrix`.",
        ""}};
   finding.upper_speedup = roof.time_us / possible;
-  // mma.sync as a first step: the faster the unit, the more its operands have to be fed. More than
-  // the ratio of the two rates is owed to other flaws.
+  // mma.sync as a first step: a faster unit needs a faster operand feed. A gap beyond the ratio of
+  // the two rates is due to other flaws.
   double gap =
       std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / kHmmaOnHopper));
   if (const auto fma = facts.maybe("ceiling.fma_rate"); fma && *fma > 0) {

@@ -23,7 +23,7 @@ std::optional<Finding> missing_tma(const Facts& facts) {
   if (address < kAddressPart && queued < kQueued) return std::nullopt;
   if (!model.counted() && facts.roofline().fraction >= 0.6) return std::nullopt;
 
-  // The copies, and most of the arithmetic for their addresses, leave the loop.
+  // The copies, and most of their address arithmetic, leave the loop.
   const double removed = std::min(0.4, copies / instructions + 0.5 * address);
   Effect effect;
   effect.scale(Resource::kIssue, 1 - removed).scale(Resource::kAlu, 1 - 0.7 * address);

@@ -10,18 +10,18 @@ namespace kernelpro {
 namespace {
 
 constexpr double kLowOccupancy = 0.5;  // KernelPro's threshold
-constexpr double kBusy = 0.8;          // of a resource: more warps would only queue for it
+constexpr double kBusy = 0.8;          // resource utilization: more warps would only queue
 constexpr double kIssues = 0.6;        // instructions per cycle: enough warps are ready
-constexpr double kMoreWarps = 4;       // times the resident ones: what a mend of the limiter gives
+constexpr double kMoreWarps = 4;       // times the resident ones: typical after a fix
 constexpr double kOverlapping = 0.75;
 constexpr double kLeastGain = 1.05;
-constexpr double kReserved = 1024;  // bytes of shared memory that a block takes besides its own
+constexpr double kReserved = 1024;  // bytes of shared memory reserved per block
 
 struct Limiter {
   const char* metric;
   const char* what;
 };
-// Registers are register-pressure's to speak of.
+// Registers are left to register-pressure.
 constexpr Limiter kLimiters[] = {
     {"launch__occupancy_limit_shared_mem", "shared memory"},
     {"launch__occupancy_limit_blocks", "the number of blocks that a multiprocessor holds"},
@@ -63,7 +63,7 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
   const double occupancy = facts("sm__maximum_warps_per_active_cycle_pct") / 100;
   const Limiter* tightest = limiter(facts);
   if (tightest == nullptr || occupancy <= 0 || occupancy > kLowOccupancy) return std::nullopt;
-  // Few warps are how warpgroup matrix kernels are built.
+  // Warpgroup matrix kernels are designed for few warps.
   if (facts.maybe("sass.hgmma").value_or(0) > 0) return std::nullopt;
   const KernelModel& model = facts.model();
   if (model.counted()) {
@@ -74,7 +74,7 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
     if (facts.maybe("smsp__warps_eligible.avg.per_cycle_active").value_or(0) >= 1) {
       return std::nullopt;
     }
-    // The loads that bandwidth needs are under way already.
+    // Enough loads are already in flight to reach the bandwidth.
     const auto needed = needed_in_flight(facts), under_way = in_flight(facts);
     if (facts.roofline().theory == Bound::kMemory && needed && under_way && *under_way >= *needed) {
       return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
   } else if (!facts.roofline().known() || facts.roofline().fraction >= 0.6) {
     return std::nullopt;
   }
-  // What waits for latency waits in inverse proportion to the warps, nearly (Little's law).
+  // Latency stalls are nearly inversely proportional to the number of warps (Little's law).
   const double target = std::min(1.0, kMoreWarps * occupancy);
   Effect effect;
   effect.waiting = std::pow(occupancy / target, kOverlapping);

@@ -26,10 +26,10 @@ std::optional<Finding> one_thread_busy(const Facts& facts) {
   const double busy = std::max(facts("cpu.threads_busy"), 0.01);
   const double units = facts("machine.parallel_units");
   const double time_us = facts("timing.median");
-  // Threads that other processes held were not the kernel's to use.
+  // The kernel could not use hardware threads held by other processes.
   const double foreign = facts.roofline().foreign;
   const double left = units * (1 - foreign);
-  // Waking a thread team takes microseconds; a shorter call cannot win from it.
+  // Waking a thread team takes microseconds; shorter calls cannot benefit.
   if (units < 2 || time_us < 20 || busy >= 0.7 * left) return std::nullopt;
 
   const double ideal = left / std::max(busy, 1.0);

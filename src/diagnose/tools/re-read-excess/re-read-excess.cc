@@ -15,8 +15,8 @@ constexpr double kLeastBytes = 10e6;  // less stays in L2
 constexpr double kLeastGain = 1.08;
 
 struct Excess {
-  double moved = 1;   // device memory, moved over compulsory
-  double reads = 1;   // of it reads
+  double moved = 1;   // device-memory traffic over compulsory bytes
+  double reads = 1;   // the same for reads
   double passes = 1;  // L2 reads over inputs
 };
 
@@ -98,9 +98,9 @@ std::optional<Finding> re_read_excess(const Facts& facts) {
   const Dram moved = *dram(facts);
   const Compulsory least = *compulsory(facts);
   if (std::max(moved.bytes(), least.bytes) < kLeastBytes) return std::nullopt;
-  // Half-used sectors are another flaw, and mending it comes first.
+  // Half-used sectors are a different flaw; fix it first.
   if (worst_excess(facts) >= 2) return std::nullopt;
-  // What is re-read because tiles share operands is a matter of their order: l2-locality.
+  // Re-reads because tiles share operands depend on tile order: left to l2-locality.
   const bool tiles = facts.roofline().theory == Bound::kCompute || excess->passes > kManyPasses ||
                      !own_passes(facts);
   const bool from_dram = excess->reads >= kLeastExcess && excess->moved >= kLeastExcess;

@@ -10,7 +10,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kManyRegisters = 96;  // per thread
-constexpr double kFile = 65536;        // registers of a multiprocessor
+constexpr double kFile = 65536;        // registers per multiprocessor
 constexpr double kMostWarps = 64;
 constexpr double kLowOccupancy = 0.4;
 constexpr double kLeastGain = 1.08;
@@ -20,7 +20,7 @@ bool uses_matrix_units(const Facts& facts) {
          facts.model().demand(Resource::kTensor) >= 0.3;
 }
 
-// Registers, not shared memory or the block's shape, set how many blocks are resident.
+// Registers, not shared memory or the block shape, limit the resident blocks.
 bool registers_limit(const Facts& facts, double blocks) {
   const auto by_registers = facts.maybe("launch__occupancy_limit_registers");
   if (!by_registers) return true;
@@ -36,7 +36,7 @@ std::optional<Finding> register_pressure(const Facts& facts) {
   const double registers = facts("launch__registers_per_thread");
   const double block = facts("launch__block_size");
   if (registers <= kManyRegisters || block <= 0 || uses_matrix_units(facts)) return std::nullopt;
-  // Registers come in units of 8 per thread, for whole warps.
+  // Registers are allocated in units of 8 per thread, for whole warps.
   const double warps = std::ceil(block / 32);
   const double blocks = std::floor(kFile / (std::ceil(registers / 8) * 8 * 32 * warps));
   if (blocks < 1) return std::nullopt;

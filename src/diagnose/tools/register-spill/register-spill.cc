@@ -9,11 +9,11 @@ namespace kernelpro {
 
 namespace {
 
-// In issue slots of a multiprocessor, which issues four instructions per cycle but passes one
+// In issue slots of a multiprocessor, which issues four instructions per cycle but sends one
 // 32-lane access per cycle to its L1 cache (128 B), and about a quarter of that to the L2 cache.
 constexpr double kL1Slots = 4;
 constexpr double kL2Slots = 16;
-constexpr double kSelected = 0.5;    // of the lanes that branches switch off, in logarithms
+constexpr double kSelected = 0.5;    // of the lanes masked off by branches, in logarithms
 constexpr double kLeastPart = 0.05;  // of the sectors that L1 looks up
 constexpr double kLeastGain = 1.05;
 
@@ -39,10 +39,10 @@ Local local_of(const Facts& facts) {
 // Bottleneck model of one pass of the hot loop, with and without its local accesses.
 void estimate_from_code(const Facts& facts, const Local& local, Finding* finding) {
   const double kept = std::max(local.instructions - local.hot, 1.0);
-  // At best all local accesses hit L1 and overlap with the arithmetic.
+  // At best, all local accesses hit L1 and overlap with arithmetic.
   const double after = std::max(kept, kL1Slots * local.others);
   const double low = std::max(kept + local.hot, kL1Slots * (local.others + local.hot)) / after;
-  // At worst they go to L2 and everything waits for them.
+  // At worst, they go to L2 and everything waits for them.
   const double serial = kept + kL1Slots * local.others;
   const double high = (serial + kL2Slots * local.hot) / serial;
   const Roofline& roof = facts.roofline();
@@ -51,8 +51,8 @@ void estimate_from_code(const Facts& facts, const Local& local, Finding* finding
       low, roof.known() ? std::min(finding->upper_speedup, roof.most()) : finding->upper_speedup);
 }
 
-// Part of the lanes that are active, where nothing spills and each branch that parts the lanes of
-// the hot loops has accesses to the array of its own; else 1.
+// The fraction of active lanes, if nothing spills and each divergent branch in the hot loops has
+// its own accesses to the array; else 1.
 double lanes_of_branches(const Facts& facts, const Local& local) {
   const double regions = facts.maybe("sass.hot.divergent_regions").value_or(0);
   const double warp = facts.maybe("smsp__inst_executed.sum").value_or(0);
@@ -80,7 +80,7 @@ void estimate_from_counters(const Facts& facts, const Local& local, double part,
     effect.scale(Resource::kDram, after / moved->bytes());
   }
   effect.waiting = 1 - memory_wait(facts, 0.6) * std::max(part, local.part());
-  // Fixed places in the array take the branches away that looked for them; selects stay.
+  // Fixed array positions remove the branches that searched for them; selects stay.
   const double lanes = std::pow(lanes_of_branches(facts, local), kSelected);
   effect.scale(Resource::kIssue, lanes).scale(Resource::kAlu, lanes);
   effect.waiting *= lanes;
@@ -118,7 +118,7 @@ void describe_array(double stack, const std::string& run, Finding* finding) {
        "shared memory would limit the resident blocks"}};
 }
 
-// From a report that knows nothing of the compiler's.
+// For a report without compiler output.
 void describe_either(const std::string& run, Finding* finding) {
   finding->cause =
       "Spilled registers, or an array that is indexed at run time, live in local memory; " + run;
@@ -139,7 +139,7 @@ std::optional<Finding> register_spill(const Facts& facts) {
   const Local local = local_of(facts);
   const auto part = local_part(facts);
   if (part) {
-    // Counted: spills outside the hot loop (prologue, slow path) cost nothing that matters.
+    // By counters, spills outside the hot loop (prologue, slow path) cost little.
     if (*part < kLeastPart) return std::nullopt;
   } else if (local.hot <= 0 || (spills <= 0 && stack <= 0)) {
     return std::nullopt;
@@ -161,7 +161,7 @@ std::optional<Finding> register_spill(const Facts& facts) {
     estimate_from_code(facts, local, &finding);
   }
   const bool known = facts.maybe("ptxas.spill_store_bytes") || facts.maybe("ptxas.stack_bytes");
-  // Every spilled register is stored at least once; a larger frame holds an array.
+  // Each spilled register is stored at least once, so a larger frame holds an array.
   if (!known) {
     describe_either(run, &finding);
   } else if (spills > 0 && stack <= 2 * std::max(stores, 1.0)) {

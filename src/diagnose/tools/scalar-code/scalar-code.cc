@@ -24,12 +24,12 @@ std::optional<Finding> scalar_code(const Facts& facts) {
   const double scalar = facts("cpu.asm.hot.scalar_fp");
   const double packed = facts("cpu.asm.hot.packed_fp");
   const double all = scalar + packed;
-  // Evidence of earlier versions has no estimate of what is executed.
+  // Evidence from earlier versions lacks the estimate of executed instructions.
   const std::optional<double> executed = facts.maybe("cpu.asm.hot.scalar_share");
   if (all <= 0 && !executed) return std::nullopt;
   const double share = executed ? *executed : scalar / all;
   if (share < 0.5) return std::nullopt;
-  // Work, not instructions: a packed instruction stands for `lanes` scalar ones.
+  // Counts work, not instructions: a packed instruction equals `lanes` scalar ones.
   const double bits = facts.maybe("cpu.asm.hot.vector_bits").value_or(0);
   const double lanes = std::max(bits >= 256 ? bits / 32 : 8.0, 8.0);
   const bool doubtful = facts.maybe("cpu.asm.hot.packed_version").value_or(0) > 0;

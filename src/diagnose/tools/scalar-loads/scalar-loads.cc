@@ -38,8 +38,8 @@ Widths widths_of(const Facts& facts) {
   return w;
 }
 
-// Loads of which a wider one cannot take the place: of one address for all lanes, of scattered
-// lanes, of matrix fragments (their layout fixes the width, and what is missing is reuse).
+// Loads that a wider one cannot replace: uniform addresses, scattered lanes, matrix fragments
+// (their layout fixes the width; they lack reuse).
 bool fixed_width(const Facts& facts, const Widths& w) {
   const auto shared = facts.maybe("sass.hot.shared_loads");
   if (facts.maybe("sass.hmma").value_or(0) > 0 && shared && *shared <= 0) return true;
@@ -54,7 +54,7 @@ bool gain_from_counters(const Facts& facts, const Widths& w, Finding* finding) {
   const double busy = std::max(model.demand(Resource::kLsu), model.demand(Resource::kIssue));
   const auto have = in_flight(facts);
   const auto need = needed_in_flight(facts);
-  // Enough bytes in flight and free queues: the width is not what it waits for.
+  // Enough bytes in flight and free queues: width is not the bottleneck.
   const bool short_of_bytes = !have || !need || *have < *need;
   if (model.demand(Resource::kDram) >= 0.9) return false;
   const bool pieces = chunked(facts) && model.demand(Resource::kL1) >= kBusy;
@@ -68,7 +68,7 @@ bool gain_from_counters(const Facts& facts, const Widths& w, Finding* finding) {
   Effect effect;
   effect.scale(Resource::kLsu, fewer).scale(Resource::kIssue, 1 - removed);
   effect.scale(Resource::kAlu, 1 - removed);
-  // A wide access looks up each sector once, where the pieces looked it up again and again.
+  // A wide access looks up each sector once; the pieces look it up repeatedly.
   const auto loads = global_loads(facts);
   if (pieces && loads) {
     effect.scale(Resource::kL1, 1 - (1 - shared_part(facts)) * (1 - 1 / loads->excess()));
@@ -86,16 +86,16 @@ bool gain_from_counters(const Facts& facts, const Widths& w, Finding* finding) {
 
 bool gain_from_code(const Facts& facts, const Widths& w, Finding* finding) {
   const Roofline& roof = facts.roofline();
-  // At the bandwidth that a copy reaches, wider loads win nothing.
+  // At copy bandwidth, wider loads gain nothing.
   const double memory = roof.known() ? roof.memory_floor_us / roof.time_us : 0;
   if (memory >= 0.85) return false;
-  // In a compute-bound loop with few loads they are not what it waits for.
+  // In a compute-bound loop, a few loads are not the bottleneck.
   if (roof.theory == Bound::kCompute && w.scalar < 0.05 * w.instructions) return false;
   const double fewer = speedup_without(w.scalar / w.instructions * (1 - 1 / w.merged));
   finding->upper_speedup = std::max(fewer, std::min(w.merged, roof.most()));
-  // Bound by memory and below the bandwidth, it waits for the bytes in flight (Little's law), which
-  // grow with each load's width; elsewhere (and in kernels too short to fill memory) only the
-  // instructions count.
+  // Memory-bound code below the bandwidth is limited by bytes in flight (Little's law), which grow
+  // with the load width; elsewhere (and in kernels too short to fill memory) only the instructions
+  // count.
   const bool waits = roof.known() && roof.theory != Bound::kCompute && roof.bound != Bound::kLaunch;
   finding->likely_speedup =
       waits ? std::max(fewer, middle(1, std::min(w.merged, roof.headroom()))) : fewer;
@@ -106,7 +106,7 @@ std::optional<Finding> scalar_loads(const Facts& facts) {
   const Widths w = widths_of(facts);
   if (w.loads <= 0 || w.scalar < 0.5 * w.loads || fixed_width(facts, w) || chained(facts))
     return std::nullopt;
-  // An index here and there, beside wide loads of the data.
+  // Only an occasional index load beside wide data loads.
   if (w.of_bytes < kLeastBytes) return std::nullopt;
   Finding finding;
   const bool counted = facts.model().counted();

@@ -14,7 +14,7 @@ constexpr double kLeastGain = 1.05;
 std::optional<Finding> shallow_pipeline(const Facts& facts) {
   const double warpgroup = facts("sass.hgmma"), warp = facts("sass.hmma");
   if (warpgroup + warp <= 0 || facts.roofline().theory == Bound::kMemory) return std::nullopt;
-  // Without asynchronous copies synchronous-staging speaks.
+  // Without asynchronous copies, leave it to synchronous-staging.
   if (facts.maybe("sass.ldgsts").value_or(0) + facts.maybe("sass.bulk_copies").value_or(0) <= 0) {
     return std::nullopt;
   }

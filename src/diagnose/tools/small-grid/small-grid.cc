@@ -30,9 +30,9 @@ Finding idle_multiprocessors(double grid, double waves, double units, double los
                          " of their time is idle.";
   Finding finding = base_finding(cause, speedup_without(loss));
   if (grid < units) {
-    // Blocks are independent: throughput grows with the busy multiprocessors, and at most with all
-    // slots for blocks, until a ceiling stops it (the runner cuts both gains to the roofline). What
-    // several blocks found is put together by a second stage, as a rule.
+    // Blocks are independent: throughput grows with the busy multiprocessors, at most up to all
+    // block slots, until it hits a ceiling (the runner clamps both gains to the roofline). A second
+    // stage usually combines the blocks' results.
     finding.likely_speedup = std::max(1.0, time_us / (time_us * grid / units + kStageUs));
     finding.upper_speedup = std::max(units / grid, 1 / waves);
   }
@@ -68,7 +68,7 @@ std::optional<Finding> small_grid(const Facts& facts) {
   const double units = facts("machine.parallel_units");
   if (grid <= 0 || waves <= 0 || units < 2 || facts("timing.median") < 5) return std::nullopt;
   if (waves <= 1) {
-    // All blocks are resident at once: multiprocessors differ in how many they hold.
+    // All blocks are resident at once, but unevenly spread over multiprocessors.
     const double per_unit = grid / units;
     const double loss = 1 - per_unit / std::ceil(per_unit);
     if (loss < 0.1) return std::nullopt;
@@ -77,8 +77,8 @@ std::optional<Finding> small_grid(const Facts& facts) {
   }
   double loss = 1 - waves / std::ceil(waves);
   if (waves > 10 || loss < 0.1) return std::nullopt;
-  // Counted: blocks of the next wave start as others end, and the last ones have a multiprocessor
-  // more to themselves.
+  // With counters: blocks of the next wave start as others end, and the last blocks share their
+  // multiprocessor with fewer others.
   if (facts.maybe("sm__cycles_active.avg") && facts.maybe("gpc__cycles_elapsed.max")) {
     loss = facts.model().idle();
     if (loss < 0.1) return std::nullopt;

@@ -11,13 +11,13 @@ namespace {
 std::optional<Finding> streaming_stores(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   const double bytes = facts("task.compulsory_bytes");
-  // Smaller outputs stay in a cache, where a streaming store costs more than it wins.
+  // Smaller outputs stay in a cache, where a streaming store costs more than it gains.
   if (bytes < 32e6 || facts("cpu.asm.hot.streaming_stores") > 0) return std::nullopt;
   const double fraction = roof.time_us > 0 ? roof.memory_floor_us / roof.time_us : 0;
   if (fraction < 0.4 || fraction >= 0.95) return std::nullopt;
 
-  // Write-allocate: a line that is stored to is read first, so an output costs its bytes twice.
-  // Without the outputs' share, the most that is possible is half of the compulsory bytes.
+  // Write-allocate: a stored line is read first, so an output costs its bytes twice. If the
+  // outputs' share is unknown, assume the maximum, half of the compulsory bytes.
   const auto output = facts.maybe("task.output_bytes");
   const double share = std::clamp(output ? *output / bytes : 0.5, 0.0, 1.0);
   Finding finding;

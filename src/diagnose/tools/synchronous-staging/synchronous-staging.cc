@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kLeastWaits = 0.3;
 constexpr double kLeastGain = 1.08;
-// A copy ahead hides the latency of the load, not the barrier nor the copy's own instructions.
+// Copying ahead hides the load latency, but not the barrier or the copy's own instructions.
 constexpr double kHidden = 0.75;
 
 std::optional<Finding> synchronous_staging(const Facts& facts) {
@@ -25,17 +25,17 @@ std::optional<Finding> synchronous_staging(const Facts& facts) {
   const KernelModel& model = facts.model();
   const Roofline& roof = facts.roofline();
   if (!model.counted() && (!roof.known() || roof.fraction >= 0.5)) return std::nullopt;
-  // Warps wait for the tile, and the others of the block at the barrier behind it.
+  // Warps wait for the tile, and the block's other warps at the barrier after it.
   const double loading = stalls(facts, {"long_scoreboard"}, 0.35);
   const double barrier = stalls(facts, {"barrier"}, 0);
   const double waits = std::min(1.0, loading + 0.7 * barrier);
   if (loading < 0.15 || waits < kLeastWaits) return std::nullopt;
-  // A load that is requested an iteration ahead does not wait: nothing to win.
+  // A load issued an iteration ahead does not stall: nothing to gain.
   if (facts.maybe("sass.hot.waits_global").value_or(1) <= 0) return std::nullopt;
 
   Effect effect;
   effect.waiting = 1 - kHidden * waits;
-  // LDG and STS become one instruction without a register in between.
+  // LDG and STS become one instruction that bypasses registers.
   const double instructions = std::max(1.0, facts.maybe("sass.hot.instructions").value_or(1));
   effect.scale(Resource::kIssue, 1 - std::min(0.3, staged / instructions));
   Finding finding;

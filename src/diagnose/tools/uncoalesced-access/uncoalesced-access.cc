@@ -10,7 +10,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kLeastExcess = 1.25;      // sectors over the ideal; 1.25 is one misaligned row
-constexpr double kShifted = 1.6;           // up to here a shifted base explains it
+constexpr double kShifted = 1.6;           // up to this, a shifted base explains it
 constexpr double kUnusedNeighbours = 1.5;  // bytes moved over bytes needed
 constexpr double kQueues = 1.5;
 constexpr double kServed = 1.1;     // sectors that miss L1, over the ideal
@@ -19,7 +19,7 @@ constexpr double kPieces = 4;       // sectors over the ideal
 constexpr double kQueued = 0.4;     // of the waits
 constexpr double kLeastGain = 1.1;
 
-// kUnknown: far apart, in an order that the code does not tell.
+// kUnknown: far apart, in an order that the code does not reveal.
 enum class Pattern { kStrided, kMisaligned, kScattered, kUnknown };
 
 Pattern pattern_of(const Facts& facts, double excess) {
@@ -29,9 +29,9 @@ Pattern pattern_of(const Facts& facts, double excess) {
                           facts.maybe("sass.hot.global_stores").value_or(0);
   const double told = facts.maybe("sass.hot.global_unit_stride").value_or(0) +
                       facts.maybe("sass.hot.global_uniform").value_or(0);
-  // Side by side along threadIdx.x and yet not within a warp: the block is narrower than a warp.
+  // Side by side along threadIdx.x but not within a warp: the block is narrower than a warp.
   if (accesses > 0 && told >= accesses) return Pattern::kStrided;
-  // Neighbours that nobody uses before they leave the caches: no order at all.
+  // Neighbors are evicted unused: there is no locality at all.
   const auto moved = dram(facts);
   const auto least = compulsory(facts);
   if (moved && least && moved->bytes() >= kUnusedNeighbours * least->bytes) {
@@ -40,27 +40,27 @@ Pattern pattern_of(const Facts& facts, double excess) {
   return Pattern::kUnknown;
 }
 
-// Waits for the queues in front of L1. They back up into those that shared memory has in common
-// with them; without shared memory nothing else fills these.
+// Waits for the queues in front of L1. They back up into the queues shared with shared memory,
+// which nothing else fills if shared memory is unused.
 double queue_wait(const Facts& facts) {
   const double own = stalls(facts, {"lg_throttle"}, 0);
   return shared_part(facts) < kNoShared ? own + stalls(facts, {"mio_throttle"}, 0) : own;
 }
 
-// What coalescing leaves of each resource's work.
+// The work left on each resource after coalescing.
 Effect coalesced(const Facts& facts, const Accesses& loads, const Accesses& stores) {
   const double sectors = loads.sectors + stores.sectors;
   const double kept = (loads.ideal + stores.ideal) / std::max(1.0, sectors);
   Effect effect;
   effect.scale(Resource::kL1, 1 - (1 - shared_part(facts)) * (1 - kept));
 
-  // L2 sees the sectors that miss L1. Neighbours that L1 serves already cost L2 nothing.
+  // L2 sees only L1 misses. Neighbors that L1 already serves cost L2 nothing.
   const double hits =
       facts.maybe("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum").value_or(0);
   const double misses = std::max(0.0, loads.sectors - hits);
   double kept_misses = loads.ideal;
   if (const auto least = compulsory(facts); least && loads.sectors > 0) {
-    // What L1 finds it finds afterwards too, but for what must come once.
+    // L1 hits stay hits, except for the compulsory reads.
     kept_misses = std::max(least->reads / kSectorBytes, loads.ideal * misses / loads.sectors);
   }
   const double needless_loads = misses - std::min(misses, kept_misses);
@@ -70,7 +70,7 @@ Effect coalesced(const Facts& facts, const Accesses& loads, const Accesses& stor
     const double needless = std::min(0.97, (needless_loads + needless_stores) / *l2);
     effect.scale(Resource::kL2, 1 - needless);
   }
-  // Device memory sees those that miss L2.
+  // Device memory sees only L2 misses.
   const auto moved = dram(facts);
   const auto reads = l2_read_bytes(facts);
   if (moved && moved->bytes() > 0 && reads && *reads > 0) {
@@ -87,9 +87,9 @@ Effect coalesced(const Facts& facts, const Accesses& loads, const Accesses& stor
     }
     effect.scale(Resource::kDram, after / moved->bytes());
   }
-  // A request for many sectors waits for the last of them, and fills the queues in which all others
-  // wait (pairs on an H200: the waits fall faster than the sectors). Where L1 has the neighbours,
-  // a load waits no longer than it must, but for the queues.
+  // A request for many sectors waits for the last one and fills the queues in which all others wait
+  // (pairs on an H200: waits fall faster than sectors). If L1 holds the neighbors, a load waits no
+  // longer than necessary, except for the queues.
   double waits = queue_wait(facts);
   if (misses > kServed * loads.ideal || needless_stores > needless_loads) {
     waits = std::min(1.0, waits + stalls(facts, {"long_scoreboard", "drain"}, 0.7));
@@ -98,7 +98,7 @@ Effect coalesced(const Facts& facts, const Accesses& loads, const Accesses& stor
   return effect;
 }
 
-// The thread's other accesses use what lies between its lanes': fields of a structure.
+// The thread's other accesses fill the gaps between lanes: fields of a structure.
 bool fields(const Facts& facts) {
   const double strided = facts.maybe("sass.hot.global_strided").value_or(0);
   return strided > 0 && facts.maybe("sass.hot.global_strided_filled").value_or(0) >= 0.5 * strided;
@@ -164,8 +164,8 @@ void prescribe(Pattern pattern, Finding* finding) {
   if (pattern == Pattern::kUnknown) finding->prescriptions.push_back(for_scattered().front());
 }
 
-// A thread takes what lies side by side in many narrow accesses. L1 serves the neighbours, and the
-// queue in front of it fills up all the same.
+// A thread reads adjacent elements in many narrow accesses. L1 serves the neighbors, but the queue
+// in front of it still fills up.
 bool in_pieces(const Facts& facts, const Accesses& loads, const Accesses& stores) {
   return chunked(facts) && std::max(loads.excess(), stores.excess()) >= kPieces &&
          stalls(facts, {"lg_throttle", "mio_throttle"}, 0) >= kQueued;
@@ -185,8 +185,8 @@ std::optional<Finding> counted(const Facts& facts) {
 
   Finding finding;
   set_gain(facts, coalesced(facts, reads, writes), &finding);
-  // A shifted base costs less than its sectors: the neighbouring warp finds the rest in a cache.
-  // A gather often cannot be mended at all.
+  // A shifted base costs less than its sectors suggest: the neighboring warp finds the rest in a
+  // cache. A gather often cannot be fixed at all.
   if (pattern == Pattern::kMisaligned || pattern == Pattern::kScattered) {
     finding.likely_speedup = middle(1, finding.likely_speedup);
   }
@@ -221,7 +221,7 @@ std::optional<Finding> counted(const Facts& facts) {
   return finding;
 }
 
-// From the machine code alone: lanes are known to leave gaps.
+// From machine code alone: lanes are known to leave gaps.
 std::optional<Finding> from_code(const Facts& facts) {
   const double accesses = facts.maybe("sass.hot.global_loads").value_or(0) +
                           facts.maybe("sass.hot.global_stores").value_or(0);
@@ -231,7 +231,7 @@ std::optional<Finding> from_code(const Facts& facts) {
   if (stride > 0 && stride < 8) return std::nullopt;
   const Roofline& roof = facts.roofline();
   if (roof.known() && roof.fraction >= 0.6) return std::nullopt;
-  // A strided access of 4 B takes up to a sector of its own.
+  // A strided access of 4 B may take a whole sector.
   const double sectors = (stride > 0 ? std::min(stride, kSectorBytes) : kSectorBytes) / 4;
   const double part = strided / accesses;
   const double kept = 1 / (1 - part + part * sectors);

@@ -8,19 +8,19 @@ namespace kernelpro {
 
 namespace {
 constexpr double kLeastShare = 0.08;
-constexpr double kStartUs = 1.5;  // of a kernel that depends on the one before
-// A buffer of less than about half of L2 is still there when the next kernel reads it, at a
-// multiple of the memory's bandwidth.
+constexpr double kStartUs = 1.5;  // of a kernel that depends on the previous one
+// A buffer smaller than about half of L2 is still cached when the next kernel reads it, at a
+// multiple of the memory bandwidth.
 constexpr double kInL2Bytes = 24e6;
 constexpr double kL2Speed = 2.5;
-// More implied traffic than the time allows: the buffers were not handed over whole.
 // Intermediates this much larger than a half-precision output are kept in a wider type.
 constexpr double kWider = 1.6;
+// More implied traffic than the time allows: the buffers were not passed on whole.
 constexpr double kPlausible = 1.3;
-// From here on the whole call moves at the speed of memory, and time follows the bytes.
+// Above this, the whole call runs at memory speed, and time is proportional to bytes.
 constexpr double kMemoryBound = 0.6;
 
-// Of PyTorch's own passes over memory, what one fused kernel leaves away.
+// The part of PyTorch's own passes over memory that one fused kernel saves.
 constexpr double kFusable = 0.7;
 constexpr double kLeastTraced = 0.25;
 
@@ -53,7 +53,7 @@ std::optional<Finding> of_plan(const Facts& facts) {
   const double traffic_us = saved_us + compulsory_us;
   if (traffic_us > kPlausible * *time_us) return std::nullopt;
   const double starts_us = kStartUs * consumers;
-  // At the speed of memory, the time that goes is in proportion to the bytes that go.
+  // At memory speed, the time saved is proportional to the bytes saved.
   const bool memory_bound = traffic_us >= kMemoryBound * *time_us;
   const double by_bytes = traffic_us > 0 ? saved_us / traffic_us : 0;
   const double by_time = (saved_us + starts_us) / *time_us;

@@ -9,8 +9,8 @@ namespace kernelpro {
 namespace {
 constexpr double kShare = 0.08;  // of the waits
 constexpr double kClearShare = 0.2;
-constexpr double kGone = 0.8;       // of them
-constexpr double kNearRoof = 0.85;  // from here on fences cost next to nothing
+constexpr double kGone = 0.8;       // of that waiting
+constexpr double kNearRoof = 0.85;  // above this, fences cost next to nothing
 constexpr double kLeastGain = 1.05;
 // Without counters (an H200: a bf16 product with one in each k-block went from 250 to 179 us).
 constexpr double kLikelyWaiting = 0.75;
@@ -20,7 +20,7 @@ std::optional<Finding> wide_fences(const Facts& facts) {
   const double fences = facts.maybe("sass.hot.wide_fences").value_or(0);
   const KernelModel& model = facts.model();
   const auto share = model.stall("membar");
-  // Nothing else makes a warp wait so, wherever in the code it stands.
+  // Only fences cause this stall, wherever in the code they are.
   const bool seen = share && *share >= kClearShare;
   if (fences < 1 && !seen) return std::nullopt;
   if (facts.roofline().known() && facts.roofline().fraction >= kNearRoof) return std::nullopt;

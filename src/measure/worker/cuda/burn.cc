@@ -14,7 +14,7 @@ namespace kernelpro {
 namespace {
 
 // Calls are submitted in chunks, several ahead: the GPU never waits for the host, which reads the
-// counter (2 ms) meanwhile, and no submission keeps the host from reading for long.
+// counter (2 ms) meanwhile, and no submission delays the host's reading for long.
 constexpr std::size_t kChunksAhead = 4;
 constexpr double kChunkS = 5e-3;
 constexpr double kMostCalls = 256;
@@ -58,7 +58,7 @@ class Burner {
   Result<void> start() {
     for (CUevent& event : events_) KP_CUDA_TRY(cu_.EventCreate(&event, CU_EVENT_DEFAULT));
     KP_CUDA_TRY(cu_.EventCreate(&first_, CU_EVENT_DEFAULT));
-    // One round of all graphs, to see how long a call takes.
+    // One round of all graphs, to estimate how long a call takes.
     const double begin = real_clock().now_s();
     for (std::size_t i = 0; i < graphs_.size(); ++i) KP_TRY(launch());
     KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
@@ -83,7 +83,7 @@ class Burner {
     return {};
   }
 
-  // Every chunk that is done is followed by another.
+  // Replaces every finished chunk with another.
   Result<void> refill() {
     for (std::size_t i = 0; i < kChunksAhead; ++i) {
       const std::size_t oldest = (last_ + 1) % kChunksAhead;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role cuda-capture: runs a candidate's `launch` once under stream capture, in a process where no
-// tensor has data, and answers with the launch plan. One candidate per process.
+// tensor has data, and returns the launch plan. One candidate per process.
 #if KERNELPRO_HAVE_CUDA
 
 #include "measure/worker/cuda/capture.h"
@@ -23,8 +23,8 @@ using Guarded = int (*)(const void* args, CUstream stream, char* message, std::s
 
 struct Captured {
   CUgraph graph = nullptr;
-  int status = 0;       // 1: an exception; 2: a CUDA error of the candidate's
-  std::string message;  // of that, or its last CUDA error
+  int status = 0;       // 1: an exception; 2: a CUDA error of the candidate
+  std::string message;  // for either, or its last CUDA error
   CUresult result = CUDA_SUCCESS;
 };
 
@@ -102,7 +102,7 @@ int cuda_capture(int, char**) {
       serve(&channel, **cuda_driver(), context->device(), *command);
     }
   }
-  ::_exit(0);  // the candidate's destructors and exit handlers have no say
+  ::_exit(0);  // skips the candidate's destructors and exit handlers
 }
 
 }  // namespace kernelpro

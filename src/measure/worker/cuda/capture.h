@@ -18,8 +18,8 @@ struct CaptureFault {
   std::string reason;
 };
 
-// Every address in the plan must lie in `layout`: an address of memory that the candidate got
-// elsewhere (cudaMalloc, a __device__ variable's symbol address) is a fault.
+// Every address in the plan must lie in `layout`. An address of other memory (cudaMalloc, a
+// __device__ variable's symbol address) is a fault.
 tl::expected<LaunchPlan, CaptureFault> export_graph(const CudaDriver& cu, CUgraph graph,
                                                     const AddressLayout& layout);
 

@@ -24,8 +24,8 @@ namespace kernelpro {
 
 namespace {
 
-// A rule and the calls that break it whatever their arguments. Numbers above 424 are the same on
-// all architectures, and not in all C libraries' headers.
+// A rule and the calls that break it, whatever their arguments. Numbers above 424 are the same on
+// all architectures, but missing from some C libraries' headers.
 struct Rule {
   const char* name;
   std::vector<long> calls;
@@ -103,7 +103,7 @@ const char* rule_of(long number) {
   return "system-call";
 }
 
-// Async-signal-safe: the rules were made before. It stays: replacing it is refused.
+// Async-signal-safe: the rules were made before. Replacing the handler is refused.
 void on_refused(int, siginfo_t* info, void*) {
   const char* const head = "\nkernelpro: refused: ";
   const char* const name = rule_of(info->si_syscall);
@@ -123,7 +123,7 @@ std::vector<sock_filter> filter() {
   f.when(SYS_clone3, SeccompFilter::refuse(ENOSYS));
   f.when_none(SYS_clone, 0, CLONE_THREAD, trap);
   f.when_not(SYS_socket, 0, AF_UNIX, trap);
-  // Signals to itself, so that abort works; and not the one that reports refusals.
+  // Signals to itself, so that abort works, but not the one that reports refusals.
   f.when_not(SYS_tgkill, 0, static_cast<std::uint32_t>(::getpid()), trap);
   f.when_equal(SYS_rt_sigaction, 0, SIGSYS, SeccompFilter::refuse(EPERM));
   constexpr std::uint32_t kMaking = O_CREAT | O_TRUNC;
@@ -135,13 +135,13 @@ std::vector<sock_filter> filter() {
   f.when_equal(SYS_prctl, 0, PR_SET_PDEATHSIG, trap);
   f.when_equal(SYS_prctl, 0, PR_SET_SECCOMP, SeccompFilter::refuse(EPERM));
   f.when_not(SYS_prlimit64, 0, 0, SeccompFilter::refuse(EPERM));
-  // Refused without an end: a driver may ask for them in passing.
+  // Refused without ending the process: a driver may try them in passing.
   f.when({SYS_setpriority, SYS_ioprio_set, SYS_sched_setscheduler, SYS_sched_setparam,
           SYS_sched_setattr, SYS_migrate_pages, SYS_move_pages},
          SeccompFilter::refuse(EPERM));
   f.when_not(SYS_sched_setaffinity, 0, 0, SeccompFilter::refuse(EPERM));
   if (landlock_version() == 0) {
-    // Existing files; Landlock would know the GPU's device files from others.
+    // Existing files stay unwritable; only Landlock could exempt the GPU's device files.
     constexpr std::uint32_t kWriting = O_WRONLY | O_RDWR;
 #ifdef SYS_open
     f.when_any(SYS_open, 1, kWriting, SeccompFilter::refuse(EACCES));
@@ -153,8 +153,8 @@ std::vector<sock_filter> filter() {
   return f.finish(SeccompFilter::allow());
 }
 
-// Files: where the kernel has Landlock. For this thread and those that it starts, so for all that a
-// candidate runs.
+// Files: where the kernel has Landlock. Covers this thread and those that it starts, so everything
+// that a candidate runs.
 Sandbox files_of(const std::string& object) {
   Sandbox sandbox;
   sandbox.read = system_roots();
@@ -195,7 +195,7 @@ Result<void> enter_capture_sandbox(const std::string& object) {
   const std::vector<sock_filter> code = filter();
   const sock_fprog program{static_cast<unsigned short>(code.size()),
                            const_cast<sock_filter*>(code.data())};
-  // All threads, CUDA's own among them: a candidate shares their memory.
+  // All threads, including CUDA's own: a candidate shares their memory.
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0) {
     return {};
   }

@@ -22,7 +22,7 @@ namespace kernelpro {
 struct OpenCase {
   std::string name;
   AddressLayout layout;
-  std::vector<bool> inputs;  // by slot: the candidate only reads it; empty when not told
+  std::vector<bool> inputs;  // by slot: read-only for the candidate; empty if not given
   std::vector<std::vector<std::shared_ptr<PhysicalMemory>>> sets;  // by set, by slot
 };
 
@@ -30,21 +30,21 @@ class OpenCases {
  public:
   OpenCases(const CudaDriver& cu, CUdevice device) : cu_(cu), device_(device) {}
 
-  // Forgets everything before; what others built over a case's addresses must be gone already.
+  // Forgets all previous cases; anything built over a case's addresses must be gone already.
   Result<Json> open(const WorkerCommand& command);
   Result<Json> memory(const WorkerCommand& command);
 
   // The case that the command names.
   Result<const OpenCase*> of(const WorkerCommand& command) const;
-  // Puts a set's memory behind the case's addresses; only what differs is mapped anew.
+  // Maps a set's memory at the case's addresses; only differences are remapped.
   Result<void> bind(const OpenCase& c, std::int64_t set);
-  // Some set's memory is behind the case's addresses.
+  // Whether some set's memory is mapped at the case's addresses.
   bool bound(const OpenCase& c) const { return bound_case_ == &c; }
 
  private:
   const CudaDriver& cu_;
   CUdevice device_;
-  std::map<std::string, OpenCase> cases_;  // its memory goes after the range that maps it
+  std::map<std::string, OpenCase> cases_;  // its memory is freed after the range that maps it
   AddressRange range_;
   const OpenCase* bound_case_ = nullptr;
   std::vector<const PhysicalMemory*> bound_;  // by slot, what is mapped

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role cuda-ceilings: names the GPU and measures what it can do: copy bandwidth, fp32
-// multiply-adds, and bf16 matrix products through cuBLAS where that library is found. Answers one
+// Role cuda-ceilings: describes the GPU and measures its limits: copy bandwidth, fp32
+// multiply-adds, and bf16 matrix products through cuBLAS if that library is found. Answers with one
 // Machine.
 #if KERNELPRO_HAVE_CUDA
 
@@ -28,7 +28,7 @@ class Ceiling {
     cu_.EventCreate(&end_, CU_EVENT_DEFAULT);
   }
 
-  // Read plus written bytes per second: the best of our copy kernel and the driver's copy.
+  // Read plus written bytes per second: the better of our copy kernel and the driver's copy.
   Result<double> copy_bandwidth() {
     std::size_t free_bytes = 0, total = 0;
     KP_CUDA_TRY(cu_.MemGetInfo(&free_bytes, &total));
@@ -67,7 +67,7 @@ class Ceiling {
     return 2.0 * 16 * kRounds * blocks * kThreads / (us * 1e-6);
   }
 
-  // bf16 8192^3 on random data, as zeros run faster. 0 when there is no cuBLAS.
+  // bf16 8192^3 on random data, as zeros run faster. 0 without cuBLAS.
   Result<double> tensor_rate() {
     void* library = nullptr;
     for (const char* name :
@@ -150,7 +150,7 @@ Result<Machine> measure() {
   m.parallel_units = kernels->multiprocessors();
   m.arch = context->arch();
   m.l2_bytes = context->attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  // Double data rate: two transfers a clock.
+  // Double data rate: two transfers per clock.
   m.theoretical_bytes_per_s = 2e3 * context->attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
                               context->attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
   m.ceilings.copy_bytes_per_s = *copy;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role cuda-compile: NVRTC in a process of its own, so that a source that never ends or crashes the
-// compiler costs only this process. Serves any number of compilations. Runs in a folder that it may
-// write, and keeps precompiled headers there.
+// Role cuda-compile: NVRTC in a separate process, so that a source that hangs or crashes the
+// compiler costs only this process. Serves any number of compilations. Its working directory must
+// be writable and holds precompiled headers.
 #if KERNELPRO_HAVE_CUDA
 
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ bool at_least(const std::string& version, int major, int minor) {
 std::vector<std::string> options_for(const std::string& arch, const std::string& version) {
   std::vector<std::string> options = {"-arch=" + arch, "-std=c++20", "-lineinfo", "-default-device",
                                       "--ptxas-options=-v"};
-  // From 13.0 on NVRTC has a cache of its own, which gives a cubin without ptxas's report.
+  // From 13.0 on NVRTC has its own cache, which returns a cubin without ptxas's report.
   if (at_least(version, 13, 0)) options.emplace_back("-no-cache");
   if (at_least(version, 12, 8)) {
     options.insert(options.end(), {"-pch", "-pch-messages=false"});
@@ -59,7 +59,7 @@ Result<Fd> in_memory(const std::string& bytes) {
               "free some memory");
 }
 
-// A precompiled header is matched by the names of what it includes, not by the texts that we give
+// A precompiled header is matched by the names of its includes, not by the texts that we supply
 // under those names: each has its own folder.
 std::string pch_option(const std::string& text) {
   const std::string folder = hash_hex(text);
@@ -85,7 +85,7 @@ void serve_compile(WorkerChannel* channel, const WorkerCommand& command,
   channel->answer({{"compiled", output->ok}, {"log", output->log}}, {cubin->get()});
 }
 
-// NVRTC's first compilation in a process takes several times as long: have it while nobody waits.
+// NVRTC's first compilation in a process takes several times as long: do it while nothing waits.
 void warm_up(const std::vector<std::string>& options) {
   (void)nvrtc_compile("__global__ void warm(float* x) { x[threadIdx.x] *= 2; }\n", "warm.cu", {},
                       options);

@@ -64,7 +64,7 @@ class Exporter {
   }
 
  private:
-  // CUDA's runtime gives kernels as CUkernel, the driver API as CUfunction.
+  // The CUDA runtime returns kernels as CUkernel, the driver API as CUfunction.
   CUresult parameter_info(const CUDA_KERNEL_NODE_PARAMS& p, std::size_t i, std::size_t* offset,
                           std::size_t* size) const {
     return p.func != nullptr ? cu_.FuncGetParamInfo(p.func, i, offset, size)
@@ -148,7 +148,7 @@ class Exporter {
     if (get(CU_LAUNCH_ATTRIBUTE_PRIORITY)) n->priority = value.priority;
   }
 
-  // What would change the launch and is not kept: refused by name rather than dropped.
+  // Attributes that change the launch and cannot be kept: refused by name rather than dropped.
   std::string unsupported_attribute(CUgraphNode handle) const {
     CUlaunchAttributeValue value{};
     const auto get = [&](CUlaunchAttributeID id) {
@@ -180,7 +180,7 @@ class Exporter {
     return address >= layout_.base && address < layout_.base + layout_.reserve_bytes;
   }
 
-  // Looks at every aligned 8-byte word: does the driver know it as an address outside the layout?
+  // Checks every aligned 8-byte word: is it an address outside the layout known to the driver?
   std::string foreign_address(const std::string& bytes) const {
     for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
       std::uint64_t word = 0;

@@ -11,12 +11,12 @@
 
 namespace kernelpro {
 
-// A module and an executable graph over it; both go with the object. One thread, current context.
+// A module and an executable graph over it; the object owns both. One thread, current context.
 class ReplayGraph {
  public:
   // Loads `cubin` anew (its globals are fresh) and builds the graph. Fails with kBadInput when the
-  // plan does not fit the cubin (no such function, wrong parameters, an address outside `layout`):
-  // the message says what.
+  // plan does not fit the cubin (no such function, wrong parameters, an address outside `layout`),
+  // with the mismatch in the message.
   static Result<ReplayGraph> build(const CudaDriver& cu, const std::string& cubin,
                                    const LaunchPlan& plan, const AddressLayout& layout);
   ReplayGraph() = default;
@@ -24,13 +24,13 @@ class ReplayGraph {
   ReplayGraph& operator=(ReplayGraph&& other) noexcept;
   ~ReplayGraph();
 
-  // Blocks of this node's kernel that one multiprocessor holds at once; 0 when it cannot be told.
+  // Blocks of this node's kernel that one multiprocessor holds at once; 0 if unknown.
   int resident_blocks(const PlanNode& node) const;
 
-  // Local memory that a thread of the hungriest kernel has, in bytes.
+  // Largest local memory per thread over the kernels, in bytes.
   int local_bytes() const { return local_bytes_; }
 
-  // Everything that a first launch would do is done: the next one only launches.
+  // Does the work of a first launch: the next launch only launches.
   CUresult upload(CUstream stream) const { return cu_->GraphUpload(exec_, stream); }
   CUresult launch(CUstream stream) const { return cu_->GraphLaunch(exec_, stream); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role cuda-judge: owns every shared buffer, draws the inputs, runs the reference, compares.
-// Expected results never leave this process, but for the trusted PyTorch reference that writes
+// Expected results never leave this process, except for the trusted PyTorch reference that writes
 // them, small cases' cross-check and the windows that explain a failure.
 //
 // The verbs (CASE, SET and layouts as in core/protocol.h):
@@ -18,7 +18,8 @@
 //   broken {case} -> {"sets":[SET,...]}
 //   poison {case, keys:[[SET,KEY],...], slack}
 //   verify {case, sets:[SET,...], intrusions, then_poison:[[SET,KEY],...]} ->
-//   {"sets":[finding,...]} window, fetch, disturb, restore: see JudgeCase
+//       {"sets":[finding,...]}
+//   window, fetch, disturb, restore: see JudgeCase
 #if KERNELPRO_HAVE_CUDA
 
 #include <cmath>
@@ -34,7 +35,7 @@ namespace kernelpro {
 
 namespace {
 
-// Not-a-number and infinities as texts: JSON has none.
+// NaN and infinities as strings: JSON has none.
 Json number_json(double v) {
   if (std::isfinite(v)) return Json(v);
   return Json(std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
@@ -254,7 +255,7 @@ class Judge {
       clean = clean && finding.intrusions.empty();
       all.push_back(finding_json(finding));
     }
-    // What is wrong stays there to be explained.
+    // Wrong outputs stay in place, to be explained.
     if (clean && !keys->empty()) KP_TRY(case_->poison(*keys, false));
     return Json{{"sets", all}};
   }
@@ -281,7 +282,7 @@ class Judge {
     return Json{{"bad", bad}, {"got", numbers(got)}, {"expected", numbers(expected)}};
   }
 
-  // The bytes go to a file: frames are for messages.
+  // The bytes go through a file: frames are for messages.
   Result<Json> fetch(const WorkerCommand& command) {
     const bool expected = JsonReader(command.json).flag("expected");
     if (!good_tensor(command.integer("tensor"), expected)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The judge's own kernels and the ceilings' kernels; compiled by NVRTC for the GPU at hand. Trusted
-// code: nothing of a candidate's is in this module. All use grid-stride loops over 64-bit indices.
+// The judge's own kernels and the ceilings' kernels, compiled by NVRTC for the current GPU.
+// Trusted: this module contains no candidate code. All use grid-stride loops over 64-bit indices.
 #include "draw.h"
 
 typedef unsigned long long u64;
@@ -62,7 +62,7 @@ extern "C" __global__ void draw(void* out, kp::DrawSpec spec, u64 key, u64 count
 }
 
 // Poison: 32-bit words that depend on the key and the place. The key also picks the kind, so that
-// no property gives poison away: noise, large values, values that look like results, NaN.
+// no property identifies poison: noise, large values, values that look like results, NaN.
 __device__ inline unsigned poison_word(u64 key, u64 i) {
   const unsigned noise = static_cast<unsigned>(kp::mix64(key + i));
   switch (key >> 62) {
@@ -85,7 +85,7 @@ extern "C" __global__ void poison_range(unsigned* words, u64 key, u64 from, u64 
   for (u64 i = from + first_index(); i < to; i += stride()) words[i] = poison_word(key, i);
 }
 
-// Results are zero before a kernel adds to them; the smallest index is kept as the largest of its
+// Results are zero before a kernel adds to them; the smallest index is stored as the largest of its
 // complement.
 struct Found {
   u64 count, first_complement;
@@ -103,7 +103,7 @@ extern "C" __global__ void check_poison(const unsigned* words, u64 key, u64 from
   }
 }
 
-// Counts elements that no longer hold what was drawn.
+// Counts elements that no longer hold their drawn value.
 extern "C" __global__ void check_inputs(const void* data, kp::DrawSpec spec, u64 key, u64 count,
                                         Found* result) {
   for (u64 i = first_index(); i < count; i += stride()) {
@@ -115,8 +115,8 @@ __device__ inline u64 sealed_word(u64 word, u64 i, u64 key) {
   return kp::mix64(word * 0x9e3779b97f4a7c15ull + kp::mix64(key + i));
 }
 
-// A sum over all bytes that depends on their places: two contents with one sum are not found by
-// chance. `data` is 16-byte aligned.
+// A position-dependent sum over all bytes: two contents do not get the same sum by chance. `data`
+// is 16-byte aligned.
 extern "C" __global__ void seal(const unsigned char* data, u64 bytes, u64 key, u64* out) {
   const ulonglong2* pairs = reinterpret_cast<const ulonglong2*>(data);
   const u64 count = bytes / 16;
@@ -132,7 +132,7 @@ extern "C" __global__ void seal(const unsigned char* data, u64 bytes, u64 key, u
   if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
 }
 
-// Ordered so that unsigned comparison orders doubles.
+// Maps doubles so that unsigned comparison orders them.
 __device__ inline u64 ordered(double v) {
   const u64 bits = __double_as_longlong(v);
   return bits >> 63 ? ~bits : bits | (1ull << 63);
@@ -186,7 +186,7 @@ extern "C" __global__ void sample_sizes(const void* expected, int dtype, int wid
   }
 }
 
-// Words that differ between two buffers: does a reference agree with itself?
+// Counts words that differ between two buffers: does a reference agree with itself?
 extern "C" __global__ void count_differences(const unsigned* a, const unsigned* b, u64 count,
                                              u64* out) {
   for (u64 i = first_index(); i < count; i += stride()) {
@@ -200,7 +200,7 @@ struct Comparison {
   u64 worst;                   // bits of the largest error, a non-negative double
 };
 
-// core/policy.h's Rule, with what it needs to know of the tensor.
+// core/policy.h's Rule, with the tensor properties that it needs.
 struct RuleSpec {
   int dtype;
   int floating;
@@ -235,7 +235,7 @@ __device__ inline Judged judge_element(const void* out, const void* expected, co
   const double scale = rule.allclose ? rule.absolute + rule.relative * fabs(got)
                                      : fmax(fmax(fabs(e), rule.scale), 1e-300);
   const double limit = rule.allclose ? scale : rule.tolerance * scale;
-  // The verdict is exact; the error that is shown has a float's precision where one can hold it.
+  // The verdict is exact; the reported error has a float's precision where one can hold it.
   const double error = scale > 1e-30 && scale < 1e30 && difference < 1e30
                            ? static_cast<float>(difference) / static_cast<float>(scale)
                            : difference / scale;
@@ -271,7 +271,7 @@ extern "C" __global__ void compare(const void* out, const void* expected, RuleSp
   atomicMax(&result->last, last);
 }
 
-// One round of core/mismatch.h's admit; zero before.
+// One round of core/mismatch.h's admit; zeroed before.
 struct Admission {
   u64 largest, worst;  // bits of non-negative doubles
   u64 jumps;
@@ -311,7 +311,7 @@ extern "C" __global__ void mark_bad(const void* out, const void* expected, RuleS
   }
 }
 
-// Another value near each one, so that sets differ in parameters too: by a factor of 1 +- 1/64.
+// Scales each value by 1 +- 1/64, so that sets differ in their parameters too.
 extern "C" __global__ void vary(void* data, int dtype, u64 key, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) {
     const float u = static_cast<float>(kp::mix64(key + i) >> 40) * 5.9604644775390625e-8f;
@@ -327,8 +327,8 @@ extern "C" __global__ void lean(unsigned* data, u64 key, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) data[i] = kp::lean_bits(data[i], key, i);
 }
 
-// Do these bytes of an input matter to the result? 0: floating values become large, the sign in
-// turn; 1: the bytes of another place are put there (other types, whose values must stay valid).
+// Do these bytes of an input matter to the result? Mode 0: makes floating values large, with
+// alternating sign; mode 1: copies bytes of another place (other types: values must stay valid).
 extern "C" __global__ void disturb(void* data, int dtype, int mode, float large, u64 first,
                                    u64 other, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) {
@@ -356,8 +356,8 @@ extern "C" __global__ void disturb(void* data, int dtype, int mode, float large,
   }
 }
 
-// Reads a buffer larger than L2 and writes nothing (reading leaves no dirty lines behind). The sum
-// depends on every word, so that the loads stay.
+// Reads a buffer larger than L2 and writes nothing (reading leaves no dirty lines). The sum depends
+// on every word, so that the loads are not optimized away.
 extern "C" __global__ void flush_cache(const uint4* data, u64 count, unsigned* sink) {
   unsigned sum = 0;
   for (u64 i = first_index(); i < count; i += stride()) {
@@ -367,8 +367,8 @@ extern "C" __global__ void flush_cache(const uint4* data, u64 count, unsigned* s
   if (sum == 0x12345678u) *sink = sum;
 }
 
-// Each block reads one word of every page: the address translation of each multiprocessor knows
-// them then.
+// Each block reads one word of every page, so that each multiprocessor has the address
+// translations.
 extern "C" __global__ void touch_pages(const unsigned char* data, u64 pages, u64 page_bytes,
                                        unsigned* sink) {
   unsigned sum = 0;
@@ -378,7 +378,7 @@ extern "C" __global__ void touch_pages(const unsigned char* data, u64 pages, u64
   if (sum == 0x12345678u) *sink = sum;
 }
 
-// Fills dynamic shared memory with noise between checks: nothing survives in it.
+// Fills dynamic shared memory with noise between checks, so that nothing survives in it.
 extern "C" __global__ void scrub_shared(u64 key, unsigned words, unsigned* sink) {
   extern __shared__ unsigned scratch[];
   for (unsigned i = threadIdx.x; i < words; i += blockDim.x) scratch[i] = poison_word(key, i);
@@ -386,8 +386,8 @@ extern "C" __global__ void scrub_shared(u64 key, unsigned words, unsigned* sink)
   if (scratch[threadIdx.x] == 0x12345678u) *sink = 1;
 }
 
-// Overwrites local memory: what a kernel left there could be read by the next. One block for each
-// place on the GPU, held until all have had theirs.
+// Overwrites local memory, which the next kernel could otherwise read. One block for each place on
+// the GPU, each running until all have started.
 template <int kWords>
 __device__ inline void scrub_local(u64 key, unsigned* sink) {
   volatile unsigned frame[kWords];

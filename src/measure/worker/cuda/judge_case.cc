@@ -40,7 +40,7 @@ Result<JudgeCase> JudgeCase::open(const CudaDriver& cu, const CudaContext& conte
   judge.reference_layout_ = make_layout(sizes_of(tensors, true), 0, *granularity, kReferenceBase);
   judge.tensors_ = std::move(tensors);
 
-  // One window of address space that holds every buffer as if nothing were shared.
+  // One address range that holds every buffer as if nothing were shared.
   const std::uint64_t slots = judge.layout_.slots.size() * static_cast<std::uint64_t>(sets);
   const std::uint64_t scratch_bytes = (slots * 128 / *granularity + 1) * *granularity;
   std::uint64_t own_bytes = scratch_bytes;

@@ -20,20 +20,20 @@
 
 namespace kernelpro {
 
-// What a comparison found, per output.
+// Result of a comparison, per output.
 struct OutputComparison {
   std::uint64_t bad = 0, not_a_number = 0, unwritten = 0;
   std::uint64_t first = 0, last = 0;  // wrong elements
   double worst = 0;                   // core/policy.h's error; may be infinite
 };
 
-// Words or elements that changed although nobody may write them.
+// Words or elements that changed although the candidate must not write them.
 struct Intrusion {
   int slot = 0;      // of the layout: a tensor, or the workspace
   std::string what;  // "input", "before", "after"
   std::uint64_t count = 0;
   std::uint64_t where = 0;  // element index, or bytes from the tensor's start or end
-  bool where_known = true;  // false: only that something changed is known
+  bool where_known = true;  // false: only the fact of a change is known
 };
 
 struct SetFindings {
@@ -61,42 +61,42 @@ class JudgeCase {
   const std::vector<JudgeTensor>& tensors() const { return tensors_; }
   // Descriptors of some of a set's slots, or of the expected results of some tensors.
   Result<std::vector<Fd>> share(int set, const std::vector<int>& slots, bool expected) const;
-  // Does this slot of this set lie in memory of its own, not in that of set 0?
+  // Whether this slot of this set has its own memory, not that of set 0.
   bool own_memory(int set, std::size_t slot) const;
 
-  // Inputs and parameters, each as its spec says; one spec per tensor.
+  // Draws inputs and parameters, each by its spec; one spec per tensor.
   Result<void> draw(int set, std::uint64_t seed, const std::vector<kp::DrawSpec>& specs);
   // Runs the reference on a set's inputs; its results become the expected ones. With `again`, runs
   // twice over different poison: false when the results differ.
   Result<bool> run_reference(int set, const std::string& cubin, const LaunchPlan& plan, bool again);
-  // After inputs and expected results have been written: seals the inputs, looks at the results.
-  // `typical`: whether core/policy.h's scale holds for them, or their root mean square.
+  // Call after inputs and expected results are written: seals the inputs and summarizes the
+  // results. `typical`: whether to use core/policy.h's scale for them, or their root mean square.
   Result<std::vector<ExpectedSummary>> seal(int set, bool typical);
-  // Other values for floating parameters that are not constant, near what they are.
+  // Changes floating parameters that are not constant to values near their own.
   Result<void> vary(int set, std::uint64_t seed);
-  // Other last digits for fp32 inputs (core/device/draw.h, lean_bits).
+  // Changes the last digits of fp32 inputs (core/device/draw.h, lean_bits).
   Result<void> lean(int set, std::uint64_t key);
-  // In place of what was given to `open`; by tensor.
+  // Replaces those given to `open`; by tensor.
   void set_tolerances(const std::vector<double>& tolerances);
-  // A set's outputs hold another result of the reference: raises the set's scales until what lies
-  // within them passes (core/mismatch.h). By output. `seal` takes the scales back.
+  // A set's outputs hold another result of the reference: raises the set's scales until that result
+  // passes (core/mismatch.h). By output. `seal` resets the scales.
   Result<std::vector<Admitted>> admit(int set);
-  // The same from what `admit` gave for a set with contents of the same kind; by output.
+  // The same from the result of `admit` for a set with contents of the same kind; by output.
   void set_least(int set, const std::vector<double>& least);
-  // Sets whose inputs no longer are what was sealed.
+  // Sets whose inputs changed since they were sealed.
   Result<std::vector<int>> broken_seals();
-  // Covers outputs and workspace; with `slack`, also what lies around every tensor.
+  // Covers outputs and workspace; with `slack`, also the memory around every tensor.
   Result<void> poison(const std::vector<std::pair<int, std::uint64_t>>& keys, bool slack);
   // Compares the outputs of sets; with `intrusions`, also inputs and slack.
   Result<std::vector<SetFindings>> verify(const std::vector<int>& sets, bool intrusions);
-  // Around a failure: which of `count` elements from `first` are wrong, what is there, what should.
+  // Around a failure: which of `count` elements from `first` are wrong, actual and expected values.
   Result<void> window(int set, int output, std::uint64_t first, std::uint64_t count,
                       std::vector<unsigned char>* bad, std::vector<double>* got,
                       std::vector<double>* expected);
-  // Bytes of a tensor in its own type; expected results of floating types as doubles always.
+  // Bytes of a tensor in its own type; expected results of floating types always as doubles.
   Result<std::string> fetch(int set, int slot, bool expected);
   // Replaces `count` elements of an input from `first` by large values (floating types) or by those
-  // from `other`; `restore` undoes the last one.
+  // from `other`; `restore` undoes the last change.
   Result<void> disturb(int set, int tensor, std::uint64_t first, std::uint64_t other,
                        std::uint64_t count, float large);
   Result<void> restore();
@@ -104,8 +104,8 @@ class JudgeCase {
  private:
   struct Buffer {
     PhysicalMemory memory;
-    std::uint64_t at = 0;          // where we have mapped it
-    std::uint64_t poison_key = 0;  // what its slack holds, and the tensor unless it was written
+    std::uint64_t at = 0;          // our mapping of it
+    std::uint64_t poison_key = 0;  // contents of its slack, and of the tensor unless it was written
   };
   struct Set {
     std::vector<std::shared_ptr<Buffer>> slots;
@@ -113,10 +113,10 @@ class JudgeCase {
     std::vector<double> rms, scale, least;          // by tensor, outputs
     bool typical = true;                            // false: errors are measured by `rms`
     std::vector<std::uint64_t> seals;               // by tensor, inputs
-    std::vector<kp::DrawSpec> specs;                // as drawn here; empty when somebody else drew
+    std::vector<kp::DrawSpec> specs;                // as drawn here; empty if drawn elsewhere
     std::uint64_t seed = 0;
     struct Known {
-      std::vector<std::uint64_t> seals;  // of outputs that were compared and found right
+      std::vector<std::uint64_t> seals;  // of outputs that compared right
       std::vector<double> worst;
     };
     std::vector<Known> known;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JudgeCase: the task's own reference, seals, and what floors need to know about inputs.
+// JudgeCase: the task's own reference, seals, and the input changes that floors need.
 #include "measure/worker/cuda/judge_case.h"
 
 #if KERNELPRO_HAVE_CUDA
@@ -42,7 +42,7 @@ Result<void> JudgeCase::seal_data(std::uint64_t at, std::uint64_t bytes, std::ui
 Result<bool> JudgeCase::run_reference(int index, const std::string& cubin, const LaunchPlan& plan,
                                       bool again) {
   Set& set = set_at(index);
-  // Cases share these addresses, one after the other.
+  // Cases use these addresses one after the other.
   Result<AddressRange> range =
       AddressRange::reserve(*cu_, reference_layout_.base, reference_layout_.reserve_bytes);
   if (!range) return tl::unexpected<Error>(range.error());
@@ -102,7 +102,7 @@ Result<std::vector<std::uint64_t>> JudgeCase::input_seals(const std::vector<int>
   return results<std::uint64_t>(count * sets.size());
 }
 
-// What small results are measured by.
+// The scale for the errors of small results.
 Result<double> JudgeCase::scale_of_expected(const Set& set, std::size_t tensor) {
   const JudgeTensor& t = tensors_[tensor];
   const auto count = static_cast<std::uint64_t>(t.elements);
@@ -177,7 +177,7 @@ Result<void> JudgeCase::vary(int index, std::uint64_t seed) {
   const Result<std::vector<RawSummary>> raw = results<RawSummary>(tensors_.size());
   if (!raw) return tl::unexpected<Error>(raw.error());
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    // All ones or zeros: what a kernel may take for granted is the probes' business.
+    // Constant (ones, zeros): whether a kernel may assume that is left to the probes.
     if (!chosen(i) || (*raw)[i].high == ~(*raw)[i].low_complement) continue;
     const auto count = static_cast<std::uint64_t>(tensors_[i].elements);
     KP_CUDA_TRY(kernels_->run("vary", count, data_at(set, i), static_cast<int>(tensors_[i].dtype),
@@ -189,7 +189,7 @@ Result<void> JudgeCase::vary(int index, std::uint64_t seed) {
 
 Result<void> JudgeCase::lean(int index, std::uint64_t key) {
   Set& set = set_at(index);
-  set.specs.clear();  // it no longer holds what they draw
+  set.specs.clear();  // it no longer holds the drawn values
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const JudgeTensor& t = tensors_[i];
     if (t.role != Role::kInput || t.dtype != DType::kFp32) continue;

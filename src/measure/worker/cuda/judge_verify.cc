@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JudgeCase: comparisons, and what was touched that must not be.
+// JudgeCase: comparisons, and changes to memory that must not change.
 #include <algorithm>
 #include <cstring>
 
@@ -11,8 +11,8 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::uint64_t kWindow = 4096;  // elements that `window` gives at most
-constexpr std::size_t kKnown = 16;       // right outputs of a set that are remembered by their seal
+constexpr std::uint64_t kWindow = 4096;  // most elements that `window` returns
+constexpr std::size_t kKnown = 16;       // correct outputs of a set remembered by their seal
 
 // Mirrors struct Comparison of judge.cu.
 struct RawComparison {
@@ -103,7 +103,7 @@ Result<std::vector<SetFindings>> JudgeCase::verify(const std::vector<int>& sets,
   return found;
 }
 
-// Outputs that were found right before are known by their seal: a deterministic kernel is compared
+// Outputs that were right before are recognized by their seal: a deterministic kernel is compared
 // once for each content.
 Result<void> JudgeCase::compare_set(Set* set, const std::vector<std::uint64_t>& seals,
                                     SetFindings* found) {
@@ -205,7 +205,7 @@ Result<void> JudgeCase::find_intrusions(const std::vector<int>& sets,
   return {};
 }
 
-// An input that was changed: where, if it was drawn here.
+// A modified input: where, if it was drawn here.
 Result<Intrusion> JudgeCase::locate(const Set& set, std::size_t tensor) {
   Intrusion intrusion{static_cast<int>(tensor), "input", 1, 0, false};
   if (set.specs.empty()) return intrusion;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory as the launch plan needs it: address ranges reserved at agreed places, physical
-// memory that can be shared between processes and changed behind the addresses. One thread, with a
-// current context.
+// Virtual memory as the launch plan needs it: address ranges reserved at agreed places, and
+// physical memory that can be shared between processes and swapped behind the addresses. One
+// thread, with a current context.
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA
@@ -15,16 +15,16 @@
 
 namespace kernelpro {
 
-// Where candidates' and references' buffers lie, unless the address space there is taken.
+// Base addresses of candidates' and references' buffers, unless that address space is taken.
 inline constexpr std::uint64_t kCandidateBase = 0x200000000000ull;
 inline constexpr std::uint64_t kReferenceBase = 0x400000000000ull;
 
 Result<std::uint64_t> allocation_granularity(const CudaDriver& cu, CUdevice device);
 
-// A reserved address range with mappings in it; everything is undone with the object.
+// A reserved address range and its mappings; the destructor undoes everything.
 class AddressRange {
  public:
-  // `base` 0: anywhere. Fails when another address was granted than asked for.
+  // `base` 0: anywhere. Fails if the granted address is not the requested one.
   static Result<AddressRange> reserve(const CudaDriver& cu, std::uint64_t base,
                                       std::uint64_t bytes);
   AddressRange() = default;
@@ -51,7 +51,7 @@ class AddressRange {
   std::vector<Mapping> mappings_;
 };
 
-// Physical memory that other processes can map, once they have its descriptor.
+// Physical memory that other processes can map once they have its descriptor.
 class PhysicalMemory {
  public:
   static Result<PhysicalMemory> create(const CudaDriver& cu, CUdevice device, std::uint64_t bytes);
@@ -71,8 +71,8 @@ class PhysicalMemory {
   std::uint64_t bytes_ = 0;
 };
 
-// Memory behind every slot of a layout that holds no tensor's data: the runtime refuses to capture
-// copies and memsets of unmapped addresses. Large slots get the same few chunks over and over.
+// Memory without tensor data behind every slot of a layout: the runtime refuses to capture copies
+// and memsets of unmapped addresses. Large slots map the same few chunks repeatedly.
 class ScratchMapping {
  public:
   static Result<ScratchMapping> make(const CudaDriver& cu, CUdevice device,

@@ -25,7 +25,7 @@ struct WorkerCommand {
 class WorkerChannel {
  public:
   WorkerChannel();  // descriptor 3
-  // The next command; nullopt when the supervisor is gone or talks nonsense: then end.
+  // The next command; nullopt when the supervisor is gone or sends garbage: then exit.
   std::optional<WorkerCommand> next();
   void answer(Json json, const std::vector<int>& fds = {});
   void answer_error(const std::string& text, const std::string& rule = "");

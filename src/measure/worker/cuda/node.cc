@@ -33,7 +33,7 @@ Result<CUfunction> function_of(const CudaDriver& cu, CUmodule module, const Plan
   return f;
 }
 
-// The tensor map of a parameter of the plan form, as the driver encodes it for this layout.
+// The tensor map of a plan-form parameter, as the driver encodes it for this layout.
 Result<std::string> encoded(const CudaDriver& cu, const PlanParameter& parameter,
                             const AddressLayout& layout) {
   const PlanTensorMap& map = *parameter.map;
@@ -112,7 +112,7 @@ std::vector<CUlaunchAttribute> attributes_of(const PlanNode& node) {
   return all;
 }
 
-// An address in the layout's range, or 0. What is unmapped there faults when it is touched.
+// An address in the layout's range, or 0. Unmapped addresses fault on access.
 std::uint64_t address_of(const PlanParameter& parameter, const AddressLayout& layout) {
   const std::string bytes = parameter_bytes(parameter, layout);
   std::uint64_t value = 0;

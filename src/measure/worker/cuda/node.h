@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a launch plan as the driver takes them: for a graph (graph.h) or one by one
-// (launcher.h). All fail with kBadInput when the node does not fit its code; the message says what.
-// One thread, current context.
+// The nodes of a launch plan in the driver's form: for a graph (graph.h) or one by one
+// (profiler_launches.h). All fail with kBadInput when the node does not fit its code; the message
+// gives the mismatch. One thread, current context.
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA
@@ -14,7 +14,7 @@
 
 namespace kernelpro {
 
-// A kernel with all that its launch needs.
+// A kernel with everything that its launch needs.
 struct KernelNode {
   CUfunction function = nullptr;  // with the attributes that the plan sets on it
   std::vector<std::string> values;

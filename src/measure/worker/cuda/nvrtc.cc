@@ -58,7 +58,7 @@ Result<Nvrtc> load_nvrtc() {
                 "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` and put its lib "
                 "folder on LD_LIBRARY_PATH");
   }
-  // CuTe's headers need 280 MB; only what is used is touched. From CUDA 12.8 on.
+  // CuTe's headers need 280 MB; pages are used only when touched. From CUDA 12.8 on.
   constexpr std::size_t kPrecompiledBytes = 1u << 30;
   using SetHeap = int (*)(std::size_t);
   if (const auto set = reinterpret_cast<SetHeap>(::dlsym(library, "nvrtcSetPCHHeapSize"))) {
@@ -146,7 +146,7 @@ Result<std::string> trusted_cubin(std::string_view source, const std::string& ar
     return fail(ErrorKind::kInternal, "our own kernels do not compile: " + output->log,
                 "report this with your CUDA version");
   }
-  if (make_dirs(dir)) (void)write_file(path, output->cubin);  // a cache: failing to keep it is fine
+  if (make_dirs(dir)) (void)write_file(path, output->cubin);  // a cache: failing to write is fine
   return output->cubin;
 }
 

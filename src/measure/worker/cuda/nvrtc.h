@@ -22,16 +22,16 @@ struct NvrtcOutput {
   std::string log;
 };
 
-// "13.0", or a kEnvironment error that says where NVRTC was looked for.
+// "13.0", or a kEnvironment error that lists where NVRTC was searched for.
 Result<std::string> nvrtc_version();
 
-// Compiles device code to a cubin. An Error is the machine's fault; a refusal of the source is
-// `ok == false` with the log.
+// Compiles device code to a cubin. An Error is the machine's fault; rejected source gives `ok ==
+// false` and the log.
 Result<NvrtcOutput> nvrtc_compile(const std::string& source, const std::string& file_name,
                                   const std::vector<NvrtcHeader>& headers,
                                   const std::vector<std::string>& options);
 
-// A cubin of our own kernels for `arch`, compiled once and kept in the cache.
+// A cubin of our own kernels for `arch`, compiled once and cached.
 Result<std::string> trusted_cubin(std::string_view source, const std::string& arch);
 
 // Folder of the toolkit's headers (cuda_fp16.h): $CUDA_HOME, /usr/local/cuda, beside nvcc; or "".

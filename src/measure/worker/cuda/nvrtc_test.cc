@@ -13,7 +13,7 @@
 namespace kernelpro {
 namespace {
 
-// NVRTC needs no GPU: what the judge runs must compile for every architecture that is supported.
+// NVRTC needs no GPU: the judge's kernels must compile for every supported architecture.
 TEST(TrustedKernels, CompileForEveryArchitecture) {
   const Result<std::string> version = nvrtc_version();
   if (!version) GTEST_SKIP() << version.error().text();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role cuda-profiler: hardware counters of a plan's kernels, over the judge's buffers. A process of
-// its own: what is timed is never profiled. It launches the kernels one by one, so kernels that
+// Role cuda-profiler: hardware counters of a plan's kernels, over the judge's buffers. A separate
+// process: timed processes are never profiled. It launches the kernels one by one, so kernels that
 // wait for each other hang here; the supervisor's time limit ends that.
 #if KERNELPRO_HAVE_CUDA
 
@@ -28,10 +28,10 @@ namespace kernelpro {
 namespace {
 
 constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
-constexpr std::size_t kMostLaunches = 16;              // that are profiled of one call
+constexpr std::size_t kMostLaunches = 16;              // to profile per call
 constexpr std::uint64_t kPoison = 0x6b70;
 
-constexpr const char* kUnavailable = "unavailable";  // the rule: asking again is of no use
+constexpr const char* kUnavailable = "unavailable";  // the rule: retrying is useless
 
 #if KERNELPRO_HAVE_CUPTI
 
@@ -116,7 +116,7 @@ class Profiler {
     return session_->schedule(names);
   }
 
-  // The first collection of a process costs much more than the next: one of nothing that matters.
+  // The first collection of a process costs much more than later ones: do one that does not matter.
   Result<Json> prepare(WorkerCommand& command) {
     const double start = real_clock().now_s();
     const auto schedule = schedule_of(command);
@@ -138,8 +138,8 @@ class Profiler {
     return {};
   }
 
-  // A correct call writes outputs and workspace only, and does not read what was in them: poison in
-  // the workspace is all that must be put back before the next.
+  // A correct call writes only outputs and workspace, and does not read their old contents: only
+  // the workspace's poison must be restored before the next.
   Result<void> poison_workspace(const OpenCase& c) {
     if (!c.layout.has_workspace) return {};
     const AddressLayout::Slot& slot = c.layout.slots.back();
@@ -165,7 +165,7 @@ class Profiler {
 
   using Step = CounterSession::Step;
 
-  // With `begin` and `end` around kernel number `only`, or around all nodes (-1).
+  // `begin` and `end` enclose kernel number `only`, or all nodes (-1).
   Result<void> run_counted(Subject& subject, const std::vector<int>& nodes, int only,
                            const Step& begin, const Step& end) {
     if (only < 0) {
@@ -204,8 +204,8 @@ class Profiler {
     if (!schedule) return tl::unexpected<Error>(schedule.error());
     KP_TRY(cases_.bind(**c, command.integer("set")));
 
-    // One call first: it fills the buffers, and whatever is slow only once is done. Then every pass
-    // runs all nodes, or of many launches the chosen ones, over what that call left behind.
+    // One call first: it fills the buffers and does one-time work. Then every pass runs all nodes,
+    // or the chosen ones of many launches, over the results of that call.
     const std::vector<int> chosen = chosen_launches(subject.plan, kMostLaunches);
     const bool whole = static_cast<int>(chosen.size()) == subject.plan.kernel_count();
     std::vector<int> nodes = plan_order(subject.plan);

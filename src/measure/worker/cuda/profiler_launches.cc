@@ -113,7 +113,7 @@ CUresult PlanLauncher::launch_kernel(Node& node, CUstream stream) const {
 }
 
 CUresult PlanLauncher::run_memset(const CUDA_MEMSET_NODE_PARAMS& set, CUstream stream) const {
-  // One row has no pitch; the driver wants one that holds it.
+  // One row has no pitch; the driver needs one that holds it.
   const std::size_t pitch =
       set.height > 1 ? set.pitch : std::max(set.pitch, set.width * set.elementSize);
   switch (set.elementSize) {

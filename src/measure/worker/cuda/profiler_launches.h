@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a launch plan run one by one, as a profiler needs them: a launched graph has no
-// kernels that it could tell apart. One thread, current context.
+// Runs the nodes of a launch plan one by one, as a profiler needs: it cannot distinguish the
+// kernels of a launched graph. One thread, current context.
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA
@@ -14,12 +14,12 @@
 
 namespace kernelpro {
 
-// Nodes in an order in which each comes after what it depends on, by index where there is a choice.
-// REQUIRES: the plan has no cycle (LaunchPlan::problem).
+// Nodes in dependency order, by index where there is a choice. REQUIRES: the plan has no cycle
+// (LaunchPlan::problem).
 std::vector<int> plan_order(const LaunchPlan& plan);
 
-// The kernel nodes to be profiled, in that order: all, or at most `most` of them: the first launch
-// of each kernel, then further launches by the size of their grids.
+// The kernel nodes to profile, in that order: all, or at most `most`: the first launch of each
+// kernel, then further launches by grid size.
 std::vector<int> chosen_launches(const LaunchPlan& plan, std::size_t most);
 
 // A module of the plan's code with every node prepared.
@@ -33,8 +33,8 @@ class PlanLauncher {
   PlanLauncher& operator=(PlanLauncher&& other) noexcept;
   ~PlanLauncher();
 
-  // Runs nodes[index] with all its launch attributes. Programmatic edges are left to the stream's
-  // order: a kernel that is measured alone has nothing to overlap with.
+  // Runs nodes[index] with all its launch attributes. Programmatic edges become stream order: a
+  // kernel measured alone has nothing to overlap with.
   CUresult launch(int index, CUstream stream);
 
  private:

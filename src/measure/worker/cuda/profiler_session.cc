@@ -17,9 +17,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kOrders = 16;              // of metrics that are tried: the scheduler is greedy
+constexpr int kOrders = 16;              // of metrics to try: the scheduler is greedy
 constexpr std::size_t kAtOnce = 2;       // launches; of more, CUPTI 13.0 was seen to count 2
-constexpr std::size_t kExtraPasses = 4;  // over what was scheduled, before something is wrong
+constexpr std::size_t kExtraPasses = 4;  // over the schedule, before it is an error
 
 constexpr double kBusySeconds = 4;  // while another process holds the counters
 constexpr unsigned kBusyStepUs = 100'000;
@@ -64,7 +64,7 @@ Result<CounterSession> CounterSession::open() {
   chip.deviceIndex = 0;  // of those that this process sees
   KP_CUPTI_TRY(cu.DeviceGetChipName(&chip));
   const std::string name = chip.pChipName;
-  // A process before us may take a while to let go of them.
+  // The previous process may be slow to release them.
   auto image = availability(cu, context);
   const double begun = real_clock().now_s();
   while (!image && contains(image.error().message, "HARDWARE_BUSY") &&
@@ -121,7 +121,7 @@ Result<const CounterSession::Schedule*> CounterSession::schedule(
 
 Result<CounterSession::Bytes*> CounterSession::counter_data(const Schedule& schedule,
                                                             std::size_t ranges) {
-  // Asked every time: Initialize, which is not told for how many ranges, goes by the last answer.
+  // Asked every time: Initialize does not get the number of ranges, and uses the last answer.
   std::vector<const char*> names;
   for (const std::string& name : schedule.config.metrics) names.push_back(name.c_str());
   KP_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize, size);
@@ -151,7 +151,7 @@ Result<void> CounterSession::set_config(const Schedule& schedule, std::size_t ra
   set.pCounterDataImage = data->data();
   set.range = CUPTI_AutoRange;
   set.replayMode = CUPTI_UserReplay;
-  // Launches beyond the maximum are dropped without a word, their counters stay 0.
+  // Launches beyond the maximum are silently dropped; their counters stay 0.
   set.maxRangesPerPass = ranges;
   set.numNestingLevels = 1;
   set.minNestingLevel = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's range profiler on this process's context: every kernel launched in a pass is a range of
-// its own (AutoRange), and the caller runs the work once per pass (UserReplay), so that nothing is
-// saved and restored. Opening costs about half a second, closing as much: one session serves a
+// CUPTI's range profiler on this process's context: every kernel launched in a pass is its own
+// range (AutoRange), and the caller runs the work once per pass (UserReplay), so that nothing is
+// saved and restored. Opening takes about half a second, and so does closing: one session serves a
 // process. One thread, current context.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace kernelpro {
 
 class CounterSession {
  public:
-  // Fails with kEnvironment, with what to do, where counters cannot be had.
+  // Fails with kEnvironment, with the remedy, where counters are unavailable.
   static Result<CounterSession> open();
   CounterSession(CounterSession&& other) noexcept;
   CounterSession& operator=(CounterSession&&) = delete;
@@ -31,8 +31,8 @@ class CounterSession {
 
   const std::string& chip() const { return host_.chip(); }
 
-  // The metrics (names on this chip) that this GPU has, scheduled for few passes: some orders are
-  // tried. Kept; asking again costs nothing.
+  // The metrics (names on this chip) that this GPU has, scheduled for few passes by trying some
+  // orders. Cached.
   struct Schedule {
     CounterConfig config;
     std::vector<std::string> unknown;
@@ -41,10 +41,10 @@ class CounterSession {
 
   // Once per pass: `before`, which may run kernels that do not count, then `run`, which launches
   // `launches` kernels in order, with `begin` before and `end` after launch number `only`, or
-  // around all of them (-1); before `end` it waits for the GPU. All at once where CUPTI counts them
-  // right, else one after the other, each with all passes. The values of each launch in order, in
-  // the order of the schedule's metrics; NaN for what could not be had. After an error the session
-  // may be unusable.
+  // around all of them (-1); it waits for the GPU before `end`. Collects all launches at once where
+  // CUPTI counts them right, else one after the other, each with all passes. The values of each
+  // launch in order, in the order of the schedule's metrics; NaN for missing values. After an error
+  // the session may be unusable.
   struct Collected {
     std::vector<std::vector<double>> values;
     int passes = 0;
@@ -55,7 +55,7 @@ class CounterSession {
   using Run = std::function<Result<void>(int only, const Step& begin, const Step& end)>;
   Result<Collected> collect(const Schedule& schedule, std::size_t launches, const Step& before,
                             const Run& run);
-  // The first collection of a session costs much more than the next: one of `run`, whatever that
+  // A session's first collection costs much more than later ones: does one on `run`, whatever that
   // launches.
   Result<void> warm_up(const Schedule& schedule, const Step& run);
 
@@ -65,8 +65,8 @@ class CounterSession {
   using Bytes = std::vector<std::uint8_t>;
   Result<Bytes*> counter_data(const Schedule& schedule, std::size_t ranges);
   Result<void> set_config(const Schedule& schedule, std::size_t ranges, Bytes* data);
-  // Adds the values of `launches` launches and what it took; `counted` is what CUPTI saw. Nothing
-  // is added where those differ.
+  // Adds the values of `launches` launches and the time taken; `counted` is the number that CUPTI
+  // saw. Adds nothing if the two differ.
   Result<void> collect_ranges(const Schedule& schedule, std::size_t launches, int only,
                               const Step& before, const Run& run, Collected* collected,
                               std::size_t* counted);

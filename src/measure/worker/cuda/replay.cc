@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role cuda-replay FILE: runs a launch plan once over memory of its own, for tools that watch a
-// whole process (compute-sanitizer, ncu). FILE is JSON: "cubin" (a path), "plan", "layout",
-// "tensors" (core/protocol.h), "seed". No channel: prints what is wrong and leaves with status 1,
-// or 0.
+// Role cuda-replay FILE: runs a launch plan once over its own memory, for tools that watch a whole
+// process (compute-sanitizer, ncu). FILE is JSON: "cubin" (a path), "plan", "layout", "tensors"
+// (core/protocol.h), "seed". No channel: prints the error and exits with status 1, or 0.
 #if KERNELPRO_HAVE_CUDA
 
 #include <cstdio>
@@ -51,7 +50,7 @@ Result<void> run_replay(const Replay& replay) {
   const CudaDriver& cu = **cuda_driver();
   Result<TrustedKernels> kernels = TrustedKernels::load(cu, *context);
   if (!kernels) return tl::unexpected<Error>(kernels.error());
-  // Memory outlives the range that maps it.
+  // The memory outlives the range that maps it.
   std::vector<PhysicalMemory> memory;
   Result<AddressRange> range =
       AddressRange::reserve(cu, replay.layout.base, replay.layout.reserve_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role cuda-worker: rebuilds graphs from launch plans over the judge's buffers, runs them and times
-// them. It sees cubins and plans, never a candidate's host code, and holds nothing worth stealing.
+// Role cuda-worker: rebuilds graphs from launch plans over the judge's buffers, runs and times
+// them. It sees cubins and plans, never a candidate's host code, and holds no secrets.
 #if KERNELPRO_HAVE_CUDA
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class Worker {
         context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
     resident_threads_ = static_cast<unsigned>(
         context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
-    // No part of L2 may be set aside to outlive a flush. (Not every GPU has the notion.)
+    // No part of L2 may be set aside to outlive a flush. (Not every GPU supports this.)
     static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
     KP_CUDA_TRY(cu_.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
     KP_CUDA_TRY(cu_.EventCreate(&begin_, CU_EVENT_DEFAULT));
@@ -77,7 +77,7 @@ class Worker {
     LaunchPlan plan;
     ReplayGraph graph;
     std::deque<ReplayGraph> past;  // graphs of earlier loads, the last few
-    int scrub_kib = 0;             // of each thread's local memory that is overwritten
+    int scrub_kib = 0;             // KiB of each thread's local memory to overwrite
   };
 
   Result<Json> hello(WorkerCommand&) { return Json::object(); }
@@ -89,8 +89,8 @@ class Worker {
 
   Result<Json> memory(WorkerCommand& command) { return cases_.memory(command); }
 
-  // A fresh module has fresh globals. It also lies elsewhere than the last few: where code and
-  // parameters lie is worth a percent of a short call, and no place shall speak for all.
+  // A fresh module has fresh globals. It also has a different address than the last few: the
+  // placement of code and parameters is worth a percent of a short call, and must vary.
   Result<void> reload(const OpenCase& c, Subject* subject) {
     subject->past.push_back(std::move(subject->graph));
     subject->graph = ReplayGraph();
@@ -109,7 +109,7 @@ class Worker {
   Result<Json> load(WorkerCommand& command) {
     const Result<const OpenCase*> c = cases_.of(command);
     if (!c) return tl::unexpected<Error>(c.error());
-    // The driver wants memory behind the addresses of copies and memsets when it builds a graph.
+    // The driver needs memory behind the addresses of copies and memsets to build a graph.
     if (!cases_.bound(**c)) KP_TRY(cases_.bind(**c, 0));
     Subject& subject = subjects_[{(*c)->name, command.text("subject")}];
     Result<std::string> cubin = read_file(command.text("cubin"));
@@ -130,7 +130,7 @@ class Worker {
     return answer;
   }
 
-  // What evidence says about the plan, and about the grid of the launch with the most threads.
+  // Facts for the evidence about the plan, and about the grid of the launch with the most threads.
   Json launch_facts(const OpenCase& c, const Subject& subject) const {
     const PlanNode* largest = nullptr;
     double most = 0;
@@ -157,7 +157,7 @@ class Worker {
     return &it->second;
   }
 
-  // Shared and local memory keep what the last kernel left in them: noise goes there.
+  // Overwrites leftovers of the last kernel in shared and local memory with noise.
   Result<void> scrub(const Subject& subject, std::uint64_t key) {
     const auto multiprocessors = static_cast<unsigned>(kernels_->multiprocessors());
     const CUdeviceptr sink = flush_ + flush_bytes_;
@@ -170,8 +170,8 @@ class Worker {
     return {};
   }
 
-  // The least of our kernels' frames that covers so many bytes; 0 when none does, or when there is
-  // no memory for it: the driver keeps so much for every thread that the GPU can hold.
+  // The smallest of our kernels' frames that covers this many bytes; 0 if none does, or if memory
+  // is short: the driver reserves the frame for every thread that the GPU can hold.
   int scrub_frame(int local_bytes) {
     const auto threads = static_cast<std::uint64_t>(resident_threads_) *
                          static_cast<std::uint64_t>(kernels_->multiprocessors());
@@ -203,8 +203,8 @@ class Worker {
     return Json::object();
   }
 
-  // Memory that was mapped a moment ago is unknown to the address translation, which no program
-  // outside of a judge would meet: every multiprocessor reads one word of each page.
+  // Freshly mapped memory is missing from the TLBs, which real programs would not see: every
+  // multiprocessor reads one word of each page.
   Result<void> touch_pages(const OpenCase& c) {
     for (const AddressLayout::Slot& slot : c.layout.slots) {
       const std::uint64_t pages = slot.mapping_bytes / kPageBytes;
@@ -216,10 +216,10 @@ class Worker {
   }
 
   // One L2-cold replay, in microseconds. The flush keeps the GPU busy while the host submits, so
-  // that the window holds the graph and nothing of the host.
+  // that the window contains the graph and no host time.
   Result<double> timed(const OpenCase& c, const Subject& subject) {
     const std::uint64_t words = flush_bytes_ / 16;
-    // Lines that a kernel asked to stay would outlive the flush.
+    // Persisting lines of a kernel would outlive the flush.
     static_cast<void>(cu_.CtxResetPersistingL2Cache());
     KP_CUDA_TRY(kernels_->run_on(stream_, "flush_cache", kernels_->blocks_for(words), 256u, 0u,
                                  flush_, words, flush_ + flush_bytes_));
@@ -308,7 +308,7 @@ class Worker {
   std::uint64_t flush_bytes_ = 0;
   unsigned shared_bytes_ = 0;
   unsigned resident_threads_ = 0;
-  int largest_frame_kib_ = 0;  // for which there is memory already
+  int largest_frame_kib_ = 0;  // memory for it is already reserved
   OpenCases cases_;
   std::map<std::pair<std::string, std::string>, Subject> subjects_;  // by case and name
 };
@@ -316,7 +316,7 @@ class Worker {
 }  // namespace
 
 int cuda_worker(int argc, char** argv) {
-  // A hint: what cannot be hidden costs time alone.
+  // A hint: anything that cannot be hidden only costs time.
   static_cast<void>(hide_files({argv + std::min(argc, 2), argv + argc}));
   WorkerChannel channel;
   const Result<CudaContext> context = CudaContext::open();

@@ -102,7 +102,7 @@ void queue_iteration(unsigned thread) {
   queue_call(CUPTI_ACTIVITY_KIND_RUNTIME, 3, thread, t + 61'000, t + 66'000);
 }
 
-// As many queued records as the tracer's buffers hold.
+// Delivers as many queued records as the tracer's buffers hold.
 void deliver() {
   Fake& f = fake();
   while (!f.queued.empty()) {

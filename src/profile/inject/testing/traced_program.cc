@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernelpro-traced HOW: a program to be traced. It loads the tracer the way the CUDA driver does
-// and lets the fake CUPTI play some work; then it ends the way HOW says.
+// kernelpro-traced HOW: a program to trace. It loads the tracer as the CUDA driver would, lets the
+// fake CUPTI play some work, and ends in the way given by HOW.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ void* library(const char* variable) {
   return handle;
 }
 
-// What cuInit does.
+// Imitates cuInit.
 bool initialise() {
   void* tracer = library("CUDA_INJECTION64_PATH");
   if (tracer == nullptr) return false;
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   }
   if (how == "killed" || how == "hangs") {
     play(4, 1);
-    ::usleep(400'000);  // the tracer writes meanwhile
+    ::usleep(400'000);  // time for the tracer to write
     if (how == "killed") ::raise(SIGKILL);
     ::pause();
   }

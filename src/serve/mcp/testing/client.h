@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and bench_mcp: a client of a real `kernelpro mcp` or `kernelpro serve` process, with
-// raw bytes in its hands. One thread.
+// For tests and bench_mcp: a client of a real `kernelpro mcp` or `kernelpro serve` process that can
+// send raw bytes. One thread.
 #pragma once
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ namespace kernelpro::testing {
 
 class ServerProcess {
  public:
-  // `arguments` behind the program's name; it runs in `folder`, its standard error goes to
+  // `arguments` follow the program's name. The process runs in `folder`; its standard error goes to
   // FOLDER/stderr. `env`: "NAME=value".
   ServerProcess(const std::string& folder, const std::vector<std::string>& arguments,
                 const std::vector<std::string>& env = {}) {
@@ -75,7 +75,7 @@ class ServerProcess {
     }
   }
   void send(const Json& message) { raw(dump_json(message) + "\n"); }
-  // The next line; nullopt: none in time.
+  // The next line; nullopt: timeout or end of output.
   std::optional<std::string> line(double timeout_s) {
     const double end = real_clock().now_s() + timeout_s;
     for (;;) {
@@ -96,12 +96,12 @@ class ServerProcess {
       buffer_.append(bytes, static_cast<std::size_t>(n));
     }
   }
-  // The next message; null when there is none, or when the line is none.
+  // The next message; null when there is none or the line is not JSON.
   Json receive(double timeout_s = 20) {
     const auto text = line(timeout_s);
     return text ? parse_json(*text).value_or(Json()) : Json();
   }
-  // The answer to `id`; what comes before it goes to `others`.
+  // The answer to `id`; earlier messages go to `others`.
   Json answer(const Json& id, double timeout_s = 60, std::vector<Json>* others = nullptr) {
     const double end = real_clock().now_s() + timeout_s;
     while (real_clock().now_s() < end) {
@@ -136,7 +136,7 @@ class ServerProcess {
     return answer;
   }
   void close_input() { in_.reset(); }
-  // The exit status; a signal counts as 128 and more. nullopt: it still runs.
+  // The exit status; 128 plus the signal number after a signal. nullopt: still running.
   std::optional<int> wait(double timeout_s) {
     const double end = real_clock().now_s() + timeout_s;
     while (pid_ > 0) {
@@ -158,7 +158,7 @@ class ServerProcess {
   std::string buffer_;
 };
 
-// All that a server on this port answers to these bytes until it closes the connection.
+// Sends `bytes` to the server on this port; returns its reply up to the end of the connection.
 inline std::string http_exchange(int port, const std::string& bytes, double timeout_s = 20) {
   const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
