@@ -93,7 +93,7 @@ Result<MeasureRound> make_measure(const CpuInfo& cpu) {
 std::string cache_file(const CpuInfo& cpu) {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
-  const std::string key = hash_hex({"cpu-ceilings-2", host, cpu.name, std::to_string(cpu.threads)});
+  const std::string key = hash_hex({"cpu-ceilings-3", host, cpu.name, std::to_string(cpu.threads)});
   return join(join(cache_dir(), "machines"), "cpu-" + key + ".json");
 }
 

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/process/channel.h"
 #include "base/process/subprocess.h"
 #include "core/cpu_protocol.h"
@@ -292,8 +293,12 @@ class Team {
   std::vector<double> begun_, ended_;
 };
 
+// Memory of the kind that candidates work on (measure/cpu/buffers.h): shared memory seldom has
+// large pages, and a copy with them is up to half as fast again.
 char* allocate(std::size_t bytes) {
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const Fd file(::memfd_create("kernelpro", MFD_CLOEXEC));
+  if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return nullptr;
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (at == MAP_FAILED) return nullptr;
   ::madvise(at, bytes, MADV_HUGEPAGE);
   return static_cast<char*>(at);
