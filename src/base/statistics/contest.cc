@@ -20,6 +20,33 @@ constexpr int kFewestForInterval = 6;  // fewer pairs have a range with less tha
 
 }  // namespace
 
+void Contest::Side::add(TurnTime turn) {
+  KP_ASSERT(turn.least > 0 && turn.least <= turn.time);
+  times.push_back(turn.time);
+  least.push_back(turn.least);
+}
+
+// `ratio(incumbent, candidate, ends)` with its ends as far out as load can have been the cause: a
+// turn's time without load lies anywhere from `least` to `times`.
+template <class Ratio>
+Interval Contest::widened(const Side& incumbent, const Side& candidate, const Ratio& ratio) {
+  if (incumbent.least == incumbent.times && candidate.least == candidate.times) {
+    return ratio(incumbent.times, candidate.times, Ends::kBoth);
+  }
+  const double low = ratio(incumbent.least, candidate.times, Ends::kLow).low;
+  const double high = std::max(low, ratio(incumbent.times, candidate.least, Ends::kHigh).high);
+  const double mid = std::min(ratio(incumbent.times, candidate.times, Ends::kNone).mid,
+                              ratio(incumbent.least, candidate.least, Ends::kNone).mid);
+  return {low, std::clamp(mid, low, high), high};
+}
+
+Interval Contest::block_interval() const {
+  return widened(block_incumbent_, block_candidate_,
+                 [](const auto& incumbent, const auto& candidate, Ends) {
+                   return block_ratio(incumbent, candidate);
+                 });
+}
+
 Contest::Contest(const ContestSettings& settings) : settings_(settings) {
   KP_ASSERT(settings.candidate_s > 0 && settings.max_pairs >= 1);
   if (!paired()) return;
@@ -53,7 +80,7 @@ Contest::Next Contest::next(double spent_s) const {
   const bool sequential = paired() && settings_.stop_early;
   if (sequential && (busy() ? busy_decided_ : test_->done())) return Next::kDone;
   if (spent_s > settings_.hard_budget_s &&
-      std::max(pairs_, static_cast<int>(block_candidate_.size())) >= kFewestPairs) {
+      std::max(pairs_, static_cast<int>(block_candidate_.times.size())) >= kFewestPairs) {
     return Next::kDone;
   }
   const int fewest = std::max(settings_.enough_pairs, sequential ? first_look_ : 0);
@@ -66,31 +93,30 @@ Contest::Next Contest::next(double spent_s) const {
 bool Contest::hopeless(double spent_s) const {
   return settings_.stop_early && pairs_ == 0 && spent_s > settings_.hard_budget_s / 4 &&
          !block_incumbent_.empty() && !block_candidate_.empty() &&
-         block_ratio(block_incumbent_, block_candidate_).high < 1 / kHopeless;
+         block_interval().high < 1 / kHopeless;
 }
 
-void Contest::add_turn(bool incumbent, double time) {
-  KP_ASSERT(time > 0 && in_block() && order_[block_next_] == incumbent);
-  if (!incumbent) candidate_.push_back(time);
-  (incumbent ? block_incumbent_ : block_candidate_).push_back(time);
+void Contest::add_turn(bool incumbent, TurnTime time) {
+  KP_ASSERT(in_block() && order_[block_next_] == incumbent);
+  if (!incumbent) candidate_.add(time);
+  (incumbent ? block_incumbent_ : block_candidate_).add(time);
   ++block_next_;
   if (only_block_ || block_incumbent_.empty() || block_candidate_.empty()) return;
-  if (!separated(block_incumbent_, block_candidate_)) return end_block();
+  if (!separated(block_incumbent_.times, block_candidate_.times)) return end_block();
   if (in_block()) return;
-  const Interval ratio = block_ratio(block_incumbent_, block_candidate_);
+  const Interval ratio = block_interval();
   clear_ = ratio.low > 1 + settings_.min_effect || ratio.high < 1 - settings_.min_effect;
 }
 
-void Contest::add_pair(double incumbent, double candidate, bool disturbed) {
-  KP_ASSERT(candidate > 0 && !in_block());
-  candidate_.push_back(candidate);
+void Contest::add_pair(TurnTime incumbent, TurnTime candidate, bool disturbed) {
+  KP_ASSERT(!in_block());
+  candidate_.add(candidate);
   ++pairs_;
   disturbed_ += disturbed ? 1 : 0;
   if (!paired()) return;
-  KP_ASSERT(incumbent > 0);
-  pair_incumbent_.push_back(incumbent);
-  pair_candidate_.push_back(candidate);
-  test_->add(incumbent / candidate);
+  pair_incumbent_.add(incumbent);
+  pair_candidate_.add(candidate);
+  test_->add(incumbent.time / candidate.time);
   if (pairs_ == next_busy_look_) look_while_busy();
 }
 
@@ -104,7 +130,10 @@ void Contest::look_while_busy() {
 }
 
 Interval Contest::busy_ratio(double alpha) const {
-  return randomised_ratio(pair_incumbent_, pair_candidate_, alpha, settings_.seed);
+  return widened(pair_incumbent_, pair_candidate_,
+                 [&](const auto& incumbent, const auto& candidate, Ends ends) {
+                   return randomised_ratio(incumbent, candidate, alpha, settings_.seed, ends);
+                 });
 }
 
 void Contest::drop_incumbent() {
@@ -115,17 +144,20 @@ void Contest::drop_incumbent() {
 
 Interval Contest::ratio() const {
   KP_ASSERT(paired());
-  if (clear_ || only_block_) return block_ratio(block_incumbent_, block_candidate_);
+  if (clear_ || only_block_) return block_interval();
   if (!settings_.stop_early && pairs_ >= kFewestForInterval) {
     if (busy()) return busy_ratio(kPlainAlpha);
-    return paired_ratio(pair_incumbent_, pair_candidate_);
+    return widened(pair_incumbent_, pair_candidate_,
+                   [](const auto& incumbent, const auto& candidate, Ends) {
+                     return paired_ratio(incumbent, candidate);
+                   });
   }
   if (settings_.stop_early && pairs_ >= first_look_) {
     return busy() ? busy_look_ : test_->interval();
   }
   Interval interval = pairs_ > 0 ? test_->interval() : Interval{1, 1, 1};
   if (pairs_ == 0 && !block_incumbent_.empty() && !block_candidate_.empty()) {
-    interval = block_ratio(block_incumbent_, block_candidate_);
+    interval = block_interval();
   }
   return {std::min(interval.low, 1.0), interval.mid, std::max(interval.high, 1.0)};
 }

@@ -9,6 +9,10 @@
 // `alpha` each, so a contest of equals declares a difference with a chance of at most `alpha`. If
 // other work disturbed most pairs, pairs are compared by their undisturbed times instead
 // (base/statistics/randomised.h), at the same counts and with the same share of `alpha`.
+//
+// Load that never ends lengthens every turn, and one side's more than the other's. It widens the
+// interval: the lower end takes the incumbent's least possible times, the upper end the
+// candidate's. The middle may only fall, so no candidate gains by waiting.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +40,15 @@ struct ContestSettings {
   std::uint64_t seed = 0;  // for the block's order
 };
 
+// What a turn took, and what it would have taken at least, had no other process run meanwhile.
+struct TurnTime {
+  TurnTime(double undisturbed)  // NOLINT(google-explicit-constructor)
+      : time(undisturbed), least(undisturbed) {}
+  TurnTime(double taken, double at_least) : time(taken), least(at_least) {}
+  double time;
+  double least;  // 0 < least <= time
+};
+
 class Contest {
  public:
   enum class Next { kIncumbent, kCandidate, kPair, kDone };
@@ -44,10 +57,10 @@ class Contest {
   // What to measure next. `spent_s`: seconds since the first turn.
   Next next(double spent_s) const;
   // One turn of the block, as `next` requested. REQUIRES: time > 0, always in the same unit.
-  void add_turn(bool incumbent, double time);
+  void add_turn(bool incumbent, TurnTime time);
   // Both turns of a pair. `incumbent` is ignored where there is none. `disturbed`: other work used
   // part of the machine meanwhile; must not depend on the times.
-  void add_pair(double incumbent, double candidate, bool disturbed = false);
+  void add_pair(TurnTime incumbent, TurnTime candidate, bool disturbed = false);
   // Drops the incumbent: from here on the candidate is timed alone.
   void drop_incumbent();
 
@@ -55,16 +68,26 @@ class Contest {
   // the interval contains 1. REQUIRES: an incumbent.
   Interval ratio() const;
   // The candidate's times, in the order measured.
-  const std::vector<double>& candidate_times() const { return candidate_; }
+  const std::vector<double>& candidate_times() const { return candidate_.times; }
+  // What they would have been at least, had no other process run.
+  const std::vector<double>& least_candidate_times() const { return candidate_.least; }
   int pairs() const { return pairs_; }
   // Whether most pairs were disturbed.
   bool busy() const { return 2 * disturbed_ > pairs_; }
 
  private:
   bool paired() const { return settings_.incumbent_s > 0; }
+  struct Side {
+    std::vector<double> times, least;
+    void add(TurnTime time);
+    bool empty() const { return times.empty(); }
+  };
   bool in_block() const { return block_next_ < order_.size(); }
   bool hopeless(double spent_s) const;
   void look_while_busy();
+  template <class Ratio>
+  static Interval widened(const Side& incumbent, const Side& candidate, const Ratio& ratio);
+  Interval block_interval() const;
   Interval busy_ratio(double alpha) const;
   void end_block() { block_next_ = order_.size(); }
 
@@ -73,11 +96,11 @@ class Contest {
   std::size_t block_next_ = 0;
   bool only_block_ = false;  // pairs would take too long: report the block's interval
   bool clear_ = false;       // the block alone was decisive
-  std::vector<double> block_incumbent_, block_candidate_;
+  Side block_incumbent_, block_candidate_;
   std::optional<SequentialRatio> test_;
   int first_look_ = 0;
-  std::vector<double> candidate_;  // from all turns
-  std::vector<double> pair_incumbent_, pair_candidate_;
+  Side candidate_;  // from all turns
+  Side pair_incumbent_, pair_candidate_;
   int pairs_ = 0, disturbed_ = 0;
   int next_busy_look_ = 0;
   bool busy_decided_ = false;

@@ -42,6 +42,16 @@ Machine bursty() {
   };
 }
 
+// Other work that never ends: a turn has a processor for its first slice, then shares it. What it
+// waits is known.
+TurnTime shared(double work, Random& random) {
+  constexpr double kSlice = 0.006;
+  work *= std::exp(std::normal_distribution<double>(0, 0.02)(random));
+  const double late =
+      std::max(0.0, work - kSlice) * (0.8 + 0.4 * std::uniform_real_distribution<double>()(random));
+  return {work + late, work};
+}
+
 struct Trial {
   Interval ratio;
   double spent_s = 0;
@@ -160,6 +170,53 @@ TEST(Contest, LoadThatIsSeenMakesNobodyFaster) {
   const Shares confirmed = simulate(confirming(), 1.3, 0.003, bursty(), 5, true);
   EXPECT_GE(confirmed.covered, 0.6);
   EXPECT_GE(confirmed.faster, 0.6);
+}
+
+TEST(Contest, LoadThatNeverEndsWidensTheInterval) {
+  Random random(20261123);
+  for (ContestSettings settings : {ContestSettings(), confirming()}) {
+    for (const double ratio : {1.0, 10.8}) {
+      constexpr double kCandidate = 0.005, kTrials = 6;
+      int covered = 0, above = 0;
+      for (int t = 0; t < kTrials; ++t) {
+        settings.incumbent_s = ratio * kCandidate;
+        settings.candidate_s = kCandidate;
+        settings.seed = random();
+        Contest contest(settings);
+        for (double now = 0;;) {
+          const Contest::Next next = contest.next(now);
+          if (next == Contest::Next::kDone) break;
+          const TurnTime theirs = shared(ratio * kCandidate, random);
+          const TurnTime mine = shared(kCandidate, random);
+          if (next == Contest::Next::kPair) {
+            contest.add_pair(theirs, mine, true);
+            now += theirs.time + mine.time;
+          } else {
+            const bool incumbent = next == Contest::Next::kIncumbent;
+            contest.add_turn(incumbent, incumbent ? theirs : mine);
+            now += incumbent ? theirs.time : mine.time;
+          }
+        }
+        covered += contest.ratio().low <= ratio && ratio <= contest.ratio().high ? 1 : 0;
+        above += contest.ratio().mid > 1.05 * ratio ? 1 : 0;
+      }
+      EXPECT_GE(covered, kTrials - 1) << ratio;
+      EXPECT_EQ(above, 0) << ratio;
+    }
+  }
+}
+
+TEST(Contest, WaitingGainsNothing) {
+  const auto play_with = [](double least) {
+    ContestSettings settings = confirming();
+    settings.incumbent_s = settings.candidate_s = 0.01;
+    Contest contest(settings);
+    for (int i = 0; i < 20; ++i) contest.add_pair(1, {2, least}, true);
+    return contest.ratio();
+  };
+  EXPECT_DOUBLE_EQ(play_with(0.1).low, play_with(2).low);
+  EXPECT_DOUBLE_EQ(play_with(0.1).mid, play_with(2).mid);
+  EXPECT_GT(play_with(0.1).high, play_with(2).high);
 }
 
 TEST(Contest, ThreeHundredTimesAsFastIsSeenAtOnce) {

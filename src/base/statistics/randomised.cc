@@ -67,7 +67,8 @@ class SwapTest {
 }  // namespace
 
 Interval randomised_ratio(const std::vector<double>& incumbent,
-                          const std::vector<double>& candidate, double alpha, std::uint64_t seed) {
+                          const std::vector<double>& candidate, double alpha, std::uint64_t seed,
+                          Ends wanted) {
   KP_ASSERT(!incumbent.empty() && incumbent.size() == candidate.size());
   std::vector<double> a, b;
   double least = INFINITY, most = -INFINITY;
@@ -95,7 +96,10 @@ Interval randomised_ratio(const std::vector<double>& incumbent,
     }
     return outside;
   };
-  return {std::exp(bound(least, true)), std::exp(mid), std::exp(bound(most, false))};
+  const bool low = wanted == Ends::kLow || wanted == Ends::kBoth;
+  const bool high = wanted == Ends::kHigh || wanted == Ends::kBoth;
+  return {std::exp(low ? bound(least, true) : mid), std::exp(mid),
+          std::exp(high ? bound(most, false) : mid)};
 }
 
 Interval undisturbed_time(const std::vector<double>& times) {

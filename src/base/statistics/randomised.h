@@ -15,11 +15,15 @@
 
 namespace kernelpro {
 
+enum class Ends { kNone, kLow, kHigh, kBoth };
+
 // Incumbent's time over the candidate's, with confidence 1 - alpha. `seed`: for the swaps tried
-// (2,000 per bound). Fewer than 7 pairs give no bound: returns the range of the ratios. REQUIRES:
-// same size, not empty, all > 0.
+// (2,000 per bound). Fewer than 7 pairs give no bound: returns the range of the ratios. `wanted`:
+// the others are left at the middle, which saves their swaps. REQUIRES: same size, not empty, all
+// > 0.
 Interval randomised_ratio(const std::vector<double>& incumbent,
-                          const std::vector<double>& candidate, double alpha, std::uint64_t seed);
+                          const std::vector<double>& candidate, double alpha, std::uint64_t seed,
+                          Ends wanted = Ends::kBoth);
 
 // Time of a call without interference: the lower quartile, from the shortest time to the median.
 Interval undisturbed_time(const std::vector<double>& times);

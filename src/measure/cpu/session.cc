@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <utility>
 
 #include "base/clock.h"
@@ -29,6 +31,7 @@ constexpr std::int64_t kOwnMemory = 4LL << 30;    // what a candidate may alloca
 constexpr std::int64_t kPerThread = 160LL << 20;  // stack and malloc arena, mostly untouched
 constexpr std::int64_t kWorkerItself = 512LL << 20;
 constexpr double kLongestStop_s = 10;  // for a worker to obey SIGSTOP; then it is killed
+constexpr double kUnseenShare = 0.02;  // of a call's processor time that ended threads may hide
 constexpr double kPatience = 8;  // limit on how far a call's time limit grows on a busy machine
 
 template <class T>
@@ -269,6 +272,31 @@ double CpuSession::cpu_ns() const {
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
+// Reads "cpu_ns waited_ns turns" of every living thread.
+CpuSession::ThreadTimes CpuSession::thread_times() const {
+  ThreadTimes times;
+  const std::string folder = "/proc/" + std::to_string(child_.pid()) + "/task/";
+  for (const std::string& name : list_dir(folder)) {
+    std::ifstream file(folder + name + "/schedstat");
+    ThreadTime time;
+    if (!(file >> time.cpu_ns >> time.waited_ns)) continue;
+    times.emplace(static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10)), time);
+  }
+  return times;
+}
+
+double CpuSession::waited_since(const ThreadTimes& before, double cpu_ns) const {
+  double computed = 0, waited = 0;
+  for (const auto& [id, time] : thread_times()) {
+    const auto then = before.find(id);
+    const ThreadTime from = then == before.end() ? ThreadTime() : then->second;
+    computed += time.cpu_ns - from.cpu_ns;
+    waited += time.waited_ns - from.waited_ns;
+  }
+  const bool complete = computed > 0 && computed > (1 - kUnseenShare) * cpu_ns;
+  return complete ? waited : INFINITY;
+}
+
 // Waits for the worker's next answer, whose content does not matter.
 std::variant<Called, Outcome> CpuSession::answer(double timeout_s, const std::string& phase) {
   double given = timeout_s;
@@ -303,6 +331,7 @@ std::variant<Called, Outcome> CpuSession::call(const CpuCall& order, double time
 std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& order, double timeout_s,
                                                      const std::string& phase) {
   load_.begin();
+  const ThreadTimes threads = thread_times();
   const double computed = cpu_ns();
   if (!child_.send(bytes_of(order))) return explain(timeout_s, phase);
   const std::int64_t start = real_clock().now_ns();
@@ -313,6 +342,7 @@ std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& order, doubl
     called->wall_ns = static_cast<double>(real_clock().now_ns() - start);
     called->cpu_ns = cpu_ns() - computed;
     called->foreign = load_.since_begin({child_.pid()}).foreign;
+    called->waited_ns = waited_since(threads, called->cpu_ns);
   }
   return answered;
 }

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -36,6 +37,9 @@ struct Called {
   double cpu_ns = 0;  // processor time of all its threads meanwhile
   // `timed_call`: share of the machine that others used meanwhile, 0..1 (machine/host_load.h).
   double foreign = 0;
+  // `timed_call`: how long its threads were ready to run while other threads, its own included, had
+  // the processors, summed. Infinite where the system does not report it or a thread has ended.
+  double waited_ns = 0;
 };
 
 // Used by one thread at a time. `tensors` and `buffers` must outlive it. The process ends with it.
@@ -75,6 +79,11 @@ class CpuSession {
   double cpu_ns() const;
 
  private:
+  struct ThreadTime {
+    double cpu_ns = 0, waited_ns = 0;
+  };
+  using ThreadTimes = std::map<pid_t, ThreadTime>;
+  ThreadTimes thread_times() const;
   CpuSession(const std::vector<Shaped>& tensors, const CpuBuffers& buffers)
       : tensors_(tensors), buffers_(buffers) {}
   std::variant<Called, Outcome> answer(double timeout_s, const std::string& phase);
@@ -89,6 +98,7 @@ class CpuSession {
   bool is_workspace(std::size_t slot) const { return slot >= sets() * tensors_.size(); }
 
   void free_threads();
+  double waited_since(const ThreadTimes& before, double cpu_ns) const;
 
   struct Placed {
     pid_t id = 0;

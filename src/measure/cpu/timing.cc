@@ -11,6 +11,7 @@
 #include "base/statistics/randomised.h"
 #include "base/text.h"
 #include "core/inputs.h"
+#include "machine/cpu.h"
 #include "measure/cpu/perf_events.h"
 
 namespace kernelpro {
@@ -39,6 +40,7 @@ struct Turn {
   double wall_ns = 0;
   double cpu_ns = 0;
   double foreign = 0;
+  double waited_ns = 0;
 };
 
 class TimedContest {
@@ -247,7 +249,7 @@ class TimedContest {
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
     if (auto outcome = look(shown, poisons, max_error)) return *outcome;
     const Called& c = std::get<Called>(called);
-    return Turn{c.wall_ns, c.cpu_ns, c.foreign};
+    return Turn{c.wall_ns, c.cpu_ns, c.foreign, c.waited_ns};
   }
 
   static bool disturbed(double foreign) { return foreign > kBusyShare; }
@@ -316,7 +318,7 @@ class TimedContest {
     const Turn& taken = std::get<Turn>(mine);
     const double foreign = std::max(taken.foreign, theirs ? theirs->foreign : 0);
     if (counts(foreign)) {
-      const double candidate = keep(candidate_, taken);
+      const TurnTime candidate = keep(candidate_, taken);
       contest_->add_pair(theirs ? keep(incumbent_, *theirs) : 0, candidate, disturbed(foreign));
     }
     return std::optional<Outcome>();
@@ -331,14 +333,24 @@ class TimedContest {
     return std::nullopt;
   }
 
+  // What a turn would have taken at least on a machine without other work. It waited for nobody
+  // longer than its threads waited for a processor, nor longer than others used one; and it needs
+  // its own processor time.
+  double least_ns(const Turn& taken) const {
+    if (!disturbed(taken.foreign)) return taken.wall_ns;
+    const double late = std::min(taken.waited_ns, taken.foreign * taken.wall_ns * threads_);
+    return std::min(taken.wall_ns, std::max(taken.wall_ns - late, taken.cpu_ns / threads_));
+  }
+
   // Microseconds of a call.
-  double keep(const Side& side, const Turn& taken) {
+  TurnTime keep(const Side& side, const Turn& taken) {
     const double own = own_ns(taken.wall_ns);
+    const double least = std::min(own, own_ns(least_ns(taken)));
     if (&side == &candidate_) {
       cpu_ns_ += taken.cpu_ns;
       own_ns_ += own;
     }
-    return own * 1e-3 / calls_;
+    return {own * 1e-3 / calls_, least * 1e-3 / calls_};
   }
 
   // Checks memory and results after a turn.
@@ -362,7 +374,9 @@ class TimedContest {
     Timed timed;
     const std::vector<double>& times = contest_->candidate_times();
     const bool busy = disturbed_ > kBusyNote * kept_;
-    const Interval us = busy ? undisturbed_time(times) : median_interval(times);
+    Interval us = busy ? undisturbed_time(times) : median_interval(times);
+    const std::vector<double>& least = contest_->least_candidate_times();
+    if (busy) us.low = *std::min_element(least.begin(), least.end());
     timed.timing.case_name = state_.c->name;
     timed.timing.median_us = us.mid;
     timed.timing.low_us = us.low;
@@ -410,6 +424,7 @@ class TimedContest {
   std::vector<double> orders_ns_;  // cost of an order
   std::size_t warm_ = 0;           // the set that all processes have seen
   int calls_ = 1;                  // per turn, each on its own set
+  int threads_ = std::max(1, read_cpu_info().threads);
   std::optional<Contest> contest_;
   int dropped_ = 0, disturbed_ = 0, kept_ = 0;
   double foreign_ = 0;              // summed over what was kept
