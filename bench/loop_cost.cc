@@ -10,8 +10,8 @@
 #include "base/files.h"
 #include "base/statistics/statistics.h"
 #include "core/knobs.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
-#include "run/testing/fake_target.h"
 
 namespace {
 
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   testing::FakeSettings fake;
   fake.landscape = testing::smooth_landscape;
   std::vector<double> own;
-  const auto result = optimize_with(testing::fake_target(fake), task(), settings, nullptr, &own);
+  const auto result = optimize_with(testing::fake_station(fake), task(), settings, nullptr, &own);
   if (!result) {
     std::fprintf(stderr, "bench_loop_cost: %s\n", result.error().text().c_str());
     return static_cast<int>(result.error().kind);

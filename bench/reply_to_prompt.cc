@@ -11,8 +11,8 @@
 #include "base/files.h"
 #include "base/statistics/statistics.h"
 #include "core/json.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
-#include "run/testing/fake_target.h"
 #include "write/model/local_server.h"
 
 namespace kernelpro {
@@ -77,7 +77,8 @@ Result<int> measure(int evaluations) {
   settings.roles.ideas = 1;
   settings.roles.tune = 0;
   std::vector<double> own;
-  const auto result = optimize_with(*maker, testing::fake_task(), settings, nullptr, &own);
+  const auto result =
+      optimize_with(local_stations(*maker), testing::fake_task(), settings, nullptr, &own);
   if (!result) return tl::unexpected<Error>(result.error());
   std::vector<double> ms;
   for (const Json& gap : server->ask("/gaps/bench")) ms.push_back(1000 * gap.get<double>());

@@ -21,6 +21,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "measure/station/local.h"
 #include "run/launch.h"
 #include "run/store/lock.h"
 #include "run/store/settings.h"
@@ -186,14 +187,14 @@ void decide_again(const std::string& folder, const std::string& scratch, Tally* 
   const TargetMaker maker = [&](const Task&, const StationSettings&) -> Result<Target> {
     Target target;
     target.machine = std::make_unique<Machine>(header->machine);
-    target.compiler = std::make_unique<RecordedCompiler>(records);
+    target.compiler = std::make_shared<RecordedCompiler>(records);
     target.evaluator = std::make_unique<RecordedEvaluator>(records);
     target.collect = [&](const Task&, const Case&, const Machine&, const Binary& binary,
                          const Evaluation&,
                          const CallFacts&) { return records.at(binary.hash)->evidence; };
     return target;
   };
-  const auto again = optimize_with(maker, header->task, settings, nullptr);
+  const auto again = optimize_with(local_stations(maker), header->task, settings, nullptr);
   if (!again) {
     ++tally->different;
     std::fprintf(stderr, "%s: %s\n", folder.c_str(), again.error().text().c_str());

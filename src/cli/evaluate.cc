@@ -11,7 +11,7 @@
 #include "cli/verdict.h"
 #include "machine/gpu_lease.h"
 #include "measure/ceilings/ceilings.h"
-#include "measure/station/target.h"
+#include "measure/station/local.h"
 #include "run/evaluate_one.h"
 #include "task/open/open_task.h"
 #include "task/reference/baseline.h"
@@ -120,10 +120,10 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.station.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.station.include_dirs = read_include_dirs(options);
-  settings.jobs = static_cast<int>(options.integer("--jobs"));
+  settings.station.jobs = static_cast<int>(options.integer("--jobs"));
   settings.last = true;
-  settings.gpus = read_gpus(options);
-  if (!settings.gpus.empty()) settings.station.gpu = settings.gpus.front();
+  settings.station.gpus = read_gpus(options);
+  if (!settings.station.gpus.empty()) settings.station.gpu = settings.station.gpus.front();
   if (options.has("--against")) settings.against = read_kernel(options.text("--against"));
   return settings;
 }
@@ -192,8 +192,9 @@ int run_evaluate(const Options& options) {
     std::fflush(stdout);
     first = false;
   };
-  std::vector<EvaluateOneResult> results = require(evaluate_many(
-      opened.task, kernels, settings, show, target_with(std::move(opened.module), tools)));
+  std::vector<EvaluateOneResult> results =
+      require(evaluate_many(opened.task, kernels, settings, show,
+                            local_stations(target_with(std::move(opened.module), tools))));
 
   bool all_correct = true;
   Json array = Json::array();

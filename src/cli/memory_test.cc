@@ -6,8 +6,8 @@
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 
 namespace kernelpro {
 namespace {

@@ -52,4 +52,7 @@ struct Candidate {
 
 std::string knobs_to_text(const KnobValues& knobs);  // "TILE=32 VEC=4"
 
+std::string candidate_to_json(const Candidate& candidate);
+std::optional<Candidate> candidate_from_json(const std::string& json);  // nullopt: damaged
+
 }  // namespace kernelpro

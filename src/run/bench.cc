@@ -8,9 +8,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "build/code_hash.h"
-#include "measure/station/energy.h"
-#include "measure/station/unless_killed.h"
+#include "measure/judge/evaluator.h"
 #include "profile/collect/collect.h"
 #include "run/store/tool_record.h"
 
@@ -89,24 +87,6 @@ const std::vector<Fact>& Bench::facts() {
   return facts_;
 }
 
-// The best so far, built, as the reference to measure against; rebuilt after a resume.
-Result<const Subject*> Bench::incumbent() {
-  const Known* best = ledger_.best();
-  if (best == nullptr) return static_cast<const Subject*>(nullptr);
-  if (best_subject_) return &*best_subject_;
-  const BuiltKernel now = build_kernel(*parts_.task, parts_.settings->target,
-                                       *parts_.target->compiler, best->candidate);
-  if (!now.built) return tl::unexpected<Error>(now.built.error());
-  if (!std::holds_alternative<Subject>(*now.built)) {
-    return fail(ErrorKind::kEnvironment,
-                "the best candidate of this run no longer compiles: " +
-                    std::get<CompileError>(*now.built).log,
-                "use the compiler that the run began with, or start a new run");
-  }
-  best_subject_ = std::get<Subject>(*now.built);
-  return &*best_subject_;
-}
-
 // The least comparable time of a candidate other than PyTorch's; 0: there is none.
 double Bench::fastest_source_us() const {
   double least = 0;
@@ -118,28 +98,34 @@ double Bench::fastest_source_us() const {
   return least;
 }
 
-Result<std::optional<MeasureOrder>> Bench::begin(const Known& known, BuiltKernel built) {
-  MeasureOrder order;
-  order.built = std::move(built);
-  if (!order.built.built) return tl::unexpected<Error>(std::move(order.built.built.error()));
-  const auto* subject = std::get_if<Subject>(&*order.built.built);
-  if (subject == nullptr) return std::optional<MeasureOrder>(std::move(order));
-  order.code = code_hash(subject->binaries);
+std::optional<Order> Bench::begin(const Known& known, const Built& built) {
+  Order order;
+  order.candidate = known.candidate;
+  order.energy.emplace();
+  if (built.error) return order;
   for (const auto& [id, code] : begun_) {
-    if (!code.empty() && code == order.code) return std::optional<MeasureOrder>();
+    if (!code.empty() && code == built.code) return std::nullopt;
   }
-  order.as_before = evaluated_before(order.code);
-  if (!order.as_before) {
-    auto versus = incumbent();
-    if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
-    if (*versus != nullptr) {
-      order.incumbent = **versus;
-      order.incumbent_us = ledger_.comparable_us(ledger_.best()->id);
+  // Only kernels that others will be derived from are worth counters: the best one and, where
+  // PyTorch leads, the best one with a source to change.
+  const double source_us = fastest_source_us();
+  order.as_before = evaluated_before(built.code);
+  if (order.as_before) {
+    const Correct* correct = order.as_before->correct();
+    const bool worth =
+        correct != nullptr && (!correct->versus || correct->versus->low > 1 || source_us <= 0 ||
+                               score_us(*order.as_before) < source_us);
+    if (!worth) order.counters_above.reset();
+  } else {
+    if (const Known* best = ledger_.best()) {
+      order.incumbent = best->candidate;
+      const double best_us = ledger_.comparable_us(best->id);
+      if (source_us > 0) order.counters_above = best_us / source_us;
     }
-    begun_[known.id] = order.code;
+    begun_[known.id] = built.code;
   }
-  order.fastest_source_us = fastest_source_us();
-  return std::optional<MeasureOrder>(std::move(order));
+  if (parts_.settings->profile_each) order.counters_above = 0;
+  return order;
 }
 
 void Bench::forget(std::int64_t id) { begun_.erase(id); }
@@ -206,22 +192,17 @@ bool Bench::ended_with_us(const Evaluation& evaluation) const {
 
 Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known) {
   phase("compiling");
-  BuiltKernel built = outside([&] {
-    return build_kernel(*parts_.task, parts_.settings->target, *parts_.target->compiler,
-                        known.candidate);
-  });
+  const auto built = outside([&] { return parts_.station->build(known.candidate); });
   // A compiler killed from outside says nothing about the candidate.
   if (cancel_requested()) return std::optional<Verdict>();
-  auto order = outside([&] { return begin(known, std::move(built)); });
-  if (!order) return tl::unexpected<Error>(std::move(order.error()));
-  KP_ASSERT(*order);  // one at a time
+  if (!built) return tl::unexpected<Error>(built.error());
+  const std::optional<Order> order = begin(known, *built);
+  KP_ASSERT(order);  // one at a time
   if (stopped() || cancel_requested()) {
     forget(known.id);
     return std::optional<Verdict>();
   }
-  auto measured = outside([&] {
-    return carry_out(*parts_.task, *parts_.settings, parts_.target, **order, parts_.phase);
-  });
+  auto measured = outside([&] { return parts_.station->measure(*order, parts_.phase); });
   if (!measured) {
     forget(known.id);
     return tl::unexpected<Error>(std::move(measured.error()));
@@ -276,56 +257,34 @@ Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measur
   const std::string remembered = remember(known);
   verdict.note += (verdict.note.empty() || remembered.empty() ? "" : "; ") + remembered;
   verdict.better = ledger_.record(std::move(known));
-  if (verdict.better) best_subject_ = std::move(measured.subject);
   verdict.known = ledger_.find(id);
   return std::optional<Verdict>(std::move(verdict));
 }
 
-Result<Evaluation> Bench::duel(const Candidate& candidate, const Candidate& versus) {
-  const auto both = outside([&]() -> Result<Evaluation> {
-    std::vector<Subject> subjects;
-    for (const Candidate* each : {&candidate, &versus}) {
-      phase("compiling");
-      const BuiltKernel now =
-          build_kernel(*parts_.task, parts_.settings->target, *parts_.target->compiler, *each);
-      if (!now.built) return tl::unexpected<Error>(now.built.error());
-      if (const auto* error = std::get_if<CompileError>(&*now.built)) {
-        Evaluation failed;
-        failed.outcome = *error;
-        return failed;
-      }
-      subjects.push_back(std::get<Subject>(*now.built));
-    }
-    phase("timing both in turn");
-    return unless_killed(
-        [&] { return parts_.target->evaluator->evaluate(subjects[0], &subjects[1]); });
-  });
-  return both;
+Result<std::optional<Evaluation>> Bench::duel(const Candidate& candidate, const Candidate& versus) {
+  Order order;
+  order.candidate = candidate;
+  order.incumbent = versus;
+  order.observe = false;
+  phase("timing both in turn");
+  auto measured = outside([&] { return parts_.station->measure(order, {}); });
+  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
+  return std::move(measured->evaluation);
 }
 
-// Measures one finalist against the start in fresh processes.
-Result<Evaluation> Bench::confirm_one(const Known& best) {
+// Measures one finalist against the start in fresh processes; nullopt: cancelled.
+Result<std::optional<Evaluation>> Bench::confirm_one(const Known& best) {
   const Known& start = *ledger_.baseline();
   if (&best == &start) return start.evaluation;
-  Compiler& compiler = *parts_.target->compiler;
-  std::vector<Subject> subjects;
-  for (const Known* each : {&best, &start}) {
-    const BuiltKernel now =
-        build_kernel(*parts_.task, parts_.settings->target, compiler, each->candidate);
-    if (!now.built) return tl::unexpected<Error>(now.built.error());
-    if (const auto* error = std::get_if<CompileError>(&*now.built)) {
-      Evaluation failed;
-      failed.outcome = *error;
-      return failed;
-    }
-    subjects.push_back(std::get<Subject>(*now.built));
-  }
-  auto confirmed =
-      unless_killed([&] { return parts_.target->evaluator->confirm(subjects[0], subjects[1]); });
-  if (!confirmed) return confirmed;
-  KP_TRY(add_energy(parts_.target->evaluator.get(), parts_.settings->objective, subjects[0],
-                    &subjects[1], kConfirmEnergy, &*confirmed));
-  return confirmed;
+  Order order;
+  order.candidate = best.candidate;
+  order.incumbent = start.candidate;
+  order.confirm = true;
+  order.energy = kConfirmEnergy;
+  order.observe = false;
+  auto measured = parts_.station->measure(order, {});
+  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
+  return std::move(measured->evaluation);
 }
 
 Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
@@ -341,12 +300,15 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
       return {};
     }
     phase("confirming in fresh processes");
-    auto evaluation = confirm_one(*finalists[i]);
-    if (cancel_requested() || (evaluation && ended_with_us(*evaluation))) {
+    auto measured = confirm_one(*finalists[i]);
+    if (!measured && !cancel_requested()) {
+      return tl::unexpected<Error>(std::move(measured.error()));
+    }
+    if (cancel_requested() || !*measured || ended_with_us(**measured)) {
       result->stopped_by = kInterrupted;
       return {};
     }
-    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
+    std::optional<Evaluation>& evaluation = *measured;
     if (evaluation->correct() == nullptr) {
       tell("unconfirmed", *finalists[i], outcome_summary(evaluation->outcome));
       continue;

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "diagnose/record.h"
-#include "measure/station/measurement.h"
-#include "measure/station/target.h"
+#include "measure/station/station.h"
 #include "run/facts.h"
 #include "run/result.h"
 #include "run/store/fact_file.h"
@@ -26,8 +25,8 @@ struct BenchParts {
   const Task* task = nullptr;
   const RunSettings* settings = nullptr;
   Store* store = nullptr;                               // open for writing
-  Target* target = nullptr;                             // prepared; null: nothing is evaluated
-  const TargetMaker* maker = nullptr;                   // for held-out cases; null: not measured
+  Station* station = nullptr;                           // prepared; null: nothing is evaluated
+  const StationMaker* maker = nullptr;                  // for held-out cases; null: not measured
   ToolRecord record;                                    // as the run began
   const Machine* machine = nullptr;                     // the run's machine
   std::function<bool()> stop;                           // polled between steps
@@ -54,10 +53,10 @@ class Bench {
   // candidate then waits in the store.
   Result<std::optional<Verdict>> evaluate(Known known);
 
-  // The same in three parts. Only the middle one (carry_out, measure/station/measurement.h) needs
-  // the target, and it may run elsewhere in the meantime. nullopt: a candidate with the same
-  // machine code is still being measured; call again later.
-  Result<std::optional<MeasureOrder>> begin(const Known& known, BuiltKernel built);
+  // The same in three parts. Only the middle one (Station::measure) needs the station, and it may
+  // run elsewhere in the meantime. nullopt: a candidate with the same machine code is still being
+  // measured; call again later.
+  std::optional<Order> begin(const Known& known, const Built& built);
   Result<std::optional<Verdict>> finish(Known known, Measured measured);
   // Drops a candidate that was begun and will not be finished.
   void forget(std::int64_t id);
@@ -69,8 +68,8 @@ class Bench {
   Result<void> adopt(const Ceilings& ceilings);
 
   // Times one candidate against another in alternation on the same buffers. Nothing is stored. A
-  // compile error is returned as the outcome.
-  Result<Evaluation> duel(const Candidate& candidate, const Candidate& versus);
+  // compile error of the first is returned as the outcome; nullopt: cancelled.
+  Result<std::optional<Evaluation>> duel(const Candidate& candidate, const Candidate& versus);
 
   // Measures each finalist against the start in fresh processes; the fastest wins. If none holds
   // up, tries earlier bests, latest first. Then measures the winner on held-out cases
@@ -79,8 +78,8 @@ class Bench {
   using Tell = std::function<void(const std::string& event, const Known&, const std::string&)>;
   Result<void> confirm(const Tell& tell, RunResult* result);
 
-  // Continues with another target of the same task; null: none for now.
-  void set_target(Target* target) { parts_.target = target; }
+  // Continues with another station of the same task; null: none for now.
+  void set_station(Station* station) { parts_.station = station; }
 
   const Ledger& ledger() const { return ledger_; }
   // The evidence of a candidate when the run's writers get it raw (Feedback::kRaw); else null.
@@ -94,13 +93,12 @@ class Bench {
  private:
   // The evaluation of an earlier candidate with the same machine code, to reuse for this one.
   std::optional<Evaluation> evaluated_before(const std::string& code) const;
-  Result<const Subject*> incumbent();
   bool ended_with_us(const Evaluation& evaluation) const;
   double fastest_source_us() const;
   std::optional<ToolStep> step_of(const Known& known) const;
   std::string learn(const ToolStep& step);
   std::string remember(const Known& known);
-  Result<Evaluation> confirm_one(const Known& best);
+  Result<std::optional<Evaluation>> confirm_one(const Known& best);
   // False when asked to stop.
   Result<bool> measure_held_out(const Known& winner, std::vector<HeldOut>* cases);
   bool raw() const { return parts_.settings->feedback == Feedback::kRaw; }
@@ -125,7 +123,6 @@ class Bench {
   std::map<std::int64_t, Evidence> evidence_;    // when writers get it raw
   std::map<std::string, std::int64_t> by_code_;  // machine code -> first candidate that has it
   std::map<std::int64_t, std::string> begun_;    // machine codes being measured
-  std::optional<Subject> best_subject_;
   double outside_s_ = 0;
 };
 

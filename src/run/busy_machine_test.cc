@@ -8,14 +8,14 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 
 namespace kernelpro {
 namespace {
 
-using testing::fake_target;
+using testing::fake_station;
 using testing::fake_task;
 using testing::FakeSettings;
 using testing::smooth_landscape;
@@ -61,7 +61,7 @@ TEST_F(BusyMachine, ACeilingThatIsBeatenIsMeasuredAgainAndEndsNothing) {
   fake.copy_bytes_per_s = kFastest / 100;  // measured under load: the start beats it
   fake.remeasure = [&]() -> Result<Machine> { return ++measured, with_copy(1.25 * kFastest); };
   const RunSettings settings = settings_for(60, 0.95);
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(measured, 1);
   EXPECT_EQ(result->evaluations, 60) << result->stopped_by;
@@ -85,7 +85,7 @@ TEST_F(BusyMachine, ACeilingOfABusyMachineIsMeasuredBeforeItEndsARun) {
   fake.quiet = false;
   fake.remeasure = [&]() -> Result<Machine> { return ++measured, with_copy(kFastest); };
   const RunSettings settings = settings_for(400, 0.9);
-  const auto quiet = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto quiet = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_TRUE(quiet) << quiet.error().text();
   EXPECT_EQ(measured, 1);
   EXPECT_TRUE(contains(quiet->stopped_by, "of the measured ceiling")) << quiet->stopped_by;
@@ -100,14 +100,14 @@ TEST_F(BusyMachine, ACeilingThatStaysDisturbedEndsNoRun) {
     return machine;
   };
   const RunSettings settings = settings_for(60, 0.9);
-  const auto busy = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto busy = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_TRUE(busy) << busy.error().text();
   EXPECT_EQ(busy->evaluations, 60) << busy->stopped_by;
 }
 
 TEST_F(BusyMachine, LoadIsToldOnce) {
   fake.observed = {{"load.foreign_cpu", 0.63}};
-  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(8), observer));
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(8), observer));
   EXPECT_EQ(count("busy"), 1);
   for (const Progress& p : seen) {
     if (p.event == "busy") {
@@ -118,7 +118,7 @@ TEST_F(BusyMachine, LoadIsToldOnce) {
 
 TEST_F(BusyMachine, ProgressHasTheIntervalOfTheTurnsAndThenTheConfirmedFigure) {
   fake.confirm_factor = [] { return 2.0; };  // half as fast in the confirmation
-  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(30), observer));
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(30), observer));
   double best = 1;
   for (const Progress& p : seen) {
     if (p.event != "best") continue;

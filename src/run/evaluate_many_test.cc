@@ -6,15 +6,15 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/evaluate_one.h"
-#include "run/testing/fake_target.h"
 #include "task/load/start.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {
 
-using testing::fake_target;
+using testing::fake_station;
 using testing::fake_task;
 using testing::FakeSettings;
 using testing::knob;
@@ -40,7 +40,7 @@ TEST(EvaluateMany, VerdictsInOrderWhateverTheyAre) {
   std::vector<std::size_t> seen;
   const auto results = evaluate_many(
       fake_task(), {kernel_with("2"), kernel_with("16"), kernel_with("8"), kernel_with("4")}, {},
-      [&](std::size_t i, const EvaluateOneResult&) { seen.push_back(i); }, fake_target(by_v()));
+      [&](std::size_t i, const EvaluateOneResult&) { seen.push_back(i); }, fake_station(by_v()));
   ASSERT_TRUE(results) << results.error().text();
   ASSERT_EQ(results->size(), 4u);
   EXPECT_EQ(outcome_name((*results)[0].evaluation.outcome), "correct");
@@ -58,7 +58,7 @@ TEST(EvaluateMany, AgainstAnother) {
   EvaluateManySettings settings;
   settings.against = kernel_with("2");
   const auto results = evaluate_many(fake_task(), {kernel_with("4"), kernel_with("2")}, settings,
-                                     nullptr, fake_target(by_v()));
+                                     nullptr, fake_station(by_v()));
   ASSERT_TRUE(results) << results.error().text();
   EXPECT_DOUBLE_EQ((*results)[0].evaluation.correct()->versus->ratio, 2);
   EXPECT_FALSE((*results)[1].evaluation.correct()->versus) << "it is the same kernel";
@@ -69,7 +69,7 @@ TEST(EvaluateMany, FaultyKnobsAreToldBeforeAnythingRuns) {
   FakeSettings fake = by_v();
   fake.before_evaluate = [&] { ++runs; };
   const auto results = evaluate_many(fake_task(), {kernel_with("2"), kernel_with("3")}, {}, nullptr,
-                                     fake_target(fake));
+                                     fake_station(fake));
   ASSERT_FALSE(results);
   EXPECT_EQ(results.error().kind, ErrorKind::kBadInput);
   EXPECT_TRUE(contains(results.error().message, "v3.cpp"));
@@ -82,7 +82,8 @@ TEST(EvaluateMany, AFaultOfTheMachineEndsIt) {
   const TargetMaker maker = [&](const Task&, const StationSettings&) -> Result<Target> {
     return fail(ErrorKind::kEnvironment, "no such target", "");
   };
-  const auto results = evaluate_many(fake_task(), {kernel_with("2")}, {}, nullptr, maker);
+  const auto results =
+      evaluate_many(fake_task(), {kernel_with("2")}, {}, nullptr, local_stations(maker));
   ASSERT_FALSE(results);
   EXPECT_EQ(results.error().kind, ErrorKind::kEnvironment);
 }

@@ -9,12 +9,10 @@
 #include "base/clock.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "build/build_pool.h"
 #include "core/knobs.h"
 #include "core/requirements.h"
 #include "diagnose/diagnose.h"
-#include "measure/station/energy.h"
-#include "measure/station/unless_killed.h"
+#include "measure/judge/evaluator.h"
 #include "task/load/start.h"
 
 namespace kernelpro {
@@ -78,36 +76,30 @@ constexpr EnergyPlan kEnergy{5, 1.0};
 // State shared by all threads.
 class Judging {
  public:
-  Judging(const Task& task, const std::vector<Candidate>& candidates,
-          const EvaluateManySettings& settings, const OnVerdict& on_verdict,
-          std::optional<Candidate> against)
-      : task_(task),
-        candidates_(candidates),
+  Judging(const std::vector<Candidate>& candidates, const EvaluateManySettings& settings,
+          const OnVerdict& on_verdict, std::optional<Candidate> against)
+      : candidates_(candidates),
         settings_(settings),
         on_verdict_(on_verdict),
         against_(std::move(against)),
         results_(candidates.size()) {}
 
-  Result<std::vector<EvaluateOneResult>> run(std::vector<Target>* targets,
-                                             const std::vector<std::string>& gpus);
+  Result<std::vector<EvaluateOneResult>> run(const Stations& stations);
 
  private:
-  void serve(Target* target, const std::string& gpu, BuildPool* pool);
-  Result<void> prepare(Target* target, BuildPool* pool);
-  Result<EvaluateOneResult> judge(std::size_t i, Target* target, const Subject* incumbent) const;
-  std::optional<Subject> incumbent(Target* target) const;
+  void serve(Station* station, const std::string& gpu);
+  Result<EvaluateOneResult> judge(std::size_t i, Station* station, bool compare) const;
+  bool comparable(Station* station) const;
   void give_up(Error error);
   bool failed() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return error_.has_value();
   }
 
-  const Task& task_;
   const std::vector<Candidate>& candidates_;
   const EvaluateManySettings& settings_;
   const OnVerdict& on_verdict_;
   const std::optional<Candidate> against_;
-  std::vector<BuildPool::Future> built_;  // in the order of the candidates
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;  // guards what follows, and on_verdict_
   std::optional<Error> error_;
@@ -119,65 +111,36 @@ void Judging::give_up(Error error) {
   if (!error_) error_ = std::move(error);
 }
 
-Result<void> Judging::prepare(Target* target, BuildPool* pool) {
-  KP_TRY(target->evaluator->prepare());
-  // On the cpu target, compilers and kernels would compete for the cores.
-  if (settings_.station.target == TargetKind::kCpu) pool->wait_until_idle();
-  return {};
+// Whether there is a kernel to compare with that is correct here.
+bool Judging::comparable(Station* station) const {
+  if (!against_) return false;
+  Order order;
+  order.candidate = *against_;
+  order.observe = false;
+  const auto measured = station->measure(order, {});
+  return measured && measured->evaluation && measured->evaluation->correct() != nullptr;
 }
 
-// The kernel to compare with, if it is correct here.
-std::optional<Subject> Judging::incumbent(Target* target) const {
-  if (!against_) return std::nullopt;
-  double compile_ms = 0;
-  auto built = build(task_, settings_.station.target, *target->compiler, *against_, &compile_ms);
-  if (!built || !std::holds_alternative<Subject>(*built)) return std::nullopt;
-  Subject subject = std::get<Subject>(std::move(*built));
-  const auto evaluation = target->evaluator->evaluate(subject, nullptr);
-  if (!evaluation || evaluation->correct() == nullptr) return std::nullopt;
-  return subject;
-}
-
-Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
-                                         const Subject* versus) const {
+Result<EvaluateOneResult> Judging::judge(std::size_t i, Station* station, bool compare) const {
   EvaluateOneResult result;
   result.candidate = candidates_[i];
-  result.machine = *target->machine;
-  double from = real_clock().now_s();
-  const BuiltKernel& built = built_[i].get();
-  if (!built.built) return tl::unexpected<Error>(built.built.error());
-  result.phases_ms["wait"] = ms_since(from);
-  result.phases_ms["compile"] = built.compile_ms;
-  if (const auto* error = std::get_if<CompileError>(&*built.built)) {
-    result.evaluation.outcome = *error;
-  } else {
-    const Subject& subject = std::get<Subject>(*built.built);
-    const bool same = versus != nullptr && versus->hash == subject.hash;
-    const bool timing = settings_.station.timing;
-    const auto ahead =
-        timing ? observe_ahead(task_, settings_.station.target, subject) : std::future<void>();
-    from = real_clock().now_s();
-    auto evaluation = unless_killed(
-        [&] { return target->evaluator->evaluate(subject, same ? nullptr : versus); });
-    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
-    result.evaluation = std::move(*evaluation);
-    KP_TRY(add_energy(target->evaluator.get(), settings_.station.objective, subject,
-                      same ? nullptr : versus, kEnergy, &result.evaluation));
-    result.phases_ms["evaluate"] = ms_since(from);
-    from = real_clock().now_s();
-    if (ahead.valid()) ahead.wait();
-    if (timing) {
-      result.evidence = observe(task_, settings_.station.target, target, subject, result.evaluation,
-                                settings_.station.counters);
-    }
-    result.machine = current_machine(*target);
-    result.phases_ms["evidence"] = ms_since(from);
-  }
-  result.evaluation.compile_ms = built.compile_ms;
+  Order order;
+  order.candidate = candidates_[i];
+  if (compare) order.incumbent = against_;
+  order.energy = kEnergy;
+  order.observe = settings_.station.timing;
+  auto measured = station->measure(order, {});
+  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
+  KP_ASSERT(measured->evaluation);  // nothing cancels it
+  result.evaluation = std::move(*measured->evaluation);
+  result.evidence = std::move(measured->evidence);
+  result.phases_ms = std::move(measured->phases_ms);
+  result.machine = station->machine();
+  if (measured->ceilings) result.machine.ceilings = *measured->ceilings;
   if (const Correct* correct = result.evaluation.correct()) {
     if (settings_.station.timing) result.diagnosis = diagnose(result.evidence);
     result.labels = correct->labels;
-    for (const std::string& label : target->evaluator->task_labels()) {
+    for (const std::string& label : measured->labels) {
       if (std::find(result.labels.begin(), result.labels.end(), label) == result.labels.end()) {
         result.labels.push_back(label);
       }
@@ -188,14 +151,14 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Target* target,
   return result;
 }
 
-// Thread of one evaluator: takes kernels in order until none is left.
-void Judging::serve(Target* target, const std::string& gpu, BuildPool* pool) {
+// Thread of one station: takes kernels in order until none is left.
+void Judging::serve(Station* station, const std::string& gpu) {
   const double from = real_clock().now_s();
-  if (auto ready = prepare(target, pool); !ready) return give_up(std::move(ready.error()));
+  if (auto ready = station->prepare(); !ready) return give_up(std::move(ready.error()));
   const double prepare_ms = ms_since(from);
-  const std::optional<Subject> versus = incumbent(target);
+  const bool compare = comparable(station);
   for (std::size_t i = next_++; i < candidates_.size() && !failed(); i = next_++) {
-    auto result = judge(i, target, versus ? &*versus : nullptr);
+    auto result = judge(i, station, compare);
     if (!result) return give_up(std::move(result.error()));
     result->gpu = gpu;
     result->phases_ms["prepare"] = prepare_ms;
@@ -205,20 +168,15 @@ void Judging::serve(Target* target, const std::string& gpu, BuildPool* pool) {
   }
 }
 
-Result<std::vector<EvaluateOneResult>> Judging::run(std::vector<Target>* targets,
-                                                    const std::vector<std::string>& gpus) {
-  {
-    const TargetKind target = settings_.station.target;
-    BuildPool pool(task_, target, *targets->front().compiler, settings_.jobs,
-                   {{}, disassemble_ahead(task_, target)});
-    for (const Candidate& candidate : candidates_) built_.push_back(pool.put(candidate));
-    std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < targets->size(); ++i) {
-      threads.emplace_back([&, i] { serve(&(*targets)[i], gpus[i], &pool); });
-    }
-    serve(&targets->front(), gpus.front(), &pool);
-    for (std::thread& thread : threads) thread.join();
+Result<std::vector<EvaluateOneResult>> Judging::run(const Stations& stations) {
+  for (const Candidate& candidate : candidates_) (*stations.front())->begin(candidate, {});
+  const std::vector<std::string>& gpus = settings_.station.gpus;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < stations.size(); ++i) {
+    threads.emplace_back([&, i] { serve(stations[i]->get(), gpus[i]); });
   }
+  serve(stations.front()->get(), settings_.station.gpu);
+  for (std::thread& thread : threads) thread.join();
   if (error_) return tl::unexpected<Error>(std::move(*error_));
   return std::move(results_);
 }
@@ -229,7 +187,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
                                                      const std::vector<KernelFile>& kernels,
                                                      const EvaluateManySettings& settings,
                                                      const OnVerdict& on_verdict,
-                                                     TargetMaker maker) {
+                                                     StationMaker maker) {
   std::vector<Candidate> candidates;
   for (const KernelFile& kernel : kernels) {
     auto candidate = candidate_of(task, kernel);
@@ -256,24 +214,19 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
                   .empty()) {
     if (auto start = start_candidate(task, settings.station.target)) against = std::move(*start);
   }
-  if (settings.gpus.size() < 2) {
+  if (with.station.gpus.size() < 2) {
     with.station.evaluations = static_cast<int>(kernels.size()) + (against ? 1 : 0);
   }
-  const std::vector<std::string> gpus =
-      settings.gpus.empty() ? std::vector<std::string>{settings.station.gpu} : settings.gpus;
   const double from = real_clock().now_s();
-  with.station.gpus = gpus;
-  std::vector<Target> targets;
-  for (Result<Target>& made : make_targets(task, with.station, maker)) {
-    if (!made) return tl::unexpected<Error>(std::move(made.error()));
-    targets.push_back(std::move(*made));
+  Stations stations = maker(task, with.station);
+  for (const auto& opened : stations) {
+    if (!opened) return tl::unexpected<Error>(opened.error());
   }
   const double target_ms = ms_since(from);
-  maker = nullptr;  // the reference that it may hold must end with the targets
-  auto results =
-      Judging(task, candidates, settings, on_verdict, std::move(against)).run(&targets, gpus);
+  maker = nullptr;  // the reference that it may hold must end with the stations
+  auto results = Judging(candidates, with, on_verdict, std::move(against)).run(stations);
   if (settings.last) leave_children_behind();
-  end_targets(&targets);
+  close_all(&stations);
   for (std::size_t i = 0; results && i < results->size(); ++i) {
     (*results)[i].phases_ms["target"] = target_ms;
   }
@@ -282,7 +235,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
 
 Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind kind, const std::string& source,
                                        const KnobValues& overrides, const StationSettings& settings,
-                                       TargetMaker maker) {
+                                       StationMaker maker) {
   EvaluateManySettings many;
   many.station = settings;
   many.station.target = kind;

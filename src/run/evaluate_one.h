@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges kernels without a run: verdict, evidence, diagnosis (`kernelpro evaluate`). Compilers run
 // in parallel on the CPU cores while references are prepared and kernels are measured; each GPU has
-// its own evaluator and thread.
+// its own station and thread.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "core/proposal.h"
 #include "core/task.h"
+#include "measure/station/local.h"
 #include "measure/station/settings.h"
-#include "measure/station/target.h"
 
 namespace kernelpro {
 
@@ -44,9 +44,7 @@ struct EvaluateOneResult {
 };
 
 struct EvaluateManySettings {
-  StationSettings station;
-  std::vector<std::string> gpus;      // cuda: one evaluator each; empty: one, on run.gpu
-  int jobs = 0;                       // parallel compilers; 0: one per core
+  StationSettings station;            // `gpus`: one station each
   std::optional<KernelFile> against;  // what to compare with; default: the task's starting kernel
   bool last = false;                  // the process exits afterwards (leave_children_behind)
 };
@@ -61,12 +59,12 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
                                                      const std::vector<KernelFile>& kernels,
                                                      const EvaluateManySettings& settings,
                                                      const OnVerdict& on_verdict,
-                                                     TargetMaker maker = make_target);
+                                                     StationMaker maker = local_stations());
 
 // One kernel in the target's native language.
 Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind target,
                                        const std::string& source, const KnobValues& overrides,
                                        const StationSettings& settings,
-                                       TargetMaker maker = make_target);
+                                       StationMaker maker = local_stations());
 
 }  // namespace kernelpro

@@ -7,17 +7,17 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "core/operator_family.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/proposers.h"
 #include "run/run.h"
 #include "run/store/fact_file.h"
-#include "run/testing/fake_target.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
 namespace {
 
-using testing::fake_target;
+using testing::fake_station;
 using testing::fake_task;
 using testing::FakeSettings;
 
@@ -105,10 +105,10 @@ struct RunFactsTest : ::testing::Test {
   std::string path = join(dir.path(), "facts.db");
   std::vector<std::string> notes;
 
-  TargetMaker maker() {
+  StationMaker maker() {
     FakeSettings fake;
     fake.landscape = testing::smooth_landscape;
-    return fake_target(fake);
+    return fake_station(fake);
   }
   RunSettings settings(const std::string& name) {
     RunSettings s;

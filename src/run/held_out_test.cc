@@ -9,9 +9,9 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 #include "task/load/loader.h"
 
 namespace kernelpro {
@@ -60,7 +60,9 @@ struct HeldOutTest : ::testing::Test {
     tall.landscape = [](const KnobValues& k) { return 3000 / knob(k, "V"); };
     odd = tall;
   }
-  TargetMaker maker() { return by_case(fake, {{"tall", tall}, {"odd", odd}}, &seen); }
+  StationMaker maker() {
+    return local_stations(by_case(fake, {{"tall", tall}, {"odd", odd}}, &seen));
+  }
   Result<RunResult> go(int evaluations = 30) {
     return optimize_with(maker(), task_with_held_out(), settings_for(run, evaluations), nullptr);
   }
@@ -187,7 +189,7 @@ TEST(HeldOut, AKernelThatIsRightOnlyForTheSizeOfTheSearchIsCaught) {
   ASSERT_TRUE(task) << task.error().text();
   RunSettings settings = settings_for(join(dir.path(), "run"), 2);
   settings.probes = false;
-  const auto result = optimize_with(make_target, *task, settings, nullptr);
+  const auto result = optimize_with(local_stations(), *task, settings, nullptr);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_GT(result->speedup, 2);
   const auto store = Store::open(settings.directory, Store::Mode::kRead);

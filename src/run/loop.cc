@@ -12,13 +12,13 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "core/load.h"
+#include "run/asking.h"
 #include "run/bench.h"
 #include "run/pipeline.h"
 #include "run/planted.h"
 #include "run/proposers.h"
 #include "run/run_end.h"
-#include "search/stoppers.h"
-#include "task/load/header.h"
+#include "run/standing.h"
 #include "task/load/start.h"
 
 namespace kernelpro {
@@ -26,27 +26,6 @@ namespace kernelpro {
 namespace {
 
 constexpr const char* kInterrupted = "interrupted";
-
-std::unique_ptr<Stopper> make_stopper(const RunSettings& settings) {
-  std::vector<std::unique_ptr<Stopper>> all;
-  all.push_back(stop_near_ceiling(settings.near_ceiling));
-  all.push_back(stop_after_evaluations(settings.max_evaluations));
-  all.push_back(stop_after_seconds(settings.max_seconds));
-  all.push_back(stop_at_plateau(settings.plateau));
-  return first_of(std::move(all));
-}
-
-// task.h of the timed case that moves the most bytes.
-std::string largest_header(const Task& task, TargetKind target) {
-  const Case* largest = nullptr;
-  for (const Case* c : cases_for(task, target)) {
-    if (!c->timed) continue;
-    if (largest == nullptr || compulsory_bytes(task, *c) > compulsory_bytes(task, *largest)) {
-      largest = c;
-    }
-  }
-  return largest == nullptr ? "" : task_header(task, *largest, target);
-}
 
 // The candidates of one request. Those that a run begins with, or that an earlier sitting left,
 // also form a round.
@@ -67,6 +46,7 @@ class Loop {
         row_(proposer_of(settings_)),
         bench_(bench_parts()),
         ledger_(bench_.ledger()),
+        asking_(parts, &bench_),
         stopper_(make_stopper(settings_)),
         planted_(parts.search) {}
 
@@ -98,9 +78,11 @@ class Loop {
   }
   // As if `under_way` more candidates were already evaluated.
   std::optional<std::string> stop_reason(int under_way = 0) const;
-  ProposalRequest request(std::int64_t parent);
+  ProposalRequest request(std::int64_t parent) {
+    return asking_.request(parent, pipeline_->pending());
+  }
   const Machine* machine() const {
-    return parts_.target != nullptr ? parts_.target->machine.get() : parts_.machine;
+    return parts_.station != nullptr ? &parts_.station->machine() : parts_.machine;
   }
   void tell(const std::string& event, const Known* known, const std::string& detail) const;
   void tell_load(const Evaluation& evaluation);
@@ -122,13 +104,13 @@ class Loop {
   const ProposerRow& row_;
   Bench bench_;
   const Ledger& ledger_;  // owned by the bench
+  Asking asking_;
   std::unique_ptr<Stopper> stopper_;
   Planted planted_;                       // the search
   std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not yet evaluated
-  std::string header_;
-  double started_ = 0;    // of this sitting
-  double before_s_ = 0;   // run time of earlier sittings
-  double outside_s_ = 0;  // building ahead; startup
+  double started_ = 0;                    // of this sitting
+  double before_s_ = 0;                   // run time of earlier sittings
+  double outside_s_ = 0;                  // building ahead; startup
   double own_marked_ = 0;
   int evaluated_now_ = 0;
   bool told_load_ = false;
@@ -147,41 +129,17 @@ double Loop::own_s() const {
 
 std::optional<std::string> Loop::stop_reason(int under_way) const {
   if (stop_requested()) return kInterrupted;
-  Standing standing;
-  standing.evaluations = ledger_.evaluations() + under_way;
+  Standing standing = standing_of(ledger_, *bench_.machine());
+  standing.evaluations += under_way;
   standing.elapsed_s = elapsed_s();
-  standing.since_best = ledger_.since_best();
-  standing.has_correct = ledger_.best() != nullptr;
-  if (ledger_.best() != nullptr) {
-    standing.fraction_of_ceiling = ledger_.best()->diagnosis.fraction_of_ceiling;
-    standing.ceiling_disturbed = !bench_.machine()->ceilings.quiet;
-  }
   return stopper_->reason(standing);
 }
 
 void Loop::tell(const std::string& event, const Known* known, const std::string& detail) const {
   if (!parts_.observer) return;
-  Progress p;
+  Progress p = progress_of(ledger_, *bench_.machine(), known);
   p.event = event;
   p.detail = detail;
-  if (known != nullptr) {
-    p.candidate = known->id;
-    p.outcome = outcome_name(known->evaluation.outcome);
-    p.knobs = knobs_to_text(known->candidate.knobs);
-    p.time_us = score_us(known->evaluation);
-  }
-  p.evaluations = ledger_.evaluations();
-  p.failures = ledger_.failures();
-  p.failures_by_kind = ledger_.failures_by_kind();
-  if (const Known* best = ledger_.best()) {
-    p.best_us = score_us(best->evaluation);
-    const SpeedUp speedup = ledger_.best_speedup();
-    p.best_speedup = speedup.ratio;
-    p.best_speedup_low = speedup.low;
-    p.best_speedup_high = speedup.high;
-    p.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
-    p.ceiling_disturbed = !bench_.machine()->ceilings.quiet;
-  }
   if (event == "confirmed" && confirmed_ != nullptr) {
     p.best_us = confirmed_->best_us;
     p.best_speedup = confirmed_->speedup;
@@ -210,7 +168,7 @@ BenchParts Loop::bench_parts() const {
   bench.task = &task_;
   bench.settings = &settings_;
   bench.store = parts_.store;
-  bench.target = parts_.target;
+  bench.station = parts_.station;
   bench.maker = parts_.maker;
   bench.record = parts_.record;
   bench.machine = machine();
@@ -225,7 +183,7 @@ Result<void> Loop::restore() {
   auto waiting = bench_.restore();
   if (!waiting) return tl::unexpected<Error>(std::move(waiting.error()));
   waiting_ = std::move(*waiting);
-  if (parts_.target != nullptr) KP_TRY(share_ceilings());
+  if (parts_.station != nullptr) KP_TRY(share_ceilings());
   for (const Known* known : ledger_.history()) {
     planted_.place(known->candidate.origin.parent, known->id, node_result(*known));
   }
@@ -237,10 +195,10 @@ Result<void> Loop::share_ceilings() {
   auto header = parts_.store->header();
   if (!header) return tl::unexpected<Error>(std::move(header.error()));
   const Ceilings& stored = header->machine.ceilings;
-  const Ceilings& here = parts_.target->machine->ceilings;
+  const Ceilings& here = parts_.station->machine().ceilings;
   Ceilings best = better_of(stored, here);
   best.rounds = std::max(stored.rounds, here.rounds);
-  if (better_than(best, here)) parts_.target->ceilings = best;
+  if (better_than(best, here)) parts_.station->adopt(best);
   return better_than(best, stored) ? bench_.adopt(best) : Result<void>();
 }
 
@@ -290,43 +248,12 @@ Result<bool> Loop::commit(Pipeline::Done done) {
   return true;
 }
 
-ProposalRequest Loop::request(std::int64_t parent) {
-  ProposalRequest request;
-  request.task = &task_;
-  request.target = settings_.target;
-  request.parent = ledger_.find(parent);
-  request.history = ledger_.history();
-  if (pipeline_) request.pending = pipeline_->pending();
-  request.task_header = header_;
-  request.seed = settings_.seed;
-  // Several at once let the compiler run ahead of the measurement.
-  request.wanted = settings_.target == TargetKind::kCuda ? row_.batch_cuda : row_.batch_cpu;
-  if (row_.asks_models) {
-    request.wanted =
-        std::max(1, settings_.roles.ideas) * (1 + static_cast<int>(parts_.others.size()));
-  }
-  const Turn turn = parts_.search->turn();
-  if (turn.wanted > 0) request.wanted = turn.wanted;
-  request.implementations = turn.implementations;
-  if (turn.temperature >= 0) request.temperature = turn.temperature;
-  request.feedback = settings_.feedback;
-  request.machine = bench_.machine();
-  request.memory = settings_.memory;
-  request.earlier = &parts_.facts;
-  // Only for proposers that write sources; a tuner does not use it, and it would cost a resume
-  // seconds.
-  if (row_.writes_sources && settings_.memory) request.lately = &bench_.facts();
-  request.fetch = [this](const Known& known) -> const Known& { return *ledger_.find(known.id); };
-  request.evidence = bench_.evidence(parent);
-  return request;
-}
-
 PipelineParts Loop::pipeline_parts() {
   PipelineParts parts;
   parts.task = &task_;
   parts.settings = &settings_;
-  parts.targets = {parts_.target};
-  parts.targets.insert(parts.targets.end(), parts_.others.begin(), parts_.others.end());
+  parts.stations = {parts_.station};
+  parts.stations.insert(parts.stations.end(), parts_.others.begin(), parts_.others.end());
   parts.ready = parts_.ready;
   parts.bench = &bench_;
   parts.mailbox = parts_.mailbox;
@@ -491,34 +418,22 @@ void Loop::close_round() {
 }
 
 RunResult Loop::result(const std::string& stopped_by) const {
-  RunResult result;
+  RunResult result = unconfirmed_result(ledger_);
   result.stopped_by = stopped_by;
-  result.evaluations = ledger_.evaluations();
   result.own_ms_per_evaluation = evaluated_now_ == 0 ? 0 : 1000 * own_s() / evaluated_now_;
   result.gpu_use = pipeline_->use();
-  if (const Known* best = ledger_.best()) {
-    result.best = best->id;
-    result.best_us = score_us(best->evaluation);
-    result.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
-    const SpeedUp speedup = ledger_.best_speedup();
-    result.speedup = speedup.ratio;
-    result.speedup_low = speedup.low;
-    result.speedup_high = speedup.high;
-  }
   return result;
 }
 
 Result<RunResult> Loop::run() {
   started_ = real_clock().now_s();
   KP_TRY(restore());
-  header_ = largest_header(task_, settings_.target);
   if (ledger_.evaluations() == 0 && waiting_.empty()) {
     auto start = start_candidate(task_, settings_.target);
     if (!start) return tl::unexpected<Error>(std::move(start.error()));
     KP_TRY(first(*start));
   }
-  tell("prepared", nullptr,
-       parts_.target->machine->name + "; " + parts_.target->compiler->describe());
+  tell("prepared", nullptr, parts_.station->machine().name + "; " + parts_.station->compiler());
   // Time spent so far is startup cost, not part of an evaluation.
   outside_s_ += own_s();
   own_marked_ = own_s();
@@ -531,6 +446,7 @@ Result<RunResult> Loop::run() {
   // A start with no other candidate needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
   if (found.best == 0 || start_alone || found.end == RunEnd::kInterrupted) return found;
+  parts_.station->drop_builds();
   confirmed_ = &found;
   KP_TRY(bench_.confirm([this](const std::string& event, const Known& known,
                                const std::string& detail) { tell(event, &known, detail); },
@@ -539,43 +455,9 @@ Result<RunResult> Loop::run() {
   return found;
 }
 
-// Chooses what a request asks for: the parent's findings in turn, then a free choice.
-void set_focus(const std::vector<std::string>& asked, ProposalRequest* request) {
-  for (const Finding& finding : request->parent->diagnosis.findings) {
-    if (finding.stop || finding.prescriptions.empty()) continue;
-    const std::string text = "Answer the finding " + finding.tool + ": " + finding.cause;
-    if (std::find(asked.begin(), asked.end(), text) != asked.end()) continue;
-    request->focus = text;
-    request->answers = {finding.tool, finding.prescriptions.front().tag};
-    return;
-  }
-}
-
 Result<std::vector<std::string>> Loop::write_requests(const std::string& folder, int count) {
   KP_TRY(restore());
-  header_ = largest_header(task_, settings_.target);
-  const std::vector<const Known*> history = ledger_.history();
-  if (history.empty()) {
-    return fail(ErrorKind::kBadInput, "nothing of this run was measured yet",
-                "let `kernelpro measure` (or `optimize`) measure its start first");
-  }
-  const auto prompts = Prompts::load(settings_.prompts);
-  if (!prompts) return tl::unexpected<Error>(prompts.error());
-  std::vector<std::string> paths;
-  for (int i = 0; i < count; ++i) {
-    // When the search has given up on every line, the best is still worth an idea.
-    const auto chosen = parts_.search->start();
-    const Known* best = ledger_.best() != nullptr ? ledger_.best() : history.front();
-    ProposalRequest asking = request(chosen ? *chosen : best->id);
-    // Choosing the finding to answer is a diagnosis too.
-    if (settings_.feedback == Feedback::kDiagnosed) {
-      set_focus(requested(folder, asking.parent->candidate), &asking);
-    }
-    auto path = write_request(folder, asking, *prompts);
-    if (!path) return tl::unexpected<Error>(std::move(path.error()));
-    paths.push_back(std::move(*path));
-  }
-  return paths;
+  return asking_.write_requests(folder, count);
 }
 
 }  // namespace

@@ -2,52 +2,20 @@
 // The search loop, with all of its parts injected.
 #pragma once
 
-#include <atomic>
+#include <string>
 #include <vector>
 
-#include "base/mailbox.h"
-#include "diagnose/record.h"
-#include "measure/station/target.h"
+#include "run/parts.h"
 #include "run/result.h"
-#include "run/store/settings.h"
-#include "run/store/store.h"
-#include "search/search.h"
-#include "write/proposer.h"
 
 namespace kernelpro {
-
-struct LoopParts {
-  const Task* task = nullptr;
-  const RunSettings* settings = nullptr;
-  Store* store = nullptr;              // open for writing; may hold a run to continue
-  Target* target = nullptr;            // prepared
-  std::vector<Target*> others;         // on further GPUs; may be empty
-  std::vector<Readiness> ready;        // when each of them is prepared
-  const TargetMaker* maker = nullptr;  // for held-out cases; null: they are not measured
-  const Machine* machine = nullptr;    // the run's machine; required if `target` is null
-  Proposer* proposer = nullptr;
-  // This thread's mailbox, and a flag that stops slow writers (run/proposers.h); null when nothing
-  // is measured.
-  Mailbox* mailbox = nullptr;
-  std::atomic<bool>* over = nullptr;
-  Search* search = nullptr;      // empty
-  ToolRecord record;             // as the run began
-  std::vector<Fact> facts;       // of earlier runs, as the run began
-  std::vector<Candidate> seeds;  // evaluated right after the start, if the run has not begun
-  Observer observer;             // may be empty
-  // Measure the proposer's candidates whatever the search thinks of their parents: for replies that
-  // are already there, or a sweep.
-  bool only_replies = false;
-  // The loop's own overhead in ms, per evaluation of this sitting; may be null.
-  std::vector<double>* own_ms = nullptr;
-};
 
 // Runs until a stopper fires, an interruption, or a machine error; everything evaluated by then is
 // stored.
 Result<RunResult> run_loop(const LoopParts& parts);
 
 // Writes `count` requests into `folder` without measuring anything, and returns their folders;
-// `target` and `proposer` of `parts` may be null. Parents are the ones the search would expand;
+// `station` and `proposer` of `parts` may be null. Parents are the ones the search would expand;
 // requests for the same parent each address a different finding. Fails with kBadInput when nothing
 // was evaluated yet.
 Result<std::vector<std::string>> write_requests(const LoopParts& parts, const std::string& folder,

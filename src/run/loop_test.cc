@@ -15,19 +15,19 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/evaluate_one.h"
 #include "run/launch.h"
 #include "run/run.h"
 #include "run/store/pack.h"
 #include "run/store/recorded.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 #include "search/searches.h"
 
 namespace kernelpro {
 namespace {
 
-using testing::fake_target;
+using testing::fake_station;
 using testing::fake_task;
 using testing::FakeSettings;
 using testing::knob;
@@ -80,7 +80,7 @@ struct LoopTest : ::testing::Test {
 
 TEST_F(LoopTest, FindsConfirmsAndStoresAWinner) {
   const auto result =
-      optimize_with(fake_target(fake), fake_task(), settings_for(run, 50), observer);
+      optimize_with(fake_station(fake), fake_task(), settings_for(run, 50), observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 50);
   EXPECT_GT(result->speedup, 9);  // the optimum is 100 us, the start about 1100
@@ -98,7 +98,7 @@ TEST_F(LoopTest, FindsConfirmsAndStoresAWinner) {
   ASSERT_TRUE(confirmation && *confirmation);
   EXPECT_EQ((*confirmation)->best, result->best);
   // Running it again costs nothing and gives the same result.
-  const auto again = resume_with(fake_target(fake), run, nullptr, observer);
+  const auto again = resume_with(fake_station(fake), run, nullptr, observer);
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->best, result->best);
   EXPECT_EQ(again->evaluations, 50);
@@ -112,7 +112,7 @@ TEST_F(LoopTest, FailedCandidatesCostOneEvaluationEach) {
     return smooth_landscape(k);
   };
   const auto result =
-      optimize_with(fake_target(fake), fake_task(), settings_for(run, 60), observer);
+      optimize_with(fake_station(fake), fake_task(), settings_for(run, 60), observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_GT(result->speedup, 9);
   EXPECT_TRUE(contains(seen.back().failures_by_kind, "compile-error"));
@@ -124,7 +124,7 @@ TEST_F(LoopTest, AWrongStartIsRecordedAndTheSearchGoesOn) {
   fake.landscape = [](const KnobValues& k) {
     return knob(k, "V") == 1 ? -1.0 : smooth_landscape(k);
   };
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings_for(run), observer);
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings_for(run), observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_GT(result->best, 1);
   EXPECT_LT(result->best_us, 130);
@@ -133,7 +133,7 @@ TEST_F(LoopTest, AWrongStartIsRecordedAndTheSearchGoesOn) {
 TEST_F(LoopTest, NothingCorrectIsAnHonestResult) {
   fake.landscape = [](const KnobValues&) { return -1.0; };
   const auto result =
-      optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer);
+      optimize_with(fake_station(fake), fake_task(), settings_for(run, 10), observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->best, 0);
   EXPECT_EQ(result->evaluations, 10);
@@ -144,7 +144,7 @@ TEST_F(LoopTest, EndsWhenTheSpaceIsExhausted) {
   fake.landscape = [](const KnobValues& k) { return 100 / knob(k, "V"); };
   Task task = fake_task();
   task.kernel_cpp = "// @knob V 1 2 4\n#include \"task.h\"\n";
-  const auto result = optimize_with(fake_target(fake), task, settings_for(run), observer);
+  const auto result = optimize_with(fake_station(fake), task, settings_for(run), observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 3);
   EXPECT_TRUE(contains(result->stopped_by, "exhausted")) << result->stopped_by;
@@ -153,7 +153,7 @@ TEST_F(LoopTest, EndsWhenTheSpaceIsExhausted) {
 TEST_F(LoopTest, PlateauStops) {
   RunSettings settings = settings_for(run, 1000);
   settings.plateau = 25;
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_TRUE(contains(result->stopped_by, "nothing better")) << result->stopped_by;
   EXPECT_GT(result->speedup, 9);
@@ -162,7 +162,7 @@ TEST_F(LoopTest, PlateauStops) {
 TEST_F(LoopTest, AWinnerThatDoesNotHoldGivesWayToTheOneBefore) {
   int calls = 0;
   fake.confirm_factor = [&calls] { return ++calls == 1 ? -1.0 : 1.0; };
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings_for(run), observer);
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings_for(run), observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(count("unconfirmed"), 1);
   EXPECT_EQ(count("confirmed"), 1);
@@ -179,19 +179,19 @@ TEST_F(LoopTest, AskedToStopItStopsAndGoesOnLater) {
   fake.before_evaluate = [&] {
     if (++evaluations == 12) request_stop();
   };
-  const auto first = optimize_with(fake_target(fake), fake_task(), settings_for(run), observer);
+  const auto first = optimize_with(fake_station(fake), fake_task(), settings_for(run), observer);
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_EQ(first->stopped_by, "interrupted");
   EXPECT_EQ(first->evaluations, 12);
   EXPECT_EQ(count("confirmed"), 0);
   clear_stop();
-  const auto second = resume_with(fake_target(fake), run, nullptr, observer);
+  const auto second = resume_with(fake_station(fake), run, nullptr, observer);
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_EQ(second->evaluations, 40);
   FakeSettings whole;
   whole.landscape = smooth_landscape;
   const std::string other = join(dir.path(), "whole");
-  ASSERT_TRUE(optimize_with(fake_target(whole), fake_task(), settings_for(other), nullptr));
+  ASSERT_TRUE(optimize_with(fake_station(whole), fake_task(), settings_for(other), nullptr));
   EXPECT_EQ(course(run), course(other))
       << "a resumed run must go the way of one that never stopped";
 }
@@ -212,7 +212,7 @@ TEST_F(LoopTest, AKilledProcessIsStartedAgain) {
     calls = 0;
     fake.killed = killed_at_third(by, 2, &calls);
     const auto result =
-        optimize_with(fake_target(fake), fake_task(), settings_for(folder, 5), observer);
+        optimize_with(fake_station(fake), fake_task(), settings_for(folder, 5), observer);
     ASSERT_TRUE(result) << result.error().text();
     EXPECT_EQ(result->evaluations, 5);
     EXPECT_EQ(calls, 7);
@@ -226,12 +226,12 @@ TEST_F(LoopTest, AKilledProcessIsStartedAgain) {
 TEST_F(LoopTest, WhatTheMachineKeepsKillingEndsTheRunAndIsTriedByAResume) {
   int calls = 0;
   fake.killed = killed_at_third(Crashed::By::kOutside, 3, &calls);
-  const auto ended = optimize_with(fake_target(fake), fake_task(), settings_for(run, 5), observer);
+  const auto ended = optimize_with(fake_station(fake), fake_task(), settings_for(run, 5), observer);
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().kind, ErrorKind::kEnvironment);
   EXPECT_TRUE(contains(ended.error().text(), "kernelpro resume")) << ended.error().text();
   EXPECT_EQ(course(run).size(), 2u) << "the candidate has no verdict";
-  const auto resumed = resume_with(fake_target(fake), run, nullptr, observer);
+  const auto resumed = resume_with(fake_station(fake), run, nullptr, observer);
   ASSERT_TRUE(resumed) << resumed.error().text();
   EXPECT_EQ(resumed->evaluations, 5);
   EXPECT_EQ(count("confirmed"), 1);
@@ -241,24 +241,25 @@ TEST_F(LoopTest, WhatTheMachineKeepsKillingEndsTheRunAndIsTriedByAResume) {
 TEST_F(LoopTest, AProcessThatMayHaveKilledItselfIsBlamedInTheEnd) {
   int calls = 0;
   fake.killed = killed_at_third(Crashed::By::kPerhapsOutside, 3, &calls);
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings_for(run, 5), observer);
+  const auto result =
+      optimize_with(fake_station(fake), fake_task(), settings_for(run, 5), observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 5);
   EXPECT_TRUE(contains(seen.back().failures_by_kind, "1 crash")) << seen.back().failures_by_kind;
 }
 
 TEST_F(LoopTest, MoreBudgetGoesOn) {
-  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer));
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(run, 10), observer));
   const RunSettings more = settings_for(run, 30);
   // When interrupted, it does not report the earlier confirmation.
   fake.before_evaluate = [] { request_stop(); };
-  const auto ended = resume_with(fake_target(fake), run, &more, observer);
+  const auto ended = resume_with(fake_station(fake), run, &more, observer);
   ASSERT_TRUE(ended) << ended.error().text();
   EXPECT_EQ(ended->stopped_by, "interrupted");
   EXPECT_FALSE(*(*Store::open(run, Store::Mode::kRead))->confirmation());
   clear_stop();
   fake.before_evaluate = nullptr;
-  const auto result = resume_with(fake_target(fake), run, &more, observer);
+  const auto result = resume_with(fake_station(fake), run, &more, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 30);
   EXPECT_TRUE(contains(result->stopped_by, "30 evaluations")) << result->stopped_by;
@@ -269,7 +270,7 @@ TEST_F(LoopTest, EverySearchFindsAWinner) {
     const std::string folder = run + std::string(row.name);
     RunSettings settings = settings_for(folder, 30);
     settings.search = row.name;
-    const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+    const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
     ASSERT_TRUE(result) << row.name << ": " << result.error().text();
     EXPECT_EQ(result->evaluations, 30) << row.name;
     EXPECT_GT(result->speedup, 1.1) << row.name;
@@ -279,22 +280,22 @@ TEST_F(LoopTest, EverySearchFindsAWinner) {
 TEST_F(LoopTest, AnUnknownSearchOrPresetLeavesNoRunBehind) {
   RunSettings settings = settings_for(run);
   settings.search = "breadth";
-  const auto unknown = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto unknown = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_FALSE(unknown);
   EXPECT_TRUE(contains(unknown.error().next, "mcts, branches, beam, greedy, best-of-n, random"));
   settings.search = "greedy";
   settings.preset = "paper";
-  const auto conflict = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto conflict = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_FALSE(conflict);
   EXPECT_TRUE(contains(conflict.error().message, "a setting of mcts, not of greedy"));
   EXPECT_FALSE(exists(run));
 }
 
 TEST_F(LoopTest, AnotherMachineIsRefused) {
-  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 10), observer));
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(run, 10), observer));
   fake.machine = "another machine";
   const RunSettings more = settings_for(run, 30);
-  const auto result = resume_with(fake_target(fake), run, &more, observer);
+  const auto result = resume_with(fake_station(fake), run, &more, observer);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::kEnvironment);
 }
@@ -302,7 +303,7 @@ TEST_F(LoopTest, AnotherMachineIsRefused) {
 TEST_F(LoopTest, RefusalsLeaveNoRunBehind) {
   Task task = fake_task();
   task.kernel_cpp.clear();
-  const auto result = optimize_with(fake_target(fake), task, settings_for(run), observer);
+  const auto result = optimize_with(fake_station(fake), task, settings_for(run), observer);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::kBadInput);
   EXPECT_TRUE(contains(result.error().next, "kernel.cpp"));
@@ -325,8 +326,8 @@ TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
       };
       const auto result =
           exists(store_path(run))
-              ? resume_with(fake_target(fake), run, nullptr, nullptr)
-              : optimize_with(fake_target(fake), fake_task(), settings_for(run, 60), nullptr);
+              ? resume_with(fake_station(fake), run, nullptr, nullptr)
+              : optimize_with(fake_station(fake), fake_task(), settings_for(run, 60), nullptr);
       ::_exit(result ? 0 : 1);
     }
     ::close(ends[1]);
@@ -359,16 +360,16 @@ TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
   FakeSettings whole;
   whole.landscape = smooth_landscape;
   const std::string other = join(dir.path(), "whole");
-  ASSERT_TRUE(optimize_with(fake_target(whole), fake_task(), settings_for(other, 60), nullptr));
+  ASSERT_TRUE(optimize_with(fake_station(whole), fake_task(), settings_for(other, 60), nullptr));
   EXPECT_EQ(course(run), course(other));
 }
 
 TEST_F(LoopTest, ReplayMeasuresARecordedRunAgain) {
-  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 25), observer));
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(run, 25), observer));
   RunSettings settings = settings_for(join(dir.path(), "again"), 100);
   settings.proposer = "replay";
   settings.replay_from = run;
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 25);
   EXPECT_EQ(course(settings.directory), course(run));
@@ -420,7 +421,7 @@ TEST_F(LoopTest, ExchangeWithAWriter) {
       }
     }
   });
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings, hearing);
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings, hearing);
   writer.join();
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 4);
@@ -442,7 +443,7 @@ TEST_F(LoopTest, ExchangeWithoutAWriterEnds) {
   RunSettings settings = settings_for(run);
   settings.proposer = "exchange";
   settings.exchange_wait_s = 0.05;
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_TRUE(contains(result->stopped_by, "no reply")) << result->stopped_by;
   EXPECT_EQ(result->evaluations, 1);
@@ -453,7 +454,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   RunSettings settings = settings_for(run);
   settings.proposer = "exchange";
   settings.exchange_wait_s = 0;
-  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings, observer));
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
   // On the writer's machine: a copy of the folder, no target.
   const std::string there = join(dir.path(), "there");
   ASSERT_EQ(std::system(("cp -r " + run + " " + there).c_str()), 0);
@@ -472,7 +473,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   ASSERT_TRUE(write_file(join(folders->at(0), "reply/refusal.cpp"), "I had rather not."));
   // Back on the machine that measures.
   ASSERT_EQ(std::system(("rm -r " + run + " && cp -r " + there + " " + run).c_str()), 0);
-  const auto measured = measure_with(fake_target(fake), run, observer);
+  const auto measured = measure_with(fake_station(fake), run, observer);
   ASSERT_TRUE(measured) << measured.error().text();
   EXPECT_EQ(measured->evaluations, 3);
   EXPECT_TRUE(contains(measured->stopped_by, "every reply")) << measured->stopped_by;
@@ -489,7 +490,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
     EXPECT_EQ((*writing)->request, "0002");
     EXPECT_TRUE(contains((*writing)->prompt, "request 0002"));
   }
-  const auto again = measure_with(fake_target(fake), run, observer);
+  const auto again = measure_with(fake_station(fake), run, observer);
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->evaluations, 3);
   EXPECT_EQ(again->best, measured->best);
@@ -500,7 +501,7 @@ TEST_F(LoopTest, APackedRunGoesOnElsewhere) {
   RunSettings settings = settings_for(run);
   settings.proposer = "exchange";
   settings.exchange_wait_s = 0;
-  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings, observer));
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
   const std::string reply = join(run, "exchange/0001/reply");
   ASSERT_TRUE(write_file(join(reply, "half.cpp.tmp"), "not complete"));
   ASSERT_TRUE(write_file(join(reply, "kernel.cpp"),
@@ -511,7 +512,7 @@ TEST_F(LoopTest, APackedRunGoesOnElsewhere) {
   EXPECT_FALSE(exists(join(copy, "exchange/0001/reply/half.cpp.tmp")));
   EXPECT_FALSE(pack_run(run, copy)) << "it is there already";
   EXPECT_FALSE(pack_run(join(dir.path(), "nowhere"), join(dir.path(), "other")));
-  const auto measured = measure_with(fake_target(fake), copy, observer);
+  const auto measured = measure_with(fake_station(fake), copy, observer);
   ASSERT_TRUE(measured) << measured.error().text();
   EXPECT_EQ(measured->evaluations, 2);
   EXPECT_EQ(stored_in(run).size(), 1u) << "the first one is as it was";
@@ -520,18 +521,18 @@ TEST_F(LoopTest, APackedRunGoesOnElsewhere) {
 TEST_F(LoopTest, EvaluateOneKernel) {
   const Task task = fake_task();
   const auto one =
-      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"V", "8"}}, {}, fake_target(fake));
+      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"V", "8"}}, {}, fake_station(fake));
   ASSERT_TRUE(one) << one.error().text();
   ASSERT_NE(one->evaluation.correct(), nullptr);
   EXPECT_NEAR(one->evaluation.correct()->versus->ratio, std::exp(1.5), 0.01) << "against the start";
   EXPECT_EQ(one->candidate.knobs.at("T"), "1");
   EXPECT_GT(one->evidence.items().size(), 0u);
   const auto unknown =
-      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"W", "8"}}, {}, fake_target(fake));
+      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"W", "8"}}, {}, fake_station(fake));
   ASSERT_FALSE(unknown);
   EXPECT_TRUE(contains(unknown.error().next, "V T C S U")) << unknown.error().text();
   const auto value =
-      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"V", "3"}}, {}, fake_target(fake));
+      evaluate_one(task, TargetKind::kCpu, task.kernel_cpp, {{"V", "3"}}, {}, fake_station(fake));
   ASSERT_FALSE(value);
   EXPECT_TRUE(contains(value.error().next, "1 2 4 8 16")) << value.error().text();
 }

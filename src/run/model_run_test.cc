@@ -14,18 +14,18 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/seeds.h"
 #include "run/store/settings.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 #include "write/calls.h"
 #include "write/model/local_server.h"
 
 namespace kernelpro {
 namespace {
 
-using testing::fake_target;
+using testing::fake_station;
 using testing::fake_task;
 using testing::FakeSettings;
 using testing::knob;
@@ -77,7 +77,7 @@ struct ModelRunTest : ::testing::Test {
   }
   void TearDown() override { unsetenv("KERNELPRO_STATE"); }
   Result<RunResult> optimize() {
-    return optimize_with(fake_target(fake), fake_task(), settings, observer);
+    return optimize_with(fake_station(fake), fake_task(), settings, observer);
   }
   std::unique_ptr<Store> store() const { return std::move(*Store::open(run, Store::Mode::kRead)); }
   int asked() const {
@@ -195,12 +195,12 @@ TEST_F(ModelRunTest, ABudgetEndsItAndAnotherOneGoesOn) {
   EXPECT_EQ(first->evaluations, 3);
   EXPECT_EQ(asked(), 4);
   // No further calls as long as the budget is the same.
-  ASSERT_TRUE(resume_with(fake_target(fake), run, nullptr, observer));
+  ASSERT_TRUE(resume_with(fake_station(fake), run, nullptr, observer));
   EXPECT_EQ(asked(), 4);
   RunSettings budgets = *settings_from_json(store()->header()->settings_json);
   EXPECT_EQ(budgets.roles.coder, settings.roles.coder);
   budgets.roles.max_calls = 6;
-  const auto second = resume_with(fake_target(fake), run, &budgets, observer);
+  const auto second = resume_with(fake_station(fake), run, &budgets, observer);
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_EQ(second->evaluations, 4) << "what was spent before counts";
   EXPECT_EQ(asked(), 6);
@@ -230,7 +230,7 @@ TEST_F(ModelRunTest, AnInterruptedRunTakesTheSameCourse) {
   ASSERT_TRUE(stopped) << stopped.error().text();
   EXPECT_EQ(stopped->stopped_by, "interrupted");
   clear_stop();
-  const auto result = resume_with(fake_target(fake), run, nullptr, observer);
+  const auto result = resume_with(fake_station(fake), run, nullptr, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(course(), whole);
   EXPECT_EQ(asked(), calls);
@@ -257,7 +257,7 @@ TEST_F(ModelRunTest, AKillLosesNoPaidAnswer) {
   EXPECT_EQ(asked(), 2);
   const auto before = store()->candidates();
   ASSERT_EQ(before->size(), 1u) << "the start alone";
-  const auto result = resume_with(fake_target(fake), run, nullptr, observer);
+  const auto result = resume_with(fake_station(fake), run, nullptr, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 2);
   EXPECT_EQ(asked(), 2);

@@ -13,50 +13,38 @@ namespace {
 
 constexpr int kMostGpusLost = 2;
 
-bool is_built(const BuildPool::Future& built) {
+bool is_built(const Building& built) {
   return built.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
 }  // namespace
 
-Pipeline::Pipeline(PipelineParts parts)
-    : parts_(std::move(parts)),
-      pool_(*parts_.task, parts_.settings->target, *parts_.targets.front()->compiler, 0,
-            build_hooks()) {
-  for (Target* target : parts_.targets) {
-    auto station = std::make_unique<Station>();
-    station->target = target;
-    const std::vector<std::string>& gpus = parts_.settings->gpus;
-    if (stations_.size() < gpus.size()) station->name = "GPU " + gpus[stations_.size()];
-    station->ready = stations_.empty();
-    stations_.push_back(std::move(station));
+Pipeline::Pipeline(PipelineParts parts) : parts_(std::move(parts)) {
+  for (Station* station : parts_.stations) {
+    auto place = std::make_unique<Place>();
+    place->station = station;
+    place->ready = places_.empty();
+    places_.push_back(std::move(place));
   }
-  for (std::size_t i = 1; i < stations_.size(); ++i) {
-    make_ready(stations_[i].get(), parts_.ready[i - 1]);
+  for (std::size_t i = 1; i < places_.size(); ++i) {
+    make_ready(places_[i].get(), parts_.ready[i - 1]);
   }
-}
-
-BuildHooks Pipeline::build_hooks() {
-  BuildHooks hooks;
-  hooks.afterwards = disassemble_ahead(*parts_.task, parts_.settings->target);
-  // With one target, nothing waits for messages.
-  if (parts_.targets.size() > 1) hooks.built = [this] { parts_.mailbox->post([] {}); };
-  return hooks;
 }
 
 Pipeline::~Pipeline() {
-  for (const auto& station : stations_) {
-    if (station->thread.joinable()) station->thread.join();
+  parts_.stations.front()->drop_builds();  // they post to the mailbox
+  for (const auto& place : places_) {
+    if (place->thread.joinable()) place->thread.join();
   }
 }
 
-void Pipeline::make_ready(Station* station, const Readiness& readiness) {
-  station->thread = std::thread([this, station, readiness] {
+void Pipeline::make_ready(Place* place, const Readiness& readiness) {
+  place->thread = std::thread([this, place, readiness] {
     const Result<void> ready = readiness.get();
-    parts_.mailbox->post([this, station, ready] {
+    parts_.mailbox->post([this, place, ready] {
       tally();
-      station->ready = true;
-      if (!ready) give_up(station, nullptr, ready.error());
+      place->ready = true;
+      if (!ready) give_up(place, nullptr, ready.error());
     });
   });
 }
@@ -64,7 +52,10 @@ void Pipeline::make_ready(Station* station, const Readiness& readiness) {
 void Pipeline::put(Known known) {
   tally(!waited_);
   auto job = std::make_unique<Job>();
-  job->built = pool_.put(known.candidate);
+  // With one station, nothing waits for messages.
+  std::function<void()> done;
+  if (parts_.stations.size() > 1) done = [mailbox = parts_.mailbox] { mailbox->post([] {}); };
+  job->built = parts_.stations.front()->begin(known.candidate, std::move(done));
   job->known = std::move(known);
   jobs_.push_back(std::move(job));
 }
@@ -75,16 +66,16 @@ std::vector<const Candidate*> Pipeline::pending() const {
   return all;
 }
 
-Pipeline::Station* Pipeline::free_station() {
-  for (const auto& station : stations_) {
-    if (station->ready && !station->busy) return station.get();
+Pipeline::Place* Pipeline::free_place() {
+  for (const auto& place : places_) {
+    if (place->ready && !place->busy) return place.get();
   }
   return nullptr;
 }
 
 // Gives up a GPU that failed; another one, if there is one, takes over its job.
-void Pipeline::give_up(Station* station, Job* job, Error error) {
-  if (station->thread.joinable()) station->thread.join();
+void Pipeline::give_up(Place* place, Job* job, Error error) {
+  if (place->thread.joinable()) place->thread.join();
   if (job != nullptr) {
     job->begun = false;
     --under_way_;
@@ -96,60 +87,58 @@ void Pipeline::give_up(Station* station, Job* job, Error error) {
     return;
   }
   if (parts_.note) {
-    const std::size_t left = stations_.size() - 1;
-    parts_.note(station->name + " is given up, " + std::to_string(left) +
+    const std::size_t left = places_.size() - 1;
+    parts_.note(place->station->name() + " is given up, " + std::to_string(left) +
                 (left == 1 ? " is" : " are") + " left: " + error.message);
   }
-  const auto is_it = [station](const auto& each) { return each.get() == station; };
-  stations_.erase(std::find_if(stations_.begin(), stations_.end(), is_it));
+  const auto is_it = [place](const auto& each) { return each.get() == place; };
+  places_.erase(std::find_if(places_.begin(), places_.end(), is_it));
 }
 
-void Pipeline::carry_out_on(Station* station, Job* job, MeasureOrder order) {
+void Pipeline::measure_at(Place* place, Job* job, Order order) {
   tally();
-  station->busy = true;
-  const auto work = [this, station, order = std::move(order)] {
-    return carry_out(*parts_.task, *parts_.settings, station->target, order, {});
+  place->busy = true;
+  const auto work = [place, order = std::move(order)] {
+    return place->station->measure(order, {});
   };
-  const auto take = [this, station, job](Result<Measured> measured) {
+  const auto take = [this, place, job](Result<Measured> measured) {
     tally();
-    station->busy = false;
+    place->busy = false;
     if (measured) {
       job->measured = std::move(*measured);
     } else {
-      give_up(station, job, std::move(measured.error()));
+      give_up(place, job, std::move(measured.error()));
     }
   };
-  if (one() && !station->thread.joinable()) return take(work());
-  if (station->thread.joinable()) station->thread.join();
-  station->thread = std::thread([this, work, take] {
+  if (one() && !place->thread.joinable()) return take(work());
+  if (place->thread.joinable()) place->thread.join();
+  place->thread = std::thread([this, work, take] {
     auto measured = std::make_shared<Result<Measured>>(work());
     parts_.mailbox->post([take, measured] { take(std::move(*measured)); });
   });
 }
 
 // Begins the first unstarted job; false when it has to wait.
-Result<bool> Pipeline::begin_one(Station* station) {
+Result<bool> Pipeline::begin_one(Place* place) {
   const auto next =
       std::find_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->begun; });
   if (next == jobs_.end()) return false;
   Job* job = next->get();
   // A job that lost its GPU has already begun: others wait behind it.
   if (job->gpus_lost == 0 && !parts_.may_begin(under_way_)) return false;
-  const bool cpu = parts_.settings->target == TargetKind::kCpu;
-  if (cpu) {
-    pool_.wait_until_idle();  // compilers and kernels would compete for the cores
-  } else if (one()) {
+  if (one()) {
     job->built.wait();
   } else if (!is_built(job->built)) {
     return false;
   }
-  auto order = parts_.bench->begin(job->known, job->built.get());
-  if (!order) return tl::unexpected<Error>(std::move(order.error()));
-  if (!*order) return false;
+  const Result<Built>& built = job->built.get();
+  if (!built) return tl::unexpected<Error>(built.error());
+  std::optional<Order> order = parts_.bench->begin(job->known, *built);
+  if (!order) return false;
   tally();  // the wait up to now was for its build
   job->begun = true;
   ++under_way_;
-  carry_out_on(station, job, std::move(**order));
+  measure_at(place, job, std::move(*order));
   return true;
 }
 
@@ -166,12 +155,12 @@ void Pipeline::tally(bool deciding) {
   tallied_s_ = now;
   const bool queued =
       std::any_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->begun; });
-  for (const auto& station : stations_) {
-    double& share = station->busy     ? use_.measuring_s
-                    : !station->ready ? use_.preparing_s
-                    : deciding        ? use_.deciding_s
-                    : queued          ? use_.building_s
-                                      : use_.writing_s;
+  for (const auto& place : places_) {
+    double& share = place->busy     ? use_.measuring_s
+                    : !place->ready ? use_.preparing_s
+                    : deciding      ? use_.deciding_s
+                    : queued        ? use_.building_s
+                                    : use_.writing_s;
     share += passed;
   }
 }
@@ -194,14 +183,14 @@ Result<Pipeline::State> Pipeline::next_state(std::optional<Done>* done) {
       --under_way_;
       return State::kDone;
     }
-    Station* station = free_station();
-    if (station != nullptr && !jobs_.empty()) {
-      auto begun = begin_one(station);
+    Place* place = free_place();
+    if (place != nullptr && !jobs_.empty()) {
+      auto begun = begin_one(place);
       if (!begun) return tl::unexpected<Error>(std::move(begun.error()));
       if (*begun) continue;
     }
-    const bool readying = std::any_of(stations_.begin(), stations_.end(),
-                                      [](const auto& each) { return !each->ready; });
+    const bool readying =
+        std::any_of(places_.begin(), places_.end(), [](const auto& each) { return !each->ready; });
     const bool begins = building() || (readying && !jobs_.empty());
     const bool comes = under_way_ > 0 || (begins && parts_.may_begin(under_way_));
     return comes ? State::kWaiting : State::kIdle;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries candidates from the writer to the ledger: built in parallel on the CPU cores, measured on
-// whichever GPU is free, and returned in the order in which they arrived. Decisions therefore do
-// not depend on timing: runs with the same results make the same decisions, on one GPU or on four.
+// Carries candidates from the writer to the ledger: built in parallel, measured at whichever
+// station is free, and returned in the order in which they arrived. Decisions therefore do not
+// depend on timing: runs with the same results make the same decisions, on one GPU or on four.
 //
-// With a single target everything happens inside `next`. All calls come from one thread, the owner
+// With a single station everything happens inside `next`. All calls come from one thread, the owner
 // of the mailbox.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/mailbox.h"
-#include "build/build_pool.h"
+#include "measure/station/station.h"
 #include "run/bench.h"
 #include "run/gpu_use.h"
 
@@ -26,7 +26,7 @@ struct PipelineParts {
   const Task* task = nullptr;
   const RunSettings* settings = nullptr;
   // The first is prepared. Each of the others joins once its entry in `ready` (same order) is done.
-  std::vector<Target*> targets;
+  std::vector<Station*> stations;
   std::vector<Readiness> ready;
   Bench* bench = nullptr;
   Mailbox* mailbox = nullptr;
@@ -69,38 +69,35 @@ class Pipeline {
  private:
   struct Job {
     Known known;
-    BuildPool::Future built;
+    Building built;
     bool begun = false;
     int gpus_lost = 0;  // during its measurement
     std::optional<Measured> measured;
   };
-  struct Station {
-    Target* target = nullptr;
-    std::string name;  // "GPU 1", for messages
+  struct Place {
+    Station* station = nullptr;
     bool ready = false;
     bool busy = false;
     std::thread thread;
   };
-  BuildHooks build_hooks();
-  void make_ready(Station* station, const Readiness& readiness);
-  Result<bool> begin_one(Station* station);
-  void carry_out_on(Station* station, Job* job, MeasureOrder order);
-  void give_up(Station* station, Job* job, Error error);
-  Station* free_station();
+  void make_ready(Place* place, const Readiness& readiness);
+  Result<bool> begin_one(Place* place);
+  void measure_at(Place* place, Job* job, Order order);
+  void give_up(Place* place, Job* job, Error error);
+  Place* free_place();
   bool building() const;
   void tally(bool deciding = false);
   Result<State> next_state(std::optional<Done>* done);
-  bool one() const { return stations_.size() == 1; }
+  bool one() const { return places_.size() == 1; }
 
   PipelineParts parts_;
-  std::vector<std::unique_ptr<Station>> stations_;
+  std::vector<std::unique_ptr<Place>> places_;
   std::deque<std::unique_ptr<Job>> jobs_;
   int under_way_ = 0;           // begun and not yet returned
   std::optional<Error> error_;  // of the last GPU
   GpuUse use_;
   double tallied_s_ = 0;  // time of the last tally; 0: never
   bool waited_ = false;   // for a result that the last `next` could not return
-  BuildPool pool_;
 };
 
 }  // namespace kernelpro

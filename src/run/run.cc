@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "core/knobs.h"
+#include "measure/station/local.h"
 #include "run/facts.h"
 #include "run/launch.h"
 #include "run/loop.h"
@@ -35,27 +36,25 @@ void tell_note(const Observer& observer, const std::string& note) {
   observer(progress);
 }
 
-// For a run on several GPUs: the other GPUs that are available now.
-std::vector<Target*> others(std::vector<Result<Target>>* made, const RunSettings& settings,
-                            const Observer& observer) {
-  std::vector<Target*> targets;
-  for (std::size_t i = 1; i < made->size(); ++i) {
-    if ((*made)[i]) {
-      targets.push_back(&*(*made)[i]);
+// For a run on several GPUs: the others that are available now.
+std::vector<Station*> others(const Stations& opened, const RunSettings& settings,
+                             const Observer& observer) {
+  std::vector<Station*> stations;
+  for (std::size_t i = 1; i < opened.size(); ++i) {
+    if (opened[i]) {
+      stations.push_back(opened[i]->get());
     } else {
-      tell_note(observer,
-                "GPU " + settings.gpus[i] + " is left out: " + (*made)[i].error().message);
+      tell_note(observer, "GPU " + settings.gpus[i] + " is left out: " + opened[i].error().message);
     }
   }
-  return targets;
+  return stations;
 }
 
-// `targets`: the first is prepared.
-Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettings& settings,
-                     Store& store, std::vector<Result<Target>>* targets,
-                     std::vector<Readiness> ready, const Observer& observer,
-                     std::vector<double>* own_ms, ToolRecord record, std::vector<Fact> facts,
-                     bool only_replies = false) {
+// `stations`: the first is prepared.
+Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSettings& settings,
+                     Store& store, const Stations& stations, std::vector<Readiness> ready,
+                     const Observer& observer, std::vector<double>* own_ms, ToolRecord record,
+                     std::vector<Fact> facts, bool only_replies = false) {
   Mailbox mailbox;
   std::atomic<bool> over{false};
   const WriterLinks links{&store, observer, &mailbox, &over};
@@ -68,8 +67,8 @@ Result<RunResult> go(const TargetMaker& maker, const Task& task, const RunSettin
   parts.task = &task;
   parts.settings = &settings;
   parts.store = &store;
-  parts.target = &*targets->front();
-  parts.others = others(targets, settings, observer);
+  parts.station = stations.front()->get();
+  parts.others = others(stations, settings, observer);
   parts.ready = std::move(ready);
   parts.mailbox = &mailbox;
   parts.over = &over;
@@ -177,7 +176,7 @@ bool same_budgets(const RunSettings& a, const RunSettings& b) {
 
 }  // namespace
 
-Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
+Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
                                 const RunSettings& settings, const Observer& observer,
                                 std::vector<double>* own_ms) {
   // Reject everything that can be rejected before a run directory exists.
@@ -205,11 +204,11 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
   KP_TRY(proposer.check(settings));
   KP_TRY(make_preset_search(settings.search, settings.preset, settings.seed));
   KP_TRY(seeds(settings.start_from, task, settings.target));
-  auto targets = make_targets(task, station_of(settings), maker);
-  Result<Target>& target = targets.front();
-  if (!target) return tl::unexpected<Error>(std::move(target.error()));
-  auto ready = prepare_others(&targets);
-  KP_TRY(target->evaluator->prepare());
+  const Stations stations = maker(task, station_of(settings));
+  if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
+  Station& station = **stations.front();
+  auto ready = prepare_others(stations);
+  KP_TRY(station.prepare());
   ToolRecord record;
   if (!settings.record.empty()) {
     auto kept = read_record(settings.record, false);
@@ -223,11 +222,11 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
     replayed = recorded_to_json(*results);
   }
   std::string note;
-  std::vector<Fact> facts = facts_to_begin_with(task, settings, *target->machine, &note);
+  std::vector<Fact> facts = facts_to_begin_with(task, settings, station.machine(), &note);
   tell_note(observer, note);
   const RunHeader header{task,
                          settings.target,
-                         *target->machine,
+                         station.machine(),
                          settings_to_json(settings),
                          utc_now(),
                          KERNELPRO_VERSION,
@@ -236,11 +235,11 @@ Result<RunResult> optimize_with(const TargetMaker& maker, const Task& task,
                          facts_to_json(facts)};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  return go(maker, task, settings, **store, &targets, std::move(ready), observer, own_ms,
+  return go(maker, task, settings, **store, stations, std::move(ready), observer, own_ms,
             std::move(record), std::move(facts));
 }
 
-Result<RunResult> resume_with(const TargetMaker& maker, const std::string& directory,
+Result<RunResult> resume_with(const StationMaker& maker, const std::string& directory,
                               const RunSettings* budgets, const Observer& observer,
                               std::vector<double>* own_ms) {
   auto run = open_run(directory);
@@ -260,17 +259,17 @@ Result<RunResult> resume_with(const TargetMaker& maker, const std::string& direc
     settings.roles.max_calls = budgets->roles.max_calls;
     KP_TRY(run->store->save_settings(settings_to_json(settings)));
   }
-  auto targets = make_targets(run->header.task, station_of(settings), maker);
-  Result<Target>& target = targets.front();
-  if (!target) return tl::unexpected<Error>(std::move(target.error()));
-  KP_TRY(same_machine(*target->machine, run->header.machine));
-  auto ready = prepare_others(&targets);
-  KP_TRY(target->evaluator->prepare());
-  return go(maker, run->header.task, settings, *run->store, &targets, std::move(ready), observer,
+  const Stations stations = maker(run->header.task, station_of(settings));
+  if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
+  Station& station = **stations.front();
+  KP_TRY(same_machine(station.machine(), run->header.machine));
+  auto ready = prepare_others(stations);
+  KP_TRY(station.prepare());
+  return go(maker, run->header.task, settings, *run->store, stations, std::move(ready), observer,
             own_ms, record_of(run->header), facts_of(run->header));
 }
 
-Result<RunResult> measure_with(const TargetMaker& maker, const std::string& directory,
+Result<RunResult> measure_with(const StationMaker& maker, const std::string& directory,
                                const Observer& observer) {
   auto run = open_run(directory);
   if (!run) return tl::unexpected<Error>(std::move(run.error()));
@@ -280,18 +279,18 @@ Result<RunResult> measure_with(const TargetMaker& maker, const std::string& dire
   settings.max_seconds = 0;
   settings.near_ceiling = 1e9;
   settings.plateau = 0;
-  auto targets = make_targets(run->header.task, station_of(settings), maker);
-  Result<Target>& target = targets.front();
-  if (!target) return tl::unexpected<Error>(std::move(target.error()));
-  KP_TRY(same_machine(*target->machine, run->header.machine));
-  auto ready = prepare_others(&targets);
-  KP_TRY(target->evaluator->prepare());
-  return go(maker, run->header.task, settings, *run->store, &targets, std::move(ready), observer,
+  const Stations stations = maker(run->header.task, station_of(settings));
+  if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
+  Station& station = **stations.front();
+  KP_TRY(same_machine(station.machine(), run->header.machine));
+  auto ready = prepare_others(stations);
+  KP_TRY(station.prepare());
+  return go(maker, run->header.task, settings, *run->store, stations, std::move(ready), observer,
             nullptr, record_of(run->header), facts_of(run->header), true);
 }
 
 Result<RunResult> measure(const std::string& directory, const Observer& observer) {
-  return measure_with(make_target, directory, observer);
+  return measure_with(local_stations(), directory, observer);
 }
 
 Result<std::vector<std::string>> propose(const std::string& directory, int count) {
@@ -314,12 +313,12 @@ Result<std::vector<std::string>> propose(const std::string& directory, int count
 
 Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,
                            std::shared_ptr<ModuleReference> module) {
-  return optimize_with(target_with(std::move(module)), task, settings, observer);
+  return optimize_with(local_stations(target_with(std::move(module))), task, settings, observer);
 }
 
 Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,
                          const Observer& observer) {
-  return resume_with(make_target, directory, budgets, observer);
+  return resume_with(local_stations(), directory, budgets, observer);
 }
 
 }  // namespace kernelpro

@@ -13,14 +13,15 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 #include "run/testing/meeting.h"
 
 namespace kernelpro {
 namespace {
 
+using testing::fake_station;
 using testing::fake_target;
 using testing::fake_task;
 using testing::FakeSettings;
@@ -79,7 +80,7 @@ TEST_F(SeveralGpus, DecideTheSameHoweverLongEachTakes) {
     // Only shuffles the order in which they end; no expectation depends on the times.
     fake.before_evaluate = [&] { ::usleep((calls++ * 7919) % 9000); };
     const RunSettings s = settings("run" + std::to_string(round), {"0", "1", "2"});
-    const auto result = optimize_with(fake_target(fake), gpu_task(), s, observer);
+    const auto result = optimize_with(fake_station(fake), gpu_task(), s, observer);
     ASSERT_TRUE(result) << result.error().text();
     EXPECT_EQ(result->evaluations, 40);
     EXPECT_GT(result->speedup, 5);
@@ -107,7 +108,7 @@ TEST_F(SeveralGpus, MeasureSideBySide) {
     --at_once;
   };
   const RunSettings s = settings("run", {"0", "1", "2", "3"});
-  const auto result = optimize_with(fake_target(fake), gpu_task(), s, observer);
+  const auto result = optimize_with(fake_station(fake), gpu_task(), s, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(meeting.held(), 8) << "times that all four measured at once";
   EXPECT_EQ(most, 4);
@@ -136,7 +137,7 @@ TEST_F(SeveralGpus, OneThatVanishesLeavesItsWorkToTheOthers) {
     return fail(ErrorKind::kEnvironment, "the GPU has fallen off the bus", "look at dmesg");
   };
   const RunSettings s = settings("run", {"0", "1"});
-  const auto result = optimize_with(fake_target(fake), gpu_task(), s, observer);
+  const auto result = optimize_with(fake_station(fake), gpu_task(), s, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 40);
   ASSERT_EQ(notes.size(), 1u);
@@ -155,11 +156,11 @@ TEST_F(SeveralGpus, ACandidateThatTakesDownTwoEndsTheRunAndNothingIsLost) {
     return fail(ErrorKind::kEnvironment, "no answer from the GPU", "reset it");
   };
   const RunSettings s = settings("run", {"0", "1", "2"});
-  const auto result = optimize_with(fake_target(fake), gpu_task(), s, observer);
+  const auto result = optimize_with(fake_station(fake), gpu_task(), s, observer);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::kEnvironment);
   faulty = false;
-  const auto again = resume_with(fake_target(fake), s.directory, nullptr, observer);
+  const auto again = resume_with(fake_station(fake), s.directory, nullptr, observer);
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->evaluations, 40);
 }
@@ -174,13 +175,13 @@ TEST_F(SeveralGpus, OneThatVanishesWhileTheRunIsToldToEnd) {
     return fail(ErrorKind::kEnvironment, "the GPU has fallen off the bus", "look at dmesg");
   };
   const RunSettings s = settings("run", {"0", "1", "2"});
-  const auto first = optimize_with(fake_target(fake), gpu_task(), s, observer);
+  const auto first = optimize_with(fake_station(fake), gpu_task(), s, observer);
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_EQ(first->stopped_by, "interrupted");
   EXPECT_EQ(course(s).size(), static_cast<std::size_t>(first->evaluations));
   clear_stop();
   fake.fault = nullptr;
-  const auto second = resume_with(fake_target(fake), s.directory, nullptr, observer);
+  const auto second = resume_with(fake_station(fake), s.directory, nullptr, observer);
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_EQ(second->evaluations, 40);
 }
@@ -191,7 +192,8 @@ TEST_F(SeveralGpus, OneThatCannotBeHadIsLeftOut) {
     if (s.gpu == "1") return fail(ErrorKind::kBadInput, "there is no GPU 1", "");
     return all(task, s);
   };
-  const auto result = optimize_with(maker, gpu_task(), settings("run", {"0", "1"}), observer);
+  const auto result =
+      optimize_with(local_stations(maker), gpu_task(), settings("run", {"0", "1"}), observer);
   ASSERT_TRUE(result) << result.error().text();
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0], "GPU 1 is left out: there is no GPU 1");
@@ -205,12 +207,12 @@ TEST_F(SeveralGpus, InterruptedItGoesOn) {
     if (++calls == 15) request_stop();  // in the fifth meeting
   };
   const RunSettings s = settings("run", {"0", "1", "2"});
-  const auto first = optimize_with(fake_target(fake), gpu_task(), s, observer);
+  const auto first = optimize_with(fake_station(fake), gpu_task(), s, observer);
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_EQ(first->stopped_by, "interrupted");
   EXPECT_GE(first->evaluations, 15) << "what was under way is kept";
   clear_stop();
-  const auto second = resume_with(fake_target(fake), s.directory, nullptr, observer);
+  const auto second = resume_with(fake_station(fake), s.directory, nullptr, observer);
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_EQ(second->evaluations, 40);
 }

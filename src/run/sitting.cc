@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/sitting.h"
 
+#include <utility>
+
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "run/store/settings.h"
@@ -9,17 +11,16 @@
 
 namespace kernelpro {
 
-Sitting::Sitting(Task task, std::shared_ptr<ModuleReference> module, RunSettings settings,
-                 TargetMaker maker)
+Sitting::Sitting(Task task, RunSettings settings, StationMaker maker, StationMaker first)
     : task_(std::move(task)),
-      module_(std::move(module)),
       settings_(std::move(settings)),
+      first_(std::move(first)),
       maker_(std::move(maker)),
       opened_(real_clock().now_s()) {}
 
-Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<ModuleReference> module,
-                                               const RunSettings& settings,
-                                               const TargetMaker& maker, const Phase& phase) {
+Result<std::unique_ptr<Sitting>> Sitting::open(Task task, const RunSettings& settings,
+                                               StationMaker maker, const Phase& phase,
+                                               StationMaker first) {
   KP_TRY(Store::check_new(settings.directory));
   if (const auto start = start_candidate(task, settings.target); !start) {
     return tl::unexpected<Error>(start.error());
@@ -31,11 +32,11 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<Module
     record = std::move(*kept);
   }
   std::unique_ptr<Sitting> sitting(
-      new Sitting(std::move(task), std::move(module), settings, maker));
+      new Sitting(std::move(task), settings, std::move(maker), std::move(first)));
   KP_TRY(sitting->warm_up(phase));
   const RunHeader header{
-      sitting->task_, settings.target,   *sitting->target_->machine, settings_to_json(settings),
-      utc_now(),      KERNELPRO_VERSION, record_to_json(record),     ""};
+      sitting->task_, settings.target,   sitting->station_->machine(), settings_to_json(settings),
+      utc_now(),      KERNELPRO_VERSION, record_to_json(record),       ""};
   auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
   if (!store) return tl::unexpected<Error>(std::move(store.error()));
   sitting->store_ = std::move(*store);
@@ -44,10 +45,10 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<Module
   parts.task = &self->task_;
   parts.settings = &self->settings_;
   parts.store = self->store_.get();
-  parts.target = &*self->target_;
+  parts.station = self->station_.get();
   parts.maker = &self->maker_;
   parts.record = std::move(record);
-  parts.machine = self->target_->machine.get();
+  parts.machine = &self->station_->machine();
   parts.stop = cancel_requested;
   parts.elapsed_s = [self] { return real_clock().now_s() - self->opened_; };
   parts.phase = [self](const std::string& text) {
@@ -57,31 +58,32 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, std::shared_ptr<Module
   return sitting;
 }
 
-// A target whose preparation was cut short is discarded.
+// A station whose preparation was cut short is discarded.
 Result<void> Sitting::warm_up(const Phase& phase) {
-  if (target_) return {};
+  if (station_ != nullptr) return {};
   if (phase) phase("preparing the " + std::string(target_name(settings_.target)) + " target");
-  auto made = module_ != nullptr ? target_with(std::move(module_))(task_, settings_)
-                                 : maker_(task_, settings_);
-  module_ = nullptr;
-  if (!made) return tl::unexpected<Error>(std::move(made.error()));
-  KP_TRY(made->evaluator->prepare());
+  StationSettings one = settings_;
+  one.gpus.clear();
+  const StationMaker make = first_ ? std::exchange(first_, nullptr) : maker_;
+  auto opened = std::move(make(task_, one).front());
+  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+  KP_TRY((*opened)->prepare());
   if (cancel_requested()) {
     return fail(ErrorKind::kEnvironment, "the preparation was cancelled", "call again");
   }
-  target_ = std::move(*made);
-  if (machine_.empty()) machine_ = target_->machine->name;  // constant from here on, read by others
-  if (bench_) bench_->set_target(&*target_);
+  station_ = std::move(*opened);
+  if (machine_.empty()) machine_ = station_->machine().name;  // from here on read by other threads
+  if (bench_) bench_->set_station(station_.get());
   return {};
 }
 
 void Sitting::cool() {
-  if (bench_) bench_->set_target(nullptr);
-  target_.reset();
+  if (bench_) bench_->set_station(nullptr);
+  station_.reset();
 }
 
 template <class Work>
-auto Sitting::with_target(const Phase& phase, Work work) -> decltype(work()) {
+auto Sitting::with_station(const Phase& phase, Work work) -> decltype(work()) {
   auto ready = warm_up(phase);
   if (!ready && cancel_requested()) return std::nullopt;
   if (!ready) return tl::unexpected<Error>(std::move(ready.error()));
@@ -163,16 +165,12 @@ Result<std::optional<Sitting::Evaluated>> Sitting::evaluate(const Given& given,
     candidate->origin.answers = given.answers;
     return put(std::move(*candidate));
   };
-  return with_target(phase, work);
+  return with_station(phase, work);
 }
 
 Result<std::optional<Evaluation>> Sitting::compare(const Row& a, const Row& b, const Phase& phase) {
-  auto work = [&]() -> Result<std::optional<Evaluation>> {
-    auto evaluation = bench_->duel(a.known.candidate, b.known.candidate);
-    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
-    return std::optional<Evaluation>(std::move(*evaluation));
-  };
-  return with_target(phase, work);
+  const auto work = [&] { return bench_->duel(a.known.candidate, b.known.candidate); };
+  return with_station(phase, work);
 }
 
 Result<std::optional<RunResult>> Sitting::finish(const Phase& phase) {
@@ -190,7 +188,7 @@ Result<std::optional<RunResult>> Sitting::finish(const Phase& phase) {
     KP_TRY(bench_->confirm(tell, &result));
     return std::optional<RunResult>(std::move(result));
   };
-  return with_target(phase, work);
+  return with_station(phase, work);
 }
 
 std::vector<Sitting::RowPtr> Sitting::rows() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run driven from outside, one candidate at a time; it records an MCP client's evaluations. On
-// disk it is an ordinary run: report, trajectories, replay and resume work on it. The target stays
+// disk it is an ordinary run: report, trajectories, replay and resume work on it. The station stays
 // prepared between calls until `cool`.
 //
 // One thread at a time evaluates, compares and finishes, under a CancelScope (base/cancel.h) if it
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "measure/station/target.h"
+#include "measure/station/station.h"
 #include "run/bench.h"
 #include "run/evaluate_one.h"
 #include "run/run.h"
@@ -27,8 +27,6 @@ namespace kernelpro {
 
 class Sitting {
  public:
-  using Phase = std::function<void(const std::string&)>;
-
   // A candidate at the time of its evaluation.
   struct Row {
     Known known;
@@ -37,11 +35,12 @@ class Sitting {
   };
   using RowPtr = std::shared_ptr<const Row>;
 
-  // Prepares the target and creates the run's folder; nothing is evaluated yet. `module`: the
-  // running reference of a task with a Module. Fails as `optimize` does (run/run.h).
-  static Result<std::unique_ptr<Sitting>> open(Task task, std::shared_ptr<ModuleReference> module,
-                                               const RunSettings& settings,
-                                               const TargetMaker& maker, const Phase& phase);
+  // Prepares the station and creates the run's folder; nothing is evaluated yet. `maker`: opens the
+  // station again after it was cooled. `first`: for the first time, if not null (it may hold the
+  // running reference of a task with a Module). Fails as `optimize` does (run/run.h).
+  static Result<std::unique_ptr<Sitting>> open(Task task, const RunSettings& settings,
+                                               StationMaker maker, const Phase& phase,
+                                               StationMaker first = nullptr);
 
   struct Given {
     KernelFile kernel;
@@ -67,9 +66,9 @@ class Sitting {
   // held up. nullopt: cancelled. Fails with kBadInput when nothing was correct.
   Result<std::optional<RunResult>> finish(const Phase& phase);
 
-  // Ends the target's processes and frees its memory; the next evaluation prepares it again.
+  // Ends the station's processes and frees its memory; the next evaluation prepares it again.
   void cool();
-  bool warm() const { return target_.has_value(); }
+  bool warm() const { return station_ != nullptr; }
 
   const Task& task() const { return task_; }
   const RunSettings& settings() const { return settings_; }
@@ -82,22 +81,21 @@ class Sitting {
   RowPtr start() const;  // the first correct one; null
 
  private:
-  Sitting(Task task, std::shared_ptr<ModuleReference> module, RunSettings settings,
-          TargetMaker maker);
+  Sitting(Task task, RunSettings settings, StationMaker maker, StationMaker first);
   Result<void> warm_up(const Phase& phase);
   Result<std::optional<Evaluated>> put(Candidate candidate);
   Result<std::optional<Evaluated>> begin();
-  // Calls `work` with the target prepared and `phase` connected.
+  // Calls `work` with the station prepared and `phase` connected.
   template <class Work>
-  auto with_target(const Phase& phase, Work work) -> decltype(work());
+  auto with_station(const Phase& phase, Work work) -> decltype(work());
 
   const Task task_;
-  std::shared_ptr<ModuleReference> module_;  // until the first target takes it
   const RunSettings settings_;
-  const TargetMaker maker_;
+  StationMaker first_;  // until the first station was opened; null after that
+  const StationMaker maker_;
   const double opened_;
   std::string machine_;
-  std::optional<Target> target_;
+  std::unique_ptr<Station> station_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Bench> bench_;
   Phase phase_;                           // of the call in progress

@@ -7,7 +7,7 @@
 #include "base/cancel.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "run/testing/fake_target.h"
+#include "measure/station/testing/fake_target.h"
 
 namespace kernelpro {
 namespace {
@@ -25,13 +25,13 @@ struct Opened {
     settings.directory = join(dir.path(), "run");
     settings.proposer = "mcp";
     const TargetMaker inner = testing::fake_target(fake);
-    auto opened = Sitting::open(
-        testing::fake_task(), nullptr, settings,
-        [this, inner](const Task& task, const StationSettings& with) {
-          ++made;
-          return inner(task, with);
-        },
-        nullptr);
+    auto opened =
+        Sitting::open(testing::fake_task(), settings,
+                      local_stations([this, inner](const Task& task, const StationSettings& with) {
+                        ++made;
+                        return inner(task, with);
+                      }),
+                      nullptr);
     EXPECT_TRUE(opened) << opened.error().text();
     if (opened) sitting = std::move(*opened);
   }

@@ -17,6 +17,7 @@
 #include "core/machine.h"
 #include "core/policy.h"
 #include "core/task.h"
+#include "measure/judge/energy_plan.h"
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {
@@ -53,13 +54,6 @@ struct EvaluateSettings {
       ahead;              // cuda: used if they are on `gpu`, by one evaluator; may be null
   int modules_ahead = 0;  // cuda: PyTorch candidates still to come; their processes start early
   CounterSet counters = CounterSet::kOff;  // cuda: those that `profile` will want; prepared early
-};
-
-// Windows for each of the two subjects, and their length, for measuring energy. An H200's counter
-// updates ten times a second; five windows of a second vary by 0.1 to 0.3 %.
-struct EnergyPlan {
-  int windows = 3;
-  double window_s = 0.5;
 };
 
 class Evaluator {

@@ -102,48 +102,12 @@ ToolsAhead begin_tools(const StationSettings& settings, int workers) {
       }));
 }
 
-void end_targets(std::vector<Target>* targets) {
-  std::vector<std::future<void>> ending;
-  for (Target& target : *targets) {
-    ending.push_back(std::async(std::launch::async, [&] { target.evaluator.reset(); }));
-    ending.push_back(std::async(std::launch::async, [&] { target.module.reset(); }));
-  }
-}
-
-std::vector<Readiness> prepare_others(std::vector<Result<Target>>* targets) {
-  std::vector<Readiness> ready;
-  for (std::size_t i = 1; i < targets->size(); ++i) {
-    if (!(*targets)[i]) continue;
-    ready.push_back(std::async(std::launch::async, [evaluator = (*targets)[i]->evaluator.get()] {
-                      return evaluator->prepare();
-                    }).share());
-  }
-  return ready;
-}
-
 TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools) {
   return [module = std::move(module), tools = std::move(tools)](const Task& task,
                                                                 const StationSettings& settings) {
     const bool first = settings.gpus.empty() || settings.gpu == settings.gpus.front();
     return first ? make(task, settings, module, tools) : make(task, settings, nullptr, nullptr);
   };
-}
-
-std::vector<Result<Target>> make_targets(const Task& task, const StationSettings& settings,
-                                         const TargetMaker& maker) {
-  std::vector<std::future<Result<Target>>> making;
-  for (std::size_t i = 1; i < settings.gpus.size(); ++i) {
-    StationSettings with = settings;
-    with.gpu = settings.gpus[i];
-    making.push_back(
-        std::async(std::launch::async, [&task, &maker, with] { return maker(task, with); }));
-  }
-  StationSettings with = settings;
-  if (!settings.gpus.empty()) with.gpu = settings.gpus.front();
-  std::vector<Result<Target>> made;
-  made.push_back(maker(task, with));
-  for (auto& each : making) made.push_back(each.get());
-  return made;
 }
 
 std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject) {
@@ -164,12 +128,6 @@ std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKi
   return [&task, kind](const Subject& subject) {
     if (auto ahead = observe_ahead(task, kind, subject); ahead.valid()) ahead.wait();
   };
-}
-
-Machine current_machine(const Target& target) {
-  Machine machine = *target.machine;
-  if (target.ceilings) machine.ceilings = *target.ceilings;
-  return machine;
 }
 
 Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
@@ -193,7 +151,8 @@ Evidence observe(const Task& task, TargetKind kind, Target* target, const Subjec
   if (counters != CounterSet::kOff) {
     call.counters = target->evaluator->profile(subject, chosen, counters);
   }
-  Machine machine = current_machine(*target);
+  Machine machine = *target->machine;
+  if (target->ceilings) machine.ceilings = *target->ceilings;
   Evidence evidence = target->collect(task, *cases[chosen], machine, binary, evaluation, call);
   if (check_ceilings(target->remeasure, &target->watch, &machine, &evidence)) {
     target->ceilings = machine.ceilings;

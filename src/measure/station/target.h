@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where candidates are built and run: combines machine, compiler, evaluator and collector. The only
-// place that maps a TargetKind to these; tests put fakes behind TargetMaker.
+// The mechanisms behind a local station (measure/station/local.h): machine, compiler, evaluator and
+// collector. The only place that maps a TargetKind to these; tests put fakes behind TargetMaker.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace kernelpro {
 struct Target {
   std::shared_ptr<ModuleReference> module;  // of a task with a Module
   std::unique_ptr<Machine> machine;
-  std::unique_ptr<Compiler> compiler;
+  std::shared_ptr<Compiler> compiler;
   std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
   std::unique_ptr<Evaluator> evaluator;
   // Remeasures the machine's ceilings; if empty, they never change.
@@ -55,21 +55,9 @@ using ToolsAhead = std::shared_ptr<std::future<Result<Tools>>>;
 // Uses of `settings`: target, gpu, include_dirs. `workers`: as for start_cuda_ahead.
 ToolsAhead begin_tools(const StationSettings& settings, int workers);
 
-// Ends the processes of targets, and of references that nothing else holds, in parallel.
-void end_targets(std::vector<Target>* targets);
-
-// The same with a running reference that has described the task; null: starts one. It and `tools`
-// (null: each target finds its own) are for the first GPU of a run.
+// As make_target, with a running reference that has described the task; null: starts one. It and
+// `tools` (null: each target finds its own) are for the first GPU of a run.
 TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools = nullptr);
-
-// One target for each GPU of `settings.gpus` (if empty: for `settings.gpu`), in that order, made in
-// parallel.
-std::vector<Result<Target>> make_targets(const Task& task, const StationSettings& settings,
-                                         const TargetMaker& maker);
-// Begins to prepare all evaluators but the first, in the background; one future for each target
-// that was made.
-using Readiness = std::shared_future<Result<void>>;
-std::vector<Readiness> prepare_others(std::vector<Result<Target>>* targets);
 
 // Begins the work that evidence needs and an evaluation does not, in parallel with it: the
 // disassembly of the timed cases' code. Wait for it (or drop it, which waits) before `observe`.
@@ -77,9 +65,6 @@ std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject
 // The same, synchronous, for BuildHooks::afterwards: disassemblers take longer than most
 // evaluations. `task` must outlive it.
 std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKind kind);
-
-// The target's machine with the best ceilings known.
-Machine current_machine(const Target& target);
 
 // Evidence about a correct evaluation, from the timed case that took longest; empty for others.
 // `counters`: the GPU's counters to collect for it now. If the evidence casts doubt on the

@@ -5,6 +5,7 @@
 #include "core/architecture.h"
 #include "core/knobs.h"
 #include "measure/ceilings/ceilings.h"
+#include "measure/station/local.h"
 #include "profile/collect/collect.h"
 #include "profile/import/device.h"
 #include "run/evaluate_one.h"
@@ -87,7 +88,8 @@ Result<Gathered> evaluated(const Task& task, TargetKind target, const std::strin
                            const RunSettings& settings, std::shared_ptr<ModuleReference> module) {
   auto source = read_file(file, 4 << 20);
   if (!source) return tl::unexpected<Error>(std::move(source.error()));
-  auto result = evaluate_one(task, target, *source, {}, settings, target_with(std::move(module)));
+  auto result = evaluate_one(task, target, *source, {}, settings,
+                             local_stations(target_with(std::move(module))));
   if (!result) return tl::unexpected<Error>(std::move(result.error()));
   if (result->evaluation.correct() == nullptr) {
     return fail(ErrorKind::kBadInput,

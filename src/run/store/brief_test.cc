@@ -7,10 +7,10 @@
 
 #include "base/files.h"
 #include "core/json.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/planted.h"
 #include "run/store/ledger.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 #include "search/mcts.h"
 
 namespace kernelpro {

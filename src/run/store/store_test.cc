@@ -17,8 +17,8 @@
 #include "base/files.h"
 #include "base/sqlite.h"
 #include "base/text.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/store/pack.h"
-#include "run/testing/fake_target.h"
 
 namespace kernelpro {
 namespace {

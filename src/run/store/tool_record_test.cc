@@ -9,9 +9,9 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 
 namespace kernelpro {
 namespace {
@@ -124,10 +124,10 @@ struct RunRecordTest : RecordTest {
     s.record = record;
     return s;
   }
-  TargetMaker maker() {
+  StationMaker maker() {
     testing::FakeSettings fake;
     fake.landscape = testing::smooth_landscape;
-    return testing::fake_target(fake);
+    return testing::fake_station(fake);
   }
   std::vector<ToolStep> steps() {
     const auto store = Store::open(run, Store::Mode::kRead);

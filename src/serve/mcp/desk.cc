@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "measure/ceilings/ceilings.h"
+#include "measure/station/local.h"
 #include "run/choices.h"
 #include "task/load/loader.h"
 
@@ -214,8 +215,10 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   settings.facts = settings_.facts;
   settings.timeout_s = settings_.timeout_s;
   settings.counters = settings_.counters;
-  auto sitting = Sitting::open(std::move(opened->task), std::move(opened->module), settings,
-                               make_target, [&](const std::string& phase) { ticket.phase(phase); });
+  auto sitting = Sitting::open(
+      std::move(opened->task), settings, local_stations(),
+      [&](const std::string& phase) { ticket.phase(phase); },
+      local_stations(target_with(std::move(opened->module))));
   if (!sitting) return tl::unexpected<Error>(std::move(sitting.error()));
   const std::shared_ptr<Sitting> made = std::move(*sitting);
   use(made);

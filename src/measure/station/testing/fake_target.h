@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/candidate.h"
-#include "measure/station/target.h"
+#include "measure/station/local.h"
 
 namespace kernelpro::testing {
 
@@ -120,7 +120,7 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
     target.machine->ceilings.quiet = settings.quiet;
     target.remeasure = settings.remeasure;
     target.machine->ceilings.fma_flops_per_s = 1e11;
-    target.compiler = std::make_unique<FakeCompiler>(settings.landscape);
+    target.compiler = std::make_shared<FakeCompiler>(settings.landscape);
     target.evaluator = std::make_unique<FakeEvaluator>(settings, run.gpu);
     target.collect = [](const Task& task, const Case& c, const Machine& machine, const Binary&,
                         const Evaluation& evaluation, const CallFacts&) {
@@ -133,6 +133,10 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
     };
     return target;
   };
+}
+
+inline StationMaker fake_station(const FakeSettings& settings) {
+  return local_stations(fake_target(settings));
 }
 
 inline double knob(const KnobValues& knobs, const char* name) {

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/station/local.h"
+
+#include <functional>
+#include <future>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "build/code_hash.h"
+#include "measure/station/energy.h"
+#include "measure/station/unless_killed.h"
+#include "measure/station/workshop.h"
+
+namespace kernelpro {
+
+namespace {
+
+class Stopwatch {
+ public:
+  // Milliseconds since the last call, or since the beginning.
+  double lap() {
+    const double now = real_clock().now_s();
+    return 1000 * (now - std::exchange(from_, now));
+  }
+
+ private:
+  double from_ = real_clock().now_s();
+};
+
+bool worth_counters(const Order& order, const Correct& correct) {
+  if (!order.counters_above) return false;
+  const std::optional<Correct::Versus>& versus = correct.versus;
+  return !versus || versus->low > 1 || versus->ratio > *order.counters_above;
+}
+
+class LocalStation : public Station {
+ public:
+  LocalStation(const Task& task, const StationSettings& settings, Target target,
+               std::shared_ptr<Workshop> workshop)
+      : task_(task),
+        settings_(settings),
+        target_(std::move(target)),
+        workshop_(std::move(workshop)) {}
+  // The evaluator and the module's reference wait for their processes: in parallel.
+  ~LocalStation() override {
+    const auto ending = std::async(std::launch::async, [this] { target_.evaluator.reset(); });
+    target_.module.reset();
+  }
+
+  const Machine& machine() const override { return *target_.machine; }
+  std::string compiler() const override { return target_.compiler->describe(); }
+  std::string name() const override {
+    return settings_.gpu.empty() ? "this machine" : "GPU " + settings_.gpu;
+  }
+  Result<void> prepare() override { return target_.evaluator->prepare(); }
+  Building begin(const Candidate& candidate, std::function<void()> done) override {
+    return workshop_->begin(candidate, std::move(done));
+  }
+  void drop_builds() override { workshop_->drop_waiting(); }
+  Result<Built> build(const Candidate& candidate) override {
+    return built_of(candidate, workshop_->kernel(candidate));
+  }
+  Result<Measured> measure(const Order& order, const Phase& phase) override;
+  void adopt(const Ceilings& ceilings) override { target_.ceilings = ceilings; }
+
+ private:
+  Result<std::optional<Subject>> incumbent(const Order& order);
+  Result<Evaluation> evaluate(const Order& order, const Subject& subject, const Subject* versus,
+                              const Phase& phase);
+
+  const Task& task_;
+  const StationSettings settings_;
+  Target target_;
+  std::shared_ptr<Workshop> workshop_;
+};
+
+Result<std::optional<Subject>> LocalStation::incumbent(const Order& order) {
+  if (!order.incumbent || order.as_before ||
+      order.incumbent->content_hash() == order.candidate.content_hash()) {
+    return std::optional<Subject>();
+  }
+  BuiltKernel kernel = workshop_->kernel(*order.incumbent);
+  if (!kernel.built) return tl::unexpected<Error>(std::move(kernel.built.error()));
+  if (const auto* error = std::get_if<CompileError>(&*kernel.built)) {
+    return fail(ErrorKind::kEnvironment,
+                "the kernel to compare with no longer compiles: " + error->log,
+                "use the compiler that the run began with, or start a new run");
+  }
+  return std::optional<Subject>(std::get<Subject>(std::move(*kernel.built)));
+}
+
+Result<Evaluation> LocalStation::evaluate(const Order& order, const Subject& subject,
+                                          const Subject* versus, const Phase& phase) {
+  if (phase) phase("checking and timing");
+  Evaluator* evaluator = target_.evaluator.get();
+  auto evaluation = unless_killed([&] {
+    return order.confirm && versus != nullptr ? evaluator->confirm(subject, *versus)
+                                              : evaluator->evaluate(subject, versus);
+  });
+  if (!evaluation || cancel_requested() || !order.energy) return evaluation;
+  if (phase) phase("measuring energy");
+  KP_TRY(add_energy(evaluator, settings_.objective, subject, versus, *order.energy, &*evaluation));
+  return evaluation;
+}
+
+Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
+  Stopwatch watch;
+  Measured measured;
+  BuiltKernel kernel = workshop_->kernel(order.candidate);
+  // A compiler or a worker that was ended from outside says nothing about the candidate.
+  if (cancel_requested()) return measured;
+  if (!kernel.built) return tl::unexpected<Error>(std::move(kernel.built.error()));
+  measured.phases_ms["compile"] = kernel.compile_ms;
+  measured.phases_ms["wait"] = watch.lap();
+  if (const auto* error = std::get_if<CompileError>(&*kernel.built)) {
+    measured.evaluation.emplace();
+    measured.evaluation->outcome = *error;
+    measured.evaluation->compile_ms = kernel.compile_ms;
+    return measured;
+  }
+  auto versus = incumbent(order);
+  if (cancel_requested()) return measured;
+  if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
+  // Compilers and kernels would compete for the cores.
+  if (settings_.target == TargetKind::kCpu) workshop_->wait_until_idle();
+  measured.phases_ms["wait"] += watch.lap();
+  const Subject& subject = std::get<Subject>(*kernel.built);
+  std::future<void> disassembling;
+  if (order.as_before) {
+    measured.evaluation = order.as_before;
+  } else {
+    if (order.observe) disassembling = observe_ahead(task_, settings_.target, subject);
+    auto evaluation = evaluate(order, subject, *versus ? &**versus : nullptr, phase);
+    if (cancel_requested()) return measured;
+    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
+    measured.evaluation = std::move(*evaluation);
+    measured.evaluation->code = code_hash(subject.binaries);
+  }
+  measured.evaluation->compile_ms = kernel.compile_ms;
+  measured.phases_ms["evaluate"] = watch.lap();
+  measured.labels = target_.evaluator->task_labels();
+  const Correct* correct = measured.evaluation->correct();
+  if (!order.observe || correct == nullptr) return measured;
+  if (phase) phase("diagnosing");
+  if (disassembling.valid()) disassembling.wait();
+  const CounterSet counters =
+      worth_counters(order, *correct) ? settings_.counters : CounterSet::kOff;
+  measured.evidence =
+      observe(task_, settings_.target, &target_, subject, *measured.evaluation, counters);
+  measured.ceilings = target_.ceilings;
+  measured.phases_ms["evidence"] = watch.lap();
+  return measured;
+}
+
+// One target for each GPU, made in parallel.
+std::vector<Result<Target>> make_targets(const Task& task, const StationSettings& settings,
+                                         const TargetMaker& maker,
+                                         const std::vector<std::string>& gpus) {
+  const auto make = [&](const std::string& gpu) {
+    StationSettings own = settings;
+    own.gpu = gpu;
+    return maker(task, own);
+  };
+  std::vector<std::future<Result<Target>>> making;
+  for (std::size_t i = 1; i < gpus.size(); ++i) {
+    making.push_back(std::async(std::launch::async, make, gpus[i]));
+  }
+  std::vector<Result<Target>> made;
+  made.push_back(make(gpus.front()));
+  for (auto& each : making) made.push_back(each.get());
+  return made;
+}
+
+}  // namespace
+
+StationMaker local_stations(TargetMaker maker) {
+  return [maker = std::move(maker)](const Task& task, const StationSettings& settings) {
+    const std::vector<std::string> gpus =
+        settings.gpus.empty() ? std::vector<std::string>{settings.gpu} : settings.gpus;
+    std::shared_ptr<Workshop> workshop;
+    Stations stations;
+    std::vector<Result<Target>> targets = make_targets(task, settings, maker, gpus);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (!targets[i]) {
+        stations.push_back(tl::unexpected<Error>(std::move(targets[i].error())));
+        continue;
+      }
+      if (workshop == nullptr) {
+        workshop =
+            std::make_shared<Workshop>(task, settings.target, targets[i]->compiler, settings.jobs,
+                                       disassemble_ahead(task, settings.target));
+      }
+      StationSettings own = settings;
+      own.gpu = gpus[i];
+      stations.push_back(
+          std::make_unique<LocalStation>(task, own, std::move(*targets[i]), workshop));
+    }
+    return stations;
+  };
+}
+
+}  // namespace kernelpro

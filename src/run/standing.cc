@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/standing.h"
+
+#include <utility>
+#include <vector>
+
+namespace kernelpro {
+
+std::unique_ptr<Stopper> make_stopper(const RunSettings& settings) {
+  std::vector<std::unique_ptr<Stopper>> all;
+  all.push_back(stop_near_ceiling(settings.near_ceiling));
+  all.push_back(stop_after_evaluations(settings.max_evaluations));
+  all.push_back(stop_after_seconds(settings.max_seconds));
+  all.push_back(stop_at_plateau(settings.plateau));
+  return first_of(std::move(all));
+}
+
+Standing standing_of(const Ledger& ledger, const Machine& machine) {
+  Standing standing;
+  standing.evaluations = ledger.evaluations();
+  standing.since_best = ledger.since_best();
+  if (const Known* best = ledger.best()) {
+    standing.has_correct = true;
+    standing.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
+    standing.ceiling_disturbed = !machine.ceilings.quiet;
+  }
+  return standing;
+}
+
+Progress progress_of(const Ledger& ledger, const Machine& machine, const Known* known) {
+  Progress p;
+  if (known != nullptr) {
+    p.candidate = known->id;
+    p.outcome = outcome_name(known->evaluation.outcome);
+    p.knobs = knobs_to_text(known->candidate.knobs);
+    p.time_us = score_us(known->evaluation);
+  }
+  p.evaluations = ledger.evaluations();
+  p.failures = ledger.failures();
+  p.failures_by_kind = ledger.failures_by_kind();
+  if (const Known* best = ledger.best()) {
+    p.best_us = score_us(best->evaluation);
+    const SpeedUp speedup = ledger.best_speedup();
+    p.best_speedup = speedup.ratio;
+    p.best_speedup_low = speedup.low;
+    p.best_speedup_high = speedup.high;
+    p.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
+    p.ceiling_disturbed = !machine.ceilings.quiet;
+  }
+  return p;
+}
+
+RunResult unconfirmed_result(const Ledger& ledger) {
+  RunResult result;
+  result.evaluations = ledger.evaluations();
+  if (const Known* best = ledger.best()) {
+    result.best = best->id;
+    result.best_us = score_us(best->evaluation);
+    result.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
+    const SpeedUp speedup = ledger.best_speedup();
+    result.speedup = speedup.ratio;
+    result.speedup_low = speedup.low;
+    result.speedup_high = speedup.high;
+  }
+  return result;
+}
+
+}  // namespace kernelpro
