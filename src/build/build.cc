@@ -18,7 +18,8 @@ Result<Binary> module_binary(const Candidate& candidate, const std::string& case
   binary.case_name = case_name;
   binary.hash = candidate.content_hash();
   const std::string folder = join(cache_dir(), "modules");
-  binary.module = join(folder, binary.hash + ".py");
+  binary.module =
+      join(folder, binary.hash + "." + std::string(language_row(candidate.language).extension));
   KP_TRY(make_dirs(folder));
   if (!exists(binary.module)) KP_TRY(write_file(binary.module, candidate.source));
   return binary;
@@ -26,11 +27,11 @@ Result<Binary> module_binary(const Candidate& candidate, const std::string& case
 
 // Compiles the first case on this thread, and on the cuda target the others in parallel. On the cpu
 // target compilers share the cores with measurements, so they run in sequence.
-std::vector<CompileResult> compile_all(const Task& task, const std::vector<const Case*>& cases,
-                                       Compiler& compiler, const Candidate& candidate) {
+std::vector<CompileResult> compile_all(const Task& task, TargetKind kind,
+                                       const std::vector<const Case*>& cases, Compiler& compiler,
+                                       const Candidate& candidate) {
   const auto one = [&](const Case* c) { return compiler.compile(task, *c, candidate); };
-  const auto when =
-      candidate.language == Language::kCuda ? std::launch::async : std::launch::deferred;
+  const auto when = kind == TargetKind::kCuda ? std::launch::async : std::launch::deferred;
   std::vector<std::future<CompileResult>> others;
   for (std::size_t i = 1; i < cases.size(); ++i) {
     others.push_back(std::async(when, one, cases[i]));
@@ -48,7 +49,7 @@ BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const C
   Subject subject;
   subject.hash = candidate.content_hash();
   const std::vector<const Case*> cases = cases_for(task, kind);
-  if (candidate.language == Language::kPython) {
+  if (!language_row(candidate.language).compiled) {
     for (const Case* c : cases) {
       auto binary = module_binary(candidate, c->name);
       if (!binary) return tl::unexpected<Error>(std::move(binary.error()));
@@ -56,7 +57,7 @@ BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const C
     }
     return subject;
   }
-  for (CompileResult& built : compile_all(task, cases, compiler, candidate)) {
+  for (CompileResult& built : compile_all(task, kind, cases, compiler, candidate)) {
     if (!built) return tl::unexpected<Error>(std::move(built.error()));
     if (auto* error = std::get_if<CompileError>(&*built)) return std::move(*error);
     Binary& binary = std::get<Binary>(*built);

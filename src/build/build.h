@@ -14,7 +14,7 @@
 namespace kernelpro {
 
 // Either a binary per case of cases_for(task, target), or the compile error. Cases of a CUDA
-// candidate are built in parallel. A PyTorch candidate is not compiled: its file goes into the
+// candidate are built in parallel. The file of a language that is not compiled goes into the
 // cache.
 using BuildResult = Result<std::variant<Subject, CompileError>>;
 BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const Candidate& candidate,

@@ -104,7 +104,7 @@ Gathered gather(const Options& options) {
                  "name a run, a kernel, a file of a profiler, or -- PROGRAM"});
   }
   if (const auto run = as_run(what)) return require(gather_run(run->first, run->second));
-  if (what.ends_with(".cu") || what.ends_with(".cpp") || what.ends_with(".cc")) {
+  if (const LanguageRow* language = language_of_file(what); language && language->compiled) {
     RunSettings settings;
     settings.gpu = options.text("--gpu");
     settings.timeout_s = std::min(timeout_s, 600.0);

@@ -47,13 +47,9 @@ constexpr OptionSpec kEvaluateOptions[] = {
 };
 
 Language language_of(const std::string& file) {
-  const std::size_t dot = file.rfind('.');
-  const std::string end = dot == std::string::npos ? "" : file.substr(dot);
-  if (end == ".cu") return Language::kCuda;
-  if (end == ".cpp" || end == ".cc" || end == ".cxx") return Language::kCpp;
-  if (end == ".py") return Language::kPython;
+  if (const LanguageRow* row = language_of_file(file)) return row->language;
   throw Fatal({ErrorKind::kBadInput, "the name of " + file + " does not say what it is",
-               "name it .cu (CUDA), .cpp (C++) or .py (PyTorch, with ModelNew)"});
+               "name it " + language_files()});
 }
 
 KernelFile read_kernel(const std::string& file) {
@@ -69,8 +65,8 @@ TargetKind target_of(const Options& options, const std::vector<KernelFile>& kern
   if (const auto target = target_from_name(options.text("--target"))) return *target;
   bool cuda = false, cpp = false;
   for (const KernelFile& kernel : kernels) {
-    cuda |= kernel.language == Language::kCuda;
-    cpp |= kernel.language == Language::kCpp;
+    cuda |= kernel.language == native_language(TargetKind::kCuda).language;
+    cpp |= kernel.language == native_language(TargetKind::kCpu).language;
   }
   if (cuda && cpp) {
     throw Fatal({ErrorKind::kBadInput, "kernels for the GPU and for the CPU are given together",
@@ -82,9 +78,9 @@ TargetKind target_of(const Options& options, const std::vector<KernelFile>& kern
 }
 
 void check_languages(TargetKind target, const std::vector<KernelFile>& kernels) {
-  const Language wrong = target == TargetKind::kCuda ? Language::kCpp : Language::kCuda;
   for (const KernelFile& kernel : kernels) {
-    if (kernel.language != wrong) continue;
+    const LanguageRow& row = language_row(kernel.language);
+    if (!row.native || row.target == target) continue;
     throw Fatal({ErrorKind::kBadInput,
                  kernel.path + " is not for the " + std::string(target_name(target)) + " target",
                  "leave --target out: the file's name says it"});
@@ -116,7 +112,7 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.station.redraw = options.flag("--redraw");
   settings.station.timing = !options.flag("--no-timing");
   if (!settings.station.timing) refuse_what_needs_times(options);
-  if (options.flag("--energy")) settings.station.objective = {Objective::Kind::kTimeThenEnergy, 0};
+  if (options.flag("--energy")) settings.station.objective = kLeastEnergy;
   settings.station.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.station.include_dirs = read_include_dirs(options);
@@ -168,7 +164,7 @@ int run_evaluate(const Options& options) {
   open.target = target;
   open.gpu = settings.station.gpu;
   const bool native = std::any_of(kernels.begin(), kernels.end(), [](const KernelFile& kernel) {
-    return kernel.language != Language::kPython;
+    return language_row(kernel.language).compiled;
   });
   const int workers = settings.station.timing ? kTimingProcesses : 1;
   const ToolsAhead tools = begin_tools(settings.station, native ? workers : 0);

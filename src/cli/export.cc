@@ -88,7 +88,9 @@ void from_kernel(const Options& options, Chosen* chosen) {
   ExportRequest& request = chosen->request;
   request.c = require(export_case(chosen->task, options.text("--case")));
   Candidate& candidate = request.candidate;
-  candidate.language = Language::kCuda;
+  const LanguageRow* language = language_of_file(options.text("--kernel"));
+  if (language == nullptr) language = &native_language(TargetKind::kCuda);
+  candidate.language = language->language;
   candidate.source = require(read_file(options.text("--kernel"), 4 << 20));
   candidate.knobs =
       default_values(require(parse_knobs(candidate.source, reserved_names(chosen->task))));

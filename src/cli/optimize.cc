@@ -30,8 +30,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--preset", "NAME", "default",
      "The search's setting: of KernelPro, of its paper, of Stanford's multi-branch search.", false,
      "", preset_names},
-    {"--objective", "KIND", "time",
-     "What gets better: time, energy, time,energy (energy among equals) or weighted:W."},
+    {"--objective", "KIND", "time", "What gets better.", false, "", nullptr, objective_help},
     {"--evaluations", "N", "",
      "Stop after so many evaluated candidates: 60, or what the preset says; a sweep ends by "
      "itself."},
@@ -83,7 +82,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
 TargetKind module_target(const Options& options) {
   if (const auto target = target_from_name(options.text("--target"))) return *target;
   const std::string start = options.text("--start");
-  if (start.ends_with(".cu") || start.ends_with(".py")) return TargetKind::kCuda;
+  if (const LanguageRow* language = language_of_file(start)) return language->target;
   if (!start.empty()) return TargetKind::kCpu;
   return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
 }
@@ -154,12 +153,12 @@ RunSettings read_run_settings(const Options& options) {
   const auto objective = objective_from_text(options.text("--objective"));
   if (!objective) {
     throw Fatal({ErrorKind::kBadInput, "there is no objective " + options.text("--objective"),
-                 "choose time, energy, time,energy or weighted:W with W between 0 and 1"});
+                 "choose one: " + objective_help()});
   }
   settings.objective = *objective;
   read_budgets(options, &settings);
   if (proposer_of(settings).exhaustive &&
-      (options.has("--search") || options.text("--preset") != "default")) {
+      (options.has("--search") || options.text("--preset") != RunSettings().preset)) {
     throw Fatal({ErrorKind::kBadInput, "a sweep measures every setting, and no search chooses",
                  "leave --search and --preset out, or choose another --proposer"});
   }

@@ -129,6 +129,7 @@ std::string left_column(const OptionSpec& spec) {
 
 std::string note(const OptionSpec& spec) {
   std::string text(spec.help);
+  if (spec.help_from != nullptr) text += " " + spec.help_from() + ".";
   const std::string choices = choices_of(spec);
   if (!choices.empty()) text += " One of " + replace_all(choices, "|", ", ") + ".";
   if (!spec.initial.empty()) text += " Default: " + std::string(spec.initial) + ".";

@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/display.h"
+#include "run/proposers.h"
 #include "run/store/store.h"
 
 namespace kernelpro {
@@ -24,7 +25,7 @@ int run_replay(const Options& options) {
   const auto store = require(Store::open(from, Store::Mode::kRead));
   const RunHeader header = require(store->header());
   RunSettings settings;
-  settings.proposer = "replay";
+  settings.proposer = proposer_that(&ProposerRow::replays).name;
   settings.replay_from = from;
   settings.target = header.target;
   settings.max_evaluations = static_cast<int>(options.integer("--evaluations"));

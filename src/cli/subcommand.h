@@ -21,6 +21,8 @@ struct OptionSpec {
   std::string_view choices = "";  // "a|b|c", "" = any
   // The same from a table elsewhere; null: `choices` holds.
   std::string (*choices_from)() = nullptr;
+  // Sentences after `help`, from a table elsewhere; null: none.
+  std::string (*help_from)() = nullptr;
 };
 
 // Parsed values by option name.

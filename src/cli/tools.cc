@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/display.h"
 #include "core/json.h"
+#include "core/task.h"
 #include "report/diagnosis.h"
 #include "run/store/tool_record.h"
 
@@ -20,8 +21,10 @@ constexpr OptionSpec kToolsOptions[] = {
     {"--json", "", "", "Print as JSON."},
 };
 
-const char* target_text(ToolTarget target) {
-  return target == ToolTarget::kCpu ? "cpu" : target == ToolTarget::kCuda ? "cuda" : "any";
+std::string target_text(ToolTarget target) {
+  if (target == ToolTarget::kAny) return "any";
+  return std::string(
+      target_name(target == ToolTarget::kCpu ? TargetKind::kCpu : TargetKind::kCuda));
 }
 
 const char* scope_text(const Tool& tool) {
@@ -99,7 +102,7 @@ std::string table(const ToolRecord& record) {
       figures = numbers;
     }
     std::snprintf(line, sizeof line, "%-*s  %-6s %-6s %s  ", width, std::string(tool.name).c_str(),
-                  target_text(tool.target), scope_text(tool), figures.c_str());
+                  target_text(tool.target).c_str(), scope_text(tool), figures.c_str());
     text += line + std::string(tool.summary) + "\n";
   }
   return text;

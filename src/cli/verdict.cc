@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "core/language.h"
 #include "core/load.h"
 #include "core/machine.h"
 #include "report/diagnosis.h"
@@ -84,7 +85,9 @@ std::string remarks(const VerdictContext& context, const EvaluateOneResult& resu
   }
   for (const std::string& note : context.notes) text += "  note: " + note + "\n";
   const std::string& trust = result.evaluation.trust;
-  if (trust == "module") text += "  trust: " + std::string(trust_meaning(trust)) + "\n";
+  if (!trust.empty() && language_row(result.candidate.language).in_python) {
+    text += "  trust: " + std::string(trust_meaning(trust)) + "\n";
+  }
   return text;
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options for writers: models, and the contents of their prompts.
-#include <algorithm>
-
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -44,9 +42,7 @@ void read_writers(const Options& options, RunSettings* settings) {
                  "name one with --coder SPEC, or one for all roles with --model SPEC"});
   }
   if (!roles.coder.empty() && settings->proposer == WriterSettings().proposer) {
-    const auto asks = std::find_if(proposers().begin(), proposers().end(),
-                                   [](const ProposerRow& row) { return row.asks_models; });
-    settings->proposer = asks->name;
+    settings->proposer = proposer_that(&ProposerRow::asks_models).name;
   }
   if (!roles.coder.empty() && !proposer_of(*settings).asks_models) {
     throw Fatal({ErrorKind::kBadInput,

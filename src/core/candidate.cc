@@ -7,19 +7,6 @@
 
 namespace kernelpro {
 
-namespace {
-constexpr std::string_view kLanguages[] = {"cpp", "cuda", "python"};
-}
-
-std::string_view language_name(Language language) { return kLanguages[static_cast<int>(language)]; }
-
-std::optional<Language> language_from_name(std::string_view name) {
-  for (const Language language : {Language::kCpp, Language::kCuda, Language::kPython}) {
-    if (language_name(language) == name) return language;
-  }
-  return std::nullopt;
-}
-
 std::string FindingRef::text() const {
   return tool.empty() || tag.empty() ? tool : tool + ": " + tag;
 }

@@ -6,17 +6,12 @@
 #include <compare>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
-namespace kernelpro {
+#include "core/language.h"
 
-// cpp runs on the cpu target, cuda on the cuda target; python is a PyTorch file with `ModelNew`,
-// which runs in a separate Python process under a lower trust label.
-enum class Language { kCpp, kCuda, kPython };
-std::string_view language_name(Language language);  // "cpp", "cuda", "python"
-std::optional<Language> language_from_name(std::string_view name);
+namespace kernelpro {
 
 using KnobValues = std::map<std::string, std::string>;
 
@@ -32,7 +27,13 @@ struct FindingRef {
 };
 
 struct Origin {
-  std::string proposer;      // "start", "seed", "tuner", "model", "exchange", "replay", "given"
+  // Origins without a proposer: the kernel that a run starts from, one brought along
+  // (--start-from), one given for a verdict.
+  static constexpr const char* kStart = "start";
+  static constexpr const char* kSeed = "seed";
+  static constexpr const char* kGiven = "given";
+
+  std::string proposer;      // its name (run/proposers.h), or one of the above
   std::int64_t parent = 0;   // candidate id in the run; 0: none
   std::string idea;          // one sentence: what was changed and why
   FindingRef answers = {};   // prescription of the parent's diagnosis

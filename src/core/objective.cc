@@ -3,89 +3,132 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace kernelpro {
 
 namespace {
-constexpr std::string_view kWeightedPrefix = "weighted:";
+
+using Kind = Objective::Kind;
+
+constexpr ObjectiveRow kRows[] = {
+    {.kind = Kind::kTime,
+     .name = "time",
+     .help = "the time of a call",
+     .weight = 0,
+     .wants_energy = false},
+    {.kind = Kind::kEnergy, .name = "energy", .help = "the energy of a call", .weight = 1},
+    {.kind = Kind::kTimeThenEnergy,
+     .name = "time,energy",
+     .help = "the time; among equally fast candidates, the energy",
+     .weight = 0,
+     .breaks_ties = true},
+    {.kind = Kind::kWeighted,
+     .name = "weighted",
+     .help = "time^(1 - W) * energy^W, with W between 0 and 1",
+     .weight = std::nullopt},
+};
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < std::size(kRows); ++i) {
+    if (static_cast<std::size_t>(kRows[i].kind) != i) return false;
+  }
+  return true;
 }
+static_assert(rows_are_in_order());
+
+const ObjectiveRow& row_of(const Objective& objective) {
+  const auto at = static_cast<std::size_t>(objective.kind);
+  KP_ASSERT(at < std::size(kRows));
+  return kRows[at];
+}
+
+// time^(1 - weight) * energy^weight, also of ratios. A factor without weight does not count, even
+// where it is unknown (0).
+double weighted(double time, double energy, double weight) {
+  if (weight <= 0) return time;
+  if (weight >= 1) return energy;
+  return std::pow(time, 1 - weight) * std::pow(energy, weight);
+}
+
+// The weight of "weighted:0.3", given "0.3".
+std::optional<double> weight_from_text(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool whole = !text.empty() && *end == '\0';
+  if (!whole || !(value > 0) || !(value < 1)) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::span<const ObjectiveRow> objectives() { return kRows; }
+
+bool Objective::wants_energy() const { return row_of(*this).wants_energy; }
 
 bool equally_fast(const Correct::Versus& versus) {
   return versus.low >= 1 / (1 + kEqualSpeed) && versus.high <= 1 + kEqualSpeed;
 }
 
 std::optional<Objective> objective_from_text(std::string_view text) {
-  if (text == "time") return Objective{Objective::Kind::kTime, 0};
-  if (text == "energy") return Objective{Objective::Kind::kEnergy, 1};
-  if (text == "time,energy") return Objective{Objective::Kind::kTimeThenEnergy, 0};
-  if (!text.starts_with(kWeightedPrefix)) return std::nullopt;
-  const std::string weight(text.substr(kWeightedPrefix.size()));
-  char* end = nullptr;
-  const double value = std::strtod(weight.c_str(), &end);
-  const bool whole = !weight.empty() && *end == '\0';
-  if (!whole || !(value > 0) || !(value < 1)) return std::nullopt;
-  return Objective{Objective::Kind::kWeighted, value};
+  for (const ObjectiveRow& row : kRows) {
+    if (row.weight && text == row.name) return Objective{row.kind, *row.weight};
+    const std::string prefix = std::string(row.name) + ":";
+    if (row.weight || !text.starts_with(prefix)) continue;
+    const auto weight = weight_from_text(std::string(text.substr(prefix.size())));
+    if (!weight) return std::nullopt;
+    return Objective{row.kind, *weight};
+  }
+  return std::nullopt;
 }
 
 std::string objective_text(const Objective& objective) {
-  switch (objective.kind) {
-    case Objective::Kind::kTime:
-      return "time";
-    case Objective::Kind::kEnergy:
-      return "energy";
-    case Objective::Kind::kTimeThenEnergy:
-      return "time,energy";
-    case Objective::Kind::kWeighted:
-      break;
+  const ObjectiveRow& row = row_of(objective);
+  return std::string(row.name) + (row.weight ? "" : ":" + number(objective.weight, 6));
+}
+
+std::string objective_form(const ObjectiveRow& row) {
+  return std::string(row.name) + (row.weight ? "" : ":W");
+}
+
+std::string objective_help() {
+  std::string text;
+  for (const ObjectiveRow& row : kRows) {
+    text +=
+        std::string(text.empty() ? "" : "; ") + objective_form(row) + ": " + std::string(row.help);
   }
-  return std::string(kWeightedPrefix) + number(objective.weight, 6);
+  return text;
 }
 
 bool beats(const Correct& candidate, const Objective& objective, double min_effect) {
+  const ObjectiveRow& row = row_of(objective);
   const double needed = 1 + min_effect;
   const auto& time = candidate.versus;
   const bool faster = time && time->low > needed;
-  if (objective.kind == Objective::Kind::kTime) return faster;
+  if (!row.wants_energy) return faster;
   const bool measured = candidate.energy && candidate.energy->versus;
   // The incumbent's energy is unknown (a PyTorch start): only its time can be beaten.
   if (candidate.energy && !measured) return faster;
   const double saved = measured ? candidate.energy->versus->low : 0;
-  switch (objective.kind) {
-    case Objective::Kind::kEnergy:
-      return saved > needed;
-    case Objective::Kind::kTimeThenEnergy:
-      return time && equally_fast(*time) && measured ? saved > needed : faster;
-    case Objective::Kind::kWeighted:
-      return time && measured &&
-             std::pow(time->low, 1 - objective.weight) * std::pow(saved, objective.weight) > needed;
-    case Objective::Kind::kTime:
-      break;
+  if (row.breaks_ties) {
+    return time && equally_fast(*time) && measured ? saved > needed : faster;
   }
-  return faster;
+  return weighted(time ? time->low : 0, saved, objective.weight) > needed;
 }
 
 bool worth_energy(const Correct& candidate, const Objective& objective) {
   if (!objective.wants_energy()) return false;
-  if (objective.kind != Objective::Kind::kTimeThenEnergy || !candidate.versus) return true;
+  if (!row_of(objective).breaks_ties || !candidate.versus) return true;
   // A new best needs an energy figure for later comparisons.
   return equally_fast(*candidate.versus) || candidate.versus->low > 1;
 }
 
 double cost_of(double time_us, const Correct& candidate, const Objective& objective) {
   const double joules = candidate.energy ? candidate.energy->millijoules : 0;
-  switch (objective.kind) {
-    case Objective::Kind::kTime:
-    case Objective::Kind::kTimeThenEnergy:
-      return time_us;
-    case Objective::Kind::kEnergy:
-      return joules;
-    case Objective::Kind::kWeighted:
-      break;
-  }
-  if (joules <= 0) return 0;
-  return std::pow(time_us, 1 - objective.weight) * std::pow(joules, objective.weight);
+  return weighted(time_us, joules, objective.weight);
 }
 
 }  // namespace kernelpro

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search optimizes: time, energy, or both. Pure.
+// What a search optimizes: time, energy, or both. One row per objective; to add one, a value of
+// Objective::Kind and a row in objective.cc. Pure.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,18 +13,29 @@
 namespace kernelpro {
 
 struct Objective {
-  enum class Kind {
-    kTime,
-    kEnergy,          // joules per call
-    kTimeThenEnergy,  // time; energy among equally fast candidates
-    kWeighted,        // time^(1 - weight) * energy^weight
-  };
+  enum class Kind { kTime, kEnergy, kTimeThenEnergy, kWeighted };  // in the order of the rows
   Kind kind = Kind::kTime;
-  double weight = 0;
+  double weight = 0;  // of energy: the row's, where it has one
 
-  bool wants_energy() const { return kind != Kind::kTime; }
+  bool wants_energy() const;
   bool operator==(const Objective&) const = default;
 };
+inline constexpr Objective kLeastEnergy{Objective::Kind::kEnergy, 1};
+
+// The cost is time^(1 - weight) * energy^weight.
+struct ObjectiveRow {
+  Objective::Kind kind;
+  std::string_view name;  // as in --objective
+  std::string_view help;  // what gets better
+  // 0 to 1; nullopt: it is given after the name, as in "weighted:0.3".
+  std::optional<double> weight;
+  bool wants_energy = true;  // to be measured
+  bool breaks_ties = false;  // energy decides among equally fast candidates
+};
+std::span<const ObjectiveRow> objectives();
+std::string objective_form(const ObjectiveRow& row);  // "energy", "weighted:W"
+// For help: "time: the time of a call; energy: ...".
+std::string objective_help();
 
 // Two candidates are equally fast when the interval of their time ratio lies within this.
 inline constexpr double kEqualSpeed = 0.01;

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "base/files.h"
+#include "base/text.h"
+
 namespace kernelpro {
 namespace {
 
@@ -30,6 +35,26 @@ TEST(Objective, TextsRoundTrip) {
                            "weighted:0.5x", "energy,time"}) {
     EXPECT_FALSE(objective_from_text(text)) << text;
   }
+}
+
+TEST(Objective, RowsAreWholeAndDescribed) {
+  const auto page = read_file(KERNELPRO_SOURCE_DIR "/docs/the-loop.md");
+  ASSERT_TRUE(page);
+  std::set<std::string_view> names;
+  for (const ObjectiveRow& row : objectives()) {
+    SCOPED_TRACE(row.name);
+    EXPECT_TRUE(names.insert(row.name).second);
+    EXPECT_TRUE(contains(objective_help(), objective_form(row) + ": " + std::string(row.help)));
+    EXPECT_TRUE(contains(*page, "| `" + objective_form(row) + "` |"));
+    // A cost or a tie that takes energy has it measured.
+    EXPECT_EQ(row.wants_energy, row.weight.value_or(0.5) > 0 || row.breaks_ties);
+    const auto named = objective_from_text(replace_all(objective_form(row), "W", "0.3"));
+    ASSERT_TRUE(named);
+    EXPECT_EQ(named->kind, row.kind);
+    EXPECT_EQ(named->weight, row.weight.value_or(0.3));
+  }
+  EXPECT_EQ(objective_text(kLeastEnergy), "energy");
+  EXPECT_TRUE(worth_energy(measured(0.5, 0.6, 1, 1), kLeastEnergy));
 }
 
 TEST(Objective, TimeAloneLooksAtNothingElse) {

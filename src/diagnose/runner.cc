@@ -8,6 +8,7 @@
 #include "core/machine.h"
 #include "core/metrics.h"
 #include "core/tags.h"
+#include "core/task.h"
 #include "diagnose/diagnose.h"
 
 namespace kernelpro {
@@ -25,7 +26,7 @@ ToolTarget target_of(const Evidence& evidence) {
   }
   const auto text = evidence.texts.find("target");
   if (text == evidence.texts.end()) return ToolTarget::kAny;
-  return text->second == "cuda" ? ToolTarget::kCuda : ToolTarget::kCpu;
+  return target_from_name(text->second) == TargetKind::kCuda ? ToolTarget::kCuda : ToolTarget::kCpu;
 }
 
 constexpr std::string_view kHardwareCounters = "hardware counters";  // the collectors' name

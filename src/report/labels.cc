@@ -3,6 +3,16 @@
 
 namespace kernelpro {
 
+namespace {
+
+constexpr Label kTrusts[] = {
+    {"plan", "only its launch plan and device code ran beside the data"},
+    {"in-process", "its code ran in the process that holds the data"},
+    {"module", "its Python code ran in a process of its own that holds the data"},
+};
+
+}  // namespace
+
 const std::vector<Label>& known_labels() {
   static const std::vector<Label> labels = {
       {"given-distribution-only",
@@ -43,9 +53,9 @@ std::string_view label_meaning(std::string_view name) {
 }
 
 std::string_view trust_meaning(std::string_view trust) {
-  if (trust == "plan") return "only its launch plan and device code ran beside the data";
-  if (trust == "in-process") return "its code ran in the process that holds the data";
-  if (trust == "module") return "its Python code ran in a process of its own that holds the data";
+  for (const Label& label : kTrusts) {
+    if (label.name == trust) return label.meaning;
+  }
   return "";
 }
 

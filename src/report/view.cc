@@ -189,8 +189,9 @@ std::string credit(const Story& story) {
   if (story.best == nullptr) return "";
   const std::string& who = story.best->known.candidate.origin.proposer;
   const std::string idea = idea_text(story.best->known.candidate.origin);
-  if (story.best == story.start || who == "start") return "The kernel is the one that was given.";
-  if (who == "seed")
+  if (story.best == story.start || who == Origin::kStart)
+    return "The kernel is the one that was given.";
+  if (who == Origin::kSeed)
     return "The kernel was brought along (--start-from), not found here: " + printable(idea);
   const auto row = find_proposer(who);
   const std::string quoted = "proposer \"" + who + "\"";

@@ -92,7 +92,7 @@ double Bench::fastest_source_us() const {
   double least = 0;
   for (const Known* known : ledger_.history()) {
     const double us = ledger_.comparable_us(known->id);
-    if (known->candidate.language == Language::kPython || us <= 0) continue;
+    if (!language_row(known->candidate.language).compiled || us <= 0) continue;
     if (least == 0 || us < least) least = us;
   }
   return least;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "core/language.h"
 #include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {
@@ -23,7 +24,8 @@ std::string safe_name(const std::string& name) {
 
 TargetKind choose_target(const Task& task, const std::string& name) {
   if (const auto target = target_from_name(name)) return *target;
-  if (task.kernel_cu.empty() || cases_for(task, TargetKind::kCuda).empty()) {
+  if (native_kernel(task, TargetKind::kCuda).empty() ||
+      cases_for(task, TargetKind::kCuda).empty()) {
     return TargetKind::kCpu;
   }
   return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;

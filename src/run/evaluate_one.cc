@@ -56,9 +56,9 @@ Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
   Candidate candidate;
   candidate.language = kernel.language;
   candidate.source = kernel.source;
-  candidate.origin.proposer = "given";
+  candidate.origin.proposer = Origin::kGiven;
   std::vector<Knob> declared;
-  if (kernel.language != Language::kPython) {
+  if (language_row(kernel.language).knobs) {
     auto knobs = parse_knobs(kernel.source, reserved_names(task));
     if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
     declared = std::move(*knobs);
@@ -201,7 +201,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
   EvaluateManySettings with = settings;
   with.station.standby = settings.station.timing ? kTimingProcesses : 1;
   for (const Candidate& candidate : candidates) {
-    if (candidate.language == Language::kPython) ++with.station.modules_ahead;
+    if (language_row(candidate.language).in_python) ++with.station.modules_ahead;
   }
   std::optional<Candidate> against;
   if (!settings.station.timing) {
@@ -210,8 +210,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
     auto candidate = candidate_of(task, *settings.against);
     if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
     against = std::move(*candidate);
-  } else if (!(settings.station.target == TargetKind::kCpu ? task.kernel_cpp : task.kernel_cu)
-                  .empty()) {
+  } else if (!native_kernel(task, settings.station.target).empty()) {
     if (auto start = start_candidate(task, settings.station.target)) against = std::move(*start);
   }
   if (with.station.gpus.size() < 2) {
@@ -239,8 +238,7 @@ Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind kind, const 
   EvaluateManySettings many;
   many.station = settings;
   many.station.target = kind;
-  const KernelFile kernel{"", source, kind == TargetKind::kCpu ? Language::kCpp : Language::kCuda,
-                          overrides};
+  const KernelFile kernel{"", source, native_language(kind).language, overrides};
   auto results = evaluate_many(task, {kernel}, many, nullptr, std::move(maker));
   if (!results) return tl::unexpected<Error>(std::move(results.error()));
   return std::move(results->front());

@@ -26,7 +26,7 @@ struct KernelFile {
   KnobValues knobs;
 };
 
-// Sets proposer "given". Fails with kBadInput on faulty knobs and on values that they do not list.
+// Sets Origin::kGiven. Fails with kBadInput on faulty knobs and on values that they do not list.
 Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel);
 
 struct EvaluateOneResult {

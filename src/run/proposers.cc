@@ -209,6 +209,11 @@ const ProposerRow& proposer_of(const RunSettings& settings) {
   return found ? **found : kUnknown;
 }
 
+const ProposerRow& proposer_that(bool ProposerRow::*does) {
+  return *std::find_if(std::begin(kRows), std::end(kRows),
+                       [&](const ProposerRow& row) { return row.*does; });
+}
+
 std::string exchange_folder(const std::string& directory) { return join(directory, "exchange"); }
 
 Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,

@@ -59,6 +59,9 @@ Result<const ProposerRow*> find_proposer(std::string_view name);
 // The row for a run; for a proposer unknown to this version, a row with no capabilities.
 const ProposerRow& proposer_of(const RunSettings& settings);
 
+// The first row with a property: proposer_that(&ProposerRow::replays).
+const ProposerRow& proposer_that(bool ProposerRow::*does);
+
 // For callers that only collect replies.
 Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
                                                  const WriterLinks& links);

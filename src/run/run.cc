@@ -184,7 +184,7 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
   const auto start = start_candidate(task, settings.target);
   if (!start) return tl::unexpected<Error>(start.error());
   const bool cpu = settings.target == TargetKind::kCpu;
-  const bool kernel = !(cpu ? task.kernel_cpp : task.kernel_cu).empty();
+  const bool kernel = !native_kernel(task, settings.target).empty();
   const ProposerRow& proposer = proposer_of(settings);
   if (!kernel && proposer.needs_knobs) {
     return fail(ErrorKind::kBadInput,

@@ -48,7 +48,7 @@ Result<Candidate> of_task(const std::string& folder, const Task& task, TargetKin
   KP_TRY(same_family(*theirs, task, folder));
   auto candidate = start_candidate(*theirs, target);
   if (!candidate) return candidate;
-  candidate->origin = {"seed", 0, "The kernel of the task folder " + folder + ".", {}};
+  candidate->origin = {Origin::kSeed, 0, "The kernel of the task folder " + folder + ".", {}};
   return candidate;
 }
 
@@ -68,7 +68,7 @@ Result<Candidate> of_run(const std::string& directory, const Task& task, TargetK
   if (!all) return tl::unexpected<Error>(all.error());
   const auto confirmation = (*store)->confirmation();
   if (!confirmation) return tl::unexpected<Error>(confirmation.error());
-  const Language language = target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
+  const Language language = native_language(target).language;
   const StoredCandidate* best =
       winner_of(*all, *confirmation ? &**confirmation : nullptr, [&](const StoredCandidate& each) {
         return each.known.candidate.language == language;
@@ -78,7 +78,7 @@ Result<Candidate> of_run(const std::string& directory, const Task& task, TargetK
                 "leave it out, or give one with --start FILE");
   }
   Candidate candidate = best->known.candidate;
-  candidate.origin = {"seed",
+  candidate.origin = {Origin::kSeed,
                       0,
                       "The best of the run " + directory + ": candidate " +
                           std::to_string(best->known.id) + ", " +

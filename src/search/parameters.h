@@ -80,7 +80,7 @@ Result<void> check(const SearchParameters& parameters);
 struct Preset {
   std::string_view name;
   std::string_view summary;
-  std::string_view search;  // the search that it configures; "" = any, by default mcts
+  std::string_view search;  // the search that it configures; "" = any, by default the first
   SearchParameters (*parameters)();
   int evaluations;  // the budget it is made for, start included; 0: any
 };

@@ -10,6 +10,7 @@ SearchFactory make_mcts, make_branches, make_beam, make_greedy, make_best_of_n, 
 
 namespace {
 
+// The first is the default.
 constexpr SearchRow kSearches[] = {
     {"mcts", "Monte Carlo tree search: what worked gets more tries, diagnoses are priors.",
      make_mcts},
@@ -41,7 +42,7 @@ Result<std::unique_ptr<Search>> make_preset_search(std::string_view name, std::s
                                                    std::uint64_t seed) {
   const auto found = find_preset(preset);
   if (!found) return tl::unexpected<Error>(found.error());
-  const std::string_view own = (*found)->search.empty() ? "mcts" : (*found)->search;
+  const std::string_view own = (*found)->search.empty() ? kSearches[0].name : (*found)->search;
   const std::string_view chosen = name.empty() ? own : name;
   auto search = make_search(chosen, (*found)->parameters(), seed);
   if (search && !(*found)->search.empty() && chosen != own) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/objective.h"
 #include "search/searches.h"
 
 namespace kernelpro {
@@ -41,7 +42,7 @@ bool tune(const std::string& value, RunSettings* settings) {
 
 bool search(const std::string& value, RunSettings* settings) {
   settings->search = value;
-  settings->preset = "default";
+  settings->preset = RunSettings().preset;
   return std::any_of(searches().begin(), searches().end(),
                      [&](const SearchRow& row) { return row.name == value; });
 }
@@ -50,6 +51,16 @@ bool objective(const std::string& value, RunSettings* settings) {
   const auto named = objective_from_text(value);
   if (named) settings->objective = *named;
   return named.has_value();
+}
+
+// Commas separate the values of an arm, so an objective with one cannot be among them.
+std::string arm_objectives() {
+  std::string text;
+  for (const ObjectiveRow& row : objectives()) {
+    if (contains(row.name, ",")) continue;
+    text += (text.empty() ? "" : "|") + objective_form(row);
+  }
+  return text;
 }
 
 bool memory(const std::string& value, RunSettings* settings) {
@@ -62,7 +73,7 @@ constexpr ArmRow kRows[] = {
     {"profile", "off|triage|full", profile},
     {"search", "", search, search_names},
     {"memory", "on|off", memory},
-    {"objective", "time|energy", objective},
+    {"objective", "", objective, arm_objectives},
     {"seed", "", seed},
     {"tune", "", tune},
 };

@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "core/task.h"
 
 namespace kernelpro {
 
@@ -245,7 +246,7 @@ std::vector<std::string> sbatch_words(const SuiteSettings& suite, const SlurmSet
                                     kWarning};
   bool gpus = false;
   for (const std::string& option : slurm.options) gpus |= asks_for_gpus(dashed(option));
-  if (!gpus && suite.target != "cpu") words.push_back("--gres=gpu:1");
+  if (!gpus && target_from_name(suite.target) != TargetKind::kCpu) words.push_back("--gres=gpu:1");
   for (const std::string& option : slurm.options) words.push_back(dashed(option));
   words.push_back(script);
   return words;

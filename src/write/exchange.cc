@@ -30,10 +30,6 @@ namespace {
 // One byte over the limit, so that an oversized file is detected.
 constexpr std::int64_t kMostBytes = static_cast<std::int64_t>(kMaxReplyBytes) + 1;
 
-Language language_of(TargetKind target) {
-  return target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
-}
-
 struct Folder {
   std::string path, name;
   std::string parent_hash;
@@ -57,9 +53,9 @@ std::vector<Folder> folders_in(const std::string& exchange) {
 
 // A kernel by its name, for any target; other files may be notes or incomplete.
 bool is_source(const std::string& file) {
-  const auto all = {Language::kCpp, Language::kCuda, Language::kPython};
-  return std::any_of(all.begin(), all.end(),
-                     [&](Language each) { return file.ends_with("." + source_extension(each)); });
+  return std::any_of(languages().begin(), languages().end(), [&](const LanguageRow& row) {
+    return file.ends_with("." + std::string(row.extension));
+  });
 }
 
 tl::unexpected<Error> other_language(const std::string& suffix) {
@@ -96,7 +92,7 @@ Result<Proposal> Exchange::read_reply(const std::string& path, const Folder& fol
                                       const ProposalRequest& request) const {
   auto reply = read_file(path, kMostBytes);
   if (!reply) return tl::unexpected<Error>(std::move(reply.error()));
-  const Language language = language_of(request.target);
+  const Language language = native_language(request.target).language;
   auto source = source_of_reply(*reply, language);
   if (!source) return tl::unexpected<Error>(std::move(source.error()));
   auto knobs = parse_knobs(*source, reserved_names(*request.task));
@@ -107,11 +103,11 @@ Result<Proposal> Exchange::read_reply(const std::string& path, const Folder& fol
   candidate.source = std::move(*source);
   candidate.knobs = default_values(*knobs);
   const auto answers = read_file(join(folder.path, "answers"), 4096);
-  candidate.origin = {"exchange", folder.parent_id, idea_of(candidate.source),
+  candidate.origin = {name(), folder.parent_id, idea_of(candidate.source),
                       FindingRef::parse(answers ? printable(*answers) : "")};
   auto prompt = read_file(join(folder.path, "prompt.md"), kMostBytes);
   proposal.writing =
-      Writing{folder.name, "exchange", prompt ? printable(*prompt) : "", std::move(*reply), ""};
+      Writing{folder.name, name(), prompt ? printable(*prompt) : "", std::move(*reply), ""};
   return proposal;
 }
 
@@ -144,7 +140,7 @@ Result<std::vector<Proposal>> Exchange::collect(const ProposalRequest& request) 
   std::vector<Proposal> proposals;
   std::set<std::string> given;  // to be measured
   for (const Candidate* each : request.pending) given.insert(each->content_hash());
-  const std::string suffix = "." + source_extension(language_of(request.target));
+  const std::string suffix = "." + std::string(native_language(request.target).extension);
   for (const Folder& folder : folders_in(settings_.folder)) {
     const std::string replies = join(folder.path, "reply");
     for (const std::string& file : list_dir(replies)) {
@@ -225,7 +221,8 @@ Result<std::string> write_request(const std::string& folder, const ProposalReque
   const Candidate& parent = request.parent->candidate;
   KP_TRY(make_dirs(join(path, "reply")));
   KP_TRY(write_file(join(path, "task.h"), request.task_header));
-  KP_TRY(write_file(join(path, "parent." + source_extension(parent.language)), parent.source));
+  const std::string extension(language_row(parent.language).extension);
+  KP_TRY(write_file(join(path, "parent." + extension), parent.source));
   KP_TRY(write_file(join(path, "prompt.md"), exchange_prompt(request, number, prompts)));
   KP_TRY(write_file(join(path, "focus"), request.focus + "\n"));
   KP_TRY(write_file(join(path, "answers"), request.answers.text() + "\n"));

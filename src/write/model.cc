@@ -220,7 +220,7 @@ std::vector<Proposal> ModelProposer::repair(const ProposalRequest& request) {
     job.user = repair_question(
         job.about, "candidate " + std::to_string(failed->id), job.meant,
         failure_text(failed->evaluation.outcome),
-        block_of(failed->candidate.source, source_extension(failed->candidate.language)));
+        block_of(failed->candidate.source, language_row(failed->candidate.language).fence));
     jobs.push_back(std::move(job));
   }
   return run(jobs, request);
@@ -406,7 +406,7 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   };
   Proposal proposal;
   Candidate& candidate = proposal.candidate;
-  candidate.language = about.target == TargetKind::kCpu ? Language::kCpp : Language::kCuda;
+  candidate.language = native_language(about.target).language;
   auto source = source_of_reply(call.reply, candidate.language);
   if (!source) return refuse("no-code", source.error().message + ": " + source.error().next);
   const auto knobs = parse_knobs(*source, reserved_names(*about.task));
@@ -415,7 +415,7 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   candidate.knobs = default_values(*knobs);
   std::string idea = job.idea.empty() ? idea_of(candidate.source) : job.idea;
   if (idea.empty()) idea = "no idea is named";
-  candidate.origin = {"model", about.parent->id, std::move(idea), job.answers, job.repairs};
+  candidate.origin = {name(), about.parent->id, std::move(idea), job.answers, job.repairs};
   const std::string hash = candidate.content_hash();
   {
     const std::lock_guard lock(mutex_);

@@ -32,7 +32,7 @@ class Replay : public Proposer {
       Proposal proposal{recorded_[i], std::nullopt};
       Origin& origin = proposal.candidate.origin;
       if (origin.idea.empty()) origin.idea = "recorded as a candidate of " + origin.proposer;
-      origin.proposer = "replay";
+      origin.proposer = name();
       origin.parent = request.parent->id;
       origin.repairs = 0;  // refers to the recorded run
       proposals.push_back(std::move(proposal));

@@ -237,13 +237,11 @@ std::string module_file(const ExportRequest& request, const std::vector<Shaped>&
 }  // namespace
 
 Result<std::vector<ExportedFile>> export_kernel(const ExportRequest& request) {
-  if (request.candidate.language != Language::kCuda) {
+  const LanguageRow& language = language_row(request.candidate.language);
+  if (!language.instead_of_export.empty()) {
     return fail(ErrorKind::kBadInput,
-                "only CUDA kernels can be exported; this one is " +
-                    std::string(language_name(request.candidate.language)),
-                request.candidate.language == Language::kPython
-                    ? "a ModelNew file can be used as it is"
-                    : "export a run on the cuda target, or a .cu file with --kernel");
+                "only CUDA kernels can be exported; this one is " + std::string(language.name),
+                std::string(language.instead_of_export));
   }
   const std::vector<Shaped> tensors = shaped_tensors(*request.task, *request.c);
   std::vector<ExportedFile> files = {{"kernel.h", header_file(request, tensors)},

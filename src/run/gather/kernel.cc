@@ -23,9 +23,9 @@ Result<Candidate> candidate_of(const Task& task, const std::string& file) {
   auto source = read_file(file, 4 << 20);
   if (!source) return tl::unexpected<Error>(std::move(source.error()));
   Candidate candidate;
-  candidate.language = Language::kCuda;
+  candidate.language = native_language(TargetKind::kCuda).language;
   candidate.source = std::move(*source);
-  candidate.origin.proposer = "given";
+  candidate.origin.proposer = Origin::kGiven;
   auto knobs = parse_knobs(candidate.source, reserved_names(task));
   if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
   candidate.knobs = default_values(*knobs);
@@ -115,7 +115,8 @@ Result<Gathered> gather_kernel(const std::string& file, const Theory& theory,
                 "-lineinfo -arch=sm_90a " +
                     file);
   }
-  const TargetKind target = file.ends_with(".cu") ? TargetKind::kCuda : TargetKind::kCpu;
+  const LanguageRow* language = language_of_file(file);
+  const TargetKind target = language != nullptr ? language->target : TargetKind::kCpu;
   OpenSettings open = theory.open;
   open.target = target;
   open.gpu = settings.gpu;

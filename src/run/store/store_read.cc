@@ -68,11 +68,13 @@ const Query& briefs_query() {
   return query;
 }
 
-// False when a text in the row cannot be parsed.
+// False when a text in the row cannot be parsed, or its language is not one of this version's.
 bool read_row(const Statement& row, bool with_evidence, StoredCandidate* stored) {
   Candidate& candidate = stored->known.candidate;
   stored->known.id = row.integer(0);
-  candidate.language = language_from_name(row.text(1)).value_or(Language::kCuda);
+  const auto language = language_from_name(row.text(1));
+  if (!language) return false;
+  candidate.language = *language;
   candidate.source = row.text(2);
   if (!knobs_from_text(row.text(3), &candidate.knobs)) return false;
   candidate.origin = {row.text(4), row.integer(5), row.text(6), FindingRef::parse(row.text(7)),
@@ -96,7 +98,9 @@ bool read_row(const Statement& row, bool with_evidence, StoredCandidate* stored)
 bool read_brief(const Statement& row, StoredBrief* brief) {
   Known& known = brief->known;
   known.id = row.integer(0);
-  known.candidate.language = language_from_name(row.text(1)).value_or(Language::kCuda);
+  const auto language = language_from_name(row.text(1));
+  if (!language) return false;
+  known.candidate.language = *language;
   known.source_hash = row.text(2);
   known.content_hash = row.text(3);
   if (!knobs_from_text(row.text(4), &known.candidate.knobs)) return false;

@@ -374,6 +374,26 @@ TEST(Store, SaysThatItIsDamaged) {
   EXPECT_FALSE(Store::open(dir.path(), Store::Mode::kWrite)) << "cut off";
 }
 
+// A kernel in a language of a later version is not taken for one in another language.
+TEST(Store, ALanguageThatIsUnknownCannotBeRead) {
+  TempDir dir;
+  {
+    auto store = create(dir.path());
+    const auto ids = store->add({candidate(1)});
+    ASSERT_TRUE(store->finish(ids->front(), correct(1), {}, {}, 1));
+  }
+  Database db;
+  ASSERT_EQ(db.open(store_path(dir.path()), Database::Mode::kWrite), SQLITE_OK);
+  ASSERT_EQ(db.execute("UPDATE candidates SET language = 'latin'"), SQLITE_OK);
+  db.close();
+  const auto store = Store::open(dir.path(), Store::Mode::kRead);
+  ASSERT_TRUE(store) << store.error().text();
+  const auto all = (*store)->candidates(false);
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().kind, ErrorKind::kStore);
+  EXPECT_FALSE((*store)->briefs([](StoredBrief) {}));
+}
+
 // A copy of a damaged store would look like a backup. SQLite alone does not notice a changed
 // source.
 TEST(Store, ADamagedStoreIsNotPacked) {

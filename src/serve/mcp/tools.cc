@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "core/language.h"
 
 namespace kernelpro {
 
@@ -40,8 +41,8 @@ constexpr ToolArgument kEvaluate[] = {
      "The finding that it answers, as \"tool: prescription\": what came of it is remembered."},
     {"knobs", Kind::kPairs,
      "Values of knobs that the source declares; the first value of each by default."},
-    {"language", Kind::kText, "python: a PyTorch file with ModelNew, on the cuda target.", false,
-     "cpp|cuda|python"},
+    {"language", Kind::kText, "Of the source; by default the target's own.", false, "",
+     language_names, language_help},
     kTarget,
     kPrecision};
 constexpr ToolArgument kCompare[] = {
@@ -123,8 +124,14 @@ constexpr McpTool kTools[] = {
 };
 
 std::vector<std::string> choices_of(const ToolArgument& argument) {
+  if (argument.choices_from != nullptr) return split(argument.choices_from(), '|');
   if (argument.choices.empty()) return {};
   return split(argument.choices, '|');
+}
+
+std::string help_of(const ToolArgument& argument) {
+  const std::string help(argument.help);
+  return argument.help_from == nullptr ? help : help + " " + argument.help_from() + ".";
 }
 
 Json schema_of(const McpTool& tool) {
@@ -148,7 +155,7 @@ Json schema_of(const McpTool& tool) {
         property["additionalProperties"] = {{"type", "string"}};
         break;
     }
-    property["description"] = argument.help;
+    property["description"] = help_of(argument);
     const auto choices = choices_of(argument);
     if (!choices.empty()) property["enum"] = choices;
     properties[std::string(argument.name)] = std::move(property);
@@ -198,12 +205,12 @@ Result<void> check(const McpTool& tool, const Json& arguments) {
     if (!there && argument.required) {
       return fail(ErrorKind::kBadInput,
                   std::string(tool.name) + " needs the argument " + names.back(),
-                  std::string(argument.help));
+                  help_of(argument));
     }
     if (!there) continue;
     if (const std::string problem = fault(argument, *given); !problem.empty()) {
       return fail(ErrorKind::kBadInput, "the argument " + names.back() + " " + problem,
-                  std::string(argument.help));
+                  help_of(argument));
     }
   }
   for (const auto& [name, value] : arguments.items()) {

@@ -20,6 +20,9 @@ struct ToolArgument {
   std::string_view help;                                                  // one sentence
   bool required = false;
   std::string_view choices = "";  // "a|b|c", "" = any
+  // More of both from a table elsewhere: choices, and sentences after `help`; null: none.
+  std::string (*choices_from)() = nullptr;
+  std::string (*help_from)() = nullptr;
 };
 
 struct ToolAnswer {

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "core/language.h"
 #include "report/export/export.h"
 #include "report/export/export_text.h"
 #include "report/report.h"
@@ -11,7 +12,6 @@
 #include "serve/mcp/arguments.h"
 #include "serve/mcp/tools.h"
 #include "task/load/header.h"
-#include "write/prompt/prompt.h"
 #include "write/prompt/reply.h"
 
 namespace kernelpro {
@@ -26,15 +26,14 @@ Result<Sitting::Given> given_source(const Sitting& sitting, const Json& argument
                                     const char* name) {
   const JsonReader given(arguments);
   Sitting::Given one;
-  const bool cpu = sitting.settings().target == TargetKind::kCpu;
+  const TargetKind target = sitting.settings().target;
   one.kernel.language =
-      language_from_name(given.text("language")).value_or(cpu ? Language::kCpp : Language::kCuda);
-  const Language foreign = cpu ? Language::kCuda : Language::kCpp;
-  if (one.kernel.language == foreign || (cpu && one.kernel.language == Language::kPython)) {
+      language_from_name(given.text("language")).value_or(native_language(target).language);
+  const LanguageRow& row = language_row(one.kernel.language);
+  if (row.target != target) {
     return fail(ErrorKind::kBadInput,
-                "a " + std::string(language_name(one.kernel.language)) +
-                    " kernel does not run on the " +
-                    std::string(target_name(sitting.settings().target)) + " target",
+                "a " + std::string(row.name) + " kernel does not run on the " +
+                    std::string(target_name(target)) + " target",
                 "leave the language out, or name the other target");
   }
   auto source = source_of_reply(given.text(name), one.kernel.language);
@@ -78,10 +77,6 @@ Result<Sitting::RowPtr> side(Sitting& sitting, const Json& arguments, const std:
               "give candidate_" + which + " as history lists it, or source_" + which);
 }
 
-std::string extension_of(const Candidate& candidate) {
-  return source_extension(candidate.language);
-}
-
 // Writes the winner's files; returns their paths, most important first.
 Result<std::vector<std::string>> write_winner(const Sitting& sitting, const Known& winner) {
   std::vector<std::string> paths;
@@ -91,7 +86,8 @@ Result<std::vector<std::string>> write_winner(const Sitting& sitting, const Know
     paths.push_back(absolute(path));
     return write_file(path, text);
   };
-  KP_TRY(write(join(folder, "kernel." + extension_of(winner.candidate)),
+  const LanguageRow& language = language_row(winner.candidate.language);
+  KP_TRY(write(join(folder, kernel_file_name(language)),
                with_fixed_knobs(winner.candidate.source, winner.candidate.knobs)));
   const TargetKind target = sitting.settings().target;
   for (const Case* c : cases_for(sitting.task(), target)) {
@@ -99,7 +95,7 @@ Result<std::vector<std::string>> write_winner(const Sitting& sitting, const Know
     KP_TRY(write(join(folder, "task.h"), task_header(sitting.task(), *c, target)));
     break;
   }
-  if (winner.candidate.language == Language::kCuda) {
+  if (language.instead_of_export.empty()) {
     ExportRequest request;
     request.task = &sitting.task();
     auto chosen = export_case(sitting.task(), "");

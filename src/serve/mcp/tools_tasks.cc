@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // list_tasks and read_task.
 #include "base/text.h"
+#include "core/language.h"
 #include "serve/mcp/arguments.h"
 #include "serve/mcp/tools.h"
 #include "task/load/header.h"
@@ -53,10 +54,10 @@ std::string fenced(const std::string& language, const std::string& text) {
 }
 
 std::string task_text(const Task& task, TargetKind target) {
-  const bool cpu = target == TargetKind::kCpu;
-  const std::string language = cpu ? "cpp" : "cuda";
-  const std::string& reference = cpu ? task.reference_cpp : task.reference_cu;
-  const std::string& kernel = cpu ? task.kernel_cpp : task.kernel_cu;
+  const LanguageRow& language = native_language(target);
+  const std::string fence(language.fence);
+  const std::string& reference = task.*language.reference;
+  const std::string& kernel = task.*language.kernel;
   std::string text = "# Task " + printable(task.name) + ", " + std::string(target_name(target)) +
                      " target\n" + printable(task.summary) + "\n";
   if (task.module) {
@@ -69,20 +70,18 @@ std::string task_text(const Task& task, TargetKind target) {
           "\n## Cases\nEvery case counts for correctness, timed ones for "
           "speed.\n" +
           cases_text(task, target);
-  text +=
-      "\n## What to write\nOne " + std::string(cpu ? "C++20" : "CUDA C++") +
-      " file that includes \"task.h\" and defines\n" +
-      fenced(language, cpu ? "extern \"C\" void launch(const Args& args);"
-                           : "extern \"C\" void launch(const Args& args, cudaStream_t stream);") +
-      "Numbers that it is unsure of may be knobs, in comments: `// @knob TILE 16 32 64`; "
-      "evaluate takes their values. `// @require TILE % WARPS == 0` says which go together.\n";
+  text += "\n## What to write\nOne " + std::string(language.title) +
+          " file that includes \"task.h\" and defines\n" +
+          fenced(fence, std::string(language.signature) + ";") +
+          "Numbers that it is unsure of may be knobs, in comments: `// @knob TILE 16 32 64`; "
+          "evaluate takes their values. `// @require TILE % WARPS == 0` says which go together.\n";
   if (const Case* c = largest_timed(task, target)) {
     text +=
         "\n## task.h of the case " + c->name + "\n" + fenced("cpp", task_header(task, *c, target));
   }
-  if (!kernel.empty()) text += "\n## The kernel to start from\n" + fenced(language, kernel);
+  if (!kernel.empty()) text += "\n## The kernel to start from\n" + fenced(fence, kernel);
   if (!task.module && !reference.empty()) {
-    text += "\n## The reference\n" + fenced(language, reference);
+    text += "\n## The reference\n" + fenced(fence, reference);
   }
   return text;
 }

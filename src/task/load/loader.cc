@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "core/language.h"
 #include "task/load/limits.h"
 #include "task/load/unfilled.h"
 
@@ -61,8 +62,11 @@ Result<Task> load_task(const std::string& folder) {
                    "cases on the target cuda need a reference in CUDA; write it, or give every "
                    "case targets = [\"cpu\"]",
                    &task->reference_cu));
-  KP_TRY(read_text(join(folder, "kernel.cpp"), false, "it is optional", &task->kernel_cpp));
-  KP_TRY(read_text(join(folder, "kernel.cu"), false, "it is optional", &task->kernel_cu));
+  for (const LanguageRow& row : languages()) {
+    if (!row.native) continue;
+    KP_TRY(read_text(join(folder, kernel_file_name(row)), false, "it is optional",
+                     &((*task).*row.kernel)));
+  }
   return task;
 }
 

@@ -10,51 +10,70 @@ namespace {
 // The start for a PyTorch file without a kernel.
 Candidate module_itself(const Module& module, TargetKind target) {
   Candidate candidate;
-  if (target == TargetKind::kCpu) {  // cannot run PyTorch candidates
-    candidate.source = "#include \"task.h\"\n\nextern \"C\" void launch(const Args&) {}\n";
-    candidate.origin = {"start", 0, "An empty kernel: the task has none to begin from.", {}};
+  for (const LanguageRow& row : languages()) {
+    if (row.target != target || row.of_module.empty()) continue;
+    candidate.language = row.language;
+    candidate.source = module.source;
+    if (!candidate.source.ends_with('\n')) candidate.source += '\n';
+    candidate.source += row.of_module;
+    candidate.origin = {Origin::kStart, 0, "The PyTorch module itself.", {}};
     return candidate;
   }
-  candidate.language = Language::kPython;
-  candidate.source = module.source;
-  if (!candidate.source.ends_with('\n')) candidate.source += '\n';
-  candidate.source += "\n\nclass ModelNew(Model):\n    pass\n";
-  candidate.origin = {"start", 0, "The PyTorch module itself.", {}};
+  const LanguageRow& native = native_language(target);
+  candidate.language = native.language;
+  candidate.source = native.empty_kernel;
+  candidate.origin = {Origin::kStart, 0, "An empty kernel: the task has none to begin from.", {}};
   return candidate;
+}
+
+// The language of the starting kernel; null: the task has none. One for the target's own language
+// goes first.
+const LanguageRow* start_language(const Task& task, TargetKind target) {
+  const LanguageRow& native = native_language(target);
+  if (!(task.*native.kernel).empty()) return &native;
+  for (const LanguageRow& row : languages()) {
+    if (!row.native && !(task.*row.kernel).empty()) return &row;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 Result<Candidate> start_candidate(const Task& task, TargetKind target) {
-  const bool cpu = target == TargetKind::kCpu;
-  Candidate candidate;
-  candidate.language = cpu ? Language::kCpp : Language::kCuda;
-  candidate.source = cpu ? task.kernel_cpp : task.kernel_cu;
-  if (candidate.source.empty() && !task.kernel_py.empty()) {
-    if (cpu) {
-      return fail(ErrorKind::kBadInput, "the cpu target runs no PyTorch candidates to start from",
-                  "use --target cuda, or start from a .cpp");
-    }
-    candidate.language = Language::kPython;
-    candidate.source = task.kernel_py;
-    candidate.origin = {"start", 0, "The PyTorch implementation that was given.", {}};
-    return candidate;
-  }
-  if (candidate.source.empty() && task.module) return module_itself(*task.module, target);
-  if (candidate.source.empty()) {
+  const LanguageRow* row = start_language(task, target);
+  if (row == nullptr && task.module) return module_itself(*task.module, target);
+  if (row == nullptr) {
     return fail(ErrorKind::kBadInput,
                 "the task " + task.name + " has no starting kernel for the " +
                     std::string(target_name(target)) + " target",
-                std::string("put one into its folder as ") + (cpu ? "kernel.cpp" : "kernel.cu"));
+                "put one into its folder as " + kernel_file_name(native_language(target)));
+  }
+  if (row->target != target) {
+    return fail(ErrorKind::kBadInput,
+                "the " + std::string(target_name(target)) + " target runs no " +
+                    std::string(row->title) + " candidates to start from",
+                "use --target " + std::string(target_name(row->target)) + ", or start from a ." +
+                    std::string(native_language(target).extension));
+  }
+  Candidate candidate;
+  candidate.language = row->language;
+  candidate.source = task.*row->kernel;
+  if (!row->knobs) {
+    candidate.origin = {Origin::kStart,
+                        0,
+                        "The " + std::string(row->title) + " implementation that was given.",
+                        {}};
+    return candidate;
   }
   auto knobs = parse_knobs(candidate.source, reserved_names(task));
   if (!knobs) {
     Error error = std::move(knobs.error());
-    error.message = std::string(cpu ? "kernel.cpp, " : "kernel.cu, ") + error.message;
+    error.message = kernel_file_name(*row) + ", " + error.message;
     return tl::unexpected<Error>(std::move(error));
   }
   candidate.knobs = default_values(*knobs);
-  candidate.origin = {"start", 0, "The task's own kernel with the first value of each knob.", {}};
+  candidate.origin = {
+      Origin::kStart, 0, "The task's own kernel with the first value of each knob.", {}};
   return candidate;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "core/language.h"
 #include "machine/cpu.h"
 #include "machine/gpu_watch.h"
 #include "task/load/limits.h"
@@ -19,10 +20,6 @@ namespace kernelpro {
 namespace {
 
 constexpr double kSpare = 6e9;  // GPU memory for contexts and PyTorch's reserve
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 // Memory limit for the largest case; generous if the machine's memory is unknown.
 double memory_for(const OpenSettings& settings) {
@@ -108,23 +105,24 @@ Result<void> set_start(const std::string& file, Task* task) {
   if (file.empty()) return {};
   auto source = read_file(file, kMaxTextBytes);
   if (!source) return tl::unexpected<Error>(std::move(source.error()));
-  if (ends_with(file, ".cu")) {
-    task->kernel_cu = std::move(*source);
-  } else if (ends_with(file, ".cpp") || ends_with(file, ".cc") || ends_with(file, ".cxx")) {
-    task->kernel_cpp = std::move(*source);
-  } else if (ends_with(file, ".py") && task->module) {
-    task->kernel_py = std::move(*source);
-  } else {
+  const LanguageRow* row = language_of_file(file);
+  if (row == nullptr) {
     return fail(ErrorKind::kBadInput, "a search cannot start from " + file,
-                "name a kernel: .cu for the cuda target, .cpp for the cpu target, or for a PyTorch "
-                "task a .py with ModelNew");
+                "name a kernel: " + language_files());
   }
+  if (!row->of_module.empty() && !task->module) {
+    return fail(ErrorKind::kBadInput,
+                "a search cannot start from " + file + ": the task " + task->name +
+                    " is not a PyTorch file",
+                "name a kernel in the target's own language");
+  }
+  (*task).*row->kernel = std::move(*source);
   return {};
 }
 
 }  // namespace
 
-bool is_module_path(const std::string& path) { return ends_with(path, ".py"); }
+bool is_module_path(const std::string& path) { return path.ends_with(".py"); }
 
 Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settings) {
   Result<OpenedTask> opened = OpenedTask();

@@ -28,11 +28,11 @@ constexpr std::string_view kPythonKeywords[] = {
     "global", "if",   "import", "in",     "is",     "lambda",  "nonlocal", "not",
     "or",     "pass", "raise",  "return", "try",    "while",   "with",     "yield"};
 
-bool is_keyword(std::string_view word, Language language) {
+bool is_keyword(std::string_view word, Syntax syntax) {
   const auto in = [&](const auto& list) {
     return std::find(std::begin(list), std::end(list), word) != std::end(list);
   };
-  return language == Language::kPython ? in(kPythonKeywords) : in(kCppKeywords);
+  return syntax == Syntax::kPython ? in(kPythonKeywords) : in(kCppKeywords);
 }
 
 bool is_word_char(char c) {
@@ -41,8 +41,8 @@ bool is_word_char(char c) {
 
 class Blanker {
  public:
-  Blanker(std::string_view text, Language language)
-      : text_(text), python_(language == Language::kPython), out_(text) {}
+  Blanker(std::string_view text, Syntax syntax)
+      : text_(text), python_(syntax == Syntax::kPython), out_(text) {}
 
   std::string run() {
     while (at_ < text_.size()) step();
@@ -116,16 +116,16 @@ class Blanker {
 };
 
 // A word of a sentence: letters, some of them lower case, and not a keyword.
-bool is_plain_word(std::string_view word, Language language) {
+bool is_plain_word(std::string_view word, Syntax syntax) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const bool letters = !word.empty() && std::all_of(word.begin(), word.end(), is_letter);
   const bool small =
       std::any_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
-  return letters && small && !is_keyword(word, language);
+  return letters && small && !is_keyword(word, syntax);
 }
 
-bool is_prose(std::string_view line, Language language) {
-  // Neither language has backticks; they mark code within prose.
+bool is_prose(std::string_view line, Syntax syntax) {
+  // Neither syntax has backticks; they mark code within prose.
   if (line.find('`') != std::string_view::npos) return true;
   int in_a_row = 0;
   for (std::size_t at = 0; at < line.size();) {
@@ -138,7 +138,7 @@ bool is_prose(std::string_view line, Language language) {
     at = end;
     // A comma also separates names in code; a period only ends sentences.
     if (word.size() > 1 && word.back() == '.') word.remove_suffix(1);
-    in_a_row = is_plain_word(word, language) ? in_a_row + 1 : 0;
+    in_a_row = is_plain_word(word, syntax) ? in_a_row + 1 : 0;
     if (in_a_row >= kProseWords) return true;
   }
   return false;
@@ -147,17 +147,18 @@ bool is_prose(std::string_view line, Language language) {
 }  // namespace
 
 std::string without_comments(std::string_view text, Language language) {
-  return Blanker(text, language).run();
+  return Blanker(text, language_row(language).syntax).run();
 }
 
 std::string first_prose(const std::string& text, Language language) {
+  const Syntax syntax = language_row(language).syntax;
   const std::vector<std::string> code = lines(without_comments(text, language));
   const std::vector<std::string> original = lines(text);
   bool directive = false;  // also the lines that continue it
   for (std::size_t i = 0; i < code.size(); ++i) {
     const std::string_view line = trim(code[i]);
-    directive = directive || (language != Language::kPython && line.starts_with('#'));
-    if (!directive && is_prose(line, language)) return std::string(trim(original[i]));
+    directive = directive || (syntax == Syntax::kC && line.starts_with('#'));
+    if (!directive && is_prose(line, syntax)) return std::string(trim(original[i]));
     directive = directive && line.ends_with('\\');
   }
   return "";

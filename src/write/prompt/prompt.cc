@@ -204,26 +204,18 @@ std::string feedback_text(const ProposalRequest& request) {
   return diagnosis_to_text(request.parent->diagnosis);
 }
 
-// The language tag of fenced blocks.
-std::string_view block_language(Language language) {
-  return language == Language::kCpp ? "cpp" : language == Language::kCuda ? "cuda" : "python";
-}
-
 }  // namespace
-
-std::string source_extension(Language language) {
-  return language == Language::kCpp ? "cpp" : language == Language::kCuda ? "cu" : "py";
-}
 
 PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompts) {
   const Known& parent = *request.parent;
-  const bool cpu = request.target == TargetKind::kCpu;
+  const LanguageRow& written = language_row(parent.candidate.language);
+  const LanguageRow& wanted = native_language(request.target);
   PromptFields fields = {
       {"task", request.task->name},
       {"summary", request.task->summary},
       {"target", std::string(target_name(request.target))},
       {"parent", std::to_string(parent.id)},
-      {"parent_file", "parent." + source_extension(parent.candidate.language)},
+      {"parent_file", "parent." + std::string(written.extension)},
       {"definition", definition(*request.task)},
       {"standing", standing(request)},
       {"focus", request.focus.empty()
@@ -233,19 +225,20 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"diagnosis", feedback_text(request)},
       {"tried", tried(request)},
       {"memory", memory_text(request)},
-      {"language", cpu ? "C++20" : "CUDA C++"},
-      {"entry", cpu ? "extern \"C\" void launch(const Args& args)"
-                    : "extern \"C\" void launch(const Args& args, cudaStream_t stream)"},
+      {"language", std::string(wanted.title)},
+      {"entry", std::string(wanted.signature)},
       {"contract", contract(*request.task)},
       {"cases", cases(*request.task, request.target)},
-      {"extension", cpu ? "cpp" : "cu"},
+      {"extension", std::string(wanted.extension)},
       {"header", request.task_header},
-      {"source", block_of(parent.candidate.source, block_language(parent.candidate.language))}};
+      {"source", block_of(parent.candidate.source, written.fence)}};
   fields.merge(advice_fields(*request.task, request.target, request.machine, prompts));
   if (parent.evaluation.correct() == nullptr) {
     fields["cures"] = cures_text(request, failure_text(parent.evaluation.outcome));
   }
-  fields["forms"] = cpu ? "" : std::string(trim(prompts.fill("cuda", fields))) + "\n";
+  if (!wanted.forms.empty()) {
+    fields["forms"] = std::string(trim(prompts.fill(std::string(wanted.forms), fields))) + "\n";
+  }
   fields["rules"] = prompts.fill("rules", fields);
   return fields;
 }

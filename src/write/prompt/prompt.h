@@ -11,9 +11,6 @@
 
 namespace kernelpro {
 
-// "cpp", "cu" or "py".
-std::string source_extension(Language language);
-
 // The contents of a request by template field name; the rules are already filled in.
 PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompts);
 

@@ -72,36 +72,50 @@ std::optional<Condition> condition_of(std::string_view text) {
   return condition;
 }
 
-bool is_known(const Condition& condition) {
-  const auto each = [&](const auto& known) {
-    return std::all_of(condition.values.begin(), condition.values.end(), known);
-  };
-  if (condition.key == "target") {
-    return each([](const std::string& value) { return target_from_name(value).has_value(); });
-  }
-  if (condition.key == "arch") {
-    return each([](const std::string& value) { return Architecture::parse(value).has_value(); });
-  }
-  if (condition.key == "limit") return each([](const std::string& v) { return v == "memory"; });
-  return condition.key == "kind";
+bool is_arch(const std::string& value, const CraftSubject& subject) {
+  const auto arch = Architecture::parse(value);
+  return arch && subject.arch && arch->major == subject.arch->major &&
+         arch->minor == subject.arch->minor;
 }
 
+struct ConditionRow {
+  std::string_view key;
+  bool (*is_known)(const std::string& value);
+  bool (*holds)(const std::string& value, const CraftSubject& subject);
+};
+constexpr ConditionRow kConditions[] = {
+    {"target", [](const std::string& value) { return target_from_name(value).has_value(); },
+     [](const std::string& value, const CraftSubject& subject) {
+       return target_from_name(value) == subject.target;
+     }},
+    {"arch", [](const std::string& value) { return Architecture::parse(value).has_value(); },
+     is_arch},
+    {"kind", [](const std::string&) { return true; },
+     [](const std::string& value, const CraftSubject& subject) {
+       return has_kind(subject.family, value);
+     }},
+    {"limit", [](const std::string& value) { return value == "memory"; },
+     [](const std::string&, const CraftSubject& subject) { return subject.memory_limits; }},
+};
+
+const ConditionRow* row_of(const Condition& condition) {
+  for (const ConditionRow& row : kConditions) {
+    if (row.key == condition.key) return &row;
+  }
+  return nullptr;
+}
+
+bool is_known(const Condition& condition) {
+  const ConditionRow* row = row_of(condition);
+  return row != nullptr &&
+         std::all_of(condition.values.begin(), condition.values.end(), row->is_known);
+}
+
+// REQUIRES: is_known.
 bool holds(const Condition& condition, const CraftSubject& subject) {
-  const auto any = [&](const auto& is_it) {
-    return std::any_of(condition.values.begin(), condition.values.end(), is_it);
-  };
-  if (condition.key == "target") {
-    return any([&](const std::string& value) { return target_from_name(value) == subject.target; });
-  }
-  if (condition.key == "arch") {
-    return subject.arch && any([&](const std::string& value) {
-             const auto arch = Architecture::parse(value);
-             return arch && arch->major == subject.arch->major &&
-                    arch->minor == subject.arch->minor;
-           });
-  }
-  if (condition.key == "limit") return subject.memory_limits;
-  return any([&](const std::string& value) { return has_kind(subject.family, value); });
+  const ConditionRow* row = row_of(condition);
+  return std::any_of(condition.values.begin(), condition.values.end(),
+                     [&](const std::string& value) { return row->holds(value, subject); });
 }
 
 }  // namespace

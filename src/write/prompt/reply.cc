@@ -29,14 +29,13 @@ bool has_word(std::string_view text, std::string_view word) {
 // Whether the code, rather than its comments or prose, has the entry.
 bool has_entry(const std::string& text, Language language) {
   const std::string code = without_comments(text, language);
-  if (language == Language::kPython) return has_word(code, "ModelNew");
-  if (has_word(code, "KP_LAUNCH") || has_word(code, "KP_LAUNCH_CLUSTER")) return true;
-  return has_word(code, "launch") && contains(code, "{");
+  const auto entries = language_row(language).entries;
+  return std::any_of(entries.begin(), entries.end(), [&](const EntryWord& entry) {
+    return has_word(code, entry.word) && contains(code, entry.with);
+  });
 }
 
-std::string entry_name(Language language) {
-  return language == Language::kPython ? "`ModelNew`" : "`launch` (nor KP_LAUNCH)";
-}
+std::string entry_name(Language language) { return std::string(language_row(language).entry); }
 
 // The run of backticks or tildes that opens or closes a block, at the start of a line; "" = none.
 std::string_view fence(std::string_view line) {

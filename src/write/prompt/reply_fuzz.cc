@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a reply. The result is a refusal with advice, or a source that is part of the reply,
 // is UTF-8 text with plain line ends, and is read the same again: bare, in a block, and on Windows.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,10 +19,11 @@ void check_source(const std::string& reply, const std::string& source, Language 
   const std::string plain = replace_all(replace_all(reply, "\r\n", "\n"), "\r", "\n");
   if (plain.find(source) == std::string::npos) std::abort();
   if (printable(source) != source || source.find('\r') != std::string::npos) std::abort();
-  const bool entry = language == Language::kPython
-                         ? contains(source, "ModelNew")
-                         : contains(source, "launch") || contains(source, "KP_LAUNCH");
-  if (!entry) std::abort();
+  const auto entries = language_row(language).entries;
+  if (std::none_of(entries.begin(), entries.end(),
+                   [&](const EntryWord& entry) { return contains(source, entry.word); })) {
+    std::abort();
+  }
   const auto windows = source_of_reply(replace_all(plain, "\n", "\r\n"), language);
   if (!windows || *windows != source) std::abort();
   if (contains(source, "```") || contains(source, "~~~")) return;
@@ -43,10 +45,10 @@ void check_idea(const std::string& source) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string reply(reinterpret_cast<const char*>(data), size);
   check_idea(reply);
-  for (const Language language : {Language::kCuda, Language::kPython}) {
-    const auto source = kernelpro::source_of_reply(reply, language);
+  for (const kernelpro::LanguageRow& row : kernelpro::languages()) {
+    const auto source = kernelpro::source_of_reply(reply, row.language);
     if (source) {
-      check_source(reply, *source, language);
+      check_source(reply, *source, row.language);
       check_idea(*source);
     } else if (source.error().message.empty() || source.error().next.empty()) {
       std::abort();

@@ -55,7 +55,7 @@ class Sweep : public Proposer {
       Proposal proposal;
       proposal.candidate = start.candidate;
       proposal.candidate.knobs = values;
-      proposal.candidate.origin = {"sweep", start.id, knobs_to_text(values) + ".", {}};
+      proposal.candidate.origin = {name(), start.id, knobs_to_text(values) + ".", {}};
       proposals.push_back(std::move(proposal));
     }
     if (proposals.empty()) {

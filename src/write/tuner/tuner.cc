@@ -383,7 +383,7 @@ class Tuner : public Proposer {
       proposal.candidate = parent;
       proposal.candidate.knobs = moves.values(move.setting);
       const FindingRef answers = move.answers.empty() ? moves.answered(move) : move.answers;
-      proposal.candidate.origin = {"tuner", request.parent->id,
+      proposal.candidate.origin = {name(), request.parent->id,
                                    moves.changes(move.setting) + ", " + moves.why(move) + ".",
                                    answers};
       proposals.push_back(std::move(proposal));
