@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/metrics.h"
+#include "core/missing_json.h"
 
 namespace kernelpro {
 
@@ -103,7 +104,7 @@ std::vector<std::string> counters_of(CounterSet set) {
   std::vector<std::string> names;
   if (set == CounterSet::kTriage) names.assign(std::begin(kTriage), std::end(kTriage));
   if (set == CounterSet::kFull) {
-    for (const Metric& metric : counter_metrics()) {
+    for (const Metric& metric : metrics_of(Family::kCounters)) {
       const auto* end = std::end(kNotCollected);
       if (std::find(std::begin(kNotCollected), end, metric.name) == end) {
         names.emplace_back(metric.name);
@@ -133,10 +134,6 @@ std::string counter_answers_to_json(const CounterAnswers& answers) {
     launches.push_back(
         {{"function", launch.function}, {"node", launch.node}, {"values", launch.values}});
   }
-  Json missing = Json::array();
-  for (const Missing& m : answers.missing) {
-    missing.push_back({{"what", m.what}, {"reason", m.reason}, {"next", m.next}});
-  }
   return dump_json({{"source", answers.source},
                     {"chip", answers.chip},
                     {"set", counter_set_name(answers.set)},
@@ -145,7 +142,7 @@ std::string counter_answers_to_json(const CounterAnswers& answers) {
                     {"launches", std::move(launches)},
                     {"left_out", answers.left_out},
                     {"report", answers.report},
-                    {"missing", std::move(missing)}});
+                    {"missing", missing_to_json(answers.missing)}});
 }
 
 std::optional<CounterAnswers> counter_answers_from_json(const std::string& text) {
@@ -167,8 +164,7 @@ std::optional<CounterAnswers> counter_answers_from_json(const std::string& text)
   }
   for (const Json& item : r.array("missing")) {
     if (!item.is_object()) return std::nullopt;
-    const JsonReader m(item);
-    answers.missing.push_back({m.text("what"), m.text("reason"), m.text("next")});
+    for (Missing& each : missing_from_json(item)) answers.missing.push_back(std::move(each));
   }
   return answers;
 }

@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "core/evidence.h"
 #include "core/launch_plan.h"
+#include "core/missing.h"
 
 namespace kernelpro {
 
 // Which counters to collect. kTriage: enough to find the limiting resource (few passes); kFull:
-// every row of counter_metrics().
+// every metric of the family.
 enum class CounterSet { kOff, kTriage, kFull };
 std::string_view counter_set_name(CounterSet set);  // "off", "triage", "full"
 std::optional<CounterSet> counter_set_from_name(std::string_view name);

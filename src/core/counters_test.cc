@@ -42,7 +42,7 @@ TEST(Counters, AnswersSurviveTheirJson) {
   answers.launches = {{"_Z1kv", 2, {{"gpu__time_duration.sum", 1e4}}}, {"_Z1lv", 3, {}}};
   answers.left_out = 7;
   answers.report = "\"ID\",\"x\"\n";
-  answers.missing = {{"a", "b", "c"}};
+  answers.missing = {{Family::kCounters, "b", "c", {"gpu__time_duration.sum"}}};
   const auto again = counter_answers_from_json(counter_answers_to_json(answers));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->source, answers.source);
@@ -53,7 +53,10 @@ TEST(Counters, AnswersSurviveTheirJson) {
   EXPECT_EQ(again->launches[0].values, answers.launches[0].values);
   EXPECT_EQ(again->left_out, 7);
   EXPECT_EQ(again->report, answers.report);
-  EXPECT_EQ(again->missing.at(0).next, "c");
+  ASSERT_EQ(again->missing.size(), 1u);
+  EXPECT_EQ(again->missing[0].family, Family::kCounters);
+  EXPECT_EQ(again->missing[0].next, "c");
+  EXPECT_EQ(again->missing[0].metrics, answers.missing[0].metrics);
 
   EXPECT_FALSE(counter_answers_from_json("[]"));
   EXPECT_FALSE(counter_answers_from_json("{\"launches\":[3]}"));

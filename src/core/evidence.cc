@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/evidence.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "core/json.h"
 #include "core/metrics.h"
+#include "core/missing_json.h"
 
 namespace kernelpro {
 
-namespace {
-constexpr std::string_view kLevels[] = {"counters", "static", "timing"};
+void Evidence::set(const std::string& name, double value, std::string source) {
+  const Metric* metric = find_metric(name);
+  KP_ASSERT(metric != nullptr);
+  set(name, value, metric->level, std::move(source));
 }
-
-std::string_view level_name(Level level) { return kLevels[static_cast<int>(level)]; }
 
 void Evidence::set(const std::string& name, double value, Level level, std::string source) {
   KP_ASSERT(find_metric(name) != nullptr);
@@ -29,6 +32,19 @@ const Observation* Evidence::find(const std::string& name) const {
   return it == items_.end() ? nullptr : &it->second;
 }
 
+const Missing* why_missing(const Evidence& evidence, std::string_view metric) {
+  const Metric* row = find_metric(metric);
+  if (row == nullptr) return nullptr;
+  const Missing* of_family = nullptr;
+  for (const Missing& each : evidence.missing()) {
+    if (each.family != row->family || !each.part.empty()) continue;
+    const auto& names = each.metrics;
+    if (std::find(names.begin(), names.end(), metric) != names.end()) return &each;
+    if (names.empty() && of_family == nullptr) of_family = &each;
+  }
+  return of_family;
+}
+
 namespace {
 
 Json to_json(const Evidence& evidence) {
@@ -37,11 +53,9 @@ Json to_json(const Evidence& evidence) {
     items[name] = {
         {"value", item.value}, {"level", level_name(item.level)}, {"source", item.source}};
   }
-  Json missing = Json::array();
-  for (const Missing& m : evidence.missing()) {
-    missing.push_back({{"what", m.what}, {"reason", m.reason}, {"next", m.next}});
-  }
-  Json json = {{"items", items}, {"texts", evidence.texts}, {"missing", missing}};
+  Json json = {{"items", items},
+               {"texts", evidence.texts},
+               {"missing", missing_to_json(evidence.missing())}};
   if (!evidence.kernels.empty()) {
     Json kernels = Json::array();
     for (const KernelEvidence& kernel : evidence.kernels) {
@@ -87,18 +101,14 @@ Evidence from_json(const Plain& json, bool with_kernels) {
     const Plain& value = member(item, "value");
     // Skip metrics unknown to this version: stores outlive versions.
     if (!value.is_number() || find_metric(name) == nullptr) continue;
-    const std::string said = text(item, "level");
-    Level level = Level::kTiming;
-    for (int i = 0; i < 3; ++i) {
-      if (kLevels[i] == said) level = static_cast<Level>(i);
-    }
+    const Level level = level_from_name(text(item, "level")).value_or(Level::kTiming);
     evidence.set(name, value.get<double>(), level, text(item, "source"));
   }
   for (const auto& [name, item] : object(json, "texts").items()) {
     if (item.is_string()) evidence.texts[name] = item.get<std::string>();
   }
-  for (const Plain& m : array(json, "missing")) {
-    evidence.note_missing({text(m, "what"), text(m, "reason"), text(m, "next")});
+  for (const Plain& each : array(json, "missing")) {
+    for (Missing& missing : missing_from_json(each)) evidence.note_missing(std::move(missing));
   }
   if (!with_kernels) return evidence;
   for (const Plain& item : array(json, "kernels")) {

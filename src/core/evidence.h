@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observations about a candidate, under the metric registry's names, each with its source. Whatever
-// could not be observed is listed with the reason; it is never a silent zero.
+// could not be observed is listed by family with the reason; it is never a silent zero.
 //
-// A call may launch several kernels. The evidence's own items describe the whole call (task,
-// ceilings, timing, plan.*, trace.*); items about one kernel (launch__*, ptxas.*, sass.*, hardware
-// counters) are in `kernels`, the longest-running first. Evidence without `kernels` is about a call
-// with one kernel and holds all items together.
+// A call may launch several kernels. Items with the scope of a kernel (core/metric.h) are then in
+// `kernels`, the longest-running first; the evidence's own describe the whole call. Evidence
+// without `kernels` is about a call with one kernel and holds all items together.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-namespace kernelpro {
+#include "core/metric.h"
+#include "core/missing.h"
 
-// From best to worst: a finding states the weakest level that it relies on.
-enum class Level { kCounters, kStatic, kTiming };
-std::string_view level_name(Level level);
+namespace kernelpro {
 
 struct Observation {
   double value = 0;
@@ -25,17 +24,13 @@ struct Observation {
   std::string source;  // "ptxas", "nvdisasm", "objdump", "timing", "task", "ceilings"
 };
 
-struct Missing {
-  std::string what;    // "SASS instruction mix"
-  std::string reason;  // "nvdisasm was not found"
-  std::string next;    // "install the CUDA toolkit's nvdisasm"
-};
-
 struct KernelEvidence;
 
 class Evidence {
  public:
-  // REQUIRES: `name` is registered and `value` is finite.
+  // At the level of the metric's row. REQUIRES: `name` is registered and `value` is finite.
+  void set(const std::string& name, double value, std::string source);
+  // From a source that is not the usual one, at its level.
   void set(const std::string& name, double value, Level level, std::string source);
   std::optional<double> get(const std::string& name) const;
   const Observation* find(const std::string& name) const;
@@ -59,6 +54,10 @@ struct KernelEvidence {
   std::string name;  // demangled
   Evidence facts;
 };
+
+// Why `metric` was not observed, through its family; null: nothing tells. An entry that names the
+// metric comes before one about the whole family.
+const Missing* why_missing(const Evidence& evidence, std::string_view metric);
 
 std::string evidence_to_json(const Evidence& evidence);
 std::optional<Evidence> evidence_from_json(const std::string& json);

@@ -42,9 +42,7 @@ Finding read_finding(const Json& json) {
   }
   f.likely_speedup = r.real("likely_speedup", 1);
   f.upper_speedup = r.real("upper_speedup", 1);
-  for (const Level level : {Level::kCounters, Level::kStatic, Level::kTiming}) {
-    if (level_name(level) == r.text("level")) f.level = level;
-  }
+  f.level = level_from_name(r.text("level")).value_or(f.level);
   f.stop = r.flag("stop");
   return f;
 }

@@ -6,7 +6,7 @@
 namespace kernelpro {
 
 namespace {
-constexpr Metric kMetrics[] = {
+constexpr MetricRow kCounterRows[] = {
     // Time and clocks.
     {"gpu__time_duration.sum", "ns", "time of the kernel on the GPU"},
     {"gpc__cycles_elapsed.max", "cycle", "cycles from the first to the last of the kernel"},
@@ -115,8 +115,12 @@ constexpr Metric kMetrics[] = {
     {"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", "cycle",
      "waiting for a fixed latency"},
 };
+
+constexpr MetricTable kTables[] = {
+    {Family::kCounters, Level::kCounters, Scope::kKernel, kCounterRows},
+};
 }  // namespace
 
-std::span<const Metric> counter_metrics() { return kMetrics; }
+std::span<const MetricTable> counter_tables() { return kTables; }
 
 }  // namespace kernelpro

@@ -1,33 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics from the binary and the launch plan, before anything runs.
+// Metrics from the binary and the launch plan, before anything runs (CUDA target).
 #include "core/metrics_tables.h"
 
 namespace kernelpro {
 
 namespace {
-constexpr Metric kMetrics[] = {
-    // CUDA target: ptxas, the launch plan and SASS. Counts are over the hot loops of the kernel
-    // named in the evidence's text "kernel".
-    {"launch__registers_per_thread", "1", "registers of the largest kernel"},
-    {"launch__grid_size", "1", "blocks of the largest launch"},
-    {"launch__block_size", "1", "threads per block of the largest launch"},
-    {"kernel.share", "1", "the kernel's part of the kernels' summed time, 0 to 1"},
-    {"kernel.launches", "1", "launches of this kernel in one call"},
-    {"kernel.concurrent", "1", "1 when other kernels of the call may run at the same time"},
-    {"launch__shared_mem_per_block_dynamic", "byte", "dynamic shared memory of the largest launch"},
-    {"launch__shared_mem_per_block_static", "byte", "static shared memory"},
-    {"launch__cluster_size", "1", "blocks in a cluster; 1 without clusters"},
-    {"launch__occupancy_limit_registers", "1", "resident blocks that registers allow"},
-    {"launch__occupancy_limit_shared_mem", "1", "resident blocks that shared memory allows"},
-    {"launch__occupancy_limit_warps", "1", "resident blocks that warps allow"},
-    {"launch__occupancy_limit_blocks", "1", "resident blocks that the hardware allows"},
-    {"launch__occupancy_limit_barriers", "1", "resident blocks that named barriers allow"},
-    {"sm__maximum_warps_per_active_cycle_pct", "%", "theoretical occupancy"},
-    {"occupancy.registers_for_more", "1",
-     "registers per thread with which one more block would fit; 0: none would"},
-    {"occupancy.shared_bytes_for_more", "byte",
-     "shared memory per block with which one more block would fit; 0: none would"},
-    {"launch__waves_per_multiprocessor", "1", "blocks over what all SMs hold at once"},
+constexpr MetricRow kCallPlanRows[] = {
     {"plan.kernels", "1", "kernel launches in one call"},
     {"plan.memcpys", "1", "copies in one call"},
     {"plan.memcpy_bytes", "byte", "their bytes"},
@@ -39,17 +17,52 @@ constexpr Metric kMetrics[] = {
     {"plan.handovers", "1", "kernels that read what an earlier one wrote, in pairs"},
     {"plan.handover_bytes", "byte", "bytes that kernels write and read only for one another"},
     {"plan.handover_largest", "byte", "of them, the largest buffer"},
-    {"plan.matrix_elsewhere", "1", "other kernels of the call with matrix instructions"},
     {"plan.consumers", "1", "kernels that read what an earlier one wrote"},
+};
+
+constexpr MetricRow kKernelPlanRows[] = {
+    {"kernel.launches", "1", "launches of this kernel in one call"},
+    {"kernel.concurrent", "1", "1 when other kernels of the call may run at the same time"},
+};
+
+// The graph says which kernels there are; their times come from a profiler.
+constexpr MetricRow kShareRows[] = {
+    {"kernel.share", "1", "the kernel's part of the kernels' summed time, 0 to 1"},
+};
+
+constexpr MetricRow kLaunchRows[] = {
+    {"launch__grid_size", "1", "blocks of the largest launch"},
+    {"launch__block_size", "1", "threads per block of the largest launch"},
+    {"launch__shared_mem_per_block_dynamic", "byte", "dynamic shared memory of the largest launch"},
+    {"launch__cluster_size", "1", "blocks in a cluster; 1 without clusters"},
+};
+
+constexpr MetricRow kResourceRows[] = {
+    {"launch__registers_per_thread", "1", "registers of the largest kernel"},
+    {"launch__shared_mem_per_block_static", "byte", "static shared memory"},
+    {"launch__occupancy_limit_registers", "1", "resident blocks that registers allow"},
+    {"launch__occupancy_limit_shared_mem", "1", "resident blocks that shared memory allows"},
+    {"launch__occupancy_limit_warps", "1", "resident blocks that warps allow"},
+    {"launch__occupancy_limit_blocks", "1", "resident blocks that the hardware allows"},
+    {"launch__occupancy_limit_barriers", "1", "resident blocks that named barriers allow"},
+    {"sm__maximum_warps_per_active_cycle_pct", "%", "theoretical occupancy"},
+    {"occupancy.registers_for_more", "1",
+     "registers per thread with which one more block would fit; 0: none would"},
+    {"occupancy.shared_bytes_for_more", "byte",
+     "shared memory per block with which one more block would fit; 0: none would"},
+    {"launch__waves_per_multiprocessor", "1", "blocks over what all SMs hold at once"},
     {"ptxas.stack_bytes", "byte", "stack frame per thread"},
     {"ptxas.spill_store_bytes", "byte", "register spill stores per thread"},
     {"ptxas.spill_load_bytes", "byte", "register spill loads per thread"},
     {"ptxas.shared_bytes", "byte", "static shared memory per block"},
-    // Machine code. sass.*: counts over the whole kernel. sass.hot.*: counts over one pass through
-    // each of its hot loops (over the whole kernel if it has no loop), without loops that only
-    // wait, remainders of unrolled loops and slow paths. sass.loop.*: the hottest loop only. If the
-    // code has line information, the text "line of NAME" gives the lines that contribute most to
-    // metric NAME: "kernel.cu:41, kernel.cu:44".
+};
+
+// Machine code. sass.*: counts over the whole kernel. sass.hot.*: counts over one pass through
+// each of its hot loops (over the whole kernel if it has no loop), without loops that only
+// wait, remainders of unrolled loops and slow paths. sass.loop.*: the hottest loop only. If the
+// code has line information, the text "line of NAME" gives the lines that contribute most to
+// metric NAME: "kernel.cu:41, kernel.cu:44".
+constexpr MetricRow kSassRows[] = {
     {"sass.instructions", "1", "instructions in the kernel, helpers included, without padding"},
     {"sass.code_bytes", "byte", "size of the kernel's code, without padding"},
     {"sass.unknown_share", "1", "part of the kernel's instructions whose opcode is not known"},
@@ -232,9 +245,19 @@ constexpr Metric kMetrics[] = {
     {"sass.loop.carried_length", "1", "instructions of that chain"},
     {"sass.loop.load_use_cycles", "cycle",
      "cycles of own work between a global load of the hottest loop and its first use, the median"},
+    {"plan.matrix_elsewhere", "1", "other kernels of the call with matrix instructions"},
+};
+
+constexpr MetricTable kTables[] = {
+    {Family::kPlan, Level::kStatic, Scope::kCall, kCallPlanRows},
+    {Family::kPlan, Level::kStatic, Scope::kKernel, kKernelPlanRows},
+    {Family::kPlan, Level::kTiming, Scope::kKernel, kShareRows},
+    {Family::kLaunch, Level::kStatic, Scope::kKernel, kLaunchRows},
+    {Family::kResources, Level::kStatic, Scope::kKernel, kResourceRows},
+    {Family::kSass, Level::kStatic, Scope::kKernel, kSassRows},
 };
 }  // namespace
 
-std::span<const Metric> static_metrics() { return kMetrics; }
+std::span<const MetricTable> static_tables() { return kTables; }
 
 }  // namespace kernelpro

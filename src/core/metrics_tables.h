@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry's tables by source; include metrics.h instead.
+// The registry's tables by source; include metrics.h instead. All tables of a family are in one
+// list, one after another.
 #pragma once
 
 #include <span>
@@ -8,6 +9,8 @@
 
 namespace kernelpro {
 
-std::span<const Metric> static_metrics();  // ptxas, SASS, the launch plan, occupancy
+std::span<const MetricTable> static_tables();  // the launch plan, ptxas and occupancy, SASS
+std::span<const MetricTable> counter_tables();
+std::span<const MetricTable> trace_tables();
 
 }  // namespace kernelpro

@@ -6,7 +6,7 @@
 namespace kernelpro {
 
 namespace {
-constexpr Metric kMetrics[] = {
+constexpr MetricRow kTraceRows[] = {
     {"trace.span", "us", "from the first to the last thing on the GPU"},
     {"trace.periods", "1",
      "repetitions of the work that the figures are the mean of; 0: a whole program that runs once"},
@@ -46,8 +46,12 @@ constexpr Metric kMetrics[] = {
     {"trace.allocations_us", "us", "host time in them"},
     {"trace.dropped", "1", "records that were lost, in the whole trace"},
 };
+
+constexpr MetricTable kTables[] = {
+    {Family::kTrace, Level::kTiming, Scope::kCall, kTraceRows},
+};
 }  // namespace
 
-std::span<const Metric> trace_metrics() { return kMetrics; }
+std::span<const MetricTable> trace_tables() { return kTables; }
 
 }  // namespace kernelpro

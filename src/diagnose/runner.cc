@@ -17,37 +17,36 @@ namespace {
 
 using State = ToolRun::State;
 
+// The only target whose candidates have metrics of the family.
+ToolTarget target_of(Family family) {
+  switch (family) {
+    case Family::kProcessor:
+    case Family::kHostCode:
+      return ToolTarget::kCpu;
+    case Family::kPlan:
+    case Family::kLaunch:
+    case Family::kResources:
+    case Family::kSass:
+    case Family::kCounters:
+    case Family::kTrace:
+      return ToolTarget::kCuda;
+    case Family::kTask:
+    case Family::kCeilings:
+    case Family::kTiming:
+    case Family::kLoad:
+      break;
+  }
+  return ToolTarget::kAny;
+}
+
 ToolTarget target_of(const Evidence& evidence) {
   for (const auto& [name, observation] : evidence.items()) {
-    if (name.rfind("cpu.", 0) == 0) return ToolTarget::kCpu;
-    for (const char* prefix : {"sass.", "ptxas.", "launch__", "plan."}) {
-      if (name.rfind(prefix, 0) == 0) return ToolTarget::kCuda;
-    }
+    const ToolTarget target = target_of(find_metric(name)->family);
+    if (target != ToolTarget::kAny) return target;
   }
   const auto text = evidence.texts.find("target");
   if (text == evidence.texts.end()) return ToolTarget::kAny;
   return target_from_name(text->second) == TargetKind::kCuda ? ToolTarget::kCuda : ToolTarget::kCpu;
-}
-
-constexpr std::string_view kHardwareCounters = "hardware counters";  // the collectors' name
-
-bool is_counter(std::string_view name) {
-  const std::span<const Metric> counters = counter_metrics();
-  return std::any_of(counters.begin(), counters.end(),
-                     [&](const Metric& metric) { return metric.name == name; });
-}
-
-// The collector's reason for a missing metric, if it gave one for the metric's family.
-std::string missing_reason(const Evidence& evidence, const std::vector<std::string>& names) {
-  std::string reason = "not observed: " + join_text(names, ", ");
-  for (const Missing& missing : evidence.missing()) {
-    for (const std::string& name : names) {
-      const bool counters = missing.what == kHardwareCounters && is_counter(name);
-      if (!counters && !contains(missing.what, name) && !contains(name, missing.what)) continue;
-      return reason + " (" + missing.reason + ")";
-    }
-  }
-  return reason;
 }
 
 // Clamps gains to the roofline's headroom: at the measured ceilings for the likely gain, with slack
@@ -75,15 +74,26 @@ struct View {
   double share() const { return kernel ? kernel->facts.get("kernel.share").value_or(1) : 1; }
 };
 
+// With the collector's reason for the first of them that it gave one for.
+std::string missing_reason(const View& view, const std::vector<std::string>& names) {
+  const std::string absent = "not observed: " + join_text(names, ", ");
+  for (const std::string& name : names) {
+    const Missing* missing = view.kernel ? why_missing(view.kernel->facts, name) : nullptr;
+    if (missing == nullptr) missing = why_missing(view.evidence, name);
+    if (missing != nullptr) return absent + " (" + missing->reason + ")";
+  }
+  return absent;
+}
+
 Level weakest_level(const View& view, const Finding& finding) {
   Level weakest = Level::kCounters;
   bool seen = false;
-  for (const std::string& metric : finding.metrics) {
+  for (const std::string& name : finding.metrics) {
     // Theory and ceilings are not observations of the candidate.
-    if (metric.starts_with("task.") || metric.starts_with("ceiling.")) continue;
-    if (metric.starts_with("machine.")) continue;
-    const Observation* observation = view.kernel ? view.kernel->facts.find(metric) : nullptr;
-    if (observation == nullptr) observation = view.evidence.find(metric);
+    const Scope scope = find_metric(name)->scope;
+    if (scope == Scope::kTask || scope == Scope::kMachine) continue;
+    const Observation* observation = view.kernel ? view.kernel->facts.find(name) : nullptr;
+    if (observation == nullptr) observation = view.evidence.find(name);
     if (observation == nullptr) continue;
     seen = true;
     weakest = std::max(weakest, observation->level);
@@ -129,7 +139,7 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
     absent.insert(absent.end(), tool.one_of.begin(), tool.one_of.end());
   }
   if (!absent.empty()) {
-    return {name, State::kNotEvaluable, missing_reason(pass.evidence, absent)};
+    return {name, State::kNotEvaluable, missing_reason(view, absent)};
   }
   const Bound measured = view.model.bound();
   const unsigned classes = bit(pass.roof.theory) | bit(pass.roof.bound) | bit(measured);

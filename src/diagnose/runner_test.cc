@@ -153,6 +153,27 @@ TEST(Runner, DisabledToolsDoNotRun) {
   EXPECT_EQ(tool_run(diagnosis, "scalar-code")->reason, "disabled");
 }
 
+// The reasons are for families; tools ask for metrics.
+TEST(Runner, SaysWhyAToolCannotLook) {
+  Evidence e;
+  e.note_missing({Family::kCeilings,
+                  "it was not measured on this machine",
+                  "run `kernelpro doctor`",
+                  {"ceiling.copy_bandwidth"}});
+  e.note_missing({Family::kCounters, "they were not collected", "evaluate with --profile"});
+  e.kernels.push_back({"k", {}});
+  e.kernels[0].facts.set("kernel.share", 1, "cupti");
+  e.kernels[0].facts.note_missing({Family::kResources, "ptxas said nothing about it", ""});
+  const Diagnosis diagnosis = diagnose(e);
+  const auto reason = [&](std::string_view tool) { return tool_run(diagnosis, tool)->reason; };
+  EXPECT_NE(reason("far-from-both-ceilings").find("(it was not measured"), std::string::npos)
+      << reason("far-from-both-ceilings");
+  EXPECT_NE(reason("dominant-stall").find("(they were not collected)"), std::string::npos)
+      << reason("dominant-stall");
+  EXPECT_NE(reason("register-pressure").find("(ptxas said nothing about it)"), std::string::npos)
+      << reason("register-pressure");
+}
+
 TEST(Runner, SameEvidenceSameBytes) {
   EXPECT_EQ(diagnosis_to_json(diagnose(cpu_matmul(900000))),
             diagnosis_to_json(diagnose(cpu_matmul(900000))));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/kernel_name.h"
 #include "core/metrics.h"
+#include "report/not_seen.h"
 #include "report/view.h"
 
 namespace kernelpro {
@@ -159,34 +160,19 @@ std::string items_text(const std::string& title, const Evidence& evidence,
 }
 
 std::string missing_text(const Evidence& evidence, const DiagnosisStyle& style) {
-  // One line per reason, with everything that is missing because of it.
-  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
-  const auto add = [&](const Missing& missing) {
-    std::string reason = plain(missing.reason);
-    if (!missing.next.empty()) reason += "; " + plain(missing.next);
-    const auto found = std::find_if(by_reason.begin(), by_reason.end(),
-                                    [&](const auto& row) { return row.first == reason; });
-    if (found == by_reason.end()) {
-      by_reason.push_back({reason, {plain(missing.what)}});
-    } else {
-      found->second.push_back(plain(missing.what));
-    }
-  };
-  for (const Missing& missing : evidence.missing()) add(missing);
-  for (const KernelEvidence& kernel : evidence.kernels) {
-    for (const Missing& missing : kernel.facts.missing()) add(missing);
-  }
-  if (by_reason.empty()) return "";
+  const std::vector<NotSeen> all = not_seen(evidence);
+  if (all.empty()) return "";
   std::string text = painted("not seen", kBold, style) + "\n";
   constexpr std::size_t kNamed = 4;
-  for (const auto& [reason, names] : by_reason) {
+  for (const auto& [names, reason, next] : all) {
     std::vector<std::string> shown = names;
     if (!style.all && shown.size() > kNamed) shown.resize(kNamed);
-    std::string line = join_text(shown, ", ");
+    std::string line = plain(join_text(shown, ", "));
     if (shown.size() < names.size()) {
       line += " and " + std::to_string(names.size() - shown.size()) + " more";
     }
-    text += wrapped(line + ": " + reason + ".", style.width, 2);
+    line += ": " + plain(reason) + (next.empty() ? "" : "; " + plain(next)) + ".";
+    text += wrapped(line, style.width, 2);
   }
   return text;
 }

@@ -40,8 +40,16 @@ Diagnosis sample() {
 Evidence evidence() {
   Evidence e;
   e.set("timing.median", 2000, Level::kTiming, "ncu");
-  e.note_missing({"smsp__inst_executed.sum", "the report does not have it", "use --set full"});
-  e.note_missing({"dram__bytes_read.sum", "the report does not have it", "use --set full"});
+  e.note_missing({Family::kCounters,
+                  "the report does not have it",
+                  "use --set full",
+                  {"smsp__inst_executed.sum"}});
+  e.note_missing({Family::kCounters,
+                  "the report does not have it",
+                  "use --set full",
+                  {"dram__bytes_read.sum"}});
+  e.kernels.push_back({"void f<int>(int*)", {}});
+  e.kernels[0].facts.note_missing({Family::kResources, "ptxas said nothing", ""});
   return e;
 }
 
@@ -86,6 +94,7 @@ TEST(Terminal, AllTellsWhatBecameOfEachToolAndWhatIsMissing) {
   EXPECT_TRUE(contains(text, "left out: for the cpu target")) << text;
   // One line per reason.
   EXPECT_TRUE(contains(text, "smsp__inst_executed.sum, dram__bytes_read.sum:")) << text;
+  EXPECT_TRUE(contains(text, "registers and spills of f<int>: ptxas said nothing.")) << text;
   EXPECT_TRUE(contains(text, "timing.median  2000 us")) << text;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "embedded/report_css.h"
 #include "embedded/report_js.h"
+#include "report/not_seen.h"
 #include "report/replayed.h"
 #include "write/calls.h"
 
@@ -142,11 +143,9 @@ std::string missing_list(const Story& story) {
   const StoredCandidate* seen = story.best != nullptr ? story.best : story.start;
   if (seen == nullptr) return "<p class=\"quiet\">Nothing was observed.</p>";
   std::string html;
-  for (const Missing& missing : seen->evidence.missing()) {
-    html += "<li><b>" + escape(missing.what) + "</b>: " + escape(missing.reason) +
-            (missing.next.empty() ? ""
-                                  : ". <span class=\"quiet\">" + escape(missing.next) + "</span>") +
-            "</li>";
+  for (const auto& [names, reason, next] : not_seen(seen->evidence)) {
+    html += "<li><b>" + escape(join_text(names, ", ")) + "</b>: " + escape(reason) +
+            (next.empty() ? "" : ". <span class=\"quiet\">" + escape(next) + "</span>") + "</li>";
   }
   for (const ToolRun& run : seen->known.diagnosis.tools) {
     if (run.state != ToolRun::State::kNotEvaluable) continue;

@@ -167,7 +167,8 @@ TEST(Html, HostileTextStaysText) {
     c.known.diagnosis.findings[0].cause = kHostile;
     c.known.diagnosis.findings[0].tool = kHostile;
     c.known.diagnosis.findings[0].prescriptions[0] = {kHostile, kHostile, kHostile};
-    c.evidence.note_missing({kHostile, kHostile, kHostile});
+    c.evidence.note_missing({Family::kTrace, kHostile, kHostile, {kHostile}});
+    c.evidence.note_missing({Family::kTrace, kHostile, kHostile, {}, kHostile});
     if (c.known.evaluation.correct() == nullptr) {
       c.known.evaluation.outcome = Crashed{kHostile, std::string("\x01\xff") + kHostile};
     }

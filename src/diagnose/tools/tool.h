@@ -12,6 +12,7 @@
 #include "core/architecture.h"
 #include "core/evidence.h"
 #include "core/finding.h"
+#include "core/metric.h"
 #include "diagnose/roofline/model.h"
 #include "diagnose/roofline/roofline.h"
 
@@ -49,8 +50,6 @@ inline constexpr unsigned kMemoryLike = bit(Bound::kMemory) | bit(Bound::kMixed)
 inline constexpr unsigned kComputeLike = bit(Bound::kCompute) | bit(Bound::kMixed);
 
 enum class ToolTarget { kAny, kCpu, kCuda };
-// Runs once for each kernel that matters, or once for the call.
-enum class Scope { kKernel, kCall };
 
 // A folder exports its row: `const Tool kBankConflicts{.name = "bank-conflicts", ...}`.
 struct Tool {
@@ -65,7 +64,7 @@ struct Tool {
   std::optional<Finding> (*analyse)(const Facts& facts);
   // Names no specific cause: its finding ranks after every specific one, whatever gain it promises.
   bool catch_all = false;
-  Scope scope = Scope::kKernel;
+  Scope scope = Scope::kKernel;  // kCall: runs once; kKernel: for each kernel that matters
   // At least one of these metrics must be present: alternative evidence for the same thing.
   std::span<const char* const> one_of = {};
 };

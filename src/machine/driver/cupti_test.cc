@@ -66,7 +66,7 @@ TEST(CuptiHost, KnowsEveryRow) {
   if (const auto library = cupti(); !library) GTEST_SKIP() << library.error().text();
   const Result<CounterHost> host = CounterHost::open("GH100");
   ASSERT_TRUE(host) << host.error().text();
-  for (const Metric& metric : counter_metrics()) {
+  for (const Metric& metric : metrics_of(Family::kCounters)) {
     EXPECT_TRUE(host->has(std::string(metric.name))) << metric.name;
   }
   EXPECT_FALSE(host->has("dram__bytes_red.sum"));

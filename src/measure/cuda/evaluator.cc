@@ -474,7 +474,7 @@ std::optional<CallFacts> CudaEvaluator::call_facts(const Subject& subject, std::
 CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, CounterSet set) {
   CounterAnswers answers;
   const auto without = [&](const std::string& reason, const std::string& next) {
-    answers.missing.push_back({"hardware counters", reason, next});
+    answers.missing.push_back({Family::kCounters, reason, next});
     return answers;
   };
   if (set == CounterSet::kOff || at >= cases_.size()) return answers;

@@ -21,7 +21,6 @@ constexpr double kLoadTimeout = 60;
 constexpr double kNcuTimeout = 120;
 constexpr unsigned kAgainAfterUs = 300'000;
 constexpr std::size_t kMostSaid = 400;
-constexpr const char* kWhat = "hardware counters";
 
 Json metrics_json(CounterSet set) {
   Json all = Json::array();
@@ -32,18 +31,18 @@ Json metrics_json(CounterSet set) {
 // The evidence for a failed answer.
 Missing missing_from(const Answer& answer) {
   if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-    return {kWhat, refusal->text,
+    return {Family::kCounters, refusal->text,
             refusal->next.empty() ? "run again; `kernelpro doctor` shows what this GPU allows"
                                   : refusal->next};
   }
   const Lost& lost = std::get<Lost>(answer);
   if (lost.timed_out) {
-    return {kWhat,
+    return {Family::kCounters,
             "profiled one by one, the kernels did not end within " + number(lost.seconds, 3) +
                 " s (kernels that wait for each other cannot be)",
             "nothing, if kernels of a call wait for each other; else raise the time limit"};
   }
-  return {kWhat, "the profiling process ended: " + lost.how,
+  return {Family::kCounters, "the profiling process ended: " + lost.how,
           "run again; if it stays so, use `ncu` and import its report"};
 }
 
@@ -93,7 +92,7 @@ CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase
     answers = without_cupti(state, binary, plan, set);
   } else if (!link_) {
     answers.missing.push_back(
-        failed_.value_or(Missing{kWhat, "the profiling process cannot be started",
+        failed_.value_or(Missing{Family::kCounters, "the profiling process cannot be started",
                                  "run again; `kernelpro doctor` shows what is missing"}));
   } else {
     answers = ask(state, binary, plan, set, timeout_s);
@@ -118,7 +117,7 @@ CounterAnswers CudaProfile::without_cupti(const CudaCase& state, const Binary& b
     return answers;
   }
   try_ncu_ = false;
-  answers.missing.push_back({"a report of ncu", report.error().message, report.error().next});
+  answers.missing.push_back({Family::kCounters, report.error().message, report.error().next});
   return answers;
 }
 
@@ -147,7 +146,8 @@ CounterAnswers CudaProfile::ask(const CudaCase& state, const Binary& binary, con
   if (reply == nullptr) return give_up(profiled);
   auto read = counter_answers_from_json(dump_json(JsonReader(reply->json).object("answers")));
   if (read) return std::move(*read);
-  answers.missing.push_back({kWhat, "the profiling process's answer cannot be read", "run again"});
+  answers.missing.push_back(
+      {Family::kCounters, "the profiling process's answer cannot be read", "run again"});
   return answers;
 }
 

@@ -24,7 +24,8 @@ void print(const char* what, const CounterAnswers& answers) {
     std::printf("   %-16s %8.1f ms\n", phase.c_str(), ms);
   }
   for (const Missing& m : answers.missing) {
-    std::printf("   missing %s: %s; %s\n", m.what.c_str(), m.reason.c_str(), m.next.c_str());
+    std::printf("   missing %s: %s; %s\n", join_text(missing_names(m), ", ").c_str(),
+                m.reason.c_str(), m.next.c_str());
   }
   for (std::size_t i = 0; i < answers.launches.size() && i < 3; ++i) {
     const LaunchCounters& launch = answers.launches[i];
@@ -350,7 +351,7 @@ TEST(CudaProfile, SaysWhyThereIsNothing) {
       profile.collect(task, cases, cases[0], Binary(), LaunchPlan(), CounterSet::kTriage, 5);
   EXPECT_TRUE(answers.launches.empty());
   ASSERT_FALSE(answers.missing.empty());
-  EXPECT_EQ(answers.missing[0].what, "hardware counters");
+  EXPECT_EQ(answers.missing[0].family, Family::kCounters);
   EXPECT_FALSE(answers.missing[0].reason.empty());
   EXPECT_FALSE(answers.missing[0].next.empty());
   // Asking again starts no new process.

@@ -288,7 +288,7 @@ void add_mix(const AsmMix& mix, Evidence* evidence) {
       {"packed_version", mix.packed_version ? 1 : 0},
   };
   for (const auto& [name, value] : facts) {
-    evidence->set(std::string("cpu.asm.hot.") + name, value, Level::kStatic, "objdump");
+    evidence->set(std::string("cpu.asm.hot.") + name, value, "objdump");
   }
   evidence->texts["hot loops"] = mix.text;
 }

@@ -22,42 +22,44 @@ namespace kernelpro {
 namespace {
 
 // Non-finite values were not observed.
-void put(Evidence* e, const std::string& name, double value, Level level, const char* source) {
-  if (std::isfinite(value)) e->set(name, value, level, source);
+void put(Evidence* e, const std::string& name, double value, const char* source) {
+  if (std::isfinite(value)) e->set(name, value, source);
 }
 
 void collect_theory(const Task& task, const Case& c, Evidence* e) {
-  put(e, "task.compulsory_bytes", compulsory_bytes(task, c), Level::kTiming, "task");
+  put(e, "task.compulsory_bytes", compulsory_bytes(task, c), "task");
   double outputs = 0;
   for (const Shaped& shaped : shaped_tensors(task, c)) {
     if (shaped.tensor->role == Role::kOutput) outputs += static_cast<double>(shaped.bytes);
   }
-  put(e, "task.output_bytes", outputs, Level::kTiming, "task");
-  put(e, "task.flops", task_flops(task, c), Level::kTiming, "task");
-  put(e, "task.matmul_flops", task_matmul_flops(task, c), Level::kTiming, "task");
-  put(e, "task.half_inputs", has_half_inputs(task) ? 1 : 0, Level::kTiming, "task");
-  if (task.precision == Precision::kTf32) put(e, "task.tf32", 1, Level::kTiming, "task");
+  put(e, "task.output_bytes", outputs, "task");
+  put(e, "task.flops", task_flops(task, c), "task");
+  put(e, "task.matmul_flops", task_matmul_flops(task, c), "task");
+  put(e, "task.half_inputs", has_half_inputs(task) ? 1 : 0, "task");
+  if (task.precision == Precision::kTf32) put(e, "task.tf32", 1, "task");
 }
 
 void collect_ceilings(const Machine& machine, Evidence* e) {
   const Ceilings& ceilings = machine.ceilings;
-  const auto ceiling = [&](const char* name, double value, const char* what) {
+  const auto ceiling = [&](const char* name, double value, const char* floor) {
     if (value > 0) {
-      put(e, name, value, Level::kTiming, "ceilings");
+      put(e, name, value, "ceilings");
     } else {
-      e->note_missing({what, "it was not measured on this machine",
-                       "run `kernelpro doctor`, which measures the ceilings"});
+      e->note_missing({Family::kCeilings,
+                       "it was not measured on this machine",
+                       "run `kernelpro doctor`, which measures the ceilings",
+                       {name, floor}});
     }
   };
-  ceiling("ceiling.copy_bandwidth", ceilings.copy_bytes_per_s, "copy bandwidth");
-  ceiling("ceiling.fma_rate", ceilings.fma_flops_per_s, "fp32 multiply-add rate");
+  ceiling("ceiling.copy_bandwidth", ceilings.copy_bytes_per_s, "roofline.memory_floor");
+  ceiling("ceiling.fma_rate", ceilings.fma_flops_per_s, "roofline.compute_floor");
   // Many machines have no matrix units: not a missing fact.
   if (ceilings.tensor_flops_per_s > 0) {
-    put(e, "ceiling.tensor_rate", ceilings.tensor_flops_per_s, Level::kTiming, "ceilings");
+    put(e, "ceiling.tensor_rate", ceilings.tensor_flops_per_s, "ceilings");
   }
-  put(e, "machine.parallel_units", machine.parallel_units, Level::kTiming, "machine");
+  put(e, "machine.parallel_units", machine.parallel_units, "machine");
   if (!ceilings.quiet || e->get("ceiling.disturbed")) {
-    put(e, "ceiling.disturbed", ceilings.quiet ? 0 : 1, Level::kTiming, "ceilings");
+    put(e, "ceiling.disturbed", ceilings.quiet ? 0 : 1, "ceilings");
   }
 }
 
@@ -67,14 +69,12 @@ void collect_floors(const Machine& machine, Evidence* e) {
   const double flops = e->get("task.flops").value_or(0);
   const double matmul = std::min(e->get("task.matmul_flops").value_or(0), flops);
   if (ceilings.copy_bytes_per_s > 0) {
-    put(e, "roofline.memory_floor", 1e6 * bytes / ceilings.copy_bytes_per_s, Level::kTiming,
-        "ceilings");
+    put(e, "roofline.memory_floor", 1e6 * bytes / ceilings.copy_bytes_per_s, "ceilings");
   }
   if (ceilings.fma_flops_per_s > 0) {
     const double rate = matmul_rate(*e);
     put(e, "roofline.compute_floor",
-        1e6 * ((flops - matmul) / ceilings.fma_flops_per_s + matmul / rate), Level::kTiming,
-        "ceilings");
+        1e6 * ((flops - matmul) / ceilings.fma_flops_per_s + matmul / rate), "ceilings");
   }
 }
 
@@ -91,7 +91,7 @@ void collect_timing(const Case& c, const Evaluation& evaluation, Evidence* e) {
   const Correct* correct = evaluation.correct();
   const Timing* timing = correct != nullptr ? timing_of(*correct, c.name) : nullptr;
   if (timing == nullptr || !(timing->median_us > 0)) {
-    e->note_missing({"timing",
+    e->note_missing({Family::kTiming,
                      correct == nullptr
                          ? "the candidate was not correct: " + outcome_summary(evaluation.outcome)
                          : "no case was timed",
@@ -99,56 +99,59 @@ void collect_timing(const Case& c, const Evaluation& evaluation, Evidence* e) {
                                         : "mark a case of the task as timed"});
     return;
   }
-  put(e, "timing.median", timing->median_us, Level::kTiming, "timing");
-  put(e, "timing.low", timing->low_us, Level::kTiming, "timing");
-  put(e, "timing.high", timing->high_us, Level::kTiming, "timing");
+  put(e, "timing.median", timing->median_us, "timing");
+  put(e, "timing.low", timing->low_us, "timing");
+  put(e, "timing.high", timing->high_us, "timing");
   const double seconds = 1e-6 * timing->median_us;
   put(e, "roofline.achieved_bandwidth", e->get("task.compulsory_bytes").value_or(0) / seconds,
-      Level::kTiming, "timing");
-  put(e, "roofline.achieved_flops", e->get("task.flops").value_or(0) / seconds, Level::kTiming,
       "timing");
+  put(e, "roofline.achieved_flops", e->get("task.flops").value_or(0) / seconds, "timing");
 }
 
-// What the worker observed while timing, at the level that the name implies.
+const char* source_of(const Metric& metric) {
+  if (metric.level == Level::kCounters) return "perf events";
+  if (metric.level == Level::kStatic) return "launch plan";
+  return metric.family == Family::kLoad ? "load" : "timing";
+}
+
+// The worker counts whole buffers; the plan with the candidate's code may know of less.
+bool is_bound(const std::string& name) {
+  return name == "plan.handover_bytes" || name == "plan.handover_largest";
+}
+
+// What the worker observed while timing.
 void collect_observed(const Evaluation& evaluation, Evidence* e) {
   const Correct* correct = evaluation.correct();
   if (correct == nullptr) return;
   for (const auto& [name, value] : correct->observed) {
-    if (find_metric(name) == nullptr) continue;
-    if (name.rfind("cpu.perf.", 0) == 0) {
-      put(e, name, value, Level::kCounters, "perf events");
-    } else if (name.rfind("launch__", 0) == 0) {
-      // From the largest launch; kernels have their own.
-      if (e->kernels.empty()) put(e, name, value, Level::kStatic, "launch plan");
-    } else if (name.rfind("plan.handover_", 0) == 0 && e->get(name).value_or(value) < value) {
-      // The worker sees only the buffers.
-    } else if (name.rfind("plan.", 0) == 0) {
-      put(e, name, value, Level::kStatic, "launch plan");
-    } else {
-      put(e, name, value, Level::kTiming, name.rfind("load.", 0) == 0 ? "load" : "timing");
-    }
+    const Metric* metric = find_metric(name);
+    if (metric == nullptr) continue;
+    // From the largest launch; kernels have their own.
+    if (metric->scope == Scope::kKernel && !e->kernels.empty()) continue;
+    if (is_bound(name) && e->get(name).value_or(value) < value) continue;
+    put(e, name, value, source_of(*metric));
   }
 }
 
 void collect_host_code(const Binary& binary, Evidence* e) {
   if (binary.shared_object.empty()) {
-    e->note_missing({"instruction mix", "there is no compiled code", "compile the candidate"});
+    e->note_missing({Family::kHostCode, "there is no compiled code", "compile the candidate"});
     return;
   }
   const Result<Disassembly> disassembly = disassemble_host(binary.shared_object);
   if (!disassembly) {
-    e->note_missing({"instruction mix", disassembly.error().message, disassembly.error().next});
+    e->note_missing({Family::kHostCode, disassembly.error().message, disassembly.error().next});
     return;
   }
   const std::vector<AsmFunction> functions = parse_objdump(disassembly->text);
   const AsmMix mix = hot_mix(functions);
   if (mix.instructions == 0) {
-    e->note_missing({"instruction mix", "objdump showed no x86-64 code of `launch`",
+    e->note_missing({Family::kHostCode, "objdump showed no x86-64 code of `launch`",
                      "check that the candidate defines extern \"C\" void launch"});
     return;
   }
   add_mix(mix, e);
-  put(e, "cpu.asm.parallel_regions", parallel_regions(functions), Level::kStatic, "objdump");
+  put(e, "cpu.asm.parallel_regions", parallel_regions(functions), "objdump");
 }
 
 // Facts about the call's graph and each kernel's place in it.
@@ -161,14 +164,24 @@ void collect_plan(const Task& task, const Case& c, const CallFacts& call,
   const PlanFacts facts = plan_facts(call.plan, memory);
   const auto known = [](const std::string& name) { return find_metric(name) != nullptr; };
   for (const auto& [name, value] : facts.call) {
-    if (known(name)) put(e, name, value, Level::kStatic, "launch plan");
+    if (known(name)) put(e, name, value, "launch plan");
   }
   for (const auto& [function, items] : facts.kernels) {
     const auto kernel = kernels->find(function);
     if (kernel == kernels->end()) continue;
     for (const auto& [name, value] : items) {
-      if (known(name)) put(&kernel->second.facts, name, value, Level::kStatic, "launch plan");
+      if (known(name)) put(&kernel->second.facts, name, value, "launch plan");
     }
+  }
+}
+
+// Notes what ptxas did not say about a kernel.
+void collect_missing_resources(const std::map<std::string, KernelResources>& known,
+                               std::map<std::string, KernelEvidence>* kernels) {
+  for (auto& [function, kernel] : *kernels) {
+    if (known.contains(function)) continue;
+    kernel.facts.note_missing(
+        {Family::kResources, "ptxas said nothing about it", "compile it anew (clear the cache)"});
   }
 }
 
@@ -182,7 +195,7 @@ void collect_matrix_kernels(std::map<std::string, KernelEvidence>* kernels) {
                                  [&](const auto& each) { return multiplies(each.second); });
   for (auto& [name, kernel] : *kernels) {
     const auto others = static_cast<double>(all - (multiplies(kernel) ? 1 : 0));
-    put(&kernel.facts, "plan.matrix_elsewhere", others, Level::kStatic, "disassembly");
+    put(&kernel.facts, "plan.matrix_elsewhere", others, "disassembly");
   }
 }
 
@@ -191,11 +204,12 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
   e->texts["target"] = "cuda";
   if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
   CodeFacts code = device_code(binary, call.plan, machine, e);
+  collect_missing_resources(binary.resources, &code.kernels);
   collect_matrix_kernels(&code.kernels);
   std::vector<Missing> missing;
   add_counters(call.counters, call.plan, &code.kernels, &missing);
   if (call.counters.source.empty() && missing.empty()) {
-    missing.push_back({"hardware counters", "they were not collected", "evaluate with --profile"});
+    missing.push_back({Family::kCounters, "they were not collected", "evaluate with --profile"});
   }
   for (Missing& each : missing) e->note_missing(std::move(each));
   // After the counters, which bound what kernels can have passed on.
@@ -231,8 +245,12 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
   if (binary.form == Binary::Form::kModule) {
     e.texts["target"] = "cuda";
     if (!machine.arch.empty()) e.texts["arch"] = machine.arch;
-    e.note_missing({"kernels", "PyTorch launches them, so their code and counters are not at hand",
-                    "trace it: kernelpro diagnose -- python FILE"});
+    for (const Family family :
+         {Family::kPlan, Family::kLaunch, Family::kResources, Family::kSass, Family::kCounters}) {
+      e.note_missing({family,
+                      "PyTorch launches the kernels, so their code and counters are not at hand",
+                      "trace it: kernelpro diagnose -- python FILE"});
+    }
   } else if (binary.form == Binary::Form::kSharedObject) {
     collect_host_code(binary, &e);
   } else {

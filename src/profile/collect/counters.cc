@@ -89,7 +89,7 @@ KernelCounters merge(const std::vector<const LaunchCounters*>& launches, double 
 
 void put(Evidence* e, const std::string& name, double value, const std::string& source) {
   if (std::isfinite(value) && find_metric(name) != nullptr) {
-    e->set(name, value, Level::kCounters, source);
+    e->set(name, value, source);
   }
 }
 
@@ -107,12 +107,28 @@ void add_shares(std::map<std::string, KernelEvidence>* kernels, const std::strin
   }
 }
 
+// Notes the kernels whose launches were profiled in vain.
+void note_untimed(const CounterAnswers& answers,
+                  const std::map<std::string, KernelCounters>& merged,
+                  std::map<std::string, KernelEvidence>* kernels) {
+  std::set<std::string> untimed;
+  for (const LaunchCounters& launch : answers.launches) {
+    if (!merged.contains(launch.function)) untimed.insert(launch.function);
+  }
+  for (const std::string& function : untimed) {
+    const auto found = kernels->find(function);
+    if (found == kernels->end()) continue;
+    found->second.facts.note_missing(
+        {Family::kCounters, "the profiler read no time for its launches", "run again"});
+  }
+}
+
 // Takes only the counters of a report; we have better sources for the rest.
 void add_report(const std::string& report, std::map<std::string, KernelEvidence>* kernels,
                 std::vector<Missing>* missing) {
   const Result<NcuImport> import = import_ncu_csv(report, {});
   if (!import) {
-    missing->push_back({"hardware counters", import.error().message, import.error().next});
+    missing->push_back({Family::kCounters, import.error().message, import.error().next});
     return;
   }
   for (auto& [function, kernel] : *kernels) {
@@ -134,27 +150,19 @@ std::map<std::string, KernelCounters> merge_counters(const CounterAnswers& answe
                                                      const LaunchPlan& plan,
                                                      std::vector<Missing>* missing) {
   std::map<std::string, std::vector<const LaunchCounters*>> by_kernel;
-  std::set<std::string> untimed, impossible;
+  std::set<std::string> impossible;
   for (const LaunchCounters& launch : answers.launches) {
-    if (time_of(launch) > 0) {
-      by_kernel[launch.function].push_back(&launch);
-    } else {
-      untimed.insert(launch.function);
-    }
+    if (time_of(launch) > 0) by_kernel[launch.function].push_back(&launch);
   }
   std::map<std::string, KernelCounters> merged;
   for (const auto& [function, launches] : by_kernel) {
     merged[function] = merge(launches, to_all_launches(plan, function, launches), &impossible);
-    untimed.erase(function);
-  }
-  for (const std::string& function : untimed) {
-    missing->push_back({"hardware counters of " + short_kernel_name(demangled(function)),
-                        "the profiler read no time for its launches", "run again"});
   }
   if (!impossible.empty()) {
-    missing->push_back({join_text({impossible.begin(), impossible.end()}, ", "),
+    missing->push_back({Family::kCounters,
                         "the profiler read impossible values in some launches, which were left out",
-                        "run again; very short kernels are hard to count"});
+                        "run again; very short kernels are hard to count",
+                        {impossible.begin(), impossible.end()}});
   }
   return merged;
 }
@@ -162,20 +170,24 @@ std::map<std::string, KernelCounters> merge_counters(const CounterAnswers& answe
 void add_counters(const CounterAnswers& answers, const LaunchPlan& plan,
                   std::map<std::string, KernelEvidence>* kernels, std::vector<Missing>* missing) {
   missing->insert(missing->end(), answers.missing.begin(), answers.missing.end());
-  for (const auto& [function, counters] : merge_counters(answers, plan, missing)) {
+  const auto merged = merge_counters(answers, plan, missing);
+  for (const auto& [function, counters] : merged) {
     const auto found = kernels->find(function);
     if (found == kernels->end()) continue;
     for (const auto& [name, value] : counters.values) {
       put(&found->second.facts, name, value, answers.source);
     }
   }
+  note_untimed(answers, merged, kernels);
   if (!answers.report.empty()) add_report(answers.report, kernels, missing);
   add_shares(kernels, answers.source);
   if (answers.left_out > 0) {
-    missing->push_back({"counters of " + std::to_string(answers.left_out) + " launches",
+    missing->push_back({Family::kCounters,
                         "of a call with many launches, the first of each kernel and the largest "
                         "are profiled; the others count as these",
-                        "nothing, unless launches of one kernel differ much"});
+                        "nothing, unless launches of one kernel differ much",
+                        {},
+                        "of " + std::to_string(answers.left_out) + " launches"});
   }
 }
 

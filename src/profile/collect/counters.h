@@ -20,13 +20,15 @@ struct KernelCounters {
 
 // By mangled name. Amounts are summed over launches; shares, rates and ratios are time-weighted
 // means. Launches that were not profiled are extrapolated from profiled ones by block count.
-// Impossible values (a launch without time, a share of 200 %) are dropped and noted in `missing`.
+// Launches without a time are dropped; so are impossible values (a share of 200 %), which are noted
+// in `missing`.
 std::map<std::string, KernelCounters> merge_counters(const CounterAnswers& answers,
                                                      const LaunchPlan& plan,
                                                      std::vector<Missing>* missing);
 
 // Adds the counters, collected in process or from an ncu report, to the kernels' facts (by mangled
-// name), with "kernel.share" when the times of all kernels are known.
+// name), with "kernel.share" when the times of all kernels are known. What one kernel lacks is
+// noted with its facts, the rest in `missing`.
 void add_counters(const CounterAnswers& answers, const LaunchPlan& plan,
                   std::map<std::string, KernelEvidence>* kernels, std::vector<Missing>* missing);
 

@@ -81,9 +81,15 @@ TEST(MergeCounters, LeavesOutWhatCannotBe) {
   EXPECT_DOUBLE_EQ(merged.at("k").values.at(kShare), 80);
   EXPECT_DOUBLE_EQ(merged.at("k").values.at(kBytes), 60) << "as the mean of the others";
   EXPECT_FALSE(merged.contains("l"));
-  ASSERT_EQ(missing.size(), 2u);
-  EXPECT_TRUE(contains(missing[0].what, "of l"));
-  EXPECT_TRUE(contains(missing[1].what, kShare));
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].metrics, (std::vector<std::string>{kBytes, kShare}));
+
+  auto all = kernels();
+  add_counters(odd, plan(), &all, &missing);
+  EXPECT_EQ(why_missing(all["k"].facts, kTime), nullptr);
+  const Missing* untimed = why_missing(all["l"].facts, kTime);
+  ASSERT_NE(untimed, nullptr);
+  EXPECT_TRUE(contains(untimed->reason, "no time")) << untimed->reason;
 }
 
 TEST(AddCounters, GivesSharesWhenAllWereTimed) {
@@ -102,7 +108,7 @@ TEST(AddCounters, GivesSharesWhenAllWereTimed) {
   add_counters(some, plan(), &part, &missing);
   EXPECT_FALSE(part["k"].facts.get("kernel.share")) << "a part of an unknown whole";
   ASSERT_FALSE(missing.empty());
-  EXPECT_TRUE(contains(missing.back().what, "1 launches"));
+  EXPECT_EQ(missing.back().part, "of 1 launches");
 }
 
 TEST(AddCounters, TakesNcusReport) {

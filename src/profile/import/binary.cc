@@ -130,7 +130,7 @@ struct Found {
 };
 
 void put(Evidence* e, const std::string& name, double value, const std::string& source) {
-  if (std::isfinite(value)) e->set(name, value, Level::kStatic, source);
+  if (std::isfinite(value)) e->set(name, value, source);
 }
 
 // The ptxas output of the compilation is gone, so spills are unknown.
@@ -186,6 +186,10 @@ Result<BinaryImport> host_code(const std::string& path) {
   BinaryImport import;
   Evidence& e = import.evidence;
   add_mix(mix, &e);
+  for (const Family family : {Family::kTiming, Family::kProcessor}) {
+    e.note_missing(
+        {family, "only the machine code was looked at", "evaluate the kernel with its task"});
+  }
   e.texts["target"] = "cpu";
   return import;
 }
@@ -238,8 +242,15 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   for (Found& one : found) import.evidence.kernels.push_back(std::move(one.kernel));
   import.evidence.texts["target"] = "cuda";
   if (!chosen.empty()) import.evidence.texts["arch"] = chosen;
-  import.evidence.note_missing({"timing.median", "only the machine code was looked at",
-                                "evaluate the kernel with its task on a GPU"});
+  for (const Family family : {Family::kTiming, Family::kPlan, Family::kLaunch, Family::kCounters}) {
+    import.evidence.note_missing({family, "only the machine code was looked at",
+                                  "evaluate the kernel with its task on a GPU"});
+  }
+  import.evidence.note_missing({Family::kResources,
+                                "a binary does not tell what ptxas said",
+                                "give the source with its task instead",
+                                { "ptxas.spill_store_bytes",
+                                  "ptxas.spill_load_bytes" }});
   import.notes.push_back(
       "Only the machine code was looked at: how often it runs, and for how "
       "long, is not known.");

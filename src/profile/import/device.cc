@@ -163,7 +163,7 @@ namespace {
 
 void put(const std::string& name, double value, const std::string& source, Evidence* evidence) {
   if (value > 0 && std::isfinite(value) && !evidence->get(name)) {
-    evidence->set(name, value, Level::kTiming, source);
+    evidence->set(name, value, source);
   }
 }
 

@@ -42,9 +42,8 @@ double volume(const std::string& text) {
   return factors == 3 && std::isfinite(product) ? product : 0;
 }
 
-bool is_launch_fact(std::string_view name) {
-  return name.rfind("launch__", 0) == 0 || name == "sm__maximum_warps_per_active_cycle_pct";
-}
+// Known before a launch runs, so that no mean over launches is due.
+bool is_launch_fact(std::string_view name) { return find_metric(name)->level == Level::kStatic; }
 
 struct Kernel {
   std::string name;
@@ -86,24 +85,22 @@ KernelEvidence evidence_of(const Kernel& kernel, double calls, double all_ns) {
   for (const std::string& name : names) {
     if (is_launch_fact(name)) continue;
     const double value = merged(name, kernel, calls);
-    if (std::isfinite(value)) e.set(name, value, Level::kCounters, kSource);
+    if (std::isfinite(value)) e.set(name, value, kSource);
   }
   for (const auto& [name, value] : typical.values) {
     if (!is_launch_fact(name)) continue;
     // Without a cluster, ncu reports size 0, we report 1.
-    e.set(name, name == "launch__cluster_size" ? std::max(1.0, value) : value, Level::kStatic,
-          kSource);
+    e.set(name, name == "launch__cluster_size" ? std::max(1.0, value) : value, kSource);
   }
   const std::pair<const char*, const std::string*> columns[] = {
       {"launch__block_size", &typical.table->block}, {"launch__grid_size", &typical.table->grid}};
   for (const auto& [name, text] : columns) {
     const double value = volume(*text);
-    if (value > 0 && !e.get(name)) e.set(name, value, Level::kStatic, kSource);
+    if (value > 0 && !e.get(name)) e.set(name, value, kSource);
   }
-  e.set("kernel.launches", static_cast<double>(kernel.launches.size()) / calls, Level::kStatic,
-        kSource);
+  e.set("kernel.launches", static_cast<double>(kernel.launches.size()) / calls, kSource);
   if (kernel.time_ns > 0 && all_ns > 0) {
-    e.set("kernel.share", kernel.time_ns / all_ns, Level::kTiming, kSource);
+    e.set("kernel.share", kernel.time_ns / all_ns, kSource);
   }
   return result;
 }
@@ -185,18 +182,17 @@ void add_notes(const NcuTable& table, const NcuConverter& converter, const NcuSe
 
 // Notes the counters that no kernel has, as one entry.
 void note_missing_counters(Evidence* e) {
-  std::set<std::string> absent;
-  for (const Metric& metric : counter_metrics()) {
+  std::vector<std::string> absent;
+  for (const Metric& metric : metrics_of(Family::kCounters)) {
     const std::string name(metric.name);
     const bool seen = std::any_of(
         e->kernels.begin(), e->kernels.end(),
         [&](const KernelEvidence& kernel) { return kernel.facts.get(name).has_value(); });
-    if (!seen) absent.insert(name);
+    if (!seen) absent.push_back(name);
   }
-  for (const std::string& name : absent) {
-    e->note_missing({name, "the report does not have it",
-                     "profile with `ncu --set full`, or with --metrics and this name"});
-  }
+  if (absent.empty()) return;
+  e->note_missing({Family::kCounters, "not in the report",
+                   "profile with `ncu --set full`, or name it with --metrics", std::move(absent)});
 }
 
 }  // namespace
@@ -251,14 +247,14 @@ Result<NcuImport> import_ncu_csv(std::string_view text, const NcuSettings& setti
   Evidence& e = import.evidence;
   for (const Kernel& kernel : kernels) e.kernels.push_back(evidence_of(kernel, calls, all_ns));
   if (all_ns > 0 && std::isfinite(all_ns)) {
-    e.set("timing.median", 1e-3 * all_ns / calls, Level::kTiming, kSource);
+    e.set("timing.median", 1e-3 * all_ns / calls, kSource);
   } else {
-    e.note_missing({"timing.median", "the report has no gpu__time_duration.sum for every launch",
+    e.note_missing({Family::kTiming, "the report has no gpu__time_duration.sum for every launch",
                     "profile with --metrics gpu__time_duration.sum among others"});
   }
-  e.set("plan.kernels", import.launches / calls, Level::kStatic, kSource);
+  e.set("plan.kernels", import.launches / calls, kSource);
   if (import.device.multiprocessors > 0) {
-    e.set("machine.parallel_units", import.device.multiprocessors, Level::kTiming, kSource);
+    e.set("machine.parallel_units", import.device.multiprocessors, kSource);
   }
   e.texts["target"] = "cuda";
   e.texts["profiler"] = "Nsight Compute";

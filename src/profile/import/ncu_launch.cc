@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "core/metrics.h"
 
 namespace kernelpro {
 
@@ -107,7 +108,7 @@ std::optional<double> NcuConverter::number(const NcuLaunch& launch, std::string_
 }
 
 std::optional<double> NcuConverter::in_unit(const NcuLaunch& launch, std::string_view theirs,
-                                            const Metric& metric) {
+                                            std::string_view unit) {
   const auto found = launch.metrics.find(std::string(theirs));
   if (found == launch.metrics.end()) return std::nullopt;
   const auto value = read_number(found->second.text, sign_);
@@ -116,9 +117,9 @@ std::optional<double> NcuConverter::in_unit(const NcuLaunch& launch, std::string
     return std::nullopt;
   }
   // A sector count stands in for a byte metric.
-  const bool sectors = contains(theirs, "sectors") && metric.unit == "byte";
-  const auto factor = sectors ? convert_unit(found->second.unit, "1")
-                              : convert_unit(found->second.unit, metric.unit);
+  const bool sectors = contains(theirs, "sectors") && unit == "byte";
+  const auto factor =
+      sectors ? convert_unit(found->second.unit, "1") : convert_unit(found->second.unit, unit);
   if (!factor || !std::isfinite(*value * *factor)) {
     odd_units_.insert(found->first + " (" + printable(found->second.unit) + ")");
     return std::nullopt;
@@ -131,8 +132,8 @@ NcuLaunchValues NcuConverter::convert(const NcuLaunch& from) {
   launch.table = &from;
   for (const Metric* metric : ours()) {
     const std::string name(metric->name);
-    auto value = in_unit(from, name, *metric);
-    if (!value) value = in_unit(from, stall_latency_name(name), *metric);
+    auto value = in_unit(from, name, metric->unit);
+    if (!value) value = in_unit(from, stall_latency_name(name), metric->unit);
     if (value) launch.values[name] = *value;
   }
   for (const Alias& alias : kAliases) {
@@ -140,9 +141,8 @@ NcuLaunchValues NcuConverter::convert(const NcuLaunch& from) {
     const Metric* metric = find_metric(name);
     if (metric == nullptr || launch.values.contains(name)) continue;
     // A share of a peak is in percent, whatever the unit of the metric it replaces.
-    const Metric percent{alias.theirs, "%", ""};
-    const bool share = contains(alias.theirs, ".pct") && metric->unit != "%";
-    if (const auto value = in_unit(from, alias.theirs, share ? percent : *metric)) {
+    const std::string_view unit = contains(alias.theirs, ".pct") ? "%" : metric->unit;
+    if (const auto value = in_unit(from, alias.theirs, unit)) {
       launch.values[name] = alias.factor * *value;
     }
   }
@@ -156,7 +156,7 @@ NcuLaunchValues NcuConverter::convert(const NcuLaunch& from) {
     const std::string theirs = active_name(metric->name);
     if (theirs.empty() || launch.values.contains(std::string(metric->name))) continue;
     if (!(active > 0) || !(elapsed > 0)) continue;
-    if (const auto value = in_unit(from, theirs, *metric)) {
+    if (const auto value = in_unit(from, theirs, metric->unit)) {
       launch.values[std::string(metric->name)] = *value * std::min(1.0, active / elapsed);
     }
   }

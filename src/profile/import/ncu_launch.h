@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/metrics.h"
 #include "profile/import/csv.h"
 #include "profile/import/device.h"
 #include "profile/import/ncu_table.h"
@@ -39,7 +38,7 @@ class NcuConverter {
 
  private:
   std::optional<double> in_unit(const NcuLaunch& launch, std::string_view theirs,
-                                const Metric& metric);
+                                std::string_view unit);
 
   DecimalSign sign_;
   std::set<std::string> odd_units_;       // "name (unit)"

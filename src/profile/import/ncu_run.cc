@@ -110,7 +110,7 @@ int add_ncu_counters(const NcuImport& import, Evidence* evidence) {
       for (const auto& [name, item] : theirs.facts.items()) {
         if (item.level != Level::kCounters || kernel.facts.find(name) != nullptr) continue;
         const double factor = adds_up(name) ? launches / theirs_launches : 1;
-        kernel.facts.set(name, item.value * factor, Level::kCounters, "ncu");
+        kernel.facts.set(name, item.value * factor, "ncu");
         any = true;
       }
       count += any ? 1 : 0;

@@ -225,11 +225,10 @@ TEST(Ncu, PeakOfMemoryFromItsOwnPercentages) {
 TEST(Ncu, MissingCountersAreMissing) {
   const auto got = import(kWide);
   ASSERT_TRUE(got);
-  bool found = false;
-  for (const Missing& missing : got->evidence.missing()) {
-    found |= missing.what == "smsp__inst_executed.sum" && !missing.next.empty();
-  }
-  EXPECT_TRUE(found);
+  const Missing* missing = why_missing(got->evidence, "smsp__inst_executed.sum");
+  ASSERT_NE(missing, nullptr);
+  EXPECT_FALSE(missing->next.empty());
+  EXPECT_EQ(why_missing(got->evidence, "dram__bytes_read.sum"), nullptr) << "the report has it";
 }
 
 // Stands in for ncu: prints what it was given, and the arguments to a file.

@@ -22,7 +22,7 @@ double volume(const std::array<std::uint32_t, 3>& v) {
 
 void put(Evidence* e, const std::string& name, double value, const std::string& source) {
   if (std::isfinite(value) && find_metric(name) != nullptr) {
-    e->set(name, value, Level::kStatic, source);
+    e->set(name, value, source);
   }
 }
 
@@ -108,13 +108,12 @@ void add_launch(const PlanNode& node, Evidence* e) {
 std::map<std::string, SassMix> sass_of(const Binary& binary, std::string* tool, Evidence* call) {
   std::map<std::string, SassMix> mixes;
   if (binary.cubin.empty()) {
-    call->note_missing({"SASS instruction mix", "there is no cubin", "compile the candidate"});
+    call->note_missing({Family::kSass, "there is no cubin", "compile the candidate"});
     return mixes;
   }
   const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin);
   if (!disassembly) {
-    call->note_missing(
-        {"SASS instruction mix", disassembly.error().message, disassembly.error().next});
+    call->note_missing({Family::kSass, disassembly.error().message, disassembly.error().next});
     return mixes;
   }
   *tool = disassembly->tool;
@@ -122,7 +121,7 @@ std::map<std::string, SassMix> sass_of(const Binary& binary, std::string* tool, 
     mixes[kernel.name] = std::move(kernel.mix);
   }
   if (mixes.empty()) {
-    call->note_missing({"SASS instruction mix", *tool + " showed no kernel in the cubin",
+    call->note_missing({Family::kSass, *tool + " showed no kernel in the cubin",
                         "check that the candidate has a __global__ function"});
   }
   return mixes;
@@ -155,13 +154,7 @@ CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machin
     }
     const auto resources = binary.resources.find(name);
     const bool known = resources != binary.resources.end();
-    if (known) {
-      add_ptxas(resources->second, e);
-    } else {
-      call->note_missing({"registers and spills",
-                          "ptxas said nothing about the kernel " + short_kernel_name(kernel.name),
-                          "compile it anew (clear the cache)"});
-    }
+    if (known) add_ptxas(resources->second, e);
     if (const PlanNode* node = largest_launch(plan, name)) {
       add_launch(*node, e);
       if (known) add_occupancy(*node, resources->second, machine, e);

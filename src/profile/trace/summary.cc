@@ -147,9 +147,7 @@ class Summary {
     return api_class(name) == ApiClass::kCopy && !contains(name, "Async");
   }
 
-  void set(const std::string& name, double value) {
-    evidence_->set(name, value, Level::kTiming, trace_.source);
-  }
+  void set(const std::string& name, double value) { evidence_->set(name, value, trace_.source); }
   // Sets a sum over the window as a value per period.
   void set_sum(const std::string& name, double value) { set(name, value / periods_); }
 
@@ -399,6 +397,7 @@ class Summary {
   }
 
   void kernel_facts(const Group& group, double total, Evidence* facts) const {
+    // All that a trace gives is times, also where the usual source counts or reads code.
     const auto put = [&](const char* name, double value) {
       facts->set(name, value, Level::kTiming, trace_.source);
     };
@@ -424,18 +423,25 @@ class Summary {
     for (const std::string& note : trace_.notes) all += "\n" + note;
     evidence_->texts["trace"] = all;
     if (trace_.dropped > 0) {
-      evidence_->note_missing({"trace records", std::to_string(trace_.dropped) + " were lost",
-                               "trace a shorter run of the program"});
+      evidence_->note_missing({Family::kTrace,
+                               std::to_string(trace_.dropped) + " were lost",
+                               "trace a shorter run of the program",
+                               {},
+                               "records"});
     }
     if (!trace_.complete) {
-      evidence_->note_missing({"the trace's end",
+      evidence_->note_missing({Family::kTrace,
                                "a process ended before it had written its last records",
-                               "let the program end by itself, or trace it for longer"});
+                               "let the program end by itself, or trace it for longer",
+                               {},
+                               "of its end"});
     }
     if (trace_.calls.empty()) {
-      evidence_->note_missing({"trace.syncs, trace.allocations, trace.launch_api",
+      evidence_->note_missing({Family::kTrace,
                                "the trace has no calls of the host",
-                               "record the CUDA API too (nsys: --trace=cuda)"});
+                               "record the CUDA API too (nsys: --trace=cuda)",
+                               {"trace.syncs", "trace.syncs_us", "trace.allocations",
+                                "trace.allocations_us", "trace.launch_api"}});
     }
   }
 
@@ -459,7 +465,7 @@ class Summary {
 
 void summarize(const Trace& trace, const TraceWindow& window, Evidence* evidence) {
   if (window.parts.empty()) {
-    evidence->note_missing({"trace",
+    evidence->note_missing({Family::kTrace,
                             window.steady || trace.ranges.empty()
                                 ? "nothing of it ran on the GPU"
                                 : "no range of that name launched anything",

@@ -233,7 +233,7 @@ void add_counters_of_program(const std::vector<std::string>& argv, double timeou
   const auto import = run_under_ncu(argv, kernels, timeout_s);
   if (!import) {
     gathered->evidence.note_missing(
-        {"hardware counters", import.error().message, import.error().next});
+        {Family::kCounters, import.error().message, import.error().next});
     return;
   }
   const int count = add_ncu_counters(*import, &gathered->evidence);

@@ -39,9 +39,9 @@ Evidence without_timing(const Evidence& from, const std::string& reason) {
   e.texts = from.texts;
   e.kernels = from.kernels;
   for (const Missing& missing : from.missing()) {
-    if (missing.what != "timing") e.note_missing(missing);
+    if (missing.family != Family::kTiming) e.note_missing(missing);
   }
-  e.note_missing({"timing.median", reason, "evaluate it on a machine with a GPU"});
+  e.note_missing({Family::kTiming, reason, "evaluate it on a machine with a GPU"});
   return e;
 }
 

@@ -2,6 +2,8 @@
 #include "run/gather/theory.h"
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -21,7 +23,7 @@ constexpr const char* kNext =
 constexpr std::size_t kWholeName = 1000;
 
 void put(const char* name, double value, const char* source, Evidence* evidence) {
-  if (value >= 0) evidence->set(name, value, Level::kTiming, source);
+  if (value >= 0) evidence->set(name, value, source);
 }
 
 Result<void> from_task(const Theory& theory, Gathered* gathered) {
@@ -85,11 +87,13 @@ Result<void> add_theory(const Theory& theory, Gathered* gathered) {
         "What the work asks for is not known, so there is no ceiling to compare with: give the "
         "task (--task), or --bytes, --flops and --dtype.");
   }
-  if (!e.get("task.compulsory_bytes")) {
-    e.note_missing({"task.compulsory_bytes", "what the work asks for is not known", kNext});
+  std::vector<std::string> unknown;
+  for (const char* name :
+       {"task.compulsory_bytes", "task.flops", "task.matmul_flops", "task.half_inputs"}) {
+    if (!e.get(name)) unknown.emplace_back(name);
   }
-  if (!e.get("task.flops")) {
-    e.note_missing({"task.flops", "what the work asks for is not known", kNext});
+  if (!unknown.empty()) {
+    e.note_missing({Family::kTask, "what the work asks for is not known", kNext, unknown});
   }
   return {};
 }
@@ -179,7 +183,7 @@ void add_machine(const Theory& theory, const DeviceFacts& facts, Gathered* gathe
   if (named) {
     gathered->notes.push_back("The GPU \"" + theory.device + "\" is not listed.");
   }
-  e.note_missing({"ceiling.copy_bandwidth", "the GPU is not known",
+  e.note_missing({Family::kCeilings, "the GPU is not known",
                   "name it: --device H100, or run `kernelpro doctor` on the machine that has it"});
 }
 

@@ -244,8 +244,8 @@ class Profiler {
     std::vector<std::string> absent;
     for (const std::string& name : schedule.unknown) absent.push_back(counter_from(name));
     if (!absent.empty()) {
-      answers.missing.push_back({join_text(absent, ", "), session_->chip() + " has no such counter",
-                                 "nothing: other counters tell about this GPU"});
+      answers.missing.push_back({Family::kCounters, session_->chip() + " has no such counter",
+                                 "nothing: other counters tell about this GPU", std::move(absent)});
     }
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       LaunchCounters& launch = answers.launches.emplace_back();
