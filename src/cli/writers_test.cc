@@ -196,7 +196,7 @@ TEST_F(Writers, AnInterruptionHasTheStatusOfItsSignal) {
     const Exit exit = child->wait(60);
     EXPECT_EQ(exit.kind, Exit::Kind::kExited) << exit.output;
     EXPECT_EQ(exit.code, 128 + signal) << exit.output;
-    EXPECT_TRUE(contains(exit.output, "go on with: kernelpro resume " + folder)) << exit.output;
+    EXPECT_TRUE(contains(exit.output, "continue with: kernelpro resume " + folder)) << exit.output;
   }
 }
 

@@ -199,7 +199,7 @@ TEST(Bench, Faults) {
            {{examples, "--out", out, "--sample", "0"}, "--sample 0"},
            {{examples, "--out", out, "--levels", "1"}, "are for KernelBench"},
            {{examples, "--out", out, "--cross"}, "--cross combines"},
-           {{examples, "--out", out, "--jobs", "2"}, "--jobs is for --launcher slurm"},
+           {{examples, "--out", out, "--jobs", "2"}, "--jobs needs --launcher slurm"},
            {{examples, "--out", out, "--worker", "0/2"}, "leave SUITE out"},
            {{examples, "--out", out, "--from", out}, "--from names a suite"},
            {{examples, "--out", out, "--proposer", "replay"}, "needs a suite to replay"},
