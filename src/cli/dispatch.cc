@@ -55,7 +55,7 @@ int run_kernelpro(int argc, char** argv) {
     return report(fatal.error());
   } catch (const std::exception& error) {
     return report({ErrorKind::kInternal, std::string("internal error: ") + error.what(),
-                   "this is a bug of KernelPro: report it with the command that you ran"});
+                   "this is a bug in KernelPro: report it with the command that you ran"});
   }
 }
 

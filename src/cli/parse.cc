@@ -172,7 +172,7 @@ std::string help_markdown() {
       "it.\n\nExit codes: 0 done; 1 the evaluated candidate is not correct, or a suite has "
       "unfinished tasks; 2 wrong input or usage; 3 this machine lacks something; 4 another process "
       "holds the run; 5 the run folder cannot be used; 6 the task is refused; 7 the run achieved "
-      "nothing; 70 a fault in KernelPro; 130 and 143 interrupted (SIGINT, SIGTERM). [What each "
+      "nothing; 70 internal error; 130 and 143 interrupted (SIGINT, SIGTERM). [What each "
       "means](run-store.md#exit-statuses).\n";
   for (const Subcommand* subcommand : subcommands()) {
     text += "\n## kernelpro " + std::string(subcommand->name) + "\n\n" +

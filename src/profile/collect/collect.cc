@@ -95,7 +95,7 @@ void collect_timing(const Case& c, const Evaluation& evaluation, Evidence* e) {
                      correct == nullptr
                          ? "the candidate was not correct: " + outcome_summary(evaluation.outcome)
                          : "no case was timed",
-                     correct == nullptr ? "mend the candidate; only correct ones are timed"
+                     correct == nullptr ? "fix the candidate; only correct ones are timed"
                                         : "mark a case of the task as timed"});
     return;
   }
