@@ -131,7 +131,7 @@ TEST_F(Writers, AModelMakesItFaster) {
                  run_dir, "--evaluations", "2", "--no-record", "--near-ceiling", "0"});
   ASSERT_EQ(warm.code, 0) << warm.output;
   EXPECT_TRUE(
-      contains(warm.output, "brought along (--start-from), not found here: The best of the run"))
+      contains(warm.output, "came from --start-from, not from this search: The best of the run"))
       << warm.output;
 }
 

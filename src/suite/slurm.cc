@@ -164,7 +164,7 @@ class Launcher {
       if (now - since > kPatience_s || stop_requested()) {
         return fail(ErrorKind::kEnvironment,
                     "squeue does not answer: " + std::string(trim(exit->output)),
-                    "the jobs go on without it; give the same command again later");
+                    "the jobs continue without it; run the same command again later");
       }
       pause();
     }

@@ -192,7 +192,7 @@ TEST(Bench, Faults) {
     const char* message;
   };
   for (const Fault& fault : std::vector<Fault>{
-           {{examples}, "no folder is named"},
+           {{examples}, "runs need a folder"},
            {{"--out", out}, "holds no suite"},
            {{examples, "--out", out, "--evaluations", "0"}, "--evaluations 0"},
            {{examples, "--out", out, "--seconds", "0"}, "--seconds 0"},

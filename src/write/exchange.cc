@@ -176,8 +176,8 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
     auto proposals = collect(request);
     if (!proposals || !proposals->empty()) return proposals;
     if (!settings_.write) {
-      finished_ = refused_.empty() ? "every reply that lay there was measured"
-                                   : "every reply that can be used was measured (refused: " +
+      finished_ = refused_.empty() ? "every reply was measured"
+                                   : "every usable reply was measured (refused: " +
                                          std::to_string(refused_.size()) + ")";
       return proposals;
     }
