@@ -85,7 +85,7 @@ class ModelProposer : public Proposer {
 
   std::string name() const override { return "model"; }
   std::string credit() const override {
-    return "The kernels were written by " + roles_.coder + ", asked for what the diagnosis says.";
+    return "The kernels were written by " + roles_.coder + ", prompted with the diagnosis.";
   }
   std::optional<std::string> finished() const override { return finished_; }
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override;

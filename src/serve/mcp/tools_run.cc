@@ -88,7 +88,7 @@ Result<ToolAnswer> best_tool(Desk& desk, const Json& arguments, Ticket&) {
   const auto best = (*sitting)->best();
   if (best == nullptr) {
     return fail(ErrorKind::kBadInput, "nothing of this run is correct yet",
-                "history shows what was tried, diagnose why one failed");
+                "history shows what was tried, diagnose shows why one failed");
   }
   const Candidate& candidate = best->known.candidate;
   std::string text = head(**sitting) + "Candidate " + std::to_string(best->known.id) + ": " +

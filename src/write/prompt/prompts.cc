@@ -209,8 +209,8 @@ Result<Prompts> Prompts::load(const std::string& directory) {
     ++replaced;
   }
   if (replaced == 0) {
-    return fail(ErrorKind::kBadInput, "there is not a prompt in " + directory,
-                "put one of " + all + " there; docs/models.md says what they are");
+    return fail(ErrorKind::kBadInput, "there is no prompt in " + directory,
+                "put one or more of " + all + " there; docs/models.md describes them");
   }
   return prompts;
 }

@@ -249,7 +249,7 @@ class Moves {
       move.tier = 0;
       move.order = rank * 1000 + distance(at_[k], to);
       move.lot = k;
-      move.why = "because " + finding.tool + " asks for " + prescription.tag;
+      move.why = "because " + finding.tool + " prescribes " + prescription.tag;
       move.answers = {finding.tool, prescription.tag};
       moves_.push_back(std::move(move));
     }
