@@ -23,8 +23,8 @@ std::optional<Finding> host_syncs(const Facts& facts) {
   finding.severity = idle_us >= 0.3 * span ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"trace.gaps_sync", "trace.syncs", "trace.span"};
   const std::string waits = syncs < 0.5  ? "in blocking copies"
-                            : syncs == 1 ? "in one synchronising call"
-                                         : "in " + number(syncs) + " synchronising calls";
+                            : syncs == 1 ? "in one synchronizing call"
+                                         : "in " + number(syncs) + " synchronizing calls";
   finding.cause = "The host waits for the GPU " + waits + ", and the GPU is idle for " +
                   percent(idle_us / span) + " of " + human_us(span) +
                   " because the next launch comes only afterwards.";

@@ -84,9 +84,9 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
                      "timing.median"};
   finding.cause =
       number(matmul * 1e-9, 3) + " GFLOP of " + std::string(half ? "half-precision" : "TF32") +
-      " matrix products take, without a single matrix instruction, " + human_us(roof.time_us) +
-      "; at the measured rate of the tensor cores (" + per_second(rate, "FLOP") +
-      ") and bandwidth they need " + human_us(possible) + ".";
+      " matrix products take " + human_us(roof.time_us) +
+      " without a single matrix instruction; at the measured rate of the tensor cores (" +
+      per_second(rate, "FLOP") + ") and bandwidth they need " + human_us(possible) + ".";
   finding.prescriptions = {
       {"tensor-cores",
        facts.has(GpuFeature::kWgmma) ? "Multiply with matrix instructions: `nvcuda::wmma` or "

@@ -66,10 +66,10 @@ std::optional<Finding> of_plan(const Facts& facts) {
                      "ceiling.copy_bandwidth"};
   finding.cause = number(consumers) + " of the call's " +
                   number(facts.maybe("plan.kernels").value_or(0)) + " kernels " +
-                  (consumers == 1 ? "reads" : "read") + " back what an earlier one " +
-                  "written: " + human_bytes(bytes) + " that only pass between kernels" +
-                  (in_l2 ? " (through L2)" : "") + ", about " + percent(share) + " of " +
-                  human_us(*time_us) + ".";
+                  (consumers == 1 ? "reads" : "read") +
+                  " back what an earlier one wrote: " + human_bytes(bytes) +
+                  " that only pass between kernels" + (in_l2 ? " (through L2)" : "") + ", about " +
+                  percent(share) + " of " + human_us(*time_us) + ".";
   finding.prescriptions = advice();
   const double output = facts.maybe("task.output_bytes").value_or(0);
   if (facts.maybe("task.half_inputs").value_or(0) > 0 && output > 0 && largest >= kWider * output) {
