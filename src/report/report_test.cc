@@ -306,7 +306,7 @@ TEST(ReportTest, HeldOutCasesStandBesideTheScore) {
   view.confirmation->held_out.push_back(odd);
   const std::string html = render_html(view);
   EXPECT_TRUE(contains(html, "&lt;odd&gt;</td><td>FAILED: "));
-  EXPECT_TRUE(contains(html, "holds only for the sizes that the search knew"));
+  EXPECT_TRUE(contains(html, "valid only for the sizes that the search knew"));
   EXPECT_TRUE(contains(render_text(view), "search again in a new run"));
   EXPECT_TRUE(contains(render_json(view), "\"failed\": true"));
 }
