@@ -248,7 +248,7 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
     for (const Family family :
          {Family::kPlan, Family::kLaunch, Family::kResources, Family::kSass, Family::kCounters}) {
       e.note_missing({family,
-                      "PyTorch launches the kernels, so their code and counters are not at hand",
+                      "PyTorch launches the kernels, so their code and counters are not available",
                       "trace it: kernelpro diagnose -- python FILE"});
     }
   } else if (binary.form == Binary::Form::kSharedObject) {
