@@ -306,14 +306,14 @@ class Candidate:
         for item, a, b, c in zip(subject.task.outputs, first, second, third):
             # If plain calls disagree too, leave it to the judge's comparison.
             if devices.far_apart(a, b) and not devices.far_apart(b, c):
-                raise Refusal(f"the output {item['name']} is another one when the inputs lie "
-                              "elsewhere and come late on the current stream: work that does not "
-                              "wait for that stream, or a result that was kept", "stream-escape")
+                raise Refusal(f"the output {item['name']} differs when the inputs are elsewhere "
+                              "and arrive late on the current stream: work does not wait for that "
+                              "stream, or a result was kept", "stream-escape")
         if late > _SETTLE_US:
             subject.call(inputs)
             late = min(late, self.device.settle())
         if late > _SETTLE_US:
-            raise Refusal(f"the device worked on for {late:.0f} us after the current stream was "
+            raise Refusal(f"the device kept working for {late:.0f} us after the current stream was "
                           "done: all work must be joined to it", "stream-escape")
 
     def _plainly(self, case, subject, number, inputs):
@@ -337,8 +337,8 @@ class Candidate:
             taken = case.tensor(number, item["index"])
             comparable = output.is_contiguous() and output.dtype == taken.dtype
             if comparable and not devices.same_bits(taken, output.detach()):
-                raise Refusal(f"the output {item['name']} was still being written when its stream "
-                              "had passed: work must go to the current stream, or be joined to it",
+                raise Refusal(f"the output {item['name']} was still being written after its stream "
+                              "was done: work must go to the current stream, or be joined to it",
                               "stream-escape")
 
     def _take(self, case, subject, number, result):

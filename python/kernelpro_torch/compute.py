@@ -139,13 +139,13 @@ def _timed_call(loaded, model, arguments, numerics, attached, seed):
 
 def _store(description, attached, results, numerics):
     if len(results) != len(description.outputs):
-        raise Refusal(f"forward returned {len(results)} tensors, and {len(description.outputs)} "
+        raise Refusal(f"forward returned {len(results)} tensors, but {len(description.outputs)} "
                       "when it was described", "task", "let forward return the same every time")
     for item, result, expected in zip(description.outputs, results, attached.expected):
         if list(result.shape) != item.shape:
-            raise Refusal(f"forward returned {item.label} with shape {list(result.shape)}, and "
+            raise Refusal(f"forward returned {item.label} with shape {list(result.shape)}, but "
                           f"{item.shape} when it was described", "task",
-                          "let the shapes follow from the shapes of the inputs alone")
+                          "let the shapes depend only on the shapes of the inputs")
         if expected is not None:
             expected.copy_(result)
 

@@ -239,7 +239,7 @@ def _label_arguments(model, values):
     try:
         bound = inspect.signature(model.forward).bind(*values)
     except TypeError as error:
-        raise Refusal(f"get_inputs() gives {len(values)} arguments, and forward does not take "
+        raise Refusal(f"get_inputs() gives {len(values)} arguments, but forward does not take "
                       f"them: {error}", "task", "let get_inputs() return forward's arguments"
                       ) from None
     labelled = []

@@ -68,14 +68,14 @@ def _copy(loaded, values, buffers, same_dtype=True):
     del values
     described = loaded.description.inputs
     if len(tensors) != len(buffers):
-        raise Refusal("get_inputs() gives another number of tensors than before", "task",
+        raise Refusal("get_inputs() gives a different number of tensors than before", "task",
                       "let get_inputs() return the same kinds and shapes every time")
     for i, (item, buffer) in enumerate(zip(described, buffers)):
         tensor = tensors[i][1]
         other_type = same_dtype and tensor.dtype != DTYPES[item.dtype]
         if list(tensor.shape) != item.shape or other_type:
             raise Refusal(f"get_inputs() gave {item.label} as {list(tensor.shape)} "
-                          f"{tensor.dtype}, and {item.shape} {item.dtype} before", "task",
+                          f"{tensor.dtype}, but {item.shape} {item.dtype} before", "task",
                           "let get_inputs() return the same shapes and types every time")
         buffer.copy_(tensor)
         tensors[i] = None  # free it before copying the next

@@ -78,7 +78,7 @@ class ModuleFile:
         with telling(f"{class_name} could not be constructed"), torch.no_grad():
             model = self.get(class_name)(*positional, **named)
         if not isinstance(model, torch.nn.Module):
-            raise Refusal(f"{class_name} is no torch.nn.Module", "task",
+            raise Refusal(f"{class_name} is not a torch.nn.Module", "task",
                           f"let the class {class_name} inherit from torch.nn.Module")
         return model
 
@@ -109,7 +109,7 @@ class telling:
             raise Refusal(f"{self.what}: not enough memory: {first_line(error)}", "memory",
                           "evaluate a smaller case") from None
         raise Refusal(f"{self.what}:\n{shown(kind, error, trace)}", "task",
-                      "mend the file") from None
+                      "fix the file") from None
 
 
 def is_out_of_memory(error):

@@ -82,8 +82,8 @@ class Loaded:
         described = [(item.label, item.shape) for item in self.description.states]
         found = [(s.label, list(s.tensor.shape)) for s in self._given]
         if described != found:
-            raise Refusal("the module has other parameters than when it was described", "task",
-                          "let the constructor make the same ones every time")
+            raise Refusal("the module's parameters differ from those when it was described", "task",
+                          "let the constructor create the same ones every time")
 
     def states(self):
         """The module's states, after restoring its attributes."""

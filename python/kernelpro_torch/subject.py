@@ -198,7 +198,7 @@ def outputs_of(result, subject, device):
         kinds = sorted({type(v).__name__ for _, v in others if v is not None})
         raise Refusal(f"forward returns {', '.join(kinds)} where a tensor belongs", "not-a-tensor")
     if len(tensors) != len(wanted):
-        raise Refusal(f"forward returns {len(tensors)} tensors, the module {len(wanted)}",
+        raise Refusal(f"forward returns {len(tensors)} tensors, but the module {len(wanted)}",
                       "output-shape")
     for (label, tensor), item in zip(tensors, wanted):
         if type(tensor) not in _PLAIN or tensor.layout != torch.strided:

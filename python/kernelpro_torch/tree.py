@@ -80,11 +80,11 @@ def c_literal(value):
 def check_tensor(what, tensor, names):
     """Refuses tensors that a task cannot have; otherwise returns the dtype's name."""
     if tensor.layout != torch.strided or tensor.is_quantized:
-        raise Refusal(f"{what} is a {tensor.layout} tensor, and tasks hold dense tensors only",
+        raise Refusal(f"{what} is a {tensor.layout} tensor, but tasks hold only dense tensors",
                       "task", "convert it to a dense tensor in the file")
     if tensor.dtype not in names:
         plain = str(tensor.dtype).replace("torch.", "")
-        raise Refusal(f"{what} has the type {plain}, which has no place in a task", "task",
+        raise Refusal(f"{what} has the type {plain}, which tasks do not support", "task",
                       "use float32, float16, bfloat16, int32, int64 or bool in the file")
     if tensor.numel() == 0:
         raise Refusal(f"{what} is empty (shape {list(tensor.shape)})", "task",

@@ -80,7 +80,7 @@ Result<void> make_dirs(const std::string& path) {
   fs::create_directories(path, error);
   if (error && !is_dir(path)) {
     return fail(ErrorKind::kStore, "cannot create the folder " + path + ": " + error.message(),
-                "choose another folder or mend its permissions");
+                "choose another folder or fix its permissions");
   }
   return {};
 }

@@ -127,7 +127,7 @@ Error Database::explain(int code, const std::string& doing) const {
   switch (code & 0xff) {
     case SQLITE_FULL:
       return {ErrorKind::kStore, cannot + "the disk is full",
-              "free some space and go on with: kernelpro resume " + folder};
+              "free some space, then continue with: kernelpro resume " + folder};
     case SQLITE_READONLY:
     case SQLITE_PERM:
       return {ErrorKind::kStore, cannot + "the run folder is read-only",

@@ -38,8 +38,8 @@ std::string killed_part(const std::string& output) {
 Error killed_error(const std::string& how, int times) {
   return {ErrorKind::kEnvironment,
           "a compiler was killed " + std::to_string(times) + " times in a row: " + how,
-          "something outside KernelPro ends its processes: dmesg names victims of the "
-          "out-of-memory killer; free memory, then go on: kernelpro resume RUN"};
+          "something outside KernelPro kills its processes: dmesg names victims of the "
+          "out-of-memory killer; free memory, then continue: kernelpro resume RUN"};
 }
 
 }  // namespace

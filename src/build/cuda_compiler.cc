@@ -182,7 +182,7 @@ class CudaCompiler : public Compiler {
                           const std::string& file, const std::string& entry,
                           const std::string& args) {
     if (nvcc_.empty()) {
-      return fail(ErrorKind::kEnvironment, "nvcc was not found, and " + file + " needs it",
+      return fail(ErrorKind::kEnvironment, "nvcc was not found, but " + file + " needs it",
                   "install the CUDA toolkit and set CUDA_HOME, or write the kernel in plan form");
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
@@ -322,7 +322,7 @@ class CudaCompiler : public Compiler {
   // `source.library` is "" if task.h comes first.
   CompileResult plan_form(const Task& task, const Case& c, const Hoisted& source) {
     if (nvrtc_version_.empty()) {
-      return fail(ErrorKind::kEnvironment, "NVRTC was not found, and the plan form needs it",
+      return fail(ErrorKind::kEnvironment, "NVRTC was not found, but the plan form needs it",
                   "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
     }
     const std::string header = settings_.task_header(task, c, TargetKind::kCuda);

@@ -172,9 +172,10 @@ TEST_F(CudaCompilerTest, ATensorMapThatTheDriverWouldRefuseIsExplained) {
   EXPECT_TRUE(contains(refused("box(16, 2)", "box(16, 257)"), "box that is not 1 to 256"));
   EXPECT_TRUE(contains(refused("box(16, 2)", "box(3, 2)"), "multiple of 16 bytes"));
   EXPECT_TRUE(contains(refused("box(16, 2)", "box(32, 2)"), "bytes of its swizzle"));
-  EXPECT_TRUE(contains(refused("sizes(100, 10)", "sizes(99, 10)"), "stride that is no multiple"));
+  EXPECT_TRUE(
+      contains(refused("sizes(100, 10)", "sizes(99, 10)"), "stride that is not a multiple"));
   EXPECT_TRUE(contains(refused("box(16, 2)", "box(16)"), "do not have the dimensions"));
-  EXPECT_TRUE(contains(refused("arg::x + 4", "arg::x + 1"), "address is no multiple of 16"));
+  EXPECT_TRUE(contains(refused("arg::x + 4", "arg::x + 1"), "address is not a multiple of 16"));
   EXPECT_TRUE(contains(refused("kp::TensorMap b", "float* b"), "kp::TensorMap"));
 }
 

@@ -214,7 +214,7 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
   if (exit->kind != Exit::Kind::kExited) {
     log = "the compiler " + exit->describe(limits_of(settings_.timeout_s)) + "\n" + log;
   } else if (log.empty()) {
-    log = "the compiler " + exit->describe({}) + " and said nothing";
+    log = "the compiler " + exit->describe({}) + " and printed nothing";
   }
   // If a part of the compiler crashed, it may not crash again.
   const bool crashed = contains(exit->output, "signal terminated program");

@@ -144,7 +144,8 @@ class PlanReader {
     }
     const std::string problem = map.problem();
     if (!problem.empty()) return Refused("a tensor map " + problem);
-    if (offset % 16 != 0) return Refused("a tensor map whose address is no multiple of 16 bytes");
+    if (offset % 16 != 0)
+      return Refused("a tensor map whose address is not a multiple of 16 bytes");
     return map;
   }
 

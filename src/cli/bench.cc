@@ -20,25 +20,28 @@ namespace {
 
 constexpr OptionSpec kOwn[] = {
     {"SUITE", "", "",
-     "KernelBench checkout, or folder of task folders; left out: DIR's own, to go on with."},
-    {"--out", "DIR", "", "Folder of the suite's runs and report; the same command goes on there."},
-    {"--levels", "LIST", "", "KernelBench: levels, as in 1,2; 1 to 3 by default."},
-    {"--range", "A-B", "", "KernelBench: numbers of each level, as in 1-20."},
-    {"--tasks", "LIST", "", "Only these, as in 1/23,2/9, or folders by their names."},
-    {"--exclude", "FILE", "", "Tasks to leave out with a reason each, as TOML or CSV."},
-    {"--keep-degenerate", "", "", "Run the tasks of the built-in list of degenerate ones as well."},
-    {"--sample", "N", "", "N tasks of each level, chosen by a hash of --seed and their names."},
-    {"--arms", "NAME=A,B...", "", "Run every task under each value, and compare."},
-    {"--cross", "", "", "Combine the values of several --arms with one another."},
-    {"--baselines", "", "", "Measure PyTorch beside: eager, compiled, as a CUDA graph."},
-    {"--from", "DIR", "", "With --proposer replay: the suite whose candidates are tried again."},
-    {"--launcher", "NAME", "local", "Where tasks run: here, or as a Slurm job array.", false,
+     "KernelBench checkout, or folder of task folders; leave it out to continue the suite in "
+     "--out."},
+    {"--out", "DIR", "",
+     "Folder for the suite's runs and report; the same command continues there."},
+    {"--levels", "LIST", "", "KernelBench: levels, such as 1,2; 1 to 3 by default."},
+    {"--range", "A-B", "", "KernelBench: problem numbers within each level, such as 1-20."},
+    {"--tasks", "LIST", "", "Only these tasks, such as 1/23,2/9, or folder names."},
+    {"--exclude", "FILE", "", "TOML or CSV file of tasks to leave out, each with a reason."},
+    {"--keep-degenerate", "", "", "Also run the tasks on the built-in list of degenerate ones."},
+    {"--sample", "N", "", "Only N tasks per level, chosen by a hash of --seed and their names."},
+    {"--arms", "NAME=A,B...", "", "Run every task with each of these values, and compare."},
+    {"--cross", "", "", "Run every combination of several --arms."},
+    {"--baselines", "", "", "Also time PyTorch: eager, compiled, and as a CUDA graph."},
+    {"--from", "DIR", "", "With --proposer replay: the suite to replay."},
+    {"--launcher", "NAME", "local", "Where tasks run: here, or in a Slurm job array.", false,
      "local|slurm"},
-    {"--jobs", "N", "", "With --launcher slurm: jobs of the array; one a task by default."},
-    {"--slurm-option", "OPT...", "", "An option for sbatch, as in partition=gpu."},
+    {"--jobs", "N", "", "With --launcher slurm: jobs in the array; one per task by default."},
+    {"--slurm-option", "OPT...", "", "An option for sbatch, such as partition=gpu."},
     {"--no-wait", "", "", "With --launcher slurm: submit and return."},
-    {"--poll", "S", "5", "With --launcher slurm: seconds between two looks at the queue."},
-    {"--worker", "I/N", "", "Work on DIR as one of several; what the jobs of an array are given."},
+    {"--poll", "S", "5", "With --launcher slurm: seconds between checks of the queue."},
+    {"--worker", "I/N", "",
+     "Work on the suite in --out as worker I of N; the jobs of a Slurm array do."},
     {"--json", "", "", "Print the report as JSON."},
 };
 // Options of `optimize` that concern one task or would make runs depend on one another.
@@ -104,7 +107,7 @@ SuiteSettings read_new(const Options& options) {
   Selection selection = read_selection(options);
   settings.kernelbench = selection.kernelbench;
   if (selection.kernelbench && proposer_of(settings.run).needs_knobs) {
-    bad("KernelBench's tasks bring no kernel whose knobs could be moved",
+    bad("KernelBench's tasks have no kernel with knobs that the tuner could move",
         "name a writer: --model SPEC, or --proposer exchange");
   }
   settings.rule = selection.rule;
@@ -119,8 +122,8 @@ SuiteSettings read_new(const Options& options) {
   const bool replay = proposer_of(settings.run).replays;
   if (replay != options.has("--from")) {
     bad(replay ? "--proposer replay needs a suite to replay"
-               : "--from names a suite to replay, and the proposer is " + settings.run.proposer,
-        "give --proposer replay --from DIR, or neither");
+               : "--from names a suite to replay, but the proposer is " + settings.run.proposer,
+        "give both --proposer replay and --from DIR, or neither");
   }
   if (replay) require(read_suite(settings.replay_suite));
   return settings;
@@ -132,21 +135,21 @@ void check_nothing_new(const Options& options) {
     const bool any_time =
         std::find(std::begin(kAnyTime), std::end(kAnyTime), spec.name) != std::end(kAnyTime);
     if (any_time || options.text(spec.name) == spec.initial) continue;
-    bad("without SUITE the suite in --out goes on as it was begun, and " + std::string(spec.name) +
-            " would change it",
-        "leave it out, or name SUITE and a new folder");
+    bad("without SUITE, bench continues the suite in --out with its own settings, and " +
+            std::string(spec.name) + " would change it",
+        "leave it out, or name SUITE and a new folder to start another suite");
   }
 }
 
 SuiteSettings read_settings(const Options& options) {
   const std::string out = options.text("--out");
-  if (out.empty()) bad("no folder is named for the suite's runs", "name it with --out DIR");
+  if (out.empty()) bad("the suite's runs need a folder", "name one with --out DIR");
   if (!options.has("SUITE")) {
     check_nothing_new(options);
     return require(read_suite(out));
   }
   if (options.has("--worker")) {
-    bad("--worker works on a suite that is there, and SUITE begins one", "leave SUITE out");
+    bad("--worker continues an existing suite, but SUITE starts one", "leave SUITE out");
   }
   SuiteSettings settings = read_new(options);
   settings.directory = absolute(out);
@@ -156,11 +159,14 @@ SuiteSettings read_settings(const Options& options) {
 
 void check_launcher(const Options& options) {
   if (options.text("--launcher") == "slurm") {
-    if (options.has("--worker")) bad("--worker is what Slurm's jobs are", "leave one of both out");
+    if (options.has("--worker"))
+      bad("--worker and --launcher slurm exclude each other",
+          "leave one of them out: Slurm's jobs are started as workers");
     return;
   }
   for (const char* name : {"--jobs", "--slurm-option", "--no-wait"}) {
-    if (options.has(name)) bad(std::string(name) + " is for --launcher slurm", "give both or none");
+    if (options.has(name))
+      bad(std::string(name) + " needs --launcher slurm", "give both or neither");
   }
 }
 
@@ -174,8 +180,8 @@ WorkSettings read_work(const Options& options) {
   const std::string text = options.text("--worker");
   if (std::sscanf(text.c_str(), "%d/%d%c", &index, &count, &rest) != 2 || index < 0 ||
       index >= count) {
-    bad("--worker \"" + text + "\" is no I/N with I from 0 to N - 1",
-        "write it as in --worker 0/4");
+    bad("--worker \"" + text + "\" is not I/N with I from 0 to N-1",
+        "write, for example, --worker 0/4");
   }
   work.index = index;
   work.count = count;
@@ -206,7 +212,7 @@ bool work_here(const SuiteSettings& settings, const Options& options, bool quiet
   }
   const WorkSummary summary = require(work_on(settings, read_work(options), hears));
   if (!quiet && summary.held > 0) {
-    std::printf("%d of the tasks are held by other processes\n", summary.held);
+    std::printf("other processes are working on %d of the tasks\n", summary.held);
   }
   return summary.left == 0;
 }
@@ -254,10 +260,9 @@ bool achieved_nothing(const std::vector<TaskResult>& results) {
     if (result.state == RunState::kFinished && !result.tried_nothing) return false;
   }
   std::fflush(stdout);
-  std::fprintf(
-      stderr,
-      "kernelpro: the suite achieved nothing: no task could be worked on\n"
-      "  next: the report lists why each one failed; mend that and give the same command\n");
+  std::fprintf(stderr,
+               "kernelpro: the suite achieved nothing: no task got beyond its start\n  next: the "
+               "report lists why each one failed; fix that and run the same command again\n");
   return true;
 }
 
@@ -275,7 +280,7 @@ int run_bench(const Options& options) {
   const bool slurm = options.text("--launcher") == "slurm";
   const auto gpus = read_gpus(options);
   if (gpus.size() > 1 && (slurm || worker)) {
-    bad("--gpu names several GPUs, and " + std::string(slurm ? "Slurm" : "a worker") + " uses one",
+    bad("--gpu names several GPUs, but " + std::string(slurm ? "Slurm" : "a worker") + " uses one",
         slurm ? "leave --gpu out: Slurm gives each job its own" : "name one");
   }
   const bool done = slurm             ? work_on_slurm(settings, options, json)
@@ -289,7 +294,7 @@ int run_bench(const Options& options) {
   } else {
     std::fputs(suite_summary(settings, results).c_str(), stdout);
     if (!done) {
-      std::printf("\ngo on with: kernelpro bench --out %s%s\n", settings.directory.c_str(),
+      std::printf("\ncontinue with: kernelpro bench --out %s%s\n", settings.directory.c_str(),
                   slurm ? " --launcher slurm" : "");
     }
     std::printf("\nreport: %s\n", join(settings.directory, "report.md").c_str());
@@ -302,7 +307,8 @@ int run_bench(const Options& options) {
 
 }  // namespace
 
-const Subcommand kBench{"bench", "Run a suite of tasks, compare arms, and measure the results.",
-                        rows(), run_bench};
+const Subcommand kBench{
+    "bench", "Run a suite of tasks, compare arms (configurations), and report statistics.", rows(),
+    run_bench};
 
 }  // namespace kernelpro

@@ -19,33 +19,35 @@ namespace {
 
 constexpr OptionSpec kDiagnoseOptions[] = {
     {"WHAT", "", "",
-     "RUN or RUN:N (a candidate), a kernel .cu with --task, a .cubin, .so or program, a .ncu-rep "
-     "or "
-     "ncu's CSV, an .nsys-rep or its SQLite or CSV export, saved evidence."},
+     "A run (RUN) or candidate (RUN:N), a .cu kernel with --task, a .cubin, .so or program, a "
+     ".ncu-rep or ncu's CSV, an .nsys-rep or its SQLite or CSV export, or saved evidence."},
     {"--", "PROGRAM ARGUMENT...", "", "A program to run and trace on this GPU."},
-    {"--task", "TASK", "", "The task of a kernel or report: a folder, or a PyTorch file."},
-    {"--case", "NAME", "", "Its case; by default the timed one that moves most bytes."},
+    {"--task", "TASK", "",
+     "Task that the kernel or report belongs to: a folder, or a PyTorch file."},
+    {"--case", "NAME", "", "Case of the task; by default the timed one that moves the most bytes."},
     {"--bytes", "N", "", "Without a task: bytes that one call must read and write."},
     {"--flops", "N", "", "Without a task: floating-point operations of one call."},
-    {"--matmul-flops", "N", "", "How many of them are matrix products; all, with half inputs."},
+    {"--matmul-flops", "N", "",
+     "How many of --flops are matrix products; by default all with half inputs, else none."},
     {"--dtype", "TYPE", "", "Without a task: type of the inputs.", false, "fp32|fp16|bf16"},
-    {"--calls", "N", "1", "Calls of the task that the report holds."},
-    {"--device", "NAME", "", "GPU to judge by, such as H100, when the report does not say."},
-    {"--kernel", "TEXT", "", "Only kernels with this in their name."},
+    {"--calls", "N", "1", "Calls of the task that the report covers."},
+    {"--device", "NAME", "", "GPU of the report, such as H100, if it does not name one."},
+    {"--kernel", "TEXT", "", "Only kernels whose names contain TEXT."},
     {"--code", "FILE", "", "Cubin, .so or program with the machine code of a report's kernels."},
-    {"--range", "NAME", "", "Of a trace: only what NVTX ranges of this name launched."},
-    {"--timeout", "S", "600", "Longest time for the program, or for one call of a kernel."},
-    {"--no-counters", "", "", "Do not run a program again under ncu for its kernels' counters."},
+    {"--range", "NAME", "", "In a trace: only work launched inside NVTX ranges of this name."},
+    {"--timeout", "S", "600",
+     "Time limit for the program, or for one call of a kernel, in seconds."},
+    {"--no-counters", "", "", "Do not run the program again under ncu to collect counters."},
     {"--gpu", "ID", "", "GPU by index or UUID; the first by default."},
     kPrecisionOption,
     kSetOption,
     kPythonOption,
-    {"--all", "", "", "Also what became of every tool, every number, everything missing."},
-    {"--for-model", "", "", "Print the text that a writing model gets."},
+    {"--all", "", "", "Also print what each tool found, every number, and what is missing."},
+    {"--for-model", "", "", "Print the text that a language model gets."},
     {"--json", "", "", "Print subject, evidence and diagnosis as JSON."},
-    {"--evidence", "FILE", "", "Write what was collected, to be diagnosed again anywhere."},
-    {"--record", "FILE", "", "Record of what came of findings; by default this user's own."},
-    {"--no-record", "", "", "Rank without any record."},
+    {"--evidence", "FILE", "", "Save the collected evidence, to diagnose it again on any machine."},
+    {"--record", "FILE", "", "Record of how past findings turned out; by default this user's."},
+    {"--no-record", "", "", "Rank findings without the record."},
 };
 
 std::optional<double> given(const Options& options, const char* name) {
@@ -69,7 +71,7 @@ Theory read_theory(const Options& options) {
   theory.range = options.text("--range");
   if (theory.calls < 1 || theory.calls > 1000000) {
     throw Fatal({ErrorKind::kBadInput, "--calls is not between 1 and 1000000",
-                 "say how many calls of the task the report holds"});
+                 "give the number of calls of the task that the report covers"});
   }
   return theory;
 }
@@ -82,8 +84,8 @@ std::optional<std::pair<std::string, std::int64_t>> as_run(const std::string& wh
   const std::string digits = what.substr(colon + 1);
   if (digits.empty() || digits.size() > 15 ||
       digits.find_first_not_of("0123456789") != std::string::npos) {
-    throw Fatal({ErrorKind::kBadInput, "\"" + digits + "\" is no number of a candidate",
-                 "name it as in " + what.substr(0, colon) + ":17"});
+    throw Fatal({ErrorKind::kBadInput, "\"" + digits + "\" is not a candidate's number",
+                 "write, for example, " + what.substr(0, colon) + ":17"});
   }
   return std::pair(what.substr(0, colon), static_cast<std::int64_t>(std::stoll(digits)));
 }
@@ -101,7 +103,7 @@ Gathered gather(const Options& options) {
   }
   if (what.empty()) {
     throw Fatal({ErrorKind::kBadInput, "nothing to diagnose was given",
-                 "name a run, a kernel, a file of a profiler, or -- PROGRAM"});
+                 "name a run, a kernel, a profiler's report, or -- PROGRAM"});
   }
   if (const auto run = as_run(what)) return require(gather_run(run->first, run->second));
   if (const LanguageRow* language = language_of_file(what); language && language->compiled) {
@@ -136,7 +138,7 @@ void print_for_people(const Gathered& gathered, const Diagnosis& diagnosis, bool
   style.width = terminal_columns(stdout);
   style.all = all;
   style.more = "--all";
-  std::string head = printable(gathered.subject) + ": by " + gathered.basis;
+  std::string head = printable(gathered.subject) + ": based on " + gathered.basis;
   if (!gathered.ceilings.empty()) head += "; ceilings " + gathered.ceilings;
   std::string text = wrapped(head + ".", style.width, 0);
   for (const std::string& note : gathered.notes) {
@@ -164,7 +166,7 @@ int run_diagnose(const Options& options) {
 
 }  // namespace
 
-const Subcommand kDiagnose{"diagnose", "Tell what limits a kernel or program, and what to change.",
+const Subcommand kDiagnose{"diagnose", "Find what limits a kernel or program, and what to change.",
                            kDiagnoseOptions, run_diagnose};
 
 }  // namespace kernelpro

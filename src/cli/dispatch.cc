@@ -54,8 +54,8 @@ int run_kernelpro(int argc, char** argv) {
   } catch (const Fatal& fatal) {
     return report(fatal.error());
   } catch (const std::exception& error) {
-    return report({ErrorKind::kInternal, std::string("a fault in KernelPro: ") + error.what(),
-                   "please report it with the command that led to it"});
+    return report({ErrorKind::kInternal, std::string("internal error: ") + error.what(),
+                   "this is a bug in KernelPro: report it with the command that you ran"});
   }
 }
 

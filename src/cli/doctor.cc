@@ -13,8 +13,8 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kDoctorOptions[] = {
-    {"--quick", "", "", "Do not measure the machine's ceilings, nor import PyTorch."},
-    {"--remeasure", "", "", "Measure the ceilings again; the best rates seen so far stay."},
+    {"--quick", "", "", "Neither measure the machine's ceilings nor import PyTorch."},
+    {"--remeasure", "", "", "Measure the ceilings again; the best rates seen so far are kept."},
     {"--json", "", "", "Print as JSON."},
 };
 
@@ -83,7 +83,7 @@ int run_doctor(const Options& options) {
   std::vector<Probe> probes = probe_machine();
   const bool again = options.flag("--remeasure");
   if (again && options.flag("--quick")) {
-    throw Fatal({ErrorKind::kBadInput, "--quick measures no ceilings, and --remeasure does",
+    throw Fatal({ErrorKind::kBadInput, "--quick measures no ceilings, but --remeasure does",
                  "leave one of them out"});
   }
   if (!options.flag("--quick")) {
@@ -107,7 +107,8 @@ int run_doctor(const Options& options) {
 
 }  // namespace
 
-const Subcommand kDoctor{"doctor", "Tell what this machine allows, what is missing, how to get it.",
+const Subcommand kDoctor{"doctor",
+                         "Show what this machine supports, what is missing, and how to get it.",
                          kDoctorOptions, run_doctor};
 
 }  // namespace kernelpro

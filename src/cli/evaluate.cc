@@ -22,25 +22,27 @@ namespace {
 
 constexpr OptionSpec kEvaluateOptions[] = {
     kTaskOption,
-    {"KERNEL", "FILE...", "", "Sources of candidates: .cu, .cpp, or .py with ModelNew.", true},
-    {"--target", "TARGET", "auto", "Where they run; by default what the files' names say.", false,
+    {"KERNEL", "FILE...", "", "Kernel sources: .cu, .cpp, or .py with ModelNew.", true},
+    {"--target", "TARGET", "auto", "Where kernels run; auto decides by file extension.", false,
      "auto|cpu|cuda"},
-    {"--knob", "NAME=VALUE...", "", "Value of a knob; the first one of its list by default."},
+    {"--knob", "NAME=VALUE...", "", "Value of a knob; by default the first in its list."},
     {"--against", "FILE", "", "Kernel to compare with; by default the task's starting kernel."},
-    {"--policy", "NAME", "contract", "By which rule results are judged.", false,
+    {"--policy", "NAME", "contract", "Rules by which results are judged.", false,
      "contract|kernelbench"},
     kPrecisionOption,
     kSetOption,
-    {"--no-probes", "", "", "Leave out centred and scaled inputs and perturbed parameters."},
-    {"--no-timing", "", "", "Verdicts alone: no times, no evidence, no diagnosis; two input sets."},
+    {"--no-probes", "", "", "Skip the probes: centered and scaled inputs, perturbed parameters."},
+    {"--no-timing", "", "",
+     "Check correctness only, on two input sets: no times, evidence or diagnosis."},
     {"--redraw", "", "", "Draw new inputs for each kernel instead of reusing them (GPU)."},
-    {"--baselines", "", "", "Show PyTorch beside: eager, compiled, as a CUDA graph."},
-    {"--energy", "", "", "Measure what a call draws, beside the kernel to compare with; 10 s."},
+    {"--baselines", "", "", "Also time PyTorch: eager, compiled, and as a CUDA graph."},
+    {"--energy", "", "",
+     "Also measure the energy of a call, and of the kernel compared with; takes 10 s."},
     profile_option("off"),
-    {"--gpu", "ID...", "", "GPU by index or UUID; several are used side by side."},
-    {"--jobs", "N", "0", "Compilers at once; 0 is as many as there are cores."},
-    {"--timeout", "S", "30", "Longest time for one call."},
-    {"--seed", "N", "1", "Inputs are drawn from it and a secret of the process."},
+    {"--gpu", "ID...", "", "GPU by index or UUID; several are used in parallel."},
+    {"--jobs", "N", "0", "Parallel compilations; 0 means one per core."},
+    {"--timeout", "S", "30", "Time limit for one call, in seconds."},
+    {"--seed", "N", "1", "Seed of the inputs, together with a secret of the process."},
     kPythonOption,
     kIncludeOption,
     {"--json", "", "", "Print JSON: an object for one kernel, an array for several."},
@@ -48,7 +50,7 @@ constexpr OptionSpec kEvaluateOptions[] = {
 
 Language language_of(const std::string& file) {
   if (const LanguageRow* row = language_of_file(file)) return row->language;
-  throw Fatal({ErrorKind::kBadInput, "the name of " + file + " does not say what it is",
+  throw Fatal({ErrorKind::kBadInput, "cannot tell the language of " + file + " from its name",
                "name it " + language_files()});
 }
 
@@ -69,8 +71,8 @@ TargetKind target_of(const Options& options, const std::vector<KernelFile>& kern
     cpp |= kernel.language == native_language(TargetKind::kCpu).language;
   }
   if (cuda && cpp) {
-    throw Fatal({ErrorKind::kBadInput, "kernels for the GPU and for the CPU are given together",
-                 "evaluate .cu and .cpp files by a command each"});
+    throw Fatal({ErrorKind::kBadInput, "GPU and CPU kernels were given together",
+                 "evaluate .cu and .cpp files in separate commands"});
   }
   if (cuda) return TargetKind::kCuda;
   if (cpp) return TargetKind::kCpu;
@@ -82,8 +84,8 @@ void check_languages(TargetKind target, const std::vector<KernelFile>& kernels) 
     const LanguageRow& row = language_row(kernel.language);
     if (!row.native || row.target == target) continue;
     throw Fatal({ErrorKind::kBadInput,
-                 kernel.path + " is not for the " + std::string(target_name(target)) + " target",
-                 "leave --target out: the file's name says it"});
+                 kernel.path + " cannot run on the " + std::string(target_name(target)) + " target",
+                 "leave --target out: the file's extension determines it"});
   }
 }
 
@@ -98,7 +100,7 @@ void refuse_what_needs_times(const Options& options) {
     wanted = "--profile";
   }
   if (wanted.empty()) return;
-  throw Fatal({ErrorKind::kBadInput, wanted + " needs a kernel that was timed",
+  throw Fatal({ErrorKind::kBadInput, wanted + " needs a timed kernel",
                "leave out --no-timing or " + wanted});
 }
 

@@ -18,16 +18,17 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kExportOptions[] = {
-    {"RUN", "", "", "Folder of the run whose winner is exported; with --kernel, the task.", true},
-    {"--kernel", "FILE", "", "Export this .cu file for the task that is named instead of a run."},
-    {"--output", "DIR", "", "Where the files go; export/ in the run folder by default."},
-    {"--candidate", "N", "", "Which candidate of the run; the winner by default."},
-    {"--case", "NAME", "", "Whose sizes are fixed; the last timed case by default."},
-    {"--knob", "NAME=VALUE...", "", "With --kernel: value of a knob; the first one by default."},
+    {"RUN", "", "", "Run whose winner to export; with --kernel, the task.", true},
+    {"--kernel", "FILE", "", "Export this .cu file instead; RUN is then its task."},
+    {"--output", "DIR", "", "Where the files go; by default export/ in the run folder."},
+    {"--candidate", "N", "", "Candidate to export; the winner by default."},
+    {"--case", "NAME", "", "Case whose sizes to compile in; the last timed one by default."},
+    {"--knob", "NAME=VALUE...", "",
+     "With --kernel: value of a knob; by default the first in its list."},
     kPrecisionOption,
     kSetOption,
     kPythonOption,
-    {"--no-build", "", "", "Do not compile kernel.cu to see that it stands alone."},
+    {"--no-build", "", "", "Do not check that kernel.cu compiles on its own."},
 };
 
 struct Chosen {
@@ -50,19 +51,19 @@ const StoredCandidate* find_candidate(const RunView& view, const Story& story,
   if (!options.has("--candidate")) {
     if (story.best != nullptr) return story.best;
     throw Fatal({ErrorKind::kBadInput, "the run has no correct candidate",
-                 "let it run on with `kernelpro resume`, or name one with --candidate"});
+                 "continue it with `kernelpro resume`, or pick a candidate with --candidate"});
   }
   const auto found = story.by_id.find(options.integer("--candidate"));
   if (found != story.by_id.end()) return found->second;
   throw Fatal({ErrorKind::kBadInput, "the run has no candidate " + options.text("--candidate"),
-               "`kernelpro list " + view.directory + "` shows them"});
+               "`kernelpro show " + view.directory + " --json` lists them"});
 }
 
 void from_run(const Options& options, Chosen* chosen) {
   const RunView view = require(load_run_view(options.text("RUN")));
   if (view.header.target != TargetKind::kCuda) {
-    throw Fatal({ErrorKind::kBadInput, "the run was made on the cpu target",
-                 "only CUDA kernels are exported; run `kernelpro optimize --target cuda`"});
+    throw Fatal({ErrorKind::kBadInput, "the run is on the cpu target",
+                 "only CUDA kernels can be exported; run `kernelpro optimize --target cuda`"});
   }
   const Story story = tell(view);
   const StoredCandidate* candidate = find_candidate(view, story, options);
@@ -160,7 +161,7 @@ int run_export(const Options& options) {
   const std::string problem = build_problem(directory, nvcc, chosen.request.arch);
   if (problem.empty()) return 0;
   std::fprintf(stderr,
-               "kernel.cu does not compile by itself:\n%s\nFunctions without __device__ are for "
+               "kernel.cu does not compile on its own:\n%s\nFunctions without __device__ are for "
                "the device in plan form and for the host elsewhere: mark them __device__.\n",
                clip(problem, 4000).c_str());
   return 1;
@@ -168,7 +169,7 @@ int run_export(const Options& options) {
 
 }  // namespace
 
-const Subcommand kExport{"export", "Write a kernel as files that need nothing of KernelPro.",
-                         kExportOptions, run_export};
+const Subcommand kExport{"export", "Export a kernel as standalone files.", kExportOptions,
+                         run_export};
 
 }  // namespace kernelpro

@@ -9,7 +9,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kHelpOptions[] = {
-    {"COMMAND", "", "", "The command to tell about.", false},
+    {"COMMAND", "", "", "Command to describe.", false},
     {"--markdown", "", "", "Print docs/commands.md."},
 };
 
@@ -34,6 +34,6 @@ int run_help(const Options& options) {
 
 }  // namespace
 
-const Subcommand kHelp{"help", "Tell how to use the commands.", kHelpOptions, run_help};
+const Subcommand kHelp{"help", "Show how to use a command.", kHelpOptions, run_help};
 
 }  // namespace kernelpro

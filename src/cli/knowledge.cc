@@ -15,15 +15,15 @@ namespace {
 constexpr OptionSpec kKnowledgeOptions[] = {
     {"ACTION", "", "",
      "add NAME DIR indexes a source tree; list shows the libraries, and list NAME [PREFIX] a "
-     "library's files; remove NAME forgets one; search WORDS... finds code; read NAME PATH prints "
+     "library's files; remove NAME deletes one; search WORDS... finds code; read NAME PATH prints "
      "lines of a file.",
      true, "add|list|remove|search|read"},
-    {"WORDS", "WORD...", "", "What the action needs."},
-    {"--update", "", "", "With add: read again what changed since."},
-    {"--library", "NAME", "", "With search: only this one."},
-    {"-n", "N", "10", "With search: so many hits."},
-    {"--every", "", "", "With search: several hits of one file as well."},
-    {"--lines", "A-B", "", "With read: these lines; A- is to the end."},
+    {"WORDS", "WORD...", "", "Arguments of the action."},
+    {"--update", "", "", "With add: index again what has changed."},
+    {"--library", "NAME", "", "With search: search only this library."},
+    {"-n", "N", "10", "With search: number of hits."},
+    {"--every", "", "", "With search: allow several hits per file."},
+    {"--lines", "A-B", "", "With read: only these lines; A- reads to the end."},
     {"--json", "", "", "Print as JSON."},
 };
 
@@ -35,7 +35,7 @@ void need(const std::vector<std::string>& given, std::size_t least, std::size_t 
           const char* form) {
   if (given.size() >= least && given.size() <= most) return;
   usage(std::string("knowledge ") +
-            (given.size() < least ? "needs more words" : "has words too many"),
+            (given.size() < least ? "needs more arguments" : "has too many arguments"),
         std::string("usage: kernelpro knowledge ") + form);
 }
 
@@ -60,7 +60,7 @@ int add(KnowledgeBase* base, const std::vector<std::string>& given, const Option
               given[0].c_str(), report.files, report.read, report.unchanged, report.removed,
               report.skipped, static_cast<long long>(report.chunks),
               human_seconds(report.seconds).c_str());
-  if (report.files == 0) std::printf("no file there is of a kind that is indexed\n");
+  if (report.files == 0) std::printf("no file there is of a type that is indexed\n");
   return 0;
 }
 
@@ -86,7 +86,7 @@ int list_libraries(KnowledgeBase* base, const Options& options) {
   if (options.flag("--json")) {
     print_json(all);
   } else if (libraries.empty()) {
-    std::printf("no library yet: kernelpro knowledge add NAME DIR\n");
+    std::printf("no libraries yet; add one with: kernelpro knowledge add NAME DIR\n");
   }
   return 0;
 }
@@ -135,7 +135,7 @@ void print_hit(const Hit& hit) {
     std::printf("  %6d  %s\n", line++, text.c_str());
   }
   if (!hit.copies.empty()) {
-    std::printf("    alike: %s\n", printable(join_text(hit.copies, ", ")).c_str());
+    std::printf("    similar: %s\n", printable(join_text(hit.copies, ", ")).c_str());
   }
   std::printf("\n");
 }
@@ -155,7 +155,7 @@ int search(KnowledgeBase* base, const std::vector<std::string>& given, const Opt
   if (options.flag("--json")) {
     print_json(all);
   } else if (hits.empty()) {
-    std::printf("nothing found; try other words for it\n");
+    std::printf("nothing found; try other words\n");
   }
   return 0;
 }
@@ -173,7 +173,8 @@ void read_lines(const std::string& text, int* first, int* last) {
     const auto rest = good ? std::from_chars(begin.ptr + 1, end, *last) : begin;
     good = good && *begin.ptr == '-' && rest.ec == std::errc() && rest.ptr == end && *last > 0;
   }
-  if (!good) usage("--lines cannot be \"" + printable(text) + "\"", "give it as in --lines 10-40");
+  if (!good)
+    usage("--lines cannot be \"" + printable(text) + "\"", "write, for example, --lines 10-40");
 }
 
 int read(KnowledgeBase* base, const std::vector<std::string>& given, const Options& options) {
@@ -194,13 +195,13 @@ int read(KnowledgeBase* base, const std::vector<std::string>& given, const Optio
   }
   std::fputs(code.text.c_str(), stdout);
   if (code.clipped) {
-    std::fprintf(stderr, "kernelpro: lines %d to %d of %d; go on with --lines %d-\n", code.first,
+    std::fprintf(stderr, "kernelpro: lines %d to %d of %d; continue with --lines %d-\n", code.first,
                  code.last, code.lines, code.last + 1);
   }
   if (code.changed) {
     std::fprintf(stderr,
-                 "kernelpro: the file has changed since it was indexed; kernelpro knowledge add "
-                 "--update reads it again\n");
+                 "kernelpro: the file has changed since it was indexed; update the index with "
+                 "kernelpro knowledge add --update\n");
   }
   return 0;
 }

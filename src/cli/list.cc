@@ -12,8 +12,8 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kListOptions[] = {
-    {"DIR", "", "runs", "Folder that holds run folders.", false},
-    {"--json", "", "", "Print one JSON object a line."},
+    {"DIR", "", "runs", "Folder that contains run folders.", false},
+    {"--json", "", "", "Print one JSON object per line."},
 };
 
 void print_text(const std::string& directory, const RunView& view, const Story& story) {
@@ -43,7 +43,7 @@ int run_list(const Options& options) {
   const std::string folder = options.text("DIR");
   if (!is_dir(folder)) {
     throw Fatal({ErrorKind::kBadInput, "there is no folder " + folder,
-                 "name the folder that holds the runs, or start one with kernelpro optimize"});
+                 "name the folder that contains the runs, or start one with kernelpro optimize"});
   }
   int shown = 0;
   for (const std::string& name : list_dir(folder)) {

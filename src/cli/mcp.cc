@@ -20,8 +20,8 @@ int run_mcp(const Options& options) {
   const DeskSettings settings = read_desk_settings(options);
   if (::isatty(STDIN_FILENO) != 0) {
     std::fprintf(stderr,
-                 "This speaks MCP on standard input and waits for a client's messages.\n"
-                 "  next: let a coding agent start it, as docs/mcp.md says; Ctrl-C ends it\n");
+                 "This is an MCP server on standard input and output, waiting for a client.\n  "
+                 "next: let a coding agent start it (docs/mcp.md), or end it with Ctrl-C\n");
   }
   require(serve_stdio(settings));
   return 0;
@@ -29,7 +29,7 @@ int run_mcp(const Options& options) {
 
 }  // namespace
 
-const Subcommand kMcp{"mcp", "Tools for a coding agent, over standard input and output (MCP).",
+const Subcommand kMcp{"mcp", "Serve tools to a coding agent over standard input and output (MCP).",
                       kMcpOptions, run_mcp};
 
 }  // namespace kernelpro

@@ -7,8 +7,8 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kMeasureOptions[] = {
-    {"RUN", "", "", "Folder of the run.", true},
-    {"--json", "", "", "Print one JSON object a line."},
+    {"RUN", "", "", "Run folder.", true},
+    {"--json", "", "", "Print one JSON object per line."},
 };
 
 int run_measure(const Options& options) {
@@ -21,7 +21,7 @@ int run_measure(const Options& options) {
 
 }  // namespace
 
-const Subcommand kMeasure{"measure", "Evaluate the replies that lie in a run's exchange folder.",
+const Subcommand kMeasure{"measure", "Evaluate the replies in a run's exchange folder.",
                           kMeasureOptions, run_measure};
 
 }  // namespace kernelpro

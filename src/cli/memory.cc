@@ -21,12 +21,12 @@ namespace {
 
 constexpr OptionSpec kMemoryOptions[] = {
     {"ACTION", "", "list",
-     "list counts facts by family of operations; show [WORDS...] prints those of these kinds, "
-     "tasks or machines; add RUN... adds what existing runs taught.",
+     "list counts facts by operator family; show [WORDS...] prints the facts of these families, "
+     "tasks or machines; add RUN... adds facts from existing runs.",
      false, "list|show|add"},
-    {"WORDS", "WORD...", "", "What the action needs."},
-    {"--file", "FILE", "", "Another memory than this user's own."},
-    {"-n", "N", "50", "With show: so many, the latest."},
+    {"WORDS", "WORD...", "", "Arguments of the action."},
+    {"--file", "FILE", "", "Memory to use instead of this user's."},
+    {"-n", "N", "50", "With show: only the latest N."},
     {"--json", "", "", "Print as JSON."},
 };
 
@@ -71,7 +71,7 @@ int list_families(const std::vector<Fact>& facts, const std::string& path, bool 
   }
   if (families.empty()) {
     std::printf(
-        "nothing is remembered yet: runs add to it, and so does kernelpro memory add RUN\n");
+        "nothing is remembered yet: runs add facts, and so does kernelpro memory add RUN\n");
   }
   std::printf("memory: %s\n", path.c_str());
   return 0;
@@ -129,8 +129,8 @@ void check_is_memory(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   if (!is_dir(path) && (file.gcount() == 0 || head == kMark)) return;
-  throw Fatal({ErrorKind::kBadInput, path + " is not KernelPro's memory",
-               "name a facts.db, or a file that is not there yet"});
+  throw Fatal({ErrorKind::kBadInput, path + " is not a memory of KernelPro",
+               "name a facts.db, or a file that does not exist yet"});
 }
 
 int run_memory(const Options& options) {
@@ -156,7 +156,7 @@ int run_memory(const Options& options) {
 
 }  // namespace
 
-const Subcommand kMemory{"memory", "Show and extend what earlier runs taught.", kMemoryOptions,
+const Subcommand kMemory{"memory", "Show what earlier runs learned, and add to it.", kMemoryOptions,
                          run_memory};
 
 }  // namespace kernelpro

@@ -12,9 +12,9 @@ namespace {
 
 constexpr OptionSpec kNewOptions[] = {
     {"NAME", "", "", "Name of the task; by default the file's.", false},
-    {"--from", "FILE", "", "Code to begin with: a .cu, .cpp, or a PyTorch extension (.cu, .py)."},
-    {"--function", "NAME", "", "The function or kernel in it; by default the likeliest."},
-    {"--output", "DIR", "", "Folder to make; by default one with the task's name."},
+    {"--from", "FILE", "", "Code to start from: a .cu, .cpp, or a PyTorch extension (.cu, .py)."},
+    {"--function", "NAME", "", "The function or kernel in that file; by default the likeliest."},
+    {"--output", "DIR", "", "Folder to create; by default named after the task."},
 };
 
 std::string stem(const std::string& file) {
@@ -38,8 +38,8 @@ Scaffold make(const Options& options) {
   const std::string file = options.text("--from");
   if (file.empty()) {
     if (!options.has("NAME")) {
-      throw Fatal({ErrorKind::kBadInput, "new needs a name, or code to begin with",
-                   "kernelpro new NAME, or kernelpro new --from kernel.cu"});
+      throw Fatal({ErrorKind::kBadInput, "new needs a name, or code to start from",
+                   "run kernelpro new NAME, or kernelpro new --from kernel.cu"});
     }
     return scaffold_empty(task_name(options.text("NAME")));
   }
@@ -75,14 +75,15 @@ int run_new(const Options& options) {
   for (const std::string& line : scaffold.confirm) std::printf("  to decide: %s\n", line.c_str());
   const std::string task = scaffold.task.empty() ? folder : join(folder, scaffold.task);
   std::printf(
-      "Each place to decide is a line with TODO(kernelpro). Then:\n  kernelpro evaluate %s %s\n",
+      "Each open decision is a line with TODO(kernelpro). When all are made:\n  kernelpro evaluate "
+      "%s %s\n",
       task.c_str(), join(folder, scaffold.kernel).c_str());
   return 0;
 }
 
 }  // namespace
 
-const Subcommand kNew{"new", "Make a task, from nothing or from code that you have.", kNewOptions,
+const Subcommand kNew{"new", "Create a task, from scratch or from existing code.", kNewOptions,
                       run_new};
 
 }  // namespace kernelpro

@@ -20,62 +20,60 @@ namespace {
 constexpr OptionSpec kOptimizeOptions[] = {
     kTaskOption,
     {"--target", "TARGET", "auto", "Where candidates run.", false, "auto|cpu|cuda"},
-    {"--run", "DIR", "", "Folder of the run; by default a new one under runs/."},
-    {"--proposer", "NAME", "tuner", "Who writes candidates; --model makes it model.", false, "",
+    {"--run", "DIR", "", "Run folder; by default a new one under runs/."},
+    {"--proposer", "NAME", "tuner", "What writes candidates; --model selects model.", false, "",
      proposer_names},
-    {"--from", "RUN", "", "With --proposer replay: the run whose candidates are tried again."},
+    {"--from", "RUN", "", "With --proposer replay: the run to replay."},
     {"--search", "NAME", "",
-     "How the next parent is chosen; by default as the preset says, else by mcts.", false, "",
+     "How to choose the next parent; by default the preset's search, else mcts.", false, "",
      search_names},
     {"--preset", "NAME", "default",
-     "The search's setting: of KernelPro, of its paper, of Stanford's multi-branch search.", false,
-     "", preset_names},
-    {"--objective", "KIND", "time", "What gets better.", false, "", nullptr, objective_help},
+     "Search parameters: KernelPro's own, its paper's, or those of Stanford's multi-branch search.",
+     false, "", preset_names},
+    {"--objective", "KIND", "time", "What to minimize.", false, "", nullptr, objective_help},
     {"--evaluations", "N", "",
-     "Stop after so many evaluated candidates: 60, or what the preset says; a sweep ends by "
-     "itself."},
-    {"--seconds", "S", "", "Stop after so much run time: 600; a sweep ends by itself."},
+     "Stop after N evaluated candidates: 60, or the preset's number; no limit for a sweep."},
+    {"--seconds", "S", "", "Stop after S seconds of run time: 600; no limit for a sweep."},
     {"--near-ceiling", "F", "",
-     "Stop when the best reaches this share of the ceiling: 0.95; a sweep goes on."},
-    {"--plateau", "N", "0", "Stop after so many evaluations without a better one; 0 is never."},
-    {"--timeout", "S", "30", "Longest time for one call of a candidate."},
-    {"--seed", "N", "1", "The search's choices follow it; inputs, with a secret of the process."},
-    {"--start", "FILE", "", "Kernel to start from, instead of the task's own."},
+     "Stop when the best reaches this fraction of the ceiling: 0.95; never for a sweep."},
+    {"--plateau", "N", "0", "Stop after N evaluations without improvement; 0 means never."},
+    {"--timeout", "S", "30", "Time limit for one call of a candidate, in seconds."},
+    {"--seed", "N", "1",
+     "Seed of the search's choices; inputs also depend on a secret of the process."},
+    {"--start", "FILE", "", "Kernel to start from instead of the task's own."},
     {"--start-from", "RUN...", "",
-     "A run whose best, or a task folder whose kernel, is tried right after the start."},
+     "Also try a run's best kernel, or a task folder's kernel, right after the start."},
     {"--model", "SPEC", "",
-     "Model that writes: anthropic:MODEL, openai:MODEL, http://host:port/v1#MODEL."},
-    {"--planner", "SPEC", "", "Another model for ideas."},
-    {"--coder", "SPEC", "", "Another model for sources."},
-    {"--fixer", "SPEC", "", "Another model for repairs."},
-    {"--one-call", "", "", "Ask for idea and source at once, without a planner."},
-    {"--ideas", "N", "3", "Ideas for a candidate at a time."},
-    {"--fixes", "N", "2", "Repairs of a source that failed, one after the other."},
-    {"--tune", "N", "4", "Settings of a source's knobs to try before new ideas."},
-    {"--tool-rounds", "N", "8", "Rounds in which a model may look up code for one answer."},
-    {"--max-tokens", "N", "0", "Stop when models have used so many tokens; 0 is no limit."},
-    {"--max-usd", "X", "0", "Stop when models have cost so many US dollars; 0 is no limit."},
-    {"--max-calls", "N", "0", "Stop after so many requests to models; 0 is no limit."},
+     "Model that writes kernels: anthropic:MODEL, openai:MODEL or http://host:port/v1#MODEL."},
+    {"--planner", "SPEC", "", "Use another model for ideas."},
+    {"--coder", "SPEC", "", "Use another model for sources."},
+    {"--fixer", "SPEC", "", "Use another model for repairs."},
+    {"--one-call", "", "", "Ask for idea and source in one call, without a planner."},
+    {"--ideas", "N", "3", "Ideas to ask for at a time, per parent."},
+    {"--fixes", "N", "2", "Repair attempts for a source that failed."},
+    {"--tune", "N", "4", "Knob settings of a source to try before new ideas."},
+    {"--tool-rounds", "N", "8", "Rounds of code look-ups that a model may use per answer."},
+    {"--max-tokens", "N", "0", "Stop when models have used N tokens; 0 means no limit."},
+    {"--max-usd", "X", "0", "Stop when models have cost X US dollars; 0 means no limit."},
+    {"--max-calls", "N", "0", "Stop after N requests to models; 0 means no limit."},
     {"--feedback", "KIND", "diagnosed",
-     "What writers are told: time alone, every metric as it is, or the diagnosis.", false,
+     "What writers see: the time alone, every raw metric, or the diagnosis.", false,
      "none|raw|diagnosed"},
-    {"--prompts", "DIR", "", "Folder of prompts that replace the built-in ones of the same name."},
-    {"--policy", "NAME", "contract", "By which rule results are judged.", false,
+    {"--prompts", "DIR", "", "Folder of prompts that replace built-in ones of the same name."},
+    {"--policy", "NAME", "contract", "Rules by which results are judged.", false,
      "contract|kernelbench"},
     kPrecisionOption,
     kSetOption,
     {"--gpu", "ID...", "",
-     "GPU by index or UUID; the first by default. Several, as in 0,1, or all: they measure side by "
-     "side."},
+     "GPU by index or UUID; the first by default. Several (0,1 or all) measure in parallel."},
     kPythonOption,
     kIncludeOption,
-    {"--exchange-wait", "S", "3600", "With --proposer exchange: how long to wait for a reply."},
+    {"--exchange-wait", "S", "3600", "With --proposer exchange: seconds to wait for a reply."},
     profile_option("triage"),
-    {"--profile-each", "", "", "Profile every correct candidate, not new bests alone."},
-    {"--no-record", "", "",
-     "Neither use nor extend the record of what came of findings and the memory."},
-    {"--no-memory", "", "", "Tell writers of the parent alone: of nothing else that was tried."},
-    {"--json", "", "", "Print one JSON object a line."},
+    {"--profile-each", "", "", "Profile every correct candidate, not only new bests."},
+    {"--no-record", "", "", "Neither read nor update the record of past findings and the memory."},
+    {"--no-memory", "", "", "Show writers only the parent, nothing else that was tried."},
+    {"--json", "", "", "Print one JSON object per line."},
 };
 
 // Target of a PyTorch file: from the starting kernel's extension, otherwise cuda if available.
@@ -113,7 +111,7 @@ int run_optimize(const Options& options) {
   }
   if (!proposer_of(settings).replays && !settings.replay_from.empty()) {
     throw Fatal({ErrorKind::kBadInput,
-                 "--from names a run to replay, and the proposer is " + settings.proposer,
+                 "--from names a run to replay, but the proposer is " + settings.proposer,
                  "add --proposer replay, or leave --from out"});
   }
   if (!options.flag("--no-record")) {
@@ -123,7 +121,7 @@ int run_optimize(const Options& options) {
   settings.target =
       is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
   if (settings.target == TargetKind::kCpu && options.has("--gpu")) {
-    throw Fatal({ErrorKind::kBadInput, "--gpu names a GPU, and this run is on the CPU",
+    throw Fatal({ErrorKind::kBadInput, "--gpu names a GPU, but this run is on the CPU",
                  "leave --gpu out, or choose --target cuda"});
   }
   settings.directory =
@@ -159,7 +157,7 @@ RunSettings read_run_settings(const Options& options) {
   read_budgets(options, &settings);
   if (proposer_of(settings).exhaustive &&
       (options.has("--search") || options.text("--preset") != RunSettings().preset)) {
-    throw Fatal({ErrorKind::kBadInput, "a sweep measures every setting, and no search chooses",
+    throw Fatal({ErrorKind::kBadInput, "a sweep measures every setting, so no search chooses",
                  "leave --search and --preset out, or choose another --proposer"});
   }
   settings.search = options.text("--search");
@@ -172,7 +170,7 @@ RunSettings read_run_settings(const Options& options) {
   if (!(settings.timeout_s > 0)) {
     throw Fatal({ErrorKind::kBadInput,
                  "--timeout " + options.text("--timeout") + " ends every call",
-                 "give the seconds of the longest call, or leave it out"});
+                 "give the time limit of one call in seconds, or leave it out"});
   }
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);

@@ -12,8 +12,8 @@ namespace {
 
 [[noreturn]] void not_a_number(std::string_view name, const std::string& text, const char* what) {
   throw Fatal({ErrorKind::kBadInput,
-               std::string(name) + " is " + what + ", and \"" + text + "\" is none",
-               "give it as in " + std::string(name) + " 10"});
+               std::string(name) + " must be " + what + ", not \"" + text + "\"",
+               "write, for example, " + std::string(name) + " 10"});
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ double Options::real(std::string_view name) const {
   char* end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
   if (value.empty() || *end != '\0' || !std::isfinite(number) || number < 0) {
-    not_a_number(name, value, "a number, zero or more");
+    not_a_number(name, value, "a number of at least 0");
   }
   return number;
 }
@@ -40,7 +40,7 @@ long long Options::integer(std::string_view name) const {
   long long number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < 0) {
-    not_a_number(name, value, "a whole number, zero or more");
+    not_a_number(name, value, "an integer of at least 0");
   }
   return number;
 }

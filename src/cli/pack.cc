@@ -10,7 +10,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kPackOptions[] = {
-    {"RUN", "", "", "Folder of the run; it may be going on.", true},
+    {"RUN", "", "", "Run folder; the run may still be active.", true},
     {"DEST", "", "", "New folder for the copy.", true},
 };
 
@@ -23,6 +23,7 @@ int run_pack(const Options& options) {
 
 }  // namespace
 
-const Subcommand kPack{"pack", "Copy a run safely, also while it goes on.", kPackOptions, run_pack};
+const Subcommand kPack{"pack", "Copy a run safely, even while it is active.", kPackOptions,
+                       run_pack};
 
 }  // namespace kernelpro

@@ -145,15 +145,15 @@ std::string pad(std::string text, std::size_t width) {
 
 std::string help_text() {
   std::string text =
-      "KernelPro makes GPU and CPU kernels fast: it measures, diagnoses, changes, verifies and "
+      "KernelPro makes GPU and CPU kernels fast: it measures, diagnoses, rewrites, verifies, and "
       "measures again.\n\nusage: kernelpro COMMAND ...\n\n";
   for (const Subcommand* subcommand : subcommands()) {
     text += "  " + pad(std::string(subcommand->name) + " ", 14) + std::string(subcommand->summary) +
             "\n";
   }
   return text +
-         "\nkernelpro help COMMAND tells more; kernelpro --version tells the version.\n"
-         "A first try: kernelpro optimize examples/softmax\n";
+         "\nkernelpro help COMMAND lists a command's options; kernelpro --version prints the "
+         "version.\nTo try it: kernelpro optimize examples/softmax\n";
 }
 
 std::string help_text(const Subcommand& subcommand) {
@@ -168,13 +168,12 @@ std::string help_text(const Subcommand& subcommand) {
 
 std::string help_markdown() {
   std::string text =
-      "# Commands\n\nPrinted by `kernelpro help --markdown`; a test compares this page with it.\n\n"
-      "Exit codes: 0 done; 1 the candidate that was evaluated is not correct, or tasks of a suite "
-      "are left; 2 wrong input or usage; 3 this machine lacks something; 4 another process holds "
-      "the run; 5 the run folder cannot be used; 6 the task is refused; 7 the run achieved "
-      "nothing; "
-      "70 a fault in KernelPro; 130 and 143 interrupted (SIGINT, SIGTERM). "
-      "[What each means](run-store.md#exit-statuses).\n";
+      "# Commands\n\nPrinted by `kernelpro help --markdown`; a test compares this page with "
+      "it.\n\nExit codes: 0 done; 1 the evaluated candidate is not correct, or a suite has "
+      "unfinished tasks; 2 wrong input or usage; 3 this machine lacks something; 4 another process "
+      "holds the run; 5 the run folder cannot be used; 6 the task is refused; 7 the run achieved "
+      "nothing; 70 internal error; 130 and 143 interrupted (SIGINT, SIGTERM). [What each "
+      "means](run-store.md#exit-statuses).\n";
   for (const Subcommand* subcommand : subcommands()) {
     text += "\n## kernelpro " + std::string(subcommand->name) + "\n\n" +
             std::string(subcommand->summary) + "\n\n    " + usage_line(*subcommand) + "\n";

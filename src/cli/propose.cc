@@ -9,7 +9,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kProposeOptions[] = {
-    {"RUN", "", "", "Folder of the run.", true},
+    {"RUN", "", "", "Run folder.", true},
     {"-n", "N", "4", "How many requests to write."},
     {"--json", "", "", "Print the folders as JSON."},
 };
@@ -17,7 +17,8 @@ constexpr OptionSpec kProposeOptions[] = {
 int run_propose(const Options& options) {
   const auto count = options.integer("-n");
   if (count < 1 || count > 1000) {
-    throw Fatal({ErrorKind::kBadInput, "-n is the number of requests", "give 1 to 1000"});
+    throw Fatal(
+        {ErrorKind::kBadInput, "the number of requests (-n) is out of range", "give 1 to 1000"});
   }
   const std::string run = options.text("RUN");
   const auto folders = require(propose(run, static_cast<int>(count)));
@@ -27,8 +28,8 @@ int run_propose(const Options& options) {
   }
   for (const std::string& folder : folders) std::printf("%s\n", folder.c_str());
   std::printf(
-      "Read each prompt.md and put complete kernels into its reply/, then: "
-      "kernelpro measure %s\n",
+      "Read each prompt.md and put complete kernels into its reply/, then run: kernelpro measure "
+      "%s\n",
       run.c_str());
   return 0;
 }

@@ -10,13 +10,13 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kReplayOptions[] = {
-    {"RUN", "", "", "Folder of the run whose candidates are tried again.", true},
-    {"--run", "DIR", "", "Folder of the new run; by default a new one under runs/."},
-    {"--evaluations", "N", "100000", "Stop after so many evaluated candidates."},
-    {"--seconds", "S", "3600", "Stop after so much run time."},
-    {"--timeout", "S", "30", "Longest time for one call of a candidate."},
-    {"--seed", "N", "1", "Inputs are drawn from it and a secret of the process."},
-    {"--json", "", "", "Print one JSON object a line."},
+    {"RUN", "", "", "Run whose candidates to evaluate again.", true},
+    {"--run", "DIR", "", "Folder for the new run; by default a new one under runs/."},
+    {"--evaluations", "N", "100000", "Stop after N evaluated candidates."},
+    {"--seconds", "S", "3600", "Stop after S seconds of run time."},
+    {"--timeout", "S", "30", "Time limit for one call of a candidate, in seconds."},
+    {"--seed", "N", "1", "Seed of the inputs, together with a secret of the process."},
+    {"--json", "", "", "Print one JSON object per line."},
 };
 
 // Uses the task and the target stored in the recorded run.

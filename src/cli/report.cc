@@ -11,8 +11,8 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kReportOptions[] = {
-    {"RUN", "", "", "Folder of the run; it may be going on.", true},
-    {"--output", "FILE", "", "Where to write; report.html in the run folder by default."},
+    {"RUN", "", "", "Run folder; the run may still be active.", true},
+    {"--output", "FILE", "", "Where to write; by default report.html in the run folder."},
 };
 
 int run_report(const Options& options) {

@@ -10,16 +10,17 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kResumeOptions[] = {
-    {"RUN", "", "", "Folder of the run.", true},
-    {"--evaluations", "N", "", "New budget of evaluated candidates, those so far included."},
-    {"--seconds", "S", "", "New budget of run time, that so far included."},
-    {"--near-ceiling", "F", "", "New share of the ceiling at which to stop."},
-    {"--plateau", "N", "", "New number of evaluations without a better one; 0 is never."},
+    {"RUN", "", "", "Run folder.", true},
+    {"--evaluations", "N", "", "New limit on evaluated candidates, including those so far."},
+    {"--seconds", "S", "", "New limit on run time in seconds, including the time so far."},
+    {"--near-ceiling", "F", "", "New fraction of the ceiling at which to stop."},
+    {"--plateau", "N", "", "New limit on evaluations without improvement; 0 means never."},
     {"--max-tokens", "N", "",
-     "New budget of models' tokens, those so far included; 0 is no limit."},
-    {"--max-usd", "X", "", "New budget of models' cost, that so far included; 0 is no limit."},
-    {"--max-calls", "N", "", "New budget of requests to models; 0 is no limit."},
-    {"--json", "", "", "Print one JSON object a line."},
+     "New limit on model tokens, including those so far; 0 means no limit."},
+    {"--max-usd", "X", "",
+     "New limit on model cost in US dollars, including the cost so far; 0 means no limit."},
+    {"--max-calls", "N", "", "New limit on requests to models; 0 means no limit."},
+    {"--json", "", "", "Print one JSON object per line."},
 };
 
 // The run's settings with the given budgets; nullopt when none was given.
@@ -55,7 +56,6 @@ int run_resume(const Options& options) {
 
 }  // namespace
 
-const Subcommand kResume{"resume", "Go on with a run where it was left.", kResumeOptions,
-                         run_resume};
+const Subcommand kResume{"resume", "Continue a run where it stopped.", kResumeOptions, run_resume};
 
 }  // namespace kernelpro

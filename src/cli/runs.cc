@@ -129,7 +129,7 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
     if (!use.empty()) std::printf("GPU: %s\n", use.c_str());
   }
   if (!view.calls.empty()) std::printf("%s\n", calls_text(view.calls).c_str());
-  if (result->end == RunEnd::kInterrupted) std::printf("go on with: %s\n", result->next.c_str());
+  if (result->end == RunEnd::kInterrupted) std::printf("continue with: %s\n", result->next.c_str());
   std::printf("report: %s\n", page.c_str());
   if (result->end == RunEnd::kNothing) {
     std::fflush(stdout);

@@ -14,12 +14,12 @@ namespace {
 
 constexpr OptionSpec kServeOptions[] = {
     kServedTasks,
-    {"--port", "N", "8341", "Port to listen on; 0 takes a free one."},
+    {"--port", "N", "8341", "Port to listen on; 0 picks a free one."},
     {"--host", "ADDRESS", "127.0.0.1", "Address to listen on."},
     {"--allow-remote", "", "",
-     "Let --host be an address that other machines reach. Whoever has the token runs code here."},
-    {"--allow-host", "NAME...", "", "Also answer requests for this host name, a proxy's."},
-    {"--allow-origin", "URL...", "", "Also answer browsers whose page is from here."},
+     "Allow a --host that other machines can reach. Anyone with the token can run code here."},
+    {"--allow-host", "NAME...", "", "Also accept requests for this host name, such as a proxy's."},
+    {"--allow-origin", "URL...", "", "Also accept requests from browser pages of this origin."},
     kServedRuns,
     kServedTarget,
     kServedGpu,
@@ -34,7 +34,7 @@ int run_serve(const Options& options) {
   const long long port = options.integer("--port");
   if (port > 65535) {
     throw Fatal({ErrorKind::kBadInput, "there is no port " + options.text("--port"),
-                 "give one up to 65535"});
+                 "give one from 0 to 65535"});
   }
   http.port = static_cast<int>(port);
   http.remote = options.flag("--allow-remote");
@@ -62,7 +62,8 @@ int run_serve(const Options& options) {
 
 }  // namespace
 
-const Subcommand kServe{"serve", "The same tools over HTTP (MCP), on this machine by default.",
+const Subcommand kServe{"serve",
+                        "Serve the same tools over HTTP (MCP), by default to this machine only.",
                         kServeOptions, run_serve};
 
 }  // namespace kernelpro

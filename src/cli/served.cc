@@ -15,7 +15,7 @@ DeskSettings read_desk_settings(const Options& options) {
   for (const std::string& root : settings.roots) {
     if (exists(root)) continue;
     throw Fatal({ErrorKind::kBadInput, "there is no task or folder " + root,
-                 "name folders that have tasks below, or leave them out for the current one"});
+                 "name folders that contain tasks, or none for the current folder"});
   }
   settings.runs = options.text("--runs");
   settings.target = options.text("--target");

@@ -10,8 +10,8 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kShowOptions[] = {
-    {"RUN", "", "", "Folder of the run; it may be going on.", true},
-    {"--json", "", "", "Print everything that the run holds as JSON."},
+    {"RUN", "", "", "Run folder; the run may still be active.", true},
+    {"--json", "", "", "Print everything in the run as JSON."},
 };
 
 int run_show(const Options& options) {
@@ -24,6 +24,6 @@ int run_show(const Options& options) {
 
 }  // namespace
 
-const Subcommand kShow{"show", "Print what a run has found.", kShowOptions, run_show};
+const Subcommand kShow{"show", "Print a run's results.", kShowOptions, run_show};
 
 }  // namespace kernelpro

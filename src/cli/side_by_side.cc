@@ -42,7 +42,7 @@ Result<void> run_side_by_side(const std::vector<std::vector<std::string>>& comma
     if (const int status = start(command, quiet, &pid); status != 0) {
       result = fail(ErrorKind::kEnvironment,
                     "cannot start " + command.front() + ": " + std::strerror(status),
-                    "give the same command again; what was done is kept");
+                    "run the same command again; finished work is kept");
       break;
     }
     running.push_back(pid);

@@ -18,7 +18,7 @@ std::map<std::string, std::string> read_pairs(const Options& options, const std:
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == setting.size()) {
       throw Fatal({ErrorKind::kBadInput, name + " \"" + setting + "\" is not NAME=VALUE",
-                   "write it as in " + name + " SIZE=32"});
+                   "write, for example, " + name + " SIZE=32"});
     }
     pairs[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
@@ -43,8 +43,8 @@ OpenSettings read_open_settings(const Options& options) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) {
-      throw Fatal({ErrorKind::kBadInput, "--set " + name + "=" + text + " is no integer",
-                   "only integers at the top of the file can be replaced"});
+      throw Fatal({ErrorKind::kBadInput, "--set " + name + "=" + text + " is not an integer",
+                   "--set replaces integers at the top of the file"});
     }
     settings.dims[name] = value;
   }

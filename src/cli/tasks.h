@@ -13,22 +13,25 @@ namespace kernelpro {
 
 // Rows for a command's options.
 inline constexpr OptionSpec kTaskOption = {
-    "TASK", "", "", "Folder with the task's task.toml, or a PyTorch file with Model.", true};
+    "TASK", "", "", "Task folder (with task.toml), or a PyTorch file with Model.", true};
 inline constexpr OptionSpec kPrecisionOption = {
-    "--precision",        "NAME", "", "The contract, instead of the task's own.", false,
+    "--precision",        "NAME", "", "Precision contract, instead of the task's own.", false,
     "fp32|tf32|fp16|bf16"};
 inline constexpr OptionSpec kSetOption = {"--set", "NAME=VALUE...", "",
-                                          "Replaces an integer at the top of a PyTorch file."};
+                                          "Replace an integer at the top of a PyTorch file."};
 inline constexpr OptionSpec kPythonOption = {"--python", "FILE", "",
                                              "Interpreter with PyTorch; python3 by default."};
 inline constexpr OptionSpec kIncludeOption = {
     "--include", "DIR...", "",
-    "Where candidates may #include from, besides the libraries of `kernelpro knowledge`."};
+    "Folder that candidates may #include from, like the libraries of `kernelpro knowledge`."};
 // Row of the option that sets RunSettings::counters.
 constexpr OptionSpec profile_option(std::string_view initial) {
-  return {"--profile", "SET",
-          initial,     "Hardware counters of kernels on the GPU: what holds them (triage), or all.",
-          false,       "off|triage|full"};
+  return {"--profile",
+          "SET",
+          initial,
+          "GPU hardware counters: none, enough to find the bottleneck (triage), or all (full).",
+          false,
+          "off|triage|full"};
 }
 
 // NAME=VALUE pairs of a repeated option; throws Fatal on anything else.

@@ -16,8 +16,8 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kToolsOptions[] = {
-    {"TOOL", "", "", "Only this one, in full."},
-    {"--record", "FILE", "", "Record of what came of findings; by default this user's own."},
+    {"TOOL", "", "", "Show one tool in full."},
+    {"--record", "FILE", "", "Record of how past findings turned out; by default this user's."},
     {"--json", "", "", "Print as JSON."},
 };
 
@@ -75,13 +75,12 @@ std::string in_full(const Tool& tool, const ToolRecord& record, int width) {
   text += wrapped("classes " + join_text(bounds_of(tool), ", "), width, 2);
   text += wrapped("needs " + join_text(needs_of(tool), ", "), width, 2);
   const ToolHistory* h = history_of(record, tool);
-  if (h == nullptr) return text + "  no step has tried its advice yet\n";
+  if (h == nullptr) return text + "  its advice has not been tried yet\n";
   char line[200];
-  std::snprintf(
-      line, sizeof line,
-      "  tried %d times, faster by 5 %% or more %.0f %%, mean gain %.2fx, ln(gain) came to "
-      "%.2f of what was promised\n",
-      h->tried, 100 * h->hit_rate(), h->mean_gain(), h->calibration());
+  std::snprintf(line, sizeof line,
+                "  tried %d times, at least 5 %% faster in %.0f %% of them, mean gain %.2fx, "
+                "ln(gain) was %.2f of the estimate\n",
+                h->tried, 100 * h->hit_rate(), h->mean_gain(), h->calibration());
   return text + line;
 }
 
@@ -90,7 +89,7 @@ std::string table(const ToolRecord& record) {
   for (const Tool& tool : tools()) width = std::max(width, static_cast<int>(tool.name.size()));
   char line[400];
   std::snprintf(line, sizeof line, "%-*s  %-6s %-6s %5s %5s %6s %6s  %s\n", width, "tool", "target",
-                "scope", "tried", "hits", "gain", "calib.", "what it says");
+                "scope", "tried", "hits", "gain", "calib.", "what it finds");
   std::string text = line;
   for (const Tool& tool : tools()) {
     const ToolHistory* h = history_of(record, tool);
@@ -121,8 +120,8 @@ int run_tools_command(const Options& options) {
     if (!name.empty()) text = in_full(tool, record, terminal_columns(stdout));
   }
   if (all.empty()) {
-    throw Fatal(
-        {ErrorKind::kBadInput, "there is no tool \"" + name + "\"", "kernelpro tools lists them"});
+    throw Fatal({ErrorKind::kBadInput, "there is no tool \"" + name + "\"",
+                 "list them with: kernelpro tools"});
   }
   if (options.flag("--json")) {
     const Json json = {{"record", path}, {"hash", record.hash()}, {"tools", all}};
@@ -132,8 +131,8 @@ int run_tools_command(const Options& options) {
   std::fputs(text.c_str(), stdout);
   if (name.empty()) {
     std::printf(
-        "\nhits: steps faster by 5 %% or more; gain: geometric mean; calib.: measured over "
-        "promised, as logarithms.\nrecord: %s%s\n",
+        "\nhits: steps at least 5 %% faster; gain: geometric mean; calib.: ln(measured gain) over "
+        "ln(estimated gain).\nrecord: %s%s\n",
         path.c_str(), record.tools.empty() ? " (nothing in it yet)" : "");
   }
   return 0;
@@ -141,7 +140,7 @@ int run_tools_command(const Options& options) {
 
 }  // namespace
 
-const Subcommand kTools{"tools", "List the diagnosis tools and what came of their advice.",
+const Subcommand kTools{"tools", "List the diagnosis tools and how their advice turned out.",
                         kToolsOptions, run_tools_command};
 
 }  // namespace kernelpro

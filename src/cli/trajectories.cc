@@ -11,9 +11,9 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kTrajectoriesOptions[] = {
-    {"RUN", "", "", "Folder of the run; it may be going on.", true},
+    {"RUN", "", "", "Run folder; the run may still be active.", true},
     {"--output", "FILE", "", "Where to write; standard output by default."},
-    {"--written", "", "", "Only candidates that a writer was asked for."},
+    {"--written", "", "", "Only candidates that a writer was asked to write."},
 };
 
 int run_trajectories(const Options& options) {
@@ -29,7 +29,7 @@ int run_trajectories(const Options& options) {
 }  // namespace
 
 const Subcommand kTrajectories{
-    "trajectories", "Print what was asked, answered, measured and diagnosed, as JSON lines.",
+    "trajectories", "Print a run's prompts, replies, measurements and diagnoses as JSON lines.",
     kTrajectoriesOptions, run_trajectories};
 
 }  // namespace kernelpro

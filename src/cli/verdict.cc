@@ -63,7 +63,7 @@ std::string times(const VerdictContext& context, const Correct& correct) {
     std::string ratio;
     if (!correct.timings.empty() && correct.timings.back().median_us > 0) {
       ratio = ", " + speedup_text(baseline.timing.median_us / correct.timings.back().median_us) +
-              " by this kernel";
+              " with this kernel";
     }
     row(baseline.name, baseline.timing, ratio);
   }

@@ -38,7 +38,7 @@ void read_writers(const Options& options, RunSettings* settings) {
   roles.coder = named("--coder");
   roles.fixer = named("--fixer");
   if (roles.coder.empty() && (options.has("--planner") || options.has("--fixer"))) {
-    throw Fatal({ErrorKind::kBadInput, "no model is named that writes the sources",
+    throw Fatal({ErrorKind::kBadInput, "no model is named to write the sources",
                  "name one with --coder SPEC, or one for all roles with --model SPEC"});
   }
   if (!roles.coder.empty() && settings->proposer == WriterSettings().proposer) {
@@ -46,8 +46,8 @@ void read_writers(const Options& options, RunSettings* settings) {
   }
   if (!roles.coder.empty() && !proposer_of(*settings).asks_models) {
     throw Fatal({ErrorKind::kBadInput,
-                 "a model is named, and the proposer is " + settings->proposer,
-                 "leave --proposer out, or the model"});
+                 "a model is named, but the proposer is " + settings->proposer,
+                 "leave out --proposer or the model"});
   }
   roles.one_call = options.flag("--one-call");
   roles.ideas = small(options, "--ideas", 1, kMostAtOnce);

@@ -131,7 +131,7 @@ TEST_F(Writers, AModelMakesItFaster) {
                  run_dir, "--evaluations", "2", "--no-record", "--near-ceiling", "0"});
   ASSERT_EQ(warm.code, 0) << warm.output;
   EXPECT_TRUE(
-      contains(warm.output, "brought along (--start-from), not found here: The best of the run"))
+      contains(warm.output, "came from --start-from, not from this search: The best of the run"))
       << warm.output;
 }
 
@@ -196,7 +196,7 @@ TEST_F(Writers, AnInterruptionHasTheStatusOfItsSignal) {
     const Exit exit = child->wait(60);
     EXPECT_EQ(exit.kind, Exit::Kind::kExited) << exit.output;
     EXPECT_EQ(exit.code, 128 + signal) << exit.output;
-    EXPECT_TRUE(contains(exit.output, "go on with: kernelpro resume " + folder)) << exit.output;
+    EXPECT_TRUE(contains(exit.output, "continue with: kernelpro resume " + folder)) << exit.output;
   }
 }
 

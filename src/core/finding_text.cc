@@ -17,8 +17,8 @@ constexpr std::size_t kPrescriptionsShown = 5;
 constexpr std::size_t kBlindShown = 8;
 
 std::string gain(const Finding& finding) {
-  if (finding.stop) return "nothing left to win";
-  if (finding.upper_speedup <= 1) return "no gain is estimated";
+  if (finding.stop) return "nothing left to gain";
+  if (finding.upper_speedup <= 1) return "no estimated gain";
   return "likely " + number(finding.likely_speedup, 3) + "x, at most " +
          number(finding.upper_speedup, 3) + "x";
 }
@@ -56,7 +56,7 @@ std::string diagnosis_to_text(const Diagnosis& diagnosis) {
   if (!blind.empty()) {
     const std::size_t more = blind.size() > kBlindShown ? blind.size() - kBlindShown : 0;
     blind.resize(blind.size() - more);
-    text += "\nNot looked at, for lack of evidence: " + join_text(blind, ", ") +
+    text += "\nNot checked, for lack of evidence: " + join_text(blind, ", ") +
             (more > 0 ? " and " + std::to_string(more) + " more" : "") + ".\n";
   }
   return text;

@@ -52,7 +52,7 @@ const std::set<std::string, std::less<>>& reserved_names() {
 
 std::string name_problem(std::string_view name) {
   if (!is_identifier(name))
-    return "it is no C identifier (letters, digits and _, no leading digit)";
+    return "it is not a C identifier (letters, digits and _, no leading digit)";
   if (contains(name, "__") ||
       (name.size() > 1 && name[0] == '_' && std::isupper(static_cast<unsigned char>(name[1])))) {
     return "names with a double underscore or with _ and a capital belong to the compiler";

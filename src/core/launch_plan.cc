@@ -227,10 +227,10 @@ std::string PlanTensorMap::problem() const {
     if (sizes[at] < 1 || sizes[at] > (1LL << 32)) return "with an impossible size" + which;
     if (box[at] < 1 || box[at] > 256) return "with a box that is not 1 to 256" + which;
     if (i + 1 < rank && (strides[at] % 16 != 0 || strides[at] < 1 || strides[at] >= (1LL << 40))) {
-      return "with a stride that is no multiple of 16 bytes after" + which.substr(3);
+      return "with a stride that is not a multiple of 16 bytes after" + which.substr(3);
     }
   }
-  if (box[0] * element % 16 != 0) return "with a box whose rows are no multiple of 16 bytes";
+  if (box[0] * element % 16 != 0) return "with a box whose rows are not a multiple of 16 bytes";
   if (swizzle < 0 || swizzle > 3) return "with an unknown swizzle";
   const std::int64_t span = 16LL << swizzle;
   if (swizzle > 0 && box[0] * element > span) {

@@ -154,7 +154,7 @@ class Requirements::Reader {
     }
     for (const std::string& value : knob->values) {
       if (integer(value)) continue;
-      problem_ = "the knob " + knob->name + " has the value " + value + ", which is no integer";
+      problem_ = "the knob " + knob->name + " has the value " + value + ", which is not an integer";
       return;
     }
     steps_->push_back({Step::Kind::kKnob, knob - knobs_.begin()});

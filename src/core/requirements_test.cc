@@ -99,7 +99,7 @@ TEST(Requirements, MistakesAreNamedWithTheirLine) {
       {"A %", "it ends where"},
       {"A == C", "\"C\" is neither a knob nor an integer"},
       {"A == 1.5", "is too much"},
-      {"T == 1", "the knob T has the value float, which is no integer"},
+      {"T == 1", "the knob T has the value float, which is not an integer"},
       {"(A == 1", "a ) is missing"},
       {"A == 1)", "\")\" is too much"},
       {"A = 1", "\"=\" is too much"},

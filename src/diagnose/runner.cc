@@ -249,7 +249,7 @@ void apply_stop(Diagnosis* diagnosis) {
   for (const Finding& finding : diagnosis->findings) {
     if (!finding.stop) others.push_back(finding.tool);
   }
-  for (const std::string& tool : others) withhold(diagnosis, tool, by + " says stop");
+  for (const std::string& tool : others) withhold(diagnosis, tool, by + " says to stop here");
 }
 
 // Findings that promise less than this drown in measurement noise.
@@ -276,7 +276,7 @@ void withhold_catch_alls(std::span<const Tool> table, const Roofline& roof, bool
   for (const Tool& tool : table) {
     const std::string name(tool.name);
     if (tool.catch_all && fired(*diagnosis, name)) {
-      withhold(diagnosis, name, by + " accounts for the time");
+      withhold(diagnosis, name, by + " explains the time");
     }
   }
 }
@@ -288,7 +288,7 @@ void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
     if (!finding.stop && finding.upper_speedup < kLeastGain) pointless.push_back(finding.tool);
   }
   for (const std::string& tool : pointless) {
-    withhold(diagnosis, tool, "the roofline leaves less than 2 % to win");
+    withhold(diagnosis, tool, "the roofline leaves less than 2 % to gain");
   }
   std::stable_sort(diagnosis->findings.begin(), diagnosis->findings.end(),
                    [&](const Finding& a, const Finding& b) {
@@ -300,7 +300,7 @@ void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
                      return a.tool < b.tool;
                    });
   while (diagnosis->findings.size() > kMostFindings) {
-    withhold(diagnosis, diagnosis->findings.back().tool, "others promise more");
+    withhold(diagnosis, diagnosis->findings.back().tool, "other findings promise more");
   }
 }
 
@@ -321,12 +321,12 @@ std::string summarize(const Roofline& roof, const KernelModel& model) {
   if (roof.less_work) {
     text += " It takes less than the arithmetic of the definition would (" +
             human_us(roof.compute_floor_us) +
-            "), so it gets by with less, and memory alone counts.";
+            "), so it does less arithmetic, and only memory counts.";
   }
   if (roof.bound == Bound::kLaunch) text += " Its many short kernels make it launch-bound.";
   if (roof.bound == Bound::kLatency) text += " It is far from any ceiling: latency-bound.";
   if (roof.foreign > 0) {
-    text += " Meanwhile other processes used " + percent(roof.foreign) +
+    text += " During the measurement other processes used " + percent(roof.foreign) +
             " of this machine, so the call may take less time on a quiet one.";
   }
   if (model.counted() && roof.fraction < 0.9) {
@@ -341,7 +341,7 @@ std::string summarize(const Roofline& roof, const KernelModel& model) {
 std::string finding_problem(const Finding& finding) {
   if (finding.cause.empty()) return "no cause";
   if (!std::isfinite(finding.likely_speedup) || !std::isfinite(finding.upper_speedup)) {
-    return "a gain that is no number";
+    return "a gain that is not a number";
   }
   for (const std::string& metric : finding.metrics) {
     if (find_metric(metric) == nullptr) return "unknown metric " + metric;

@@ -33,8 +33,8 @@ constexpr double kClockFall = 0.03;  // smaller falls are the governor's ordinar
 
 Error nvml_error(const Nvml& library, const char* what, int status) {
   return {ErrorKind::kEnvironment,
-          std::string("NVML cannot tell ") + what + ": " + library.ErrorString(status),
-          "see that nvidia-smi works"};
+          std::string("NVML cannot report ") + what + ": " + library.ErrorString(status),
+          "check that nvidia-smi works"};
 }
 
 bool is_index(const std::string& text) {

@@ -52,8 +52,8 @@ const char* color_of(const Finding& finding) {
 }
 
 std::string gain_of(const Finding& finding, int likely_width, int upper_width) {
-  if (finding.stop) return "nothing left to win";
-  if (finding.upper_speedup <= 1) return "no gain is estimated";
+  if (finding.stop) return "nothing left to gain";
+  if (finding.upper_speedup <= 1) return "no estimated gain";
   return "likely " + padded_left(speedup_text(finding.likely_speedup), likely_width) +
          ", at most " + padded_left(speedup_text(finding.upper_speedup), upper_width);
 }
@@ -106,9 +106,9 @@ const char* state_words(ToolRun::State state) {
     case ToolRun::State::kFired:
       return "fired";
     case ToolRun::State::kSilent:
-      return "looked, nothing to say";
+      return "ran, found nothing";
     case ToolRun::State::kNotEvaluable:
-      return "could not look";
+      return "could not run";
     default:
       return "left out";
   }
@@ -162,7 +162,7 @@ std::string items_text(const std::string& title, const Evidence& evidence,
 std::string missing_text(const Evidence& evidence, const DiagnosisStyle& style) {
   const std::vector<NotSeen> all = not_seen(evidence);
   if (all.empty()) return "";
-  std::string text = painted("not seen", kBold, style) + "\n";
+  std::string text = painted("missing", kBold, style) + "\n";
   constexpr std::size_t kNamed = 4;
   for (const auto& [names, reason, next] : all) {
     std::vector<std::string> shown = names;
@@ -183,8 +183,8 @@ std::string blind_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) 
                     [](const ToolRun& run) { return run.state == ToolRun::State::kNotEvaluable; });
   if (count == 0) return "";
   return painted(wrapped(std::to_string(count) + " of " + std::to_string(diagnosis.tools.size()) +
-                             " tools could not look, for lack of evidence" +
-                             (style.more.empty() ? "." : " (" + style.more + " tells why)."),
+                             " tools could not run for lack of evidence" +
+                             (style.more.empty() ? "." : " (" + style.more + " shows why)."),
                          style.width, 0),
                  kDim, style);
 }

@@ -63,7 +63,7 @@ TEST(Terminal, GainsAreAlignedAndLevelsNamed) {
   EXPECT_TRUE(contains(text, "    gather<float, 4>: Each warp")) << text;
   EXPECT_TRUE(contains(text, "at kernel.cu:41")) << text;
   EXPECT_TRUE(contains(text, "Not when the layout\n      is given.")) << text;
-  EXPECT_TRUE(contains(text, "1 of 4 tools could not look, for lack of evidence.")) << text;
+  EXPECT_TRUE(contains(text, "1 of 4 tools could not run for lack of evidence.")) << text;
 }
 
 TEST(Terminal, KeepsToItsWidth) {
@@ -90,7 +90,7 @@ TEST(Terminal, AllTellsWhatBecameOfEachToolAndWhatIsMissing) {
   DiagnosisStyle style;
   style.all = true;
   const std::string text = diagnosis_for_terminal(sample(), evidence(), style);
-  EXPECT_TRUE(contains(text, "could not look: not observed: smsp__x")) << text;
+  EXPECT_TRUE(contains(text, "could not run: not observed: smsp__x")) << text;
   EXPECT_TRUE(contains(text, "left out: for the cpu target")) << text;
   // One line per reason.
   EXPECT_TRUE(contains(text, "smsp__inst_executed.sum, dram__bytes_read.sum:")) << text;

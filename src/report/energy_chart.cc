@@ -92,7 +92,8 @@ std::string energy_section(const RunView& view, const Story& story) {
   std::string html;
   const Correct* winner = view.confirmation ? view.confirmation->evaluation.correct() : nullptr;
   if (winner != nullptr && winner->energy) {
-    html += "<p>The winner, beside the start: " + escape(energy_text(*winner->energy)) + "</p>";
+    html +=
+        "<p>The winner, compared with the start: " + escape(energy_text(*winner->energy)) + "</p>";
   }
   html += scatter(view, story, front);
   html +=

@@ -84,14 +84,14 @@ std::string facts(const RunView& view, const Story& story) {
   html += fact("run time", human_seconds(view.run_seconds),
                view.confirmation && !view.confirmation->stopped_by.empty()
                    ? "stopped: " + escape(view.confirmation->stopped_by)
-                   : "still open");
+                   : "not finished");
   if (!view.calls.empty()) {
     html += fact("models", std::to_string(view.calls.size()) + " questions",
                  escape(calls_text(view.calls)));
   }
   if (view.confirmation && view.confirmation->own_ms_per_evaluation > 0) {
-    html += fact("the loop itself", number(view.confirmation->own_ms_per_evaluation, 3) + " ms",
-                 "an evaluation, without compiling, running and waiting");
+    html += fact("loop overhead", number(view.confirmation->own_ms_per_evaluation, 3) + " ms",
+                 "per evaluation, excluding compiling, running and waiting");
   }
   return html + "</section>\n";
 }
@@ -127,8 +127,9 @@ std::string timings(const Story& story) {
   const Correct* correct = story.best == nullptr ? nullptr : story.best->known.evaluation.correct();
   if (correct == nullptr) return "";
   std::string html =
-      "<div class=\"scroll\"><table class=\"timings\"><thead><tr><th>case</th><th>median</th>"
-      "<th>95&nbsp;% interval</th><th>samples</th><th>how</th></tr></thead><tbody>";
+      "<div class=\"scroll\"><table "
+      "class=\"timings\"><thead><tr><th>case</th><th>median</th><th>95&nbsp;% "
+      "interval</th><th>samples</th><th>method</th></tr></thead><tbody>";
   for (const Timing& timing : correct->timings) {
     html += "<tr><td>" + escape(timing.case_name) + "</td><td class=\"num\">" +
             human_us(timing.median_us) + "</td><td class=\"num\">" + human_us(timing.low_us) +
@@ -150,9 +151,9 @@ std::string missing_list(const Story& story) {
   for (const ToolRun& run : seen->known.diagnosis.tools) {
     if (run.state != ToolRun::State::kNotEvaluable) continue;
     html +=
-        "<li>tool <b>" + escape(run.tool) + "</b> could not look: " + escape(run.reason) + "</li>";
+        "<li>tool <b>" + escape(run.tool) + "</b> could not run: " + escape(run.reason) + "</li>";
   }
-  return html.empty() ? "<p class=\"quiet\">All evidence that the tools ask for was there.</p>"
+  return html.empty() ? "<p class=\"quiet\">All the evidence that the tools need was available.</p>"
                       : "<ul>" + html + "</ul>";
 }
 
@@ -185,20 +186,20 @@ std::string machine_list(const RunView& view) {
 std::string body(const RunView& view, const Story& story) {
   std::string html = header(view) + "<main>" + verdict_card(view, story) + facts(view, story);
   html += section("progress", "Progress",
-                  "Each dot is an evaluated candidate, the line is the best so far; marks on the "
-                  "axis are candidates that failed.",
+                  "Each dot is an evaluated candidate; the line is the best so far; marks on the "
+                  "axis are failed candidates.",
                   progress_chart(view, story));
   const std::vector<Replayed> again = replayed(view, story);
   if (!again.empty()) {
-    html += section("replay", "Beside the recording", escape(replayed_summary(again)),
+    html += section("replay", "Compared with the recording", escape(replayed_summary(again)),
                     replayed_table(view, again));
   }
   if (const std::string held_out = held_out_section(view); !held_out.empty()) {
     html += section("held-out", "Held-out cases",
-                    "Sizes that neither the search nor a writer knew; measured once, at the end.",
+                    "Sizes that neither the search nor a writer saw, measured once at the end.",
                     held_out);
   }
-  html += section("path", "How it got there", "", path_list(story));
+  html += section("path", "The path to the winner", "", path_list(story));
   html += section("changes", "What changed", escape(credit(story)), changes(story));
   if (story.best != nullptr) {
     html += section("diagnosis", "What limits the winner now", "",
@@ -206,26 +207,24 @@ std::string body(const RunView& view, const Story& story) {
                         tool_runs(story.best->known.diagnosis) + timings(story));
   }
   if (const std::string energy = energy_section(view, story); !energy.empty()) {
-    html += section("energy", "Time and energy",
-                    "Each dot is a candidate; the line and the table hold those that no other one "
-                    "beats in both.",
-                    energy);
+    html +=
+        section("energy", "Time and energy",
+                "Each dot is a candidate; the line and the table show the Pareto front.", energy);
   }
-  html += section("advice", "What came of the advice",
-                  "Each step that answers a finding: the speed-up that was promised, and the one "
-                  "that was measured against its parent.",
+  html += section("advice", "How the advice turned out",
+                  "Each step that answers a finding, with its estimated speed-up and the one "
+                  "measured against its parent.",
                   tool_step_table(view));
-  html +=
-      section("search", "Search tree",
-              "From the start on the left; the line in colour leads to the winner. Candidates that "
-              "look faded are dead ends: select one to see why nothing more is tried below it.",
-              legend(story) + search_tree(view, story));
+  html += section("search", "Search tree",
+                  "The start is on the left; the colored line leads to the winner. Faded "
+                  "candidates are dead ends: select one to see why nothing more is tried below it.",
+                  legend(story) + search_tree(view, story));
   html += section("all", "All candidates", "", candidate_table(view, story));
-  html += section("missing", "What could not be seen", "", missing_list(story));
-  html += section("ceilings", "The ceilings", "Measured on this machine, not from a datasheet.",
+  html += section("missing", "What could not be measured", "", missing_list(story));
+  html += section("ceilings", "Ceilings", "Measured on this machine, not taken from a datasheet.",
                   machine_list(view));
   return html + "</main><footer>Run folder <code>" + escape(view.directory) +
-         "</code>. Go on with <code>kernelpro resume " + escape(view.directory) +
+         "</code>. Continue with <code>kernelpro resume " + escape(view.directory) +
          "</code>.</footer>";
 }
 

@@ -8,7 +8,7 @@ namespace {
 constexpr Label kTrusts[] = {
     {"plan", "only its launch plan and device code ran beside the data"},
     {"in-process", "its code ran in the process that holds the data"},
-    {"module", "its Python code ran in a process of its own that holds the data"},
+    {"module", "its Python code ran in a separate process that holds the data"},
 };
 
 }  // namespace
@@ -34,13 +34,12 @@ const std::vector<Label>& known_labels() {
        "or does not depend on the inputs"},
       {"above-measured-ceiling",
        "faster than this machine's measured ceilings allow for the task's declared work; checked "
-       "once more, and held"},
+       "again and confirmed"},
       {"time-depends-on-values",
        "right on a probe's inputs, but faster or slower on them by more than a quarter"},
       {"host-bound",
        "calls in a row take longer than the GPU needs, because Python is slow to submit them"},
-      {"no-fresh-audit",
-       "the reference is too slow to time the kernel once more on inputs that it has not met"},
+      {"no-fresh-audit", "the reference is too slow to time the kernel again on unseen inputs"},
   };
   return labels;
 }

@@ -37,10 +37,11 @@ std::string energy_lines(const RunView& view) {
   if (view.confirmation) {
     const Correct* winner = view.confirmation->evaluation.correct();
     if (winner != nullptr && winner->energy) {
-      text += "energy of the winner, beside the start: " + energy_text(*winner->energy) + "\n";
+      text +=
+          "energy of the winner, compared with the start: " + energy_text(*winner->energy) + "\n";
     }
   }
-  text += "not beaten in time and energy both:\n";
+  text += "Pareto front of time and energy:\n";
   for (const StoredCandidate* candidate : front) {
     const Known& known = candidate->known;
     text += "  #" + std::to_string(known.id) + "  " + human_us(score_us(known.evaluation)) + "  " +

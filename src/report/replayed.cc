@@ -35,7 +35,7 @@ std::string change_words(Change change) {
     case Change::kSlower:
       return "slower";
     case Change::kOutcome:
-      return "another outcome";
+      return "a different outcome";
     case Change::kNotMeasured:
       return "not measured again";
   }

@@ -220,7 +220,7 @@ TEST(Html, CirclesAndMissingParentsDoNotHang) {
 TEST(Story, CreditSaysWhoWroteWhat) {
   const RunView view = a_run(20);
   EXPECT_EQ(credit(tell(view)),
-            "The structure was in the source; the embedded tuner chose the numbers.");
+            "The structure came with the source; the embedded tuner chose the numbers.");
   const std::string text = verdict(view, tell(view));
   EXPECT_NE(text.find("6.91x faster"), std::string::npos) << text;
   EXPECT_NE(text.find("confirmed in fresh processes"), std::string::npos) << text;
@@ -278,7 +278,7 @@ TEST(ReportTest, TimeAndEnergyBesideEachOther) {
   EXPECT_TRUE(contains(html, "id=\"energy\""));
   EXPECT_TRUE(contains(html, "aria-label=\"energy over time of a call\""));
   EXPECT_TRUE(contains(html, "41.5 mJ</td><td class=\"num\">41.25 &ndash; 41.75")) << html;
-  EXPECT_TRUE(contains(render_text(view), "not beaten in time and energy both:"));
+  EXPECT_TRUE(contains(render_text(view), "Pareto front of time and energy:"));
   const std::string json = render_json(view);
   EXPECT_TRUE(contains(json, "\"pareto_front\": ["));
   EXPECT_TRUE(contains(json, "\"millijoules\": 41.5"));
@@ -306,7 +306,7 @@ TEST(ReportTest, HeldOutCasesStandBesideTheScore) {
   view.confirmation->held_out.push_back(odd);
   const std::string html = render_html(view);
   EXPECT_TRUE(contains(html, "&lt;odd&gt;</td><td>FAILED: "));
-  EXPECT_TRUE(contains(html, "holds only for the sizes that the search knew"));
+  EXPECT_TRUE(contains(html, "valid only for the sizes that the search knew"));
   EXPECT_TRUE(contains(render_text(view), "search again in a new run"));
   EXPECT_TRUE(contains(render_json(view), "\"failed\": true"));
 }
@@ -319,8 +319,8 @@ TEST(Story, AKernelThatWasBroughtAlongIsSaidToBe) {
     each.known.candidate.origin.idea = "The best of the run runs/a: candidate 7, 12 us there.";
   }
   EXPECT_EQ(credit(tell(view)),
-            "The kernel was brought along (--start-from), not found here: The best of the run "
-            "runs/a: candidate 7, 12 us there.");
+            "The kernel came from --start-from, not from this search: The best of the run runs/a: "
+            "candidate 7, 12 us there.");
 }
 
 TEST(Text, IsShort) {
@@ -394,25 +394,25 @@ TEST(ReportTest, AReplaySaysWhichResultsChanged) {
   EXPECT_EQ(rows.at(2).change, Change::kOutcome);
   EXPECT_EQ(rows.at(3).change, Change::kNotMeasured);
   EXPECT_EQ(replayed_summary(rows),
-            "Of 12 recorded results 9 came out as recorded, 1 is slower, 1 has another outcome, "
-            "1 is not measured again.");
-  EXPECT_NE(replayed_text(rows).find("#3 another outcome: recorded compile-error, now "),
+            "Of 12 recorded results 9 came out as recorded, 1 is slower, 1 has a different "
+            "outcome, 1 is not measured again.");
+  EXPECT_NE(replayed_text(rows).find("#3 a different outcome: recorded compile-error, now "),
             std::string::npos);
   const std::string html = render_html(view);
-  EXPECT_NE(html.find("Beside the recording"), std::string::npos);
+  EXPECT_NE(html.find("Compared with the recording"), std::string::npos);
   EXPECT_NE(html.find("compile-error &rarr; correct"), std::string::npos);
   EXPECT_NE(render_text(view).find("1 is slower"), std::string::npos);
-  EXPECT_EQ(render_html(a_run(12)).find("Beside the recording"), std::string::npos);
+  EXPECT_EQ(render_html(a_run(12)).find("Compared with the recording"), std::string::npos);
 }
 
 // A kernel and the module that it replaces have no line in common worth showing.
 TEST(ReportTest, NoDiffBetweenLanguages) {
   RunView view = a_run(3);
-  EXPECT_NE(render_html(view).find("The source text is the start"), std::string::npos);
+  EXPECT_NE(render_html(view).find("The source text is unchanged"), std::string::npos);
   view.candidates.at(0).known.candidate.language = Language::kPython;
   view.candidates.at(0).known.candidate.source = "import torch\n";
   const std::string html = render_html(view);
-  EXPECT_NE(html.find("its source is new from the first line on"), std::string::npos);
+  EXPECT_NE(html.find("the whole source is new"), std::string::npos);
   EXPECT_EQ(html.find("import torch"), std::string::npos);
   EXPECT_NE(html.find("<summary>the winner's source"), std::string::npos);
 }

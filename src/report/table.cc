@@ -186,7 +186,7 @@ std::string findings_list(const Diagnosis& diagnosis) {
   for (const Finding& finding : diagnosis.findings) {
     html += "<div class=\"finding " + std::string(severity_name(finding.severity)) + "\"><h4>" +
             escape(finding.tool) + "<span class=\"quiet\"> " +
-            (finding.stop ? "nothing left to win"
+            (finding.stop ? "nothing left to gain"
                           : "likely " + speedup_text(finding.likely_speedup) + ", at most " +
                                 speedup_text(finding.upper_speedup)) +
             " &middot; by " + escape(level_words(finding.level)) + "</span></h4><p>" +
@@ -212,7 +212,7 @@ std::string findings_list(const Diagnosis& diagnosis) {
 
 std::string tool_runs(const Diagnosis& diagnosis) {
   if (diagnosis.tools.empty()) return "";
-  static constexpr const char* kStates[] = {"fired", "looked, nothing to say", "could not look",
+  static constexpr const char* kStates[] = {"fired", "ran, found nothing", "could not run",
                                             "left out"};
   std::string html =
       "<details><summary>what each tool did</summary><div class=\"scroll\"><table "
@@ -224,7 +224,7 @@ std::string tool_runs(const Diagnosis& diagnosis) {
   html += "</tbody></table></div>";
   if (!diagnosis.record.empty()) {
     html += "<p class=\"quiet\">Ranked with the record <code>" + escape(diagnosis.record) +
-            "</code> of what came of earlier findings.</p>";
+            "</code> of how earlier findings turned out.</p>";
   }
   return html + "</details>";
 }
@@ -262,9 +262,9 @@ std::string held_out_section(const RunView& view) {
   }
   if (held_out_failed(all)) {
     html +=
-        "<p><b>The winner holds only for the sizes that the search knew.</b> Use it for those "
-        "alone, or leave <code>held_out</code> out of the case that failed and search again "
-        "in a new run.</p>";
+        "<p><b>The winner is valid only for the sizes that the search knew.</b> Use it for those "
+        "alone, or leave <code>held_out</code> out of the case that failed and search again in a "
+        "new run.</p>";
   }
   return html;
 }
@@ -272,8 +272,9 @@ std::string held_out_section(const RunView& view) {
 std::string replayed_table(const RunView& view, const std::vector<Replayed>& rows) {
   const Recorded recorded = recorded_from_json(view.header.recorded_json);
   std::string html =
-      "<div class=\"scroll\"><table class=\"steps\"><thead><tr><th>recorded</th><th>now</th>"
-      "<th>outcome</th><th>time</th><th>speed-up</th><th>came out</th></tr></thead><tbody>";
+      "<div class=\"scroll\"><table "
+      "class=\"steps\"><thead><tr><th>recorded</th><th>now</th><th>outcome</th><th>time</"
+      "th><th>speed-up</th><th>result</th></tr></thead><tbody>";
   const auto two = [](const std::string& then, const std::string& now) {
     return then == now ? then : then + " &rarr; " + now;
   };
@@ -291,7 +292,7 @@ std::string replayed_table(const RunView& view, const std::vector<Replayed>& row
   return html + "</tbody></table></div><p class=\"quiet\">Recorded in <code>" +
          escape(recorded.directory) + "</code> on " + escape(recorded.machine) +
          ". Times are compared as speed-ups over the start; " + percent_text(kReplayTolerance) +
-         " and more is a change.</p>";
+         " or more counts as a change.</p>";
 }
 
 std::string changes(const Story& story) {
@@ -305,11 +306,11 @@ std::string changes(const Story& story) {
   if (a.language != b.language) {
     return html + "<p class=\"quiet\">The start is " + std::string(language_name(a.language)) +
            ", the winner " + std::string(language_name(b.language)) +
-           ": its source is new from the first line on.</p>" + source;
+           ": the whole source is new.</p>" + source;
   }
   const std::vector<DiffLine> diff = line_diff(a.source, b.source);
   html += diff.empty()
-              ? "<p class=\"quiet\">The source text is the start's" +
+              ? "<p class=\"quiet\">The source text is unchanged" +
                     std::string(a.knobs == b.knobs ? "." : "; only knob values moved.") + "</p>"
               : diff_html(diff);
   return html + source;

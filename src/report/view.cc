@@ -153,7 +153,7 @@ std::string percent_text(double fraction) {
 std::string verdict(const RunView& view, const Story& story) {
   if (story.best == nullptr) {
     return story.evaluated == 0 ? "Nothing has been evaluated yet."
-                                : "No candidate gave the right result so far.";
+                                : "No candidate is correct so far.";
   }
   std::string ceiling;
   if (story.fraction > 0) {
@@ -170,7 +170,7 @@ std::string verdict(const RunView& view, const Story& story) {
                                                : "Nothing faster than the start so far: ";
     return lead + now + ".";
   }
-  if (story.final_start_us <= 0) return "The start was not correct, the best is: " + now + ".";
+  if (story.final_start_us <= 0) return "The start is incorrect. The best so far: " + now + ".";
   std::string text = speedup_text(story.speedup) + " faster than the start";
   if (story.confirmed) {
     text += " (95 % interval " + speedup_text(story.low) + " to " + speedup_text(story.high) +
@@ -190,15 +190,15 @@ std::string credit(const Story& story) {
   const std::string& who = story.best->known.candidate.origin.proposer;
   const std::string idea = idea_text(story.best->known.candidate.origin);
   if (story.best == story.start || who == Origin::kStart)
-    return "The kernel is the one that was given.";
+    return "The kernel is the starting kernel.";
   if (who == Origin::kSeed)
-    return "The kernel was brought along (--start-from), not found here: " + printable(idea);
+    return "The kernel came from --start-from, not from this search: " + printable(idea);
   const auto row = find_proposer(who);
   const std::string quoted = "proposer \"" + who + "\"";
   const bool same_source = story.start != nullptr && story.start->known.candidate.source ==
                                                          story.best->known.candidate.source;
   if (same_source) {
-    return "The structure was in the source; " +
+    return "The structure came with the source; " +
            (row && !(*row)->chose.empty() ? std::string((*row)->chose) : quoted) +
            " chose the numbers.";
   }

@@ -340,7 +340,7 @@ std::string Mcts::reason(const Node& node) const {
     case Why::kSlow:
       return "slower than the best by more than " + number(p_.prune_factor, 3) + "x";
     case Why::kBarren:
-      return std::to_string(node.barren) + " tries in a row brought nothing";
+      return std::to_string(node.barren) + " tries in a row without improvement";
   }
   return "";
 }

@@ -257,13 +257,13 @@ TEST(Mcts, TriesThatBringNothingPutANodeOffAndOneThatDoesTakesItUp) {
   tree->restore(1, 2, {true, 50});
   tree->restore(1, 3, {true, 60});
   for (std::int64_t child = 10; child < 15; ++child) tree->restore(3, child, {true, 70});
-  EXPECT_EQ(node_of(tree->nodes(), 3).reason, "5 tries in a row brought nothing");
+  EXPECT_EQ(node_of(tree->nodes(), 3).reason, "5 tries in a row without improvement");
   EXPECT_FALSE(node_of(tree->nodes(), 3).closed);
   for (std::int64_t child = 20; child < 25; ++child) tree->restore(2, child, {false});
   EXPECT_EQ(node_of(tree->nodes(), 2).reason, "") << "the fastest is never put off";
   tree->restore(3, 30, {true, 40});
   EXPECT_EQ(node_of(tree->nodes(), 3).reason, "") << "something came of it";
-  EXPECT_EQ(node_of(tree->nodes(), 2).reason, "5 tries in a row brought nothing")
+  EXPECT_EQ(node_of(tree->nodes(), 2).reason, "5 tries in a row without improvement")
       << "it is not the fastest any more";
 }
 

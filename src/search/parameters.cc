@@ -82,7 +82,7 @@ Result<void> check(const SearchParameters& p) {
                 "give temperatures from 0 to 2, or none");
   }
   if (!p.temperatures.empty() && p.seeds == 0) {
-    return fail(ErrorKind::kBadInput, "temperatures are given for seeds, and there are no seeds",
+    return fail(ErrorKind::kBadInput, "temperatures are given for seeds, but there are no seeds",
                 "set seeds above 0, or give no temperatures");
   }
   return {};

@@ -50,7 +50,7 @@ std::unique_ptr<Stopper> stop_near_ceiling(double fraction) {
     if (fraction <= 0 || !s.has_correct || s.fraction_of_ceiling < fraction) return std::nullopt;
     if (s.ceiling_disturbed || s.fraction_of_ceiling > kBeyondCeiling) return std::nullopt;
     return "the best runs at " + percent(s.fraction_of_ceiling) +
-           " of the measured ceiling (asked for " + percent(fraction) + ")";
+           " of the measured ceiling (limit " + percent(fraction) + ")";
   });
 }
 

@@ -108,14 +108,14 @@ Result<Item> parse_item(const std::string& text) {
   const ArmRow* row = find_row(item.row);
   if (row == nullptr || equals == std::string::npos) {
     return fail(ErrorKind::kBadInput, "--arms \"" + text + "\" names nothing that arms can vary",
-                "write it as in --arms feedback=none,raw; there are: " + known_rows());
+                "write, for example, --arms feedback=none,raw; arms can vary: " + known_rows());
   }
   for (const std::string& each : split(text.substr(equals + 1), ',')) {
     const std::string value(trim(each));
     RunSettings scratch;
     if (value.empty() || !row->apply(value, &scratch)) {
       return fail(ErrorKind::kBadInput, "--arms: " + item.row + " cannot be \"" + value + "\"",
-                  "there are: " + known_rows());
+                  "possible values: " + known_rows());
     }
     item.values.push_back(value);
   }

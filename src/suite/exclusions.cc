@@ -25,7 +25,7 @@ Result<std::vector<ExcludedTask>> parse_toml(const std::string& text, const std:
   for (const toml::node& node : *rows) {
     const std::string where = path + ", line " + std::to_string(node.source().begin.line);
     const toml::table* row = node.as_table();
-    if (row == nullptr) return fault(where, "this is no table");
+    if (row == nullptr) return fault(where, "this is not a table");
     ExcludedTask task;
     task.label = (*row)["task"].value_or(std::string());
     task.reason = (*row)["reason"].value_or(std::string());

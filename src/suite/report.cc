@@ -72,7 +72,7 @@ std::string measures_table(const SuiteSettings& settings, const std::vector<Task
   if (table.empty()) return "Nothing is finished yet.\n";
   std::string text = table.text();
   if (not_compared > 0) {
-    text += "\nLeft out of these rows where it has no time to be compared with: " +
+    text += "\nLeft out of rows whose yardstick has no time: " +
             plural(static_cast<std::size_t>(not_compared), "correct result") + ".\n";
   }
   return text;
@@ -146,7 +146,7 @@ std::string held_out_note(const std::vector<TaskResult>& results) {
   const auto count = static_cast<std::size_t>(std::count_if(results.begin(), results.end(), fails));
   if (count == 0) return "";
   return "\nRight in the cases that the search knew, and wrong in others of the same task: " +
-         plural(count, "winner") + ". `kernelpro show RUN` tells how.\n";
+         plural(count, "winner") + ". `kernelpro show RUN` shows how.\n";
 }
 
 std::string tasks_table(const std::vector<TaskResult>& results) {
@@ -190,7 +190,7 @@ std::string broken_list(const std::vector<TaskResult>& results) {
     text += "- " + r.arm + ", " + r.task.name + ": " +
             replace_all(r.reason, "\n  next:", "; next:") + "\n";
   }
-  return text.empty() ? "" : "\n## Broken tasks\n\nThey count in no measure.\n\n" + text;
+  return text.empty() ? "" : "\n## Broken tasks\n\nThey are not part of any measure.\n\n" + text;
 }
 
 std::string excluded_list(const SuiteSettings& settings) {

@@ -64,7 +64,8 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
   const bool won = story.confirmed && story.best != story.start;
   const StoredCandidate* best = won ? story.best : fastest_written(view, story, ending);
   if (best == nullptr) {
-    if (!ending.unconfirmed.empty()) result->failure = "no candidate held in fresh processes";
+    if (!ending.unconfirmed.empty())
+      result->failure = "no candidate was confirmed in fresh processes";
     return;
   }
   result->correct = true;

@@ -109,7 +109,8 @@ Result<void> keep_range(const std::string& text, std::vector<SuiteTask>* tasks) 
   const int to =
       dash == std::string::npos ? from : natural(trim(std::string_view(text).substr(dash + 1)));
   if (from == 0 || to < from) {
-    return bad("--range \"" + text + "\" is no range of numbers", "write it as in --range 1-20");
+    return bad("--range \"" + text + "\" is not a range of numbers",
+               "write, for example, --range 1-20");
   }
   std::erase_if(*tasks,
                 [&](const SuiteTask& task) { return task.number < from || task.number > to; });
@@ -177,7 +178,7 @@ Result<void> check_conflicts(const SelectSettings& settings, bool kernelbench) {
                         : settings.sample > 0     ? "--sample"
                                                   : nullptr;
     if (other != nullptr) {
-      return bad(std::string("--tasks names the tasks, and ") + other + " chooses others",
+      return bad(std::string("--tasks names the tasks, but ") + other + " chooses others",
                  "give one of the two");
     }
   }
@@ -234,8 +235,8 @@ Result<Selection> select_tasks(const SelectSettings& settings) {
   selection.rule = rule_text(settings, selection.kernelbench);
   if (selection.tasks.empty()) {
     return bad("no task is left to run",
-               "loosen --levels, --range, --tasks or --exclude; --keep-degenerate runs the tasks "
-               "of the built-in list");
+               "relax --levels, --range, --tasks or --exclude; --keep-degenerate runs the tasks of "
+               "the built-in list");
   }
   return selection;
 }

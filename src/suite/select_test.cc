@@ -112,8 +112,8 @@ TEST(Select, Faults) {
                          {"", "", "1/1", 3, "--sample"},
                          {"7", "", "", 0, "no level \"7\""},
                          {"x", "", "", 0, "no level \"x\""},
-                         {"", "9-2", "", 0, "no range"},
-                         {"", "a", "", 0, "no range"},
+                         {"", "9-2", "", 0, "not a range"},
+                         {"", "a", "", 0, "not a range"},
                          {"", "50-60", "", 0, "no task is left"},
                          {"", "", "1/77", 0, "no task \"1/77\""},
                          {"", "", "1/23", 0, "no task is left"}}) {

@@ -123,7 +123,7 @@ Result<void> begin_suite(const SuiteSettings& settings) {
   if (changed.empty()) return {};
   return fail(ErrorKind::kBadInput,
               settings.directory + " was begun with other settings: " + join_text(changed, ", "),
-              "go on with: kernelpro bench --out " + settings.directory +
+              "continue with: kernelpro bench --out " + settings.directory +
                   ", or name another folder with --out");
 }
 

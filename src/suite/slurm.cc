@@ -32,8 +32,8 @@ std::string quoted(const std::string& text) { return "'" + replace_all(text, "'"
 Result<Exit> ask(std::vector<std::string> argv) {
   if (find_program(argv.front()).empty()) {
     return fail(ErrorKind::kEnvironment, "there is no " + argv.front() + " on this machine",
-                "start this where Slurm's commands are (Debian: apt-get install slurm-client), or "
-                "leave --launcher out");
+                "run this on a machine with Slurm's commands (Debian: apt-get install "
+                "slurm-client), or leave --launcher out");
   }
   Command command;
   command.argv = std::move(argv);
@@ -137,7 +137,7 @@ class Launcher {
     const std::string said(trim(exit->output));
     if (!exit->ok()) {
       return fail(ErrorKind::kEnvironment, "Slurm refused the job: " + said,
-                  "change what it asks for with --slurm-option, or see to Slurm, and give the same "
+                  "change the request with --slurm-option, or check Slurm, then run the same "
                   "command again");
     }
     const std::string id = said.substr(0, said.find(';'));
@@ -164,7 +164,7 @@ class Launcher {
       if (now - since > kPatience_s || stop_requested()) {
         return fail(ErrorKind::kEnvironment,
                     "squeue does not answer: " + std::string(trim(exit->output)),
-                    "the jobs go on without it; give the same command again later");
+                    "the jobs continue without it; run the same command again later");
       }
       pause();
     }
@@ -192,7 +192,7 @@ class Launcher {
       }
       pause();
     }
-    note("array " + id + " goes on by itself; scancel " + id + " ends it");
+    note("array " + id + " keeps running; scancel " + id + " ends it");
     return false;
   }
 

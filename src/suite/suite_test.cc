@@ -192,14 +192,14 @@ TEST(Bench, Faults) {
     const char* message;
   };
   for (const Fault& fault : std::vector<Fault>{
-           {{examples}, "no folder is named"},
+           {{examples}, "runs need a folder"},
            {{"--out", out}, "holds no suite"},
            {{examples, "--out", out, "--evaluations", "0"}, "--evaluations 0"},
            {{examples, "--out", out, "--seconds", "0"}, "--seconds 0"},
            {{examples, "--out", out, "--sample", "0"}, "--sample 0"},
            {{examples, "--out", out, "--levels", "1"}, "are for KernelBench"},
            {{examples, "--out", out, "--cross"}, "--cross combines"},
-           {{examples, "--out", out, "--jobs", "2"}, "--jobs is for --launcher slurm"},
+           {{examples, "--out", out, "--jobs", "2"}, "--jobs needs --launcher slurm"},
            {{examples, "--out", out, "--worker", "0/2"}, "leave SUITE out"},
            {{examples, "--out", out, "--from", out}, "--from names a suite"},
            {{examples, "--out", out, "--proposer", "replay"}, "needs a suite to replay"},

@@ -23,7 +23,7 @@ CodeTools::Answered refused(const Error& error) { return refused(printable(error
 
 CodeTools::Answered search(KnowledgeBase* base, const JsonReader& given) {
   const std::string query = given.text("query").substr(0, kLongestQuery);
-  if (trim(query).empty()) return refused("search_code needs `query`, the words to look for");
+  if (trim(query).empty()) return refused("search_code needs `query`, the words to search for");
   SearchSettings settings;
   settings.limit = kHits;
   const auto hits = base->search_code(query, given.text("library"), settings);
@@ -35,7 +35,7 @@ CodeTools::Answered search(KnowledgeBase* base, const JsonReader& given) {
     if (!hit.doc.empty()) text += "  " + hit.doc + "\n";
     text += hit.excerpt + (hit.excerpt.empty() || hit.excerpt.ends_with('\n') ? "\n" : "\n\n");
   }
-  if (text.empty()) return {"Nothing was found; try other words for it.", false, false};
+  if (text.empty()) return {"Nothing was found; try other words.", false, false};
   return {clip(printable(text), kSearchBytes), false, false};
 }
 
@@ -93,7 +93,7 @@ CodeTools::CodeTools(const std::string& folder) : base_(folder) {
        schema({{"query", text("identifiers or plain words")}, {"library", library}}, {"query"})},
       {"read_code", "Shows up to 200 lines of an indexed file.",
        schema({{"library", library},
-               {"path", text("as search_code gives it")},
+               {"path", text("as search_code shows it")},
                {"first", line("first line, from 1")},
                {"last", line("last line")}},
               {"library", "path"})},
@@ -105,7 +105,7 @@ CodeTools::CodeTools(const std::string& folder) : base_(folder) {
 CodeTools::Answered CodeTools::call(const std::string& name, const std::string& arguments) {
   const std::lock_guard lock(mutex_);
   const std::optional<Json> json = parse_json(arguments);
-  if (!json || !json->is_object()) return refused("the arguments are no JSON object");
+  if (!json || !json->is_object()) return refused("the arguments are not a JSON object");
   const JsonReader given(*json);
   if (name == "search_code") return search(&base_, given);
   if (name == "read_code") return read(&base_, given);

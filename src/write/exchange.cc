@@ -69,7 +69,7 @@ class Exchange : public Proposer {
 
   std::string name() const override { return "exchange"; }
   std::string credit() const override {
-    return "The kernels were written by whoever answered the requests in " + settings_.folder + ".";
+    return "The kernels are replies to the requests in " + settings_.folder + ".";
   }
   std::optional<std::string> finished() const override { return finished_; }
 
@@ -120,8 +120,8 @@ void Exchange::refuse(const Folder& folder, const std::string& file, const Error
   const bool moved = ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
   if (!refused_.insert(reply).second && !moved) return;  // already reported
   if (settings_.refused) {
-    settings_.refused(reply + ": " + error.message + "; " + error.next + " (it lies in " + refused +
-                      " now)");
+    settings_.refused(reply + ": " + error.message + "; " + error.next + " (moved to " + refused +
+                      ")");
   }
 }
 
@@ -176,8 +176,8 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
     auto proposals = collect(request);
     if (!proposals || !proposals->empty()) return proposals;
     if (!settings_.write) {
-      finished_ = refused_.empty() ? "every reply that lay there was measured"
-                                   : "every reply that can be used was measured (refused: " +
+      finished_ = refused_.empty() ? "every reply was measured"
+                                   : "every usable reply was measured (refused: " +
                                          std::to_string(refused_.size()) + ")";
       return proposals;
     }

@@ -85,7 +85,7 @@ class ModelProposer : public Proposer {
 
   std::string name() const override { return "model"; }
   std::string credit() const override {
-    return "The kernels were written by " + roles_.coder + ", asked for what the diagnosis says.";
+    return "The kernels were written by " + roles_.coder + ", prompted with the diagnosis.";
   }
   std::optional<std::string> finished() const override { return finished_; }
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override;
@@ -143,16 +143,16 @@ Result<void> ModelProposer::open() {
       {"planner", &roles_.planner}, {"coder", &roles_.coder}, {"fixer", &roles_.fixer}};
   for (const auto& [role, spec] : wanted) {
     if (spec->empty()) {
-      return fail(ErrorKind::kBadInput, "no model is named that shall write",
+      return fail(ErrorKind::kBadInput, "no model is named to write kernels",
                   "name one: --model anthropic:MODEL, openai:MODEL or http://host:port/v1#MODEL");
     }
     auto settings = settings_for(*spec);
     if (!settings) return tl::unexpected<Error>(std::move(settings.error()));
     if (roles_.max_usd > 0 && !settings->price) {
-      return fail(ErrorKind::kBadInput,
-                  "the price of " + settings->spec.name +
-                      " is unknown, so a budget of money cannot be kept",
-                  "add it to the price table (docs/models.md), or limit tokens: --max-tokens");
+      return fail(
+          ErrorKind::kBadInput,
+          "the price of " + settings->spec.name + " is unknown, so --max-usd cannot be enforced",
+          "add it to the price table (docs/models.md), or limit tokens: --max-tokens");
     }
     settings->budget = &budget_;
     auto client = make_client(*settings);
@@ -317,7 +317,7 @@ std::vector<PlannedIdea> ModelProposer::focuses(const ProposalRequest& request, 
     }
   }
   if (static_cast<int>(all.size()) < most) {
-    all.push_back({"Whatever promises most, and was not tried yet.", {}, 0});
+    all.push_back({"Whatever promises most and has not been tried yet.", {}, 0});
   }
   return all;
 }
@@ -390,8 +390,8 @@ std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& te
     now.role = "fixer";
     const std::string shown = clip(told.call.reply, kBrokenReplyShown);
     const std::lock_guard lock(mutex_);
-    now.user = repair_question(job.about, "an answer that holds no kernel", job.meant,
-                               told.why + "\n", block_of(shown, ""));
+    now.user = repair_question(job.about, "an answer without a kernel", job.meant, told.why + "\n",
+                               block_of(shown, ""));
   }
 }
 
@@ -420,7 +420,7 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   {
     const std::lock_guard lock(mutex_);
     if (!hashes_.insert(hash).second) {
-      return refuse("duplicate", "the source is one that was measured already");
+      return refuse("duplicate", "the source was measured already");
     }
   }
   call.gave = hash;

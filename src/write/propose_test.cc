@@ -51,7 +51,7 @@ TEST(Tuner, AnswersFindingsFirstAndInOrder) {
   ASSERT_EQ(moves.size(), 6u);
   EXPECT_EQ(moves[0].knobs.at("THREADS"), "2");
   EXPECT_EQ(moves[0].origin.answers.text(), "one-thread-busy: threads");
-  EXPECT_EQ(moves[0].origin.idea, "THREADS 1 -> 2, because one-thread-busy asks for threads.");
+  EXPECT_EQ(moves[0].origin.idea, "THREADS 1 -> 2, because one-thread-busy prescribes threads.");
   EXPECT_EQ(moves[0].origin.parent, 1);
   EXPECT_EQ(moves[1].knobs.at("THREADS"), "4");
   EXPECT_EQ(moves[2].knobs.at("VEC"), "2");
@@ -244,7 +244,7 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   ASSERT_EQ(refused.size(), 2u);
   EXPECT_TRUE(contains(refused[1], "this run's kernels are .cpp files")) << refused[1];
   EXPECT_TRUE(contains(refused[0], "reply/d.cpp: ")) << refused[0];
-  EXPECT_TRUE(contains(refused[0], "it lies in")) << refused[0];
+  EXPECT_TRUE(contains(refused[0], "moved to")) << refused[0];
   Known mine = known(2, {}, 50);
   mine.candidate.source = *read_file(join(folder, "reply/a.cpp"));
   mine.candidate.knobs = {{"W", "4"}};

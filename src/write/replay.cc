@@ -17,7 +17,7 @@ class Replay : public Proposer {
 
   std::string name() const override { return "replay"; }
   std::string credit() const override {
-    return "The candidates were recorded in an earlier run; each was built and measured anew.";
+    return "The candidates were recorded in an earlier run; each was built and measured again.";
   }
   std::optional<std::string> finished() const override { return finished_; }
 

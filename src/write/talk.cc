@@ -47,13 +47,13 @@ class Lookups {
       ++said->usage.tools["refused"];
       return CodeTools::Answered{why, true, false};
     };
-    if (last) return refuse("There are no more look-ups for this question. Answer it now.");
-    if (place >= kCallsInARound) return refuse("Too many look-ups at once; take them in turn.");
+    if (last) return refuse("No look-ups are left for this question. Answer it now.");
+    if (place >= kCallsInARound) return refuse("Too many look-ups at once; make fewer per turn.");
     if (!asked_.insert({call.name, call.arguments}).second) {
       return refuse("You have looked this up already: the answer is above.");
     }
     if (answered_ >= kMostAnswered) {
-      return refuse("What was looked up fills the room there is. Answer now.");
+      return refuse("The look-ups have used up the available space. Answer now.");
     }
     CodeTools::Answered answered = tools_->call(call.name, call.arguments);
     ++said->usage.tools[answered.unknown ? "unknown" : answered.failed ? "refused" : call.name];

@@ -50,11 +50,10 @@ SandboxSupport files_support() {
     return s;
   }
   s.means = "no Landlock in this kernel";
-  s.follows =
-      std::string("compilers and candidates can read what this user can (") +
-      (::geteuid() == 0 ? "root: everything" : "your own files") +
-      "): use a kernel from 5.13 on with Landlock among its security modules (lsm=landlock,...), "
-      "or run as a user of its own";
+  s.follows = std::string("compilers and candidates can read what this user can (") +
+              (::geteuid() == 0 ? "root: everything" : "your own files") +
+              "): use Linux 5.13 or later with Landlock among its security modules "
+              "(lsm=landlock,...), or run as a dedicated user";
   return s;
 }
 
@@ -84,15 +83,15 @@ SandboxSupport signals_support() {
 SandboxSupport leftovers_support() {
   int was = 0;
   if (::prctl(PR_GET_CHILD_SUBREAPER, &was) == 0) {
-    return {"processes", true, "counted while they run; all are ended with their child", ""};
+    return {"processes", true, "counted while they run, and all ended together", ""};
   }
   return {"processes", false, "the kernel has no PR_SET_CHILD_SUBREAPER",
-          "processes that detach themselves stay behind: use a kernel from 3.4 on"};
+          "processes that detach are left running: use Linux 3.4 or later"};
 }
 
 SandboxSupport memory_support() {
   if (::access("/proc/self/statm", R_OK) == 0) {
-    return {"memory", true, "watched, all processes of a child together", ""};
+    return {"memory", true, "watched, summed over a child's processes", ""};
   }
   return {"memory", false, "/proc is not mounted", "candidates could use all memory: mount /proc"};
 }

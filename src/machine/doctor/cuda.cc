@@ -36,7 +36,7 @@ Probe build_probe() {
   return {kCuda, "this build", ProbeState::kOk, "has the cuda target", ""};
 #else
   return {kCuda, "this build", ProbeState::kMissing,
-          "was made without CUDA headers, so the cuda target is left out",
+          "was built without CUDA headers, so it has no cuda target",
           "install the CUDA toolkit 12 or newer (developer.nvidia.com/cuda-downloads, or NVIDIA's "
           "apt packages cuda-nvcc and cuda-nvrtc-dev), set CUDA_HOME, configure and build again"};
 #endif
@@ -71,7 +71,7 @@ std::vector<Probe> driver_probes() {
   if (library == nullptr) {
     return {{kCuda, "driver", ProbeState::kMissing, "libcuda.so.1 cannot be opened",
              "install NVIDIA's driver; in a container, start it with --gpus all"},
-            no_gpu("no driver, so none can be seen")};
+            no_gpu("not visible without a driver")};
   }
   const auto init = symbol<Init>(library, "cuInit");
   const auto get_version = symbol<DriverVersion>(library, "cuDriverGetVersion");
@@ -84,11 +84,11 @@ std::vector<Probe> driver_probes() {
   get_version(&version);
   const int started = init(0);
   if (started != 0) {
-    return {
-        {kCuda, "driver", ProbeState::kLimited,
-         "CUDA " + version_text(version) + ", but cuInit gives error " + std::to_string(started),
-         "see that nvidia-smi works and /dev/nvidia* can be opened by this user"},
-        no_gpu("the driver does not start")};
+    return {{kCuda, "driver", ProbeState::kLimited,
+             "CUDA " + version_text(version) + ", but cuInit fails with error " +
+                 std::to_string(started),
+             "check that nvidia-smi works and that this user can open /dev/nvidia*"},
+            no_gpu("the driver does not start")};
   }
   const Probe driver = {kCuda, "driver", ProbeState::kOk, "CUDA " + version_text(version), ""};
   if (count_devices(&count) != 0 || count == 0) {
@@ -178,7 +178,7 @@ std::vector<Probe> nvml_probes() {
     if (!notes.empty()) {
       probe.state = ProbeState::kLimited;
       probe.found += "; " + join_text(notes, "; ");
-      probe.next = "times taken now are not to be trusted: wait, or choose another GPU with --gpu";
+      probe.next = "timings are unreliable now: wait, or choose another GPU with --gpu";
     }
     probes.push_back(std::move(probe));
   }
@@ -193,10 +193,10 @@ Probe counters_probe() {
             "install NVIDIA's driver"};
   }
   if (!contains(*parameters, "RmProfilingAdminOnly: 1") || geteuid() == 0) {
-    return {kCuda, "hardware counters", ProbeState::kOk, "may be read by this user", ""};
+    return {kCuda, "hardware counters", ProbeState::kOk, "this user may read them", ""};
   }
   return {kCuda, "hardware counters", ProbeState::kLimited,
-          "only an administrator may read them; evidence is SASS, ptxas and timing",
+          "only an administrator may read them: evidence is limited to SASS, ptxas and timing",
           "load the driver with NVreg_RestrictProfilingToAdminUsers=0, or run as root"};
 }
 
@@ -211,17 +211,18 @@ std::vector<Probe> probe_cuda() {
   probes.push_back(nvrtc_probe());
   probes.push_back(
       tool_probe("nvcc", ProbeState::kMissing, "kernels in host form cannot be compiled", toolkit));
-  probes.push_back(tool_probe("ptxas", ProbeState::kMissing, "nvcc needs it", toolkit));
+  probes.push_back(
+      tool_probe("ptxas", ProbeState::kMissing, "nvcc does not work without it", toolkit));
   const bool cuobjdump = !find_cuda_tool("cuobjdump").empty();
   probes.push_back(tool_probe("nvdisasm", cuobjdump ? ProbeState::kLimited : ProbeState::kMissing,
                               cuobjdump ? "cuobjdump is used instead" : "no evidence from SASS",
                               toolkit));
-  probes.push_back(
-      tool_probe("cuobjdump", ProbeState::kLimited, "nvdisasm is used where it is", toolkit));
-  probes.push_back(tool_probe("ncu", ProbeState::kLimited, "no reports of Nsight Compute",
+  probes.push_back(tool_probe("cuobjdump", ProbeState::kLimited,
+                              "only needed where nvdisasm is missing", toolkit));
+  probes.push_back(tool_probe("ncu", ProbeState::kLimited, "Nsight Compute reports cannot be read",
                               "install Nsight Compute"));
   probes.push_back(tool_probe("compute-sanitizer", ProbeState::kLimited,
-                              "crashes are told without kernel, thread and line", toolkit));
+                              "crash reports lack the kernel, thread and line", toolkit));
   probes.push_back(counters_probe());
   return probes;
 }

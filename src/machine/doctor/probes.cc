@@ -144,8 +144,8 @@ Probe lease_probe() {
   }
   if ((st.st_mode & S_IWOTH) == 0) {
     return {kHouse, "GPU leases", ProbeState::kLimited,
-            folder + " is this user's own: other users' measurements are not kept apart",
-            "make /tmp/kernelpro-leases with mode 1777"};
+            folder + " belongs to this user: other users' measurements can overlap with yours",
+            "create /tmp/kernelpro-leases with mode 1777"};
   }
   return {kHouse, "GPU leases", ProbeState::kOk, folder, ""};
 }
@@ -162,7 +162,7 @@ Probe cache_probe() {
   struct statvfs space {};
   if (!make_dirs(folder) || access(folder.c_str(), W_OK) != 0) {
     return {kHouse, "cache folder", ProbeState::kMissing, folder + " cannot be written",
-            "set KERNELPRO_CACHE to a folder that can"};
+            "set KERNELPRO_CACHE to a folder that can be written"};
   }
   if (statvfs(folder.c_str(), &space) != 0) {
     return {kHouse, "cache folder", ProbeState::kLimited, folder + ": free space is unknown", ""};

@@ -83,8 +83,8 @@ Interpreter interpreter() {
 Probe torch_probe(const std::string& versions) {
   const std::string torch = after(versions, "torch");
   const std::string next =
-      "pip install torch (2.1 or newer for the cuda target, 1.13 for the cpu target), or name an "
-      "interpreter that has it in KERNELPRO_PYTHON";
+      "pip install torch (2.1 or newer for the cuda target, 1.13 for the cpu target), or set "
+      "KERNELPRO_PYTHON to an interpreter that has it";
   if (torch.empty()) {
     return {kPython, "torch", ProbeState::kMissing,
             "this Python has no PyTorch: tasks given as PyTorch modules cannot run", next};
@@ -107,12 +107,12 @@ std::vector<Probe> probe_python() {
   if (python.empty()) {
     return {{kPython, "python", ProbeState::kMissing,
              "no python3 on PATH: tasks given as PyTorch modules cannot run",
-             "apt-get install python3, or name an interpreter in KERNELPRO_PYTHON"}};
+             "apt-get install python3, or set KERNELPRO_PYTHON to an interpreter"}};
   }
   const std::string version = after(versions, "python");
   if (version.empty()) {
     return {{kPython, "python", ProbeState::kMissing, python + " does not start",
-             "name a working interpreter in KERNELPRO_PYTHON"}};
+             "set KERNELPRO_PYTHON to an interpreter that works"}};
   }
   std::vector<Probe> probes = {{kPython, "python", ProbeState::kOk, python + ", " + version, ""},
                                torch_probe(versions)};
@@ -135,7 +135,7 @@ Probe probe_torch_device() {
   }
   if (contains(text, "kernelpro-none")) {
     return {kPython, "torch device", ProbeState::kLimited, "PyTorch sees no GPU",
-            "see that PyTorch is built for the driver's CUDA version and that a GPU is visible"};
+            "check that PyTorch is built for the driver's CUDA version and that a GPU is visible"};
   }
   const std::vector<std::string> all = lines(text);
   return {kPython, "torch device", ProbeState::kMissing,

@@ -54,7 +54,8 @@ Result<Nvml> load_nvml() {
   if (status != 0) {
     return fail(ErrorKind::kEnvironment,
                 std::string("NVML does not start: ") + nvml.ErrorString(status),
-                "see that nvidia-smi works and that library and kernel module have one version");
+                "check that nvidia-smi works and that the library and the kernel module have the "
+                "same version");
   }
   return nvml;
 }

@@ -79,18 +79,18 @@ Result<void> CpuEvaluator::prepare() {
   }
   if (task_.module && settings_.module == nullptr) {
     return fail(ErrorKind::kEnvironment, "the task " + task_.name + " needs PyTorch",
-                "install it: `kernelpro doctor` says how");
+                "install it: `kernelpro doctor` shows how");
   }
   if (!task_.module && task_.reference_cpp.empty()) {
     return fail(ErrorKind::kTask, "the task " + task_.name + " has no reference.cpp",
-                "add one: the cpu target compares with it");
+                "add one: the cpu target checks candidates against it");
   }
   std::int64_t needed = 0;
   for (const Case* c : cases) needed += case_memory_bytes(task_, *c);
   if (const std::int64_t available = available_memory_bytes(); needed > available / 10 * 9) {
     return fail(ErrorKind::kEnvironment,
                 "the cases of " + task_.name + " need " + human_bytes(static_cast<double>(needed)) +
-                    " of memory, and this machine has " +
+                    " of memory, but this machine has " +
                     human_bytes(static_cast<double>(available)) + " available",
                 "make the cases smaller or free some memory");
   }

@@ -92,8 +92,8 @@ tl::unexpected<Error> reference_error(const std::string& name, const Outcome& ou
   const std::string message = name + " failed: " + reference_failure(outcome);
   if (!perhaps_killed(outcome)) return fail(ErrorKind::kTask, message, kMendReference);
   return fail(ErrorKind::kEnvironment, message,
-              "see what ends processes here (the out-of-memory killer writes to dmesg), then give "
-              "the same command");
+              "find out what kills processes here (the out-of-memory killer writes to dmesg), then "
+              "run the same command again");
 }
 
 class NativeReference : public CpuReference {

@@ -163,7 +163,7 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
     return fail(ErrorKind::kEnvironment, "the worker process could not start: " + problem,
                 "run `kernelpro doctor` to see what this machine allows");
   }
-  if (frame->bytes.size() != expected) return Started(Crashed{"sent a message of its own", ""});
+  if (frame->bytes.size() != expected) return Started(Crashed{"sent an unexpected message", ""});
   session->addresses_.resize(addresses);
   std::memcpy(session->addresses_.data(), frame->bytes.data() + sizeof ready,
               expected - sizeof ready);

@@ -392,12 +392,11 @@ class TimedContest {
     timed.observed["load.pairs_disturbed"] = disturbed_;
     if (busy) {
       timed.timing.method += ", lower quartile of disturbed turns";
-      timed.note =
-          "the machine was busy while this was timed: other processes took " +
-          number(100 * foreign_ / kept_, 2) + " % of it, and " + std::to_string(disturbed_) +
-          " of " + std::to_string(kept_) +
-          " measurements were disturbed. Small differences are not seen; stop the other work "
-          "to see them";
+      timed.note = "the machine was busy while this was timed: other processes took " +
+                   number(100 * foreign_ / kept_, 2) + " % of it, and " +
+                   std::to_string(disturbed_) + " of " + std::to_string(kept_) +
+                   " measurements were disturbed. Small differences may be missed; stop the other "
+                   "work to see them";
     }
     observe_counters(&timed);
     return timed;

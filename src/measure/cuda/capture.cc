@@ -10,8 +10,9 @@ namespace {
 Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
   if (lost.timed_out) return TimedOut{lost.seconds, phase};
   if (!lost.refused.empty()) {
-    return Rejected{lost.refused,
-                    "launch tried what host code of a candidate may not do: " + lost.refused};
+    return Rejected{
+        lost.refused,
+        "launch tried something that a candidate's host code may not do: " + lost.refused};
   }
   return Crashed{lost.how + " while " + phase, lost.output, lost.by};
 }

@@ -132,7 +132,7 @@ TEST_F(CudaCrewTest, NoContextIsTheMachinesFault) {
   ASSERT_FALSE(worker);
   EXPECT_EQ(worker.error().kind, ErrorKind::kEnvironment);
   EXPECT_EQ(worker.error().message, "out of memory");
-  EXPECT_EQ(worker.error().next, "end what else uses the GPU");
+  EXPECT_EQ(worker.error().next, "stop the other programs on this GPU");
 }
 
 }  // namespace

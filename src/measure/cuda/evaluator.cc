@@ -162,7 +162,7 @@ Result<void> CudaEvaluator::prepare() {
     return task_.module ? fail(ErrorKind::kEnvironment, "the task's PyTorch module is not running",
                                "start it (task/reference/module_reference.h) and pass it on")
                         : fail(ErrorKind::kTask, "the task " + task_.name + " has no reference.cu",
-                               "add one: the cuda target compares with it");
+                               "add one: the cuda target checks candidates against it");
   }
   const Result<Reply> hello = trusted(judge_.ask({{"do", "hello"}}, kStartTimeout), "the judge");
   if (!hello) return tl::unexpected<Error>(hello.error());
@@ -217,8 +217,8 @@ Result<void> CudaEvaluator::open_cases(double free_bytes, double granularity) {
     if (!plan) {
       return fail(ErrorKind::kBadInput,
                   memory_shortage(needs[i], cases[i]->name, left - for_others),
-                  "make the case smaller (for a PyTorch file: --set NAME=VALUE), or end what else "
-                  "uses the GPU");
+                  "make the case smaller (for a PyTorch file: --set NAME=VALUE), or stop the other "
+                  "programs on this GPU");
     }
     Result<CudaCase> state = open_case(judge_, task_, *cases[i], settings_.policy, *plan);
     if (!state) return tl::unexpected<Error>(state.error());
@@ -481,7 +481,7 @@ CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, Co
   const std::optional<CallFacts> call = call_facts(subject, at);
   if (!call) {
     return without("there is no launch plan to profile",
-                   "nothing for a PyTorch file; evaluate a native candidate first");
+                   "evaluate a native candidate first; a PyTorch file has no plan");
   }
   CudaCase& state = cases_[at];
   const Binary& binary = subject.binaries[at];

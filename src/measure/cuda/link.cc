@@ -112,14 +112,14 @@ Result<Reply> trusted(Answer answer, const char* who) {
                                                         : ErrorKind::kEnvironment;
     return fail(kind, refusal->text,
                 !refusal->next.empty()     ? refusal->next
-                : kind == ErrorKind::kTask ? "mend the task's reference.cu"
+                : kind == ErrorKind::kTask ? "fix the task's reference.cu"
                                            : "run again; `kernelpro doctor` shows what this GPU "
                                              "allows");
   }
   const Lost& lost = std::get<Lost>(answer);
   return fail(ErrorKind::kEnvironment,
               std::string(who) + ": " + lost.how + (lost.output.empty() ? "" : "\n" + lost.output),
-              "run again; if it stays so, check the GPU with nvidia-smi");
+              "run again; if it fails again, check the GPU with nvidia-smi");
 }
 
 }  // namespace kernelpro

@@ -38,12 +38,12 @@ Missing missing_from(const Answer& answer) {
   const Lost& lost = std::get<Lost>(answer);
   if (lost.timed_out) {
     return {Family::kCounters,
-            "profiled one by one, the kernels did not end within " + number(lost.seconds, 3) +
-                " s (kernels that wait for each other cannot be)",
-            "nothing, if kernels of a call wait for each other; else raise the time limit"};
+            "profiled one at a time, the kernels did not finish within " + number(lost.seconds, 3) +
+                " s (kernels that wait for each other never do)",
+            "raise the time limit, unless the kernels of a call wait for each other"};
   }
   return {Family::kCounters, "the profiling process ended: " + lost.how,
-          "run again; if it stays so, use `ncu` and import its report"};
+          "run again; if it fails again, use `ncu` and import its report"};
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ Result<void> CudaReference::compute_native(CudaCase& state, int set, bool twice)
   Answer answer = judge_.ask(run, 2 * settings_.timeout_s + 30);
   if (const auto* lost = std::get_if<Lost>(&answer)) {
     return fail(ErrorKind::kTask, "the reference of case " + state.c->name + ": " + lost->how,
-                "run reference.cu by itself and mend it");
+                "run reference.cu by itself and fix it");
   }
   const Result<Reply> reply = trusted(std::move(answer), "the judge");
   if (!reply) return tl::unexpected<Error>(reply.error());

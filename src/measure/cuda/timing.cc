@@ -203,7 +203,8 @@ class Timer {
     timed.at_most = at_most_;
     if (incumbent_ == nullptr) return timed;
     if (!incumbent_fault_.empty()) {
-      timed.note = "what it was compared with gave a wrong result while timed: " + incumbent_fault_;
+      timed.note =
+          "the kernel it was compared with gave a wrong result while timed: " + incumbent_fault_;
     } else if (sequential_.pairs() > 0) {
       timed.ratio = sequential_.interval();
     }

@@ -220,9 +220,9 @@ CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
   }
   const Freshness& found = std::get<Freshness>(*audited);
   if (!found.slower) return std::optional<Outcome>();
-  const std::string sentence = "on inputs that it has not met a call takes " +
-                               human_us(found.fresh_us) + ", on those that come again " +
-                               human_us(found.known_us) + " (case " + state.c->name + ")";
+  const std::string sentence = "a call takes " + human_us(found.fresh_us) + " on new inputs, but " +
+                               human_us(found.known_us) + " on repeated ones (case " +
+                               state.c->name + ")";
   return slower_counts(found.large ? "memoised" : "", sentence, found.fresh_us / found.known_us,
                        timed);
 }
@@ -318,8 +318,8 @@ CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, CudaTimed* timed) {
     least = std::min(least, each);
     if (least <= kLoopFactor * us + kLoopSlackUs) return std::optional<Outcome>();
   }
-  const std::string sentence = "its process says " + human_us(us) +
-                               " for a call, but calls in a row take " + human_us(least) +
+  const std::string sentence = "its process reports " + human_us(us) +
+                               " per call, but calls in a row take " + human_us(least) +
                                " each by the supervisor's clock";
   if (least > kLoopFactor * submitted + kLoopSlackUs) {
     return slower_counts("timing", sentence, least / us, timed);
@@ -336,9 +336,10 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
     const auto shares = needed_shares(shop_.judge, shop_.reference, state, secret());
     if (!shares) return tl::unexpected<Error>(shares.error());
     if (const double floor = physical_floor_us(state, shop_.machine, *shares); us < floor) {
-      return std::optional<Outcome>(Rejected{
-          "physical-floor", "a time of " + human_us(us) + " in case " + state.c->name +
-                                " is below what moving the data can take, " + human_us(floor)});
+      return std::optional<Outcome>(
+          Rejected{"physical-floor", "a time of " + human_us(us) + " in case " + state.c->name +
+                                         " is below the least that moving the data takes, " +
+                                         human_us(floor)});
     }
   }
   if (us >= measured_floor_us(shop_.task, state, shop_.machine)) return std::optional<Outcome>();
@@ -383,7 +384,7 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
     if (!*loaded) {
       against = &worker;
     } else {  // its failure is not the candidate's fault
-      correct_.notes.push_back("what it was to be compared with: " + outcome_summary(**loaded));
+      correct_.notes.push_back("the kernel to compare it with: " + outcome_summary(**loaded));
     }
   }
   timing_.hint_us = call_s_ * 1e6;
@@ -458,7 +459,7 @@ CudaTrial::Verdict CudaTrial::compare_times(CudaCase& state, int set, DrawKind k
     return std::optional<Outcome>();
   }
   label("time-depends-on-values");
-  correct_.notes.push_back("a call takes " + human_us(b) + " " + probe_words(kind) + ", and " +
+  correct_.notes.push_back("a call takes " + human_us(b) + " " + probe_words(kind) + ", but " +
                            human_us(a) + " on the task's own (case " + state.c->name + ")");
   return std::optional<Outcome>();
 }

@@ -129,7 +129,8 @@ Outcome worker_outcome(const Answer& answer, const std::string& doing,
   if (const auto* lost = std::get_if<Lost>(&answer)) {
     if (lost->timed_out) return TimedOut{lost->seconds, doing};
     if (!lost->refused.empty()) {
-      return Rejected{lost->refused, "it tried what a candidate may not do: " + lost->refused};
+      return Rejected{lost->refused,
+                      "it tried something that a candidate may not do: " + lost->refused};
     }
     return Crashed{lost->how + " while " + doing, lost->output, lost->by};
   }

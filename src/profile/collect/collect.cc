@@ -95,7 +95,7 @@ void collect_timing(const Case& c, const Evaluation& evaluation, Evidence* e) {
                      correct == nullptr
                          ? "the candidate was not correct: " + outcome_summary(evaluation.outcome)
                          : "no case was timed",
-                     correct == nullptr ? "mend the candidate; only correct ones are timed"
+                     correct == nullptr ? "fix the candidate; only correct ones are timed"
                                         : "mark a case of the task as timed"});
     return;
   }
@@ -248,7 +248,7 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
     for (const Family family :
          {Family::kPlan, Family::kLaunch, Family::kResources, Family::kSass, Family::kCounters}) {
       e.note_missing({family,
-                      "PyTorch launches the kernels, so their code and counters are not at hand",
+                      "PyTorch launches the kernels, so their code and counters are not available",
                       "trace it: kernelpro diagnose -- python FILE"});
     }
   } else if (binary.form == Binary::Form::kSharedObject) {

@@ -183,9 +183,9 @@ void add_counters(const CounterAnswers& answers, const LaunchPlan& plan,
   add_shares(kernels, answers.source);
   if (answers.left_out > 0) {
     missing->push_back({Family::kCounters,
-                        "of a call with many launches, the first of each kernel and the largest "
-                        "are profiled; the others count as these",
-                        "nothing, unless launches of one kernel differ much",
+                        "of a call with many launches, only the first of each kernel and the "
+                        "largest are profiled; the others are assumed alike",
+                        "nothing to do, unless launches of one kernel differ much",
                         {},
                         "of " + std::to_string(answers.left_out) + " launches"});
   }

@@ -67,7 +67,7 @@ Result<std::vector<std::string>> extract(const std::string& path, const std::str
   const std::string cuobjdump = find_cuda_tool("cuobjdump");
   if (cuobjdump.empty()) {
     return fail(ErrorKind::kEnvironment,
-                "taking the device code out of " + path + " takes cuobjdump, which is not here",
+                "extracting the device code of " + path + " needs cuobjdump, which was not found",
                 "install NVIDIA's cuobjdump (the toolkit's package cuda-cuobjdump), or give the "
                 "cubin itself");
   }
@@ -188,7 +188,7 @@ Result<BinaryImport> host_code(const std::string& path) {
   add_mix(mix, &e);
   for (const Family family : {Family::kTiming, Family::kProcessor}) {
     e.note_missing(
-        {family, "only the machine code was looked at", "evaluate the kernel with its task"});
+        {family, "only the machine code was examined", "evaluate the kernel with its task"});
   }
   e.texts["target"] = "cpu";
   return import;
@@ -225,7 +225,7 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
     }
     if (!arch.empty() && chosen != arch) {
       import.notes.push_back("The file has no code for " + arch + "; its code for " + chosen +
-                             " was looked at.");
+                             " was examined.");
     }
   }
   std::vector<Found> found;
@@ -243,7 +243,7 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   import.evidence.texts["target"] = "cuda";
   if (!chosen.empty()) import.evidence.texts["arch"] = chosen;
   for (const Family family : {Family::kTiming, Family::kPlan, Family::kLaunch, Family::kCounters}) {
-    import.evidence.note_missing({family, "only the machine code was looked at",
+    import.evidence.note_missing({family, "only the machine code was examined",
                                   "evaluate the kernel with its task on a GPU"});
   }
   import.evidence.note_missing({Family::kResources,
@@ -252,8 +252,7 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
                                 { "ptxas.spill_store_bytes",
                                   "ptxas.spill_load_bytes" }});
   import.notes.push_back(
-      "Only the machine code was looked at: how often it runs, and for how "
-      "long, is not known.");
+      "Only the machine code was examined: how often it runs, and for how long, is unknown.");
   return import;
 }
 

@@ -145,12 +145,12 @@ Machine nominal_machine(const DeviceFacts& facts) {
         kCopyShare * (facts.bytes_per_s > 0 ? facts.bytes_per_s : 1e12 * row->tera_bytes);
     c.fma_flops_per_s = kFmaShare * part * 1e12 * row->tera_fp32;
     c.tensor_flops_per_s = kTensorShare * part * 1e12 * row->tera_tensor;
-    c.how = "nominal peaks of " + facts.name + ", brought to what sound kernels reach";
+    c.how = "nominal peaks of " + facts.name + ", scaled to what good kernels reach";
     return machine;
   }
   if (facts.bytes_per_s > 0) {
     c.copy_bytes_per_s = kCopyShare * facts.bytes_per_s;
-    c.how = "nominal peaks by clock and width, brought to what sound kernels reach";
+    c.how = "nominal peaks from clock and width, scaled to what good kernels reach";
   }
   const SmLimits* sm = Architecture{facts.major, facts.minor, 0}.limits();
   if (sm != nullptr && facts.multiprocessors > 0 && facts.clock_hz > 0) {

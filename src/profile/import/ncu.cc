@@ -23,7 +23,8 @@ namespace {
 
 constexpr const char* kSource = "ncu";
 constexpr const char* kHowToExport =
-    "export it where ncu is: ncu --import FILE --page raw --csv --print-units base > FILE.csv";
+    "export it on a machine with ncu: ncu --import FILE --page raw --csv --print-units base > "
+    "FILE.csv";
 
 // "(256, 1, 1)" -> 256.
 double volume(const std::string& text) {
@@ -269,7 +270,8 @@ Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& 
   const std::string ncu = find_cuda_tool("ncu");
   if (ncu.empty()) {
     return fail(ErrorKind::kEnvironment,
-                "reading " + path + " takes Nsight Compute's ncu, which is not here", kHowToExport);
+                "reading " + path + " needs Nsight Compute's ncu, which was not found",
+                kHowToExport);
   }
   Command command;
   command.argv = {ncu,     "--import",      path,   "--page",    "raw",
@@ -286,8 +288,8 @@ Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& 
     return fail(ErrorKind::kBadInput,
                 "ncu could not read " + path + ": " +
                     clip(said.empty() ? exit->describe(command.limits) : said, 400),
-                "an older ncu does not read newer reports: use the version that wrote it, here or "
-                "to export it (--page raw --csv)");
+                "an older ncu cannot read newer reports: use the version that wrote it, here or to "
+                "export it (--page raw --csv)");
   }
   return import_ncu_csv(exit->output, settings);
 }

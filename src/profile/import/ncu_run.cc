@@ -51,7 +51,7 @@ Result<NcuImport> run_under_ncu(const std::vector<std::string>& argv,
                                 const std::vector<NcuKernel>& kernels, double timeout_s) {
   const std::string ncu = find_cuda_tool("ncu");
   if (ncu.empty()) {
-    return fail(ErrorKind::kEnvironment, "ncu is not here, so kernels have no hardware counters",
+    return fail(ErrorKind::kEnvironment, "ncu was not found, so kernels have no hardware counters",
                 "install Nsight Compute (the toolkit's package cuda-nsight-compute)");
   }
   std::vector<std::string> metrics = counters_of(CounterSet::kFull);

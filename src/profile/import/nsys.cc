@@ -226,8 +226,8 @@ Result<NsysImport> import_nsys_csv(std::string_view text) {
     import.notes.push_back(std::to_string(broken) + " rows are incomplete and were left out.");
   }
   import.notes.push_back(
-      "This report has no host calls: launches, synchronisations and allocations are not seen. The "
-      "SQLite export has them.");
+      "This report has no host calls, so launches, synchronizations and allocations are unknown. "
+      "The SQLite export has them.");
   const DeviceFacts listed = listed_device(import.device.name);
   if (!import.device.name.empty()) import.device = listed;
   import.trace.sort();
@@ -238,8 +238,8 @@ Result<NsysImport> import_nsys_report(const std::string& path) {
   const std::string nsys = find_cuda_tool("nsys");
   if (nsys.empty()) {
     return fail(ErrorKind::kEnvironment,
-                "reading " + path + " takes Nsight Systems' nsys, which is not here",
-                "export it where nsys is: nsys export --type sqlite " + path);
+                "reading " + path + " needs Nsight Systems' nsys, which was not found",
+                "export it on a machine with nsys: nsys export --type sqlite " + path);
   }
   const TempDir dir;
   const std::string out = join(dir.path(), "export.sqlite");

@@ -96,8 +96,8 @@ Result<void> Export::open(const std::string& path) {
   }
   if (prepared != SQLITE_OK || !intact_) {
     return fail(ErrorKind::kBadInput,
-                path + " is no SQLite database, or damaged: " + sqlite3_errmsg(handle),
-                "export it anew: nsys export --type sqlite --force-overwrite true FILE.nsys-rep");
+                path + " is not an SQLite database, or is damaged: " + sqlite3_errmsg(handle),
+                "export it again: nsys export --type sqlite --force-overwrite true FILE.nsys-rep");
   }
   return {};
 }
@@ -453,13 +453,13 @@ Result<NsysImport> import_nsys_sqlite(const std::string& path) {
     return fail(
         ErrorKind::kBadInput,
         path + (db.has("StringIds") ? " has no kernel, copy or memset in it"
-                                    : " is no export of Nsight Systems"),
+                                    : " is not an export of Nsight Systems"),
         "trace with `nsys profile --trace=cuda --cuda-graph-trace=node -o FILE PROGRAM` and "
         "export with `nsys export --type sqlite FILE.nsys-rep`");
   }
   if (graphs > 0) {
     import.notes.push_back(
-        "CUDA graphs were traced as a whole: their kernels are not seen one by one. Trace with "
+        "CUDA graphs were traced as a whole, without their single kernels. Trace with "
         "--cuda-graph-trace=node.");
   }
   if (trace.calls.empty()) {

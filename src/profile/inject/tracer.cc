@@ -213,12 +213,12 @@ std::string start() {
   CUptiResult result = cupti.ActivityRegisterCallbacks(buffer_requested, buffer_completed);
   if (result != CUPTI_SUCCESS) {
     return "CUPTI gave no activity records (" + describe(result) +
-           "); no other profiler may be at work in the program";
+           "); no other profiler may be attached to the program";
   }
   result = cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   if (result != CUPTI_SUCCESS) {
     return "CUPTI does not record kernels (" + describe(result) +
-           "); no other profiler may be at work, and the driver must be as new as this CUPTI";
+           "); no other profiler may be attached, and the driver must be as new as this CUPTI";
   }
   for (const CUpti_ActivityKind kind :
        {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,

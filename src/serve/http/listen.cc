@@ -50,15 +50,16 @@ Result<HttpListener> listen_on(const std::string& host, int port, bool remote) {
   const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (code != 0) {
     return fail(ErrorKind::kBadInput,
-                "\"" + clip(printable(host), 200) + "\" is no address: " + ::gai_strerror(code),
+                "\"" + clip(printable(host), 200) + "\" is not an address: " + ::gai_strerror(code),
                 "leave --host out for this machine alone");
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
   if (!is_loopback(found->ai_addr) && !remote) {
-    return fail(ErrorKind::kBadInput,
-                "other machines can reach " + host + ", and whoever has the token runs code here",
-                "leave --host out, or add --allow-remote if that is what you want (and put TLS in "
-                "front)");
+    return fail(
+        ErrorKind::kBadInput,
+        "other machines can reach " + host + ", and anyone with the token can run code here",
+        "leave --host out, or add --allow-remote if that is what you want (and put TLS in "
+        "front)");
   }
   HttpListener listener;
   listener.socket = Fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));

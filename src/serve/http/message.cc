@@ -77,7 +77,7 @@ std::variant<HttpRequestHead, HttpFault> read_head(std::string_view head) {
     }
     const std::string name = small_letters(line.substr(0, colon));
     if (request.headers.contains(name) && !may_repeat(name)) {
-      return HttpFault{400, "the header " + name + " is there twice"};
+      return HttpFault{400, "the header " + name + " appears twice"};
     }
     request.headers[name] = std::string(trim(line.substr(colon + 1)));
   }
@@ -89,7 +89,7 @@ std::variant<HttpRequestHead, HttpFault> read_head(std::string_view head) {
     const auto [last, error] =
         std::from_chars(text.data(), text.data() + text.size(), request.content_length);
     if (error != std::errc() || last != text.data() + text.size()) {
-      return HttpFault{400, "the Content-Length is no number"};
+      return HttpFault{400, "the Content-Length is not a number"};
     }
     request.has_length = true;
   }

@@ -194,8 +194,9 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
                      std::find(settings_.origins.begin(), settings_.origins.end(), origin) !=
                          settings_.origins.end();
   if (!known) {
-    return refusal(403, "pages from " + clip(printable(origin), 100) +
-                            " may not ask: start the server with --allow-origin if they should");
+    return refusal(403,
+                   "pages from " + clip(printable(origin), 100) +
+                       " may not use this server: start it with --allow-origin if they should");
   }
   if (head.method == "OPTIONS" && !origin.empty()) return Reply{204, "", {}};
   const std::string bearer = head.header("authorization");
@@ -206,16 +207,16 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
     reply.headers.push_back("WWW-Authenticate: Bearer");
     return reply;
   }
-  if (head.path != "/mcp") return refusal(404, "there is only /mcp");
+  if (head.path != "/mcp") return refusal(404, "this server has only /mcp");
   if (head.method != "POST" && head.method != "DELETE") {
-    Reply reply = refusal(405, "POST messages to /mcp; this server has no stream of its own");
+    Reply reply = refusal(405, "POST messages to /mcp; this server has no stream to GET");
     reply.headers.push_back("Allow: POST, DELETE");
     return reply;
   }
   const std::string version = head.header("mcp-protocol-version");
   if (!version.empty() && !known_protocol(version)) {
     return refusal(400, "the MCP-Protocol-Version " + clip(printable(version), 40) +
-                            " is none of this server's: leave it out and initialize");
+                            " is not supported: leave it out and initialize");
   }
   if (head.method == "DELETE") return std::nullopt;
   if (!head.has_length) return refusal(411, "a POST needs a Content-Length");
@@ -311,7 +312,8 @@ bool HttpServer::post(HttpConnection* connection, const HttpRequestHead& head,
                             "Mcp-Session-Id that it answers with"));
     }
     id = new_session(&session);
-    if (id.empty()) return answer(connection, head, refusal(503, "too many sessions work"));
+    if (id.empty())
+      return answer(connection, head, refusal(503, "too many sessions: try again later"));
     headers.push_back("Mcp-Session-Id: " + id);
   }
   const auto shared = std::make_shared<Stream>();

@@ -113,10 +113,11 @@ Result<std::string> Desk::find_task(const std::string& name) const {
     if (basename(each.path) == name) return each.path;
     if (names.size() < 20) names.push_back(each.name);
   }
-  return fail(ErrorKind::kBadInput, "there is no task " + clip(printable(name), 200),
-              names.empty() ? "this server was started where no task is: name a folder with tasks "
-                              "when it is started"
-                            : "list_tasks names them: " + join_text(names, ", "));
+  return fail(
+      ErrorKind::kBadInput, "there is no task " + clip(printable(name), 200),
+      names.empty()
+          ? "this server found no tasks at start: start it with a folder that contains tasks"
+          : "list_tasks names them: " + join_text(names, ", "));
 }
 
 Result<Desk::Key> Desk::key_of(const TaskChoice& choice) const {

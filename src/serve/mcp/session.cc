@@ -21,10 +21,11 @@ constexpr const char* kBatching = "2025-03-26";  // the only version with batche
 constexpr std::size_t kMaxPending = 100;
 
 constexpr const char* kInstructions =
-    "KernelPro checks, times and diagnoses compute kernels. list_tasks, then read_task; write a "
-    "kernel and evaluate it. Each result says whether it is right, how fast against the start and "
-    "the best so far, and what holds it back: change what the first finding prescribes, evaluate "
-    "again. search_code finds how others write it. finish confirms the best and writes its files.";
+    "KernelPro checks, times and diagnoses compute kernels. Call list_tasks, then read_task; write "
+    "a kernel and evaluate it. Each result says whether the kernel is correct, how fast it is "
+    "against the start and the best so far, and what limits it: apply what the first finding "
+    "prescribes, and evaluate again. search_code finds existing code to learn from. finish "
+    "confirms the best kernel and writes its files.";
 
 // Collects the answers of a batch and sends them together after the last one.
 class BatchOutlet : public Outlet {
@@ -70,7 +71,7 @@ void McpSession::receive(RpcFrame frame, const std::shared_ptr<Outlet>& outlet) 
     }
     if (!allowed) {
       outlet->send(rpc_error(nullptr, kRpcInvalidRequest,
-                             "this protocol version has no batches: send one message a time"));
+                             "this protocol version has no batches: send one message at a time"));
       return;
     }
     to = std::make_shared<BatchOutlet>(outlet);

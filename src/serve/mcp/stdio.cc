@@ -70,7 +70,7 @@ Result<void> serve_frames(const DeskSettings& settings, int in, int out, int sto
       [&] {
         outlet->send(rpc_error(nullptr, kRpcInvalidRequest,
                                "a message has " + std::to_string(kMaxFrameBytes) +
-                                   " bytes at most: this one is skipped"));
+                                   " bytes at most: this one was skipped"));
       }};
   std::string buffer(64 << 10, '\0');
   for (;;) {

@@ -13,19 +13,21 @@ namespace {
 
 using Kind = ToolArgument::Kind;
 
-constexpr ToolArgument kTask = {"task", Kind::kText, "Its name as list_tasks gives it.", true};
+constexpr ToolArgument kTask = {"task", Kind::kText, "Name of the task, as list_tasks shows it.",
+                                true};
 constexpr ToolArgument kRunTask = {"task", Kind::kText,
-                                   "Whose run; the one used last when left out."};
+                                   "Task whose run is meant; by default the one used last."};
 constexpr ToolArgument kTarget = {"target", Kind::kText,
-                                  "Where kernels run; by default the GPU where there is one.",
+                                  "Where kernels run; by default on the GPU if there is one.",
                                   false, "cpu|cuda"};
 constexpr ToolArgument kPrecision = {"precision", Kind::kText,
-                                     "The contract, instead of the task's own.", false,
+                                     "Precision contract, instead of the task's own.", false,
                                      "fp32|tf32|fp16|bf16"};
-constexpr ToolArgument kOffset = {"offset", Kind::kInteger,
-                                  "Byte of the text to go on at, as an earlier answer says."};
+constexpr ToolArgument kOffset = {
+    "offset", Kind::kInteger,
+    "Byte of the text to continue at, as given at the end of a cut answer."};
 constexpr ToolArgument kMaxBytes = {"max_bytes", Kind::kInteger,
-                                    "Longest text wanted; 6000 by default."};
+                                    "Maximum length of the text; 6000 by default."};
 
 constexpr ToolArgument kListTasks[] = {kOffset, kMaxBytes};
 constexpr ToolArgument kReadTask[] = {kTask, kTarget, kPrecision, kOffset, kMaxBytes};
@@ -33,73 +35,75 @@ constexpr ToolArgument kEvaluate[] = {
     kTask,
     {"source", Kind::kText,
      "The whole kernel: one C++ file (cpu) or CUDA file (cuda) that includes task.h and defines "
-     "launch as read_task says.",
+     "launch as read_task describes.",
      true},
-    {"idea", Kind::kText, "What was changed and why, one sentence: it is kept."},
-    {"parent", Kind::kInteger, "Candidate that it was made from; the best so far by default."},
+    {"idea", Kind::kText, "What was changed and why, in one sentence; it is recorded."},
+    {"parent", Kind::kInteger,
+     "Candidate that this one was made from; by default the best so far."},
     {"answers", Kind::kText,
-     "The finding that it answers, as \"tool: prescription\": what came of it is remembered."},
+     "The finding that it answers, as \"tool: prescription\"; how it turns out is recorded."},
     {"knobs", Kind::kPairs,
-     "Values of knobs that the source declares; the first value of each by default."},
+     "Values of the knobs that the source declares; by default the first value of each."},
     {"language", Kind::kText, "Of the source; by default the target's own.", false, "",
      language_names, language_help},
     kTarget,
     kPrecision};
 constexpr ToolArgument kCompare[] = {
     kTask,
-    {"candidate_a", Kind::kInteger, "The first, as a candidate of the run; or give source_a."},
-    {"source_a", Kind::kText, "The first, as a source."},
+    {"candidate_a", Kind::kInteger,
+     "The first kernel, as a candidate of the run; or give source_a."},
+    {"source_a", Kind::kText, "The first kernel, as source code."},
     {"candidate_b", Kind::kInteger,
-     "The second; when neither is given, the best so far, or the start."},
-    {"source_b", Kind::kText, "The second, as a source."},
+     "The second kernel, as a candidate; without it and source_b, the best so far, or the start."},
+    {"source_b", Kind::kText, "The second kernel, as source code."},
     kTarget,
     kPrecision};
 constexpr ToolArgument kHistory[] = {kRunTask, kTarget, kPrecision, kOffset, kMaxBytes};
 constexpr ToolArgument kBest[] = {kRunTask, kTarget, kPrecision, kOffset, kMaxBytes};
 constexpr ToolArgument kDiagnose[] = {
     kRunTask,
-    {"candidate", Kind::kInteger, "Which; the one evaluated last by default."},
-    {"tool", Kind::kText, "Only this finding, as an earlier answer names its tool."},
-    {"source", Kind::kFlag, "Also the candidate's source."},
+    {"candidate", Kind::kInteger, "Candidate to diagnose; by default the one evaluated last."},
+    {"tool", Kind::kText, "Show only this tool's finding."},
+    {"source", Kind::kFlag, "Also show the candidate's source."},
     kTarget,
     kPrecision,
     kOffset,
     kMaxBytes};
 constexpr ToolArgument kSearchCode[] = {
-    {"query", Kind::kText, "Words for what is looked for, or a symbol.", true},
-    {"library", Kind::kText, "Only this one; list_code names them."},
-    {"limit", Kind::kInteger, "Most hits wanted; 6 by default, 30 at most."},
+    {"query", Kind::kText, "Words that describe the code, or a symbol.", true},
+    {"library", Kind::kText, "Search only this library; list_code names them."},
+    {"limit", Kind::kInteger, "Maximum number of hits; 6 by default, 30 at most."},
     kOffset,
     kMaxBytes};
 constexpr ToolArgument kReadCode[] = {
-    {"library", Kind::kText, "As search_code gives it.", true},
-    {"path", Kind::kText, "As search_code gives it.", true},
+    {"library", Kind::kText, "As search_code shows it.", true},
+    {"path", Kind::kText, "As search_code shows it.", true},
     {"first", Kind::kInteger, "First line; 1 by default."},
     {"last", Kind::kInteger, "Last line; the end by default, 400 lines at most."},
     kOffset,
     kMaxBytes};
 constexpr ToolArgument kListCode[] = {
-    {"library", Kind::kText, "Whose files; all libraries are listed when left out."},
-    {"prefix", Kind::kText, "A folder; the top one by default."},
+    {"library", Kind::kText, "Library whose files to list; without it, lists all libraries."},
+    {"prefix", Kind::kText, "Folder to list; by default the top one."},
     kOffset,
     kMaxBytes};
 constexpr ToolArgument kFinish[] = {kRunTask, kTarget, kPrecision};
 
 constexpr McpTool kTools[] = {
-    {"list_tasks", "List tasks", "The tasks that this server can open, each with one line.",
-     kListTasks, true, Lane::kLookUp, list_tasks_tool},
+    {"list_tasks", "List tasks", "The tasks that this server can open, one line each.", kListTasks,
+     true, Lane::kLookUp, list_tasks_tool},
     {"read_task", "Read a task",
      "What a task computes, its precision contract, its cases, the generated task.h that a kernel "
      "includes, and the kernel to start from.",
      kReadTask, true, Lane::kLookUp, read_task_tool},
     {"evaluate", "Evaluate a kernel",
      "Compiles a kernel, checks it against the task's reference, times it against the best so far "
-     "and diagnoses it. Takes seconds; the first of a task longer. The answer says what failed, or "
-     "how fast it is and what holds it back.",
+     "and diagnoses it. Takes seconds; the first evaluation of a task takes longer. The answer "
+     "says what failed, or how fast the kernel is and what limits it.",
      kEvaluate, false, Lane::kRunKernels, evaluate_tool},
     {"compare", "Compare two kernels",
-     "Times two correct kernels of a task turn by turn on the same buffers: the ratio with its "
-     "95 % interval. Sources that are new are evaluated first.",
+     "Times two correct kernels of a task in alternation on the same buffers, and returns the "
+     "ratio with its 95 % interval. New sources are evaluated first.",
      kCompare, false, Lane::kRunKernels, compare_tool},
     {"history", "What was tried",
      "Every candidate of the run in order: its parent, idea, outcome, time and speed-up.", kHistory,
@@ -119,7 +123,8 @@ constexpr McpTool kTools[] = {
      kListCode, true, Lane::kLookUp, list_code_tool},
     {"finish", "Finish the run",
      "Confirms the best candidate in fresh processes against the start, writes it with its header "
-     "and a report, and says where. Takes ten seconds or more; evaluating may go on afterwards.",
+     "and a report, and returns their paths. Takes ten seconds or more; you may continue to "
+     "evaluate afterwards.",
      kFinish, false, Lane::kRunKernels, finish_tool},
 };
 
@@ -171,26 +176,26 @@ Json schema_of(const McpTool& tool) {
 std::string fault(const ToolArgument& argument, const Json& value) {
   switch (argument.kind) {
     case Kind::kText: {
-      if (!value.is_string()) return "is a text";
+      if (!value.is_string()) return "must be a string";
       const auto choices = choices_of(argument);
       const bool listed =
           choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
-      return listed ? "" : "is one of " + join_text(choices, ", ");
+      return listed ? "" : "must be one of " + join_text(choices, ", ");
     }
     case Kind::kInteger: {
       if (value.is_number_unsigned() &&
           value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max()) {
         return "";
       }
-      return "is a whole number, zero or more";
+      return "must be an integer of at least 0";
     }
     case Kind::kFlag:
-      return value.is_boolean() ? "" : "is true or false";
+      return value.is_boolean() ? "" : "must be true or false";
     case Kind::kPairs: {
-      if (!value.is_object()) return "is an object of texts";
+      if (!value.is_object()) return "must be an object of strings";
       const bool texts = std::all_of(value.begin(), value.end(),
                                      [](const Json& each) { return each.is_string(); });
-      return texts ? "" : "is an object of texts: {\"TILE\": \"32\"}";
+      return texts ? "" : "must be an object of strings: {\"TILE\": \"32\"}";
     }
   }
   return "";
@@ -261,8 +266,8 @@ Result<ToolAnswer> call_tool(const McpTool& tool, Desk& desk, const Json& argume
   } catch (const Fatal& fatal) {
     return tl::unexpected<Error>(fatal.error());
   } catch (const std::exception& error) {
-    return fail(ErrorKind::kInternal, std::string("a fault in KernelPro: ") + error.what(),
-                "please report it with the call that led to it");
+    return fail(ErrorKind::kInternal, std::string("internal error: ") + error.what(),
+                "this is a bug in KernelPro: report it with the call that you made");
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kQueryBytes = 1000;
 constexpr const char* kNone =
-    "No source tree is indexed. A person adds one: kernelpro knowledge add NAME DIR\n";
+    "No source tree is indexed. The user can add one: kernelpro knowledge add NAME DIR\n";
 
 int line_of(const JsonReader& given, const char* name, int otherwise) {
   return static_cast<int>(std::min<std::int64_t>(given.integer(name, otherwise), 1 << 30));
@@ -48,7 +48,7 @@ Result<ToolAnswer> search_code_tool(Desk& desk, const Json& arguments, Ticket&) 
                     {"signature", clip(printable(hit.signature), 200)},
                     {"doc", clip(printable(hit.doc), 160)}});
   }
-  if (hits->empty()) text = "Nothing was found; try other words for it.\n";
+  if (hits->empty()) text = "Nothing was found; try other words.\n";
   return ToolAnswer{page_of(text, arguments), {{"hits", std::move(list)}}};
 }
 
@@ -65,7 +65,7 @@ Result<ToolAnswer> read_code_tool(Desk& desk, const Json& arguments, Ticket&) {
     text += std::to_string(line++) + "  " + each + "\n";
   }
   if (code->clipped) {
-    text += "[go on with first = " + std::to_string(code->last + 1) + "]\n";
+    text += "[continue with first = " + std::to_string(code->last + 1) + "]\n";
   }
   if (code->changed) text += "[the file has changed since it was indexed]\n";
   return ToolAnswer{page_of(text, arguments), nullptr};

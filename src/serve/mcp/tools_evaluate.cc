@@ -126,14 +126,14 @@ Result<ToolAnswer> evaluate_tool(Desk& desk, const Json& arguments, Ticket& tick
   if (!done) return tl::unexpected<Error>(done.error());
   const Sitting::Row& row = *done->row;
   std::string text = row_text(**sitting, row);
-  if (done->again) text = "This very source was evaluated before; its result:\n" + text;
+  if (done->again) text = "This source was evaluated before; its result:\n" + text;
   if (row.known.evaluation.correct() != nullptr) {
     text += "\n" + diagnosis_to_text(row.known.diagnosis);
   }
   if (!done->note.empty()) text += "Note: " + printable(done->note) + "\n";
   if (text.size() > kPageBytes) {
     text = clip(text, kPageBytes) + "\n[diagnose with candidate " + std::to_string(row.known.id) +
-           " tells all]\n";
+           " shows everything]\n";
   }
   Json json = row_json(**sitting, row);
   json["again"] = done->again;
@@ -206,8 +206,8 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
   const RunResult& result = **done;
   const auto winner = sitting.row(result.best);
   if (winner == nullptr) {
-    return fail(ErrorKind::kTask, "no candidate held when it was measured in fresh processes",
-                "evaluate others; history shows what each was at first");
+    return fail(ErrorKind::kTask, "no candidate was confirmed in fresh processes",
+                "evaluate others; history shows each one's first result");
   }
   ticket.phase("writing the report");
   const auto paths = write_winner(sitting, winner->known);
@@ -217,7 +217,7 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
                      " won, confirmed in fresh "
                      "processes: " +
                      human_us(result.best_us) + " a call, ";
-  text += start ? "which is the start itself.\n"
+  text += start ? "which is the starting kernel itself.\n"
                 : speedup_text(result.speedup) + " (" + speedup_text(result.speedup_low) + " to " +
                       speedup_text(result.speedup_high) + ") the start.\n";
   text += result.held_out;

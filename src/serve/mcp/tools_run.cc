@@ -42,7 +42,7 @@ Result<Diagnosis> only_tool(const Diagnosis& diagnosis, const std::string& tool)
   std::vector<std::string> names;
   for (const Finding& finding : diagnosis.findings) names.push_back(finding.tool);
   return fail(ErrorKind::kBadInput,
-              "no tool named " + clip(printable(tool), 100) + " looked at this candidate",
+              "no tool named " + clip(printable(tool), 100) + " ran on this candidate",
               names.empty() ? "there is no finding: leave the tool out"
                             : "findings are of " + join_text(names, ", "));
 }
@@ -88,7 +88,7 @@ Result<ToolAnswer> best_tool(Desk& desk, const Json& arguments, Ticket&) {
   const auto best = (*sitting)->best();
   if (best == nullptr) {
     return fail(ErrorKind::kBadInput, "nothing of this run is correct yet",
-                "history shows what was tried, diagnose why one failed");
+                "history shows what was tried, diagnose shows why one failed");
   }
   const Candidate& candidate = best->known.candidate;
   std::string text = head(**sitting) + "Candidate " + std::to_string(best->known.id) + ": " +

@@ -70,11 +70,12 @@ std::string task_text(const Task& task, TargetKind target) {
           "\n## Cases\nEvery case counts for correctness, timed ones for "
           "speed.\n" +
           cases_text(task, target);
-  text += "\n## What to write\nOne " + std::string(language.title) +
-          " file that includes \"task.h\" and defines\n" +
-          fenced(fence, std::string(language.signature) + ";") +
-          "Numbers that it is unsure of may be knobs, in comments: `// @knob TILE 16 32 64`; "
-          "evaluate takes their values. `// @require TILE % WARPS == 0` says which go together.\n";
+  text +=
+      "\n## What to write\nOne " + std::string(language.title) +
+      " file that includes \"task.h\" and defines\n" +
+      fenced(fence, std::string(language.signature) + ";") +
+      "Declare constants worth tuning as knobs, in comments: `// @knob TILE 16 32 64`; evaluate "
+      "takes their values. `// @require TILE % WARPS == 0` restricts the combinations.\n";
   if (const Case* c = largest_timed(task, target)) {
     text +=
         "\n## task.h of the case " + c->name + "\n" + fenced("cpp", task_header(task, *c, target));
@@ -98,8 +99,8 @@ Result<ToolAnswer> list_tasks_tool(Desk& desk, const Json& arguments, Ticket&) {
   }
   if (all.empty()) {
     text =
-        "No task was found. Start the server with a folder that has task.toml folders or "
-        "PyTorch files with Model and get_inputs below it.\n";
+        "No task was found. Start the server with a folder that contains task folders (task.toml) "
+        "or PyTorch files with Model and get_inputs.\n";
   }
   return ToolAnswer{page_of(text, arguments), {{"tasks", std::move(list)}, {"count", all.size()}}};
 }

@@ -63,8 +63,8 @@ std::string init_problem(const Tensor& tensor) {
       if (!floating && !is_whole(init.a)) return "value must be a whole number";
       return range_problem(tensor, init.a, init.a);
     case Init::Kind::kModule:
-      return "only a PyTorch file draws by its module; use uniform, normal, integers, bernoulli or "
-             "constant";
+      return "only a PyTorch file draws inputs with its module; use uniform, normal, integers, "
+             "bernoulli or constant";
   }
   return "";
 }

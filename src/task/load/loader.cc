@@ -59,7 +59,7 @@ Result<Task> load_task(const std::string& folder) {
                    "ReferenceArgs& args)",
                    &task->reference_cpp));
   KP_TRY(read_text(join(folder, "reference.cu"), cuda,
-                   "cases on the target cuda need a reference in CUDA; write it, or give every "
+                   "cases on the cuda target need a reference in CUDA; write one, or give every "
                    "case targets = [\"cpu\"]",
                    &task->reference_cu));
   for (const LanguageRow& row : languages()) {
@@ -83,7 +83,7 @@ Result<void> check_fits(const Task& task, const Case& c, std::int64_t available_
   if (bytes <= static_cast<double>(available_bytes)) return {};
   return fail(ErrorKind::kBadInput,
               "the case " + c.name + " of " + task.name + " needs " + human_bytes(bytes) +
-                  " with its reference and spare copies, and " +
+                  " with its reference and spare copies, but only " +
                   human_bytes(static_cast<double>(available_bytes)) + " are available",
               "make its dims smaller, or leave this machine's target out of its targets");
 }

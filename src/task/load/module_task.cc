@@ -133,7 +133,7 @@ Result<Task> task_from_module(const std::string& source, const std::string& path
                 "the module has " + std::to_string(count) +
                     " inputs, parameters and outputs; a kernel can be given " +
                     std::to_string(kMaxModuleTensors),
-                "take a part of the model as the task: the layers that cost the time");
+                "make a part of the model the task: the layers that take the time");
   }
   for (const DescribedCase& each : cases) {
     KP_TRY(check_alike(*main, each));

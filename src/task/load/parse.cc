@@ -309,7 +309,7 @@ class TaskParser {
       tensor->init = {Init::Kind::kBernoulli, 0.5, 0};
     } else if (!is_floating(tensor->dtype)) {
       return wrong(table, "the integer tensor " + tensor->name + " has no init",
-                   "say which values it holds: init = { kind = \"integers\", low = 0, high = 9 }");
+                   "give its values: init = { kind = \"integers\", low = 0, high = 9 }");
     }
     return {};
   }

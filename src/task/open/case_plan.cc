@@ -124,14 +124,14 @@ Result<CasePlan> plan_cases(const ModuleDescription& full, const DescribeModule&
   auto smaller = shrink(full, describe, true, available_bytes);
   if (!smaller) {
     return fail(ErrorKind::kBadInput,
-                "the module needs " + human_bytes(narrow) + " at its own size, and " +
-                    human_bytes(available_bytes) + " are there",
+                "the module needs " + human_bytes(narrow) + " at its own size, but only " +
+                    human_bytes(available_bytes) + " are available",
                 "give smaller sizes for integers at the top of its file: --set NAME=VALUE");
   }
   smaller->name = "smaller";
   smaller->timed = true;
-  plan.notes.push_back("full size needs " + human_bytes(narrow) + ", and " +
-                       human_bytes(available_bytes) + " are there: everything is done at " +
+  plan.notes.push_back("full size needs " + human_bytes(narrow) + ", but only " +
+                       human_bytes(available_bytes) + " are available: everything runs at " +
                        changes_text(smaller->changed, full.dims));
   plan.cases.push_back(std::move(*smaller));
   return plan;

@@ -132,7 +132,7 @@ Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settin
   } else {
     if (!settings.dims.empty()) {
       return fail(ErrorKind::kBadInput,
-                  "--set replaces integers of a PyTorch file, and " + path + " is a task folder",
+                  "--set replaces integers of a PyTorch file, but " + path + " is a task folder",
                   "change the dims of its cases in task.toml");
     }
     auto task = load_task(path);

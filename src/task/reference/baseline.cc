@@ -125,7 +125,7 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
   if (!hello) return tl::unexpected<Error>(hello.error());
   if (!*hello) {
     return fail(ErrorKind::kEnvironment, "PyTorch does not start: " + lost,
-                "run `" + python->interpreter + " -c \"import torch\"` and mend what it says");
+                "run `" + python->interpreter + " -c \"import torch\"` and fix what it reports");
   }
   std::vector<Baseline> baselines;
   for (const std::string& kind : kinds_of(settings)) {

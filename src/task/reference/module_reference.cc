@@ -131,9 +131,9 @@ class PythonReference : public ModuleReference {
     unconfirmed_.erase(it);
     if (*now == before) return {};
     return fail(ErrorKind::kTask,
-                "the module is another one than before, although its file is the same: something "
-                "that it imports or reads has changed",
-                "run again: the new description is used then");
+                "the module has changed although its file has not: something that it imports or "
+                "reads is different",
+                "run the command again: it will use the new description");
   }
 
   // Waits for the greeting before the first command: torch is imported, or it explains why not.
@@ -164,8 +164,8 @@ class PythonReference : public ModuleReference {
         if (r.member("error") != nullptr) {
           return fail(kind_of(r.text("rule")), printable(r.text("error")),
                       printable(r.text("next",
-                                       "run again; if it stays so, `kernelpro doctor` shows "
-                                       "what is missing")));
+                                       "run the command again; if it fails again, `kernelpro "
+                                       "doctor` shows what is missing")));
         }
       }
     }
@@ -179,7 +179,7 @@ class PythonReference : public ModuleReference {
       return {ErrorKind::kTask,
               "the module's process needed more than " + number(timeout_s) + " s " + purpose +
                   " and was ended",
-              "see whether the module ever returns, or choose smaller sizes"};
+              "check that the module terminates, or choose smaller sizes"};
     }
     if (exit.kind == Exit::Kind::kOutOfMemory) {
       return {ErrorKind::kBadInput, "the module's process " + exit.describe(limits_), kLessMemory};
@@ -193,7 +193,7 @@ class PythonReference : public ModuleReference {
       text += ":\n" + (said.size() > kShown ? "..." + said.substr(said.size() - kShown) : said);
     }
     return {greeted_ ? ErrorKind::kTask : ErrorKind::kEnvironment, text,
-            greeted_ ? "see what the file does at import and in forward"
+            greeted_ ? "check what the file does at import and in forward"
                      : "try `python3 -c 'import torch'`; `kernelpro doctor` shows what is missing"};
   }
 
@@ -217,8 +217,8 @@ Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceS
   if (cuda && !version_at_least(facts->torch_version, 2, 1)) {
     return fail(ErrorKind::kEnvironment,
                 facts->interpreter + " has PyTorch " + facts->torch_version +
-                    ", and the cuda target needs 2.1 or newer with CUDA",
-                "pip install torch, or name another interpreter in KERNELPRO_PYTHON");
+                    ", but the cuda target needs 2.1 or newer with CUDA",
+                "pip install torch, or set KERNELPRO_PYTHON to another interpreter");
   }
   Result<PythonCommand> python = python_command("reference", settings.python);
   if (!python) return tl::unexpected<Error>(python.error());

@@ -241,7 +241,7 @@ TEST(Describe, RefusesWithTheReason) {
        "does not define Model"},
       {"not a module",
        "class Model: pass\ndef get_inputs(): return []\ndef get_init_inputs(): return []\n",
-       "is no torch.nn.Module"},
+       "is not a torch.nn.Module"},
       {"exit at import", "import sys\nsys.exit(3)\n", "SystemExit"},
       {"missing import", "import no_such_package_here\n", "no_such_package_here"},
       {"exception in forward", module("", "raise ValueError('no luck')", "torch.rand(2)"),

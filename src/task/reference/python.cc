@@ -22,9 +22,8 @@ namespace {
 constexpr int kOldestMajor = 1;
 constexpr int kOldestMinor = 13;
 constexpr const char* kInstall =
-    "install PyTorch (pip install torch, or the package python3-torch), or name an interpreter "
-    "that "
-    "has it in KERNELPRO_PYTHON";
+    "install PyTorch (pip install torch, or the package python3-torch), or set KERNELPRO_PYTHON to "
+    "an interpreter that has it";
 
 // Finds torch's version without importing it, which would take seconds.
 constexpr const char* kAsk = R"py(
@@ -78,12 +77,12 @@ Result<PythonFacts> search(const std::string& wanted) {
     }
     if (version.empty()) {
       return fail(ErrorKind::kEnvironment, path + " does not run as a Python interpreter",
-                  "name a working one in KERNELPRO_PYTHON");
+                  "set KERNELPRO_PYTHON to one that works");
     }
     if (version != "unknown" && !version_at_least(version, kOldestMajor, kOldestMinor)) {
       return fail(ErrorKind::kEnvironment,
-                  path + " has PyTorch " + version + ", and 1.13 is the oldest that works",
-                  "install a newer PyTorch, or name another interpreter in KERNELPRO_PYTHON");
+                  path + " has PyTorch " + version + ", but 1.13 is the oldest that works",
+                  "install a newer PyTorch, or set KERNELPRO_PYTHON to another interpreter");
     }
     return PythonFacts{path, version};
   }

@@ -94,7 +94,7 @@ Result<CFunction> choose(const Entry& e, const ScaffoldSource& source) {
                 source.file + " has no function that can be a kernel" +
                     (e.cuda ? ": neither a __global__ function nor one that launches them"
                             : ": none takes pointers"),
-                "give the file with the kernel's source; kernelpro new NAME makes an empty task");
+                "give the file with the kernel's source; kernelpro new NAME creates an empty task");
   }
   // Prefer kernels that are launched over helpers that are not.
   std::vector<const CFunction*> launched;

@@ -430,9 +430,8 @@ std::string kernel_text_of(const ScaffoldSource& source, const std::string& text
   std::string body = on_stream(without_function(text, "main"), "torch::stand_in().stream");
   const bool half = contains(body, "Half") || contains(body, "__half");
   return "// From " + source.file +
-         ", by `kernelpro new`: its code over stand-ins for PyTorch's "
-         "types. `launch`, at\n// the end, is what is called.\n#include \"task.h\"\n\n"
-         "#define KP_SCALAR " +
+         ", by `kernelpro new`: its code over stand-ins for PyTorch's types. `launch`, at\n// the "
+         "end, is the entry point.\n#include \"task.h\"\n\n#define KP_SCALAR " +
          std::string(half ? "__half" : "float") +
          "\n#define KP_DTYPE torch::" + (half ? "kHalf" : "kFloat") + "\n\n" +
          std::string(embedded::torch_stand_in) + "\n" + body + "\n" + launch;

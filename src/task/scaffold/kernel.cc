@@ -247,17 +247,17 @@ std::string kernel_text(const Entry& e, const ScaffoldSource& source, Scaffold* 
   std::vector<std::string> lost;
   std::string body = without_lost_includes(without_function(e.text, "main"), &lost);
   for (const std::string& name : lost) {
-    scaffold->confirm.push_back(
-        "the file " + name + " was not found; put what is needed of it into " + scaffold->kernel);
+    scaffold->confirm.push_back("the file " + name +
+                                " was not found; put the parts that are needed into " +
+                                scaffold->kernel);
   }
   if (e.cuda) body = on_stream(body, "kernelpro_stream");
   const bool kernel = e.function.kernel;
   const bool global_stream = contains(body, "kernelpro_stream");
-  std::string out =
-      "// From " + source.file +
-      ", by `kernelpro new`. `launch`, at the end, is what "
-      "is called; task.h has\n// the sizes as constants and Args.\n#include \"task.h\"\n" +
-      missing_macros(body);
+  std::string out = "// From " + source.file +
+                    ", by `kernelpro new`. `launch`, at the end, is the entry point; task.h "
+                    "has\n// the sizes as constants and Args.\n#include \"task.h\"\n" +
+                    missing_macros(body);
   if (global_stream) out += "\nstatic cudaStream_t kernelpro_stream;  // of launch\n";
   out += "\n" + body;
   if (!out.ends_with("\n")) out += "\n";

@@ -456,9 +456,9 @@ std::string cu_text(const Definition& d, const ScaffoldSource& source, Scaffold*
       contains(d.body, "std::vector") || contains(d.body, "malloc") || contains(d.body, "new ");
   const bool shared = share_loop(&body);
   std::string out =
-      "// The same as reference.cpp for the GPU; both are checked against each other.\n"
-      "#include \"task.h\"\n\n#include <cfloat>\n#include <cmath>\n#include <cstdint>\n\n"
-      "namespace {\n\n#define KP_FUNCTION __host__ __device__\n" +
+      "// The same as reference.cpp, for the GPU; the two are checked against each "
+      "other.\n#include \"task.h\"\n\n#include <cfloat>\n#include <cmath>\n#include "
+      "<cstdint>\n\nnamespace {\n\n#define KP_FUNCTION __host__ __device__\n" +
       std::string(kWide) +
       "template <class A, class B>\nKP_FUNCTION auto kp_larger(A a, B b) {\n  return a < b ? b : "
       "a;\n}\n"
@@ -489,8 +489,8 @@ std::string cu_text(const Definition& d, const ScaffoldSource& source, Scaffold*
          "extern \"C\" void reference(const ReferenceArgs& args, cudaStream_t stream) {\n";
   if (!copies.empty()) out += "  copy_in<<<1024, 256, 0, stream>>>(args);\n";
   out += shared ? "  define<<<4096, 128, 0, stream>>>(args);\n}\n"
-                : "  // One thread: slow. Share the work among threads when the sizes are large.\n"
-                  "  define<<<1, 1, 0, stream>>>(args);\n}\n";
+                : "  // One thread: slow. Divide the work among threads if the sizes are large.\n  "
+                  "define<<<1, 1, 0, stream>>>(args);\n}\n";
   return with_types(out, d, true);
 }
 

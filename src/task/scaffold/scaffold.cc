@@ -62,7 +62,7 @@ std::string tensor_section(const std::string& name, const char* role, const Entr
   if (std::string_view(role) == "output") return out;
   if (p.dtype == DType::kInt32 || p.dtype == DType::kInt64) {
     out += "init = { kind = \"integers\", low = 0, high = 9 }  # " + std::string(kUnfilled) +
-           ": which integers are there in practice?\n";
+           ": which integers occur in practice?\n";
     scaffold->confirm.push_back("what integers " + name + " holds");
   } else if (is_floating(p.dtype)) {
     out += "init = { kind = \"normal\", mean = 0.0, std = 1.0 }\n";

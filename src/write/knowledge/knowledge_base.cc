@@ -91,7 +91,7 @@ Result<Database*> KnowledgeBase::open(const std::string& name) {
 Result<IndexReport> KnowledgeBase::add(const std::string& name, const std::string& directory,
                                        bool update) {
   if (!is_library_name(name)) {
-    return fail(ErrorKind::kBadInput, "\"" + printable(name) + "\" is no name for a library",
+    return fail(ErrorKind::kBadInput, "\"" + printable(name) + "\" is not a valid library name",
                 "use up to 64 letters, digits, dots, dashes and underscores");
   }
   const auto root = real_folder(directory);
@@ -253,7 +253,7 @@ Result<CodeText> KnowledgeBase::read_code(const std::string& library, const std:
   if (code.first > std::max(code.lines, 1)) {
     return fail(ErrorKind::kBadInput,
                 printable(path) + " has " + std::to_string(code.lines) + " lines",
-                "ask for lines that it has");
+                "request lines within the file");
   }
   code.last = code.first - 1;
   std::size_t bytes = 0;

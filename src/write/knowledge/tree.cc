@@ -83,7 +83,7 @@ Result<std::vector<std::string>> files_below(const std::string& root) {
 
 Result<std::string> read_below(const std::string& root, const std::string& path) {
   if (path.empty() || path[0] == '/' || path.find('\0') != std::string::npos) {
-    return refused(path, "is no path from the library's root");
+    return refused(path, "is not a path from the library's root");
   }
   for (const std::string& part : split(path, '/')) {
     if (part == ".." || part == "." || part.empty()) {
@@ -92,7 +92,7 @@ Result<std::string> read_below(const std::string& root, const std::string& path)
   }
   const std::string real_root = resolved(root);
   if (real_root.empty()) {
-    return fail(ErrorKind::kBadInput, "the library's folder " + root + " has gone",
+    return fail(ErrorKind::kBadInput, "the library's folder " + root + " is gone",
                 "bring it back, or remove the library: kernelpro knowledge remove NAME");
   }
   const std::string real = resolved(join(real_root, path));
@@ -101,7 +101,7 @@ Result<std::string> read_below(const std::string& root, const std::string& path)
   const Fd file = open_below(real_root, path);
   struct stat info;
   if (!file.valid() || ::fstat(file.get(), &info) != 0) return refused(path, "cannot be read");
-  if (!S_ISREG(info.st_mode)) return refused(path, "is no regular file");
+  if (!S_ISREG(info.st_mode)) return refused(path, "is not a regular file");
   if (info.st_size > kLargestFile) return refused(path, "is larger than 8 MiB");
   std::string text;
   char buffer[65536];

@@ -22,7 +22,7 @@ Result<Json> content_of(const ChatMessage& message) {
     std::optional<Json> input = parse_object(call.arguments);
     if (!input) {
       return fail(ErrorKind::kBadInput,
-                  "the arguments of tool call " + call.id + " are no JSON object",
+                  "the arguments of tool call " + call.id + " are not a JSON object",
                   "send tool calls back as the model wrote them");
     }
     Json block = {{"type", "tool_use"}, {"id", call.id}, {"name", call.name}};
@@ -94,7 +94,8 @@ class AnthropicWire : public Wire {
     for (const ToolSpec& tool : request.tools) {
       const std::optional<Json> schema = parse_object(tool.schema);
       if (!schema) {
-        return fail(ErrorKind::kBadInput, "the schema of tool " + tool.name + " is no JSON object",
+        return fail(ErrorKind::kBadInput,
+                    "the schema of tool " + tool.name + " is not a JSON object",
                     "write it as JSON Schema");
       }
       body["tools"].push_back(

@@ -126,9 +126,9 @@ std::optional<Failure> HttpClient::admit(const Call& call, bool first, Spend* wo
   Budget* budget = settings_.budget;
   if (budget == nullptr) return std::nullopt;
   if (budget->limits().usd && !settings_.price) {
-    Failure failure = failed(FailureKind::kBudget, "the price of " + settings_.spec.name +
-                                                       " is unknown, so a budget of money cannot "
-                                                       "be kept");
+    Failure failure =
+        failed(FailureKind::kBudget, "the price of " + settings_.spec.name +
+                                         " is unknown, so a budget in dollars cannot be enforced");
     failure.next = "add the model to the price table (docs/models.md), or set a budget of tokens";
     return failure;
   }

@@ -122,7 +122,8 @@ class OpenAiWire : public Wire {
     for (const ToolSpec& tool : request.tools) {
       const std::optional<Json> schema = parse_object(tool.schema);
       if (!schema) {
-        return fail(ErrorKind::kBadInput, "the schema of tool " + tool.name + " is no JSON object",
+        return fail(ErrorKind::kBadInput,
+                    "the schema of tool " + tool.name + " is not a JSON object",
                     "write it as JSON Schema");
       }
       Json function = {{"name", tool.name}, {"description", tool.description}};

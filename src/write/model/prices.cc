@@ -85,7 +85,7 @@ Result<Prices> Prices::parse(std::string_view text, const std::string& path) {
     return fail(ErrorKind::kBadInput,
                 path + ":" + std::to_string(error.source().begin.line) + ": " +
                     printable(error.description()),
-                "mend the TOML there");
+                "correct the TOML there");
   }
   const toml::table& table = result.table();
   const toml::array* rows = table["price"].as_array();

@@ -74,7 +74,7 @@ Result<void> read_address(std::string_view rest, ModelSpec* spec) {
   const bool odd =
       std::any_of(url.begin(), url.end(), [](unsigned char c) { return c <= 0x20 || c >= 0x7f; });
   if (odd || host_of(url).empty()) {
-    return refused("\"" + printable(url) + "\" is no address of a server");
+    return refused("\"" + printable(url) + "\" is not a server's address");
   }
   if (url.find('@') != std::string_view::npos || url.find('?') != std::string_view::npos) {
     return fail(ErrorKind::kBadInput, "an address holds no password and no parameters",

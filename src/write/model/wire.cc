@@ -100,7 +100,7 @@ std::string next_step(FailureKind kind) {
     case FailureKind::kUnreachable:
       return "check the address, the network and whether the server runs";
     case FailureKind::kRefusal:
-      return "look at what was asked, or name another model";
+      return "check the request, or name another model";
     case FailureKind::kEmpty:
       return "ask again, or name another model";
     case FailureKind::kTruncated:
@@ -114,7 +114,7 @@ std::string next_step(FailureKind kind) {
     case FailureKind::kGarbage:
       return "check that the address is that of this API, its /v1 included";
     case FailureKind::kBudget:
-      return "raise the budget, or go on with what there is";
+      return "raise the budget, or continue with the results so far";
     case FailureKind::kCancelled:
       return "";
   }
@@ -236,7 +236,7 @@ ChatResult ReplyReader::judge() {
     if (!arguments || call.name.empty()) {
       return tl::unexpected<Failure>(
           failure(FailureKind::kGarbage, "the model called the tool \"" + shown(call.name) +
-                                             "\" with arguments that are no JSON object"));
+                                             "\" with arguments that are not a JSON object"));
     }
     call.arguments = dump_json(*arguments);
     // Some servers give calls no ids; answers must refer to one.

@@ -58,13 +58,13 @@ std::string tried_line(const Known& known, const std::vector<const Known*>& hist
 }
 
 std::string tried(const ProposalRequest& request) {
-  if (!request.memory) return "- not told: this run goes without memory\n";
+  if (!request.memory) return "- not shown: this run goes without memory\n";
   const std::vector<const Known*>& history = request.history;
   const std::vector<const Known*> shown = worth_telling(request, kTriedShown);
   std::string text;
   if (shown.size() < history.size()) {
     text = "- (" + std::to_string(history.size() - shown.size()) +
-           " are left out, which have less to do with candidate " +
+           " are left out that are less related to candidate " +
            std::to_string(request.parent->id) + ")\n";
   }
   for (const Known* known : shown) text += tried_line(request.whole(*known), history);

@@ -147,14 +147,14 @@ Result<void> Prompts::read_into(const std::string& source, Text* text) {
     if (trim(each).empty()) continue;
     const auto condition = condition_of(each);
     if (!condition || !is_known(*condition)) {
-      return fail(ErrorKind::kBadInput, "it has a condition \"" + each + "\" that there is not",
+      return fail(ErrorKind::kBadInput, "it has a condition \"" + each + "\" that does not exist",
                   "use target=, arch=sm_..., kind= or limit=memory");
     }
   }
   const std::string field = unknown_field(text->body);
   if (!field.empty()) {
     const std::vector<std::string> known(std::begin(kFields), std::end(kFields));
-    return fail(ErrorKind::kBadInput, "it has a field {{" + field + "}} that there is not",
+    return fail(ErrorKind::kBadInput, "it has a field {{" + field + "}} that does not exist",
                 "use one of " + join_text(known, ", "));
   }
   return {};
@@ -197,7 +197,7 @@ Result<Prompts> Prompts::load(const std::string& directory) {
     const auto place = prompts.texts_.find(file.substr(0, file.size() - 3));
     const std::string path = join(directory, file);
     if (place == prompts.texts_.end()) {
-      return fail(ErrorKind::kBadInput, path + " is no prompt", "name it as one of " + all);
+      return fail(ErrorKind::kBadInput, path + " is not a prompt", "name it as one of " + all);
     }
     auto text = read_file(path, kLargestTemplate);
     if (!text) return tl::unexpected<Error>(std::move(text.error()));
@@ -210,7 +210,7 @@ Result<Prompts> Prompts::load(const std::string& directory) {
   }
   if (replaced == 0) {
     return fail(ErrorKind::kBadInput, "there is no prompt in " + directory,
-                "put one of " + all + " there; docs/models.md says what they are");
+                "put one or more of " + all + " there; docs/models.md describes them");
   }
   return prompts;
 }

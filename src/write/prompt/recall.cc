@@ -174,7 +174,7 @@ std::vector<Group> folded(const std::vector<RankedFact>& facts) {
 }
 
 std::string speed_text(const Fact& fact) {
-  if (fact.speedup <= 0) return "correct, where what it was made from was not";
+  if (fact.speedup <= 0) return "correct, where its parent was not";
   std::string text = number(fact.speedup, 3) + "x its parent";
   if (fact.low > 0) text += " (" + number(fact.low, 3) + " to " + number(fact.high, 3) + ")";
   return text;

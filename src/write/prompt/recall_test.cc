@@ -227,7 +227,7 @@ TEST_F(RecallTest, OfALongRunTheNearestAreTold) {
   EXPECT_EQ(worth_telling(request, 200).size(), 100u);
   Prompts prompts;
   const std::string prompt = exchange_prompt(request, "1", prompts);
-  EXPECT_TRUE(contains(prompt, "- (60 are left out, which have less to do with candidate 50)"));
+  EXPECT_TRUE(contains(prompt, "- (60 are left out that are less related to candidate 50)"));
   EXPECT_TRUE(contains(prompt, "\n- 10 (from 1)"));
   request.memory = false;
   const std::string without = exchange_prompt(request, "1", prompts);

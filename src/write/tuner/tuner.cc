@@ -146,9 +146,10 @@ class Moves {
   // For display.
   std::string why(const Move& move) const {
     if (!move.why.empty()) return move.why;
-    if (!times_) return "a setting that was not tried yet";
-    std::string text = "expected at " + number(std::exp(-move.expected.mean), 2) +
-                       "x the fastest, give or take " + number(100 * move.expected.sd, 2) + " %";
+    if (!times_) return "a setting not tried yet";
+    std::string text = "predicted at " + number(std::exp(-move.expected.mean), 2) +
+                       "x the speed of the fastest, +/- " + number(100 * move.expected.sd, 2) +
+                       " %";
     if (move.chance < 0.75) text += ", if it works";
     return text;
   }
@@ -249,7 +250,7 @@ class Moves {
       move.tier = 0;
       move.order = rank * 1000 + distance(at_[k], to);
       move.lot = k;
-      move.why = "because " + finding.tool + " asks for " + prescription.tag;
+      move.why = "because " + finding.tool + " prescribes " + prescription.tag;
       move.answers = {finding.tool, prescription.tag};
       moves_.push_back(std::move(move));
     }

@@ -40,9 +40,9 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
   finding.severity = busy >= 0.5 || share >= 0.3 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.fp64", "sass.hot.instructions"};
   finding.cause = number(wide) + " of the hot loop's " + number(instructions) +
-                  " instructions are double precision, of which no tensor of the task is";
+                  " instructions are double precision, although no tensor of the task is";
   if (model.busy(Resource::kFp64)) {
-    finding.cause += "; their unit is busy for " + percent(busy) + " of the time";
+    finding.cause += "; the fp64 unit is busy " + percent(busy) + " of the time";
     finding.metrics.emplace_back("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed");
   }
   finding.cause += ".";
@@ -50,12 +50,11 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
   finding.prescriptions = {
       {"precision",
        "Make it fp32: literals with an f (`0.5f`), `expf`, `sqrtf`, `fabsf` instead of the double "
-       "forms, `float` constants and accumulators (ptxas says where: `-Xptxas "
-       "-warn-double-usage`).",
+       "forms, `float` constants and accumulators (`-Xptxas -warn-double-usage` reports where).",
        "the sum needs double precision to meet the tolerance"},
       {"precision",
-       "Where a sum needs more than fp32, add in pairs or with compensation (Kahan) in fp32, and "
-       "only the last few additions in double.",
+       "Where a sum needs more than fp32, use pairwise or compensated (Kahan) summation in fp32, "
+       "and double only for the last few additions.",
        ""}};
   return finding;
 }
@@ -65,10 +64,11 @@ constexpr const char* kAccidentalFp64Needs[] = {"sass.hot.fp64", "sass.hot.instr
 }  // namespace
 
 extern const Tool kAccidentalFp64;
-const Tool kAccidentalFp64{.name = "accidental-fp64",
-                           .summary = "Double precision in a task that has none.",
-                           .target = ToolTarget::kCuda,
-                           .needs = kAccidentalFp64Needs,
-                           .analyse = accidental_fp64};
+const Tool kAccidentalFp64{
+    .name = "accidental-fp64",
+    .summary = "Double-precision arithmetic in a task without double-precision data.",
+    .target = ToolTarget::kCuda,
+    .needs = kAccidentalFp64Needs,
+    .analyse = accidental_fp64};
 
 }  // namespace kernelpro

@@ -51,20 +51,20 @@ std::optional<Finding> address_overhead(const Facts& facts) {
   finding.severity = Severity::kWarning;
   finding.metrics = {"sass.hot.address", "sass.hot.instructions"};
   finding.cause = percent(share) + " of the hot loop's " + number(instructions) +
-                  " instructions only compute addresses and count" +
-                  (wide > 0 ? " (" + number(wide) + " of them in 64 bits)" : std::string()) + ".";
+                  " instructions only compute addresses and loop counters" +
+                  (wide > 0 ? " (" + number(wide) + " of them 64-bit)" : std::string()) + ".";
   finding.where = line_of(facts, {"sass.hot.address"});
   finding.prescriptions = {
       {"index-arithmetic",
-       "Hoist what does not change: one base pointer per array before the loop, advanced by a "
-       "constant stride.",
+       "Hoist loop invariants: set up one base pointer per array before the loop and advance it by "
+       "a constant stride.",
        ""},
       {"index-arithmetic",
        "Make strides and shapes compile-time constants, so that offsets become immediates.",
        "they change from call to call"},
       {"unroll", "Unroll, so that one address serves several accesses at constant offsets.",
        "registers would spill"},
-      {"vectorize", "Access 128 bits at a time: a quarter of the addresses.",
+      {"vectorize", "Access 128 bits at a time: that needs a quarter of the addresses.",
        "addresses are not 16-byte aligned"}};
   return finding;
 }
@@ -75,7 +75,7 @@ constexpr const char* kAddressOverheadNeeds[] = {"sass.hot.address", "sass.hot.i
 
 extern const Tool kAddressOverhead;
 const Tool kAddressOverhead{.name = "address-overhead",
-                            .summary = "Address arithmetic takes the issue slots.",
+                            .summary = "Address arithmetic takes up the issue slots.",
                             .target = ToolTarget::kCuda,
                             .needs = kAddressOverheadNeeds,
                             .analyse = address_overhead};

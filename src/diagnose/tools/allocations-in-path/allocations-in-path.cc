@@ -25,15 +25,15 @@ std::optional<Finding> allocations_in_path(const Facts& facts) {
   finding.metrics = {"trace.allocations", "trace.allocations_us", "trace.gaps_allocation",
                      "trace.span"};
   finding.cause = number(calls) + " allocations and frees in each repetition (" +
-                  human_us(host_us) + " of the host) leave the GPU idle for " +
+                  human_us(host_us) + " of host time) leave the GPU idle for " +
                   percent(idle_us / span) + " of " + human_us(span) +
                   ": cudaMalloc and cudaFree wait for the device.";
   finding.prescriptions = {
-      {"host", "Allocate once before the loop and use the buffers again.",
-       "sizes are not known beforehand"},
+      {"host", "Allocate once before the loop and reuse the buffers.",
+       "sizes are not known in advance"},
       {"host",
        "Allocate in stream order from a pool (cudaMallocAsync and cudaFreeAsync with a release "
-       "threshold; PyTorch: keep to its caching allocator, do not call empty_cache()).",
+       "threshold; PyTorch: use its caching allocator, do not call empty_cache()).",
        "memory is shared with other processes that need it back"}};
   finding.likely_speedup = speedup_without(idle_us / span);
   const double sync_us = facts.maybe("trace.gaps_sync").value_or(0);

@@ -50,18 +50,17 @@ std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
                   human_us(roof.time_us) + ", which is " +
                   (fraction >= 1 ? "at the ceiling (" + ceiling_share(fraction) + ")."
                                  : percent(fraction) + " of that ceiling.");
-  if (fraction > kCopySlack) finding.cause += " Part of the data comes from a cache.";
+  if (fraction > kCopySlack) finding.cause += " Part of the data is served from a cache.";
   if (fraction < kAtCeiling) {
     finding.cause += " Device memory is " +
                      percent(facts.model().busy(Resource::kDram).value_or(0)) +
-                     " busy, with little more than the compulsory bytes.";
+                     " busy, moving little more than the compulsory bytes.";
     finding.metrics.emplace_back("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed");
   }
-  finding.prescriptions = {
-      {"algorithm",
-       "Stop tuning this kernel: only moving fewer bytes can help, for instance a narrower type or "
-       "fusing it with its neighbours.",
-       "the task's contract fixes types and tensors"}};
+  finding.prescriptions = {{"algorithm",
+                            "Stop tuning this kernel: only moving fewer bytes can help, for "
+                            "instance with a narrower type or by fusing it with its neighbours.",
+                            "the task's contract fixes types and tensors"}};
   return finding;
 }
 

@@ -65,21 +65,19 @@ std::vector<Prescription> advice(bool cas, bool shared) {
   if (cas) {
     list.push_back(
         {"atomics",
-         "Replace the compare-and-swap loop by a native atomic: `atomicAdd` on float, double or "
-         "`__half2`; a float maximum as `atomicMax` on its bits ordered as integers.",
-         "no native operation exists; then reduce first and lock rarely"});
+         "Replace the compare-and-swap loop with a native atomic: `atomicAdd` on float, double or "
+         "`__half2`; for a float maximum, `atomicMax` on its bits in integer order.",
+         "there is no native operation; then reduce first and update rarely"});
   }
-  list.push_back(
-      {"atomics",
-       "Reduce before the atomic: in the warp (`__reduce_add_sync`, shuffles), then in the block "
-       "through shared memory, so that one atomic per block is left.",
-       "the lanes of a block hit many different addresses"});
+  list.push_back({"atomics",
+                  "Reduce before the atomic: in the warp (`__reduce_add_sync`, shuffles), then in "
+                  "the block through shared memory, so that only one atomic per block remains.",
+                  "the lanes of a block hit many different addresses"});
   list.push_back({"shared-memory",
-                  shared
-                      ? "Give each warp its own copy of the bins in shared memory, and add the "
-                        "copies up at the end."
-                      : "Keep private bins in shared memory per block and add them to the global "
-                        "ones at the end.",
+                  shared ? "Give each warp its own copy of the bins in shared memory, and sum the "
+                           "copies at the end."
+                         : "Keep private bins per block in shared memory and add them to the "
+                           "global ones at the end.",
                   "the bins do not fit in shared memory; then sort or bucket the keys"});
   list.push_back({"algorithm",
                   "Let one block own each output and gather its contributions (two stages), which "
@@ -143,9 +141,9 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
       in_millions(atomics.requests) + " atomic requests go to L2 (" + percent(atomics.part) +
       " of the global accesses, " + number(spread, 2) + " sectors per request" +
       (unit >= 0.05 ? ", atomic units " + percent(unit) + " busy" : std::string()) + ")" +
-      (spread <= 2 ? ": the lanes of a warp hit the same addresses and take turns."
+      (spread <= 2 ? ": the lanes of a warp hit the same addresses and serialize."
                    : ": they queue up there.") +
-      (has_cas_loop(facts) ? " A compare-and-swap loop tries again when it loses." : "");
+      (has_cas_loop(facts) ? " A compare-and-swap loop retries each time it loses." : "");
   finding.metrics = {"l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
                      "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
                      "lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed"};
@@ -193,9 +191,9 @@ std::optional<Finding> shared_counted(const Facts& facts) {
   // Privatized bins in shared memory are good practice.
   if (finding.likely_speedup < (cas ? kLeastGain : 1.25)) return std::nullopt;
   finding.severity = Severity::kWarning;
-  finding.cause = percent(waits) + " of the waits are for shared memory, where the kernel does " +
+  finding.cause = percent(waits) + " of the stalls are on shared memory, where the kernel has " +
                   number(atomics) + (cas ? " atomics in a compare-and-swap loop" : " atomics") +
-                  ": threads of a block meet on the same addresses.";
+                  ": threads of a block contend for the same addresses.";
   finding.metrics = {apart ? "sass.shared_atomics" : "sass.hot.shared_atomics",
                      "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio"};
   finish(facts, true, &finding);
@@ -214,12 +212,11 @@ std::optional<Finding> from_code(const Facts& facts) {
   finding.severity = Severity::kWarning;
   finding.upper_speedup = roof.most();
   finding.likely_speedup = middle(1, roof.headroom());
-  finding.cause =
-      cas ? "A compare-and-swap loop updates memory: every thread that loses tries again, at a "
-            "fraction of " +
-                percent(roof.fraction) + " of the roofline."
-          : number(atomics) + " atomics on global memory for " + number(loads) +
-                " loads in the hot loop: each element is added to memory on its own.";
+  finding.cause = cas ? "A compare-and-swap loop updates memory, and every thread that loses "
+                        "retries; the kernel runs at " +
+                            percent(roof.fraction) + " of the roofline."
+                      : number(atomics) + " atomics on global memory for " + number(loads) +
+                            " loads in the hot loop: each element is added to memory separately.";
   finding.metrics = {"sass.hot.global_atomics", "sass.cas_loops", "timing.median"};
   finish(facts, false, &finding);
   return finding;
@@ -240,7 +237,7 @@ constexpr const char* kAtomicsContentionOneOf[] = {
 extern const Tool kAtomicsContention;
 const Tool kAtomicsContention{
     .name = "atomics-contention",
-    .summary = "Atomics on few addresses, or in compare-and-swap loops, take turns.",
+    .summary = "Atomics on few addresses, or in compare-and-swap loops, serialize.",
     .target = ToolTarget::kCuda,
     .analyse = atomics_contention,
     .one_of = kAtomicsContentionOneOf};

@@ -31,14 +31,14 @@ std::vector<Prescription> advice() {
            "Pad the rows of the shared tile so that a column falls on different banks: "
            "`tile[32][33]` for 32-bit elements, 8 more elements for 16-bit ones (keeps the 16-byte "
            "alignment of `ldmatrix`).",
-           "the padding would cost a resident block; then swizzle"},
+           "the padding would cost a resident block; then swizzle instead"},
           {"bank-layout",
            "Swizzle instead: store 16-byte chunk `c` of row `r` at `c ^ (r & 7)`, or let TMA do it "
            "(`CU_TENSOR_MAP_SWIZZLE_128B`).",
            "rows are shorter than 128 B"},
           {"bank-layout",
-           "Let consecutive lanes access consecutive words: swap the index that `threadIdx.x` "
-           "drives, or keep fields of a structure in separate arrays.",
+           "Let consecutive lanes access consecutive words: change the index that `threadIdx.x` "
+           "drives, or keep the fields of a structure in separate arrays.",
            ""}};
 }
 
@@ -66,8 +66,8 @@ std::optional<Finding> counted(const Facts& facts, const Side& loads, const Side
   const double ways = worse.wavefronts / std::max(1.0, worse.wavefronts - worse.conflicts);
   finding.severity = ways >= 4 ? Severity::kCritical : Severity::kWarning;
   finding.cause = percent(replays) + " of the shared-memory wavefronts are replays: " +
-                  (load_side ? "loads" : "stores") + " meet on the same banks, " + number(ways, 3) +
-                  "-way on average.";
+                  (load_side ? "loads" : "stores") + " conflict on the same banks, " +
+                  number(ways, 3) + "-way on average.";
   const std::string op = load_side ? "ld" : "st";
   finding.metrics = {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_" + op + ".sum",
                      "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_" + op + ".sum"};
@@ -99,7 +99,7 @@ std::optional<Finding> from_code(const Facts& facts) {
   finding.severity = Severity::kWarning;
   finding.cause = number(conflicting) + " of the hot loop's " + number(shared) +
                   " shared-memory accesses have up to " + number(ways) +
-                  " lanes on one bank, which then take turns.";
+                  " lanes on one bank, which serializes them.";
   finding.metrics = {"sass.hot.shared_conflicting", "sass.hot.shared_ways"};
   finding.where = where(facts);
   finding.prescriptions = advice();
@@ -119,11 +119,10 @@ constexpr const char* kBankConflictsOneOf[] = {
 }  // namespace
 
 extern const Tool kBankConflicts;
-const Tool kBankConflicts{
-    .name = "bank-conflicts",
-    .summary = "Lanes meet on the same banks of shared memory and take turns.",
-    .target = ToolTarget::kCuda,
-    .analyse = bank_conflicts,
-    .one_of = kBankConflictsOneOf};
+const Tool kBankConflicts{.name = "bank-conflicts",
+                          .summary = "Lanes access the same shared-memory banks and serialize.",
+                          .target = ToolTarget::kCuda,
+                          .analyse = bank_conflicts,
+                          .one_of = kBankConflictsOneOf};
 
 }  // namespace kernelpro

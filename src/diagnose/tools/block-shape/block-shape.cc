@@ -36,7 +36,7 @@ std::optional<Finding> block_shape(const Facts& facts) {
   finding.cause = "Blocks have " + number(block) + " threads in " + number(warps) +
                   " warps of 32: " + percent(1 - left) + " of the lanes have no thread.";
   finding.prescriptions = {
-      {"block-size", "Use a multiple of 32 threads per block, 128 or 256 as a start.", ""}};
+      {"block-size", "Use a multiple of 32 threads per block; start with 128 or 256.", ""}};
   return finding;
 }
 
@@ -46,7 +46,7 @@ constexpr const char* kBlockShapeNeeds[] = {"launch__block_size"};
 
 extern const Tool kBlockShape;
 const Tool kBlockShape{.name = "block-shape",
-                       .summary = "The block size leaves lanes of warps empty.",
+                       .summary = "The block size leaves lanes of its warps empty.",
                        .target = ToolTarget::kCuda,
                        .needs = kBlockShapeNeeds,
                        .analyse = block_shape};

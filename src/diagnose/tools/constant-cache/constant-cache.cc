@@ -39,13 +39,13 @@ std::optional<Finding> constant_cache(const Facts& facts) {
   finding.severity = Severity::kWarning;
   finding.metrics = {"sass.hot.constant_loads_indexed", "sass.hot.instructions"};
   finding.cause = number(indexed) +
-                  " loads of the hot loop read constant memory at an index of "
-                  "their own per lane: different addresses are served one after another.";
+                  " loads of the hot loop read constant memory at a different index per lane: "
+                  "distinct addresses are served one after another.";
   finding.where = line_of(facts, {"sass.hot.constant_loads_indexed"});
   finding.prescriptions = {
       {"shared-memory",
-       "Put the table into shared memory (loaded once per block), or read it through `__ldg` from "
-       "global memory.",
+       "Put the table into shared memory (loaded once per block), or read it from global memory "
+       "with `__ldg`.",
        "all lanes of a warp read the same entry"},
       {"algorithm", "Keep small tables in registers, or compute the entry.", ""}};
   return finding;

@@ -44,21 +44,21 @@ std::optional<Finding> dependent_chain(const Facts& facts) {
   if (model.counted()) {
     finding.metrics.emplace_back("smsp__average_warps_issue_stalled_wait_per_issue_active.ratio");
   }
-  finding.cause = "Each iteration of the hot loop waits for the one before: a chain of " +
+  finding.cause = "Each iteration of the hot loop waits for the previous one: a chain of " +
                   number(length) + " dependent instructions takes " + number(carried, 3) +
-                  " cycles, the iteration's own instructions only " + number(issue, 3) + ", and " +
+                  " cycles, while issuing the iteration takes only " + number(issue, 3) + ", and " +
                   number(warps, 2) + " warps per scheduler cannot fill the gap.";
   finding.where = line_of(facts, {"sass.loop.carried_cycles", "sass.hot.ffma"});
   finding.prescriptions = {
       {"unroll",
        "Break the chain: four or more independent accumulators per thread, added at the end (a sum "
        "in another order), or several independent items per thread.",
-       "the result must be the same bit for bit as in this order"},
-      {"block-size", "Have more warps resident, so that others issue meanwhile.",
-       "occupancy is high already"},
+       "the result must be bit-identical to this order"},
+      {"block-size", "Keep more warps resident, so that others can issue meanwhile.",
+       "occupancy is already high"},
       {"algorithm",
-       "Shorten the chain: a tree or scan instead of a running value, the latency-bound operation "
-       "out of the recurrence.",
+       "Shorten the chain: use a tree or scan instead of a running value, and move the slow "
+       "operation out of the recurrence.",
        ""}};
   return finding;
 }
@@ -70,7 +70,7 @@ constexpr const char* kDependentChainNeeds[] = {"sass.loop.carried_cycles",
 
 extern const Tool kDependentChain;
 const Tool kDependentChain{.name = "dependent-chain",
-                           .summary = "Each iteration waits for the one before.",
+                           .summary = "Each iteration waits for the previous one.",
                            .target = ToolTarget::kCuda,
                            .needs = kDependentChainNeeds,
                            .analyse = dependent_chain};

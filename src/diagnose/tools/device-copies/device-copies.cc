@@ -79,13 +79,13 @@ std::optional<Finding> device_copies(const Facts& facts) {
                   " without computing anything.";
   const Prescription copies = {
       "passes",
-      "Drop the copies: read the source where it lies (a view, another pointer, strides as kernel "
-      "arguments), and let the producing kernel write to the final place.",
-      "the copy changes the layout once for many later reads that profit from it"};
+      "Remove the copies: read the source in place (a view, another pointer, strides as kernel "
+      "arguments), and let the producing kernel write to the final location.",
+      "the copy changes the layout once, and many later reads benefit from it"};
   const Prescription sets = {
       "passes",
-      "Drop the memsets: let the first writer store instead of add, or zero what it needs inside "
-      "the kernel that runs before; let the last block of a reduction reset its counters.",
+      "Remove the memsets: let the first writer store instead of add, or clear the buffer in the "
+      "preceding kernel; let the last block of a reduction reset its counters.",
       "atomics from all blocks add into the buffer and no earlier kernel could clear it"};
   if (cost->copies > 0 && cost->copies_us >= cost->sets_us) finding.prescriptions.push_back(copies);
   if (cost->sets > 0) finding.prescriptions.push_back(sets);
@@ -102,7 +102,7 @@ constexpr const char* kDeviceCopiesOneOf[] = {"plan.memcpys", "trace.span"};
 
 extern const Tool kDeviceCopies;
 const Tool kDeviceCopies{.name = "device-copies",
-                         .summary = "Copies within the device and memsets are in the call's path.",
+                         .summary = "Device-to-device copies and memsets are on the call's path.",
                          .target = ToolTarget::kCuda,
                          .analyse = device_copies,
                          .scope = Scope::kCall,

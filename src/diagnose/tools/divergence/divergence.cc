@@ -78,18 +78,19 @@ std::optional<Finding> divergence(const Facts& facts) {
   finding.metrics = {"smsp__thread_inst_executed.sum", "smsp__inst_executed.sum"};
   finding.where = line_of(facts, {"sass.hot.divergent_regions", "sass.hot.predicated"});
   if (branches) {
-    finding.cause = "Lanes of a warp take different ways: on average " + number(active, 3) +
-                    " of 32 execute an instruction.";
+    finding.cause = "Lanes of a warp take different paths: on average " + number(active, 3) +
+                    " of 32 are active per instruction.";
     finding.prescriptions = {
         {"divergence",
-         "Let lanes of one warp agree: sort or bin the work by branch or by trip count, or let a "
-         "whole warp take one item.",
+         "Make the lanes of a warp agree: sort or bin the work by branch or trip count, or give a "
+         "whole warp one item.",
          "sorting costs more than the branch"},
-        {"divergence", "Compute short branches both ways and select.", "bodies are long"},
+        {"divergence", "Compute both sides of short branches and select.", "the bodies are long"},
         {"divergence",
-         "Replace loops of single lanes (`if (lane == 0)`) by shuffles that all lanes share.", ""}};
+         "Replace single-lane loops (`if (lane == 0)`) with shuffles in which all lanes take part.",
+         ""}};
   } else if (unfed) {
-    finding.cause = "A load of a warp brings " + number(fed, 2) +
+    finding.cause = "A warp's load fetches " + number(fed, 2) +
                     " values on average, for 32 lanes: the other lanes have nothing to do.";
     finding.metrics.insert(finding.metrics.end(),
                            {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -99,20 +100,19 @@ std::optional<Finding> divergence(const Facts& facts) {
          "Give a warp several short rows at a time: a group of 4, 8 or 16 lanes for each (shuffles "
          "take a width), or one row for each lane through shared memory.",
          ""},
-        {"block-size", "Shape the block after the data, so that few lanes fall outside.", ""}};
+        {"block-size", "Shape the block like the data, so that few lanes fall outside.", ""}};
   } else {
-    finding.cause = "Conditions switch lanes off: " + number(active, 3) +
-                    " of 32 lanes go along, but only " + number(useful, 3) + " do work.";
+    finding.cause = "Predicates switch lanes off: " + number(active, 3) +
+                    " of 32 lanes are active, but only " + number(useful, 3) + " do useful work.";
     finding.metrics.emplace_back("smsp__thread_inst_executed_pred_on.sum");
     finding.prescriptions = {
         {"divergence",
-         "Skip what is masked as a whole: bound loops by the row's or tile's length, leave out "
-         "tiles "
-         "that a mask empties.",
+         "Skip work that is masked completely: bound loops by the row's or tile's length, and "
+         "leave out fully masked tiles.",
          ""},
-        {"divergence", "Check bounds only in the last tile; a version without checks for the rest.",
-         ""},
-        {"block-size", "Shape the block after the data, so that few lanes fall outside.", ""}};
+        {"divergence",
+         "Check bounds only in the last tile, and use a version without checks for the rest.", ""},
+        {"block-size", "Shape the block like the data, so that few lanes fall outside.", ""}};
   }
   return finding;
 }
@@ -124,7 +124,7 @@ constexpr const char* kDivergenceNeeds[] = {"smsp__inst_executed.sum",
 
 extern const Tool kDivergence;
 const Tool kDivergence{.name = "divergence",
-                       .summary = "Lanes of a warp do not all work.",
+                       .summary = "Not all lanes of a warp do useful work.",
                        .target = ToolTarget::kCuda,
                        .needs = kDivergenceNeeds,
                        .analyse = divergence};

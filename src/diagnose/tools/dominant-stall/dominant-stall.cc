@@ -29,78 +29,79 @@ const std::vector<Reason>& reasons() {
       {"long_scoreboard",
        "global or local memory",
        {"unroll",
-        "Have more loads under way: several independent items per thread, all loads first.",
+        "Keep more loads in flight: several independent items per thread, with all loads first.",
         "registers would spill"},
        {"pipeline", "Fetch the next tile ahead with asynchronous copies (`cp.async`, TMA).",
         "each value is used once, straight from a register"}},
       {"short_scoreboard",
        "shared memory, special functions or shuffles",
        {"shared-memory",
-        "Keep what is read again in registers, and read shared memory in 128-bit "
-        "pieces.",
+        "Keep reused values in registers, and read shared memory 128 bits at a time.",
         "registers would spill"},
        {"algorithm",
-        "Replace shuffle trees and special functions in the loop: reduce once at the "
-        "end, hoist reciprocals.",
+        "Move shuffle trees and special functions out of the loop: reduce once at the end, hoist "
+        "reciprocals.",
         ""}},
       {"wait",
-       "the fixed latency of the instruction before",
+       "the fixed latency of the preceding instruction",
        {"unroll", "Work on several independent items or accumulators per thread.",
         "the order of a sum must stay fixed, or registers would spill"},
-       {"block-size", "Have more warps resident.", "occupancy is high already"}},
+       {"block-size", "Keep more warps resident.", "occupancy is already high"}},
       {"mio_throttle",
-       "room in the queue of shared-memory and special instructions",
+       "space in the queue of shared-memory and special instructions",
        {"shared-memory",
-        "Issue fewer and wider shared-memory accesses, `ldmatrix` for matrix tiles.", ""},
-       {"algorithm", "Move work off the special-function unit and shuffles.", ""}},
+        "Issue fewer, wider shared-memory accesses; use `ldmatrix` for matrix tiles.", ""},
+       {"algorithm", "Move work away from the special-function unit and from shuffles.", ""}},
       {"lg_throttle",
-       "room in the queue of global and local accesses",
-       {"vectorize", "Issue fewer and wider global accesses (128 bits).",
+       "space in the queue of global and local accesses",
+       {"vectorize", "Issue fewer, wider global accesses (128 bits).",
         "addresses are not 16-byte aligned"},
        {"registers", "Keep spilled values and indexed arrays out of local memory.",
         "there are none"}},
       {"math_pipe_throttle",
        "a busy arithmetic pipe",
        {"algorithm",
-        "Mix pipes: move integer work to fewer, simpler instructions, replace "
-        "conversions and divisions.",
+        "Balance the pipes: use fewer, simpler integer instructions, and replace conversions and "
+        "divisions.",
         "the pipe does the task's own arithmetic"},
-       {"tensor-cores", "Let matrix units do the matrix products.", "there are none"}},
+       {"tensor-cores", "Compute matrix products on the tensor cores.", "there are none"}},
       {"branch_resolving",
        "branch targets",
-       {"divergence", "Unroll short loops and replace short branches by selection.",
-        "bodies are long"},
-       {"unroll", "Unroll so that one branch serves more work.", ""}},
+       {"divergence", "Unroll short loops and replace short branches with selects.",
+        "the bodies are long"},
+       {"unroll", "Unroll, so that each branch covers more work.", ""}},
       {"membar",
        "memory fences",
        {"synchronization",
-        "Use the narrowest scope (`__threadfence_block`, cuda::atomic_ref with "
-        "acquire and release) and fence once per block.",
+        "Use the narrowest scope (`__threadfence_block`, cuda::atomic_ref with acquire and "
+        "release), and fence once per block.",
         ""},
        {"algorithm", "Exchange through a second kernel or a cluster instead.", ""}},
       {"sleeping",
-       "their own sleep to end",
-       {"synchronization", "Wait on an mbarrier or shorten the back-off.",
-        "the warp is a producer that has nothing to do"},
-       {"algorithm", "Remove the spinning: order the work so that nobody waits.", ""}},
+       "the end of a nanosleep",
+       {"synchronization", "Wait on an mbarrier, or shorten the back-off.",
+        "the warp is a producer with nothing to do"},
+       {"algorithm", "Remove the spinning: order the work so that no warp waits.", ""}},
       {"drain",
-       "stores at their end",
-       {"vectorize", "Store in wide, contiguous pieces.", ""},
+       "stores to drain at exit",
+       {"vectorize", "Use wide, contiguous stores.", ""},
        {"grid-size", "Give each block more work, so that the last stores are a smaller part.", ""}},
       {"dispatch_stall",
        "the dispatcher",
-       {"unroll", "Change the order of the loop's instructions: another unrolling often does.", ""},
+       {"unroll",
+        "Change the order of the loop's instructions: a different unroll factor is often enough.",
+        ""},
        {"registers", "Change the number of registers.", ""}},
       {"tex_throttle",
-       "room in the texture queue",
-       {"vectorize", "Load through ordinary global loads, fewer and wider.", ""},
+       "space in the texture queue",
+       {"vectorize", "Use ordinary global loads, fewer and wider.", ""},
        {"algorithm", "Keep texture fetches out of the innermost loop.", ""}},
       {"gmma",
        "warpgroup matrix results",
        {"pipeline",
-        "Keep more matrix instructions under way: wait for all but the last group "
-        "(`wgmma.wait_group 1`), two consumer warpgroups.",
-        "the matrix units are busy already"},
+        "Keep more matrix instructions in flight: wait for all but the last group "
+        "(`wgmma.wait_group 1`), use two consumer warpgroups.",
+        "the tensor cores are already busy"},
        {"tile-size", "Use a larger tile per warpgroup.", "registers would spill"}},
   };
   return all;
@@ -147,9 +148,10 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
   finding.metrics = {
       "smsp__average_warps_issue_stalled_" + std::string(worst->name) + "_per_issue_active.ratio",
       "smsp__average_warp_latency_per_inst_issued.ratio"};
-  finding.cause = percent(share) + " of a warp's waiting (" +
+  finding.cause = percent(share) + " of a warp's stall time (" +
                   number(facts("smsp__average_warp_latency_per_inst_issued.ratio"), 3) +
-                  " cycles from one instruction to the next) is for " + worst->waits_for + ".";
+                  " cycles from one instruction to the next) goes to waiting for " +
+                  worst->waits_for + ".";
   finding.where = place(facts, worst->name);
   finding.prescriptions = {worst->first, worst->second};
   return finding;
@@ -161,7 +163,7 @@ constexpr const char* kDominantStallNeeds[] = {"smsp__average_warp_latency_per_i
 
 extern const Tool kDominantStall;
 const Tool kDominantStall{.name = "dominant-stall",
-                          .summary = "One reason takes most of the waiting.",
+                          .summary = "One stall reason takes most of the time.",
                           .target = ToolTarget::kCuda,
                           .needs = kDominantStallNeeds,
                           .analyse = dominant_stall,

@@ -55,11 +55,10 @@ std::optional<Finding> written_again(const Facts& facts, const Accesses& stores,
       {"registers",
        "Accumulate in registers (or shared memory) and store each output once, after the loop.",
        "the accumulators exceed the registers; then tile the outputs"},
-      {"fusion",
-       "Do not store intermediates: compute what uses them in the same pass, or recompute them.",
+      {"fusion", "Do not store intermediates: use them in the same pass, or recompute them.",
        "a later kernel needs them"},
-      {"vectorize", "Store intermediates that must stay in a narrower type.",
-       "precision does not allow it"}};
+      {"vectorize", "Store the intermediates that must remain in a narrower type.",
+       "the precision does not allow it"}};
   return finding;
 }
 
@@ -78,18 +77,18 @@ std::optional<Finding> partial_sectors(const Facts& facts, const Accesses& store
   Finding finding;
   set_gain(facts, effect, &finding);
   finding.severity = Severity::kWarning;
-  finding.cause = "Stores fill their 32-byte sectors only in part (" +
+  finding.cause = "Stores fill their 32-byte sectors only partly (" +
                   number(stores.per_request(), 3) + " sectors per request, ideal " +
                   number(stores.ideal_per_request(), 3) + "), so memory reads " +
                   human_bytes(moved.reads - least.reads) +
-                  " beyond the inputs to complete what is written.";
+                  " beyond the inputs to fill up partly written sectors.";
   finding.metrics = {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
                      "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "dram__bytes_read.sum"};
   finding.prescriptions = {
       {"layout",
        "Write whole, aligned sectors: let consecutive lanes store consecutive addresses, and pad "
        "the output's pitch to a multiple of 32 B.",
-       "the output's layout is fixed and its rows are odd"},
+       "the output's layout is fixed and its rows are unaligned"},
       {"shared-memory", "Collect the output tile in shared memory and store it row by row.",
        "shared memory would limit the resident blocks"}};
   return finding;
@@ -124,7 +123,7 @@ constexpr const char* kExcessWritesNeeds[] = {"dram__bytes_read.sum",
 
 extern const Tool kExcessWrites;
 const Tool kExcessWrites{.name = "excess-writes",
-                         .summary = "Results are stored more than once, or in pieces of sectors.",
+                         .summary = "Results are stored more than once, or in partial sectors.",
                          .target = ToolTarget::kCuda,
                          .needs = kExcessWritesNeeds,
                          .analyse = excess_writes};

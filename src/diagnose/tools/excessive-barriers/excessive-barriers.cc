@@ -20,15 +20,14 @@ constexpr double kLeastGain = 1.05;
 std::vector<Prescription> advice(const Facts& facts) {
   std::vector<Prescription> list = {
       {"synchronization",
-       "Let warps exchange by shuffles and meet once: reduce within each warp, then one barrier "
-       "and "
-       "one warp for the rest.",
+       "Exchange within warps by shuffles and synchronize once: reduce within each warp, then one "
+       "barrier and one warp for the rest.",
        "the data does not fit a warp's registers"},
       {"synchronization",
-       "Use two buffers in turn, so that one barrier per iteration suffices instead of two.",
+       "Use double buffering, so that one barrier per iteration is enough instead of two.",
        "shared memory would limit the resident blocks"},
-      {"synchronization", "Do more between two barriers: a deeper tile along the summed dimension.",
-       ""}};
+      {"synchronization",
+       "Do more work between barriers: use a deeper tile along the summed dimension.", ""}};
   if (facts.maybe("launch__block_size").value_or(0) >= 512) {
     list.push_back({"block-size", "Use smaller blocks: fewer warps wait for the slowest.",
                     "the block's tile needs all of them"});
@@ -114,7 +113,7 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   }
   finding.cause += " (" + number(block) + " threads wait at each)";
   if (share) {
-    finding.cause += "; " + percent(*share) + " of the warps' waiting is there";
+    finding.cause += "; " + percent(*share) + " of the warps' stall time is spent there";
     finding.metrics.emplace_back(
         "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio");
   }
@@ -130,7 +129,7 @@ constexpr const char* kExcessiveBarriersNeeds[] = {"sass.hot.barriers"};
 
 extern const Tool kExcessiveBarriers;
 const Tool kExcessiveBarriers{.name = "excessive-barriers",
-                              .summary = "Warps wait for one another at block barriers.",
+                              .summary = "Warps wait for each other at block barriers.",
                               .target = ToolTarget::kCuda,
                               .needs = kExcessiveBarriersNeeds,
                               .analyse = excessive_barriers};

@@ -86,7 +86,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
     finding.metrics.emplace_back("sass.hot.selects");
   }
   if (const auto busy = model.busy(Resource::kXu)) {
-    finding.cause += "; their unit is busy for " + percent(*busy) + " of the time";
+    finding.cause += "; their unit is busy " + percent(*busy) + " of the time";
     finding.metrics.emplace_back("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed");
   }
   finding.cause += ".";
@@ -103,7 +103,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
     finding.prescriptions.push_back(
         {"fast-math",
          "Multiply for small whole exponents (`x * x * x`), take `sqrtf` and `rsqrtf` for halves, "
-         "`exp2f(y * __log2f(x))` for others; say at compile time which it is.",
+         "`exp2f(y * __log2f(x))` for others; make the exponent a compile-time constant.",
          "bases near 1 with large exponents need every digit"});
   }
   if (angles > 0) {
@@ -114,15 +114,14 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   finding.prescriptions.push_back(
       {"fast-math",
        std::string(
-           "Use the hardware forms: `__expf` or `exp2f` with log2(e) folded in, `__logf`, ") +
+           "Use the hardware versions: `__expf` or `exp2f` with log2(e) folded in, `__logf`, ") +
            (roots > 0 ? "`rsqrtf` instead of a root and a division, " : "") +
            "`x * x * x` instead of `powf`, `tanh.approx`.",
-       "the tolerance does not allow a few units in the last place"});
-  finding.prescriptions.push_back(
-      {"algorithm",
-       "Compute fewer of them: once per row instead of per element, or a polynomial on the "
-       "multiply-add units for a part.",
-       ""});
+       "the tolerance does not allow an error of a few ulp"});
+  finding.prescriptions.push_back({"algorithm",
+                                   "Compute fewer of them: once per row instead of per element, or "
+                                   "some as a polynomial on the FMA units.",
+                                   ""});
   return finding;
 }
 
@@ -132,7 +131,7 @@ constexpr const char* kExpensiveMathNeeds[] = {"sass.hot.mufu", "sass.hot.instru
 
 extern const Tool kExpensiveMath;
 const Tool kExpensiveMath{.name = "expensive-math",
-                          .summary = "Special functions, divisions or conversions hold the loop.",
+                          .summary = "Special functions, divisions or conversions limit the loop.",
                           .target = ToolTarget::kCuda,
                           .needs = kExpensiveMathNeeds,
                           .analyse = expensive_math};

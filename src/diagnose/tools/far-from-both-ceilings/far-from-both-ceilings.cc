@@ -13,9 +13,9 @@ using Prescriptions = std::vector<Prescription>;
 Prescriptions memory_advice(bool gpu) {
   Prescriptions advice = {
       {"passes",
-       "Read the input once: fuse the passes (online softmax, one-pass mean and variance), or keep "
-       "a row in registers or cache between passes.",
-       "the row is too long to be kept and a one-pass form loses too much precision"},
+       "Read the input only once: fuse the passes (online softmax, one-pass mean and variance), or "
+       "keep a row in registers or cache between passes.",
+       "the row is too long to keep and a one-pass form loses too much precision"},
       {"unroll",
        "Keep more independent loads in flight: handle several elements per iteration and load all "
        "of them before the first use.",
@@ -30,8 +30,8 @@ Prescriptions memory_advice(bool gpu) {
     advice.push_back(
         {"grid-size", "Give each block more or fewer rows so that all SMs stay busy.", ""});
   } else {
-    advice.push_back({"threads", "Share the rows among all hardware threads.",
-                      "the call is shorter than starting the threads"});
+    advice.push_back({"threads", "Distribute the rows over all hardware threads.",
+                      "the call takes less time than starting the threads"});
   }
   return advice;
 }
@@ -76,12 +76,12 @@ std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   finding.severity = roof.quiet_fraction < 0.1 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"timing.median", "task.compulsory_bytes", "task.flops"};
   finding.cause = "The call takes " + human_us(roof.time_us) + " where " + human_us(roof.floor_us) +
-                  " would do: it reaches " + percent(memory) + " of the measured bandwidth" +
+                  " is possible: it reaches " + percent(memory) + " of the measured bandwidth" +
                   (compute > 0 ? " and " + percent(compute) + " of the measured arithmetic rate"
                                : std::string()) +
-                  ", so waiting or repeated work takes the time" +
+                  ", so the time goes into waiting or repeated work" +
                   (roof.foreign > 0 ? "; other processes, which used " + percent(roof.foreign) +
-                                          " of this machine, explain a part of it at most."
+                                          " of this machine, explain at most part of it."
                                     : std::string("."));
   if (roof.foreign > 0) finding.metrics.emplace_back("load.foreign_cpu");
   finding.prescriptions = roof.theory == Bound::kCompute ? compute_advice(gpu) : memory_advice(gpu);

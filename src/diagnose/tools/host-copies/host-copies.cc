@@ -42,7 +42,7 @@ std::optional<Finding> host_copies(const Facts& facts) {
         {"host",
          "Keep the data on the device: upload constants and weights once, pass scalars as kernel "
          "arguments, decide on the device instead of reading a result back (.item(), .cpu()).",
-         "the data are new in every call, or the host needs the result"});
+         "the data changes with every call, or the host needs the result"});
   }
   if (pageable > 0) {
     finding.prescriptions.push_back(
@@ -70,7 +70,7 @@ constexpr const char* kHostCopiesNeeds[] = {"trace.span", "trace.copies_host",
 
 extern const Tool kHostCopies;
 const Tool kHostCopies{.name = "host-copies",
-                       .summary = "Copies between host and device are in the call's path.",
+                       .summary = "Copies between host and device are on the call's path.",
                        .target = ToolTarget::kCuda,
                        .needs = kHostCopiesNeeds,
                        .analyse = host_copies,

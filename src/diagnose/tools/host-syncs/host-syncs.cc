@@ -22,24 +22,24 @@ std::optional<Finding> host_syncs(const Facts& facts) {
   Finding finding;
   finding.severity = idle_us >= 0.3 * span ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"trace.gaps_sync", "trace.syncs", "trace.span"};
-  const std::string waits = syncs < 0.5  ? "in copies that return only when they are done"
-                            : syncs == 1 ? "in one synchronising call"
-                                         : "in " + number(syncs) + " synchronising calls";
+  const std::string waits = syncs < 0.5  ? "in blocking copies"
+                            : syncs == 1 ? "in one synchronizing call"
+                                         : "in " + number(syncs) + " synchronizing calls";
   finding.cause = "The host waits for the GPU " + waits + ", and the GPU is idle for " +
                   percent(idle_us / span) + " of " + human_us(span) +
-                  " because the next launch comes only after that.";
+                  " because the next launch comes only afterwards.";
   finding.prescriptions = {
       {"host",
-       "Drop the waits: kernels of one stream run in order without cudaDeviceSynchronize or "
-       "cudaStreamSynchronize; wait once, where the host really needs the result.",
+       "Remove the waits: kernels of one stream run in order without cudaDeviceSynchronize or "
+       "cudaStreamSynchronize; wait once, where the host needs the result.",
        "the host must see this result before it can decide what comes next"},
       {"host",
-       "Order streams by events on the device (cudaStreamWaitEvent) instead of waiting on the "
-       "host; let a copy to the host be asynchronous and look at it one step later.",
+       "Order streams with events on the device (cudaStreamWaitEvent) instead of waiting on the "
+       "host; make copies to the host asynchronous and read them one step later.",
        ""},
       {"host",
-       "Replace reads of single values that steer the host (.item(), .cpu(), a copied flag) by a "
-       "decision on the device.",
+       "Where the host reads a single value to decide (.item(), .cpu(), a copied flag), decide on "
+       "the device.",
        "the number of launches depends on it"}};
   finding.likely_speedup = speedup_without(idle_us / span);
   // Without the waits the host runs ahead of the GPU, which hides late launches.
@@ -53,11 +53,12 @@ constexpr const char* kHostSyncsNeeds[] = {"trace.span", "trace.gaps_sync", "tra
 }  // namespace
 
 extern const Tool kHostSyncs;
-const Tool kHostSyncs{.name = "host-syncs",
-                      .summary = "The GPU is idle because the host waits for it before it goes on.",
-                      .target = ToolTarget::kCuda,
-                      .needs = kHostSyncsNeeds,
-                      .analyse = host_syncs,
-                      .scope = Scope::kCall};
+const Tool kHostSyncs{
+    .name = "host-syncs",
+    .summary = "The GPU is idle because the host waits for it before launching more work.",
+    .target = ToolTarget::kCuda,
+    .needs = kHostSyncsNeeds,
+    .analyse = host_syncs,
+    .scope = Scope::kCall};
 
 }  // namespace kernelpro

@@ -44,11 +44,12 @@ std::optional<Finding> instruction_cache(const Facts& facts) {
   finding.cause = "The hot code is " + human_bytes(code) + " long";
   if (requests && misses && *requests > 0) {
     finding.cause +=
-        "; " + percent(*misses / *requests) + " of the instruction cache's requests miss";
+        "; " + percent(*misses / *requests) + " of the instruction-cache requests miss";
     finding.metrics.emplace_back("sm__icc_requests_lookup_miss.sum");
   }
   if (share) {
-    finding.cause += "; " + percent(*share) + " of the warps' waiting is for instructions";
+    finding.cause +=
+        "; " + percent(*share) + " of the warps' stall time is waiting for instructions";
     finding.metrics.emplace_back(
         "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio");
   }
@@ -57,9 +58,8 @@ std::optional<Finding> instruction_cache(const Facts& facts) {
       {"unroll", "Unroll less (`#pragma unroll 4`), so that the loop fits the instruction cache.",
        "registers are indexed by the unrolled counter"},
       {"algorithm",
-       "Move rare paths out of line (`__noinline__`), and make one kernel per configuration "
-       "instead "
-       "of branches over all.",
+       "Move rare paths out of line (`__noinline__`), and build one kernel per configuration "
+       "instead of branching over all.",
        ""}};
   return finding;
 }

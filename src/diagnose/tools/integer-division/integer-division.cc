@@ -37,20 +37,21 @@ std::optional<Finding> integer_division(const Facts& facts) {
   finding.severity = share >= 0.5 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.integer_divisions", "sass.hot.instructions"};
   finding.cause = "The hot loop divides integers by run-time values " + number(all) + " times" +
-                  (calls > 0 ? " (" + number(calls) + " of 64 bits, as calls)" : "") + ": about " +
-                  percent(share) + " of its instructions are these divisions and remainders.";
+                  (calls > 0 ? " (" + number(calls) + " of them 64-bit, as function calls)" : "") +
+                  ": about " + percent(share) +
+                  " of its instructions are these divisions and remainders.";
   finding.where = line_of(facts, {"sass.hot.integer_divisions", "sass.hot.division_calls"});
   finding.prescriptions = {
       {"index-arithmetic",
        "Make the divisor a compile-time constant (`constexpr` or a template parameter): shapes are "
        "known here, and a constant division is one multiplication and a shift.",
-       "it really changes from call to call"},
+       "the divisor changes from call to call"},
       {"index-arithmetic",
        "Do not divide per element: let the grid and block have the tensor's dimensions, or step an "
        "index counter along (`if (++column == columns) column = 0, ++row;`).",
        ""},
       {"index-arithmetic",
-       "Use 32-bit indices; or a precomputed multiplier and shift (`__umulhi`) for a run-time "
+       "Use 32-bit indices, or a precomputed multiplier and shift (`__umulhi`) for a run-time "
        "divisor.",
        "a tensor has more than 2^31 elements"}};
   return finding;

@@ -18,26 +18,24 @@ constexpr double kLeastGain = 1.08;
 std::vector<Prescription> advice(bool tiles, bool hints) {
   std::vector<Prescription> list = {
       {"block-order",
-       "Order the blocks so that those that run at the same time share operands: walk the tiles in "
-       "groups of 8 or 16 rows (a `GROUP_M` swizzle of `blockIdx`), or let the fastest block index "
-       "run over what shares the larger operand.",
+       "Order the blocks so that concurrent ones share operands: walk the tiles in groups of 8 or "
+       "16 rows (a `GROUP_M` swizzle of `blockIdx`), or let the fastest block index run over "
+       "blocks that share the larger operand.",
        "one wave of blocks already covers the whole output"}};
   if (tiles) {
-    list.push_back(
-        {"tile-size",
-         "Compute a larger tile per block: every operand is then fetched by fewer blocks.",
-         "the tile no longer fits in shared memory and registers"});
+    list.push_back({"tile-size",
+                    "Compute a larger tile per block, so that fewer blocks fetch each operand.",
+                    "the tile no longer fits in shared memory and registers"});
     list.push_back({"cluster",
                     "Share operand tiles among the blocks of a cluster (TMA multicast, sm_90).",
                     "the GPU has no clusters"});
   }
   if (!hints) {
-    list.push_back(
-        {"cache-hints",
-         "Mark data that are used once as streaming (`__ldcs`, `__stcs`, `L2::evict_first`), so "
-         "that they do not push out what is reused; pin a reused table with "
-         "`L2::evict_last` or an access-policy window.",
-         "everything is reused about equally often"});
+    list.push_back({"cache-hints",
+                    "Mark data that is used once as streaming (`__ldcs`, `__stcs`, "
+                    "`L2::evict_first`), so that it does not evict reused data; pin a reused table "
+                    "with `L2::evict_last` or an access-policy window.",
+                    "everything is reused about equally often"});
   }
   return list;
 }
@@ -79,8 +77,8 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   finding.severity = reads >= 3 ? Severity::kCritical : Severity::kWarning;
   finding.cause = "Device memory reads the inputs " + number(reads, 3) + " times (" +
                   human_bytes(moved->reads) + " for " + human_bytes(least->reads) +
-                  "): blocks that share data run too far apart for L2, which serves only " +
-                  percent(std::max(0.0, 1 - moved->reads / *asked)) + " of what is asked of it.";
+                  "): blocks that share data run too far apart in time for L2, which serves only " +
+                  percent(std::max(0.0, 1 - moved->reads / *asked)) + " of its requests.";
   finding.metrics = {"dram__bytes_read.sum", "lts__t_sectors_srcunit_tex.sum",
                      "task.compulsory_bytes"};
   finding.prescriptions = advice(tiles, facts.maybe("sass.hot.global_evict_hints").value_or(0) > 0);
@@ -93,10 +91,11 @@ constexpr const char* kL2LocalityNeeds[] = {"dram__bytes_read.sum", "task.compul
 }  // namespace
 
 extern const Tool kL2Locality;
-const Tool kL2Locality{.name = "l2-locality",
-                       .summary = "Blocks that share data run too far apart for the L2 cache.",
-                       .target = ToolTarget::kCuda,
-                       .needs = kL2LocalityNeeds,
-                       .analyse = l2_locality};
+const Tool kL2Locality{
+    .name = "l2-locality",
+    .summary = "Blocks that share data run too far apart in time for L2 to serve the reuse.",
+    .target = ToolTarget::kCuda,
+    .needs = kL2LocalityNeeds,
+    .analyse = l2_locality};
 
 }  // namespace kernelpro

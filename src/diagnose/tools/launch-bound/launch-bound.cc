@@ -26,15 +26,16 @@ std::optional<Finding> of_plan(const Facts& facts, double kernels, double time_u
   Finding finding;
   finding.severity = Severity::kWarning;
   finding.metrics = {"plan.kernels", "timing.median"};
-  finding.cause = "One call is " + number(kernels) + " kernels of " + human_us(time_us / kernels) +
-                  " on average, gaps included; each start after a "
-                  "dependent kernel costs one to two microseconds.";
+  finding.cause =
+      "One call launches " + number(kernels) + " kernels of " + human_us(time_us / kernels) +
+      " on average, gaps included; each dependent kernel costs one to two microseconds to start.";
   finding.prescriptions = {
       {"algorithm",
-       "Fuse neighbouring kernels into one, so that intermediate results stay in registers or "
+       "Fuse neighboring kernels into one, so that intermediate results stay in registers or "
        "shared memory.",
-       "a grid-wide dependency separates them; then overlap them by programmatic dependent launch"},
-      {"passes", "Drop passes that only re-read what another kernel has just had.", ""}};
+       "a grid-wide dependency separates them; then overlap them with programmatic dependent "
+       "launch"},
+      {"passes", "Remove passes that only re-read what another kernel just had on chip.", ""}};
   // One fused kernel keeps the time not spent between kernels; a start takes at most the capped
   // share of a kernel, and the runner clamps the gain to the roofline.
   const double between_us = std::min(kDrainUs, kMostOfAKernel * time_us / kernels);
@@ -58,15 +59,14 @@ std::vector<Prescription> host_advice(bool graphs) {
   }
   advice.push_back(
       {"fusion",
-       "Fuse small neighbouring kernels into one (by hand, or torch.compile), and batch equal "
-       "small launches over many tensors into one.",
-       "a grid-wide dependency separates them; then overlap them by programmatic dependent "
+       "Fuse small neighboring kernels into one (by hand or with torch.compile), and batch "
+       "identical small launches over many tensors.",
+       "a grid-wide dependency separates them; then overlap them with programmatic dependent "
        "launch"});
-  advice.push_back(
-      {"host",
-       "Take work off the launching thread: attributes, allocations and Python between "
-       "launches; run ahead of the GPU.",
-       ""});
+  advice.push_back({"host",
+                    "Take work off the launching thread (attributes, allocations, Python between "
+                    "launches), so that it runs ahead of the GPU.",
+                    ""});
   return advice;
 }
 
@@ -86,12 +86,12 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
   finding.severity = lost_us >= 0.5 * span ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"trace.kernels", "trace.kernel_median", "trace.span", "trace.gaps_launch",
                      "trace.gaps_queue"};
-  finding.cause = "The GPU stands idle for " + percent(lost_us / span) + " of " + human_us(span) +
+  finding.cause = "The GPU is idle for " + percent(lost_us / span) + " of " + human_us(span) +
                   " between " + number(kernels) + " kernels of " + human_us(median_us) +
                   " (median): ";
   finding.cause += launch_us >= queue_us
                        ? "the host does not launch them fast enough."
-                       : "each start after another kernel costs one to two microseconds.";
+                       : "each dependent kernel costs one to two microseconds to start.";
   finding.prescriptions = host_advice(graphs);
   // A graph keeps the start of each kernel; one fused kernel has none left.
   const double starts_us = std::min(launch_us, kDrainUs * std::max(0.0, kernels - 1));
@@ -119,7 +119,7 @@ constexpr const char* kLaunchBoundOneOf[] = {"plan.kernels", "trace.span"};
 
 extern const Tool kLaunchBound;
 const Tool kLaunchBound{.name = "launch-bound",
-                        .summary = "Many short kernels: launching them takes the time.",
+                        .summary = "Many short kernels: the time goes into launching them.",
                         .target = ToolTarget::kCuda,
                         .analyse = launch_bound,
                         .scope = Scope::kCall,

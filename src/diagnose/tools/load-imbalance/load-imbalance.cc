@@ -35,20 +35,20 @@ std::optional<Finding> load_imbalance(const Facts& facts) {
   finding.likely_speedup = least * std::pow(finding.upper_speedup / least, kEvened);
   finding.severity = loss >= 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sm__cycles_active.avg", "sm__cycles_active.max"};
-  finding.cause = "The busiest multiprocessor works " + times(most / mean) +
-                  " as long as the average one: blocks differ in their work, and " + percent(loss) +
-                  " of the multiprocessors' time is idle.";
+  finding.cause = "The busiest SM works " + times(most / mean) +
+                  " as long as the average one: blocks have unequal work, and " + percent(loss) +
+                  " of the SMs' time is idle.";
   finding.prescriptions = {
       {"work-distribution",
        "Hand out work at run time: a persistent grid whose blocks take the next tile from an "
-       "atomic counter, or many more, smaller blocks than multiprocessors.",
+       "atomic counter, or smaller blocks, many more than SMs.",
        "the order of the work matters"},
       {"work-distribution",
        "Start the longest pieces first: sort or bin rows by length, or pair long with short ones "
        "(triangular work: block i with block n-1-i).",
-       "lengths are not known before"},
+       "lengths are not known in advance"},
       {"grid-size", "Split the longest pieces among several blocks and add their results.",
-       "the pieces are equal and few"}};
+       "the pieces are few and equal"}};
   return finding;
 }
 
@@ -59,7 +59,7 @@ constexpr const char* kLoadImbalanceNeeds[] = {"sm__cycles_active.avg", "sm__cyc
 
 extern const Tool kLoadImbalance;
 const Tool kLoadImbalance{.name = "load-imbalance",
-                          .summary = "Some multiprocessors work much longer than others.",
+                          .summary = "Some SMs work much longer than others.",
                           .target = ToolTarget::kCuda,
                           .needs = kLoadImbalanceNeeds,
                           .analyse = load_imbalance};

@@ -25,16 +25,15 @@ std::vector<Prescription> advice(bool few_warps, bool narrow, const Facts& facts
     list.push_back(
         {"vectorize", "Load 128 bits at a time (`float4`).", "addresses are not 16-byte aligned"});
   }
-  const Prescription warps{
-      "block-size",
-      "Have more warps resident: larger or more blocks per multiprocessor, less shared memory or "
-      "fewer registers per block.",
-      "the tile needs what it holds"};
+  const Prescription warps{"block-size",
+                           "Keep more warps resident: larger or more blocks per SM, less shared "
+                           "memory or fewer registers per block.",
+                           "the tile needs these resources"};
   list.insert(few_warps ? list.begin() + 1 : list.end(), warps);
   if (facts.maybe("sass.hot.shared_loads").value_or(0) > 0) {
     list.push_back({"pipeline",
-                    "Fetch ahead with `cp.async` or TMA into several shared-memory buffers: bytes "
-                    "in flight then need no registers.",
+                    "Prefetch with `cp.async` or TMA into several shared-memory buffers: bytes in "
+                    "flight then need no registers.",
                     "shared memory would limit the resident blocks"});
   }
   return list;
@@ -78,9 +77,9 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
   const double bytes = facts("sass.hot.global_bytes_in_flight");
   const double warps = *resident_warps(facts);
   finding.severity = filled < 0.3 ? Severity::kCritical : Severity::kWarning;
-  finding.cause = "Each thread has " + number(bytes) + " B of loads under way and " +
+  finding.cause = "Each thread has " + number(bytes) + " B of loads in flight and " +
                   number(warps, 3) + " warps are resident: " + human_bytes(*have) +
-                  " in flight on a multiprocessor, where the measured bandwidth needs about " +
+                  " in flight per SM, where the measured bandwidth needs about " +
                   human_bytes(*need) + ".";
   finding.metrics = {"sass.hot.global_bytes_in_flight"};
   finding.metrics.emplace_back(facts.maybe("smsp__warps_active.avg.per_cycle_active")
@@ -105,7 +104,7 @@ constexpr const char* kLowMemoryParallelismNeeds[] = {
 extern const Tool kLowMemoryParallelism;
 const Tool kLowMemoryParallelism{
     .name = "low-memory-parallelism",
-    .summary = "Too few bytes are under way to fill the memory's bandwidth.",
+    .summary = "Too few bytes are in flight to saturate memory bandwidth.",
     .target = ToolTarget::kCuda,
     .needs = kLowMemoryParallelismNeeds,
     .analyse = low_memory_parallelism};

@@ -74,7 +74,7 @@ std::optional<Finding> missing_register_tiling(const Facts& facts) {
       {"tile-size",
        "Compute a tile of 4x4 or 8x8 outputs per thread in registers: each value read from shared "
        "memory then serves several multiply-adds.",
-       "registers would spill, or too few blocks would be left"},
+       "registers would spill, or too few blocks would remain"},
       {"vectorize",
        "Read shared memory 128 bits at a time (`float4` along the contiguous dimension).",
        "the tile's layout cannot be changed"}};
@@ -88,7 +88,7 @@ constexpr const char* kMissingRegisterTilingNeeds[] = {"sass.hot.shared_loads"};
 extern const Tool kMissingRegisterTiling;
 const Tool kMissingRegisterTiling{
     .name = "missing-register-tiling",
-    .summary = "Shared memory feeds the arithmetic one operand at a time.",
+    .summary = "Shared memory supplies the arithmetic one operand at a time.",
     .target = ToolTarget::kCuda,
     .needs = kMissingRegisterTilingNeeds,
     .analyse = missing_register_tiling};

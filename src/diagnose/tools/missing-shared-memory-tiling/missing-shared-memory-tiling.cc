@@ -45,7 +45,7 @@ std::vector<Prescription> advice() {
       {"shared-memory",
        "Load tiles of the operands into shared memory once per block (`__syncthreads()`), and "
        "let all threads of the block read them there.",
-       "each operand is used by one thread only"},
+       "only one thread uses each operand"},
       {"tile-size",
        "Compute several outputs per thread (4x4 or 8x8) in registers: each value read from "
        "shared memory then serves several multiply-adds.",
@@ -91,8 +91,8 @@ std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = Severity::kCritical;
   finding.cause = "The threads load " + human_bytes(asked) + " from L1 where " + human_bytes(once) +
-                  " would do (" + times(asked / once) +
-                  "): they share operands, but each fetches its own, without shared memory.";
+                  " would be enough (" + times(asked / once) +
+                  "): they use the same operands, but each thread fetches its own copy.";
   finding.metrics = {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
                      "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"};
   finding.metrics.emplace_back(least && least->bytes >= once ? "task.compulsory_bytes"
@@ -116,8 +116,8 @@ std::optional<Finding> from_code(const Facts& facts) {
   Finding finding;
   finding.severity = Severity::kWarning;
   finding.cause = number(loads) + " global loads serve " + number(products) +
-                  " multiply-adds in the hot loop, without shared memory: each operand is fetched "
-                  "anew for about every product.";
+                  " multiply-adds in the hot loop, without shared memory: operands are fetched "
+                  "again for nearly every product.";
   finding.metrics = {"sass.hot.global_loads", "sass.hot.ffma", "sass.hot.shared_loads"};
   finding.where = line_of(facts, {"sass.hot.global_loads"});
   finding.prescriptions = advice();
@@ -140,7 +140,7 @@ constexpr const char* kMissingSharedMemoryTilingOneOf[] = {
 extern const Tool kMissingSharedMemoryTiling;
 const Tool kMissingSharedMemoryTiling{
     .name = "missing-shared-memory-tiling",
-    .summary = "Threads share operands, but each fetches its own.",
+    .summary = "Threads use the same operands, but each fetches its own copy.",
     .target = ToolTarget::kCuda,
     .analyse = missing_shared_memory_tiling,
     .one_of = kMissingSharedMemoryTilingOneOf};

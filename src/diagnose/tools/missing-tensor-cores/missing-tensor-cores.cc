@@ -37,15 +37,15 @@ std::optional<Finding> warpgroup_form(const Facts& facts) {
                   " HMMA and no HGMMA instructions, at " + percent(roof.fraction) +
                   " of the ceiling; mma.sync reaches about " + percent(kHmmaOnHopper) +
                   " of what wgmma does on this architecture." +
-                  (unstaged ? " The operands come straight from global memory, unshared by the "
-                              "block's warps; wgmma takes them from shared memory."
+                  (unstaged ? " Each warp loads its operands straight from global memory; wgmma "
+                              "reads them from shared memory."
                             : "");
   finding.prescriptions = {
       {"tensor-cores",
        "Use warpgroup matrix instructions (`wgmma.mma_async`, for sm_90a) with operands in "
        "swizzled shared memory.",
        "the product has fewer than a wave of 128 x 128 tiles, or is bound by memory"},
-      {"pipeline", "Feed them by asynchronous copies, three or four stages deep.", ""}};
+      {"pipeline", "Feed them with asynchronous copies, three or four stages deep.", ""}};
   if (unstaged) {
     finding.severity = Severity::kWarning;
     finding.prescriptions.push_back(
@@ -84,16 +84,13 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
                      "timing.median"};
   finding.cause =
       number(matmul * 1e-9, 3) + " GFLOP of " + std::string(half ? "half-precision" : "TF32") +
-      " matrix products run without a single matrix "
-      "instruction in " +
-      human_us(roof.time_us) +
-      "; at the measured rate of the "
-      "matrix units (" +
+      " matrix products take " + human_us(roof.time_us) +
+      " without a single matrix instruction; at the measured rate of the tensor cores (" +
       per_second(rate, "FLOP") + ") and bandwidth they need " + human_us(possible) + ".";
   finding.prescriptions = {
       {"tensor-cores",
        facts.has(GpuFeature::kWgmma) ? "Multiply with matrix instructions: `nvcuda::wmma` or "
-                                       "`mma.sync.m16n8k16` first, `wgmma` (sm_90a) after that."
+                                       "`mma.sync.m16n8k16` first, then `wgmma` (sm_90a)."
                                      : "Multiply with matrix instructions: `nvcuda::wmma` or "
                                        "`mma.sync.m16n8k16`.",
        "a dimension of the product is below 16, or the contract needs more than fp32 sums of "
@@ -121,7 +118,7 @@ constexpr const char* kMissingTensorCoresNeeds[] = {
 extern const Tool kMissingTensorCores;
 const Tool kMissingTensorCores{
     .name = "missing-tensor-cores",
-    .summary = "Half-precision matrix products run outside the best matrix units.",
+    .summary = "Half-precision matrix products do not use the fastest matrix instructions.",
     .target = ToolTarget::kCuda,
     .needs = kMissingTensorCoresNeeds,
     .analyse = missing_tensor_cores};

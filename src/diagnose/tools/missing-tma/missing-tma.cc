@@ -35,9 +35,9 @@ std::optional<Finding> missing_tma(const Facts& facts) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = Severity::kInfo;
   finding.cause =
-      number(copies) + " asynchronous copies of the hot loop are issued thread by thread, and " +
+      number(copies) + " asynchronous copies in the hot loop are issued per thread, and " +
       percent(address) + " of its instructions compute addresses" +
-      (queued >= kQueued ? "; " + percent(queued) + " of the waits are for the memory queues"
+      (queued >= kQueued ? "; " + percent(queued) + " of the stalls are on the memory queues"
                          : std::string()) +
       ": bulk copies (TMA) need one thread and no address arithmetic.";
   finding.metrics = {"sass.hot.ldgsts", "sass.hot.address", "sass.hot.instructions"};
@@ -52,7 +52,7 @@ std::optional<Finding> missing_tma(const Facts& facts) {
        "on the host) and wait on an mbarrier; rows beyond the edge are filled with zeros.",
        "bases or pitches are not multiples of 16 B"},
       {"pipeline",
-       "Give the copies to a producer warp of their own and its registers to the consumers "
+       "Give the copies to a dedicated producer warp and its registers to the consumers "
        "(`setmaxnreg`).",
        "the block has fewer than three warpgroups of work"}};
   return finding;
@@ -65,7 +65,7 @@ constexpr const char* kMissingTmaNeeds[] = {"sass.hot.ldgsts", "sass.hot.address
 
 extern const Tool kMissingTma;
 const Tool kMissingTma{.name = "missing-tma",
-                       .summary = "Threads copy element by element what bulk copies would move.",
+                       .summary = "Threads copy in small pieces what bulk copies (TMA) would move.",
                        .target = ToolTarget::kCuda,
                        .needs = kMissingTmaNeeds,
                        .analyse = missing_tma};

@@ -24,8 +24,8 @@ struct Limiter {
 // Registers are left to register-pressure.
 constexpr Limiter kLimiters[] = {
     {"launch__occupancy_limit_shared_mem", "shared memory"},
-    {"launch__occupancy_limit_blocks", "the number of blocks that a multiprocessor holds"},
-    {"launch__occupancy_limit_warps", "the size of the block"},
+    {"launch__occupancy_limit_blocks", "the number of blocks per SM"},
+    {"launch__occupancy_limit_warps", "the block size"},
     {"launch__occupancy_limit_barriers", "named barriers"},
 };
 
@@ -45,18 +45,18 @@ Prescription advice(const std::string& metric, double shared) {
   if (metric == "launch__occupancy_limit_shared_mem") {
     return {"shared-memory",
             "Use less shared memory per block (" + human_bytes(shared) +
-                " now): a smaller tile or fewer stages, buffers whose lives do not overlap in one "
-                "place, half precision for what is only staged.",
-            "the tile is what feeds the matrix units, or reuse falls with it"};
+                " now): use a smaller tile or fewer stages, let buffers with disjoint lifetimes "
+                "share memory, stage data in half precision.",
+            "the tile feeds the tensor cores, or reuse would drop"};
   }
   if (metric == "launch__occupancy_limit_blocks") {
     return {"block-size", "Use larger blocks (128 to 256 threads).",
-            "each block's work is one warp's and cannot be joined"};
+            "each block has work for one warp only and cannot be merged with others"};
   }
   return {"block-size",
-          "Choose a block size that divides the multiprocessor's warps evenly (128 or 256 threads "
-          "instead of one very large block).",
-          "the whole block works on one tile that cannot be split"};
+          "Choose a block size that divides an SM's warps evenly (128 or 256 threads instead of "
+          "one very large block).",
+          "the block works on one tile that cannot be split"};
 }
 
 std::optional<Finding> occupancy_limiter(const Facts& facts) {
@@ -98,9 +98,9 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
   finding.metrics = {"sm__maximum_warps_per_active_cycle_pct", tightest->metric};
   if (model.counted()) finding.metrics.emplace_back("smsp__warps_eligible.avg.per_cycle_active");
   finding.cause = "Only " + percent(occupancy) +
-                  " of the warps that a multiprocessor could hold are resident, limited by " +
-                  tightest->what + " (" + number(facts(tightest->metric)) +
-                  " blocks fit), and too few are ready to hide the waits.";
+                  " of the warps that an SM can hold are resident, limited by " + tightest->what +
+                  " (" + number(facts(tightest->metric)) +
+                  " blocks fit), and too few are ready to hide the latency.";
   finding.prescriptions = {
       advice(tightest->metric, shared),
       {"unroll", "Or give each warp more independent work, so that fewer warps suffice.",
@@ -114,7 +114,7 @@ constexpr const char* kOccupancyLimiterNeeds[] = {"sm__maximum_warps_per_active_
 
 extern const Tool kOccupancyLimiter;
 const Tool kOccupancyLimiter{.name = "occupancy-limiter",
-                             .summary = "Few warps are resident, and too few of them are ready.",
+                             .summary = "Few warps are resident, too few to hide latency.",
                              .target = ToolTarget::kCuda,
                              .needs = kOccupancyLimiterNeeds,
                              .analyse = occupancy_limiter};

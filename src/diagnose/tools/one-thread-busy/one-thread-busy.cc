@@ -11,14 +11,14 @@ namespace {
 std::vector<Prescription> advice(bool parallel) {
   if (parallel) {
     return {{"threads",
-             "The code has parallel regions already: give every thread the same amount of work in "
-             "contiguous chunks, move what runs before and between them into one region, and start "
-             "as many threads as there are hardware threads.",
-             "the serial part is what the task asks for"}};
+             "The code already has parallel regions: give every thread an equal, contiguous chunk "
+             "of work, move serial work before and between the regions into them, and start as "
+             "many threads as there are hardware threads.",
+             "the task itself is serial there"}};
   }
   return {{"threads",
-           "Share the outermost independent loop among all hardware threads (`#pragma omp parallel "
-           "for`), in contiguous chunks.",
+           "Distribute the outermost independent loop over all hardware threads (`#pragma omp "
+           "parallel for`), in contiguous chunks.",
            "iterations depend on one another; then split the reduction in two stages"}};
 }
 
@@ -41,11 +41,11 @@ std::optional<Finding> one_thread_busy(const Facts& facts) {
   finding.cause = "On average " + number(busy, 3) + " of " + number(units) +
                   " hardware threads are busy during the call of " + human_us(time_us);
   if (foreign > 0) {
-    finding.cause += "; other processes left " + number(left, 2) + " of them";
+    finding.cause += "; other processes left only " + number(left, 2) + " of them";
     finding.metrics.emplace_back("load.foreign_cpu");
   }
   if (parallel) {
-    finding.cause += ", although the code runs parallel regions";
+    finding.cause += ", although the code has parallel regions";
     finding.metrics.emplace_back("cpu.asm.parallel_regions");
   }
   finding.cause += ".";
@@ -62,7 +62,7 @@ constexpr const char* kOneThreadBusyNeeds[] = {"cpu.threads_busy", "machine.para
 
 extern const Tool kOneThreadBusy;
 const Tool kOneThreadBusy{.name = "one-thread-busy",
-                          .summary = "Hardware threads stand idle while the call runs.",
+                          .summary = "Hardware threads are idle while the call runs.",
                           .target = ToolTarget::kCpu,
                           .needs = kOneThreadBusyNeeds,
                           .analyse = one_thread_busy};

@@ -42,28 +42,27 @@ std::optional<Excess> excess_of(const Facts& facts) {
 std::vector<Prescription> advice(bool one_kernel, bool whole) {
   std::vector<Prescription> list = {
       {"passes",
-       "Read the input once: fuse the passes (online softmax, Welford's or shifted one-pass mean "
-       "and variance), or keep the row in registers or shared memory between them.",
-       "a row fits neither registers nor shared memory of a cluster, and a one-pass form loses too "
-       "much precision"},
+       "Read the input only once: fuse the passes (online softmax, Welford's or shifted one-pass "
+       "mean and variance), or keep the row in registers or shared memory between them.",
+       "a row fits neither in registers nor in a cluster's shared memory, and a one-pass form "
+       "loses too much precision"},
       {"tile-size",
        "Where several blocks read the same input, give each block more outputs, so that an input "
        "is "
        "fetched by fewer blocks.",
-       "every input is used by one block only"}};
+       "only one block uses each input"}};
   if (!one_kernel) {
     list.insert(list.begin(),
                 {"fusion",
-                 "Fuse this kernel with the one that makes or uses its intermediate, so that it "
-                 "never goes through device memory.",
-                 "other work needs the intermediate"});
+                 "Fuse this kernel with the one that produces or uses its intermediate, so that "
+                 "the intermediate never goes through device memory.",
+                 "other code needs the intermediate"});
   }
   if (!whole) {
-    list.push_back(
-        {"cache-hints",
-         "Run the second pass over a part that still sits in L2: process a few rows at a "
-         "time, both passes of them, before the next rows.",
-         "the passes depend on the whole input"});
+    list.push_back({"cache-hints",
+                    "Run the second pass while the data is still in L2: process a few rows at a "
+                    "time, both passes, before the next rows.",
+                    "the passes depend on the whole input"});
   }
   return list;
 }
@@ -76,16 +75,14 @@ Finding describe(const Facts& facts, const Excess& excess, const Dram& moved,
   finding.metrics = {"dram__bytes_read.sum", "dram__bytes_write.sum", "task.compulsory_bytes"};
   if (from_dram) {
     finding.cause = "Device memory moves " + human_bytes(moved.bytes()) + " where " +
-                    human_bytes(least.bytes) + " must be moved once (" + times(excess.moved) + ")" +
+                    human_bytes(least.bytes) + " would be enough (" + times(excess.moved) + ")" +
                     (least.split ? ": the inputs are read " + number(excess.reads, 2) + " times."
                                  : std::string("."));
   } else {
     finding.metrics.emplace_back("lts__t_sectors_srcunit_tex.sum");
-    finding.cause =
-        "The kernel asks L2 for its inputs " + number(excess.passes, 2) +
-        " times: it goes through them again and again, and L2 serves most of it (device memory "
-        "reads " +
-        times(excess.reads) + " the inputs).";
+    finding.cause = "The kernel reads its inputs from L2 " + number(excess.passes, 2) +
+                    " times; L2 serves most of these passes (device memory reads " +
+                    times(excess.reads) + " the inputs).";
   }
   finding.prescriptions = advice(kernels < 2, !from_dram);
   finding.where = line_of(facts, {"sass.hot.global_loads"});

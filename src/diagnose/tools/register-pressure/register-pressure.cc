@@ -69,23 +69,22 @@ std::optional<Finding> register_pressure(const Facts& facts) {
   const double next = std::floor(kFile / ((blocks + 1) * warps * 32) / 8) * 8;
   finding.severity = occupancy < 0.2 ? Severity::kCritical : Severity::kWarning;
   finding.cause = number(registers) + " registers per thread leave room for " +
-                  number(blocks * warps) + " of " + number(kMostWarps) +
-                  " warps on a multiprocessor (" + percent(occupancy) +
-                  "), too few to hide the latency that they wait for; " + number(next) +
+                  number(blocks * warps) + " of " + number(kMostWarps) + " warps per SM (" +
+                  percent(occupancy) + "), too few to hide their latency; " + number(next) +
                   " registers would allow another block.";
   finding.metrics = {"launch__registers_per_thread", "launch__block_size"};
   if (model.counted()) finding.metrics.emplace_back("smsp__warps_active.avg.per_cycle_active");
   finding.prescriptions = {
       {"tile-size",
-       "Give each thread less to hold: a smaller tile per thread, fewer live arrays, values "
-       "recomputed instead of kept.",
+       "Keep less live per thread: a smaller tile, fewer arrays, values recomputed instead of "
+       "stored.",
        "the tile's reuse is what keeps memory traffic low"},
-      {"unroll", "Unroll less, so that fewer loads and accumulators live at once.",
-       "the unrolled loads are what is in flight"},
+      {"unroll", "Unroll less, so that fewer loads and accumulators are live at once.",
+       "the unrolled loads provide the bytes in flight"},
       {"registers",
        "Ask for another resident block: `__launch_bounds__(" + number(block) + ", " +
-           number(blocks + 1) + ")`, and look that ptxas reports no spills.",
-       "it spills"}};
+           number(blocks + 1) + ")`, and check that ptxas reports no spills.",
+       "the kernel spills"}};
   return finding;
 }
 
@@ -97,7 +96,7 @@ constexpr const char* kRegisterPressureNeeds[] = {"launch__registers_per_thread"
 extern const Tool kRegisterPressure;
 const Tool kRegisterPressure{
     .name = "register-pressure",
-    .summary = "So many registers per thread that too few warps are resident.",
+    .summary = "Threads use so many registers that too few warps are resident.",
     .target = ToolTarget::kCuda,
     .needs = kRegisterPressureNeeds,
     .analyse = register_pressure};

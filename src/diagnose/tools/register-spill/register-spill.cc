@@ -94,11 +94,11 @@ void describe_spill(const Facts& facts, double spills, const std::string& run, F
                    run;
   finding->prescriptions = {
       {"registers",
-       "Let a thread have more registers: fewer minimum blocks in `__launch_bounds__`, no "
+       "Allow more registers per thread: fewer minimum blocks in `__launch_bounds__`, no "
        "`--maxrregcount`.",
        "the kernel is already at 255 registers"},
-      {"tile-size", "Compute a smaller tile per thread, so that fewer values live at once.",
-       "the tile is what feeds the matrix units; then split it among more warps"},
+      {"tile-size", "Compute a smaller tile per thread, so that fewer values are live at once.",
+       "the tile feeds the tensor cores; then split it among more warps"},
       {"unroll", "Unroll less (`#pragma unroll 4`), or recompute values instead of keeping them.",
        ""}};
 }
@@ -114,7 +114,7 @@ void describe_array(double stack, const std::string& run, Finding* finding) {
        "Make its indices compile-time constants: unroll the loops over it fully, or select with "
        "a `switch`.",
        "the trip count is not known at compile time"},
-      {"shared-memory", "Put a table that is really indexed at run time into shared memory.",
+      {"shared-memory", "Put a table that must be indexed at run time into shared memory.",
        "shared memory would limit the resident blocks"}};
 }
 
@@ -124,7 +124,7 @@ void describe_either(const std::string& run, Finding* finding) {
       "Spilled registers, or an array that is indexed at run time, live in local memory; " + run;
   finding->prescriptions = {
       {"registers",
-       "See what it is: compile with `-Xptxas -v`. Spills need more registers (fewer minimum "
+       "Find out which: compile with `-Xptxas -v`. Spills need more registers (fewer minimum "
        "blocks in `__launch_bounds__`) or a smaller tile per thread.",
        ""},
       {"unroll",
@@ -152,7 +152,7 @@ std::optional<Finding> register_spill(const Facts& facts) {
   std::string run = number(local.hot) + " of the hot loop's " + number(local.instructions) +
                     " instructions are LDL or STL.";
   if (part) {
-    run = percent(*part) + " of the sectors that L1 looks up are local memory's.";
+    run = percent(*part) + " of the sectors that L1 looks up belong to local memory.";
     finding.metrics.emplace_back("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum");
     finding.metrics.emplace_back("l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum");
     estimate_from_counters(facts, local, *part, &finding);

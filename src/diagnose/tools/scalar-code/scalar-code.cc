@@ -12,7 +12,7 @@ std::string cause(double scalar, double all, double share, double lanes, bool es
   const std::string part =
       estimated ? "an estimated " + percent(share) + " of the executed code" : percent(share);
   if (all <= 0) {
-    return "The hot loops call scalar mathematical functions, one element at a time (" + part +
+    return "The hot loops call scalar math functions, one element at a time (" + part +
            "); a packed instruction does up to " + number(lanes) + " fp32 elements.";
   }
   return number(scalar) + " of " + number(all) +
@@ -41,18 +41,19 @@ std::optional<Finding> scalar_code(const Facts& facts) {
   finding.cause = cause(scalar, all, share, lanes, executed.has_value());
   finding.prescriptions = {
       {"vectorize",
-       "Give the compiler a contiguous innermost loop over independent elements (`#pragma omp "
-       "simd`, `__restrict__`), or write it with vector types.",
+       "Write a contiguous innermost loop over independent elements (`#pragma omp simd`, "
+       "`__restrict__`), or use vector types.",
        "the innermost dimension is strided in memory; then change the loop order first"},
       {"unroll",
-       "For a reduction, keep an array of independent partial sums: the compiler may not reorder "
-       "a single floating-point sum by itself.",
+       "For a reduction, keep an array of independent partial sums: the compiler may not reorder a "
+       "floating-point sum on its own.",
        "the order of the sum is part of the contract"}};
   finding.upper_speedup = speedup_without(share * (1 - 1 / lanes));
   finding.likely_speedup = speedup_without(share * (1 - 1 / (lanes / 2)));
   if (doubtful) {
     finding.severity = Severity::kInfo;
-    finding.cause += " A packed loop does the same arithmetic: profile which of the two runs.";
+    finding.cause +=
+        " The code also has a packed loop with the same arithmetic: profile which of the two runs.";
     finding.likely_speedup = 1;
   }
   return finding;

@@ -34,14 +34,14 @@ std::optional<Finding> scalar_half_math(const Facts& facts) {
   finding.severity = Severity::kWarning;
   finding.metrics = {"sass.hot.half_scalar", "sass.hot.instructions"};
   finding.cause = number(scalar + narrow) + " of the hot loop's " + number(instructions) +
-                  " instructions compute or convert one half-precision value where one instruction "
-                  "can do two.";
+                  " instructions compute or convert one half-precision value, although one "
+                  "instruction can handle two.";
   finding.where = line_of(facts, {"sass.hot.half_scalar", "sass.hot.half_conversions_scalar"});
   finding.prescriptions = {
       {"vectorize",
        "Work on pairs: `__half2`/`__nv_bfloat162` with `__hfma2`, `__hadd2`; convert with "
        "`__float22half2_rn`.",
-       "neighbouring elements need different operations"},
+       "neighboring elements need different operations"},
       {"vectorize", "Load eight half-precision values at a time (128 bits) and keep them packed.",
        "addresses are not 16-byte aligned"}};
   return finding;
@@ -53,7 +53,7 @@ constexpr const char* kScalarHalfMathNeeds[] = {"sass.hot.half_scalar", "sass.ho
 
 extern const Tool kScalarHalfMath;
 const Tool kScalarHalfMath{.name = "scalar-half-math",
-                           .summary = "Half-precision values are worked on one at a time.",
+                           .summary = "Half-precision values are processed one at a time.",
                            .target = ToolTarget::kCuda,
                            .needs = kScalarHalfMathNeeds,
                            .analyse = scalar_half_math};

@@ -123,15 +123,14 @@ std::optional<Finding> scalar_loads(const Facts& facts) {
                   (wide ? " (" + number(*wide) + " are 128-bit)" : std::string()) +
                   "; one 128-bit load can do the work of " + number(w.merged) + "." +
                   (mergeable > 0 ? " " + number(mergeable) +
-                                       " of them have a neighbour at the "
-                                       "next address."
+                                       " of them are followed by a load of the next address."
                                  : std::string());
   finding.where = line_of(facts, {"sass.hot.global_loads_mergeable", "sass.hot.global_loads_narrow",
                                   "sass.hot.global_loads_32", "sass.hot.global_loads"});
   finding.prescriptions = {
       {"vectorize",
        "Load and store 128 bits at a time: `float4` (or eight halves as `uint4`) through "
-       "`reinterpret_cast<const float4*>`, a tail loop for the rest.",
+       "`reinterpret_cast<const float4*>`, with a tail loop for the rest.",
        "rows are not a multiple of the vector or bases are not 16-byte aligned"},
       {"unroll",
        "Give each thread several independent elements and load all of them before the first use.",

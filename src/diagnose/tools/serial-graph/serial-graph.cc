@@ -30,20 +30,20 @@ std::optional<Finding> serial_graph(const Facts& facts) {
   finding.metrics = {"plan.levels", "plan.data_levels", "plan.median_blocks", "plan.kernels",
                      "machine.parallel_units"};
   finding.cause = "The call's graph runs " + number(levels) +
-                  " nodes one after another, but what they exchange asks for only " +
+                  " nodes one after another, but their data dependencies require only " +
                   number(needed) + (needed == 1 ? " step" : " steps") + "; a kernel has " +
                   number(blocks) + " blocks (median) for " + number(units) +
-                  " multiprocessors, so most of the GPU is idle each time.";
+                  " SMs, so most of the GPU is idle each time.";
   finding.prescriptions = {
       {"fusion",
-       "Make one launch of independent kernels: let a grid dimension choose the branch, or give "
-       "each a range of blocks.",
+       "Combine independent kernels into one launch: let a grid dimension choose the kernel, or "
+       "give each a range of blocks.",
        "they need very different block sizes, registers or shared memory"},
       {"streams",
-       "Launch independent kernels on streams of their own, forked from and joined to the call's "
+       "Launch independent kernels on separate streams, forked from and joined to the call's "
        "stream by events (cudaEventRecord, cudaStreamWaitEvent): the captured graph then has "
        "branches.",
-       "they depend on each other through memory that no parameter shows"}};
+       "they depend on each other through memory that is not among their parameters"}};
   finding.likely_speedup = likely;
   finding.upper_speedup = levels / needed;
   return finding;

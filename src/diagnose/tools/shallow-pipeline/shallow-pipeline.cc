@@ -33,13 +33,13 @@ std::optional<Finding> shallow_pipeline(const Facts& facts) {
   finding.severity = Severity::kWarning;
   finding.metrics = {warpgroup > 0 ? "sass.hgmma" : "sass.hmma",
                      "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"};
-  finding.cause = "The matrix units are busy for " +
-                  percent(model.busy(Resource::kTensor).value_or(0)) + " of the time; " +
-                  percent(share) +
-                  " of the warps' waiting is for the next tile (barriers, copies, matrix results).";
-  finding.prescriptions = {{"pipeline",
-                            "More stages: three or four tiles under way while one is multiplied.",
-                            "shared memory allows no further tile"}};
+  finding.cause =
+      "The tensor cores are busy for " + percent(model.busy(Resource::kTensor).value_or(0)) +
+      " of the time; " + percent(share) +
+      " of the warps' stall time is waiting for the next tile (barriers, copies, matrix results).";
+  finding.prescriptions = {
+      {"pipeline", "Use more stages: three or four tiles in flight while one is multiplied.",
+       "shared memory has no space for another tile"}};
   if (warpgroup > 0 && !specialised) {
     finding.prescriptions.push_back(
         {"pipeline",
@@ -47,9 +47,9 @@ std::optional<Finding> shallow_pipeline(const Facts& facts) {
          "mbarrier pair per stage, registers moved with `setmaxnreg`.",
          "the product is small"});
   }
-  finding.prescriptions.push_back(
-      {"tile-size", "A larger tile per block: more matrix work for each copied byte.",
-       "there would be less than a wave of tiles"});
+  finding.prescriptions.push_back({"tile-size",
+                                   "Use a larger tile per block: more matrix work per copied byte.",
+                                   "the tiles would no longer fill a wave"});
   return finding;
 }
 
@@ -59,7 +59,7 @@ constexpr const char* kShallowPipelineNeeds[] = {"sass.hmma", "sass.hgmma"};
 
 extern const Tool kShallowPipeline;
 const Tool kShallowPipeline{.name = "shallow-pipeline",
-                            .summary = "Matrix units wait for the next tile.",
+                            .summary = "The tensor cores wait for the next tile.",
                             .target = ToolTarget::kCuda,
                             .needs = kShallowPipelineNeeds,
                             .analyse = shallow_pipeline};

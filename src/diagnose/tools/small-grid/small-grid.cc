@@ -22,12 +22,12 @@ Finding base_finding(const std::string& cause, double upper) {
 }
 
 Finding idle_multiprocessors(double grid, double waves, double units, double loss, double time_us) {
-  const std::string cause =
-      grid < units ? number(grid) + " blocks for " + number(units) +
-                         " multiprocessors: " + percent(loss) + " of them get no work."
-                   : number(grid) + " blocks do not divide evenly among " + number(units) +
-                         " multiprocessors, all resident at once: about " + percent(loss) +
-                         " of their time is idle.";
+  const std::string cause = grid < units
+                                ? number(grid) + " blocks for " + number(units) +
+                                      " SMs: " + percent(loss) + " of them get no work."
+                                : number(grid) + " blocks do not divide evenly among " +
+                                      number(units) + " SMs, all resident at once: about " +
+                                      percent(loss) + " of their time is idle.";
   Finding finding = base_finding(cause, speedup_without(loss));
   if (grid < units) {
     // Blocks are independent: throughput grows with the busy multiprocessors, at most up to all
@@ -39,11 +39,10 @@ Finding idle_multiprocessors(double grid, double waves, double units, double los
   finding.severity = loss >= 0.5 ? Severity::kCritical : Severity::kWarning;
   finding.prescriptions = {
       {"grid-size",
-       "Make more, smaller blocks of work: several blocks per row with a second reduction stage, "
-       "or split the summed dimension.",
+       "Use more, smaller blocks: several blocks per row with a second reduction stage, or split "
+       "the summed dimension.",
        "the whole call takes only a few microseconds"},
-      {"tile-size", "Compute a smaller tile per block.",
-       "the tile is what feeds the matrix units"}};
+      {"tile-size", "Compute a smaller tile per block.", "the tile feeds the tensor cores"}};
   return finding;
 }
 
@@ -56,7 +55,7 @@ Finding tail_wave(double grid, double waves, double loss) {
   finding.prescriptions = {
       {"grid-size",
        "Start as many blocks as fit at once and let each loop over the work (persistent grid), or "
-       "choose the work per block so that the waves come out even.",
+       "choose the work per block so that the last wave is full.",
        "blocks take very different times"},
       {"block-size", "Another block size changes how many blocks a wave holds.", ""}};
   return finding;
@@ -92,11 +91,10 @@ constexpr const char* kSmallGridNeeds[] = {"launch__grid_size", "launch__waves_p
 }  // namespace
 
 extern const Tool kSmallGrid;
-const Tool kSmallGrid{
-    .name = "small-grid",
-    .summary = "The grid leaves multiprocessors idle, at once or in its last wave.",
-    .target = ToolTarget::kCuda,
-    .needs = kSmallGridNeeds,
-    .analyse = small_grid};
+const Tool kSmallGrid{.name = "small-grid",
+                      .summary = "The grid leaves SMs idle, from the start or in its last wave.",
+                      .target = ToolTarget::kCuda,
+                      .needs = kSmallGridNeeds,
+                      .analyse = small_grid};
 
 }  // namespace kernelpro

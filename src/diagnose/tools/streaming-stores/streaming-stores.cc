@@ -31,7 +31,7 @@ std::optional<Finding> streaming_stores(const Facts& facts) {
   finding.prescriptions = {
       {"streaming",
        "Write outputs that are not read again with non-temporal stores (`_mm256_stream_ps`, or "
-       "`#pragma omp simd nontemporal`), whole lines at a time, and `_mm_sfence` at the end.",
+       "`#pragma omp simd nontemporal`), whole lines at a time, with `_mm_sfence` at the end.",
        "the output is read again soon, or is written in pieces smaller than a cache line"}};
   finding.upper_speedup = 1 + share;
   finding.likely_speedup = 1 + share / 2;

@@ -46,7 +46,7 @@ std::optional<Finding> synchronous_staging(const Facts& facts) {
   finding.cause = number(staged) +
                   " loads of the hot loop go through registers into shared memory, and the "
                   "block waits for them" +
-                  (model.counted() ? " (" + percent(loading) + " of the waits are for memory, " +
+                  (model.counted() ? " (" + percent(loading) + " of the stalls are on memory, " +
                                          percent(barrier) + " at barriers)"
                                    : std::string()) +
                   ": copying and computing do not overlap.";
@@ -59,9 +59,9 @@ std::optional<Finding> synchronous_staging(const Facts& facts) {
   const bool bulk = facts.has(GpuFeature::kTma);
   finding.prescriptions = {
       {"pipeline",
-       "Copy asynchronously and ahead: `cp.async` (`__pipeline_memcpy_async`, 16 B each) into 2 to "
-       "4 buffers, and compute on one tile while the next ones arrive.",
-       "elements are converted on the way, or shared memory would limit the resident blocks"},
+       "Copy ahead, asynchronously: `cp.async` (`__pipeline_memcpy_async`, 16 B each) into 2 to 4 "
+       "buffers, and compute on one tile while the next ones arrive.",
+       "elements are converted during the copy, or shared memory would limit the resident blocks"},
       {"pipeline",
        "Or load the next tile into registers before computing on the current one, and store it "
        "after the barrier (double buffering).",

@@ -107,28 +107,27 @@ bool fields(const Facts& facts) {
 std::string described(const Accesses& some, const char* what) {
   return "A warp's global " + std::string(what) + " touches " + number(some.per_request(), 3) +
          " sectors of 32 B where " + number(some.ideal_per_request(), 3) +
-         " would hold its data, so " + percent(1 - 1 / some.excess()) +
-         " of what they move is waste";
+         " would hold its data, so " + percent(1 - 1 / some.excess()) + " of the traffic is waste";
 }
 
 std::vector<Prescription> for_scattered() {
   return {
       {"layout",
-       "Make neighbouring threads fetch from one row: let 8 to 32 consecutive lanes read one "
-       "gathered row together, 16 B each, instead of one row per lane.",
+       "Let neighboring threads fetch from one row: 8 to 32 consecutive lanes read one gathered "
+       "row together, 16 B each, instead of one row per lane.",
        "a gathered item is a single element"},
       {"algorithm", "Sort or bucket the indices so that a warp's addresses fall close together.",
        "the indices change with every call and are used once"},
-      {"shared-memory", "Keep the gathered table in shared memory when it fits.",
+      {"shared-memory", "Keep the gathered table in shared memory if it fits.",
        "the table is larger than shared memory"}};
 }
 
 Prescription for_pieces() {
   return {"vectorize",
-          "Move 16 bytes of a thread with one access: start at an aligned address (peel the first "
-          "elements), and where source and target are aligned differently, load aligned and shift "
-          "between neighbours (`__shfl`, `__byte_perm`) or through shared memory.",
-          "the data are aligned already; then say so with the type (`float4`, `uint4`)"};
+          "Move each thread's 16 bytes with one access: start at an aligned address (peel the "
+          "first elements), and where source and target are aligned differently, load aligned and "
+          "shift between neighbors (`__shfl`, `__byte_perm`) or through shared memory.",
+          "the data is already aligned; then express it in the type (`float4`, `uint4`)"};
 }
 
 void prescribe(Pattern pattern, Finding* finding) {
@@ -140,7 +139,7 @@ void prescribe(Pattern pattern, Finding* finding) {
          "the tensor's layout is fixed and rows cannot be peeled"},
         {"shared-memory",
          "Load the block's whole range once, aligned, into shared memory and read the shifted "
-         "neighbours there.",
+         "neighbors there.",
          "L1 already serves the overlap"}};
     return;
   }
@@ -152,14 +151,14 @@ void prescribe(Pattern pattern, Finding* finding) {
       {"layout",
        "Let `threadIdx.x` run along the contiguous dimension, so that consecutive lanes read "
        "consecutive addresses.",
-       "the other operand would then be strided"},
+       "the other operand would become strided"},
       {"shared-memory",
        "Where one side must be strided (a transpose), go through a shared-memory tile: load rows, "
        "`__syncthreads()`, store columns; pad the tile (`[32][33]`) against bank conflicts.",
-       "the data are used only along one dimension"},
+       "the data is used only along one dimension"},
       {"layout",
-       "Keep fields apart (structure of arrays), or load a whole structure per thread with one "
-       "128-bit access.",
+       "Keep fields in separate arrays (structure of arrays), or load a whole structure per thread "
+       "with one 128-bit access.",
        "the layout is fixed by the task and no structure fits 16 B"}};
   if (pattern == Pattern::kUnknown) finding->prescriptions.push_back(for_scattered().front());
 }
@@ -195,11 +194,11 @@ std::optional<Finding> counted(const Facts& facts) {
   finding.cause = described(load_side ? reads : writes, load_side ? "load" : "store");
   const double stride = facts.maybe("sass.hot.global_lane_stride").value_or(0);
   if (pattern == Pattern::kStrided && stride > 0) {
-    finding.cause += ": lanes lie " + number(stride) + " B apart.";
+    finding.cause += ": lanes are " + number(stride) + " B apart.";
   } else if (pattern == Pattern::kMisaligned) {
     finding.cause += ": accesses straddle sector boundaries.";
   } else if (pattern == Pattern::kScattered) {
-    finding.cause += ": lanes gather from addresses that lie far apart.";
+    finding.cause += ": lanes gather from addresses that are far apart.";
   } else {
     finding.cause += ": consecutive lanes are far apart in memory.";
   }
@@ -211,8 +210,7 @@ std::optional<Finding> counted(const Facts& facts) {
   prescribe(pattern, &finding);
   if (pieces) {
     finding.cause +=
-        " Each thread's accesses lie side by side, and nothing tells the compiler "
-        "that they are aligned.";
+        " Each thread's accesses are adjacent, but the compiler cannot tell that they are aligned.";
     finding.prescriptions.insert(finding.prescriptions.begin(), for_pieces());
   } else if (pattern == Pattern::kStrided && fields(facts)) {
     std::rotate(finding.prescriptions.begin(), finding.prescriptions.end() - 1,
@@ -265,7 +263,7 @@ constexpr const char* kUncoalescedAccessOneOf[] = {"l1tex__t_sectors_pipe_lsu_me
 extern const Tool kUncoalescedAccess;
 const Tool kUncoalescedAccess{
     .name = "uncoalesced-access",
-    .summary = "Lanes of a warp touch more sectors of memory than their data need.",
+    .summary = "Lanes of a warp touch more memory sectors than their data needs.",
     .target = ToolTarget::kCuda,
     .analyse = uncoalesced_access,
     .one_of = kUncoalescedAccessOneOf};

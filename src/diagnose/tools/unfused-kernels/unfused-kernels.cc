@@ -32,8 +32,8 @@ std::vector<Prescription> advice() {
            "the next step needs results of all blocks before it can start, or the fused kernel "
            "would spill or recompute more than it saves"},
           {"passes",
-           "Where one block can hold a row, fuse a reduction with what follows it: keep the row on "
-           "chip between the two.",
+           "Where one block can hold a row, fuse a reduction with the step that follows: keep the "
+           "row on chip between the two.",
            "rows are longer than a block's or cluster's shared memory and registers"}};
 }
 
@@ -66,20 +66,20 @@ std::optional<Finding> of_plan(const Facts& facts) {
                      "ceiling.copy_bandwidth"};
   finding.cause = number(consumers) + " of the call's " +
                   number(facts.maybe("plan.kernels").value_or(0)) + " kernels " +
-                  (consumers == 1 ? "reads" : "read") + " back what an earlier one has just " +
-                  "written: " + human_bytes(bytes) + " that only travel between kernels" +
-                  (in_l2 ? " (through L2)" : "") + ", about " + percent(share) + " of " +
-                  human_us(*time_us) + ".";
+                  (consumers == 1 ? "reads" : "read") +
+                  " back what an earlier one wrote: " + human_bytes(bytes) +
+                  " that only pass between kernels" + (in_l2 ? " (through L2)" : "") + ", about " +
+                  percent(share) + " of " + human_us(*time_us) + ".";
   finding.prescriptions = advice();
   const double output = facts.maybe("task.output_bytes").value_or(0);
   if (facts.maybe("task.half_inputs").value_or(0) > 0 && output > 0 && largest >= kWider * output) {
     finding.cause += " The largest of them takes " + number(largest / output, 2) +
                      " times the bytes of the output: it is kept in a wider type than the tensors.";
     finding.metrics.emplace_back("task.output_bytes");
-    finding.prescriptions.push_back(
-        {"precision",
-         "If it must go through memory, store it in the tensors' own type and convert on the way.",
-         "the rounding of the intermediate would show in the result"});
+    finding.prescriptions.push_back({"precision",
+                                     "If it must go through memory, store it in the tensors' own "
+                                     "type and convert on load and store.",
+                                     "rounding the intermediate would cost too much precision"});
   }
   finding.likely_speedup = speedup_without(share);
   finding.upper_speedup =
@@ -98,12 +98,11 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
   finding.metrics = {"trace.pointwise", "trace.pointwise_us", "trace.span"};
   finding.cause = number(count) + " pointwise and reduction kernels take " +
                   percent(std::min(1.0, time_us / span)) + " of " + human_us(span) +
-                  ", each of them a pass over memory of its own.";
+                  ", each of them a separate pass over memory.";
   finding.prescriptions = advice();
-  finding.prescriptions.insert(
-      finding.prescriptions.begin() + 1,
-      {"fusion", "Let torch.compile fuse them, and write by hand what it leaves apart.",
-       "the module is to be a kernel of one's own"});
+  finding.prescriptions.insert(finding.prescriptions.begin() + 1,
+                               {"fusion", "Let torch.compile fuse them, and fuse the rest by hand.",
+                                "the module is to become a custom kernel"});
   finding.likely_speedup = speedup_without(kFusable * fusable);
   finding.upper_speedup =
       speedup_without(std::min(0.95, fusable + facts.maybe("trace.gaps").value_or(0) / span));
@@ -123,7 +122,7 @@ constexpr const char* kUnfusedKernelsOneOf[] = {"plan.handover_bytes", "trace.sp
 extern const Tool kUnfusedKernels;
 const Tool kUnfusedKernels{
     .name = "unfused-kernels",
-    .summary = "Kernels pass results through memory that one kernel would keep on chip.",
+    .summary = "Kernels pass results through memory that a fused kernel would keep on chip.",
     .target = ToolTarget::kCuda,
     .analyse = unfused_kernels,
     .scope = Scope::kCall,

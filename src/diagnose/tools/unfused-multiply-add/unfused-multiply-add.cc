@@ -43,7 +43,7 @@ std::optional<Finding> unfused_multiply_add(const Facts& facts) {
        "Write `fmaf(a, b, c)`, and do not use `__fmul_rn` and `__fadd_rn` (or `-fmad=false`), "
        "which "
        "forbid fusing.",
-       "results must be the same bit for bit as unfused ones"},
+       "results must be bit-identical to unfused ones"},
       {"algorithm", "Reorder sums so that each product meets an addition.", ""}};
   return finding;
 }
@@ -55,7 +55,7 @@ constexpr const char* kUnfusedMultiplyAddNeeds[] = {"sass.hot.fp32_fusable",
 
 extern const Tool kUnfusedMultiplyAdd;
 const Tool kUnfusedMultiplyAdd{.name = "unfused-multiply-add",
-                               .summary = "Multiplications and additions are not fused.",
+                               .summary = "Multiplications and additions are not fused into FMAs.",
                                .target = ToolTarget::kCuda,
                                .needs = kUnfusedMultiplyAddNeeds,
                                .analyse = unfused_multiply_add};

@@ -39,25 +39,23 @@ std::optional<Finding> wide_fences(const Facts& facts) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share && *share >= 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.wide_fences"};
-  finding.cause = (fences < 1 ? "Fences for the whole GPU (MEMBAR) stand where warps pass often"
-                              : number(fences) +
-                                    " fences for the whole GPU (MEMBAR) stand in the "
-                                    "hot loop") +
-                  ": each waits until all that the warp has written or read is known everywhere, "
-                  "hundreds of cycles";
+  finding.cause = (fences < 1 ? "GPU-wide fences (MEMBAR) are on a path that warps take often"
+                              : number(fences) + " GPU-wide fences (MEMBAR) are in the hot loop") +
+                  ": each waits hundreds of cycles, until all of the warp's reads and writes are "
+                  "visible everywhere";
   if (share) {
-    finding.cause += "; " + percent(*share) + " of the warps' waiting is for them";
+    finding.cause += "; " + percent(*share) + " of the warps' stall time is waiting for them";
     finding.metrics.emplace_back("smsp__average_warps_issue_stalled_membar_per_issue_active.ratio");
   }
   finding.cause += ".";
   finding.where = line_of(facts, {"sass.hot.wide_fences", "sass.hot.fences"});
   finding.prescriptions = {
       {"synchronization",
-       "Use the narrowest scope: `mbarrier.arrive` without `.release.cluster` (or with "
-       "`.relaxed`) where nothing but the stage is handed over, `__threadfence_block` within a "
-       "block, acquire and release on the flag itself instead of `__threadfence`.",
-       "what was written before it is read by another block"},
-      {"algorithm", "Fence once behind the loop, or exchange through a second kernel.", ""}};
+       "Use the narrowest scope: `mbarrier.arrive` without `.release.cluster` (or with `.relaxed`) "
+       "where only the stage is handed over, `__threadfence_block` within a block, acquire and "
+       "release on the flag itself instead of `__threadfence`.",
+       "another block reads what was written before the fence"},
+      {"algorithm", "Fence once after the loop, or exchange data through a second kernel.", ""}};
   return finding;
 }
 
@@ -67,7 +65,7 @@ constexpr const char* kWideFencesNeeds[] = {"sass.hot.instructions"};
 
 extern const Tool kWideFences;
 const Tool kWideFences{.name = "wide-fences",
-                       .summary = "Fences for the whole GPU stand in the hot loop.",
+                       .summary = "GPU-wide memory fences are in the hot loop.",
                        .target = ToolTarget::kCuda,
                        .needs = kWideFencesNeeds,
                        .analyse = wide_fences};

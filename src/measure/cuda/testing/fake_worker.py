@@ -26,7 +26,7 @@ def main():
                   "connections": os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS", ""),
                   "visible": os.environ.get("CUDA_VISIBLE_DEVICES", "")}
         if fails == "always" or (fails == "hidden" and hidden):
-            answer = {"error": "out of memory", "rule": "", "next": "end what else uses the GPU"}
+            answer = {"error": "out of memory", "rule": "", "next": "stop the other programs on this GPU"}
         text = json.dumps(answer).encode()
         channel.sendall(struct.pack("<I", len(text)) + text)
 

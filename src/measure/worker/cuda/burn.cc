@@ -49,7 +49,7 @@ class Burner {
       if (tick && !from && now - begin >= preheat_s) from = ticks.last();
       if (now - begin > preheat_s + window_s + kNoTickS) {
         return fail(ErrorKind::kEnvironment, "the GPU's energy counter does not move",
-                    "leave out --objective and --energy: this GPU does not tell its energy");
+                    "leave out --objective and --energy: this GPU does not report its energy");
       }
     }
   }

@@ -75,7 +75,7 @@ Result<std::shared_ptr<JudgeCase::Buffer>> JudgeCase::make_buffer(std::uint64_t 
     return fail(ErrorKind::kBadInput,
                 "GPU memory for a case: " + std::to_string(bytes >> 20) + " MiB are wanted, " +
                     std::to_string(free_bytes >> 20) + " MiB are free",
-                "make the case smaller, or end what else uses the GPU");
+                "make the case smaller, or stop the other programs on this GPU");
   }
   buffer->memory = std::move(*memory);
   KP_TRY(own_.map(device_, own_next_, bytes, buffer->memory.handle()));

@@ -66,7 +66,7 @@ Result<bool> JudgeCase::run_reference(int index, const std::string& cubin, const
     const CUresult done = result == CUDA_SUCCESS ? cu_->CtxSynchronize() : result;
     if (done != CUDA_SUCCESS) {
       return fail(ErrorKind::kTask, "the reference crashed: " + cuda_error_text(done),
-                  "run reference.cu under compute-sanitizer and mend it");
+                  "run reference.cu under compute-sanitizer and fix it");
     }
     return {};
   };

@@ -43,7 +43,7 @@ Result<AddressRange> AddressRange::reserve(const CudaDriver& cu, std::uint64_t b
     std::snprintf(text, sizeof text, "addresses at %#llx were asked for, %#llx were granted",
                   static_cast<unsigned long long>(base), granted);
     return fail(ErrorKind::kEnvironment, text,
-                "run again; if it stays so, report it with your driver version");
+                "run again; if it fails again, report it with your driver version");
   }
   return range;
 }

@@ -245,7 +245,8 @@ class Profiler {
     for (const std::string& name : schedule.unknown) absent.push_back(counter_from(name));
     if (!absent.empty()) {
       answers.missing.push_back({Family::kCounters, session_->chip() + " has no such counter",
-                                 "nothing: other counters tell about this GPU", std::move(absent)});
+                                 "nothing to do: other counters describe this GPU",
+                                 std::move(absent)});
     }
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       LaunchCounters& launch = answers.launches.emplace_back();

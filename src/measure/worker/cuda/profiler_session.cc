@@ -233,7 +233,7 @@ Result<CounterSession::Collected> CounterSession::collect(const Schedule& schedu
     if (counted == 1) continue;
     return fail(ErrorKind::kEnvironment,
                 "CUPTI counted " + std::to_string(counted) + " kernels of 1",
-                "run again; if it stays so, report it with your driver and CUPTI versions");
+                "run again; if it fails again, report it with your driver and CUPTI versions");
   }
   return collected;
 }
