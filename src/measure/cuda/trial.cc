@@ -310,7 +310,7 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
 // access and the source line.
 Outcome CudaTrial::explained(Outcome outcome) const {
   auto* crash = std::get_if<Crashed>(&outcome);
-  if (crash == nullptr || loaded_.state == nullptr ||
+  if (crash == nullptr || crash->by != Crashed::By::kItself || loaded_.state == nullptr ||
       crash->reason.find("CUDA_ERROR") == std::string::npos ||
       // A block that does not fit never ran: there is no access to find.
       crash->reason.find("OUT_OF_RESOURCES") != std::string::npos) {
