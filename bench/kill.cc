@@ -24,57 +24,12 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "core/testing/toy_task.h"
 #include "run/store/store.h"
 
 namespace {
 
 using namespace kernelpro;
-
-constexpr const char* kTask = R"([task]
-name = "scale"
-summary = "y = 2 x"
-flops = "N"
-
-[[tensor]]
-name = "x"
-role = "input"
-dtype = "fp32"
-shape = ["N"]
-
-[[tensor]]
-name = "y"
-role = "output"
-dtype = "fp32"
-shape = ["N"]
-
-[[case]]
-name = "small"
-dims = { N = 1000 }
-timed = true
-targets = ["cpu"]
-)";
-constexpr const char* kReference = R"(#include "task.h"
-extern "C" void reference(const ReferenceArgs& args) {
-  for (long i = 0; i < N; ++i) args.y[i] = 2.0 * args.x[i];
-}
-)";
-
-// Many settings, all of which compile to the same loop.
-std::string kernel() {
-  std::string text;
-  for (const char* name : {"ALPHA", "BETA", "GAMMA", "DELTA"}) {
-    text += std::string("// @knob ") + name + " 1 2 3 4 5 6\n";
-  }
-  return text + R"(#include "task.h"
-extern "C" void launch(const Args& args) {
-  for (long i = 0; i < N; ++i) {
-    volatile float v = args.x[i];  // slow on purpose: far from any ceiling, so that the run goes on
-    for (int k = 0; k < 200; ++k) v = v;
-    args.y[i] = 2.0f * v + 0 * (ALPHA + BETA + GAMMA + DELTA);
-  }
-}
-)";
-}
 
 struct Tally {
   int kills = 0;
@@ -195,9 +150,9 @@ int main(int argc, char** argv) {
   const std::string program = join(executable_dir(), "kernelpro");
   TempDir folder;
   const std::string task = join(folder.path(), "task");
-  if (!make_dirs(task) || !write_file(join(task, "task.toml"), kTask) ||
-      !write_file(join(task, "reference.cpp"), kReference) ||
-      !write_file(join(task, "kernel.cpp"), kernel()) || !exists(program)) {
+  if (!testing::write_toy_task(task, {{"small", 1000, "timed"}}, 2,
+                               testing::toy_knobbed_kernel()) ||
+      !exists(program)) {
     std::fprintf(stderr, "bench_kill: cannot set up beside %s\n", program.c_str());
     return 3;
   }

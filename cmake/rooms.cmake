@@ -3,9 +3,9 @@ set(KERNELPRO_COLD -O1 CACHE STRING "optimisation of COLD rooms in a quick build
 
 # kernelpro_room(NAME [COLD] LINK ROOM... [WITH LIBRARY...] [TESTS ROOM...] [MAIN file PROGRAM name])
 # declares src/NAME/ as a room: a static library of its *.cc files, including subfolders that are
-# not rooms, and a test program of its *_test.cc. LINK lists the rooms that it may include from,
-# WITH external libraries, TESTS further rooms for its tests. COLD: less optimisation where
-# KERNELPRO_UNITY requests a quick build. An optional src/NAME/room.cmake may add to `library`
+# not rooms, except testing/, and a test program of its *_test.cc. LINK lists the rooms that it may
+# include from, WITH external libraries, TESTS further rooms for its tests. COLD: less optimisation
+# where KERNELPRO_UNITY requests a quick build. An optional src/NAME/room.cmake may add to `library`
 # (embedded files, options). scripts/house checks the sources against this table.
 function(kernelpro_room name)
   set_property(GLOBAL APPEND PROPERTY KERNELPRO_ROOMS ${name})
@@ -39,7 +39,7 @@ function(kernelpro_build_room room rooms)
     endif()
   endforeach()
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cc$|/src/${room}/(.*/)?testing/")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   if(ROOM_MAIN)
     list(REMOVE_ITEM sources ${dir}/${ROOM_MAIN})

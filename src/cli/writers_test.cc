@@ -11,44 +11,12 @@
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "core/testing/toy_task.h"
 #include "write/model/local_server.h"
 
 namespace kernelpro {
 namespace {
 
-constexpr const char* kTask = R"([task]
-name = "twice"
-summary = "y = 2 x"
-
-[[tensor]]
-name = "x"
-role = "input"
-dtype = "fp32"
-shape = ["N"]
-init = { kind = "normal", mean = 0.0, std = 1.0 }
-
-[[tensor]]
-name = "y"
-role = "output"
-dtype = "fp32"
-shape = ["N"]
-
-[[case]]
-name = "small"
-dims = { N = 77 }
-targets = ["cpu"]
-
-[[case]]
-name = "large"
-dims = { N = 100000 }
-timed = true
-targets = ["cpu"]
-)";
-constexpr const char* kReference = R"(#include "task.h"
-extern "C" void reference(const ReferenceArgs& args) {
-  for (int i = 0; i < N; ++i) args.y[i] = 2.0 * args.x[i];
-}
-)";
 constexpr const char* kSlow = R"(#include "task.h"
 extern "C" void launch(const Args& args) {
   for (int i = 0; i < N; ++i) {
@@ -86,10 +54,8 @@ struct Writers : ::testing::Test {
   }
   void SetUp() override {
     ASSERT_EQ(setenv("KERNELPRO_STATE", join(dir.path(), "state").c_str(), 1), 0);
-    ASSERT_TRUE(make_dirs(task));
-    ASSERT_TRUE(write_file(join(task, "task.toml"), kTask));
-    ASSERT_TRUE(write_file(join(task, "reference.cpp"), kReference));
-    ASSERT_TRUE(write_file(join(task, "kernel.cpp"), kSlow));
+    ASSERT_TRUE(
+        testing::write_toy_task(task, {{"small", 77, ""}, {"large", 100000, "timed"}}, 2, kSlow));
   }
   void TearDown() override { unsetenv("KERNELPRO_STATE"); }
 };

@@ -56,7 +56,8 @@
 //
 // Refusals by rule: "plan" (the plan does not fit its cubin); module workers add their own
 // ("stream-escape", "not-a-tensor" ...), which become Rejected; without a rule: the candidate
-// crashed with this text. Rule "environment": the machine's fault.
+// crashed with this text. Rule "environment": the machine's fault, which only a process that runs
+// no host code of candidates may claim.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "core/testing/toy_task.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/store/store.h"
@@ -137,38 +138,6 @@ TEST_F(HeldOutTest, AskedToStopMeanwhileItConfirmsLater) {
 }
 
 // Correct only for the sizes of the search: WIDE = 16 skips the last few elements.
-constexpr const char* kTask = R"([task]
-name = "doubled"
-[[tensor]]
-name = "x"
-role = "input"
-dtype = "fp32"
-shape = ["N"]
-[[tensor]]
-name = "y"
-role = "output"
-dtype = "fp32"
-shape = ["N"]
-[[case]]
-name = "known"
-dims = { N = 65536 }
-timed = true
-targets = ["cpu"]
-[[case]]
-name = "uneven"
-dims = { N = 65543 }
-held_out = true
-targets = ["cpu"]
-[[case]]
-name = "even"
-dims = { N = 32768 }
-held_out = true
-targets = ["cpu"]
-)";
-constexpr const char* kReference =
-    "#include \"task.h\"\n"
-    "extern \"C\" void reference(const ReferenceArgs& a) {\n"
-    "  for (int i = 0; i < N; ++i) a.y[i] = 2.0 * a.x[i];\n}\n";
 constexpr const char* kKernel =
     "// @knob WIDE 1 16\n"
     "#include \"task.h\"\n"
@@ -181,10 +150,10 @@ constexpr const char* kKernel =
 TEST(HeldOut, AKernelThatIsRightOnlyForTheSizeOfTheSearchIsCaught) {
   const TempDir dir;
   const std::string folder = join(dir.path(), "task");
-  ASSERT_TRUE(make_dirs(folder));
-  ASSERT_TRUE(write_file(join(folder, "task.toml"), kTask));
-  ASSERT_TRUE(write_file(join(folder, "reference.cpp"), kReference));
-  ASSERT_TRUE(write_file(join(folder, "kernel.cpp"), kKernel));
+  ASSERT_TRUE(testing::write_toy_task(
+      folder,
+      {{"known", 65536, "timed"}, {"uneven", 65543, "held_out"}, {"even", 32768, "held_out"}}, 2,
+      kKernel));
   const auto task = load_task(folder);
   ASSERT_TRUE(task) << task.error().text();
   RunSettings settings = settings_for(join(dir.path(), "run"), 2);

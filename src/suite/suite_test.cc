@@ -130,11 +130,7 @@ TEST(Bench, TheSupervisorDoesNotGrowFromTaskToTask) {
   for (const int size : {7000000, 90000, 200000, 3000000, 70000, 5000000, 1500000, 400000, 6000000,
                          300000, 50000, 2500000}) {
     const std::string path = join(settings.suite, "t" + std::to_string(++number));
-    ASSERT_TRUE(testing::write_scale_task(path, 2));
-    const auto toml = read_file(join(path, "task.toml"));
-    ASSERT_TRUE(toml);
-    ASSERT_TRUE(write_file(join(path, "task.toml"),
-                           replace_all(*toml, "N = 1000 ", "N = " + std::to_string(size) + " ")));
+    ASSERT_TRUE(testing::write_scale_task(path, 2, size));
     ASSERT_TRUE(write_file(join(path, "kernel.cpp"),
                            "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {\n"
                            "  for (long i = 0; i < N; ++i) args.y[i] = 2.0f * args.x[i];\n}\n"));

@@ -7,6 +7,7 @@
 
 #include "core/knobs.h"
 #include "core/proposal.h"
+#include "core/testing/toy_task.h"
 
 namespace kernelpro::proposing {
 
@@ -15,13 +16,9 @@ inline constexpr const char* kSource =
     "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {}\n";
 
 inline Task task() {
-  Task t;
-  t.name = "scale";
+  Task t = testing::toy_task();
   t.summary = "Multiplies each element by two: y = 2 x. No {{field}} is meant here.";
-  Tensor x{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0};
-  Tensor y{"y", Role::kOutput, DType::kFp32, {"N"}, {}, 1e-5};
-  t.tensors = {x, y};
-  t.cases = {Case{"small", {{"N", 100}}, false, {}}, Case{"large", {{"N", 65536}}, true, {}}};
+  t.tensors.back().tolerance = 1e-5;
   return t;
 }
 

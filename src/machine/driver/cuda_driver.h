@@ -52,6 +52,11 @@ Result<const CudaDriver*> cuda_driver();
 // "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered".
 std::string cuda_error_text(CUresult result);
 
+// Whether every later call in the context fails too.
+bool breaks_context(CUresult result);
+// Whether it is the GPU's, which no kernel can cause: damaged memory or links, a GPU that is gone.
+bool is_gpu_fault(CUresult result);
+
 // The primary context of visible device 0, made current on this thread. Primary, because the CUDA
 // runtime inside candidates uses it.
 class CudaContext {

@@ -7,35 +7,26 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <deque>
-#include <future>
-#include <map>
 #include <optional>
 #include <random>
 
 #include "base/clock.h"
-#include "base/process/worker_path.h"
-#include "base/text.h"
 #include "core/inputs.h"
 #include "machine/gpu_lease.h"
 #include "machine/gpu_watch.h"
-#include "measure/cpu/case.h"
 #include "measure/cuda/ahead.h"
 #include "measure/cuda/crew.h"
 #include "measure/cuda/energy.h"
+#include "measure/cuda/prepare.h"
 #include "measure/cuda/profile.h"
 #include "measure/cuda/trial.h"
-#include "measure/judge/cross_check.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a float64 tensor
-
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
-constexpr int kTrials = 5;  // KernelBench's
 
 std::uint64_t random_secret() {
   std::random_device device;
@@ -104,20 +95,13 @@ class CudaEvaluator : public Evaluator {
     plan.budget_s = 2;
     return judge(subject, &incumbent, plan);
   }
-  std::vector<std::string> task_labels() const override { return labels_; }
+  std::vector<std::string> task_labels() const override { return preparation_.labels(); }
   std::optional<CallFacts> call_facts(const Subject& subject, std::size_t at) const override;
   CounterAnswers profile(const Subject& subject, std::size_t at, CounterSet set) override;
   Result<std::variant<Energy, Outcome>> energy(const Subject& subject, const Subject* incumbent,
                                                const EnergyPlan& plan) override;
 
  private:
-  Result<void> open_cases(double free_bytes, double granularity);
-  Result<void> fill_case(CudaCase& state);
-  Result<void> redraw();
-  Result<void> widen_tolerances(CudaCase& state);
-  Result<void> tell_rules(const CudaCase& state);
-  Result<void> cross_check();
-  void find_labels();
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
   Queues queues_for(const Subject& subject, const Subject* beside) const;
   // Forgets modified inputs, which are then redrawn before their next use.
@@ -126,7 +110,6 @@ class CudaEvaluator : public Evaluator {
     return {};
   }
   void make_ready();
-  bool contract() const { return settings_.policy == Policy::kContract; }
 
   const Task& task_;
   const Machine& machine_;
@@ -139,10 +122,10 @@ class CudaEvaluator : public Evaluator {
   CudaProfile profile_{settings_.gpu};
   bool prepared_ = false;
   std::string uuid_;
-  std::vector<std::string> labels_;
   std::uint64_t round_ = 0;
   // For inputs, orders and poison that cannot be predicted: a seed can be guessed.
   std::uint64_t secret_ = random_secret();
+  CudaPreparation preparation_{task_, settings_, secret_, judge_, reference_, cases_};
 };
 
 // The next evaluation's processes create their contexts while nothing is timed.
@@ -170,193 +153,13 @@ Result<void> CudaEvaluator::prepare() {
   uuid_ = r.text("uuid");
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return tl::unexpected<Error>(lease.error());
-  cases_.clear();
-  KP_TRY(open_cases(static_cast<double>(r.natural("free_bytes")),
-                    static_cast<double>(r.natural("granularity"))));
-  for (CudaCase& state : cases_) {
-    KP_TRY(reference_.attach(state));
-    KP_TRY(fill_case(state));
-    KP_TRY(widen_tolerances(state));
-  }
-  KP_TRY(cross_check());
-  find_labels();
+  KP_TRY(preparation_.prepare(static_cast<double>(r.natural("free_bytes")),
+                              static_cast<double>(r.natural("granularity"))));
   crew_.brief(uuid_, device_files_of_others(uuid_));
   prepared_ = true;
   make_ready();
   profile_.start_ahead(task_, cases_, settings_.counters);
   return {};
-}
-
-Result<void> CudaEvaluator::open_cases(double free_bytes, double granularity) {
-  const std::vector<const Case*> cases = cases_for(task_, TargetKind::kCuda);
-  const bool declared = !contract() && settings_.module != nullptr;
-  std::vector<MemoryNeed> needs;
-  std::vector<double> least;
-  std::vector<std::vector<std::string>> labels;
-  for (const Case* c : cases) {
-    std::optional<ModuleDescription> description;
-    if (settings_.module != nullptr) {
-      auto described =
-          settings_.module->describe(task_.module->source, task_.module->path, c->dims);
-      if (!described) return tl::unexpected<Error>(described.error());
-      description = std::move(*described);
-    }
-    auto& names = labels.emplace_back();
-    if (description) {
-      for (const auto& item : description->items) names.push_back(item.label);
-    }
-    needs.push_back(memory_need(task_, *c, description ? &*description : nullptr, granularity));
-    least.push_back(least_bytes(needs.back()));
-  }
-  double left = free_bytes - kContextBytes;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    double for_others = 0;
-    for (std::size_t k = i + 1; k < cases.size(); ++k) for_others += least[k];
-    const int wanted = declared ? kTrials : settings_.timing ? sets_wanted(needs[i]) : kLeastSets;
-    const auto plan = plan_memory(needs[i], left - for_others, wanted, declared);
-    if (!plan) {
-      return fail(ErrorKind::kBadInput,
-                  memory_shortage(needs[i], cases[i]->name, left - for_others),
-                  "make the case smaller (for a PyTorch file: --set NAME=VALUE), or stop the other "
-                  "programs on this GPU");
-    }
-    Result<CudaCase> state = open_case(judge_, task_, *cases[i], settings_.policy, *plan);
-    if (!state) return tl::unexpected<Error>(state.error());
-    state->labels = labels[i];
-    state->seed = kp::mix64(settings_.seed ^ secret_ ^ (i * 0x51ed27f5ull));
-    state->numerics = declared     ? Numerics::kKernelBench
-                      : plan->wide ? Numerics::kFloat64
-                                   : Numerics::kStrict;
-    left -= plan->held;
-    cases_.push_back(std::move(*state));
-  }
-  return {};
-}
-
-// Fills every set of the rotation, and checks that the task is not degenerate.
-Result<void> CudaEvaluator::fill_case(CudaCase& state) {
-  const std::vector<SetContent> contents = check_contents(state, settings_.policy);
-  for (int set = 0; set < state.plan.rotation; ++set) {
-    const auto filled =
-        reference_.fill(state, set, contents[static_cast<std::size_t>(set) % contents.size()]);
-    if (!filled) return tl::unexpected<Error>(filled.error());
-  }
-  const std::string problem = degenerate_output(state);
-  if (problem.empty()) return {};
-  if (!contract()) {
-    labels_.push_back("degenerate");
-    return {};
-  }
-  return fail(ErrorKind::kTask,
-              "the task is degenerate: " + problem + " (case " + state.c->name + ")",
-              "correct the reference, or draw inputs that matter to the result");
-}
-
-// Rounding alone may change results by more than the tolerance, which no kernel could meet.
-Result<void> CudaEvaluator::widen_tolerances(CudaCase& state) {
-  const auto known = state.admitted.find(DrawKind::kGiven);
-  if (known == state.admitted.end()) return {};
-  bool widened = false;
-  std::size_t output = 0;
-  for (JudgeTensor& t : state.judged) {
-    if (!t.output || output >= known->second.size()) continue;
-    const Admitted& needed = known->second[output++];
-    if (t.rule.tolerance <= 0) continue;
-    if (is_noise(t, needed)) {
-      return fail(ErrorKind::kTask,
-                  "the task is degenerate: the output " + t.name +
-                      " is rounding noise: rounding changes " + std::to_string(needed.jumps) +
-                      " of " + std::to_string(t.elements) +
-                      " elements by more than half of their size (case " + state.c->name + ")",
-                  "draw inputs whose results are larger than their rounding errors");
-    }
-    t.rule.least = needed.least;
-    widened = widened || needed.worst > t.rule.tolerance;
-    t.rule.tolerance = std::max(t.rule.tolerance, needed.worst);
-  }
-  if (!widened) return {};
-  labels_.push_back("tolerance-of-module");
-  return tell_rules(state);
-}
-
-// Done while no candidate process holds memory, so that float64 fits.
-Result<void> CudaEvaluator::redraw() {
-  for (CudaCase& state : cases_) {
-    state.seed = kp::mix64(state.seed + round_);
-    for (auto& content : state.contents) content.reset();
-    KP_TRY(fill_case(state));
-  }
-  return {};
-}
-
-// Gives the judge the rules of `state`.
-Result<void> CudaEvaluator::tell_rules(const CudaCase& state) {
-  Json tolerances = Json::array();
-  for (const JudgeTensor& t : state.judged) tolerances.push_back(t.rule.tolerance);
-  Json message = about(state, "tolerances", 0);
-  message["tolerances"] = tolerances;
-  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
-  if (!done) return tl::unexpected<Error>(done.error());
-  return {};
-}
-
-// reference.cpp and reference.cu must agree at the smallest case, on identical inputs.
-Result<void> CudaEvaluator::cross_check() {
-  if (settings_.host_compiler == nullptr || task_.reference_cpp.empty()) return {};
-  const CudaCase& state =
-      *std::min_element(cases_.begin(), cases_.end(), [&](const CudaCase& a, const CudaCase& b) {
-        return compulsory_bytes(task_, *a.c) < compulsory_bytes(task_, *b.c);
-      });
-  for (const Shaped& shaped : state.tensors) {
-    if (shaped.elements * 8 <= kCrossCheckBytes) continue;
-    return fail(ErrorKind::kTask,
-                "the smallest case, " + state.c->name +
-                    ", is too large to compare reference.cpp with reference.cu",
-                "add a small case for the cuda target to task.toml, or leave reference.cpp out");
-  }
-  CompileResult built = settings_.host_compiler->compile_reference(task_, *state.c);
-  if (!built) return tl::unexpected<Error>(built.error());
-  if (const auto* error = std::get_if<CompileError>(&*built)) {
-    return fail(ErrorKind::kTask, "reference.cpp does not compile:\n" + error->log,
-                "correct the task's reference.cpp");
-  }
-  const Result<std::string> worker = worker_path();
-  if (!worker) return tl::unexpected<Error>(worker.error());
-  // Set 0 of both is drawn from mix64(seed).
-  const Result<InputSet> host = make_host_set(task_, *state.c, std::get<Binary>(*built), *worker,
-                                              state.seed, std::max(settings_.timeout_s, 10.0));
-  if (!host) return tl::unexpected<Error>(host.error());
-  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    const Shaped& shaped = state.tensors[i];
-    const bool output = state.judged[i].output;
-    const Result<std::string> device = fetch_tensor(judge_, state, 0, static_cast<int>(i), output);
-    if (!device) return tl::unexpected<Error>(device.error());
-    const InputSet& set = *host;
-    if (!output) {
-      if (!std::equal(set.inputs[i].begin(), set.inputs[i].end(), device->begin(), device->end())) {
-        return fail(ErrorKind::kInternal,
-                    "the input " + shaped.tensor->name + " drawn on the GPU differs from the CPU's",
-                    "report this with your GPU and driver version");
-      }
-      continue;
-    }
-    const std::string where = disagreement(shaped, set.expected[i], *device);
-    if (!where.empty()) {
-      return fail(ErrorKind::kTask,
-                  "reference.cpp and reference.cu disagree in " + shaped.tensor->name + " (case " +
-                      state.c->name + "): " + where,
-                  "correct the one that is wrong");
-    }
-  }
-  return {};
-}
-
-void CudaEvaluator::find_labels() {
-  if (settings_.module == nullptr || !contract()) return;
-  const auto wide = [](const CudaCase& state) { return state.numerics == Numerics::kFloat64; };
-  if (std::all_of(cases_.begin(), cases_.end(), wide)) return;
-  labels_.push_back(std::any_of(cases_.begin(), cases_.end(), wide) ? "float64-at-reduced-case"
-                                                                    : "no-float64");
 }
 
 // Queues of a worker that runs `subject`, alternating with `beside` (may be null). A host form's
@@ -407,7 +210,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();
   profile_.settle();
-  if (settings_.redraw && round_ > 1) KP_TRY(redraw());
+  if (settings_.redraw && round_ > 1) KP_TRY(preparation_.redraw(round_));
   if (!worker) KP_TRY(take(subject, &worker));
   if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();
@@ -435,7 +238,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   evaluation.outcome = std::move(*outcome);
   if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
     correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
-    for (const std::string& name : labels_) correct->labels.push_back(name);
+    for (const std::string& name : preparation_.labels()) correct->labels.push_back(name);
     for (const CudaCase& state : cases_) {
       if (!holds_lesser(state)) continue;
       correct->labels.push_back("float64-not-always");

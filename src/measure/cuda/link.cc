@@ -64,7 +64,10 @@ Answer CudaLink::receive(double timeout_s) {
   if (json && json->is_object()) {
     const JsonReader r(*json);
     if (r.member("error") != nullptr) {
-      return Refusal{r.text("error"), r.text("rule"), r.text("next")};
+      Refusal refusal{r.text("error"), r.text("rule"), r.text("next")};
+      const bool credible = killed_by_ == Crashed::By::kOutside;
+      if (credible && refusal.rule == "environment") refusal.by = Crashed::By::kOutside;
+      return refusal;
     }
     if (r.flag("ok")) return Reply{std::move(*json), std::move(frame->fds)};
   }

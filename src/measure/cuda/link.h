@@ -21,6 +21,8 @@ struct Refusal {
   std::string text;
   std::string rule;  // "" unless a rule was broken
   std::string next;  // what to do, if the process knows
+  // kOutside: the GPU's fault, said by a process that no candidate could make say so.
+  Crashed::By by = Crashed::By::kItself;
 };
 // The process is gone: it crashed, hung and was killed, or broke a rule of its sandbox.
 struct Lost {

@@ -9,9 +9,7 @@
 
 namespace kernelpro {
 
-namespace {
-
-std::vector<int> shuffled(int count, std::uint64_t seed) {
+std::vector<int> secret_order(int count, std::uint64_t seed) {
   std::vector<int> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i > 1; --i) {
@@ -20,13 +18,11 @@ std::vector<int> shuffled(int count, std::uint64_t seed) {
   return order;
 }
 
-}  // namespace
-
 std::vector<PassStep> plan_pass(int sets, bool incumbent, bool warm_up, int at_most,
                                 std::uint64_t pass, std::uint64_t seed) {
   std::vector<PassStep> steps;
   if (!incumbent) {
-    const std::vector<int> order = shuffled(sets, kp::mix64(seed ^ (2 * pass + 1)));
+    const std::vector<int> order = secret_order(sets, kp::mix64(seed ^ (2 * pass + 1)));
     std::size_t timed = order.size();
     if (warm_up && timed > 1) {
       steps.push_back({true, order.back(), false});
@@ -36,7 +32,7 @@ std::vector<PassStep> plan_pass(int sets, bool incumbent, bool warm_up, int at_m
     for (std::size_t k = 0; k < timed; ++k) steps.push_back({true, order[k], true});
     return steps;
   }
-  const std::vector<int> order = shuffled(sets, kp::mix64(seed ^ (pass & ~1ull)));
+  const std::vector<int> order = secret_order(sets, kp::mix64(seed ^ (pass & ~1ull)));
   const int half = std::min(sets / 2, at_most);
   const bool swapped = (pass & 1) != 0;
   const auto set_of = [&](int k, bool first_half) {

@@ -9,6 +9,9 @@
 
 namespace kernelpro {
 
+// 0 to count - 1, shuffled by a secret seed.
+std::vector<int> secret_order(int count, std::uint64_t seed);
+
 struct PassStep {
   bool candidate = true;
   int set = 0;

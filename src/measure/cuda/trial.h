@@ -35,6 +35,8 @@ struct CudaShop {
   std::function<int()> others = [] { return 0; };
 };
 
+inline constexpr int kKernelBenchTrials = 5;  // KernelBench's input sets
+
 // The contents on which a candidate is checked: those of the rotation, or KernelBench's trials.
 std::vector<SetContent> check_contents(const CudaCase& state, Policy policy);
 

@@ -141,7 +141,7 @@ Outcome worker_outcome(const Answer& answer, const std::string& doing,
   // A process that runs a candidate cannot blame the machine.
   const bool blames = rule == "environment" || rule == "task" || rule == "memory";
   if (!rule.empty() && !blames) return Rejected{rule, refusal.text};
-  return Crashed{refusal.text + " while " + doing, ""};
+  return Crashed{refusal.text + " while " + doing, "", refusal.by};
 }
 
 std::string kernel_names(const LaunchPlan& plan) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A worker process without a GPU, for cuda_crew_test.cc: says how it was started. With FAKE_FAILS
-in its environment it has no context: "always", or where device files are hidden ("hidden")."""
+"""A worker process without a GPU, for crew_test.cc and link_test.cc: says how it was started. With
+FAKE_FAILS in its environment it has no context: "always", or where device files are hidden
+("hidden"); FAKE_RULE is the rule by which it refuses."""
 import json
 import os
 import socket
@@ -26,7 +27,8 @@ def main():
                   "connections": os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS", ""),
                   "visible": os.environ.get("CUDA_VISIBLE_DEVICES", "")}
         if fails == "always" or (fails == "hidden" and hidden):
-            answer = {"error": "out of memory", "rule": "", "next": "stop the other programs on this GPU"}
+            answer = {"error": "out of memory", "rule": os.environ.get("FAKE_RULE", ""),
+                      "next": "stop the other programs on this GPU"}
         text = json.dumps(answer).encode()
         channel.sendall(struct.pack("<I", len(text)) + text)
 

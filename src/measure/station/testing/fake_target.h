@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/candidate.h"
+#include "core/testing/toy_task.h"
 #include "measure/station/local.h"
 
 namespace kernelpro::testing {
@@ -154,13 +155,7 @@ inline double smooth_landscape(const KnobValues& knobs) {
 }
 
 inline Task fake_task() {
-  Task task;
-  task.name = "scale";
-  task.summary = "y = 2 x";
-  Tensor x{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0};
-  Tensor y{"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0};
-  task.tensors = {x, y};
-  task.cases = {Case{"small", {{"N", 100}}, false, {}}, Case{"large", {{"N", 65536}}, true, {}}};
+  Task task = toy_task();
   task.flops = "N";
   task.reference_cpp = "#include \"task.h\"\n";
   task.kernel_cpp =

@@ -14,8 +14,8 @@ constexpr std::int64_t kMostSets = 64;
 }  // namespace
 
 Result<Json> OpenCases::open(const WorkerCommand& command) {
-  cases_.clear();
   range_ = AddressRange();
+  cases_.clear();
   bound_.clear();
   bound_case_ = nullptr;
   std::uint64_t base = 0, bytes = 0;
@@ -65,9 +65,19 @@ Result<Json> OpenCases::memory(const WorkerCommand& command) {
     Result<PhysicalMemory> memory =
         PhysicalMemory::import(cu_, command.fds[i].get(), c.layout.slots[slot].mapping_bytes);
     if (!memory) return tl::unexpected<Error>(memory.error());
-    c.sets[set][slot] = std::make_shared<PhysicalMemory>(std::move(*memory));
+    std::shared_ptr<PhysicalMemory>& place = c.sets[set][slot];
+    // What is mapped is known by its address, which new memory may get again.
+    if (place && bound_case_ == &c && bound_[slot] == place.get()) {
+      range_.unmap(c.layout.slots[slot].mapping);
+      bound_[slot] = nullptr;
+    }
+    place = std::make_shared<PhysicalMemory>(std::move(*memory));
   }
   return Json::object();
+}
+
+bool OpenCases::bound(const OpenCase& c) const {
+  return bound_case_ == &c && std::find(bound_.begin(), bound_.end(), nullptr) == bound_.end();
 }
 
 Result<void> OpenCases::bind(const OpenCase& c, std::int64_t set) {

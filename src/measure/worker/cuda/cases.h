@@ -38,8 +38,8 @@ class OpenCases {
   Result<const OpenCase*> of(const WorkerCommand& command) const;
   // Maps a set's memory at the case's addresses; only differences are remapped.
   Result<void> bind(const OpenCase& c, std::int64_t set);
-  // Whether some set's memory is mapped at the case's addresses.
-  bool bound(const OpenCase& c) const { return bound_case_ == &c; }
+  // Whether memory is mapped at all of the case's addresses.
+  bool bound(const OpenCase& c) const;
 
  private:
   const CudaDriver& cu_;

@@ -7,11 +7,14 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <utility>
 
 #include "base/statistics/statistics.h"
 #include "core/machine.h"
 #include "core/protocol.h"
+#include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/nvrtc.h"
@@ -23,9 +26,14 @@ namespace {
 
 class Ceiling {
  public:
-  Ceiling(const CudaDriver& cu, TrustedKernels* kernels) : cu_(cu), kernels_(kernels) {
-    cu_.EventCreate(&begin_, CU_EVENT_DEFAULT);
-    cu_.EventCreate(&end_, CU_EVENT_DEFAULT);
+  static Result<Ceiling> make(const CudaDriver& cu, TrustedKernels* kernels) {
+    Ceiling ceiling(cu, kernels);
+    for (CudaEvent* event : {&ceiling.begin_, &ceiling.end_}) {
+      Result<CudaEvent> made = make_event(cu);
+      if (!made) return tl::unexpected<Error>(made.error());
+      *event = std::move(*made);
+    }
+    return ceiling;
   }
 
   // Read plus written bytes per second: the better of our copy kernel and the driver's copy.
@@ -33,23 +41,28 @@ class Ceiling {
     std::size_t free_bytes = 0, total = 0;
     KP_CUDA_TRY(cu_.MemGetInfo(&free_bytes, &total));
     const std::uint64_t bytes = std::min<std::uint64_t>(1ull << 30, free_bytes / 4) / 4096 * 4096;
-    CUdeviceptr from = 0, to = 0;
-    KP_CUDA_TRY(cu_.MemAlloc(&from, bytes));
-    KP_CUDA_TRY(cu_.MemAlloc(&to, bytes));
-    KP_CUDA_TRY(kernels_->run("poison", bytes / 4, from, std::uint64_t{1}, bytes / 4));
-    double best = median_us([&] { return cu_.MemcpyDtoDAsync(to, from, bytes, nullptr); });
+    const Result<DeviceMemory> from = allocate(cu_, bytes);
+    const Result<DeviceMemory> to = from ? allocate(cu_, bytes) : Result<DeviceMemory>();
+    if (!from || !to) return tl::unexpected<Error>(from ? to.error() : from.error());
+    KP_CUDA_TRY(kernels_->run("poison", bytes / 4, from->get(), std::uint64_t{1}, bytes / 4));
+    double best = INFINITY;
+    const auto attempt = [&](const std::function<CUresult()>& submit) -> Result<void> {
+      const Result<double> us = median_us(submit);
+      if (!us) return tl::unexpected<Error>(us.error());
+      best = std::min(best, *us);
+      return {};
+    };
+    KP_TRY(attempt([&] { return cu_.MemcpyDtoDAsync(to->get(), from->get(), bytes, nullptr); }));
     const std::uint64_t words = bytes / 16;
     const auto sms = static_cast<unsigned>(kernels_->multiprocessors());
     for (const unsigned blocks : {sms * 4, sms * 8, sms * 16, static_cast<unsigned>(words / 512)}) {
       for (const unsigned threads : {256u, 512u}) {
-        best = std::min(best, median_us([&] {
-                          return kernels_->run_on(nullptr, "copy", blocks, threads, 0u, from, to,
-                                                  words);
-                        }));
+        KP_TRY(attempt([&] {
+          return kernels_->run_on(nullptr, "copy", blocks, threads, 0u, from->get(), to->get(),
+                                  words);
+        }));
       }
     }
-    cu_.MemFree(from);
-    cu_.MemFree(to);
     return 2.0 * static_cast<double>(bytes) / (best * 1e-6);
   }
 
@@ -57,17 +70,17 @@ class Ceiling {
     const auto blocks = static_cast<unsigned>(kernels_->multiprocessors()) * 8;
     constexpr unsigned kThreads = 256;
     constexpr int kRounds = 20000;
-    CUdeviceptr out = 0;
-    KP_CUDA_TRY(cu_.MemAlloc(&out, blocks * kThreads * sizeof(float)));
-    const double us = median_us([&] {
-      return kernels_->run_on(nullptr, "multiply_add", blocks, kThreads, 0u, out, int{kRounds},
-                              0.999f, 0.001f);
+    const Result<DeviceMemory> out = allocate(cu_, blocks * kThreads * sizeof(float));
+    if (!out) return tl::unexpected<Error>(out.error());
+    const Result<double> us = median_us([&] {
+      return kernels_->run_on(nullptr, "multiply_add", blocks, kThreads, 0u, out->get(),
+                              int{kRounds}, 0.999f, 0.001f);
     });
-    cu_.MemFree(out);
-    return 2.0 * 16 * kRounds * blocks * kThreads / (us * 1e-6);
+    if (!us) return us;
+    return 2.0 * 16 * kRounds * blocks * kThreads / (*us * 1e-6);
   }
 
-  // bf16 8192^3 on random data, as zeros run faster. 0 without cuBLAS.
+  // bf16 8192^3 on random data, as zeros run faster. 0 without a cuBLAS that works.
   Result<double> tensor_rate() {
     void* library = nullptr;
     for (const char* name :
@@ -85,46 +98,49 @@ class Ceiling {
     constexpr int kN = 8192;
     constexpr int kBf16 = 14, kCompute32F = 68, kDefaultAlgorithm = -1, kNoTranspose = 0;
     constexpr std::uint64_t kElements = std::uint64_t{kN} * kN;
-    CUdeviceptr a = 0, b = 0, c = 0;
-    for (CUdeviceptr* p : {&a, &b, &c}) KP_CUDA_TRY(cu_.MemAlloc(p, kElements * 2));
+    DeviceMemory a, b, c;
+    for (DeviceMemory* memory : {&a, &b, &c}) {
+      Result<DeviceMemory> made = allocate(cu_, kElements * 2);
+      if (!made) return tl::unexpected<Error>(made.error());
+      *memory = std::move(*made);
+    }
     kp::DrawSpec spec{1, 2, 0.0f, 1.0f, 0, 1};
-    for (const CUdeviceptr p : {a, b}) {
+    for (const CUdeviceptr p : {a.get(), b.get()}) {
       KP_CUDA_TRY(
           kernels_->run("draw", kElements, p, spec, std::uint64_t{p}, std::uint64_t{kElements}));
     }
     const float one = 1, zero = 0;
-    const double us = median_us([&] {
-      const int status =
-          gemm(handle, kNoTranspose, kNoTranspose, kN, kN, kN, &one, reinterpret_cast<void*>(a),
-               kBf16, kN, reinterpret_cast<void*>(b), kBf16, kN, &zero, reinterpret_cast<void*>(c),
-               kBf16, kN, kCompute32F, kDefaultAlgorithm);
+    const Result<double> us = median_us([&] {
+      const int status = gemm(
+          handle, kNoTranspose, kNoTranspose, kN, kN, kN, &one, reinterpret_cast<void*>(a.get()),
+          kBf16, kN, reinterpret_cast<void*>(b.get()), kBf16, kN, &zero,
+          reinterpret_cast<void*>(c.get()), kBf16, kN, kCompute32F, kDefaultAlgorithm);
       return status == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
     });
-    for (const CUdeviceptr p : {a, b, c}) cu_.MemFree(p);
-    return failed_ ? 0.0 : 2.0 * kN * kN * kN / (us * 1e-6);
+    return us ? 2.0 * kN * kN * kN / (*us * 1e-6) : 0.0;
   }
 
  private:
+  Ceiling(const CudaDriver& cu, TrustedKernels* kernels) : cu_(cu), kernels_(kernels) {}
+
   // Median of 15 after 3 warm-ups.
-  double median_us(const std::function<CUresult()>& submit) {
+  Result<double> median_us(const std::function<CUresult()>& submit) {
     std::vector<double> times;
-    failed_ = false;
     for (int i = 0; i < 18; ++i) {
-      cu_.EventRecord(begin_, nullptr);
-      if (submit() != CUDA_SUCCESS) failed_ = true;
-      cu_.EventRecord(end_, nullptr);
-      if (cu_.EventSynchronize(end_) != CUDA_SUCCESS) failed_ = true;
+      KP_CUDA_TRY(cu_.EventRecord(begin_.get(), nullptr));
+      KP_CUDA_TRY(submit());
+      KP_CUDA_TRY(cu_.EventRecord(end_.get(), nullptr));
+      KP_CUDA_TRY(cu_.EventSynchronize(end_.get()));
       float ms = 0;
-      cu_.EventElapsedTime(&ms, begin_, end_);
+      KP_CUDA_TRY(cu_.EventElapsedTime(&ms, begin_.get(), end_.get()));
       if (i >= 3) times.push_back(static_cast<double>(ms) * 1e3);
     }
-    return failed_ ? 1e18 : median(times);
+    return median(times);
   }
 
   const CudaDriver& cu_;
   TrustedKernels* kernels_;
-  CUevent begin_ = nullptr, end_ = nullptr;
-  bool failed_ = false;
+  CudaEvent begin_, end_;
 };
 
 Result<Machine> measure() {
@@ -133,10 +149,11 @@ Result<Machine> measure() {
   const CudaDriver& cu = **cuda_driver();
   Result<TrustedKernels> kernels = TrustedKernels::load(cu, *context);
   if (!kernels) return tl::unexpected<Error>(kernels.error());
-  Ceiling ceiling(cu, &*kernels);
-  const Result<double> copy = ceiling.copy_bandwidth();
-  const Result<double> fma = ceiling.fma_rate();
-  const Result<double> tensor = ceiling.tensor_rate();
+  Result<Ceiling> ceiling = Ceiling::make(cu, &*kernels);
+  if (!ceiling) return tl::unexpected<Error>(ceiling.error());
+  const Result<double> copy = ceiling->copy_bandwidth();
+  const Result<double> fma = ceiling->fma_rate();
+  const Result<double> tensor = ceiling->tensor_rate();
   for (const auto* result : {&copy, &fma, &tensor}) {
     if (!*result) return tl::unexpected<Error>(result->error());
   }

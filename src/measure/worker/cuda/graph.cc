@@ -34,7 +34,7 @@ Result<CUgraphNode> add_kernel(const CudaDriver& cu, CUmodule module, CUgraph gr
     if (result != CUDA_SUCCESS) break;
     result = cu.GraphKernelNodeSetAttribute(made, attribute.id, &attribute.value);
   }
-  if (result != CUDA_SUCCESS) return plan_misfit(node.function + ": " + cuda_error_text(result));
+  if (result != CUDA_SUCCESS) return plan_misfit(node.function, result);
   return made;
 }
 
@@ -46,7 +46,7 @@ Result<CUgraphNode> add_memcpy(const CudaDriver& cu, CUgraph graph, const PlanNo
   CUcontext current = nullptr;
   KP_CUDA_TRY(cu.CtxGetCurrent(&current));
   const CUresult result = cu.GraphAddMemcpyNode(&made, graph, nullptr, 0, &*copy, current);
-  if (result != CUDA_SUCCESS) return plan_misfit("a copy: " + cuda_error_text(result));
+  if (result != CUDA_SUCCESS) return plan_misfit("a copy", result);
   return made;
 }
 
@@ -58,7 +58,7 @@ Result<CUgraphNode> add_memset(const CudaDriver& cu, CUgraph graph, const PlanNo
   CUcontext current = nullptr;
   KP_CUDA_TRY(cu.CtxGetCurrent(&current));
   const CUresult result = cu.GraphAddMemsetNode(&made, graph, nullptr, 0, &*set, current);
-  if (result != CUDA_SUCCESS) return plan_misfit("a memset: " + cuda_error_text(result));
+  if (result != CUDA_SUCCESS) return plan_misfit("a memset", result);
   return made;
 }
 
@@ -95,7 +95,7 @@ Result<void> fill(const CudaDriver& cu, CUmodule module, CUgraph graph, const La
     const CUresult result =
         cu.GraphAddDependencies(graph, &nodes[static_cast<std::size_t>(edge.from)],
                                 &nodes[static_cast<std::size_t>(edge.to)], &data, 1);
-    if (result != CUDA_SUCCESS) return plan_misfit("an edge: " + cuda_error_text(result));
+    if (result != CUDA_SUCCESS) return plan_misfit("an edge", result);
   }
   return {};
 }
@@ -109,15 +109,14 @@ Result<ReplayGraph> ReplayGraph::build(const CudaDriver& cu, const std::string& 
   ReplayGraph replay;
   replay.cu_ = &cu;
   CUresult result = cu.ModuleLoadData(&replay.module_, cubin.data());
-  if (result != CUDA_SUCCESS)
-    return plan_misfit("the cubin does not load: " + cuda_error_text(result));
+  if (result != CUDA_SUCCESS) return plan_misfit("the cubin does not load", result);
   CUgraph graph = nullptr;
   KP_CUDA_TRY(cu.GraphCreate(&graph, 0));
   const Result<void> filled = fill(cu, replay.module_, graph, plan, layout);
   if (filled) result = cu.GraphInstantiate(&replay.exec_, graph, 0);
   cu.GraphDestroy(graph);
   if (!filled) return tl::unexpected<Error>(filled.error());
-  if (result != CUDA_SUCCESS) return plan_misfit("the graph: " + cuda_error_text(result));
+  if (result != CUDA_SUCCESS) return plan_misfit("the graph", result);
   for (const PlanNode& node : plan.nodes) {
     CUfunction f = nullptr;
     int bytes = 0;

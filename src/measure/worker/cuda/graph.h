@@ -31,8 +31,13 @@ class ReplayGraph {
   int local_bytes() const { return local_bytes_; }
 
   // Does the work of a first launch: the next launch only launches.
-  CUresult upload(CUstream stream) const { return cu_->GraphUpload(exec_, stream); }
-  CUresult launch(CUstream stream) const { return cu_->GraphLaunch(exec_, stream); }
+  CUresult upload(CUstream stream) const {
+    return empty() ? CUDA_ERROR_INVALID_HANDLE : cu_->GraphUpload(exec_, stream);
+  }
+  CUresult launch(CUstream stream) const {
+    return empty() ? CUDA_ERROR_INVALID_HANDLE : cu_->GraphLaunch(exec_, stream);
+  }
+  bool empty() const { return cu_ == nullptr; }  // made by the default constructor
 
  private:
   const CudaDriver* cu_ = nullptr;

@@ -163,10 +163,10 @@ class JudgeCase {
   AddressLayout layout_;
   AddressLayout reference_layout_;
   std::uint64_t seal_key_ = 0;
-  AddressRange own_;  // our own mappings of everything; unmapped before the memory is released
-  std::uint64_t own_next_ = 0;
   std::vector<Set> sets_;
   PhysicalMemory scratch_memory_;
+  AddressRange own_;  // our own mappings of everything; unmapped before the memory is released
+  std::uint64_t own_next_ = 0;
   std::uint64_t scratch_ = 0;  // small device buffer for results
   std::uint64_t scratch_bytes_ = 0;
   std::string disturbed_bytes_;

@@ -160,16 +160,19 @@ Result<void> JudgeCase::find_intrusions(const std::vector<int>& sets,
       const AddressLayout::Slot& slot = layout_.slots[i];
       const Buffer& buffer = *set_at(sets[k]).slots[i];
       const std::uint64_t before = (slot.address - slot.mapping) / 4;
-      const std::uint64_t after = (slot.address - slot.mapping + slot.bytes + 3) / 4;
+      const std::uint64_t end = slot.address - slot.mapping + slot.bytes;
+      // A word that also holds the last elements has poison only where it was laid over them.
+      const std::uint64_t after = is_input(i) ? (end + 3) / 4 : end / 4;
+      const unsigned skip = is_input(i) ? 0 : static_cast<unsigned>(end % 4);
       const std::uint64_t words = slot.mapping_bytes / 4;
       const std::uint64_t at = scratch_ + 2 * sizeof(Found) * (k * slots + i);
       if (before > 0) {
         KP_CUDA_TRY(kernels_->run("check_poison", before, buffer.at, buffer.poison_key,
-                                  std::uint64_t{0}, before, at));
+                                  std::uint64_t{0}, before, 0u, at));
       }
       if (after < words) {
         KP_CUDA_TRY(kernels_->run("check_poison", words - after, buffer.at, buffer.poison_key,
-                                  after, words, at + sizeof(Found)));
+                                  after, words, skip, at + sizeof(Found)));
       }
     }
   }
@@ -186,8 +189,9 @@ Result<void> JudgeCase::find_intrusions(const std::vector<int>& sets,
             {static_cast<int>(i), "before", two[0].count, start - word(two[0]), true});
       }
       if (two[1].count != 0) {
-        (*all)[k].intrusions.push_back({static_cast<int>(i), "after", two[1].count,
-                                        word(two[1]) - (start + slot.bytes), true});
+        const std::uint64_t end = start + slot.bytes;
+        (*all)[k].intrusions.push_back(
+            {static_cast<int>(i), "after", two[1].count, std::max(word(two[1]), end) - end, true});
       }
     }
   }

@@ -72,8 +72,13 @@ Result<void> AddressRange::map(CUdevice device, std::uint64_t address, std::uint
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = device;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  KP_CUDA_TRY(cu_->MemSetAccess(address, bytes, &access, 1));
-  return {};
+  const auto open_up = [&]() -> Result<void> {
+    KP_CUDA_TRY(cu_->MemSetAccess(address, bytes, &access, 1));
+    return {};
+  };
+  Result<void> accessible = open_up();
+  if (!accessible) unmap(address);  // so that it can be mapped again
+  return accessible;
 }
 
 void AddressRange::unmap(std::uint64_t address) {

@@ -13,10 +13,12 @@ namespace {
 
 Result<CUfunction> function_of(const CudaDriver& cu, CUmodule module, const PlanNode& node) {
   CUfunction f = nullptr;
-  if (cu.ModuleGetFunction(&f, module, node.function.c_str()) != CUDA_SUCCESS) {
+  const CUresult found = cu.ModuleGetFunction(&f, module, node.function.c_str());
+  if (found == CUDA_ERROR_NOT_FOUND) {
     return plan_misfit("the kernel " + node.function +
                        " is not in the cubin (a library's kernel?)");
   }
+  if (found != CUDA_SUCCESS) return plan_misfit(node.function, found);
   const auto set = [&](CUfunction_attribute attribute, int value) {
     return value < 0 ? CUDA_SUCCESS : cu.FuncSetAttribute(f, attribute, value);
   };
@@ -54,7 +56,7 @@ Result<std::string> encoded(const CudaDriver& cu, const PlanParameter& parameter
       reinterpret_cast<void*>(address), sizes.data(), strides.data(), box.data(), steps.data(),
       CU_TENSOR_MAP_INTERLEAVE_NONE, static_cast<CUtensorMapSwizzle>(map.swizzle),
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result != CUDA_SUCCESS) return plan_misfit("a tensor map: " + cuda_error_text(result));
+  if (result != CUDA_SUCCESS) return plan_misfit("a tensor map", result);
   return std::string(reinterpret_cast<const char*>(&made), sizeof made);
 }
 
@@ -64,7 +66,9 @@ Result<std::vector<std::string>> values_of(const CudaDriver& cu, CUfunction f, c
   std::vector<std::string> result;
   for (std::size_t i = 0;; ++i) {
     std::size_t offset = 0, size = 0;
-    if (cu.FuncGetParamInfo(f, i, &offset, &size) != CUDA_SUCCESS) break;
+    const CUresult found = cu.FuncGetParamInfo(f, i, &offset, &size);
+    if (breaks_context(found)) return plan_misfit(node.function, found);
+    if (found != CUDA_SUCCESS) break;
     if (i >= node.parameters.size()) {
       return plan_misfit(node.function + " takes more parameters than the plan gives");
     }
@@ -126,6 +130,14 @@ std::uint64_t address_of(const PlanParameter& parameter, const AddressLayout& la
 tl::unexpected<Error> plan_misfit(const std::string& what) {
   return fail(ErrorKind::kBadInput, "the launch plan does not fit its code: " + what,
               "this is a limit of the launch plan; docs/launch-plan.md lists what a plan can hold");
+}
+
+tl::unexpected<Error> plan_misfit(const std::string& what, CUresult refused) {
+  if (refused != CUDA_ERROR_OUT_OF_MEMORY && !breaks_context(refused)) {
+    return plan_misfit(what + ": " + cuda_error_text(refused));
+  }
+  return fail(ErrorKind::kEnvironment, what + ": " + cuda_error_text(refused),
+              "run again; `kernelpro doctor` shows what this GPU and driver allow");
 }
 
 std::vector<void*> KernelNode::pointers() {

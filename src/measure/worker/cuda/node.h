@@ -29,6 +29,9 @@ Result<CUDA_MEMSET_NODE_PARAMS> memset_node(const PlanNode& node, const AddressL
 
 // "the launch plan does not fit its code: ...".
 tl::unexpected<Error> plan_misfit(const std::string& what);
+// The same for a call that the driver refused; kEnvironment where no plan would do better: no
+// memory is left, the GPU is at fault, or an earlier kernel broke the context.
+tl::unexpected<Error> plan_misfit(const std::string& what, CUresult refused);
 
 }  // namespace kernelpro
 

@@ -131,13 +131,17 @@ Result<NvrtcOutput> nvrtc_compile(const std::string& source, const std::string& 
   return output;
 }
 
-Result<std::string> trusted_cubin(std::string_view source, const std::string& arch) {
+Result<std::string> trusted_cubin_path(std::string_view source, const std::string& arch) {
   const Result<std::string> version = nvrtc_version();
   if (!version) return tl::unexpected<Error>(version.error());
-  const std::string dir = join(cache_dir(), "trusted");
-  const std::string path =
-      join(dir, hash_hex({source, embedded::draw_source, arch, *version}) + ".cubin");
-  if (exists(path)) return read_file(path);
+  return join(join(cache_dir(), "trusted"),
+              hash_hex({source, embedded::draw_source, arch, *version}) + ".cubin");
+}
+
+Result<std::string> trusted_cubin(std::string_view source, const std::string& arch) {
+  const Result<std::string> path = trusted_cubin_path(source, arch);
+  if (!path) return tl::unexpected<Error>(path.error());
+  if (exists(*path)) return read_file(*path);
   Result<NvrtcOutput> output = nvrtc_compile(std::string(source), "judge.cu",
                                              {{"draw.h", std::string(embedded::draw_source)}},
                                              {"-arch=" + arch, "-std=c++17", "-default-device"});
@@ -146,7 +150,8 @@ Result<std::string> trusted_cubin(std::string_view source, const std::string& ar
     return fail(ErrorKind::kInternal, "our own kernels do not compile: " + output->log,
                 "report this with your CUDA version");
   }
-  if (make_dirs(dir)) (void)write_file(path, output->cubin);  // a cache: failing to write is fine
+  // A cache: failing to write is fine.
+  if (make_dirs(dirname(*path))) (void)write_file(*path, output->cubin);
   return output->cubin;
 }
 

@@ -33,6 +33,8 @@ Result<NvrtcOutput> nvrtc_compile(const std::string& source, const std::string& 
 
 // A cubin of our own kernels for `arch`, compiled once and cached.
 Result<std::string> trusted_cubin(std::string_view source, const std::string& arch);
+// Its place in the cache.
+Result<std::string> trusted_cubin_path(std::string_view source, const std::string& arch);
 
 // Folder of the toolkit's headers (cuda_fp16.h): $CUDA_HOME, /usr/local/cuda, beside nvcc; or "".
 std::string cuda_include_dir();

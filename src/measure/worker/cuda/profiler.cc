@@ -17,6 +17,7 @@
 #include "core/counters.h"
 #include "core/protocol.h"
 #include "measure/worker/cuda/cases.h"
+#include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/profiler_launches.h"
@@ -50,10 +51,14 @@ class Profiler {
     const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     flush_bytes_ = std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(l2));
     static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
-    KP_CUDA_TRY(cu_.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
-    KP_CUDA_TRY(cu_.MemAlloc(&flush_, flush_bytes_ + 256));
-    KP_CUDA_TRY(cu_.MemsetD8Async(flush_, 1, flush_bytes_ + 256, stream_));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    Result<CudaStream> stream = make_stream(cu_);
+    if (!stream) return tl::unexpected<Error>(stream.error());
+    stream_ = std::move(*stream);
+    Result<DeviceMemory> flush = allocate(cu_, flush_bytes_ + 256);
+    if (!flush) return tl::unexpected<Error>(flush.error());
+    flush_ = std::move(*flush);
+    KP_CUDA_TRY(cu_.MemsetD8Async(flush_.get(), 1, flush_bytes_ + 256, stream_.get()));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     return {};
   }
 
@@ -132,9 +137,9 @@ class Profiler {
   Result<void> flush() {
     static_cast<void>(cu_.CtxResetPersistingL2Cache());
     const std::uint64_t words = flush_bytes_ / 16;
-    KP_CUDA_TRY(kernels_->run_on(stream_, "flush_cache", kernels_->blocks_for(words), 256u, 0u,
-                                 flush_, words, flush_ + flush_bytes_));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    KP_CUDA_TRY(kernels_->run_on(stream_.get(), "flush_cache", kernels_->blocks_for(words), 256u,
+                                 0u, flush_.get(), words, flush_.get() + flush_bytes_));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     return {};
   }
 
@@ -144,18 +149,18 @@ class Profiler {
     if (!c.layout.has_workspace) return {};
     const AddressLayout::Slot& slot = c.layout.slots.back();
     const std::uint64_t words = slot.mapping_bytes / 4;
-    KP_CUDA_TRY(kernels_->run_on(stream_, "poison", kernels_->blocks_for(words), 256u, 0u,
+    KP_CUDA_TRY(kernels_->run_on(stream_.get(), "poison", kernels_->blocks_for(words), 256u, 0u,
                                  slot.mapping, kPoison, words));
     return {};
   }
 
   Result<void> run_nodes(Subject& subject, const std::vector<int>& nodes) {
     for (const int node : nodes) KP_TRY(run_node(subject, node));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     return {};
   }
   Result<void> run_node(Subject& subject, int node) {
-    const CUresult result = subject.launcher.launch(node, stream_);
+    const CUresult result = subject.launcher.launch(node, stream_.get());
     if (result == CUDA_SUCCESS) return {};
     return fail(ErrorKind::kEnvironment,
                 "node " + std::to_string(node) +
@@ -182,13 +187,13 @@ class Profiler {
         KP_TRY(run_node(subject, node));
         continue;
       }
-      KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+      KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
       KP_TRY(begin());
       KP_TRY(run_node(subject, node));
-      KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+      KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
       KP_TRY(end());
     }
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     return {};
   }
 
@@ -265,8 +270,8 @@ class Profiler {
   const CudaContext& context_;
   TrustedKernels* kernels_;
   CounterSession* session_;
-  CUstream stream_ = nullptr;
-  CUdeviceptr flush_ = 0;
+  CudaStream stream_;
+  DeviceMemory flush_;
   std::uint64_t flush_bytes_ = 0;
   OpenCases cases_;
   std::map<std::string, Subject> subjects_;

@@ -73,9 +73,7 @@ Result<PlanLauncher> PlanLauncher::build(const CudaDriver& cu, const std::string
   PlanLauncher launcher;
   launcher.cu_ = &cu;
   const CUresult loaded = cu.ModuleLoadData(&launcher.module_, cubin.data());
-  if (loaded != CUDA_SUCCESS) {
-    return plan_misfit("the cubin does not load: " + cuda_error_text(loaded));
-  }
+  if (loaded != CUDA_SUCCESS) return plan_misfit("the cubin does not load", loaded);
   for (const PlanNode& plan_node : plan.nodes) {
     Node& node = launcher.nodes_.emplace_back();
     node.plan = plan_node;

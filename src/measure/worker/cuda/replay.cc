@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/protocol.h"
 #include "measure/worker/cuda/graph.h"
+#include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/memory.h"
 #include "measure/worker/roles.h"
@@ -75,14 +76,13 @@ Result<void> run_replay(const Replay& replay) {
   if (!cubin) return tl::unexpected<Error>(cubin.error());
   const Result<ReplayGraph> graph = ReplayGraph::build(cu, *cubin, replay.plan, replay.layout);
   if (!graph) return tl::unexpected<Error>(graph.error());
-  CUstream stream = nullptr;
-  KP_CUDA_TRY(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  const Result<CudaStream> stream = make_stream(cu);
+  if (!stream) return tl::unexpected<Error>(stream.error());
   // For ncu --profile-from-start off: only the plan counts.
   KP_CUDA_TRY(cu.ProfilerStart());
-  KP_CUDA_TRY(graph->launch(stream));
-  KP_CUDA_TRY(cu.StreamSynchronize(stream));
+  KP_CUDA_TRY(graph->launch(stream->get()));
+  KP_CUDA_TRY(cu.StreamSynchronize(stream->get()));
   KP_CUDA_TRY(cu.ProfilerStop());
-  KP_CUDA_TRY(cu.StreamDestroy(stream));
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "measure/worker/cuda/burn.h"
 #include "measure/worker/cuda/cases.h"
 #include "measure/worker/cuda/graph.h"
+#include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/roles.h"
@@ -45,12 +46,19 @@ class Worker {
         context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
     // No part of L2 may be set aside to outlive a flush. (Not every GPU supports this.)
     static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
-    KP_CUDA_TRY(cu_.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
-    KP_CUDA_TRY(cu_.EventCreate(&begin_, CU_EVENT_DEFAULT));
-    KP_CUDA_TRY(cu_.EventCreate(&end_, CU_EVENT_DEFAULT));
-    KP_CUDA_TRY(cu_.MemAlloc(&flush_, flush_bytes_ + 256));
-    KP_CUDA_TRY(cu_.MemsetD8Async(flush_, 1, flush_bytes_ + 256, stream_));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    Result<CudaStream> stream = make_stream(cu_);
+    if (!stream) return tl::unexpected<Error>(stream.error());
+    stream_ = std::move(*stream);
+    for (CudaEvent* event : {&begin_, &end_}) {
+      Result<CudaEvent> made = make_event(cu_);
+      if (!made) return tl::unexpected<Error>(made.error());
+      *event = std::move(*made);
+    }
+    Result<DeviceMemory> flush = allocate(cu_, flush_bytes_ + 256);
+    if (!flush) return tl::unexpected<Error>(flush.error());
+    flush_ = std::move(*flush);
+    KP_CUDA_TRY(cu_.MemsetD8Async(flush_.get(), 1, flush_bytes_ + 256, stream_.get()));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     return {};
   }
 
@@ -65,8 +73,11 @@ class Worker {
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
     Result<Json> answer = (this->*handler->second)(command);
     if (!answer) {
-      return channel_->answer_error(answer.error().message,
-                                    answer.error().kind == ErrorKind::kBadInput ? "plan" : "");
+      const bool misfit = answer.error().kind == ErrorKind::kBadInput;
+      return channel_->answer_error(answer.error(), is_gpu_fault(cu_.CtxSynchronize())
+                                                        ? "environment"
+                                                    : misfit ? "plan"
+                                                             : "");
     }
     channel_->answer(std::move(*answer));
   }
@@ -102,7 +113,7 @@ class Worker {
     }
     if (!graph) return tl::unexpected<Error>(graph.error());
     subject->graph = std::move(*graph);
-    KP_CUDA_TRY(subject->graph.upload(stream_));
+    KP_CUDA_TRY(subject->graph.upload(stream_.get()));
     return {};
   }
 
@@ -111,19 +122,25 @@ class Worker {
     if (!c) return tl::unexpected<Error>(c.error());
     // The driver needs memory behind the addresses of copies and memsets to build a graph.
     if (!cases_.bound(**c)) KP_TRY(cases_.bind(**c, 0));
-    Subject& subject = subjects_[{(*c)->name, command.text("subject")}];
+    const std::pair name((*c)->name, command.text("subject"));
+    Result<Json> loaded = load_into(**c, command, &subjects_[name]);
+    if (!loaded) subjects_.erase(name);  // nor may what was loaded before run in its place
+    return loaded;
+  }
+
+  Result<Json> load_into(const OpenCase& c, const WorkerCommand& command, Subject* subject) {
     Result<std::string> cubin = read_file(command.text("cubin"));
     if (!cubin) return tl::unexpected<Error>(cubin.error());
     const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
     if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
-    subject.cubin = std::move(*cubin);
-    subject.plan = *plan;
-    KP_TRY(reload(**c, &subject));
-    Json answer = launch_facts(**c, subject);
-    subject.scrub_kib = scrub_frame(subject.graph.local_bytes());
-    if (subject.scrub_kib == 0 && subject.graph.local_bytes() > 0) {
+    subject->cubin = std::move(*cubin);
+    subject->plan = *plan;
+    KP_TRY(reload(c, subject));
+    Json answer = launch_facts(c, *subject);
+    subject->scrub_kib = scrub_frame(subject->graph.local_bytes());
+    if (subject->scrub_kib == 0 && subject->graph.local_bytes() > 0) {
       answer["notes"] =
-          Json::array({"its local memory, " + std::to_string(subject.graph.local_bytes()) +
+          Json::array({"its local memory, " + std::to_string(subject->graph.local_bytes()) +
                        " bytes for each thread, is too large to be overwritten "
                        "between calls"});
     }
@@ -160,12 +177,12 @@ class Worker {
   // Overwrites leftovers of the last kernel in shared and local memory with noise.
   Result<void> scrub(const Subject& subject, std::uint64_t key) {
     const auto multiprocessors = static_cast<unsigned>(kernels_->multiprocessors());
-    const CUdeviceptr sink = flush_ + flush_bytes_;
-    KP_CUDA_TRY(kernels_->run_on(stream_, "scrub_shared", multiprocessors, 1024u, shared_bytes_,
-                                 key, shared_bytes_ / 4, sink));
+    const CUdeviceptr sink = flush_.get() + flush_bytes_;
+    KP_CUDA_TRY(kernels_->run_on(stream_.get(), "scrub_shared", multiprocessors, 1024u,
+                                 shared_bytes_, key, shared_bytes_ / 4, sink));
     if (subject.scrub_kib == 0) return {};
     const std::string kernel = "scrub_local_" + std::to_string(subject.scrub_kib) + "k";
-    KP_CUDA_TRY(kernels_->run_on(stream_, kernel.c_str(),
+    KP_CUDA_TRY(kernels_->run_on(stream_.get(), kernel.c_str(),
                                  multiprocessors * (resident_threads_ / 256), 256u, 0u, key, sink));
     return {};
   }
@@ -197,8 +214,8 @@ class Worker {
       KP_TRY(cases_.bind(**c, step.integer("set", -1)));
       KP_TRY(reload(**c, *subject));
       KP_TRY(scrub(**subject, step.natural("key")));
-      KP_CUDA_TRY((*subject)->graph.launch(stream_));
-      KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+      KP_CUDA_TRY((*subject)->graph.launch(stream_.get()));
+      KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     }
     return Json::object();
   }
@@ -208,9 +225,9 @@ class Worker {
   Result<void> touch_pages(const OpenCase& c) {
     for (const AddressLayout::Slot& slot : c.layout.slots) {
       const std::uint64_t pages = slot.mapping_bytes / kPageBytes;
-      KP_CUDA_TRY(kernels_->run_on(stream_, "touch_pages",
+      KP_CUDA_TRY(kernels_->run_on(stream_.get(), "touch_pages",
                                    static_cast<unsigned>(kernels_->multiprocessors()), 256u, 0u,
-                                   slot.mapping, pages, kPageBytes, flush_ + flush_bytes_));
+                                   slot.mapping, pages, kPageBytes, flush_.get() + flush_bytes_));
     }
     return {};
   }
@@ -221,15 +238,15 @@ class Worker {
     const std::uint64_t words = flush_bytes_ / 16;
     // Persisting lines of a kernel would outlive the flush.
     static_cast<void>(cu_.CtxResetPersistingL2Cache());
-    KP_CUDA_TRY(kernels_->run_on(stream_, "flush_cache", kernels_->blocks_for(words), 256u, 0u,
-                                 flush_, words, flush_ + flush_bytes_));
+    KP_CUDA_TRY(kernels_->run_on(stream_.get(), "flush_cache", kernels_->blocks_for(words), 256u,
+                                 0u, flush_.get(), words, flush_.get() + flush_bytes_));
     KP_TRY(touch_pages(c));
-    KP_CUDA_TRY(cu_.EventRecord(begin_, stream_));
-    KP_CUDA_TRY(subject.graph.launch(stream_));
-    KP_CUDA_TRY(cu_.EventRecord(end_, stream_));
-    KP_CUDA_TRY(cu_.EventSynchronize(end_));
+    KP_CUDA_TRY(cu_.EventRecord(begin_.get(), stream_.get()));
+    KP_CUDA_TRY(subject.graph.launch(stream_.get()));
+    KP_CUDA_TRY(cu_.EventRecord(end_.get(), stream_.get()));
+    KP_CUDA_TRY(cu_.EventSynchronize(end_.get()));
     float ms = 0;
-    KP_CUDA_TRY(cu_.EventElapsedTime(&ms, begin_, end_));
+    KP_CUDA_TRY(cu_.EventElapsedTime(&ms, begin_.get(), end_.get()));
     return static_cast<double>(ms) * 1e3;
   }
 
@@ -245,9 +262,9 @@ class Worker {
       KP_TRY(scrub(**subject, key));
     }
     const std::uint64_t words = flush_bytes_ / 4;
-    KP_CUDA_TRY(kernels_->run_on(stream_, "poison", kernels_->blocks_for(words), 256u, 0u, flush_,
-                                 key, words));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+    KP_CUDA_TRY(kernels_->run_on(stream_.get(), "poison", kernels_->blocks_for(words), 256u, 0u,
+                                 flush_.get(), key, words));
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     Json times = Json::array();
     for (const Json& item : r.array("steps")) {
       const JsonReader step(item);
@@ -259,8 +276,8 @@ class Worker {
         if (!us) return tl::unexpected<Error>(us.error());
         times.push_back(*us);
       } else {
-        KP_CUDA_TRY((*subject)->graph.launch(stream_));
-        KP_CUDA_TRY(cu_.StreamSynchronize(stream_));
+        KP_CUDA_TRY((*subject)->graph.launch(stream_.get()));
+        KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
         times.push_back(nullptr);
       }
     }
@@ -282,7 +299,7 @@ class Worker {
     if (graphs.empty()) return fail(ErrorKind::kInternal, "no subject is named", "");
     KP_TRY(cases_.bind(**c, 0));
     const auto burned =
-        kernelpro::burn(cu_, stream_, graphs, *counter, r.real("preheat"), r.real("window"));
+        kernelpro::burn(cu_, stream_.get(), graphs, *counter, r.real("preheat"), r.real("window"));
     if (!burned) return tl::unexpected<Error>(burned.error());
     return Json{{"us", burned->us_per_call},
                 {"watts", burned->watts},
@@ -302,9 +319,9 @@ class Worker {
   const CudaDriver& cu_;
   const CudaContext& context_;
   TrustedKernels* kernels_;
-  CUstream stream_ = nullptr;
-  CUevent begin_ = nullptr, end_ = nullptr;
-  CUdeviceptr flush_ = 0;
+  CudaStream stream_;
+  CudaEvent begin_, end_;
+  DeviceMemory flush_;
   std::uint64_t flush_bytes_ = 0;
   unsigned shared_bytes_ = 0;
   unsigned resident_threads_ = 0;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom a refusal blames, by who says it.
+#include "measure/cuda/link.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "measure/cuda/worker.h"
+
+namespace kernelpro {
+namespace {
+
+struct CudaLinks : ::testing::Test {
+  void SetUp() override {
+    if (find_program("python3").empty()) GTEST_SKIP() << "no python3";
+    ::setenv("KERNELPRO_WORKER", KERNELPRO_SOURCE_DIR "/src/measure/cuda/testing/fake_worker.py",
+             1);
+    ::setenv("FAKE_FAILS", "always", 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"KERNELPRO_WORKER", "FAKE_FAILS", "FAKE_RULE"}) ::unsetenv(name);
+  }
+  // What becomes of a candidate whose process of this role refuses by this rule.
+  static Outcome refused(const std::string& role, const char* rule) {
+    ::setenv("FAKE_RULE", rule, 1);
+    Result<CudaLink> link = CudaLink::start(role);
+    EXPECT_TRUE(link);
+    return worker_outcome(link->ask({{"do", "run"}}, 600), "checking", "small");
+  }
+};
+
+// The native worker runs no host code of a candidate; any other process may be made to lie.
+TEST_F(CudaLinks, BelieveOnlyTheNativeWorkerAboutTheMachine) {
+  const Outcome credible = refused("cuda-worker", "environment");
+  EXPECT_TRUE(perhaps_killed(credible)) << "worth another try";
+  for (const char* role : {"cuda-capture", "cuda-profiler"}) {
+    const Outcome doubtful = refused(role, "environment");
+    ASSERT_TRUE(std::holds_alternative<Crashed>(doubtful)) << role;
+    EXPECT_EQ(std::get<Crashed>(doubtful).by, Crashed::By::kItself) << role;
+  }
+}
+
+TEST_F(CudaLinks, BlameTheCandidateForEverythingElse) {
+  const Outcome crashed = refused("cuda-worker", "");
+  ASSERT_TRUE(std::holds_alternative<Crashed>(crashed));
+  EXPECT_EQ(std::get<Crashed>(crashed).by, Crashed::By::kItself);
+  EXPECT_EQ(std::get<Crashed>(crashed).reason, "out of memory while checking");
+  const Outcome misfit = refused("cuda-worker", "plan");
+  ASSERT_TRUE(std::holds_alternative<Rejected>(misfit));
+  EXPECT_EQ(std::get<Rejected>(misfit).rule, "plan");
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The role cpu as a process, from its supervisor's end of the channel: orders, damaged orders, and
+// what the status page says of a candidate that dies.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/files.h"
+#include "base/process/subprocess.h"
+#include "base/process/worker_path.h"
+#include "base/testing.h"
+#include "base/text.h"
+#include "core/cpu_protocol.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr std::int64_t kPage = 4096;
+constexpr std::int64_t kTensorBytes = 400;
+constexpr int kSets = 3;
+
+template <class T>
+std::string bytes_of(const T& value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Args of the entry point.
+constexpr const char* kArgs = "struct Args { const float* x; float* y; int* calls; };\n";
+
+struct CpuWorker : ::testing::Test {
+  void SetUp() override {
+    for (Fd* file : {&status, &inputs, &outputs}) {
+      *file = Fd(::memfd_create("test", MFD_CLOEXEC));
+      ASSERT_EQ(::ftruncate(file->get(), (2 * kSets + 1) * kPage), 0);
+    }
+    page = map<CpuStatus>(status, 0);
+    new (page) CpuStatus;
+  }
+  // The supervisor's view of a page.
+  template <class T>
+  static T* map(const Fd& file, std::int64_t at) {
+    void* data = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), at * kPage);
+    return static_cast<T*>(data);
+  }
+  float* x(int set) { return reinterpret_cast<float*>(map<char>(inputs, set) + kFirst); }
+  float* y(int set) { return reinterpret_cast<float*>(map<char>(outputs, set) + kFirst); }
+
+  // Builds a shared object whose entry point has this body.
+  std::string object(const std::string& body) {
+    const std::string source = join(folder.path(), "k.cpp"), built = join(folder.path(), "k.so");
+    EXPECT_TRUE(write_file(source, "#include <cstdlib>\n#include <sys/socket.h>\n" +
+                                       std::string(kArgs) + "extern \"C\" void " + kCpuEntry +
+                                       "(const Args& args) {\n" + body + "\n}\n"));
+    Command command;
+    command.argv = {"c++", "-O0", "-shared", "-fPIC", "-o", built, source};
+    const auto compiled = run(command);
+    EXPECT_TRUE(compiled && compiled->ok()) << (compiled ? compiled->output : "");
+    return built;
+  }
+  static constexpr const char* kTwice =
+      "for (int i = 0; i < 100; ++i) args.y[i] = 2 * args.x[i];\n++*args.calls;";
+
+  void start() {
+    Command command;
+    command.argv = {*worker_path(), "cpu"};
+    auto started = Child::start(command);
+    ASSERT_TRUE(started) << started.error().text();
+    child = std::move(*started);
+  }
+  static std::string setup(const std::string& path) {
+    CpuSetup setup;
+    setup.tensors = 2;
+    setup.sets = kSets;
+    setup.has_workspace = 1;
+    std::string bytes = bytes_of(setup);
+    for (std::int64_t set = 0; set < kSets; ++set) {
+      bytes += bytes_of(CpuSlot{set * kPage, kPage, kFirst, kTensorBytes, 0, 0});
+      bytes += bytes_of(CpuSlot{set * kPage, kPage, kFirst, kTensorBytes, 1, 0});
+    }
+    bytes += bytes_of(CpuSlot{kSets * kPage, kPage, 0, kPage, 1, 0});
+    return bytes + path;
+  }
+  // The problem that it reports; "" when it is ready, "gone" when it ended.
+  std::string begin(const std::string& frame, std::size_t descriptors = 3) {
+    start();
+    std::vector<int> fds = {status.get(), inputs.get(), outputs.get()};
+    fds.resize(descriptors);
+    child.send(frame, fds);
+    const std::optional<Frame> answer = child.receive(600);
+    if (!answer || answer->bytes.size() < sizeof(CpuReady)) return "gone";
+    CpuReady ready;
+    std::memcpy(&ready, answer->bytes.data(), sizeof ready);
+    EXPECT_EQ(ready.ok != 0, ready.problem[0] == 0);
+    return ready.problem;
+  }
+  // Whether it answers.
+  bool call(int first, int sets, int repeats = 1) {
+    child.send(bytes_of(CpuCall{first, sets, repeats, 0}));
+    return child.receive(600).has_value();
+  }
+  int calls() { return *map<int>(outputs, kSets); }
+
+  static constexpr std::int64_t kFirst = (kPage - kTensorBytes) / kCpuSlotAlign * kCpuSlotAlign;
+  const TempDir folder;
+  Fd status, inputs, outputs;
+  CpuStatus* page = nullptr;
+  Child child;
+};
+
+TEST_F(CpuWorker, CallsTheSetsThatAreOrdered) {
+  for (int set = 0; set < kSets; ++set) x(set)[7] = static_cast<float>(set + 1);
+  ASSERT_EQ(begin(setup(object(kTwice))), "");
+  EXPECT_EQ(calls(), 0);
+  ASSERT_TRUE(call(1, 2));
+  EXPECT_EQ(y(0)[7], 0);
+  EXPECT_EQ(y(1)[7], 4);
+  EXPECT_EQ(y(2)[7], 6);
+  EXPECT_EQ(calls(), 2);
+  ASSERT_TRUE(call(0, 3, 5));
+  EXPECT_EQ(calls(), 17);
+  ASSERT_TRUE(call(0, 0));
+  ASSERT_TRUE(call(kSets, 0));
+  ASSERT_TRUE(call(0, 1, -1));
+  EXPECT_EQ(calls(), 17);
+  EXPECT_TRUE(eventually([&] { return page->phase == CpuStatus::kIdle; }));
+  EXPECT_TRUE(child.wait(600).ok()) << "its supervisor has gone";
+}
+
+TEST_F(CpuWorker, RefusesADamagedSetUp) {
+  const std::string whole = setup("");
+  for (const std::size_t bytes :
+       {std::size_t{0}, sizeof(CpuSetup) - 1, sizeof(CpuSetup), whole.size() - 1}) {
+    EXPECT_EQ(begin(whole.substr(0, bytes)), "a short set-up frame") << bytes;
+    EXPECT_EQ(child.wait(600).code, 1);
+  }
+  EXPECT_EQ(begin(whole, 2), "a short set-up frame");
+  CpuSetup empty;
+  EXPECT_EQ(begin(bytes_of(empty)), "an empty set-up frame");
+  EXPECT_EQ(begin(whole), "") << "no object: calls do nothing";
+  EXPECT_TRUE(call(0, kSets));
+}
+
+TEST_F(CpuWorker, SaysWhyAnObjectDoesNotLoad) {
+  const std::string missing = join(folder.path(), "missing.so");
+  EXPECT_TRUE(begin(setup(missing)).starts_with("the shared object cannot be loaded: "));
+  const std::string text = join(folder.path(), "text.so");
+  ASSERT_TRUE(write_file(text, "no object"));
+  EXPECT_TRUE(begin(setup(text)).starts_with("the shared object cannot be loaded: "));
+  EXPECT_EQ(child.wait(600).code, 1);
+}
+
+// Orders come from a trusted process, but a wrong one must not run anything.
+TEST_F(CpuWorker, EndsOnADamagedOrder) {
+  const std::string built = object(kTwice);
+  const std::vector<std::pair<int, int>> orders = {{-1, 1}, {0, -1}, {0, 4},
+                                                   {3, 1},  {1, 3},  {2147483647, 2147483647}};
+  for (const auto& [first, sets] : orders) {
+    ASSERT_EQ(begin(setup(built)), "");
+    EXPECT_FALSE(call(first, sets)) << first << " " << sets;
+    EXPECT_EQ(child.finish().code, 1);
+  }
+  ASSERT_EQ(begin(setup(built)), "");
+  child.send("short");
+  EXPECT_FALSE(child.receive(600));
+  EXPECT_EQ(child.finish().code, 1);
+  EXPECT_EQ(calls(), 0);
+}
+
+TEST_F(CpuWorker, LeavesTheReasonOfItsDeath) {
+  struct Death {
+    const char* body;
+    int signal;
+    bool is_write;
+  };
+  const Death deaths[] = {
+      {"*args.calls = args.x[-1000] > 0;", SIGSEGV, false},
+      {"args.y[128] = 1;", SIGSEGV, true},                    // past the end of the pages
+      {"const_cast<float*>(args.x)[0] = 1;", SIGSEGV, true},  // an input
+      {"std::abort();", SIGABRT, false},
+  };
+  for (const Death& death : deaths) {
+    new (page) CpuStatus;
+    ASSERT_EQ(begin(setup(object(death.body))), "");
+    EXPECT_FALSE(call(0, 1)) << death.body;
+    const Exit& exit = child.finish();
+    EXPECT_EQ(exit.kind, Exit::Kind::kSignalled) << death.body;
+    EXPECT_EQ(exit.code, death.signal) << death.body;
+    EXPECT_EQ(page->signal, death.signal) << death.body;
+    EXPECT_EQ(page->is_write != 0, death.is_write) << death.body;
+    EXPECT_EQ(page->phase, CpuStatus::kCalling);
+  }
+}
+
+TEST_F(CpuWorker, NamesTheRefusedSystemCall) {
+  ASSERT_EQ(begin(setup(object("socket(AF_INET, SOCK_STREAM, 0);"))), "");
+  EXPECT_FALSE(call(0, 1));
+  EXPECT_EQ(child.finish().code, 159);
+  EXPECT_EQ(page->signal, SIGSYS);
+  EXPECT_EQ(page->system_call, SYS_socket);
+}
+
+}  // namespace
+}  // namespace kernelpro

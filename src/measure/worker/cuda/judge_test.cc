@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// The role cuda-judge, from its supervisor's end of the channel.
+#if KERNELPRO_HAVE_CUDA
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "core/inputs.h"
+#include "core/protocol.h"
+#include "measure/worker/roles.h"
+#include "measure/worker/testing/fake_gpu.h"
+#include "measure/worker/testing/role.h"
+
+namespace kernelpro {
+namespace {
+
+using testing::FakeGpu;
+using testing::in_a_row;
+using testing::kernel;
+using testing::RoleThread;
+using testing::tensor;
+
+constexpr int kElements = 100;
+
+struct Judges : FakeGpu {
+  void SetUp() override {
+    FakeGpu::SetUp();
+    if (IsSkipped()) return;
+    if (!cache_judge_kernels()) GTEST_SKIP() << "no NVRTC";
+    task.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0},
+                    {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
+    task.cases = {Case{"toy", {{"N", kElements}}, true, {}}};
+    fake::define("reference", {{8, 8}, [](fake::Launch& launch) {
+                                 const float* x = launch.memory<float>(0, kElements);
+                                 double* y = launch.memory<double>(1, kElements);
+                                 for (int i = 0; y != nullptr && i < kElements; ++i)
+                                   y[i] = 3 * x[i];
+                               }});
+    fake::define("crash", {{8, 8}, [](fake::Launch& launch) { launch.bytes_at(64, 1); }});
+    cubin = join(folder.path(), "r.cubin");
+    ASSERT_TRUE(write_file(cubin, fake::image({"reference", "crash"})));
+    role = std::make_unique<RoleThread>(cuda_judge);
+  }
+  void TearDown() override {
+    const int status = role ? role->end() : 0;
+    EXPECT_EQ(status, 0);
+    role.reset();
+    FakeGpu::TearDown();
+  }
+
+  Json ask(const char* what, Json more = Json::object()) {
+    Json message = {{"do", what}, {"case", "toy"}, {"set", 0}};
+    for (const auto& [name, value] : more.items()) message[name] = value;
+    return role->ask(message);
+  }
+  Json open(int sets = 2) {
+    return ask("open", {{"tensors", *parse_json(judge_tensors_to_json(judge_tensors(
+                                        task, task.cases[0], Policy::kContract, true)))},
+                        {"workspace", 64},
+                        {"sets", sets},
+                        {"sharing", 0}});
+  }
+  Json draw(int set = 0, unsigned seed = 5) {
+    return ask("draw", {{"set", set},
+                        {"seed", seed},
+                        {"specs", *parse_json(draw_specs_to_json(
+                                      {draw_spec(task.tensors[0]), draw_spec(task.tensors[1])}))}});
+  }
+  Json reference(const char* name = "reference", int set = 0) {
+    return ask(
+        "reference",
+        {{"set", set},
+         {"cubin", cubin},
+         {"again", true},
+         {"plan", *parse_json(plan_to_json(in_a_row({kernel(name, {tensor(0), tensor(1)})})))}});
+  }
+  // The bytes of a tensor or its expected result.
+  std::string fetch(int index, bool expected) {
+    const std::string path = join(folder.path(), "fetched");
+    const Json answer = ask("fetch", {{"tensor", index}, {"expected", expected}, {"path", path}});
+    return ok(answer) ? read_file(path).value_or("") : error(answer);
+  }
+  static bool ok(const Json& answer) { return JsonReader(answer).flag("ok"); }
+  static std::string error(const Json& answer) { return JsonReader(answer).text("error"); }
+  static std::string rule(const Json& answer) { return JsonReader(answer).text("rule", "none"); }
+
+  Task task;
+  const TempDir folder;
+  std::string cubin;
+  std::unique_ptr<RoleThread> role;
+};
+
+TEST_F(Judges, FillAndCompareASet) {
+  const Json hello = ask("hello");
+  EXPECT_EQ(hello["uuid"], "GPU-00112233-4455-6677-8899-aabbccddeeff");
+  EXPECT_EQ(hello["granularity"], 2u << 20);
+  EXPECT_GT(hello["free_bytes"].get<std::uint64_t>(), 1u << 30);
+  const Json opened = open();
+  ASSERT_TRUE(ok(opened)) << opened;
+  const auto layout = layout_from_json(dump_json(opened["layout"]));
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->slots.size(), 3u);
+  EXPECT_EQ(layout->base, kCandidateBase);
+  EXPECT_EQ(opened["reference_layout"]["base"], kReferenceBase);
+  ASSERT_TRUE(ok(draw()));
+  const Json computed = reference();
+  ASSERT_TRUE(ok(computed)) << computed;
+  EXPECT_TRUE(computed["agrees"].get<bool>());
+  const Json sealed = ask("seal", {{"typical", true}});
+  ASSERT_EQ(sealed["outputs"].size(), 1u);
+  std::vector<float> x(kElements);
+  draw_inputs(task.tensors[0], 0, 5, 0, kElements, x.data());
+  double low = 3 * x[0], high = low, squares = 0;
+  for (const float v : x) {
+    const double tripled = 3 * v;
+    low = std::min(low, tripled);
+    high = std::max(high, tripled);
+    squares += tripled * tripled;
+  }
+  EXPECT_EQ(sealed["outputs"][0]["low"].get<double>(), low);
+  EXPECT_EQ(sealed["outputs"][0]["high"].get<double>(), high);
+  EXPECT_NEAR(sealed["outputs"][0]["rms"].get<double>(), std::sqrt(squares / kElements), 1e-9);
+  EXPECT_EQ(fetch(1, true).size(), 8u * kElements) << "doubles";
+  EXPECT_EQ(fetch(0, false), std::string(reinterpret_cast<char*>(x.data()), 4 * kElements));
+}
+
+TEST_F(Judges, PoisonAnewOnlyWhereAllIsRight) {
+  ASSERT_TRUE(ok(open()));
+  ASSERT_TRUE(ok(draw()));
+  ASSERT_TRUE(ok(reference()));
+  ASSERT_TRUE(ok(ask("seal")));
+  constexpr std::uint64_t kFinite = 2ull << 62;  // this kind of poison has no NaN
+  ASSERT_TRUE(ok(ask("poison", {{"keys", {{0, kFinite}}}, {"slack", true}})));
+  const std::string poisoned = fetch(1, false);
+  const Json wrong =
+      ask("verify", {{"sets", {0}}, {"intrusions", true}, {"then_poison", {{0, 10}}}});
+  EXPECT_EQ(wrong["sets"][0]["outputs"][0]["bad"], kElements);
+  EXPECT_EQ(wrong["sets"][0]["outputs"][0]["unwritten"], kElements);
+  EXPECT_TRUE(wrong["sets"][0]["intrusions"].empty());
+  EXPECT_EQ(fetch(1, false), poisoned) << "what is wrong stays, to be explained";
+  // A tolerance that admits everything.
+  ASSERT_TRUE(ok(ask("tolerances", {{"tolerances", {0, 1e300}}})));
+  const Json right = ask("verify", {{"sets", {0}}, {"then_poison", {{0, 10}}}});
+  EXPECT_EQ(right["sets"][0]["outputs"][0]["bad"], 0) << right;
+  EXPECT_NE(fetch(1, false), poisoned);
+}
+
+TEST_F(Judges, ShareOnlyWhatIsASetsOwn) {
+  ASSERT_TRUE(ok(open()));
+  EXPECT_EQ(ask("share", {{"slots", {0, 1, 2}}, {"expected", false}})["own"],
+            Json::array({true, true, true}));
+  EXPECT_EQ(role->fds().size(), 3u);
+  EXPECT_EQ(ask("share", {{"set", 1}, {"slots", {2, 1}}, {"expected", false}})["own"],
+            Json::array({false, true}));
+  EXPECT_EQ(role->fds().size(), 1u);
+  ask("share", {{"slots", {1}}, {"expected", true}});
+  EXPECT_EQ(role->fds().size(), 1u);
+  EXPECT_FALSE(ok(ask("share", {{"slots", {0}}, {"expected", true}})))
+      << "an input is not expected";
+  for (const Json& slot : {Json(3), Json(-1), Json("x"), Json(nullptr)}) {
+    EXPECT_EQ(error(ask("share", {{"slots", Json::array({slot})}})), "no such slot");
+    EXPECT_TRUE(role->fds().empty());
+  }
+}
+
+TEST_F(Judges, RefuseWhatIsNotThere) {
+  EXPECT_EQ(error(ask("dance")), "unknown command");
+  for (const char* what :
+       {"close", "share", "draw", "reference", "seal", "broken", "poison", "verify", "window",
+        "fetch", "disturb", "restore", "vary", "tolerances", "lean", "admit", "least"}) {
+    EXPECT_EQ(error(ask(what)), "no such case or set") << what;
+  }
+  ASSERT_TRUE(ok(open()));
+  for (const int set : {-1, 2}) EXPECT_EQ(error(draw(set)), "no such case or set");
+  EXPECT_EQ(error(ask("verify", {{"sets", {0, 2}}})), "no such set");
+  EXPECT_EQ(error(ask("verify", {{"sets", {"a"}}})), "no such set");
+  EXPECT_EQ(error(ask("poison", {{"keys", {{2, 1}}}})), "no such set");
+  EXPECT_EQ(error(ask("poison", {{"keys", {{0, -1}}}})), "no such set") << "a key is natural";
+  EXPECT_EQ(error(ask("draw", {{"specs", {{1, 2}}}})), "the draws cannot be read");
+  EXPECT_EQ(error(ask("reference", {{"plan", {{"nodes", {1}}}}})),
+            "the reference's plan cannot be read");
+  EXPECT_EQ(error(ask("window", {{"tensor", 0}})), "no such output");
+  EXPECT_EQ(error(ask("fetch", {{"tensor", 2}})), "no such tensor");
+  EXPECT_EQ(error(ask("disturb", {{"tensor", -1}})), "no such tensor");
+  EXPECT_TRUE(ok(draw())) << "it still serves";
+}
+
+TEST_F(Judges, SayWhoIsAtFault) {
+  fake::set_memory(10u << 20);
+  EXPECT_EQ(rule(open()), "memory");
+  fake::set_memory(8ull << 30);
+  ASSERT_TRUE(ok(open()));
+  ASSERT_TRUE(ok(draw()));
+  fake::fail("MemcpyDtoH", CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(rule(ask("broken")), "none");
+  const Json crashed = reference("crash");
+  EXPECT_EQ(rule(crashed), "reference");
+  EXPECT_TRUE(contains(error(crashed), "ILLEGAL_ADDRESS")) << crashed;
+  EXPECT_TRUE(contains(JsonReader(crashed).text("next"), "reference.cu")) << crashed;
+  EXPECT_EQ(rule(ask("broken")), "none") << "nothing works in a broken context";
+}
+
+TEST_F(Judges, GiveMemoryBackWithTheCase) {
+  ASSERT_TRUE(ok(ask("hello")));
+  const std::string before = fake::alive();
+  ASSERT_TRUE(ok(open(4)));
+  const std::string opened = fake::alive();
+  EXPECT_NE(opened, before);
+  ASSERT_TRUE(ok(open(4))) << "the same name again";
+  EXPECT_EQ(fake::alive(), opened);
+  ASSERT_TRUE(ok(ask("close")));
+  EXPECT_EQ(fake::alive(), before);
+  EXPECT_EQ(error(ask("close")), "no such case or set");
+}
+
+TEST_F(Judges, SurviveEveryFailureOfARound) {
+  for (const char* name : {"poison", "poison_range"}) fake::define(name, {{8, 8, 8}});
+  ASSERT_TRUE(ok(open(1)));
+  const auto round = [&] {
+    bool all = ok(draw()) && ok(reference()) && ok(ask("seal", {{"typical", true}}));
+    all = all && ok(ask("poison", {{"keys", {{0, 4}}}, {"slack", true}}));
+    all = all && ok(ask("verify", {{"sets", {0}}, {"intrusions", true}}));
+    return all && ok(ask("vary", {{"seed", 3}})) && ok(ask("admit"));
+  };
+  ASSERT_TRUE(round());
+  const std::uint64_t before = fake::calls();
+  ASSERT_TRUE(round());
+  const std::uint64_t count = fake::calls() - before;
+  const std::string alive = fake::alive();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    fake::fail_call(i, CUDA_ERROR_OUT_OF_MEMORY);
+    static_cast<void>(round());
+    ASSERT_TRUE(round()) << "after " << fake::failed();
+    ASSERT_EQ(fake::alive(), alive) << "after " << fake::failed();
+  }
+}
+
+}  // namespace
+}  // namespace kernelpro
+
+#endif

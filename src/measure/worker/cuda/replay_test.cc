@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The role cuda-replay, as compute-sanitizer and ncu start it.
+#if KERNELPRO_HAVE_CUDA
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/inputs.h"
+#include "core/json.h"
+#include "core/protocol.h"
+#include "measure/worker/roles.h"
+#include "measure/worker/testing/fake_gpu.h"
+
+namespace kernelpro {
+namespace {
+
+using testing::FakeGpu;
+using testing::in_a_row;
+using testing::kernel;
+using testing::tensor;
+using testing::toy_layout;
+
+constexpr int kElements = 50;
+
+struct Replays : FakeGpu {
+  void SetUp() override {
+    FakeGpu::SetUp();
+    if (IsSkipped()) return;
+    if (!cache_judge_kernels()) GTEST_SKIP() << "no NVRTC";
+    task.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0},
+                    {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
+    task.cases = {Case{"toy", {{"N", kElements}}, true, {}}};
+    fake::define("look", {{8, 8}, [this](fake::Launch& launch) {
+                            const float* x = launch.memory<float>(0, kElements);
+                            if (x != nullptr) seen.assign(x, x + kElements);
+                          }});
+    fake::define("wild", {{8, 8}, [](fake::Launch& launch) { launch.bytes_at(64, 4); }});
+    ASSERT_TRUE(write_file(join(folder.path(), "k.cubin"), fake::image({"look", "wild"})));
+  }
+  int replay(const std::string& file) {
+    std::string program = "kernelpro-worker", role = "cuda-replay", path = file;
+    char* arguments[] = {program.data(), role.data(), path.data(), nullptr};
+    return cuda_replay(3, arguments);
+  }
+  int replay_kernel(const char* name) {
+    const Json json = {
+        {"cubin", join(folder.path(), "k.cubin")},
+        {"plan", *parse_json(plan_to_json(in_a_row({kernel(name, {tensor(0), tensor(1)})})))},
+        {"layout", *parse_json(layout_to_json(toy_layout(kElements)))},
+        {"tensors", *parse_json(judge_tensors_to_json(
+                        judge_tensors(task, task.cases[0], Policy::kContract, true)))},
+        {"seed", 11u}};
+    const std::string file = join(folder.path(), "replay.json");
+    EXPECT_TRUE(write_file(file, dump_json(json)));
+    return replay(file);
+  }
+
+  Task task;
+  const TempDir folder;
+  std::vector<float> seen;
+};
+
+TEST_F(Replays, RunThePlanOnceOnTheTasksInputs) {
+  ASSERT_EQ(replay_kernel("look"), 0);
+  std::vector<float> x(kElements);
+  draw_inputs(task.tensors[0], 0, 11, 0, kElements, x.data());
+  EXPECT_EQ(seen, x);
+  // Only the plan is between the profiler's marks.
+  std::vector<std::string> marked(
+      std::find(fake::log().begin(), fake::log().end(), "ProfilerStart"),
+      std::find(fake::log().begin(), fake::log().end(), "ProfilerStop"));
+  EXPECT_EQ(marked, (std::vector<std::string>{"ProfilerStart", "GraphLaunch", "run look",
+                                              "StreamSynchronize"}));
+}
+
+TEST_F(Replays, EndWithTheReason) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(replay_kernel("wild"), 1);
+  EXPECT_TRUE(contains(::testing::internal::GetCapturedStderr(), "ILLEGAL_ADDRESS"));
+  EXPECT_EQ(replay(join(folder.path(), "missing.json")), 1);
+  ASSERT_TRUE(write_file(join(folder.path(), "bad.json"), "{\"plan\":{}}"));
+  EXPECT_EQ(replay(join(folder.path(), "bad.json")), 1);
+}
+
+TEST_F(Replays, GiveAllBackWhateverFails) {
+  // Local memory is no matter here, and the last parameter is known by the next one's absence.
+  with_every_call_failing([&] { return replay_kernel("look") == 0; },
+                          {"FuncGetAttribute", "ModuleGetFunction", "FuncGetParamInfo"});
+}
+
+}  // namespace
+}  // namespace kernelpro
+
+#endif
