@@ -10,7 +10,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kPackOptions[] = {
-    {"RUN", "", "", "Folder of the run; it may be going on.", true},
+    {"RUN", "", "", "Folder of the run, which may be going on, or a run as text.", true},
     {"DEST", "", "", "New folder for the copy.", true},
 };
 

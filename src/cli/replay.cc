@@ -9,7 +9,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kReplayOptions[] = {
-    {"RUN", "", "", "Folder of the run whose candidates are tried again.", true},
+    {"RUN", "", "", "Run whose candidates are tried again: its folder, or the run as text.", true},
     {"--run", "DIR", "", "Folder of the new run; by default a new one under runs/."},
     {"--evaluations", "N", "100000", "Stop after so many evaluated candidates."},
     {"--seconds", "S", "3600", "Stop after so much run time."},

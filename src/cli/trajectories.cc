@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/trajectories.h"
-
 #include <cstdio>
 
 #include "base/files.h"
 #include "cli/commands.h"
+#include "run/store/run_text.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 
@@ -13,11 +13,12 @@ namespace {
 constexpr OptionSpec kTrajectoriesOptions[] = {
     {"RUN", "", "", "Folder of the run; it may be going on.", true},
     {"--output", "FILE", "", "Where to write; standard output by default."},
-    {"--written", "", "", "Only candidates that a writer was asked for."},
+    {"--written", "", "", "Only candidates that a writer was asked for: data, and no run."},
 };
 
 int run_trajectories(const Options& options) {
-  const std::string text = require(trajectories(options.text("RUN"), options.flag("--written")));
+  const auto store = require(Store::open(options.text("RUN"), Store::Mode::kRead));
+  const std::string text = run_to_text(require(store->whole()), options.flag("--written"));
   if (options.has("--output")) {
     require(write_file(options.text("--output"), text));
   } else {
@@ -29,7 +30,7 @@ int run_trajectories(const Options& options) {
 }  // namespace
 
 const Subcommand kTrajectories{
-    "trajectories", "Print what was asked, answered, measured and diagnosed, as JSON lines.",
+    "trajectories", "Print a run as text: JSON lines, which other commands read like its folder.",
     kTrajectoriesOptions, run_trajectories};
 
 }  // namespace kernelpro
