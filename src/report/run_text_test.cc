@@ -6,10 +6,10 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "measure/station/testing/fake_target.h"
 #include "report/report.h"
 #include "run/launch.h"
 #include "run/store/store.h"
-#include "run/testing/fake_target.h"
 
 namespace kernelpro {
 namespace {
@@ -22,7 +22,7 @@ TEST(RunText, HasTheReportOfItsFolder) {
   settings.near_ceiling = 0;
   testing::FakeSettings fake;
   fake.landscape = testing::smooth_landscape;
-  ASSERT_TRUE(optimize_with(testing::fake_target(fake), testing::fake_task(), settings, {}));
+  ASSERT_TRUE(optimize_with(testing::fake_station(fake), testing::fake_task(), settings, {}));
   const std::string text = join(dir.path(), "run.jsonl");
   {
     const auto store = Store::open(settings.directory, Store::Mode::kRead);

@@ -390,7 +390,7 @@ TEST_F(LoopTest, ReplayMeasuresARecordedRunAgain) {
 }
 
 TEST_F(LoopTest, ReplayMeasuresARunThatIsText) {
-  ASSERT_TRUE(optimize_with(fake_target(fake), fake_task(), settings_for(run, 25), observer));
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(run, 25), observer));
   const std::string text = join(dir.path(), "run.jsonl");
   {
     const auto store = Store::open(run, Store::Mode::kRead);
@@ -402,7 +402,7 @@ TEST_F(LoopTest, ReplayMeasuresARunThatIsText) {
   RunSettings settings = settings_for(join(dir.path(), "again"), 100);
   settings.proposer = "replay";
   settings.replay_from = text;
-  const auto result = optimize_with(fake_target(fake), fake_task(), settings, observer);
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(course(settings.directory), course(run));
   EXPECT_EQ(recorded_to_json(*read_recorded(text)),

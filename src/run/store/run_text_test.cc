@@ -7,10 +7,10 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "measure/station/testing/fake_target.h"
 #include "run/store/pack.h"
 #include "run/store/store.h"
 #include "run/store/winner.h"
-#include "run/testing/fake_target.h"
 
 namespace kernelpro {
 namespace {
