@@ -286,7 +286,7 @@ void resume(const std::string& run) {
 }
 
 void measure_resume(const std::vector<Step>& steps) {
-  const std::string recorded = KERNELPRO_SOURCE_DIR "/results/exchange/softmax";
+  const std::string recorded = KERNELPRO_SOURCE_DIR "/results/exchange/softmax.jsonl";
   const auto source = must(Store::open(recorded, Store::Mode::kRead));
   const RunHeader header = must(source->header());
   const StoredCandidate like = must(source->candidates()).at(1);

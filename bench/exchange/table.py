@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the table of results/exchange.md from the run records.
+"""Prints the table of results/exchange.md from the recorded runs.
 
-    python3 bench/exchange/table.py [--kernelpro PROGRAM] [RUN...]      default: results/exchange/*
+    python3 bench/exchange/table.py [--kernelpro PROGRAM] [RUN...]      default: results/exchange/*.jsonl
 
 Ratios come from the winner's confirmation: interleaved with the start, in fresh processes. The
 start's idea names it: the module itself (eager PyTorch), or the given implementation.
@@ -32,7 +32,7 @@ def row(program, run):
         best = candidates[shown["best"]["id"]]
         ratio = shown["best"]["speedup"]
         interval = f"{shown['best']['speedup_low']:.2f} to {shown['best']['speedup_high']:.2f}"
-    return (f"| {os.path.basename(run)} | {microseconds(candidates[start]['time_us'])} | "
+    return (f"| {os.path.basename(run).removesuffix('.jsonl')} | {microseconds(candidates[start]['time_us'])} | "
             f"{microseconds(best['time_us'])} | {ratio:.2f}x ({interval}) | {len(correct)} of {len(written)} | "
             f"{best['idea']} |")
 
@@ -40,10 +40,10 @@ def row(program, run):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernelpro", default="build/release/bin/kernelpro", help="the program")
-    parser.add_argument("runs", nargs="*", help="folders of runs")
+    parser.add_argument("runs", nargs="*", help="folders of runs, or runs as text")
     arguments = parser.parse_args()
     root = os.path.join(os.path.dirname(__file__), "..", "..", "results", "exchange")
-    runs = arguments.runs or sorted(glob.glob(os.path.join(root, "*", "")))
+    runs = arguments.runs or sorted(glob.glob(os.path.join(root, "*.jsonl")))
     if not runs:
         sys.exit("there are no runs\n  next: name some, or record them (results/exchange.md)")
     print("| task | start | best | speed-up (95 % interval) | correct | idea of the best |")

@@ -11,6 +11,7 @@
 #include "diagnose/runner.h"
 #include "report/diagnosis.h"
 #include "run/gather/gather.h"
+#include "run/store/store.h"
 #include "run/store/tool_record.h"
 
 namespace kernelpro {
@@ -76,11 +77,12 @@ Theory read_theory(const Options& options) {
   return theory;
 }
 
-// Splits "runs/softmax:17" into the folder and 17.
+// Splits "runs/softmax:17" into the run and 17.
 std::optional<std::pair<std::string, std::int64_t>> as_run(const std::string& what) {
-  if (is_dir(what)) return std::pair(what, std::int64_t{0});
+  const auto names_run = [](const std::string& path) { return is_dir(path) || is_run(path); };
+  if (names_run(what)) return std::pair(what, std::int64_t{0});
   const std::size_t colon = what.rfind(':');
-  if (colon == std::string::npos || !is_dir(what.substr(0, colon))) return std::nullopt;
+  if (colon == std::string::npos || !names_run(what.substr(0, colon))) return std::nullopt;
   const std::string digits = what.substr(colon + 1);
   if (digits.empty() || digits.size() > 15 ||
       digits.find_first_not_of("0123456789") != std::string::npos) {

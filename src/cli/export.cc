@@ -148,8 +148,8 @@ int run_export(const Options& options) {
   chosen.request.task = &chosen.task;
   const bool in_run = !options.has("--kernel");
   const std::string directory = options.has("--output") ? options.text("--output")
-                                : in_run                ? join(options.text("RUN"), "export")
-                                                        : "export";
+                                : in_run ? default_output(options.text("RUN"), "export")
+                                         : "export";
   require(make_dirs(directory));
   for (const ExportedFile& file : require(export_kernel(chosen.request))) {
     const std::string path = join(directory, file.name);

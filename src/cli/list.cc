@@ -6,13 +6,14 @@
 #include "cli/commands.h"
 #include "core/ceiling_json.h"
 #include "report/view.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr OptionSpec kListOptions[] = {
-    {"DIR", "", "runs", "Folder that contains run folders.", false},
+    {"DIR", "", "runs", "Folder that contains run folders, or runs as text (*.jsonl).", false},
     {"--json", "", "", "Print one JSON object per line."},
 };
 
@@ -48,7 +49,7 @@ int run_list(const Options& options) {
   int shown = 0;
   for (const std::string& name : list_dir(folder)) {
     const std::string directory = join(folder, name);
-    if (!exists(store_path(directory))) continue;
+    if (!is_run(directory)) continue;
     ++shown;
     const auto view = load_run_view(directory);
     if (!view) {

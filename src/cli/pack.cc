@@ -10,7 +10,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kPackOptions[] = {
-    {"RUN", "", "", "Run folder; the run may still be active.", true},
+    {"RUN", "", "", "Run folder (the run may still be active), or a run as text.", true},
     {"DEST", "", "", "New folder for the copy.", true},
 };
 

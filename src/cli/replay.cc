@@ -10,7 +10,8 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kReplayOptions[] = {
-    {"RUN", "", "", "Run whose candidates to evaluate again.", true},
+    {"RUN", "", "", "Run whose candidates to evaluate again: its folder, or the run as text.",
+     true},
     {"--run", "DIR", "", "Folder for the new run; by default a new one under runs/."},
     {"--evaluations", "N", "100000", "Stop after N evaluated candidates."},
     {"--seconds", "S", "3600", "Stop after S seconds of run time."},

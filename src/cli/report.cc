@@ -11,14 +11,14 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kReportOptions[] = {
-    {"RUN", "", "", "Run folder; the run may still be active.", true},
+    {"RUN", "", "", "Run folder (the run may still be active), or a run as text.", true},
     {"--output", "FILE", "", "Where to write; by default report.html in the run folder."},
 };
 
 int run_report(const Options& options) {
   const std::string directory = options.text("RUN");
   const std::string path =
-      options.has("--output") ? options.text("--output") : join(directory, "report.html");
+      options.has("--output") ? options.text("--output") : default_output(directory, "report.html");
   require(write_file(path, require(html_report(directory))));
   std::printf("%s\n", path.c_str());
   return 0;

@@ -96,6 +96,10 @@ void read_budgets(const Options& options, RunSettings* settings) {
   settings->plateau = static_cast<int>(options.integer("--plateau"));
 }
 
+std::string default_output(const std::string& run, const std::string& name) {
+  return is_dir(run) ? join(run, name) : name;
+}
+
 void stop_on_signals() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);

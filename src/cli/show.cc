@@ -10,7 +10,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kShowOptions[] = {
-    {"RUN", "", "", "Run folder; the run may still be active.", true},
+    {"RUN", "", "", "Run folder (the run may still be active), or a run as text.", true},
     {"--json", "", "", "Print everything in the run as JSON."},
 };
 

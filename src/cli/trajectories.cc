@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/trajectories.h"
-
 #include <cstdio>
 
 #include "base/files.h"
 #include "cli/commands.h"
+#include "run/store/run_text.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr OptionSpec kTrajectoriesOptions[] = {
-    {"RUN", "", "", "Run folder; the run may still be active.", true},
+    {"RUN", "", "", "Run folder (the run may still be active), or a run as text.", true},
     {"--output", "FILE", "", "Where to write; standard output by default."},
-    {"--written", "", "", "Only candidates that a writer was asked to write."},
+    {"--written", "", "", "Only the candidates that a writer was asked for; not a whole run."},
 };
 
 int run_trajectories(const Options& options) {
-  const std::string text = require(trajectories(options.text("RUN"), options.flag("--written")));
+  const auto store = require(Store::open(options.text("RUN"), Store::Mode::kRead));
+  const std::string text = run_to_text(require(store->whole()), options.flag("--written"));
   if (options.has("--output")) {
     require(write_file(options.text("--output"), text));
   } else {
@@ -29,7 +30,7 @@ int run_trajectories(const Options& options) {
 }  // namespace
 
 const Subcommand kTrajectories{
-    "trajectories", "Print a run's prompts, replies, measurements and diagnoses as JSON lines.",
+    "trajectories", "Print a run as text: JSON lines, which other commands read like its folder.",
     kTrajectoriesOptions, run_trajectories};
 
 }  // namespace kernelpro

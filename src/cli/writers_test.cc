@@ -89,6 +89,15 @@ TEST_F(Writers, AModelMakesItFaster) {
   const std::vector<std::string> all = lines(lines_out.output);
   ASSERT_EQ(all.size(), 2u) << lines_out.output;
   EXPECT_TRUE(contains(all[1], "\"role\":\"fixer\""));
+
+  // As text it is the same run, and a folder can be made of it again.
+  const std::string text = run_dir + ".jsonl";
+  ASSERT_EQ(kernelpro({"trajectories", run_dir, "--output", text}).code, 0);
+  EXPECT_EQ(replace_all(kernelpro({"show", text}).output, text, run_dir),
+            kernelpro({"show", run_dir}).output);
+  ASSERT_EQ(kernelpro({"pack", text, run_dir + "-again"}).code, 0);
+  EXPECT_EQ(kernelpro({"trajectories", run_dir + "-again"}).output, *read_file(text));
+  EXPECT_TRUE(contains(kernelpro({"list", dirname(run_dir)}).output, text));
   EXPECT_TRUE(exists(join(run_dir, "report.html")));
 
   // With its winner as the seed and a different budget.

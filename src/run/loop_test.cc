@@ -19,8 +19,10 @@
 #include "run/evaluate_one.h"
 #include "run/launch.h"
 #include "run/run.h"
+#include "run/seeds.h"
 #include "run/store/pack.h"
 #include "run/store/recorded.h"
+#include "run/store/run_text.h"
 #include "run/store/store.h"
 #include "search/searches.h"
 
@@ -385,6 +387,29 @@ TEST_F(LoopTest, ReplayMeasuresARecordedRunAgain) {
   EXPECT_EQ(kept.directory, run);
   EXPECT_EQ(recorded_to_json(kept), recorded_to_json(*before));
   EXPECT_EQ(kept.results.at(0).speedup, 1);
+}
+
+TEST_F(LoopTest, ReplayMeasuresARunThatIsText) {
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(run, 25), observer));
+  const std::string text = join(dir.path(), "run.jsonl");
+  {
+    const auto store = Store::open(run, Store::Mode::kRead);
+    ASSERT_TRUE(store) << store.error().text();
+    const auto whole = (*store)->whole();
+    ASSERT_TRUE(whole) << whole.error().text();
+    ASSERT_TRUE(write_file(text, run_to_text(*whole)));
+  }
+  RunSettings settings = settings_for(join(dir.path(), "again"), 100);
+  settings.proposer = "replay";
+  settings.replay_from = text;
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(course(settings.directory), course(run));
+  EXPECT_EQ(recorded_to_json(*read_recorded(text)),
+            replace_all(recorded_to_json(*read_recorded(run)), run, text));
+  const auto seed = seeds({text}, fake_task(), TargetKind::kCpu);
+  ASSERT_TRUE(seed) << seed.error().text();
+  EXPECT_TRUE(contains(seed->at(0).origin.idea, text));
 }
 
 // A writer thread: answers three requests, one of them with garbage.

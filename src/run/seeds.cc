@@ -93,7 +93,7 @@ Result<std::vector<Candidate>> seeds(const std::vector<std::string>& from, const
                                      TargetKind target) {
   std::vector<Candidate> all;
   for (const std::string& path : from) {
-    const bool run = exists(store_path(path));
+    const bool run = is_run(path);
     if (!run && !exists(join(path, "task.toml"))) {
       return fail(ErrorKind::kBadInput, path + " is neither a run nor a task folder",
                   "name a run's folder (`kernelpro list` shows runs) or a folder with task.toml");

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "core/proposal.h"
 #include "core/task.h"
 #include "run/store/held_out.h"
+#include "run/store/tool_record.h"
 
 namespace kernelpro {
 
@@ -45,6 +48,16 @@ struct StoredConfirmation {
   std::string stopped_by;
   double own_ms_per_evaluation = 0;
   std::vector<HeldOut> held_out = {};  // in the task's order
+};
+
+// Everything that a store holds.
+struct StoredRun {
+  RunHeader header;
+  std::vector<StoredCandidate> candidates;   // by id: 1, 2, ...
+  std::map<std::int64_t, Writing> writings;  // by candidate
+  std::map<std::int64_t, ToolStep> steps;    // by candidate
+  std::vector<ModelCall> calls;              // in the order in which they ended
+  std::optional<StoredConfirmation> confirmation;
 };
 
 }  // namespace kernelpro

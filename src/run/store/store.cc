@@ -27,6 +27,8 @@ std::string new_run_id(const std::string& directory) {
                    std::to_string(real_clock().now_s())});
 }
 
+bool is_file(const std::string& path) { return exists(path) && !is_dir(path); }
+
 // Above this size, only the pages that a resume reads are checked.
 constexpr std::int64_t kCheckedWhole = 256 << 20;
 
@@ -40,6 +42,10 @@ tl::unexpected<Error> damaged_store(const std::string& path, const std::string& 
 }
 
 std::string store_path(const std::string& directory) { return join(directory, "store.db"); }
+
+bool is_run(const std::string& path) {
+  return exists(store_path(path)) || (path.ends_with(".jsonl") && is_file(path));
+}
 
 Result<void> Store::check_new(const std::string& directory) {
   if (exists(directory) && !is_dir(directory)) {
@@ -63,22 +69,14 @@ Store::~Store() {
   if (impl_->db.in_transaction()) impl_->db.execute("COMMIT");
 }
 
-// Created under another name and renamed into place when complete: a run directory has a whole
-// store or none.
-Result<void> StoreFile::create(const RunHeader& header) {
-  KP_TRY(Store::check_new(directory));
-  const std::string fresh = join(directory, kNewName);
-  ::unlink(fresh.c_str());
-  ::unlink((fresh + "-journal").c_str());
-  const std::string doing = "create the run's store";
-  int code = db.open(fresh, Database::Mode::kCreate);
-  if (code == SQLITE_OK) code = db.execute("PRAGMA page_size = 8192; BEGIN IMMEDIATE");
+int StoreFile::begin_store(const RunHeader& header) {
+  int code = db.execute("PRAGMA page_size = 8192; BEGIN IMMEDIATE");
   if (code == SQLITE_OK) code = db.execute(kSchema);
   if (code == SQLITE_OK) code = db.execute(kLaterTables);
   const std::string ids = "PRAGMA application_id = " + std::to_string(kApplicationId) +
                           "; PRAGMA user_version = " + std::to_string(Store::kSchemaVersion);
   if (code == SQLITE_OK) code = db.execute(ids.c_str());
-  if (code != SQLITE_OK) return failed(code, doing);
+  if (code != SQLITE_OK) return code;
   const std::map<std::string, std::string> meta = {
       {"task", task_to_json(header.task)},
       {"target", std::string(target_name(header.target))},
@@ -92,9 +90,21 @@ Result<void> StoreFile::create(const RunHeader& header) {
       {"version", header.version.empty() ? KERNELPRO_VERSION : header.version}};
   for (const auto& [key, value] : meta) {
     code = db.prepare("INSERT INTO meta VALUES(?, ?)").bind(0, key).bind(1, value).step();
-    if (code != SQLITE_DONE) return failed(code, doing);
+    if (code != SQLITE_DONE) return code;
   }
-  code = db.execute("COMMIT");
+  return db.execute("COMMIT");
+}
+
+// Created under another name and renamed into place when complete: a run directory has a whole
+// store or none.
+Result<void> StoreFile::create(const RunHeader& header) {
+  KP_TRY(Store::check_new(directory));
+  const std::string fresh = join(directory, kNewName);
+  ::unlink(fresh.c_str());
+  ::unlink((fresh + "-journal").c_str());
+  const std::string doing = "create the run's store";
+  int code = db.open(fresh, Database::Mode::kCreate);
+  if (code == SQLITE_OK) code = begin_store(header);
   if (code != SQLITE_OK) return failed(code, doing);
   db.close();
   if (std::rename(fresh.c_str(), path.c_str()) != 0) return failed(SQLITE_CANTOPEN, doing);
@@ -102,6 +112,10 @@ Result<void> StoreFile::create(const RunHeader& header) {
 }
 
 Result<void> StoreFile::open(StoreMode mode) {
+  if (is_file(directory)) {
+    return fail(ErrorKind::kStore, directory + " is a file, and only a run's folder can be written",
+                "make a folder of a run as text with: kernelpro pack " + directory + " DIR");
+  }
   if (!exists(path)) {
     return fail(ErrorKind::kStore, "there is no run in " + directory + " (no store.db)",
                 "check the path; `kernelpro list` shows runs, `kernelpro optimize` starts one");
@@ -214,6 +228,7 @@ Result<void> StoreFile::upgrade(std::int64_t from) {
 Result<std::unique_ptr<Store>> Store::open(const std::string& directory, Mode mode,
                                            const RunHeader* header) {
   KP_ASSERT(mode != StoreMode::kCreate || header != nullptr);
+  if (mode == StoreMode::kRead && is_file(directory)) return open_text(directory);
   std::unique_ptr<Store> store(new Store());
   StoreFile& impl = *store->impl_;
   impl.directory = directory;

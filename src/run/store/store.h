@@ -29,8 +29,9 @@ class Store {
   static constexpr int kSchemaVersion = 7;  // docs/run-store.md lists what each version added
   using Mode = StoreMode;
 
-  // kCreate needs `header`. Fails with kBusy (another process holds the run; its pid is named),
-  // kStore (missing, damaged, read-only, full disk, newer version).
+  // `directory`: the run's; for kRead also a run as text (run/store/run_text.h), which is read into
+  // memory. kCreate needs `header`. Fails with kBusy (another process holds the run; its pid is
+  // named), kStore (missing, damaged, read-only, full disk, newer version).
   static Result<std::unique_ptr<Store>> open(const std::string& directory, Mode mode,
                                              const RunHeader* header = nullptr);
   ~Store();
@@ -54,6 +55,8 @@ class Store {
   Result<std::optional<StoredConfirmation>> confirmation() const;
   // Results of findings, in the order of evaluation.
   Result<std::vector<ToolStep>> tool_steps() const;
+  // All of it, including evidence.
+  Result<StoredRun> whole() const;
   double run_seconds() const;  // over all sittings
   // RunHeader::id; for a run of an older version, derived from its header.
   std::string run_id() const;
@@ -74,8 +77,8 @@ class Store {
   // Reads everything: pages, indexes, references between tables, every text, and whether each
   // source matches its hash. Fails with kStore when something is damaged.
   Result<void> check_whole() const;
-  // Copies the store in the state between two evaluations, also while a run is active. Fails with
-  // kStore when `directory` already has one.
+  // Copies the store in the state between two evaluations, also while a run is active, or makes one
+  // of a run as text. Fails with kStore when `directory` already has one.
   Result<void> copy_to(const std::string& directory) const;
   // Stores the result of one candidate in one transaction. `step`: how the finding that it answers
   // worked out; null: it answers none. REQUIRES: not yet evaluated.
@@ -94,10 +97,13 @@ class Store {
 
  private:
   Store();
+  static Result<std::unique_ptr<Store>> open_text(const std::string& path);
   std::unique_ptr<StoreFile> impl_;
 };
 
 // store.db inside a run directory.
 std::string store_path(const std::string& directory);
+// Whether `path` names a run: a folder with a store, or a run as text (*.jsonl).
+bool is_run(const std::string& path);
 
 }  // namespace kernelpro

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The internals of Store, shared by its writing (store.cc) and reading (store_read.cc) parts.
+// The internals of Store, shared by its writing (store.cc), reading (store_read.cc) and text
+// (store_text.cc) parts.
 #pragma once
 
 #include <sqlite3.h>
@@ -27,6 +28,8 @@ struct StoreFile {
   }
 
   Result<void> create(const RunHeader& header);
+  // Makes the tables of an empty database and writes the header; returns SQLite's code.
+  int begin_store(const RunHeader& header);
   Result<void> open(StoreMode mode);
   Result<void> open_for_reading();
   Result<void> check(StoreMode mode);
