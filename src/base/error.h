@@ -54,9 +54,38 @@ class Fatal : public std::runtime_error {
 #define KP_ASSERT(cond) \
   ((cond) ? static_cast<void>(0) : ::kernelpro::assertion_failed(#cond, __FILE__, __LINE__))
 
-// Returns from the enclosing function with the error of `expr`, if there is one.
-#define KP_TRY(expr)                                                               \
+// Returns from the enclosing function with the error of an expression, if there is one, and ignores
+// its value.
+#define KP_TRY(...)                                                                \
   do {                                                                             \
-    if (auto kp_try_result = (expr); !kp_try_result)                               \
+    if (auto kp_try_result = (__VA_ARGS__); !kp_try_result)                        \
       return tl::unexpected<::kernelpro::Error>(std::move(kp_try_result.error())); \
   } while (0)
+
+// Declares or assigns the value of an expression, a Result, or returns from the enclosing function
+// with its error; what was to be assigned is then unchanged:
+//
+//   KP_ASSIGN(const Task task, load_task(path));
+//   KP_ASSIGN(settings->key, key_of(spec));
+//   KP_ASSIGN((const auto [first, last]), window_of(trace));  // a comma: in parentheses
+//
+// The value is moved out of the Result, which lives to the end of the block, so that `const Task&`
+// may be declared too. These are several statements: an `if` needs braces around them, and without
+// braces it does not compile.
+#define KP_ASSIGN(declaration, ...) \
+  KP_ASSIGN_FROM(KP_JOINED(kp_result_, __LINE__), declaration, __VA_ARGS__)
+
+#define KP_ASSIGN_FROM(result, declaration, ...)                                     \
+  auto result = (__VA_ARGS__);                                                       \
+  if (!result) return tl::unexpected<::kernelpro::Error>(std::move(result.error())); \
+  KP_BARE(declaration) = *std::move(result)
+
+// Joins two tokens after expanding them.
+#define KP_JOINED(a, ...) KP_JOINED_AS_IS(a, __VA_ARGS__)
+#define KP_JOINED_AS_IS(a, ...) a##__VA_ARGS__
+
+// Without the parentheses around `x`, if it has any. In both cases KP_BARED is left in front, where
+// joining it with KP_NO_ makes it nothing.
+#define KP_BARE(x) KP_JOINED(KP_NO_, KP_BARED x)
+#define KP_BARED(...) KP_BARED __VA_ARGS__
+#define KP_NO_KP_BARED
