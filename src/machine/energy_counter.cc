@@ -22,10 +22,8 @@ Error no_counter(const std::string& why) {
 }  // namespace
 
 Result<EnergyCounter> EnergyCounter::open(const std::string& uuid) {
-  const auto library = nvml();
-  if (!library) return tl::unexpected<Error>(library.error());
   EnergyCounter counter;
-  counter.nvml_ = *library;
+  KP_ASSIGN(counter.nvml_, nvml());
   if (counter.nvml_->DeviceGetTotalEnergyConsumption == nullptr) {
     return tl::unexpected<Error>(no_counter("this NVML has no energy counter"));
   }
@@ -33,8 +31,7 @@ Result<EnergyCounter> EnergyCounter::open(const std::string& uuid) {
   if (status != 0) {
     return tl::unexpected<Error>(no_counter(counter.nvml_->ErrorString(status)));
   }
-  const auto first = counter.joules();
-  if (!first) return tl::unexpected<Error>(first.error());
+  KP_TRY(counter.joules());
   return counter;
 }
 

@@ -115,20 +115,17 @@ Result<std::string> uuid_at(const Nvml& library, unsigned index) {
 }
 
 Result<Opened> open_gpu(const std::string& gpu) {
-  const Result<const Nvml*> library = nvml();
-  if (!library) return tl::unexpected<Error>(library.error());
-  const Result<std::string> uuid = gpu_uuid(gpu);
-  if (!uuid) return tl::unexpected<Error>(uuid.error());
   Opened opened;
-  opened.library = *library;
-  const int status = opened.library->DeviceGetHandleByUUID(uuid->c_str(), &opened.device);
+  KP_ASSIGN(opened.library, nvml());
+  KP_ASSIGN(const std::string uuid, gpu_uuid(gpu));
+  const int status = opened.library->DeviceGetHandleByUUID(uuid.c_str(), &opened.device);
   if (status != 0) {
-    return tl::unexpected<Error>(nvml_error(*opened.library, ("of GPU " + *uuid).c_str(), status));
+    return tl::unexpected<Error>(nvml_error(*opened.library, ("of GPU " + uuid).c_str(), status));
   }
   opened.physical = opened.device;
   NvmlDevice parent = nullptr;
   if (opened.library->DeviceGetDeviceHandleFromMigDeviceHandle != nullptr &&
-      uuid->starts_with("MIG-") &&
+      uuid.starts_with("MIG-") &&
       opened.library->DeviceGetDeviceHandleFromMigDeviceHandle(opened.device, &parent) == 0) {
     opened.physical = parent;
   }

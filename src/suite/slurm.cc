@@ -66,23 +66,20 @@ class Launcher {
     for (;;) {
       const Standing before = look();
       if (before.left == 0) return true;
-      auto array = running_array();
-      if (!array) return tl::unexpected<Error>(std::move(array.error()));
-      if (array->empty()) {
-        array = submit(before.left);
-        if (!array) return tl::unexpected<Error>(std::move(array.error()));
-        note("submitted array " + *array);
+      KP_ASSIGN(std::string array, running_array());
+      if (array.empty()) {
+        KP_ASSIGN(array, submit(before.left));
+        note("submitted array " + array);
       } else {
-        note("array " + *array + " is out already");
+        note("array " + array + " is out already");
       }
       if (!slurm_.wait) return false;
-      const auto ended = wait_for(*array);
-      if (!ended) return tl::unexpected<Error>(ended.error());
-      if (!*ended) return false;
+      KP_ASSIGN(const bool ended, wait_for(array));
+      if (!ended) return false;
       // Jobs that end without output or in the middle of a task were killed; the suite is not at
       // fault.
       const bool progress = look() != before;
-      const std::string words = progress ? "" : last_words(*array);
+      const std::string words = progress ? "" : last_words(array);
       barren = progress ? 0 : barren + (words.empty() ? 0 : 1);
       silent = progress ? 0 : silent + 1;
       if (barren == kBarrenRounds || silent == kSilentRounds) {

@@ -135,10 +135,9 @@ Result<Started> spawn(const Command& command, int channel_end) {
     return fail(ErrorKind::kEnvironment, "the program " + command.argv[0] + " was not found",
                 "install it or put it on PATH; `kernelpro doctor` lists what is missing");
   }
-  Result<Pipe> output = make_pipe(), errors = make_pipe(), report = make_pipe();
-  for (const Result<Pipe>* made : {&output, &errors, &report}) {
-    if (!*made) return tl::unexpected<Error>(made->error());
-  }
+  KP_ASSIGN(Pipe output, make_pipe());
+  KP_ASSIGN(Pipe errors, make_pipe());
+  KP_ASSIGN(Pipe report, make_pipe());
   std::optional<PreparedSandbox> sandbox;
   if (command.sandbox) {
     Result<PreparedSandbox> made = PreparedSandbox::make(*command.sandbox);
@@ -154,10 +153,10 @@ Result<Started> spawn(const Command& command, int channel_end) {
                       command.cwd.c_str(),
                       argv.data(),
                       envp.data(),
-                      output->write.get(),
-                      errors->write.get(),
+                      output.write.get(),
+                      errors.write.get(),
                       channel_end,
-                      warden ? report->write.get() : -1,
+                      warden ? report.write.get() : -1,
                       sandbox ? &*sandbox : nullptr};
   const pid_t parent = ::getpid();
   pid_t pid = -1;
@@ -173,19 +172,19 @@ Result<Started> spawn(const Command& command, int channel_end) {
                 "free memory or raise the limit on processes (ulimit -u)");
   }
   ::setpgid(pid, pid);
-  errors->write.reset();
-  output->write.reset();
-  report->write.reset();
+  errors.write.reset();
+  output.write.reset();
+  report.write.reset();
   ssize_t n;
-  do n = ::read(errors->read.get(), &error, sizeof error);
+  do n = ::read(errors.read.get(), &error, sizeof error);
   while (n < 0 && errno == EINTR);
   if (n == static_cast<ssize_t>(sizeof error)) {
     ::waitpid(pid, nullptr, 0);
     return fail(ErrorKind::kEnvironment, "cannot run " + program + ": " + std::strerror(error),
                 "check that the program is installed for this machine");
   }
-  ::fcntl(output->read.get(), F_SETFL, O_NONBLOCK);
-  return Started{pid, std::move(output->read), warden ? std::move(report->read) : Fd()};
+  ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
+  return Started{pid, std::move(output.read), warden ? std::move(report.read) : Fd()};
 }
 
 }  // namespace

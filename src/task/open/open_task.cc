@@ -125,22 +125,19 @@ Result<void> set_start(const std::string& file, Task* task) {
 bool is_module_path(const std::string& path) { return path.ends_with(".py"); }
 
 Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settings) {
-  Result<OpenedTask> opened = OpenedTask();
+  OpenedTask opened;
   if (is_module_path(path)) {
-    opened = open_module(path, settings);
-    if (!opened) return opened;
+    KP_ASSIGN(opened, open_module(path, settings));
   } else {
     if (!settings.dims.empty()) {
       return fail(ErrorKind::kBadInput,
                   "--set replaces integers of a PyTorch file, but " + path + " is a task folder",
                   "change the dims of its cases in task.toml");
     }
-    auto task = load_task(path);
-    if (!task) return tl::unexpected<Error>(std::move(task.error()));
-    opened->task = std::move(*task);
+    KP_ASSIGN(opened.task, load_task(path));
   }
-  if (settings.precision) KP_TRY(set_precision(*settings.precision, &opened->task));
-  KP_TRY(set_start(settings.start, &opened->task));
+  if (settings.precision) KP_TRY(set_precision(*settings.precision, &opened.task));
+  KP_TRY(set_start(settings.start, &opened.task));
   return opened;
 }
 

@@ -251,11 +251,9 @@ Result<std::unique_ptr<ModuleReference>> restart_module(const Task& task, Target
   ReferenceSettings settings;
   settings.target = target;
   settings.gpu = gpu;
-  auto module = ModuleReference::start(settings);
-  if (!module) return module;
+  KP_ASSIGN(auto module, ModuleReference::start(settings));
   const auto dims = task.cases.empty() ? decltype(Case::dims)() : task.cases.back().dims;
-  const auto description = (*module)->describe(task.module->source, task.module->path, dims);
-  if (!description) return tl::unexpected<Error>(description.error());
+  KP_TRY(module->describe(task.module->source, task.module->path, dims));
   return module;
 }
 
