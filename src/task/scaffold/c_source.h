@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads as much of C++ and CUDA sources as a scaffold needs: tokens, functions at file scope with
-// their parameters, and kernel launches. Not a compiler: it steps over templates, macros and
-// conditional blocks, and omits what it does not understand. Safe on any bytes.
+// Reads as much of C++ and CUDA sources as a scaffold needs: functions at file scope with their
+// parameters, and kernel launches. Not a compiler: it steps over templates, macros and conditional
+// blocks, and omits what it does not understand. Safe on any bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "task/scaffold/c_tokens.h"
+
 namespace kernelpro {
-
-struct CToken {
-  enum class Kind { kWord, kNumber, kText, kSign, kDirective };
-  Kind kind = Kind::kSign;
-  std::string_view text;  // into the source
-  std::size_t at = 0;     // offset in the source
-};
-
-// Omits comments; a preprocessor line, with its continuations, is one token.
-std::vector<CToken> c_tokens(std::string_view source);
 
 struct CParameter {
   std::string type;  // as written, without const, *, &, restrict: "float", "torch::Tensor"
@@ -62,8 +54,5 @@ struct CUse {
   bool written = false;
 };
 CUse c_use(std::string_view body, std::string_view pointer);
-
-// Replaces every whole word `from`.
-std::string replace_word(std::string_view source, std::string_view from, std::string_view to);
 
 }  // namespace kernelpro
