@@ -2,48 +2,19 @@
 // task.toml to Task. Every message begins with path:line:column.
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <set>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "core/expression.h"
 #include "core/knobs.h"
-#include "core/toml.h"
 #include "task/load/limits.h"
 #include "task/load/loader.h"
+#include "task/load/toml_reader.h"
 
 namespace kernelpro {
 
 namespace {
-
-using Keys = std::vector<std::string_view>;
-
-// Levenshtein distance, for "did you mean".
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substitute = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-std::string_view nearest(std::string_view word, const Keys& keys) {
-  return *std::min_element(keys.begin(), keys.end(), [&](auto a, auto b) {
-    return edit_distance(word, a) < edit_distance(word, b);
-  });
-}
-
-std::string listed(const Keys& keys) {
-  return join_text(std::vector<std::string>(keys.begin(), keys.end()), ", ");
-}
 
 // Names that become parts of file names and of the store.
 bool is_label(std::string_view name) {
@@ -53,9 +24,29 @@ bool is_label(std::string_view name) {
          });
 }
 
-class TaskParser {
+// The numbers of an init, in the order of Init::a and Init::b.
+struct InitKeys {
+  Init::Kind kind;
+  bool required;
+  TomlReader::Keys keys;
+};
+
+const InitKeys& keys_of(Init::Kind kind) {
+  using Kind = Init::Kind;
+  static const InitKeys rows[] = {{Kind::kUniform, true, {"low", "high"}},
+                                  {Kind::kNormal, false, {"mean", "std"}},
+                                  {Kind::kIntegers, true, {"low", "high"}},
+                                  {Kind::kBernoulli, true, {"p"}},
+                                  {Kind::kConstant, true, {"value"}}};
+  const auto row = std::find_if(std::begin(rows), std::end(rows),
+                                [&](const InitKeys& each) { return each.kind == kind; });
+  KP_ASSERT(row != std::end(rows));
+  return *row;
+}
+
+class TaskParser : TomlReader {
  public:
-  TaskParser(const toml::table& root, const std::string& path) : root_(root), path_(path) {}
+  TaskParser(const toml::table& root, const std::string& path) : TomlReader(path), root_(root) {}
 
   Result<Task> parse() {
     KP_TRY(known_keys(root_, "task.toml", {"task", "tensor", "case"}));
@@ -69,78 +60,6 @@ class TaskParser {
 
  private:
   using Done = Result<void>;
-
-  tl::unexpected<Error> wrong(const toml::source_region& where, const std::string& what,
-                              std::string next) const {
-    std::string at = path_;
-    if (where.begin.line > 0) {
-      at += ":" + std::to_string(where.begin.line) + ":" + std::to_string(where.begin.column);
-    }
-    return fail(ErrorKind::kBadInput, at + ": " + printable(what), printable(next));
-  }
-  tl::unexpected<Error> wrong(const toml::node& node, const std::string& what,
-                              std::string next) const {
-    return wrong(node.source(), what, std::move(next));
-  }
-  tl::unexpected<Error> wrong_type(const toml::node& node, std::string_view key,
-                                   const std::string& wanted) const {
-    return wrong(node, std::string(key) + " must be " + wanted, "see docs/task-format.md");
-  }
-
-  Done known_keys(const toml::table& table, const std::string& what, const Keys& keys) const {
-    for (const auto& [key, value] : table) {
-      if (std::find(keys.begin(), keys.end(), key.str()) != keys.end()) continue;
-      return wrong(key.source(), what + " has no key \"" + std::string(key.str()) + "\"",
-                   "did you mean \"" + std::string(nearest(key.str(), keys)) +
-                       "\"? known keys: " + listed(keys));
-    }
-    return {};
-  }
-
-  // Required nodes; the readers below leave `out` unchanged if an optional key is absent.
-  Result<const toml::node*> require(const toml::table& table, std::string_view key,
-                                    const std::string& what) const {
-    if (const toml::node* node = table.get(key)) return node;
-    return wrong(table, what + " lacks the key \"" + std::string(key) + "\"",
-                 "add " + std::string(key) + " = ...; see docs/task-format.md");
-  }
-
-  Done read_string(const toml::table& table, std::string_view key, std::string* out) const {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) return {};
-    if (!node->is_string()) return wrong_type(*node, key, "a string in quotes");
-    *out = **node->as_string();
-    return {};
-  }
-
-  Done read_flag(const toml::table& table, std::string_view key, bool* out) const {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) return {};
-    if (!node->is_boolean()) return wrong_type(*node, key, "true or false");
-    *out = **node->as_boolean();
-    return {};
-  }
-
-  Done read_number(const toml::table& table, std::string_view key, double* out) const {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) return {};
-    const auto value = node->is_number() ? node->value<double>() : std::nullopt;
-    if (!value || !std::isfinite(*value)) return wrong_type(*node, key, "a finite number");
-    *out = *value;
-    return {};
-  }
-
-  // An expression, as a string or an integer.
-  Done read_expression(const toml::node& node, std::string_view key, std::string* out) const {
-    if (const auto* integer = node.as_integer()) {
-      *out = std::to_string(**integer);
-    } else if (const auto* text = node.as_string()) {
-      *out = **text;
-    } else {
-      return wrong_type(node, key, "an integer or an expression in quotes such as \"ROWS*COLS\"");
-    }
-    return {};
-  }
 
   template <class Read>
   Done for_each_table(std::string_view key, std::size_t most, Read read) const {
@@ -315,16 +234,7 @@ class TaskParser {
   }
 
   Done read_init_numbers(const toml::table& table, Init* init) const {
-    struct Row {
-      Keys keys;  // other than "kind"
-      bool required;
-    };
-    static const Row rows[] = {{{"low", "high"}, true},
-                               {{"mean", "std"}, false},
-                               {{"low", "high"}, true},
-                               {{"p"}, true},
-                               {{"value"}, true}};
-    const Row& row = rows[static_cast<int>(init->kind)];
+    const InitKeys& row = keys_of(init->kind);
     const std::string what = "init of kind " + std::string(init_name(init->kind));
     Keys known = row.keys;
     known.push_back("kind");
@@ -511,7 +421,6 @@ class TaskParser {
   };
 
   const toml::table& root_;
-  const std::string& path_;
   Task task_;
   std::set<std::string> names_;             // of tensors
   std::vector<const toml::array*> shapes_;  // of tensors, in order
