@@ -83,11 +83,10 @@ class TaskParser : TomlReader {
   }
 
   Done read_label(const toml::table& table, const std::string& what, std::string* out) const {
-    const auto node = require(table, "name", what);
-    KP_TRY(node);
+    KP_ASSIGN(const auto node, require(table, "name", what));
     KP_TRY(read_string(table, "name", out));
     if (is_label(*out)) return {};
-    return wrong(**node, what + " has the name \"" + *out + "\"",
+    return wrong(*node, what + " has the name \"" + *out + "\"",
                  "use letters, digits, _ - and ., at most " + std::to_string(kMaxNameBytes));
   }
 
@@ -119,16 +118,14 @@ class TaskParser : TomlReader {
     KP_TRY(
         known_keys(table, "[[tensor]]", {"name", "role", "dtype", "shape", "init", "tolerance"}));
     Tensor tensor;
-    const auto name = require(table, "name", "[[tensor]]");
-    KP_TRY(name);
+    KP_ASSIGN(const auto name, require(table, "name", "[[tensor]]"));
     KP_TRY(read_string(table, "name", &tensor.name));
     if (const std::string problem = name_problem(tensor.name); !problem.empty()) {
-      return wrong(**name, "a tensor cannot have the name \"" + tensor.name + "\": " + problem,
+      return wrong(*name, "a tensor cannot have the name \"" + tensor.name + "\": " + problem,
                    "choose another name; it becomes a member of Args");
     }
     if (!names_.insert(tensor.name).second) {
-      return wrong(**name, "the tensor " + tensor.name + " is declared twice",
-                   "rename one of them");
+      return wrong(*name, "the tensor " + tensor.name + " is declared twice", "rename one of them");
     }
     KP_TRY(read_role(table, &tensor));
     KP_TRY(read_dtype(table, &tensor));
@@ -140,38 +137,35 @@ class TaskParser : TomlReader {
   }
 
   Done read_role(const toml::table& table, Tensor* tensor) const {
-    const auto node = require(table, "role", "the tensor " + tensor->name);
-    KP_TRY(node);
+    KP_ASSIGN(const auto node, require(table, "role", "the tensor " + tensor->name));
     std::string text;
     KP_TRY(read_string(table, "role", &text));
     const auto role = role_from_name(text);
     if (!role)
-      return wrong(**node, "unknown role \"" + text + "\"", "use input, parameter or output");
+      return wrong(*node, "unknown role \"" + text + "\"", "use input, parameter or output");
     tensor->role = *role;
     return {};
   }
 
   Done read_dtype(const toml::table& table, Tensor* tensor) const {
-    const auto node = require(table, "dtype", "the tensor " + tensor->name);
-    KP_TRY(node);
+    KP_ASSIGN(const auto node, require(table, "dtype", "the tensor " + tensor->name));
     std::string text;
     KP_TRY(read_string(table, "dtype", &text));
     const auto dtype = dtype_from_name(text);
     if (!dtype)
-      return wrong(**node, "unknown dtype \"" + text + "\"", "use one of " + dtype_names());
+      return wrong(*node, "unknown dtype \"" + text + "\"", "use one of " + dtype_names());
     tensor->dtype = *dtype;
     return {};
   }
 
   Done read_shape(const toml::table& table, Tensor* tensor) {
-    const auto node = require(table, "shape", "the tensor " + tensor->name);
-    KP_TRY(node);
-    const toml::array* array = (*node)->as_array();
+    KP_ASSIGN(const auto node, require(table, "shape", "the tensor " + tensor->name));
+    const toml::array* array = node->as_array();
     if (array == nullptr) {
-      return wrong_type(**node, "shape", "a list such as [\"ROWS\", \"COLS\"]; [] is a scalar");
+      return wrong_type(*node, "shape", "a list such as [\"ROWS\", \"COLS\"]; [] is a scalar");
     }
     if (array->size() > kMaxRank) {
-      return wrong(**node, "a shape has more than " + std::to_string(kMaxRank) + " dimensions",
+      return wrong(*node, "a shape has more than " + std::to_string(kMaxRank) + " dimensions",
                    "merge some of them");
     }
     for (const toml::node& element : *array) {
@@ -204,13 +198,12 @@ class TaskParser : TomlReader {
     }
     const toml::table* init = node->as_table();
     if (init == nullptr) return wrong_type(*node, "init", "a table such as { kind = \"normal\" }");
-    const auto kind_node = require(*init, "kind", "init");
-    KP_TRY(kind_node);
+    KP_ASSIGN(const auto kind_node, require(*init, "kind", "init"));
     std::string text;
     KP_TRY(read_string(*init, "kind", &text));
     const auto kind = init_from_name(text);
     if (!kind || *kind == Init::Kind::kModule) {
-      return wrong(**kind_node, "unknown kind of init \"" + text + "\"",
+      return wrong(*kind_node, "unknown kind of init \"" + text + "\"",
                    "use uniform, normal, integers, bernoulli or constant");
     }
     tensor->init.kind = *kind;
@@ -355,15 +348,14 @@ class TaskParser : TomlReader {
       std::int64_t bytes = dtype_bytes(tensor.dtype);
       for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
         const toml::node& node = *shapes_[i]->get(d);
-        const auto size = evaluate(tensor.shape[d], node, c);
-        KP_TRY(size);
-        if (*size < 1) {
+        KP_ASSIGN(const auto size, evaluate(tensor.shape[d], node, c));
+        if (size < 1) {
           return wrong(node,
                        "in the case " + c.name + ", a dimension of " + tensor.name + " is " +
-                           std::to_string(*size),
+                           std::to_string(size),
                        "dimensions are at least 1");
         }
-        if (__builtin_mul_overflow(bytes, *size, &bytes) || bytes > kMaxBytes) {
+        if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > kMaxBytes) {
           return wrong(node,
                        "in the case " + c.name + ", the tensor " + tensor.name + " has more than " +
                            human_bytes(static_cast<double>(kMaxBytes)),
@@ -372,11 +364,9 @@ class TaskParser : TomlReader {
       }
     }
     for (const Expression& e : expressions_) {
-      const auto value = evaluate(*e.text, *e.node, c);
-      KP_TRY(value);
-      if (*value >= e.low && *value <= e.high) continue;
-      return wrong(*e.node,
-                   "in the case " + c.name + ", " + e.key + " is " + std::to_string(*value),
+      KP_ASSIGN(const auto value, evaluate(*e.text, *e.node, c));
+      if (value >= e.low && value <= e.high) continue;
+      return wrong(*e.node, "in the case " + c.name + ", " + e.key + " is " + std::to_string(value),
                    "it must lie between 0 and 2^50");
     }
     return {};
