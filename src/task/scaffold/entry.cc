@@ -14,10 +14,6 @@ namespace {
 
 using Kind = EntryParameter::Kind;
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 std::string upper(std::string text) {
   for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return text;
@@ -345,6 +341,11 @@ void set_shapes(Entry* e) {
 }
 
 }  // namespace
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
 
 std::string free_name(const std::string& wanted, const std::string& text,
                       const std::vector<std::string>& taken) {

@@ -2,7 +2,6 @@
 // From a PyTorch extension: the function on torch::Tensor stays unchanged and uses stand-ins for
 // PyTorch's types; the reference is a PyTorch module.
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "base/text.h"
@@ -14,11 +13,6 @@
 namespace kernelpro {
 
 namespace {
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 bool is_tensor_type(const std::string& type) {
   return contains(type, "Tensor") && !contains(type, "vector") && !contains(type, "Options");

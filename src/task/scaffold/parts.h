@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,14 @@ struct ReferenceTexts {
 ReferenceTexts reference_texts(const Entry& entry, const ScaffoldSource& source,
                                Scaffold* scaffold);
 
+// The body of a definition, in the entry's own names, if the entry's name says what it computes
+// ("softmax") and its parameters agree.
+std::optional<std::string> known_body(const Entry& entry);
+
 std::string task_toml(const Entry& entry, const ScaffoldSource& source, Scaffold* scaffold);
 
+// In lower-case letters.
+std::string lower(std::string text);
 // A name valid for a dimension or tensor that the text does not use.
 std::string free_name(const std::string& wanted, const std::string& text,
                       const std::vector<std::string>& taken);
