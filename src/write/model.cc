@@ -99,7 +99,6 @@ class ModelProposer : public Proposer {
   Result<std::vector<Proposal>> tune(const ProposalRequest& request);
   std::vector<Proposal> write(const ProposalRequest& request);
   std::vector<PlannedIdea> plan(const ProposalRequest& request, const std::string& name, int most);
-  std::vector<PlannedIdea> focuses(const ProposalRequest& request, int most) const;
 
   PromptFields fields(const ProposalRequest& request) const;
   std::string system(const ProposalRequest& request) const;
@@ -250,7 +249,7 @@ std::vector<Proposal> ModelProposer::write(const ProposalRequest& request) {
   const int most = std::max(1, std::min(request.wanted / each, roles_.ideas));
   const std::string name = next_request();
   const std::vector<PlannedIdea> ideas =
-      roles_.one_call ? focuses(request, most) : plan(request, name, most);
+      roles_.one_call ? ideas_without_planner(request, most) : plan(request, name, most);
   std::vector<Job> jobs;
   for (const PlannedIdea& idea : ideas) {
     PromptFields all = fields(request);
@@ -297,29 +296,6 @@ std::vector<PlannedIdea> ModelProposer::plan(const ProposalRequest& request,
   }
   keep(&told);
   return ideas;
-}
-
-// Without a planner: each finding of the parent without an answering child, then a free choice.
-std::vector<PlannedIdea> ModelProposer::focuses(const ProposalRequest& request, int most) const {
-  std::vector<PlannedIdea> all;
-  std::set<FindingRef> answered;
-  for (const Known* known : request.history) {
-    const Origin& origin = known->candidate.origin;
-    if (origin.parent == request.parent->id) answered.insert(origin.answers);
-  }
-  if (request.feedback == Feedback::kDiagnosed) {
-    for (const Finding& finding : request.parent->diagnosis.findings) {
-      if (static_cast<int>(all.size()) >= most) return all;
-      if (finding.stop || finding.prescriptions.empty()) continue;
-      const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
-      if (!answered.insert(answers).second) continue;
-      all.push_back({"Answer the finding " + finding.tool + ": " + finding.cause, answers, 0});
-    }
-  }
-  if (static_cast<int>(all.size()) < most) {
-    all.push_back({"Whatever promises most and has not been tried yet.", {}, 0});
-  }
-  return all;
 }
 
 PromptFields ModelProposer::fields(const ProposalRequest& request) const {

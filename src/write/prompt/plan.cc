@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "base/text.h"
@@ -119,6 +120,28 @@ std::vector<PlannedIdea> ideas_of(const std::string& reply, const Diagnosis& dia
     if (!idea.text.empty() && !twice) result.push_back(std::move(idea));
   }
   return result;
+}
+
+std::vector<PlannedIdea> ideas_without_planner(const ProposalRequest& request, int most) {
+  std::vector<PlannedIdea> all;
+  std::set<FindingRef> answered;
+  for (const Known* known : request.history) {
+    const Origin& origin = known->candidate.origin;
+    if (origin.parent == request.parent->id) answered.insert(origin.answers);
+  }
+  if (request.feedback == Feedback::kDiagnosed) {
+    for (const Finding& finding : request.parent->diagnosis.findings) {
+      if (static_cast<int>(all.size()) >= most) return all;
+      if (finding.stop || finding.prescriptions.empty()) continue;
+      const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
+      if (!answered.insert(answers).second) continue;
+      all.push_back({"Answer the finding " + finding.tool + ": " + finding.cause, answers, 0});
+    }
+  }
+  if (static_cast<int>(all.size()) < most) {
+    all.push_back({"Whatever promises most, and was not tried yet.", {}, 0});
+  }
+  return all;
 }
 
 }  // namespace kernelpro

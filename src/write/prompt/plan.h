@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a planner's answer into ideas. Pure; accepts any bytes.
+// The ideas that coders implement: from a planner's reply, or without one from the diagnosis. Pure;
+// accepts any bytes.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "core/candidate.h"
 #include "core/finding.h"
+#include "core/proposal.h"
 
 namespace kernelpro {
 
@@ -21,5 +23,8 @@ struct PlannedIdea {
 // At most `most` ideas, in the reply's order, without duplicates. Lines may have Markdown markup
 // and numbers. An idea that names a finding or tag missing from the diagnosis answers nothing.
 std::vector<PlannedIdea> ideas_of(const std::string& reply, const Diagnosis& diagnosis, int most);
+
+// Each finding of the parent without an answering child, then a free choice.
+std::vector<PlannedIdea> ideas_without_planner(const ProposalRequest& request, int most);
 
 }  // namespace kernelpro

@@ -53,6 +53,24 @@ TEST(Plan, TakesNoMoreThanAskedAndNothingTwice) {
   EXPECT_EQ(ideas_of(reply, diagnosis(), 9).size(), 5u);
 }
 
+TEST(Plan, WithoutAPlannerIdeasAnswerFindingsThatNoChildAnswered) {
+  Known parent, child;
+  parent.id = 1;
+  parent.diagnosis = diagnosis();
+  child.candidate.origin.parent = 1;
+  child.candidate.origin.answers = {"scalar-loads", "vectorize"};
+  ProposalRequest request;
+  request.parent = &parent;
+  request.history = {&parent, &child};
+  const auto ideas = ideas_without_planner(request, 5);
+  ASSERT_EQ(ideas.size(), 2u);
+  EXPECT_EQ(ideas[0].answers.text(), "one-thread-busy: threads");
+  EXPECT_EQ(ideas[1].answers.text(), "");
+  EXPECT_EQ(ideas_without_planner(request, 1).size(), 1u);
+  request.feedback = Feedback::kNone;
+  EXPECT_EQ(ideas_without_planner(request, 5).size(), 1u);
+}
+
 TEST(Plan, ALongIdeaStaysOneParagraph) {
   std::string euros;
   for (int i = 0; i < 1000; ++i) euros += "\xe2\x82\xac";
