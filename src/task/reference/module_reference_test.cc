@@ -14,44 +14,10 @@
 namespace kernelpro {
 namespace {
 
-ReferenceSettings cpu_settings() {
-  ReferenceSettings settings;
-  settings.target = TargetKind::kCpu;
-  return settings;
-}
-
-// One process for all tests: importing torch takes seconds.
-Result<std::unique_ptr<ModuleReference>>& reference() {
-  static auto* started =
-      new Result<std::unique_ptr<ModuleReference>>(ModuleReference::start(cpu_settings()));
-  return *started;
-}
-
-#define NEED_TORCH()                                                         \
-  if (!reference() && reference().error().kind == ErrorKind::kEnvironment) { \
-    GTEST_SKIP() << reference().error().message;                             \
-  }                                                                          \
-  ASSERT_TRUE(reference()) << reference().error().text()
-
-constexpr const char* kHead =
-    "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n";
-
-std::string module(const std::string& constructor, const std::string& forward,
-                   const std::string& inputs, const std::string& top = "",
-                   const std::string& parameters = "x") {
-  return kHead + top +
-         "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n" +
-         (constructor.empty() ? ""
-                              : "        " + replace_all(constructor, "\n", "\n        ") + "\n") +
-         "    def forward(self, " + parameters + "):\n        " +
-         replace_all(forward, "\n", "\n        ") + "\ndef get_inputs():\n    return [" + inputs +
-         "]\ndef get_init_inputs():\n    return []\n";
-}
-
 // A module that is described, attached, drawn and computed.
 struct Computed {
   explicit Computed(const std::string& text) : source(text) {
-    auto described = (*reference())->describe(source, "", {});
+    auto described = (*cpu_reference())->describe(source, "", {});
     if (!described) {
       error = described.error().text();
       return;
@@ -59,17 +25,17 @@ struct Computed {
     description = *described;
     task = task_of(description, source);
     set = std::make_unique<TestSet>(task, c());
-    const auto attached = (*reference())->attach(task, c(), 0, set->buffers());
+    const auto attached = (*cpu_reference())->attach(task, c(), 0, set->buffers());
     if (!attached) error = attached.error().text();
   }
   const Case& c() const { return task.cases[0]; }
   bool draw(DrawKind kind = DrawKind::kGiven, std::uint64_t seed = 7) {
-    const auto facts = (*reference())->draw(c(), 0, seed, kind);
+    const auto facts = (*cpu_reference())->draw(c(), 0, seed, kind);
     if (!facts) error = facts.error().text();
     return facts && facts->changed;
   }
   std::string compute(Numerics numerics = Numerics::kFloat64, bool twice = false) {
-    const auto facts = (*reference())->compute(c(), 0, numerics, twice);
+    const auto facts = (*cpu_reference())->compute(c(), 0, numerics, twice);
     if (!facts) error = facts.error().text();
     return facts ? facts->random : "error";
   }
@@ -85,192 +51,10 @@ struct Computed {
   std::unique_ptr<TestSet> set;
 };
 
-const ModuleDescription::Item* item(const ModuleDescription& d, const std::string& name) {
-  for (const auto& each : d.items) {
-    if (each.name == name) return &each;
-  }
-  return nullptr;
-}
-
-std::string names(const ModuleDescription& d) {
-  std::string text;
-  for (const auto& each : d.items) text += each.name + " ";
-  return text;
-}
-
-TEST(Describe, NamesTensorsInOrder) {
-  NEED_TORCH();
-  const auto d = (*reference())
-                     ->describe(module("self.conv = nn.Conv2d(C, 4, 3)\n"
-                                       "self.register_buffer('offset', torch.ones(4, 1, 1))",
-                                       "return F.relu(self.conv(x)) + self.offset",
-                                       "torch.rand(N, C, H, H)", "N = 2\nC = 3\nH = N * 4\n"),
-                                "", {});
-  ASSERT_TRUE(d) << d.error().text();
-  EXPECT_EQ(names(*d), "x conv_weight conv_bias offset out ");
-  EXPECT_EQ(item(*d, "x")->shape, (std::vector<std::int64_t>{2, 3, 8, 8}));
-  EXPECT_EQ(item(*d, "conv_weight")->label, "conv.weight");
-  EXPECT_EQ(item(*d, "conv_weight")->role, Role::kParameter);
-  EXPECT_FALSE(item(*d, "conv_weight")->buffer);
-  EXPECT_TRUE(item(*d, "offset")->buffer);
-  EXPECT_EQ(item(*d, "out")->shape, (std::vector<std::int64_t>{2, 4, 6, 6}));
-  EXPECT_EQ(item(*d, "out")->role, Role::kOutput);
-  // H is derived: it follows and is not a dimension.
-  EXPECT_EQ(d->dims, (std::map<std::string, std::int64_t>{{"N", 2}, {"C", 3}}));
-  EXPECT_DOUBLE_EQ(d->matmul_flops, 2.0 * 2 * 4 * 36 * 3 * 9);
-  EXPECT_GE(d->intermediate_bytes, 2 * 4 * 36 * 4);
-}
-
-TEST(Describe, ReplacesIntegersAtTheTop) {
-  NEED_TORCH();
-  const std::string source =
-      module("", "return x.sum(dim=1)", "torch.rand(rows, half, 2)",
-             "rows: int = 4 * 1024\ncols = -(-8)\na, b = 3, 5\nhalf = cols // 2\n");
-  const auto d = (*reference())->describe(source, "", {{"rows", 6}, {"cols", 20}, {"b", 9}});
-  ASSERT_TRUE(d) << d.error().text();
-  EXPECT_EQ(item(*d, "x")->shape, (std::vector<std::int64_t>{6, 10, 2}));
-  EXPECT_EQ(d->dims,
-            (std::map<std::string, std::int64_t>{{"rows", 6}, {"cols", 20}, {"a", 3}, {"b", 9}}));
-  const auto unknown = (*reference())->describe(source, "", {{"half", 3}});
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().kind, ErrorKind::kTask);
-  EXPECT_TRUE(contains(unknown.error().text(), "half")) << unknown.error().text();
-}
-
-TEST(Describe, FlattensArgumentsAndResults) {
-  NEED_TORCH();
-  const auto d =
-      (*reference())
-          ->describe(module("", "return {'sum': pair[0] + pair[1]['b'], 'all': (x, n * x)}",
-                            "torch.rand(3), [torch.rand(3), {'b': torch.rand(3)}], 5, "
-                            "0.5, True, None, 'mean'",
-                            "", "x, pair, n, rate, flag, nothing, double"),
-                     "", {});
-  ASSERT_TRUE(d) << d.error().text();
-  EXPECT_EQ(names(*d), "x pair_0 pair_1_b out_sum out_all_0 out_all_1 ");
-  EXPECT_EQ(d->constants,
-            (std::map<std::string, std::string>{
-                {"n", "5"}, {"rate", "0.5"}, {"flag", "true"}, {"double_", "\"mean\""}}));
-  EXPECT_TRUE(contains(d->note, "is the input x itself")) << d->note;
-}
-
-TEST(Describe, KeepsTypesAndGivesTiedWeightsOnce) {
-  NEED_TORCH();
-  const auto d =
-      (*reference())
-          ->describe(module("self.a = nn.Embedding(10, 4)\nself.b = nn.Linear(4, 10, bias=False)\n"
-                            "self.b.weight = self.a.weight\nself.table = torch.arange(10)",
-                            "y = self.b(self.a(i))\nreturn y, y.argmax(-1), m & (y.sum(-1) > 0)",
-                            "torch.randint(0, 10, (6,)), torch.rand(6) > 0.5", "", "i, m"),
-                     "", {});
-  ASSERT_TRUE(d) << d.error().text();
-  EXPECT_EQ(names(*d), "i m a_weight table out_0 out_1 out_2 ");
-  EXPECT_EQ(item(*d, "i")->dtype, DType::kInt64);
-  EXPECT_EQ(item(*d, "m")->dtype, DType::kBool);
-  EXPECT_EQ(item(*d, "table")->dtype, DType::kInt64);  // a plain attribute
-  EXPECT_EQ(item(*d, "out_1")->dtype, DType::kInt64);
-  EXPECT_EQ(item(*d, "out_2")->dtype, DType::kBool);
-}
-
-TEST(Describe, LeavesRunningStatisticsOutsideTheContract) {
-  NEED_TORCH();
-  const auto d = (*reference())
-                     ->describe(module("self.bn = nn.BatchNorm2d(3)", "return self.bn(x)",
-                                       "torch.rand(2, 3, 4, 4)"),
-                                "", {});
-  ASSERT_TRUE(d) << d.error().text();
-  EXPECT_EQ(names(*d), "x bn_weight bn_bias out ");
-  EXPECT_TRUE(d->training);
-  EXPECT_TRUE(contains(d->note, "bn.running_mean")) << d->note;
-  const auto eval = (*reference())
-                        ->describe(module("self.bn = nn.BatchNorm2d(3)\nself.eval()",
-                                          "return self.bn(x)", "torch.rand(2, 3, 4, 4)"),
-                                   "", {});
-  ASSERT_TRUE(eval) << eval.error().text();
-  EXPECT_EQ(names(*eval), "x bn_weight bn_bias bn_running_mean bn_running_var out ");
-  EXPECT_FALSE(eval->training);
-}
-
-TEST(Describe, NamesBecomeDistinctIdentifiers) {
-  NEED_TORCH();
-  const auto d = (*reference())
-                     ->describe(module("self.a_b = nn.Linear(2, 2, bias=False)\n"
-                                       "self.a = nn.Module()\n"
-                                       "self.a.b = nn.Linear(2, 2, bias=False)",
-                                       "return self.a_b(half) + self.a.b(N)",
-                                       "torch.rand(2, 2), torch.rand(2, N)", "N = 2\n", "half, N"),
-                                "", {});
-  ASSERT_TRUE(d) << d.error().text();
-  EXPECT_EQ(names(*d), "half_ N_2 a_b_weight a_b_weight_2 out ");
-}
-
-TEST(Describe, MakesNoLargeInputs) {
-  NEED_TORCH();
-  const auto small = (*reference())->describe(module("", "return x", "torch.rand(2)"), "", {});
-  ASSERT_TRUE(small);
-  if (small->torch_version.starts_with("1.")) GTEST_SKIP() << "PyTorch " << small->torch_version;
-  const std::string large = "torch.rand(1 << 16, 1 << 20)";  // 275 GB
-  const auto relu = (*reference())->describe(module("", "return F.relu(x)", large), "", {});
-  ASSERT_TRUE(relu) << relu.error().text();
-  EXPECT_EQ(item(*relu, "out")->shape, (std::vector<std::int64_t>{1 << 16, 1 << 20}));
-  EXPECT_DOUBLE_EQ(relu->intermediate_bytes, std::ldexp(1, 38));
-  // A constructor that reads values, and layers with thousands of steps.
-  const auto rates =
-      (*reference())
-          ->describe(module("self.rates = [r.item() for r in torch.linspace(0, 1, 4)]\n"
-                            "self.l = nn.LSTM(1024, 512, 2, bidirectional=True)",
-                            "out, (h, c) = self.l(x)\nreturn out * self.rates[3], h",
-                            "torch.rand(4096, 4096, 1024)"),
-                     "", {});
-  ASSERT_TRUE(rates) << rates.error().text();
-  EXPECT_EQ(item(*rates, "out_0")->shape, (std::vector<std::int64_t>{4096, 4096, 1024}));
-  EXPECT_EQ(item(*rates, "out_1")->shape, (std::vector<std::int64_t>{4, 4096, 512}));
-  // 2 directions, 2 layers of 4 gates: 512 x (1024 + 512) weights each.
-  EXPECT_DOUBLE_EQ(rates->flops, 2.0 * 4096 * 4096 * 2 * 2 * 4 * 512 * (1024 + 512));
-}
-
-TEST(Describe, RefusesWithTheReason) {
-  NEED_TORCH();
-  const struct {
-    const char* what;
-    std::string source;
-    const char* told;
-  } rows[] = {
-      {"syntax", "def (:\n", "SyntaxError"},
-      {"no Model", "def get_inputs(): return []\ndef get_init_inputs(): return []\n",
-       "does not define Model"},
-      {"not a module",
-       "class Model: pass\ndef get_inputs(): return []\ndef get_init_inputs(): return []\n",
-       "is not a torch.nn.Module"},
-      {"exit at import", "import sys\nsys.exit(3)\n", "SystemExit"},
-      {"missing import", "import no_such_package_here\n", "no_such_package_here"},
-      {"exception in forward", module("", "raise ValueError('no luck')", "torch.rand(2)"),
-       "no luck"},
-      {"wrong arguments", module("", "return x", "torch.rand(2), torch.rand(2)"),
-       "forward does not take them"},
-      {"complex", module("", "return torch.fft.fft(x)", "torch.rand(8)"), "complex64"},
-      {"double", module("", "return x", "torch.rand(8, dtype=torch.float64)"), "float64"},
-      {"empty", module("", "return x", "torch.rand(0, 8)"), "empty"},
-      {"no tensor", module("", "return 3.0", "torch.rand(8)"), "of type float"},
-      {"nothing", module("", "pass", "torch.rand(8)"), "no tensor"},
-      {"random number",
-       module("", "return x * s", "torch.rand(8), random.random()", "import random\n", "x, s"),
-       "at random"},
-      {"sparse", module("", "return x.to_dense()", "torch.eye(4).to_sparse()"), "dense"},
-      {"lazy", module("self.l = nn.LazyLinear(3)", "return self.l(x)", "torch.rand(2, 4)"), "lazy"},
-  };
-  for (const auto& row : rows) {
-    const auto d = (*reference())->describe(row.source, "", {});
-    ASSERT_FALSE(d) << row.what;
-    EXPECT_EQ(d.error().kind, ErrorKind::kTask) << row.what;
-    EXPECT_TRUE(contains(d.error().message, row.told)) << row.what << ": " << d.error().text();
-    EXPECT_FALSE(contains(d.error().message, "kernelpro_torch")) << d.error().text();
-  }
-}
-
 TEST(Draw, IsRepeatableAndFollowsTheSeed) {
   NEED_TORCH();
-  Computed m(module("self.l = nn.Linear(4, 4)", "return self.l(x) + e",
+  Computed m(
+      module_source("self.l = nn.Linear(4, 4)", "return self.l(x) + e",
                     "torch.rand(5, 4), torch.from_numpy(np.random.rand(4).astype('float32'))",
                     "import numpy as np\n", "x, e"));
   ASSERT_EQ(m.error, "");
@@ -288,9 +72,9 @@ TEST(Draw, IsRepeatableAndFollowsTheSeed) {
 
 TEST(Draw, WeightsAreKernelBenchs) {
   NEED_TORCH();
-  Computed m(module("self.w = nn.Parameter(torch.rand(3))\nself.e = nn.Parameter(seen)",
-                    "return x * self.w + self.e", "torch.rand(3)",
-                    "torch.manual_seed(42)\nseen = torch.rand(3)\n"));
+  Computed m(module_source("self.w = nn.Parameter(torch.rand(3))\nself.e = nn.Parameter(seen)",
+                           "return x * self.w + self.e", "torch.rand(3)",
+                           "torch.manual_seed(42)\nseen = torch.rand(3)\n"));
   ASSERT_EQ(m.error, "");
   m.draw();
   EXPECT_EQ(m.in("w"), m.in("e"));  // both the first numbers under seed 42
@@ -298,7 +82,8 @@ TEST(Draw, WeightsAreKernelBenchs) {
 
 TEST(Draw, CentresWhatNeverChangesSignAndKeepsStructure) {
   NEED_TORCH();
-  Computed m(module("", "return x + t + s + k + i.sum()",
+  Computed m(
+      module_source("", "return x + t + s + k + i.sum()",
                     "torch.rand(64, 64), torch.tril(torch.rand(64, 64)), torch.randn(64, 64), "
                     "(torch.rand(64, 64) > 0.5).float(), torch.ones(2, dtype=torch.int64)",
                     "", "x, t, s, k, i"));
@@ -314,14 +99,14 @@ TEST(Draw, CentresWhatNeverChangesSignAndKeepsStructure) {
   EXPECT_EQ(t[64 * 10 + 60], 0.0F);
   EXPECT_EQ(m.in("s"), s);  // has both signs already
   EXPECT_EQ(m.in("k"), k);  // a mask
-  Computed signs(module("", "return x", "torch.randn(64)"));
+  Computed signs(module_source("", "return x", "torch.randn(64)"));
   EXPECT_FALSE(signs.draw(DrawKind::kCentred));
 }
 
 TEST(Draw, ScalesAndPerturbs) {
   NEED_TORCH();
-  Computed m(module("self.n = nn.LayerNorm(8)\nself.l = nn.Linear(8, 8, bias=False)",
-                    "return self.l(self.n(x))", "torch.rand(4, 8)"));
+  Computed m(module_source("self.n = nn.LayerNorm(8)\nself.l = nn.Linear(8, 8, bias=False)",
+                           "return self.l(self.n(x))", "torch.rand(4, 8)"));
   ASSERT_EQ(m.error, "");
   m.draw();
   const auto x = m.in("x"), ones = m.in("n_weight"), l = m.in("l_weight");
@@ -334,7 +119,7 @@ TEST(Draw, ScalesAndPerturbs) {
   for (const float b : m.in("n_bias")) EXPECT_TRUE(b != 0.0F && std::fabs(b) < 0.2F) << b;
   EXPECT_EQ(m.in("l_weight"), l);  // random already
   Computed none(
-      module("self.l = nn.Linear(8, 8, bias=False)", "return self.l(x)", "torch.rand(8)"));
+      module_source("self.l = nn.Linear(8, 8, bias=False)", "return self.l(x)", "torch.rand(8)"));
   EXPECT_FALSE(none.draw(DrawKind::kParameters));
 }
 
@@ -342,10 +127,11 @@ TEST(Draw, ScalesAndPerturbs) {
 // torch.manual_seed(seeds[trial]); get_inputs(). The file repeats that.
 TEST(Draw, KernelBenchTrials) {
   NEED_TORCH();
-  Computed m(module("self.want = nn.Parameter(want)", "return x - self.want", "torch.rand(16)",
-                    "torch.manual_seed(42)\n"
-                    "seeds = [torch.randint(0, 2**32 - 1, (1,)).item() for _ in range(5)]\n"
-                    "torch.manual_seed(seeds[3])\nwant = torch.rand(16)\n"));
+  Computed m(module_source("self.want = nn.Parameter(want)", "return x - self.want",
+                           "torch.rand(16)",
+                           "torch.manual_seed(42)\n"
+                           "seeds = [torch.randint(0, 2**32 - 1, (1,)).item() for _ in range(5)]\n"
+                           "torch.manual_seed(seeds[3])\nwant = torch.rand(16)\n"));
   ASSERT_EQ(m.error, "");
   EXPECT_TRUE(m.draw(DrawKind::kKernelBench, 3));
   EXPECT_EQ(m.in("x"), m.in("want"));
@@ -356,7 +142,7 @@ TEST(Draw, KernelBenchTrials) {
 
 TEST(Compute, Float64IsMoreExactThanStrict) {
   NEED_TORCH();
-  Computed m(module("self.l = nn.Linear(64, 1)", "return self.l(x)", "torch.rand(3, 64)"));
+  Computed m(module_source("self.l = nn.Linear(64, 1)", "return self.l(x)", "torch.rand(3, 64)"));
   ASSERT_EQ(m.error, "");
   m.draw();
   EXPECT_EQ(m.compute(Numerics::kFloat64, true), "") << m.error;
@@ -379,8 +165,8 @@ TEST(Compute, Float64IsMoreExactThanStrict) {
 
 TEST(Compute, UsesWhatLiesInTheBuffers) {
   NEED_TORCH();
-  Computed m(module("self.w = nn.Parameter(torch.ones(3))\nself.l = [torch.ones(3)]",
-                    "return x * self.w + self.l[0]", "torch.rand(3)"));
+  Computed m(module_source("self.w = nn.Parameter(torch.ones(3))\nself.l = [torch.ones(3)]",
+                           "return x * self.w + self.l[0]", "torch.rand(3)"));
   ASSERT_EQ(m.error, "");
   m.draw();
   m.set->set<float>("x", {1, 2, 3});
@@ -394,7 +180,7 @@ TEST(Compute, UsesWhatLiesInTheBuffers) {
 
 TEST(Compute, ForgetsWhatForwardChanged) {
   NEED_TORCH();
-  Computed m(module(
+  Computed m(module_source(
       "self.register_buffer('calls', torch.zeros(2))\n"
       "self.bn = nn.BatchNorm1d(2, momentum=None)",
       "self.calls += 1\nx.mul_(2)\nx += self.calls + self.bn(x)\nreturn x", "torch.rand(4, 2)"));
@@ -414,25 +200,27 @@ TEST(Compute, ForgetsWhatForwardChanged) {
 TEST(Compute, HandlesManyShapesOfModules) {
   NEED_TORCH();
   const std::string sources[] = {
-      module("self.c = nn.ConvTranspose2d(3, 4, 3, stride=2)", "return self.c(x)",
-             "torch.rand(2, 3, 8, 8)"),
-      module("self.bn = nn.BatchNorm2d(3)", "return self.bn(x)", "torch.rand(2, 3, 4, 4)"),
-      module("self.l = nn.LSTM(4, 5, 2, batch_first=True, bidirectional=True)",
-             "out, (h, c) = self.l(x, state)\nreturn out[:, -1], c",
-             "torch.rand(2, 3, 4), (torch.rand(4, 2, 5), torch.rand(4, 2, 5))", "", "x, state"),
-      module("", "return F.cross_entropy(x, t)", "torch.rand(4, 6), torch.randint(0, 6, (4,))", "",
-             "x, t"),
-      module("self.a = nn.MultiheadAttention(8, 2)\nself.eval()", "return self.a(x, x, x)[0]",
-             "torch.rand(3, 2, 8)"),
-      module("self.d = nn.Dropout(0.0)", "return self.d(x).t()", "torch.rand(3, 5).t()"),
-      module("self.c = nn.utils.weight_norm(nn.Linear(4, 4))", "return self.c(x)", "torch.rand(4)"),
-      module("", "h = torch.zeros(4)\nreturn torch.maximum(x, h)", "torch.rand(4)"),
-      module("",
-             "with torch.enable_grad():\n    y = x.detach().requires_grad_()\n"
-             "    return torch.autograd.grad((y ** 3).sum(), y)[0]",
-             "torch.rand(4)"),
-      module("print('to the channel?', flush=True)", "import os\nos.write(1, b'raw')\nreturn x + 1",
-             "torch.rand(4)"),
+      module_source("self.c = nn.ConvTranspose2d(3, 4, 3, stride=2)", "return self.c(x)",
+                    "torch.rand(2, 3, 8, 8)"),
+      module_source("self.bn = nn.BatchNorm2d(3)", "return self.bn(x)", "torch.rand(2, 3, 4, 4)"),
+      module_source("self.l = nn.LSTM(4, 5, 2, batch_first=True, bidirectional=True)",
+                    "out, (h, c) = self.l(x, state)\nreturn out[:, -1], c",
+                    "torch.rand(2, 3, 4), (torch.rand(4, 2, 5), torch.rand(4, 2, 5))", "",
+                    "x, state"),
+      module_source("", "return F.cross_entropy(x, t)",
+                    "torch.rand(4, 6), torch.randint(0, 6, (4,))", "", "x, t"),
+      module_source("self.a = nn.MultiheadAttention(8, 2)\nself.eval()",
+                    "return self.a(x, x, x)[0]", "torch.rand(3, 2, 8)"),
+      module_source("self.d = nn.Dropout(0.0)", "return self.d(x).t()", "torch.rand(3, 5).t()"),
+      module_source("self.c = nn.utils.weight_norm(nn.Linear(4, 4))", "return self.c(x)",
+                    "torch.rand(4)"),
+      module_source("", "h = torch.zeros(4)\nreturn torch.maximum(x, h)", "torch.rand(4)"),
+      module_source("",
+                    "with torch.enable_grad():\n    y = x.detach().requires_grad_()\n"
+                    "    return torch.autograd.grad((y ** 3).sum(), y)[0]",
+                    "torch.rand(4)"),
+      module_source("print('to the channel?', flush=True)",
+                    "import os\nos.write(1, b'raw')\nreturn x + 1", "torch.rand(4)"),
   };
   for (const std::string& source : sources) {
     Computed m(source);
@@ -452,7 +240,8 @@ TEST(Compute, HandlesManyShapesOfModules) {
 
 TEST(Compute, BeginsEveryCallAsConstructed) {
   NEED_TORCH();
-  Computed m(module("self.h = torch.ones(4)\nself.n = 0",
+  Computed m(
+      module_source("self.h = torch.ones(4)\nself.n = 0",
                     "self.n += 1\nself.h = self.h.to(x.device) * 2 + x\nreturn self.h * self.n",
                     "torch.rand(4)"));
   ASSERT_EQ(m.error, "");
@@ -469,16 +258,16 @@ TEST(Compute, NamesWhatIsRandom) {
     std::string source;
     const char* told;
   } rows[] = {
-      {module("self.drop = nn.Dropout(0.5)", "return self.drop(x)", "torch.rand(64)"),
+      {module_source("self.drop = nn.Dropout(0.5)", "return self.drop(x)", "torch.rand(64)"),
        "drop (Dropout)"},
-      {module("", "return x + torch.randn(64)", "torch.rand(64)"), "forward (Model): randn"},
-      {module("self.l = nn.LSTM(4, 5)",
-              "s = torch.randn(1, 2, 5), torch.randn(1, 2, 5)\nreturn self.l(x, s)[0]",
-              "torch.rand(3, 2, 4)"),
+      {module_source("", "return x + torch.randn(64)", "torch.rand(64)"), "forward (Model): randn"},
+      {module_source("self.l = nn.LSTM(4, 5)",
+                     "s = torch.randn(1, 2, 5), torch.randn(1, 2, 5)\nreturn self.l(x, s)[0]",
+                     "torch.rand(3, 2, 4)"),
        "randn"},
-      {module("", "calls.append(1)\nreturn x * len(calls)", "torch.rand(4)", "calls = []\n"),
+      {module_source("", "calls.append(1)\nreturn x * len(calls)", "torch.rand(4)", "calls = []\n"),
        "keeps state"},
-      {module("", "return torch.bernoulli(x) > 0", "torch.rand(4096)"), "bernoulli"},
+      {module_source("", "return torch.bernoulli(x) > 0", "torch.rand(4096)"), "bernoulli"},
   };
   for (const auto& row : rows) {
     Computed m(row.source);
@@ -491,13 +280,13 @@ TEST(Compute, NamesWhatIsRandom) {
 
 TEST(Compute, HalfPrecisionIsCast) {
   NEED_TORCH();
-  Computed m(module("self.w = nn.Parameter(torch.rand(8))\nself.bn = nn.BatchNorm1d(8)",
-                    "return x + self.w", "torch.rand(4, 8)"));
+  Computed m(module_source("self.w = nn.Parameter(torch.rand(8))\nself.bn = nn.BatchNorm1d(8)",
+                           "return x + self.w", "torch.rand(4, 8)"));
   ASSERT_EQ(m.error, "");
   for (Tensor& tensor : m.task.tensors) tensor.dtype = DType::kBf16;
   m.task.precision = Precision::kBf16;
   m.set = std::make_unique<TestSet>(m.task, m.c());
-  ASSERT_TRUE((*reference())->attach(m.task, m.c(), 0, m.set->buffers()));
+  ASSERT_TRUE((*cpu_reference())->attach(m.task, m.c(), 0, m.set->buffers()));
   m.draw();
   EXPECT_EQ(m.compute(Numerics::kStrict), "") << m.error;
   const auto x = m.set->values<std::uint16_t>("x");
@@ -517,17 +306,17 @@ TEST(Compute, HalfPrecisionIsCast) {
 TEST(Compute, TakesMoreBuffersThanOneFrameCarries) {
   NEED_TORCH();
   Computed m(
-      module("self.p = nn.ParameterList([nn.Parameter(torch.full((2,), float(i))) "
-             "for i in range(150)])",
-             "return x + sum(self.p)", "torch.rand(2)"));
+      module_source("self.p = nn.ParameterList([nn.Parameter(torch.full((2,), float(i))) "
+                    "for i in range(150)])",
+                    "return x + sum(self.p)", "torch.rand(2)"));
   ASSERT_EQ(m.error, "");
   ASSERT_EQ(m.set->buffers().size(), 152u);
   m.draw();
   EXPECT_EQ(m.compute(), "") << m.error;
   const auto x = m.in("x");
   EXPECT_EQ(m.out(), (std::vector<double>{x[0] + 11175.0, x[1] + 11175.0}));
-  EXPECT_TRUE((*reference())->detach(m.c()));
-  EXPECT_FALSE((*reference())->draw(m.c(), 0, 1, DrawKind::kGiven));
+  EXPECT_TRUE((*cpu_reference())->detach(m.c()));
+  EXPECT_FALSE((*cpu_reference())->draw(m.c(), 0, 1, DrawKind::kGiven));
 }
 
 // A file that takes its size from another file, whose changes do not show in its own text.
@@ -536,8 +325,8 @@ TEST(Process, ADescriptionThatIsKeptMustStillBeTrue) {
   const TempDir folder;
   const std::string size = join(folder.path(), "size.txt");
   ASSERT_TRUE(write_file(size, "3"));
-  const std::string source =
-      module("", "return x + 1", "torch.rand(SIZE)", "SIZE = int(open('" + size + "').read())\n");
+  const std::string source = module_source("", "return x + 1", "torch.rand(SIZE)",
+                                           "SIZE = int(open('" + size + "').read())\n");
   // The size that a new process reports, and whether it is confirmed on use.
   const auto told = [&](bool holds) {
     auto own = ModuleReference::start(cpu_settings());
@@ -567,7 +356,7 @@ TEST(Process, AnEndlessModuleIsEnded) {
   ASSERT_FALSE(d);
   EXPECT_EQ(d.error().kind, ErrorKind::kTask);
   EXPECT_TRUE(contains(d.error().message, "needed more than 1 s")) << d.error().text();
-  EXPECT_FALSE((*own)->describe(module("", "return x", "torch.rand(2)"), "", {}));
+  EXPECT_FALSE((*own)->describe(module_source("", "return x", "torch.rand(2)"), "", {}));
 }
 
 TEST(Process, ADyingModuleIsToldWithWhatItSaid) {

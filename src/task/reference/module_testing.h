@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a module with buffers in shared memory, as in the cpu target's judge.
+// For tests: one process of PyTorch, the sources of modules, and a module with buffers in shared
+// memory, as in the cpu target's judge.
 #pragma once
 
 #include <string>
@@ -10,6 +11,23 @@
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {
+
+ReferenceSettings cpu_settings();
+
+// One process for all tests: importing torch takes seconds.
+Result<std::unique_ptr<ModuleReference>>& cpu_reference();
+
+#define NEED_TORCH()                                                                 \
+  if (!cpu_reference() && cpu_reference().error().kind == ErrorKind::kEnvironment) { \
+    GTEST_SKIP() << cpu_reference().error().message;                                 \
+  }                                                                                  \
+  ASSERT_TRUE(cpu_reference()) << cpu_reference().error().text()
+
+// A file with a Model of these statements, and get_inputs() of these expressions; `top` goes before
+// the class.
+std::string module_source(const std::string& constructor, const std::string& forward,
+                          const std::string& inputs, const std::string& top = "",
+                          const std::string& parameters = "x");
 
 class SharedMemory {
  public:

@@ -4,7 +4,33 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 namespace kernelpro {
+
+ReferenceSettings cpu_settings() {
+  ReferenceSettings settings;
+  settings.target = TargetKind::kCpu;
+  return settings;
+}
+
+Result<std::unique_ptr<ModuleReference>>& cpu_reference() {
+  static auto* started =
+      new Result<std::unique_ptr<ModuleReference>>(ModuleReference::start(cpu_settings()));
+  return *started;
+}
+
+std::string module_source(const std::string& constructor, const std::string& forward,
+                          const std::string& inputs, const std::string& top,
+                          const std::string& parameters) {
+  return "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + top +
+         "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n" +
+         (constructor.empty() ? ""
+                              : "        " + replace_all(constructor, "\n", "\n        ") + "\n") +
+         "    def forward(self, " + parameters + "):\n        " +
+         replace_all(forward, "\n", "\n        ") + "\ndef get_inputs():\n    return [" + inputs +
+         "]\ndef get_init_inputs():\n    return []\n";
+}
 
 SharedMemory::SharedMemory(std::uint64_t bytes)
     : fd_(::memfd_create("kernelpro-test", MFD_CLOEXEC)), bytes_(bytes) {

@@ -139,7 +139,7 @@ std::vector<PlannedIdea> ideas_without_planner(const ProposalRequest& request, i
     }
   }
   if (static_cast<int>(all.size()) < most) {
-    all.push_back({"Whatever promises most, and was not tried yet.", {}, 0});
+    all.push_back({"Whatever promises most and has not been tried yet.", {}, 0});
   }
   return all;
 }
