@@ -6,11 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <future>
 #include <map>
 #include <random>
-#include <thread>
 
 #include "base/files.h"
 #include "base/stop.h"
@@ -19,11 +16,8 @@
 #include "run/evaluate_one.h"
 #include "run/launch.h"
 #include "run/run.h"
-#include "run/seeds.h"
-#include "run/store/pack.h"
-#include "run/store/recorded.h"
-#include "run/store/run_text.h"
 #include "run/store/store.h"
+#include "run/testing/whole_loop.h"
 #include "search/searches.h"
 
 namespace kernelpro {
@@ -33,52 +27,8 @@ using testing::fake_station;
 using testing::fake_task;
 using testing::FakeSettings;
 using testing::knob;
+using testing::LoopTest;
 using testing::smooth_landscape;
-
-RunSettings settings_for(const std::string& directory, int evaluations = 40) {
-  RunSettings settings;
-  settings.directory = directory;
-  settings.max_evaluations = evaluations;
-  settings.near_ceiling = 0;
-  return settings;
-}
-
-std::vector<StoredCandidate> stored_in(const std::string& directory) {
-  const auto store = Store::open(directory, Store::Mode::kRead);
-  EXPECT_TRUE(store) << store.error().text();
-  auto all = (*store)->candidates();
-  EXPECT_TRUE(all) << all.error().text();
-  return std::move(*all);
-}
-
-// What was evaluated, in order: a run's whole course.
-std::vector<std::string> course(const std::string& directory) {
-  std::map<std::int64_t, std::string> by_order;
-  for (const StoredCandidate& each : stored_in(directory)) {
-    if (each.evaluated) by_order[each.order] = knobs_to_text(each.known.candidate.knobs);
-  }
-  std::vector<std::string> all;
-  for (const auto& [order, text] : by_order) all.push_back(text);
-  return all;
-}
-
-struct LoopTest : ::testing::Test {
-  TempDir dir;
-  std::string run = join(dir.path(), "run");
-  FakeSettings fake;
-  std::vector<Progress> seen;
-  Observer observer = [this](const Progress& p) { seen.push_back(p); };
-  void SetUp() override {
-    clear_stop();
-    fake.landscape = smooth_landscape;
-    fake.log = join(dir.path(), "log");
-  }
-  int count(const std::string& event) const {
-    int n = 0;
-    for (const Progress& p : seen) n += p.event == event;
-    return n;
-  }
-};
 
 TEST_F(LoopTest, FindsConfirmsAndStoresAWinner) {
   const auto result =
@@ -364,183 +314,6 @@ TEST_F(LoopTest, KilledAtAnyMomentNothingIsLostOrRepeated) {
   const std::string other = join(dir.path(), "whole");
   ASSERT_TRUE(optimize_with(fake_station(whole), fake_task(), settings_for(other, 60), nullptr));
   EXPECT_EQ(course(run), course(other));
-}
-
-TEST_F(LoopTest, ReplayMeasuresARecordedRunAgain) {
-  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(run, 25), observer));
-  RunSettings settings = settings_for(join(dir.path(), "again"), 100);
-  settings.proposer = "replay";
-  settings.replay_from = run;
-  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
-  ASSERT_TRUE(result) << result.error().text();
-  EXPECT_EQ(result->evaluations, 25);
-  EXPECT_EQ(course(settings.directory), course(run));
-  EXPECT_TRUE(contains(result->stopped_by, "recorded")) << result->stopped_by;
-
-  // The recorded results stay with the replay, even when the recording is gone.
-  const auto before = read_recorded(run);
-  ASSERT_TRUE(before);
-  ASSERT_EQ(before->results.size(), 25U);
-  const auto store = Store::open(settings.directory, Store::Mode::kRead);
-  ASSERT_TRUE(store);
-  const Recorded kept = recorded_from_json((*store)->header()->recorded_json);
-  EXPECT_EQ(kept.directory, run);
-  EXPECT_EQ(recorded_to_json(kept), recorded_to_json(*before));
-  EXPECT_EQ(kept.results.at(0).speedup, 1);
-}
-
-TEST_F(LoopTest, ReplayMeasuresARunThatIsText) {
-  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(run, 25), observer));
-  const std::string text = join(dir.path(), "run.jsonl");
-  {
-    const auto store = Store::open(run, Store::Mode::kRead);
-    ASSERT_TRUE(store) << store.error().text();
-    const auto whole = (*store)->whole();
-    ASSERT_TRUE(whole) << whole.error().text();
-    ASSERT_TRUE(write_file(text, run_to_text(*whole)));
-  }
-  RunSettings settings = settings_for(join(dir.path(), "again"), 100);
-  settings.proposer = "replay";
-  settings.replay_from = text;
-  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
-  ASSERT_TRUE(result) << result.error().text();
-  EXPECT_EQ(course(settings.directory), course(run));
-  EXPECT_EQ(recorded_to_json(*read_recorded(text)),
-            replace_all(recorded_to_json(*read_recorded(run)), run, text));
-  const auto seed = seeds({text}, fake_task(), TargetKind::kCpu);
-  ASSERT_TRUE(seed) << seed.error().text();
-  EXPECT_TRUE(contains(seed->at(0).origin.idea, text));
-}
-
-// A writer thread: answers three requests, one of them with garbage.
-TEST_F(LoopTest, ExchangeWithAWriter) {
-  fake.landscape = [](const KnobValues& k) { return 1000 / (1 + knob(k, "V")); };
-  RunSettings settings = settings_for(run, 4);
-  settings.proposer = "exchange";
-  settings.exchange_wait_s = 300;
-  const std::string source = fake_task().kernel_cpp;
-  // The writer sees each request, and takes its time to answer.
-  constexpr double kWritingS = 0.4;
-  std::promise<void> requested[2];
-  int requests = 0;
-  const Observer hearing = [&](const Progress& p) {
-    observer(p);
-    if (p.event == "waiting" && requests < 2) requested[requests++].set_value();
-  };
-  std::thread writer([&] {
-    for (int request = 1; request <= 2; ++request) {
-      const std::string folder = join(run, "exchange/000" + std::to_string(request));
-      auto heard = requested[request - 1].get_future();
-      if (heard.wait_for(std::chrono::minutes(5)) != std::future_status::ready) return;
-      std::this_thread::sleep_for(std::chrono::duration<double>(kWritingS));
-      const std::string reply = join(folder, "reply");
-      const std::string value = std::to_string(4 * request);
-      const std::string text = "// idea: wider loads, answer " + value + "\n" +
-                               replace_all(source, "V 1 2 4 8 16", "V " + value + " 1");
-      EXPECT_TRUE(write_file(join(reply, "half.cpp.tmp"), "not complete"));
-      EXPECT_TRUE(write_file(join(reply, "bad.cpp"), "// @knob V\n"));
-      EXPECT_TRUE(write_file(join(reply, "kernel.cpp"), text));
-      if (request == 2) {
-        EXPECT_TRUE(write_file(join(reply, "second.cpp"), replace_all(text, "C 16", "C 32 16 //")));
-        EXPECT_TRUE(write_file(join(reply, "third.cpp"), replace_all(text, "S 0 1", "S 1 0")));
-      }
-    }
-  });
-  const auto result = optimize_with(fake_station(fake), fake_task(), settings, hearing);
-  writer.join();
-  ASSERT_TRUE(result) << result.error().text();
-  EXPECT_EQ(result->evaluations, 4);
-  EXPECT_GE(count("waiting"), 2);
-  EXPECT_GE(count("refused"), 1);
-  EXPECT_LT(4 * result->own_ms_per_evaluation, 2 * 1000 * kWritingS)
-      << "waiting is no cost of the loop";
-  const std::vector<StoredCandidate> all = stored_in(run);
-  EXPECT_EQ(all[1].known.candidate.origin.idea, "wider loads, answer 4");
-  EXPECT_EQ(all[1].known.candidate.origin.proposer, "exchange");
-  const std::string first = join(run, "exchange/0001");
-  EXPECT_TRUE(exists(join(first, "taken/kernel.cpp")));
-  EXPECT_TRUE(contains(*read_file(join(first, "taken/kernel.cpp.result.md")), "Candidate 2"));
-  EXPECT_TRUE(exists(join(first, "refused/bad.cpp.error.md")));
-  EXPECT_TRUE(exists(join(first, "reply/half.cpp.tmp"))) << "an incomplete reply is left alone";
-}
-
-TEST_F(LoopTest, ExchangeWithoutAWriterEnds) {
-  RunSettings settings = settings_for(run);
-  settings.proposer = "exchange";
-  settings.exchange_wait_s = 0.05;
-  const auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
-  ASSERT_TRUE(result) << result.error().text();
-  EXPECT_TRUE(contains(result->stopped_by, "no reply")) << result->stopped_by;
-  EXPECT_EQ(result->evaluations, 1);
-}
-
-TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
-  fake.landscape = [](const KnobValues& k) { return 1000 / (1 + knob(k, "V")); };
-  RunSettings settings = settings_for(run);
-  settings.proposer = "exchange";
-  settings.exchange_wait_s = 0;
-  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
-  // On the writer's machine: a copy of the folder, no target.
-  const std::string there = join(dir.path(), "there");
-  ASSERT_EQ(std::system(("cp -r " + run + " " + there).c_str()), 0);
-  const auto folders = propose(there, 3);
-  ASSERT_TRUE(folders) << folders.error().text();
-  ASSERT_EQ(folders->size(), 3u);
-  const std::string source = fake_task().kernel_cpp;
-  for (int i = 0; i < 3; ++i) {
-    const std::string& folder = folders->at(static_cast<std::size_t>(i));
-    EXPECT_TRUE(exists(join(folder, "prompt.md"))) << folder;
-    if (i == 1) continue;  // no answer
-    const std::string text =
-        replace_all(source, "V 1 2 4 8 16", "V " + std::to_string(4 + i) + " 1");
-    ASSERT_TRUE(write_file(join(folder, "reply/kernel.cpp"), text));
-  }
-  ASSERT_TRUE(write_file(join(folders->at(0), "reply/refusal.cpp"), "I had rather not."));
-  // Back on the machine that measures.
-  ASSERT_EQ(std::system(("rm -r " + run + " && cp -r " + there + " " + run).c_str()), 0);
-  const auto measured = measure_with(fake_station(fake), run, observer);
-  ASSERT_TRUE(measured) << measured.error().text();
-  EXPECT_EQ(measured->evaluations, 3);
-  EXPECT_TRUE(contains(measured->stopped_by, "every reply")) << measured->stopped_by;
-  EXPECT_EQ(count("refused"), 1);
-  EXPECT_GT(measured->speedup, 3);
-  EXPECT_TRUE(exists(join(run, "exchange/0002/taken/kernel.cpp.result.md")));
-  EXPECT_TRUE(exists(join(run, "exchange/0002/refused/refusal.cpp.error.md")));
-  // The request and the answer stay with the candidate; nothing is measured twice.
-  {
-    const auto store = Store::open(run, Store::Mode::kRead);
-    ASSERT_TRUE(store);
-    const auto writing = (*store)->writing(2);
-    ASSERT_TRUE(writing && *writing);
-    EXPECT_EQ((*writing)->request, "0002");
-    EXPECT_TRUE(contains((*writing)->prompt, "request 0002"));
-  }
-  const auto again = measure_with(fake_station(fake), run, observer);
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ(again->evaluations, 3);
-  EXPECT_EQ(again->best, measured->best);
-  EXPECT_FALSE(propose(join(dir.path(), "nowhere"), 1));
-}
-
-TEST_F(LoopTest, APackedRunGoesOnElsewhere) {
-  RunSettings settings = settings_for(run);
-  settings.proposer = "exchange";
-  settings.exchange_wait_s = 0;
-  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
-  const std::string reply = join(run, "exchange/0001/reply");
-  ASSERT_TRUE(write_file(join(reply, "half.cpp.tmp"), "not complete"));
-  ASSERT_TRUE(write_file(join(reply, "kernel.cpp"),
-                         replace_all(fake_task().kernel_cpp, "V 1 2 4 8 16", "V 8 1")));
-  const std::string copy = join(dir.path(), "copy");
-  const auto packed = pack_run(run, copy);
-  ASSERT_TRUE(packed) << packed.error().text();
-  EXPECT_FALSE(exists(join(copy, "exchange/0001/reply/half.cpp.tmp")));
-  EXPECT_FALSE(pack_run(run, copy)) << "it is there already";
-  EXPECT_FALSE(pack_run(join(dir.path(), "nowhere"), join(dir.path(), "other")));
-  const auto measured = measure_with(fake_station(fake), copy, observer);
-  ASSERT_TRUE(measured) << measured.error().text();
-  EXPECT_EQ(measured->evaluations, 2);
-  EXPECT_EQ(stored_in(run).size(), 1u) << "the first one is as it was";
 }
 
 TEST_F(LoopTest, EvaluateOneKernel) {
