@@ -58,7 +58,7 @@ TEST(Tuner, AnswersFindingsFirstAndInOrder) {
   EXPECT_EQ(moves[2].origin.answers.text(), "scalar-code: vectorize");
   EXPECT_EQ(moves[3].knobs.at("VEC"), "4");
   EXPECT_EQ(moves[4].origin.answers.text(), "") << "what no finding asks for comes by expectation";
-  EXPECT_TRUE(contains(moves[4].origin.idea, "x the fastest")) << moves[4].origin.idea;
+  EXPECT_TRUE(contains(moves[4].origin.idea, "x the speed of the fastest")) << moves[4].origin.idea;
 }
 
 TEST(Tuner, CoversTheWholeSpaceWithoutRepeating) {

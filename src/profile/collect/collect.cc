@@ -181,7 +181,7 @@ void collect_missing_resources(const std::map<std::string, KernelResources>& kno
   for (auto& [function, kernel] : *kernels) {
     if (known.contains(function)) continue;
     kernel.facts.note_missing(
-        {Family::kResources, "ptxas said nothing about it", "compile it anew (clear the cache)"});
+        {Family::kResources, "ptxas said nothing about it", "compile it again (clear the cache)"});
   }
 }
 
