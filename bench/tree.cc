@@ -268,13 +268,12 @@ void resume(const std::string& run) {
   const Ledger& ledger = bench.ledger();
   const double restored = now_us();
   const std::int64_t held = live_bytes - before;
-  const auto search = make_mcts();
-  Planted planted(search.get());
+  Planted planted([] { return make_mcts(); });
   for (const Known* known : ledger.history()) {
     planted.place(known->candidate.origin.parent, known->id,
                   node_result(ledger, known->id, Feedback::kDiagnosed));
   }
-  const auto parent = search->start();
+  const auto parent = planted.start();
   if (!parent || ledger.find(*parent)->brief() || !waiting.empty()) std::abort();
   const double done = now_us();
   std::printf(

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "diagnose/diagnose.h"
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -8,7 +10,6 @@
 #include "cli/display.h"
 #include "cli/tasks.h"
 #include "core/json.h"
-#include "diagnose/runner.h"
 #include "report/diagnosis.h"
 #include "run/gather/gather.h"
 #include "run/store/store.h"

@@ -4,10 +4,13 @@
 
 #include "core/evidence.h"
 #include "core/finding.h"
+#include "diagnose/record.h"
 
 namespace kernelpro {
 
 // Classifies by the roofline, then runs every tool in tools.cc whose trigger matches the class.
 Diagnosis diagnose(const Evidence& evidence);
+// The same, ranked with the record of what came of earlier findings; the diagnosis keeps its hash.
+Diagnosis diagnose_with(const Evidence& evidence, const ToolRecord& record);
 
 }  // namespace kernelpro

@@ -375,4 +375,12 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
 
 Diagnosis diagnose(const Evidence& evidence) { return run_tools(evidence, tools(), {}); }
 
+Diagnosis diagnose_with(const Evidence& evidence, const ToolRecord& record) {
+  RunnerSettings settings;
+  settings.record = record;
+  Diagnosis diagnosis = run_tools(evidence, tools(), settings);
+  diagnosis.record = record.hash();
+  return diagnosis;
+}
+
 }  // namespace kernelpro

@@ -24,21 +24,51 @@ std::string largest_header(const Task& task, TargetKind target) {
 }
 
 // Chooses what a request asks for: the parent's findings in turn, then a free choice.
-void set_focus(const std::vector<std::string>& asked, ProposalRequest* request) {
+void set_focus(const std::vector<FindingRef>& asked, ProposalRequest* request) {
   for (const Finding& finding : request->parent->diagnosis.findings) {
     if (finding.stop || finding.prescriptions.empty()) continue;
-    const std::string text = "Answer the finding " + finding.tool + ": " + finding.cause;
-    if (std::find(asked.begin(), asked.end(), text) != asked.end()) continue;
-    request->focus = text;
-    request->answers = {finding.tool, finding.prescriptions.front().tag};
+    const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
+    if (std::find(asked.begin(), asked.end(), answers) != asked.end()) continue;
+    request->focus = "Answer the finding " + finding.tool + ": " + finding.cause;
+    request->answers = answers;
     return;
   }
 }
 
 }  // namespace
 
-Asking::Asking(const LoopParts& parts, Bench* bench)
-    : parts_(parts), bench_(*bench), header_(largest_header(*parts.task, parts.settings->target)) {}
+OwnRequest::OwnRequest(const ProposalRequest& of) : request(of), parent_(*of.parent) {
+  request.parent = &parent_;
+  history_.reserve(of.history.size());
+  for (std::size_t i = 0; i < of.history.size(); ++i) {
+    history_.push_back(of.whole(*of.history[i]));
+    request.history[i] = &history_[i];
+  }
+  request.fetch = nullptr;
+  pending_.reserve(of.pending.size());
+  for (std::size_t i = 0; i < of.pending.size(); ++i) {
+    pending_.push_back(*of.pending[i]);
+    request.pending[i] = &pending_[i];
+  }
+  if (of.lately != nullptr) {
+    lately_ = *of.lately;
+    request.lately = &lately_;
+  }
+  if (of.machine != nullptr) {
+    machine_ = *of.machine;
+    request.machine = &machine_;
+  }
+  if (of.evidence != nullptr) {
+    evidence_ = *of.evidence;
+    request.evidence = &evidence_;
+  }
+}
+
+Asking::Asking(const LoopParts& parts, Bench* bench, Planted* search)
+    : parts_(parts),
+      bench_(*bench),
+      search_(*search),
+      header_(largest_header(*parts.task, parts.settings->target)) {}
 
 ProposalRequest Asking::request(std::int64_t parent, std::vector<const Candidate*> pending) {
   const RunSettings& settings = *parts_.settings;
@@ -48,6 +78,11 @@ ProposalRequest Asking::request(std::int64_t parent, std::vector<const Candidate
   request.task = parts_.task;
   request.target = settings.target;
   request.parent = ledger.find(parent);
+  if (settings.feedback != Feedback::kDiagnosed) {
+    bare_ = *request.parent;
+    bare_.diagnosis = {};
+    request.parent = &bare_;
+  }
   request.history = ledger.history();
   request.pending = std::move(pending);
   request.task_header = header_;
@@ -58,7 +93,7 @@ ProposalRequest Asking::request(std::int64_t parent, std::vector<const Candidate
     request.wanted =
         std::max(1, settings.roles.ideas) * (1 + static_cast<int>(parts_.others.size()));
   }
-  const Turn turn = parts_.search->turn();
+  const Turn turn = search_.turn();
   if (turn.wanted > 0) request.wanted = turn.wanted;
   request.implementations = turn.implementations;
   if (turn.temperature >= 0) request.temperature = turn.temperature;
@@ -88,7 +123,7 @@ Result<std::vector<std::string>> Asking::write_requests(const std::string& folde
   std::vector<std::string> paths;
   for (int i = 0; i < count; ++i) {
     // When the search has given up on every line, the best is still worth an idea.
-    const auto chosen = parts_.search->start();
+    const auto chosen = search_.start();
     const Known* best = ledger.best() != nullptr ? ledger.best() : history.front();
     ProposalRequest asking = request(chosen ? *chosen : best->id, {});
     // Choosing the finding to answer is a diagnosis too.

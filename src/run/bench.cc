@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "diagnose/diagnose.h"
 #include "measure/judge/evaluator.h"
 #include "profile/collect/collect.h"
 #include "run/store/tool_record.h"
@@ -98,48 +99,53 @@ double Bench::fastest_source_us() const {
   return least;
 }
 
-std::optional<Order> Bench::begin(const Known& known, const Built& built) {
+Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
+  if (built.error) {
+    Measured measured;
+    measured.evaluation.emplace();
+    measured.evaluation->outcome = *built.error;
+    measured.evaluation->compile_ms = built.compile_ms;
+    return Begun(std::move(measured));
+  }
+  if (!built.code.empty()) {
+    for (const auto& [id, code] : begun_) {
+      if (code == built.code) return Begun(Busy{});
+    }
+    if (const auto twin = by_code_.find(built.code); twin != by_code_.end()) {
+      KP_ASSIGN(Measured measured, measured_before(twin->second, built));
+      return Begun(std::move(measured));
+    }
+  }
+  begun_[known.id] = built.code;
   Order order;
   order.candidate = known.candidate;
   order.energy.emplace();
-  if (built.error) return order;
-  for (const auto& [id, code] : begun_) {
-    if (!code.empty() && code == built.code) return std::nullopt;
-  }
-  // Only kernels that others will be derived from are worth counters: the best one and, where
-  // PyTorch leads, the best one with a source to change.
-  const double source_us = fastest_source_us();
-  order.as_before = evaluated_before(built.code);
-  if (order.as_before) {
-    const Correct* correct = order.as_before->correct();
-    const bool worth =
-        correct != nullptr && (!correct->versus || correct->versus->low > 1 || source_us <= 0 ||
-                               score_us(*order.as_before) < source_us);
-    if (!worth) order.counters_above.reset();
-  } else {
-    if (const Known* best = ledger_.best()) {
-      order.incumbent = best->candidate;
-      const double best_us = ledger_.comparable_us(best->id);
-      if (source_us > 0) order.counters_above = best_us / source_us;
-    }
-    begun_[known.id] = built.code;
+  if (const Known* best = ledger_.best()) {
+    order.incumbent = best->candidate;
+    // Only kernels that others will be derived from are worth counters: the best one and, where
+    // PyTorch leads, the best one with a source to change.
+    const double source_us = fastest_source_us();
+    if (source_us > 0) order.counters_above = ledger_.comparable_us(best->id) / source_us;
   }
   if (parts_.settings->profile_each) order.counters_above = 0;
-  return order;
+  return Begun(std::move(order));
 }
 
 void Bench::forget(std::int64_t id) { begun_.erase(id); }
 
-std::optional<Evaluation> Bench::evaluated_before(const std::string& code) const {
-  const auto found = by_code_.find(code);
-  if (code.empty() || found == by_code_.end()) return std::nullopt;
-  Evaluation evaluation = ledger_.find(found->second)->evaluation;
+// The result of an earlier candidate with the same machine code, launches included.
+Result<Measured> Bench::measured_before(std::int64_t twin, const Built& built) {
+  KP_ASSIGN(StoredCandidate stored, parts_.store->candidate(twin, true));
+  Measured measured;
+  measured.evidence = std::move(stored.evidence);
+  Evaluation& evaluation = measured.evaluation.emplace(ledger_.find(twin)->evaluation);
+  evaluation.compile_ms = built.compile_ms;
   evaluation.run_ms = 0;
   if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
-    correct->notes.push_back("the machine code of candidate " + std::to_string(found->second) +
+    correct->notes.push_back("the machine code of candidate " + std::to_string(twin) +
                              " again: not measured a second time");
   }
-  return evaluation;
+  return measured;
 }
 
 // The step for the finding that a candidate answers, if any; uses comparable times.
@@ -174,35 +180,22 @@ std::string Bench::remember(const Known& known) {
   return "the memory gets no more of this run: " + added.error().message;
 }
 
-// Whether the candidate or its compiler died by a signal while the run was asked to end as well: a
-// batch system signals every process of a job, so the death says nothing about the candidate. Our
-// own signal may arrive a moment later.
-bool Bench::ended_with_us(const Evaluation& evaluation) const {
-  std::string text;
-  if (const auto* crashed = std::get_if<Crashed>(&evaluation.outcome)) text = crashed->reason;
-  if (const auto* error = std::get_if<CompileError>(&evaluation.outcome)) text = error->log;
-  const bool signalled = contains(text, "signal 15 ") || contains(text, "signal 9 ") ||
-                         contains(text, "signal 2 ") || contains(text, "signal terminated program");
-  if (!signalled) return false;
-  for (int i = 0; i < 20 && !stopped(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return stopped();
-}
-
 Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known) {
   phase("compiling");
   const auto built = outside([&] { return parts_.station->build(known.candidate); });
   // A compiler killed from outside says nothing about the candidate.
   if (cancel_requested()) return std::optional<Verdict>();
   if (!built) return tl::unexpected<Error>(built.error());
-  const std::optional<Order> order = begin(known, *built);
-  KP_ASSERT(order);  // one at a time
+  KP_ASSIGN(Begun begun, begin(known, *built));
+  if (auto* measured = std::get_if<Measured>(&begun)) {
+    return finish(std::move(known), std::move(*measured));
+  }
   if (stopped() || cancel_requested()) {
     forget(known.id);
     return std::optional<Verdict>();
   }
-  auto measured = outside([&] { return parts_.station->measure(*order, parts_.phase); });
+  const Order& order = std::get<Order>(begun);  // not Busy: one at a time
+  auto measured = outside([&] { return parts_.station->measure(order, parts_.phase); });
   if (!measured) {
     forget(known.id);
     return tl::unexpected<Error>(std::move(measured.error()));
@@ -211,6 +204,7 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known) {
 }
 
 Result<void> Bench::adopt(const Ceilings& ceilings) {
+  ++revisions_;
   machine_.ceilings = ceilings;
   std::vector<Store::Revision> revisions;
   for (const Known* known : ledger_.history()) {
@@ -237,9 +231,7 @@ Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measur
   if (measured.ceilings && better_than(*measured.ceilings, machine_.ceilings)) {
     KP_TRY(adopt(*measured.ceilings));
   }
-  if (!measured.evaluation || ended_with_us(*measured.evaluation)) {
-    return std::optional<Verdict>();
-  }
+  if (!measured.evaluation) return std::optional<Verdict>();
   known.evaluation = std::move(*measured.evaluation);
   const Evidence& evidence = measured.evidence;
   if (known.evaluation.correct() != nullptr) {
@@ -304,7 +296,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
     if (!measured && !cancel_requested()) {
       return tl::unexpected<Error>(std::move(measured.error()));
     }
-    if (cancel_requested() || !*measured || ended_with_us(**measured)) {
+    if (cancel_requested() || !*measured) {
       result->stopped_by = kInterrupted;
       return {};
     }

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "diagnose/record.h"
@@ -54,9 +55,11 @@ class Bench {
   Result<std::optional<Verdict>> evaluate(Known known);
 
   // The same in three parts. Only the middle one (Station::measure) needs the station, and it may
-  // run elsewhere in the meantime. nullopt: a candidate with the same machine code is still being
-  // measured; call again later.
-  std::optional<Order> begin(const Known& known, const Built& built);
+  // run elsewhere in the meantime. A candidate that does not compile, or whose machine code was
+  // measured before, needs no station: its result is known at once.
+  struct Busy {};  // one with the same machine code is still being measured: begin again later
+  using Begun = std::variant<Busy, Order, Measured>;
+  Result<Begun> begin(const Known& known, const Built& built);
   Result<std::optional<Verdict>> finish(Known known, Measured measured);
   // Drops a candidate that was begun and will not be finished.
   void forget(std::int64_t id);
@@ -66,6 +69,8 @@ class Bench {
   // Takes over better ceilings and updates the machine and everything stored and recorded about
   // earlier candidates.
   Result<void> adopt(const Ceilings& ceilings);
+  // How many times that happened: diagnoses of earlier candidates changed with it.
+  int revisions() const { return revisions_; }
 
   // Times one candidate against another in alternation on the same buffers. Nothing is stored. A
   // compile error of the first is returned as the outcome; nullopt: cancelled.
@@ -91,9 +96,7 @@ class Bench {
   double outside_s() const { return outside_s_; }
 
  private:
-  // The evaluation of an earlier candidate with the same machine code, to reuse for this one.
-  std::optional<Evaluation> evaluated_before(const std::string& code) const;
-  bool ended_with_us(const Evaluation& evaluation) const;
+  Result<Measured> measured_before(std::int64_t twin, const Built& built);
   double fastest_source_us() const;
   std::optional<ToolStep> step_of(const Known& known) const;
   std::string learn(const ToolStep& step);
@@ -124,6 +127,7 @@ class Bench {
   std::map<std::string, std::int64_t> by_code_;  // machine code -> first candidate that has it
   std::map<std::int64_t, std::string> begun_;    // machine codes being measured
   double outside_s_ = 0;
+  int revisions_ = 0;
 };
 
 }  // namespace kernelpro

@@ -46,7 +46,7 @@ class Loop {
         row_(proposer_of(settings_)),
         bench_(bench_parts()),
         ledger_(bench_.ledger()),
-        asking_(parts, &bench_),
+        asking_(parts, &bench_, &planted_),
         stopper_(make_stopper(settings_)),
         planted_(parts.search) {}
 
@@ -118,8 +118,6 @@ class Loop {
   std::deque<Round> rounds_;              // unfinished; the last may still be in writing
   std::thread writer_;                    // writes the last round's candidates
   std::optional<Error> error_;            // of the writer thread
-  std::vector<Fact> told_;                // copies for the writer thread
-  std::vector<Candidate> kept_;
   std::optional<Pipeline> pipeline_;
 };
 
@@ -221,8 +219,12 @@ Result<void> Loop::first(const Candidate& start) {
 // result because the run was ended meanwhile.
 Result<bool> Loop::commit(Pipeline::Done done) {
   const std::int64_t under = done.known.candidate.origin.parent;
+  const int revisions = bench_.revisions();
   auto verdict = bench_.finish(std::move(done.known), std::move(done.measured));
   if (!verdict) return tl::unexpected<Error>(std::move(verdict.error()));
+  if (bench_.revisions() != revisions) {
+    planted_.replant([this](std::int64_t id) { return node_result(*ledger_.find_brief(id)); });
+  }
   Round& round = rounds_.front();
   --round.left;
   if (!*verdict) return false;
@@ -240,7 +242,7 @@ Result<bool> Loop::commit(Pipeline::Done done) {
   // A reply to an older request belongs under that request's parent.
   const NodeResult node = node_result(stored);
   if (round.started && under == round.parent) {
-    parts_.search->finalize(under, stored.id, node);
+    planted_.finalize(under, stored.id, node);
     round.started = false;
   } else {
     planted_.place(under, stored.id, node);
@@ -281,7 +283,7 @@ Result<void> Loop::open_rounds() {
     int under_way = 0;
     for (const Round& round : rounds_) under_way += round.left;
     if (stop_reason(under_way) || parts_.proposer->finished()) return {};
-    auto parent = parts_.search->start();
+    auto parent = planted_.start();
     const bool started = parent.has_value();
     if (!started && parts_.only_replies) parent = ledger_.history().front()->id;
     if (!parent) return {};
@@ -296,17 +298,8 @@ Result<void> Loop::ask(std::int64_t parent, bool started) {
     return take_up(&rounds_.back(), parts_.proposer->propose(request(parent)));
   }
   if (writer_.joinable()) writer_.join();
-  // The writer thread gets copies of everything that changes meanwhile; candidates of earlier
-  // sittings, normally read on demand, are read now.
-  for (const Known* known : ledger_.history()) ledger_.find(known->id);
-  ProposalRequest asking = request(parent);
-  told_ = bench_.facts();
-  asking.lately = &told_;
-  kept_.clear();
-  for (const Candidate* each : asking.pending) kept_.push_back(*each);
-  for (std::size_t i = 0; i < kept_.size(); ++i) asking.pending[i] = &kept_[i];
-  asking.fetch = nullptr;  // all are whole, and the ledger grows meanwhile
-  asking.early = [this](Proposal proposal) {
+  const auto own = std::make_shared<OwnRequest>(request(parent));
+  own->request.early = [this](Proposal proposal) {
     auto early = std::make_shared<std::vector<Proposal>>();
     early->push_back(std::move(proposal));
     parts_.mailbox->post([this, early] {
@@ -314,9 +307,9 @@ Result<void> Loop::ask(std::int64_t parent, bool started) {
       if (!taken) error_ = std::move(taken.error());
     });
   };
-  writer_ = std::thread([this, asking = std::move(asking)] {
+  writer_ = std::thread([this, own] {
     auto proposals =
-        std::make_shared<Result<std::vector<Proposal>>>(parts_.proposer->propose(asking));
+        std::make_shared<Result<std::vector<Proposal>>>(parts_.proposer->propose(own->request));
     parts_.mailbox->post([this, proposals] {
       auto taken = take_up(&rounds_.back(), std::move(*proposals));
       if (!taken) error_ = std::move(taken.error());
@@ -357,15 +350,15 @@ Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals
   KP_TRY(take_in(round, std::move(*proposals)));
   if (round->left > 0) return {};
   if (round->taken > 0) {  // all were measured while the last was written
-    if (round->started) parts_.search->cancel(round->parent);
+    if (round->started) planted_.cancel(round->parent);
     rounds_.pop_back();
     return {};
   }
   // The proposer has nothing more for this parent.
   const std::int64_t parent = round->parent;
   if (round->started) {
-    parts_.search->cancel(parent);
-    if (!stop_requested()) parts_.search->close(parent);
+    planted_.cancel(parent);
+    if (!stop_requested()) planted_.close(parent);
   }
   rounds_.pop_back();
   return {};
@@ -413,7 +406,7 @@ Result<std::string> Loop::search_until_stopped() {
 void Loop::close_round() {
   Round& round = rounds_.front();
   if (!round.written || round.left > 0) return;
-  if (round.started) parts_.search->cancel(round.parent);
+  if (round.started) planted_.cancel(round.parent);
   rounds_.pop_front();
 }
 

@@ -162,7 +162,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   const auto measured = measure_with(fake_station(fake), run, observer);
   ASSERT_TRUE(measured) << measured.error().text();
   EXPECT_EQ(measured->evaluations, 3);
-  EXPECT_TRUE(contains(measured->stopped_by, "every reply")) << measured->stopped_by;
+  EXPECT_TRUE(contains(measured->stopped_by, "every usable reply")) << measured->stopped_by;
   EXPECT_EQ(count("refused"), 1);
   EXPECT_GT(measured->speedup, 3);
   EXPECT_TRUE(exists(join(run, "exchange/0002/taken/kernel.cpp.result.md")));

@@ -335,5 +335,36 @@ TEST_F(LoopTest, EvaluateOneKernel) {
   EXPECT_TRUE(contains(value.error().next, "1 2 4 8 16")) << value.error().text();
 }
 
+// What `--feedback` keeps from writers, it keeps from the tuner too, whose reasons stand in
+// prompts.
+TEST_F(LoopTest, TheTunerIsGivenNoDiagnosisThatWritersDoNotGet) {
+  const auto reasons = [&](Feedback feedback) {
+    RunSettings settings = settings_for(join(dir.path(), std::string(feedback_name(feedback))), 30);
+    settings.feedback = feedback;
+    const auto one_thread = [&](const Task& task, const StationSettings& with) {
+      auto target = testing::fake_target(fake)(task, with);
+      target->collect = [inner = target->collect](const Task& t, const Case& c, const Machine& m,
+                                                  const Binary& b, const Evaluation& e,
+                                                  const CallFacts& f) {
+        Evidence evidence = inner(t, c, m, b, e, f);
+        evidence.set("cpu.threads_busy", 1, Level::kTiming, "timing");
+        evidence.set("machine.parallel_units", 8, Level::kTiming, "task");
+        return evidence;
+      };
+      return target;
+    };
+    EXPECT_TRUE(optimize_with(local_stations(one_thread), fake_task(), settings, observer));
+    int told = 0;
+    for (const StoredCandidate& each : stored_in(settings.directory)) {
+      const Origin& origin = each.known.candidate.origin;
+      told += contains(origin.idea, "prescribes") || !origin.answers.empty();
+    }
+    return told;
+  };
+  EXPECT_GT(reasons(Feedback::kDiagnosed), 0);
+  EXPECT_EQ(reasons(Feedback::kRaw), 0);
+  EXPECT_EQ(reasons(Feedback::kNone), 0);
+}
+
 }  // namespace
 }  // namespace kernelpro

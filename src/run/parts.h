@@ -30,7 +30,7 @@ struct LoopParts {
   // is measured.
   Mailbox* mailbox = nullptr;
   std::atomic<bool>* over = nullptr;
-  Search* search = nullptr;      // empty
+  SearchMaker search;            // required
   ToolRecord record;             // as the run began
   std::vector<Fact> facts;       // of earlier runs, as the run began
   std::vector<Candidate> seeds;  // evaluated right after the start, if the run has not begun

@@ -133,12 +133,16 @@ Result<bool> Pipeline::begin_one(Place* place) {
   }
   const Result<Built>& built = job->built.get();
   if (!built) return tl::unexpected<Error>(built.error());
-  std::optional<Order> order = parts_.bench->begin(job->known, *built);
-  if (!order) return false;
+  KP_ASSIGN(Bench::Begun begun, parts_.bench->begin(job->known, *built));
+  if (std::holds_alternative<Bench::Busy>(begun)) return false;
   tally();  // the wait up to now was for its build
   job->begun = true;
   ++under_way_;
-  measure_at(place, job, std::move(*order));
+  if (auto* measured = std::get_if<Measured>(&begun)) {
+    job->measured = std::move(*measured);
+  } else {
+    measure_at(place, job, std::move(std::get<Order>(begun)));
+  }
   return true;
 }
 

@@ -21,25 +21,66 @@ NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback)
   return result;
 }
 
-void Planted::place(std::int64_t parent, std::int64_t id, const NodeResult& node) {
-  if (parent != 0) {
-    search_->restore(parent, id, node);
-  } else if (root_ != 0) {
-    search_->restore(root_, id, node);
-  } else {
+Planted::Planted(SearchMaker make) : make_(std::move(make)), search_(make_()) {}
+
+void Planted::add(std::int64_t parent, std::int64_t id, const NodeResult& node) {
+  if (parent == 0) {
     search_->add_root(id, node);
-    root_ = id;
+  } else {
+    search_->restore(parent, id, node);
   }
+}
+
+void Planted::place(std::int64_t parent, std::int64_t id, const NodeResult& node) {
+  if (parent == 0 && !placed_.empty()) parent = placed_.front().second;
+  add(parent, id, node);
+  placed_.emplace_back(parent, id);
+}
+
+std::optional<std::int64_t> Planted::start() {
+  const auto parent = search_->start();
+  if (parent) in_flight_.insert(*parent);
+  return parent;
+}
+
+void Planted::cancel(std::int64_t parent) {
+  search_->cancel(parent);
+  in_flight_.erase(in_flight_.find(parent));
+}
+
+void Planted::close(std::int64_t id) {
+  search_->close(id);
+  closed_.push_back(id);
+}
+
+void Planted::finalize(std::int64_t parent, std::int64_t id, const NodeResult& node) {
+  cancel(parent);
+  place(parent, id, node);
+}
+
+void Planted::replant(const std::function<NodeResult(std::int64_t)>& result) {
+  search_ = make_();
+  for (const auto& [parent, id] : placed_) add(parent, id, result(id));
+  for (const std::int64_t id : closed_) search_->close(id);
+  for (const std::int64_t id : in_flight_) search_->begin(id);
+}
+
+Result<SearchMaker> search_maker(const RunSettings& settings) {
+  const auto make = [name = settings.search, preset = settings.preset, seed = settings.seed] {
+    return make_preset_search(name, preset, seed);
+  };
+  KP_TRY(make());
+  return SearchMaker([make] { return std::move(*make()); });
 }
 
 Result<std::vector<SearchNode>> stored_nodes(const Store& store) {
   const auto header = store.header();
   if (!header) return tl::unexpected<Error>(header.error());
   const RunSettings settings = settings_from_json(header->settings_json).value_or(RunSettings());
-  auto search = make_preset_search(settings.search, settings.preset, settings.seed);
-  if (!search) return tl::unexpected<Error>(std::move(search.error()));
+  const auto maker = search_maker(settings);
+  if (!maker) return tl::unexpected<Error>(maker.error());
   Ledger ledger(EvaluateSettings().min_effect, settings.objective);
-  Planted planted(search->get());
+  Planted planted(*maker);
   KP_TRY(store.briefs([&](StoredBrief brief) {
     const std::int64_t id = brief.known.id;
     // A missing parent counts as none: a report must not fail over it.
@@ -48,7 +89,7 @@ Result<std::vector<SearchNode>> stored_nodes(const Store& store) {
     ledger.record(std::move(brief));
     planted.place(parent, id, node_result(ledger, id, settings.feedback));
   }));
-  return (*search)->nodes();
+  return planted.search().nodes();
 }
 
 }  // namespace kernelpro

@@ -4,9 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "run/store/ledger.h"
+#include "run/store/settings.h"
 #include "run/store/store.h"
 #include "search/search.h"
 
@@ -16,18 +22,40 @@ namespace kernelpro {
 // guide the search either. REQUIRES: the ledger has the candidate.
 NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback);
 
-// Adds evaluated candidates to a search. One without a parent becomes the root, or a child of the
-// root: the other candidates that a run begins with.
+// A run's search, planted with its candidates. Whatever a search decides depends on the candidates'
+// results and their order alone, so it can be planted anew when results change.
 class Planted {
  public:
-  // `search` must be empty; null: nothing is placed.
-  explicit Planted(Search* search) : search_(search) {}
+  explicit Planted(SearchMaker make);
+
+  // Adds an evaluated candidate. One without a parent becomes the root, or a child of the root: the
+  // other candidates that a run begins with.
   void place(std::int64_t parent, std::int64_t id, const NodeResult& node);
+  // The protocol of search.h.
+  std::optional<std::int64_t> start();
+  Turn turn() const { return search_->turn(); }
+  void cancel(std::int64_t parent);
+  void close(std::int64_t id);
+  void finalize(std::int64_t parent, std::int64_t id, const NodeResult& node);
+
+  // Begins again with an empty search and repeats all of the above with the results of today, as a
+  // resumed run would: after diagnoses were revised.
+  void replant(const std::function<NodeResult(std::int64_t id)>& result);
+
+  const Search& search() const { return *search_; }
 
  private:
-  Search* search_;
-  std::int64_t root_ = 0;
+  void add(std::int64_t parent, std::int64_t id, const NodeResult& node);
+
+  SearchMaker make_;
+  std::unique_ptr<Search> search_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> placed_;  // parent (0: the root), candidate
+  std::vector<std::int64_t> closed_;
+  std::multiset<std::int64_t> in_flight_;
 };
+
+// Of the search that the settings name. Fails with kBadInput when there is none of that name.
+Result<SearchMaker> search_maker(const RunSettings& settings);
 
 // The nodes of a stored run in the order of evaluation, as a resume would see them, with the reason
 // why a node is no longer expanded. Lines that a proposer has exhausted look open: it reports that

@@ -10,6 +10,7 @@
 #include "run/facts.h"
 #include "run/launch.h"
 #include "run/loop.h"
+#include "run/planted.h"
 #include "run/proposers.h"
 #include "run/run_end.h"
 #include "run/seeds.h"
@@ -17,7 +18,6 @@
 #include "run/store/settings.h"
 #include "run/store/store.h"
 #include "run/store/tool_record.h"
-#include "search/searches.h"
 #include "task/load/start.h"
 #include "write/proposer.h"
 #include "write/tuner/tuner.h"
@@ -61,7 +61,7 @@ Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSetti
   auto proposer =
       only_replies ? make_collector(settings, links) : proposer_of(settings).make(settings, links);
   if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
-  auto search = make_preset_search(settings.search, settings.preset, settings.seed);
+  auto search = search_maker(settings);
   if (!search) return tl::unexpected<Error>(std::move(search.error()));
   LoopParts parts;
   parts.task = &task;
@@ -74,7 +74,7 @@ Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSetti
   parts.over = &over;
   parts.maker = &maker;
   parts.proposer = proposer->get();
-  parts.search = search->get();
+  parts.search = std::move(*search);
   parts.observer = observer;
   parts.own_ms = own_ms;
   parts.record = std::move(record);
@@ -202,7 +202,7 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
                 "leave out --objective, or choose --target cuda");
   }
   KP_TRY(proposer.check(settings));
-  KP_TRY(make_preset_search(settings.search, settings.preset, settings.seed));
+  KP_TRY(search_maker(settings));
   KP_TRY(seeds(settings.start_from, task, settings.target));
   const Stations stations = maker(task, station_of(settings));
   if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
@@ -297,14 +297,13 @@ Result<std::vector<std::string>> propose(const std::string& directory, int count
   auto run = open_run(directory);
   if (!run) return tl::unexpected<Error>(std::move(run.error()));
   run->settings.proposer = "exchange";
-  const RunSettings& chosen = run->settings;
-  auto search = make_preset_search(chosen.search, chosen.preset, chosen.seed);
+  auto search = search_maker(run->settings);
   if (!search) return tl::unexpected<Error>(std::move(search.error()));
   LoopParts parts;
   parts.task = &run->header.task;
   parts.settings = &run->settings;
   parts.store = run->store.get();
-  parts.search = search->get();
+  parts.search = std::move(*search);
   parts.record = record_of(run->header);
   parts.facts = facts_of(run->header);
   parts.machine = &run->header.machine;

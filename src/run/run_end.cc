@@ -45,7 +45,7 @@ void judge_end(const RunSettings& settings, const RunFacts& facts, RunResult* re
   } else if (result->best == 0) {
     result->end = RunEnd::kNothing;
     result->next = "no kernel gave the right result: `kernelpro show " + settings.directory +
-                   "` lists why each one failed; mend the starting kernel or give more "
+                   "` lists why each one failed; fix the starting kernel or give more "
                    "evaluations: kernelpro resume " +
                    settings.directory + " --evaluations N";
   }

@@ -55,6 +55,7 @@ class Mcts : public Search {
   void add_root(std::int64_t id, const NodeResult& result) override;
   std::optional<std::int64_t> start() override;
   Turn turn() const override { return turn_; }
+  void begin(std::int64_t parent) override { add_in_flight(index(parent), 1); }
   void cancel(std::int64_t parent) override;
   void close(std::int64_t id) override;
   void finalize(std::int64_t parent, std::int64_t child, const NodeResult& result) override;

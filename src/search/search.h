@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,8 @@ class Search {
   virtual std::optional<std::int64_t> start() = 0;
   // The parameters of the latest `start`.
   virtual Turn turn() const { return {}; }
+  // Counts an expansion of `parent` in flight, as `start` does of the one it picks.
+  virtual void begin(std::int64_t parent) = 0;
   virtual void cancel(std::int64_t parent) = 0;  // the expansion gave nothing
   virtual void close(std::int64_t id) = 0;       // its proposer has nothing more to add
   virtual void finalize(std::int64_t parent, std::int64_t child, const NodeResult& result) = 0;
@@ -62,5 +65,6 @@ class Search {
   virtual void restore(std::int64_t parent, std::int64_t child, const NodeResult& result) = 0;
   virtual std::vector<SearchNode> nodes() const = 0;  // in order of evaluation
 };
+using SearchMaker = std::function<std::unique_ptr<Search>()>;  // each time an empty one
 
 }  // namespace kernelpro

@@ -52,9 +52,13 @@ std::optional<std::int64_t> TreeSearch::start() {
   const int at = seed ? 0 : choose();
   if (at < 0) return std::nullopt;
   turn_ = seed ? Turn{1, 1, seed_temperature(p_, tries(0))} : ask();
-  ++nodes_[at].in_flight;
-  ++in_flight_;
+  begin(nodes_[at].id);
   return nodes_[at].id;
+}
+
+void TreeSearch::begin(std::int64_t parent) {
+  ++nodes_[index(parent)].in_flight;
+  ++in_flight_;
 }
 
 void TreeSearch::cancel(std::int64_t parent) {

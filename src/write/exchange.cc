@@ -33,22 +33,26 @@ constexpr std::int64_t kMostBytes = static_cast<std::int64_t>(kMaxReplyBytes) + 
 struct Folder {
   std::string path, name;
   std::string parent_hash;
-  std::int64_t parent_id = 0;
 };
 
 std::vector<Folder> folders_in(const std::string& exchange) {
   std::vector<Folder> all;
   for (const std::string& name : list_dir(exchange)) {
-    Folder folder{join(exchange, name), name, "", 0};
+    Folder folder{join(exchange, name), name, ""};
     const auto parent = read_file(join(folder.path, "parent"), 4096);
     if (!parent) continue;
     const std::vector<std::string> parts = words(*parent);
     if (parts.size() != 2) continue;
     folder.parent_hash = parts[0];
-    folder.parent_id = std::strtoll(parts[1].c_str(), nullptr, 10);
     all.push_back(std::move(folder));
   }
   return all;
+}
+
+// The finding that a request asks to address; empty: none.
+FindingRef answers_in(const Folder& folder) {
+  const auto answers = read_file(join(folder.path, "answers"), 4096);
+  return FindingRef::parse(answers ? printable(*answers) : "");
 }
 
 // A kernel by its name, for any target; other files may be notes or incomplete.
@@ -61,6 +65,12 @@ bool is_source(const std::string& file) {
 tl::unexpected<Error> other_language(const std::string& suffix) {
   return fail(ErrorKind::kBadInput, "this run's kernels are " + suffix + " files",
               "write it for this run's target, and give its name the end " + suffix);
+}
+
+tl::unexpected<Error> unknown_parent(const std::string& folder) {
+  return fail(ErrorKind::kBadInput,
+              "the file `parent` in " + folder + " names no candidate of this run",
+              "leave that file as it was written, or put the reply into another request's folder");
 }
 
 class Exchange : public Proposer {
@@ -102,9 +112,7 @@ Result<Proposal> Exchange::read_reply(const std::string& path, const Folder& fol
   candidate.language = language;
   candidate.source = std::move(*source);
   candidate.knobs = default_values(*knobs);
-  const auto answers = read_file(join(folder.path, "answers"), 4096);
-  candidate.origin = {name(), folder.parent_id, idea_of(candidate.source),
-                      FindingRef::parse(answers ? printable(*answers) : "")};
+  candidate.origin = {name(), 0, idea_of(candidate.source), answers_in(folder)};
   auto prompt = read_file(join(folder.path, "prompt.md"), kMostBytes);
   proposal.writing =
       Writing{folder.name, name(), prompt ? printable(*prompt) : "", std::move(*reply), ""};
@@ -148,13 +156,16 @@ Result<std::vector<Proposal>> Exchange::collect(const ProposalRequest& request) 
       if (file.starts_with('.') || (!named && !is_source(file))) continue;
       auto proposal = named ? read_reply(join(replies, file), folder, request)
                             : Result<Proposal>(other_language(suffix));
+      if (known.empty()) {
+        for (const Known* each : request.history) known[content_hash(*each)] = each;
+      }
+      const auto parent = known.find(folder.parent_hash);
+      if (proposal && parent == known.end()) proposal = unknown_parent(folder.path);
       if (!proposal) {
         refuse(folder, file, proposal.error());
         continue;
       }
-      if (known.empty()) {
-        for (const Known* each : request.history) known[content_hash(*each)] = each;
-      }
+      proposal->candidate.origin.parent = parent->second->id;
       const std::string hash = proposal->candidate.content_hash();
       const auto seen = known.find(hash);
       if (seen != known.end()) {
@@ -231,13 +242,11 @@ Result<std::string> write_request(const std::string& folder, const ProposalReque
   return path;
 }
 
-std::vector<std::string> requested(const std::string& folder, const Candidate& parent) {
-  std::vector<std::string> all;
+std::vector<FindingRef> requested(const std::string& folder, const Candidate& parent) {
+  std::vector<FindingRef> all;
   const std::string hash = parent.content_hash();
   for (const Folder& each : folders_in(folder)) {
-    if (each.parent_hash != hash) continue;
-    const auto focus = read_file(join(each.path, "focus"), kMostBytes);
-    all.push_back(focus ? std::string(trim(*focus)) : "");
+    if (each.parent_hash == hash) all.push_back(answers_in(each));
   }
   return all;
 }

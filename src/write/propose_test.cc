@@ -273,17 +273,17 @@ TEST(Exchange, PickingUpWritesNoRequests) {
   request.parent = &asked.all[0];
   request.history = {&asked.all[0]};
   request.focus = "Answer the finding scalar-loads: too narrow.";
+  request.answers = {"scalar-loads", "vectorize"};
   const auto first = write_request(settings.folder, request, Prompts());
   ASSERT_TRUE(first) << first.error().text();
   request.focus.clear();
+  request.answers = {};
   const auto second = write_request(settings.folder, request, Prompts());
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_TRUE(contains(*read_file(join(*first, "prompt.md")), "finding scalar-loads: too narrow"));
   EXPECT_TRUE(contains(*read_file(join(*second, "prompt.md")), "Whatever promises most"));
-  const std::vector<std::string> asked_for = requested(settings.folder, asked.all[0].candidate);
-  ASSERT_EQ(asked_for.size(), 2u);
-  EXPECT_EQ(asked_for[0], "Answer the finding scalar-loads: too narrow.");
-  EXPECT_EQ(asked_for[1], "");
+  const std::vector<FindingRef> asked_for = requested(settings.folder, asked.all[0].candidate);
+  EXPECT_EQ(asked_for, (std::vector<FindingRef>{{"scalar-loads", "vectorize"}, {}}));
   // A chat's answer as is, prose included.
   ASSERT_TRUE(write_file(join(*second, "reply/answer.md"),
                          "Here:\r\n```cpp\r\n// idea: narrower\r\nvoid launch() {}\r\n```\r\n"));
@@ -292,6 +292,12 @@ TEST(Exchange, PickingUpWritesNoRequests) {
   ASSERT_EQ(given.size(), 1u);
   EXPECT_EQ(given[0].source, "// idea: narrower\nvoid launch() {}\n");
   EXPECT_EQ(given[0].origin.idea, "narrower");
+  // A request whose file was changed is not taken for another candidate's.
+  ASSERT_TRUE(write_file(join(*second, "parent"), std::string(16, 'f') + " 1\n"));
+  ASSERT_TRUE(write_file(join(*second, "reply/later.cpp"), "void launch() { }\n"));
+  EXPECT_TRUE(asked.ask(*make_exchange(settings), 0, 4).empty());
+  EXPECT_TRUE(
+      contains(*read_file(join(*second, "refused/later.cpp.error.md")), "names no candidate"));
   // A half-deleted folder is skipped.
   ASSERT_EQ(std::system(("rm -r " + *second).c_str()), 0);
   EXPECT_TRUE(asked.ask(*make_exchange(settings), 0, 4).empty());

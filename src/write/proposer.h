@@ -33,8 +33,9 @@ std::unique_ptr<Proposer> make_exchange(const ExchangeSettings& settings);
 // path.
 Result<std::string> write_request(const std::string& folder, const ProposalRequest& request,
                                   const Prompts& prompts);
-// What the requests in `folder` for this parent asked to try, oldest first; "" for a free choice.
-std::vector<std::string> requested(const std::string& folder, const Candidate& parent);
+// The findings that requests in `folder` asked to address in this parent, oldest first; empty for a
+// free choice.
+std::vector<FindingRef> requested(const std::string& folder, const Candidate& parent);
 
 struct ModelSettings {
   RoleSettings roles;

@@ -69,8 +69,8 @@ class LocalStation : public Station {
 
  private:
   Result<std::optional<Subject>> incumbent(const Order& order);
-  Result<Evaluation> evaluate(const Order& order, const Subject& subject, const Subject* versus,
-                              const Phase& phase);
+  Result<std::optional<Evaluation>> evaluate(const Order& order, const Subject& subject,
+                                             const Subject* versus, const Phase& phase);
 
   const Task& task_;
   const StationSettings settings_;
@@ -79,8 +79,7 @@ class LocalStation : public Station {
 };
 
 Result<std::optional<Subject>> LocalStation::incumbent(const Order& order) {
-  if (!order.incumbent || order.as_before ||
-      order.incumbent->content_hash() == order.candidate.content_hash()) {
+  if (!order.incumbent || order.incumbent->content_hash() == order.candidate.content_hash()) {
     return std::optional<Subject>();
   }
   BuiltKernel kernel = workshop_->kernel(*order.incumbent);
@@ -93,17 +92,19 @@ Result<std::optional<Subject>> LocalStation::incumbent(const Order& order) {
   return std::optional<Subject>(std::get<Subject>(std::move(*kernel.built)));
 }
 
-Result<Evaluation> LocalStation::evaluate(const Order& order, const Subject& subject,
-                                          const Subject* versus, const Phase& phase) {
+// nullopt: ended from outside.
+Result<std::optional<Evaluation>> LocalStation::evaluate(const Order& order, const Subject& subject,
+                                                         const Subject* versus,
+                                                         const Phase& phase) {
   if (phase) phase("checking and timing");
   Evaluator* evaluator = target_.evaluator.get();
   auto evaluation = unless_killed([&] {
     return order.confirm && versus != nullptr ? evaluator->confirm(subject, *versus)
                                               : evaluator->evaluate(subject, versus);
   });
-  if (!evaluation || cancel_requested() || !order.energy) return evaluation;
+  if (!evaluation || !*evaluation || !order.energy) return evaluation;
   if (phase) phase("measuring energy");
-  KP_TRY(add_energy(evaluator, settings_.objective, subject, versus, *order.energy, &*evaluation));
+  KP_TRY(add_energy(evaluator, settings_.objective, subject, versus, *order.energy, &**evaluation));
   return evaluation;
 }
 
@@ -130,16 +131,13 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
   measured.phases_ms["wait"] += watch.lap();
   const Subject& subject = std::get<Subject>(*kernel.built);
   std::future<void> disassembling;
-  if (order.as_before) {
-    measured.evaluation = order.as_before;
-  } else {
-    if (order.observe) disassembling = observe_ahead(task_, settings_.target, subject);
-    auto evaluation = evaluate(order, subject, *versus ? &**versus : nullptr, phase);
-    if (cancel_requested()) return measured;
-    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
-    measured.evaluation = std::move(*evaluation);
-    measured.evaluation->code = code_hash(subject.binaries);
-  }
+  if (order.observe) disassembling = observe_ahead(task_, settings_.target, subject);
+  auto evaluation = evaluate(order, subject, *versus ? &**versus : nullptr, phase);
+  if (cancel_requested()) return measured;
+  if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
+  if (!*evaluation) return measured;
+  measured.evaluation = std::move(*evaluation);
+  measured.evaluation->code = code_hash(subject.binaries);
   measured.evaluation->compile_ms = kernel.compile_ms;
   measured.phases_ms["evaluate"] = watch.lap();
   measured.labels = target_.evaluator->task_labels();

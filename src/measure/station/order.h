@@ -41,12 +41,10 @@ struct Order {
   // candidate is faster than its incumbent with confidence, or if the incumbent's time over its own
   // exceeds this; 0: always; nullopt: never.
   std::optional<double> counters_above = 0;
-  // Evaluated already: only observe.
-  std::optional<Evaluation> as_before = {};
 };
 
 struct Measured {
-  std::optional<Evaluation> evaluation;  // nullopt: cancelled before there was one
+  std::optional<Evaluation> evaluation;  // nullopt: ended from outside before there was one
   Evidence evidence;                     // empty unless correct and observed
   std::optional<Ceilings> ceilings;      // better than those the station began with
   std::vector<std::string> labels;       // of every verdict on this task at this station

@@ -60,15 +60,13 @@ TEST(Station, AnOrderSurvivesTheWire) {
   order.energy = EnergyPlan{5, 1.0};
   order.observe = false;
   order.counters_above.reset();
-  order.as_before.emplace();
-  order.as_before->outcome = CompileError{"kernel.cpp:3: no"};
   const auto back = order_from_json(order_to_json(order));
   ASSERT_TRUE(back);
   EXPECT_EQ(order_to_json(*back), order_to_json(order));
   EXPECT_EQ(back->candidate.content_hash(), order.candidate.content_hash());
   EXPECT_EQ(back->candidate.origin.answers, order.candidate.origin.answers);
   EXPECT_EQ(back->candidate.origin.repairs, 2);
-  ASSERT_TRUE(back->incumbent && back->energy && back->as_before);
+  ASSERT_TRUE(back->incumbent && back->energy);
   EXPECT_EQ(back->energy->windows, 5);
   EXPECT_FALSE(back->counters_above);
   EXPECT_FALSE(order_from_json("{}")) << "no candidate";

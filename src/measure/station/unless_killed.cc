@@ -6,17 +6,20 @@
 
 namespace kernelpro {
 
-Result<Evaluation> unless_killed(const std::function<Result<Evaluation>()>& evaluate) {
+Result<std::optional<Evaluation>> unless_killed(
+    const std::function<Result<Evaluation>()>& evaluate) {
   for (int times = 1;; ++times) {
     Result<Evaluation> evaluation = evaluate();
-    if (!evaluation || !perhaps_killed(evaluation->outcome)) return evaluation;
-    if (stop_requested() || cancel_requested()) return evaluation;
+    if (cancel_requested()) return std::optional<Evaluation>();
+    if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
+    if (!perhaps_killed(evaluation->outcome)) return std::optional(std::move(*evaluation));
+    if (stop_requested()) return std::optional<Evaluation>();
     if (times < kMostKilled) continue;
     auto& crashed = std::get<Crashed>(evaluation->outcome);
     const std::string how = crashed.reason + " (" + std::to_string(times) + " times in a row)";
     if (crashed.by == Crashed::By::kPerhapsOutside) {
       crashed.reason = how;
-      return evaluation;
+      return std::optional(std::move(*evaluation));
     }
     return fail(ErrorKind::kEnvironment, how + ": something outside KernelPro ends its processes",
                 "see what it is (dmesg names victims of the out-of-memory killer; batch systems "

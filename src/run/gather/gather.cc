@@ -28,7 +28,7 @@ Result<const StoredCandidate*> chosen(const std::vector<StoredCandidate>& all,
       if (each.evaluated) return &each;
       return fail(ErrorKind::kBadInput,
                   "candidate " + std::to_string(id) + " of " + directory + " waits to be evaluated",
-                  "go on with: kernelpro resume " + directory);
+                  "continue it with: kernelpro resume " + directory);
     }
   }
   if (id > 0) {
@@ -100,7 +100,7 @@ Result<Gathered> gather_saved(const std::string& text, const std::string& file,
                               const Theory& theory) {
   const std::optional<Json> root = parse_json(text);
   if (!root || !root->is_object()) {
-    return fail(ErrorKind::kBadInput, file + " is no JSON object, or cut off",
+    return fail(ErrorKind::kBadInput, file + " is not a JSON object, or it is cut off",
                 "save evidence with: kernelpro diagnose ... --evidence FILE");
   }
   const JsonReader r(*root);
@@ -260,7 +260,7 @@ Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theo
   for (const std::string& note : traced->trace.notes) gathered.notes.push_back(note);
   if (!traced->exit.ok()) {
     gathered.notes.push_back("The program " + traced->exit.describe({}) +
-                             "; what it did until then was looked at.");
+                             "; the diagnosis covers what it did until then.");
   }
   if (counters) add_counters_of_program(argv, timeout_s, &gathered);
   DeviceFacts facts;

@@ -2,6 +2,7 @@
 // A kernel's source with its task: evaluated if the machine allows it, else compiled and inspected.
 #include "base/files.h"
 #include "base/text.h"
+#include "build/compiler.h"
 #include "core/architecture.h"
 #include "core/knobs.h"
 #include "measure/ceilings/ceilings.h"
@@ -68,7 +69,7 @@ Result<Gathered> compiled_only(const Task& task, const std::string& file, const 
   if (!built) return tl::unexpected<Error>(std::move(built.error()));
   if (const auto* error = std::get_if<CompileError>(&*built)) {
     return fail(ErrorKind::kBadInput, file + " does not compile: " + clip(error->log, 2000),
-                "mend it; kernelpro evaluate shows the whole log");
+                "fix it; kernelpro evaluate shows the whole log");
   }
   Machine bare = machine;
   bare.arch = settings.cuda_arch;
@@ -95,7 +96,7 @@ Result<Gathered> evaluated(const Task& task, TargetKind target, const std::strin
     return fail(ErrorKind::kBadInput,
                 file + " cannot be diagnosed, for it is not correct: " +
                     outcome_summary(result->evaluation.outcome),
-                "mend it first; kernelpro evaluate tells more");
+                "fix it first; kernelpro evaluate shows more");
   }
   Gathered gathered;
   gathered.subject = file + " with " + task.name;

@@ -112,8 +112,8 @@ void expect_same(const Ledger& a, const Ledger& b) {
   EXPECT_EQ(a.best_speedup(), b.best_speedup());
   const auto history_a = a.history(), history_b = b.history();
   ASSERT_EQ(history_a.size(), history_b.size());
-  const auto tree_a = make_mcts(), tree_b = make_mcts();
-  Planted planted_a(tree_a.get()), planted_b(tree_b.get());
+  const SearchMaker make = [] { return make_mcts(); };
+  Planted planted_a(make), planted_b(make);
   for (std::size_t i = 0; i < history_a.size(); ++i) {
     const Known& x = *history_a[i];
     const Known& y = *history_b[i];
@@ -128,8 +128,8 @@ void expect_same(const Ledger& a, const Ledger& b) {
     planted_a.place(x.candidate.origin.parent, x.id, node_result(a, x.id, Feedback::kDiagnosed));
     planted_b.place(x.candidate.origin.parent, x.id, node_result(b, x.id, Feedback::kDiagnosed));
   }
-  EXPECT_EQ(tree_a->start(), tree_b->start());
-  const auto nodes_a = tree_a->nodes(), nodes_b = tree_b->nodes();
+  EXPECT_EQ(planted_a.start(), planted_b.start());
+  const auto nodes_a = planted_a.search().nodes(), nodes_b = planted_b.search().nodes();
   for (std::size_t i = 0; i < nodes_a.size(); ++i) {
     EXPECT_EQ(nodes_a[i].value, nodes_b[i].value);
     EXPECT_EQ(nodes_a[i].reason, nodes_b[i].reason);

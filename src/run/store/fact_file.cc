@@ -136,7 +136,7 @@ Result<void> FactFile::Impl::begin_file() {
 Result<void> FactFile::Impl::set_aside(const std::string& why) {
   db.close();
   if (only_read) {
-    return fail(ErrorKind::kStore, path + " is no memory, or damaged: " + why,
+    return fail(ErrorKind::kStore, path + " is not a memory file, or it is damaged: " + why,
                 "name a memory with --file; the next run sets a damaged one of its own aside");
   }
   std::string aside;

@@ -162,7 +162,7 @@ const char* read_origin(const JsonReader& line, std::int64_t id, Origin* origin)
              FindingRef::parse(line.text("answers")), line.integer("repairs")};
   const auto is_earlier = [&](std::int64_t other) { return other >= 0 && other < id; };
   if (is_earlier(origin->parent) && is_earlier(origin->repairs)) return nullptr;
-  return "its parent, or what it repairs, is no earlier candidate";
+  return "its parent, or what it repairs, is not an earlier candidate";
 }
 
 const char* read_candidate(const JsonReader& line, StoredRun* run) {
@@ -241,7 +241,7 @@ bool nests_too_deep(const std::string& line) {
 const char* read_line(const std::string& text, bool first, StoredRun* run) {
   if (nests_too_deep(text)) return "it nests too deep";
   const auto json = parse_json(text);
-  if (!json || !json->is_object()) return "it is no JSON object";
+  if (!json || !json->is_object()) return "it is not a JSON object";
   const JsonReader line(*json);
   if (first) return read_header(line, &run->header);
   if (line.member("candidate") != nullptr) return read_candidate(line, run);
@@ -281,7 +281,7 @@ std::string run_to_text(const StoredRun& run, bool written) {
 
 Result<StoredRun> run_from_text(const std::string& text, const std::string& name) {
   const auto refuse = [&](const std::string& what) {
-    return fail(ErrorKind::kStore, name + " is no run as text: " + what,
+    return fail(ErrorKind::kStore, name + " is not a run as text: " + what,
                 "name a run's folder, or a file that kernelpro trajectories wrote");
   };
   StoredRun run;

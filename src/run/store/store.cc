@@ -57,7 +57,7 @@ Result<void> Store::check_new(const std::string& directory) {
     return fail(ErrorKind::kStore,
                 "the folder " + directory + " is not empty (it has " + name + ")",
                 exists(store_path(directory))
-                    ? "go on with: kernelpro resume " + directory + ", or name another folder"
+                    ? "continue it with: kernelpro resume " + directory + ", or name another folder"
                     : "name another folder for the run");
   }
   return {};

@@ -85,9 +85,9 @@ TEST(Store, SaysThatItIsDamaged) {
 TEST(Store, ALanguageThatIsUnknownCannotBeRead) {
   TempDir dir;
   {
-    auto store = create(dir.path());
-    const auto ids = store->add({candidate(1)});
-    ASSERT_TRUE(store->finish(ids->front(), correct(1), {}, {}, 1));
+    auto store = storing::create(dir.path());
+    const auto ids = store->add({storing::candidate(1)});
+    ASSERT_TRUE(store->finish(ids->front(), storing::correct(1), {}, {}, 1));
   }
   Database db;
   ASSERT_EQ(db.open(store_path(dir.path()), Database::Mode::kWrite), SQLITE_OK);

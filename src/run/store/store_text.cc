@@ -39,7 +39,7 @@ Result<void> check_all_differ(const StoredRun& run, const std::string& path) {
     const auto [first, is_new] = seen.emplace(each.known.candidate.content_hash(), each.known.id);
     if (is_new) continue;
     return fail(ErrorKind::kStore,
-                path + " is no run as text: candidates " + std::to_string(first->second) + " and " +
+                path + " is not a run as text: candidates " + std::to_string(first->second) + " and " +
                     std::to_string(each.known.id) + " are the same",
                 "name a file that kernelpro trajectories wrote");
   }

@@ -8,7 +8,6 @@
 #include "base/files.h"
 #include "base/state_dir.h"
 #include "base/text.h"
-#include "diagnose/runner.h"
 
 namespace kernelpro {
 
@@ -42,7 +41,7 @@ Result<ToolRecord> read_record(const std::string& path, bool must_exist) {
   auto record = record_from_json(*text);
   if (!record) {
     return fail(ErrorKind::kBadInput,
-                path + " is no record of tools, or one of another version of KernelPro",
+                path + " is not a record of findings, or it is from another version of KernelPro",
                 "name another file, or move this one away");
   }
   return std::move(*record);
@@ -59,14 +58,6 @@ Result<void> add_to_record(const std::string& path, const ToolStep& step) {
   if (!record) return tl::unexpected<Error>(std::move(record.error()));
   record->add(step.tool, step.likely, step.measured);
   return write_file(path, record_to_json(*record) + "\n");
-}
-
-Diagnosis diagnose_with(const Evidence& evidence, const ToolRecord& record) {
-  RunnerSettings settings;
-  settings.record = record;
-  Diagnosis diagnosis = run_tools(evidence, tools(), settings);
-  diagnosis.record = record.hash();
-  return diagnosis;
 }
 
 }  // namespace kernelpro

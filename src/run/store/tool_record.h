@@ -40,8 +40,4 @@ Result<ToolRecord> read_record(const std::string& path, bool must_exist);
 // the file, when it is damaged or a newer version's.
 Result<void> add_to_record(const std::string& path, const ToolStep& step);
 
-// Runs every tool on the evidence and ranks findings with the record, whose hash the diagnosis
-// keeps.
-Diagnosis diagnose_with(const Evidence& evidence, const ToolRecord& record);
-
 }  // namespace kernelpro
