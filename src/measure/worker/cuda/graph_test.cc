@@ -84,6 +84,7 @@ TEST_F(Graphs, GiveAKernelWhatThePlanSays) {
   node.cooperative = true;
   node.priority = -3;
   node.dynamic_shared = 1024;
+  node.shared_carveout = 40;
   const auto graph = build(in_a_row({node}));
   ASSERT_TRUE(graph) << graph.error().text();
   ASSERT_EQ(graph->launch(nullptr), CUDA_SUCCESS);
@@ -96,6 +97,7 @@ TEST_F(Graphs, GiveAKernelWhatThePlanSays) {
   EXPECT_TRUE(launch.cooperative);
   EXPECT_EQ(launch.priority, -3);
   EXPECT_EQ(launch.shared, 1024u);
+  EXPECT_EQ(launch.carveout, 40);
   EXPECT_EQ(launch.value<std::uint64_t>(0), layout.slots[0].address);
   EXPECT_EQ(launch.value<std::uint64_t>(1), layout.slots[1].address);
   EXPECT_EQ(launch.value<float>(2), 1.5f);
@@ -273,6 +275,7 @@ TEST_F(Graphs, MatchLaunchesOneByOne) {
   special.cooperative = true;
   special.priority = 1;
   special.dynamic_shared = 100 * 1024;
+  special.shared_carveout = 70;
   PlanNode copy;
   copy.kind = PlanNode::Kind::kMemcpy;
   copy.source = tensor(1, 16);
@@ -318,6 +321,7 @@ TEST_F(Graphs, MatchLaunchesOneByOne) {
     EXPECT_EQ(a.block, b.block);
     EXPECT_EQ(a.cluster, b.cluster);
     EXPECT_EQ(a.shared, b.shared);
+    EXPECT_EQ(a.carveout, b.carveout);
     EXPECT_EQ(a.cooperative, b.cooperative);
     EXPECT_EQ(a.priority, b.priority);
     EXPECT_EQ(a.parameters, b.parameters);

@@ -33,7 +33,7 @@ struct KP_FAKE_API Launch {
   std::array<unsigned, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{0, 0, 0};
   unsigned shared = 0;
   bool cooperative = false;
-  int priority = 0, cluster_policy = 0;
+  int priority = 0, cluster_policy = 0, carveout = -1;
   std::vector<std::string> parameters;            // bytes
   std::map<std::string, int>* globals = nullptr;  // of its module, all 0 in a fresh one
   CUresult fault = CUDA_SUCCESS;
