@@ -51,9 +51,8 @@ BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const C
   const std::vector<const Case*> cases = cases_for(task, kind);
   if (!language_row(candidate.language).compiled) {
     for (const Case* c : cases) {
-      auto binary = module_binary(candidate, c->name);
-      if (!binary) return tl::unexpected<Error>(std::move(binary.error()));
-      subject.binaries.push_back(std::move(*binary));
+      KP_ASSIGN(auto binary, module_binary(candidate, c->name));
+      subject.binaries.push_back(std::move(binary));
     }
     return subject;
   }

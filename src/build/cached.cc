@@ -57,9 +57,7 @@ Result<Made> make_unless_killed(const BuildCache& cache, std::string* folder,
       return tl::unexpected<Error>(killed_error(made->killed, times));
     }
     cache.discard(*folder);
-    auto fresh = cache.stage();
-    if (!fresh) return tl::unexpected<Error>(fresh.error());
-    *folder = std::move(*fresh);
+    KP_ASSIGN(*folder, cache.stage());
     made = make(*folder);
   }
   return made;
@@ -79,29 +77,27 @@ CompileResult cached_build(const BuildCache& cache, const std::string& key,
     if (auto build = read_build(*folder)) return finished(std::move(*build), 0);
   }
   const double start = real_clock().now_s();
-  Result<std::string> folder = cache.stage();
-  if (!folder) return tl::unexpected<Error>(folder.error());
+  KP_ASSIGN(std::string folder, cache.stage());
   const auto give_up = [&](const Error& error) {
-    cache.discard(*folder);
+    cache.discard(folder);
     return tl::unexpected<Error>(error);
   };
-  Result<Made> made = make_unless_killed(cache, &*folder, make);
+  Result<Made> made = make_unless_killed(cache, &folder, make);
   if (!made) return give_up(made.error());
   const double ms = (real_clock().now_s() - start) * 1e3;
   if (!made->certain) {
-    cache.discard(*folder);
+    cache.discard(folder);
     return finished(std::move(made->build), ms);
   }
   if (auto* binary = std::get_if<Binary>(&made->build)) {
     binary->hash = key;
     binary->case_name = case_name;
   }
-  if (auto written = write_build(*folder, made->build); !written) return give_up(written.error());
-  const Result<std::string> entry = cache.publish(*folder, key);
-  if (!entry) return tl::unexpected<Error>(entry.error());
-  std::optional<Build> kept = read_build(*entry);
+  if (auto written = write_build(folder, made->build); !written) return give_up(written.error());
+  KP_ASSIGN(const std::string entry, cache.publish(folder, key));
+  std::optional<Build> kept = read_build(entry);
   if (!kept) {
-    return fail(ErrorKind::kStore, "the cache entry " + *entry + " cannot be read back",
+    return fail(ErrorKind::kStore, "the cache entry " + entry + " cannot be read back",
                 "check that its disk has space left");
   }
   return finished(std::move(*kept), ms);

@@ -269,28 +269,27 @@ class CudaCompiler : public Compiler {
   Result<Made> run_nvcc(const std::string& folder, const std::string& file,
                         const std::string& entry, bool library) {
     const std::string stem = file.substr(0, file.rfind('.'));
-    const Result<Exit> exit = run_steps(folder, file, library);
-    if (!exit) return tl::unexpected<Error>(exit.error());
+    KP_ASSIGN(const Exit exit, run_steps(folder, file, library));
     const std::string cubin = join(folder, stem + ".cubin");
     const std::string object = join(folder, "kernel.so");
-    const bool made = exit->ok() && exists(object) && exists(cubin);
+    const bool made = exit.ok() && exists(object) && exists(cubin);
     const Result<std::string> ptx = read_file(join(folder, stem + ".ptx"));
     sweep(folder, {basename(object), basename(cubin), file, "task.h"});
-    std::string log = without_ptxas_info(exit->output);
+    std::string log = without_ptxas_info(exit.output);
     if (ptx) log = with_source_lines(log, *ptx);
     log = trim_diagnostics(log, {folder});
     if (!made) {
       log = explained(log, file, entry);
-      if (exit->kind != Exit::Kind::kExited)
-        log = "nvcc " + exit->describe(limits_of(seconds_for(library))) + "\n" + log;
-      return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited,
-                  killed_from_outside(*exit)};
+      if (exit.kind != Exit::Kind::kExited)
+        log = "nvcc " + exit.describe(limits_of(seconds_for(library))) + "\n" + log;
+      return Made{CompileError{std::string(trim(log))}, exit.kind == Exit::Kind::kExited,
+                  killed_from_outside(exit)};
     }
     Binary binary;
     binary.form = Binary::Form::kHostForm;
     binary.shared_object = object;
     binary.cubin = cubin;
-    binary.resources = parse_ptxas(exit->output);
+    binary.resources = parse_ptxas(exit.output);
     binary.warnings = log;
     if (binary.resources.empty()) {
       return Made{CompileError{file + " defines `" + entry + "` but no __global__ function"}, true};
@@ -340,15 +339,15 @@ class CudaCompiler : public Compiler {
                          const Hoisted& source, const std::string& header) {
     // On a busy machine NVRTC has hung on sources that normally take two seconds; then use nvcc.
     const double seconds = seconds_for(!source.library.empty()) * (nvcc_.empty() ? 1 : 0.5);
-    const auto done = nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds);
-    if (!done) return tl::unexpected<Error>(done.error());
-    if (!*done) {
-      const auto& [how, from_outside] = done->error();
+    KP_ASSIGN(const auto done,
+              nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds));
+    if (!done) {
+      const auto& [how, from_outside] = done.error();
       const bool lost = contains(how, kEndedBySignal) || contains(how, kRanLonger);
       if (!nvcc_.empty() && lost) return plan_by_nvcc(task, c, folder, source);
       return Made{CompileError{how}, false, from_outside ? how : ""};
     }
-    const NvrtcBuild& build = **done;
+    const NvrtcBuild& build = *done;
     if (!build.compiled && !nvcc_.empty() && contains(build.log, kNoSuchHeader)) {
       auto made = plan_by_nvcc(task, c, folder, source);
       // If nvcc lacks the header too, keep NVRTC's message.
@@ -368,21 +367,17 @@ class CudaCompiler : public Compiler {
     command.argv = device_argv(library);
     for (const char* word : {"-cubin", "-o", "kernel.cubin"}) command.argv.emplace_back(word);
     command.argv.emplace_back("kernel.cu");
-    const Result<Exit> exit = run(command);
-    if (!exit) return tl::unexpected<Error>(exit.error());
-    if (exit->kind != Exit::Kind::kExited) {
+    KP_ASSIGN(const Exit exit, run(command));
+    if (exit.kind != Exit::Kind::kExited) {
       const Limits limits = limits_of(seconds_for(library));
-      return Made{CompileError{"nvcc " + exit->describe(limits)}, false,
-                  killed_from_outside(*exit)};
+      return Made{CompileError{"nvcc " + exit.describe(limits)}, false, killed_from_outside(exit)};
     }
-    if (std::string killed = killed_from_outside(*exit); !killed.empty()) {
+    if (std::string killed = killed_from_outside(exit); !killed.empty()) {
       return Made{CompileError{killed}, false, killed};
     }
-    NvrtcBuild build{exit->ok(), exit->output, ""};
+    NvrtcBuild build{exit.ok(), exit.output, ""};
     if (build.compiled) {
-      auto cubin = read_file(join(folder, "kernel.cubin"));
-      if (!cubin) return tl::unexpected<Error>(std::move(cubin.error()));
-      build.cubin = std::move(*cubin);
+      KP_ASSIGN(build.cubin, read_file(join(folder, "kernel.cubin")));
     }
     return planned(task, c, folder, source, build);
   }

@@ -115,13 +115,11 @@ Result<std::unique_ptr<HostCompiler>> HostCompiler::make(const CompileSettings& 
     // Probe the flags instead of inferring them from the compiler's name.
     for (const char* flag : {"-march=native", "-fopenmp", "-fno-semantic-interposition",
                              "-fmax-errors=8", "-ferror-limit=8"}) {
-      const Result<bool> works = compiler->supports({flag});
-      if (!works) return tl::unexpected<Error>(works.error());
-      if (*works) compiler->flags_.emplace_back(flag);
+      KP_ASSIGN(const bool works, compiler->supports({flag}));
+      if (works) compiler->flags_.emplace_back(flag);
     }
-    const Result<bool> works = compiler->supports({});
-    if (!works) return tl::unexpected<Error>(works.error());
-    if (*works) return compiler;
+    KP_ASSIGN(const bool works, compiler->supports({}));
+    if (works) return compiler;
   }
   return fail(ErrorKind::kEnvironment, "no working C++ compiler was found (tried " + tried + ")",
               "install g++ (apt install g++) or set CXX to a C++20 compiler");
@@ -137,14 +135,13 @@ Result<bool> HostCompiler::supports(const std::vector<std::string>& flags) const
   if (const auto folder = cache_.lookup(key)) {
     if (const auto build = read_build(*folder)) return std::holds_alternative<Binary>(*build);
   }
-  Result<std::string> folder = cache_.stage();
-  if (!folder) return tl::unexpected<Error>(folder.error());
+  KP_ASSIGN(std::string folder, cache_.stage());
   const Source source{text, text, "probe.cpp", "launch", "", flags};
   Result<Made> made = make_unless_killed(
-      cache_, &*folder, [&](const std::string& in) { return run_compiler(source, in); });
+      cache_, &folder, [&](const std::string& in) { return run_compiler(source, in); });
   if (!made) return tl::unexpected<Error>(made.error());
-  KP_TRY(write_build(*folder, made->build));
-  KP_TRY(cache_.publish(*folder, key));
+  KP_TRY(write_build(folder, made->build));
+  KP_TRY(cache_.publish(folder, key));
   return std::holds_alternative<Binary>(made->build);
 }
 
@@ -193,39 +190,37 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
         std::string("kernel.so"), std::string(source.file)}) {
     argv.push_back(flag);
   }
-  const Result<Exit> exit = run_limited(argv, folder, settings_.timeout_s);
-  if (!exit) return tl::unexpected<Error>(exit.error());
+  KP_ASSIGN(const Exit exit, run_limited(argv, folder, settings_.timeout_s));
   std::string log =
-      trim_diagnostics(with_shown_lines(exit->output, source.file, source.original), {folder});
+      trim_diagnostics(with_shown_lines(exit.output, source.file, source.original), {folder});
   const std::string object = join(folder, "kernel.so");
-  if (exit->ok() && exists(object)) {
+  if (exit.ok() && exists(object)) {
     Binary binary;
     binary.shared_object = object;
     binary.warnings = log;
     return Made{std::move(binary), true};
   }
-  if (contains(exit->output, "No space left on device")) {
+  if (contains(exit.output, "No space left on device")) {
     return fail(ErrorKind::kStore, "the compiler found no space left on the disk of " + folder,
                 "free some space there, or point KERNELPRO_CACHE at another folder");
   }
-  if (contains(exit->output, "required symbol")) {
+  if (contains(exit.output, "required symbol")) {
     log = std::string(source.file) + " does not define `" + source.signature + "`\n" + log;
   }
-  if (exit->kind != Exit::Kind::kExited) {
-    log = "the compiler " + exit->describe(limits_of(settings_.timeout_s)) + "\n" + log;
+  if (exit.kind != Exit::Kind::kExited) {
+    log = "the compiler " + exit.describe(limits_of(settings_.timeout_s)) + "\n" + log;
   } else if (log.empty()) {
-    log = "the compiler " + exit->describe({}) + " and printed nothing";
+    log = "the compiler " + exit.describe({}) + " and printed nothing";
   }
   // If a part of the compiler crashed, it may not crash again.
-  const bool crashed = contains(exit->output, "signal terminated program");
-  return Made{CompileError{std::string(trim(log))}, exit->kind == Exit::Kind::kExited && !crashed,
-              killed_from_outside(*exit)};
+  const bool crashed = contains(exit.output, "signal terminated program");
+  return Made{CompileError{std::string(trim(log))}, exit.kind == Exit::Kind::kExited && !crashed,
+              killed_from_outside(exit)};
 }
 
 Result<std::unique_ptr<Compiler>> make_cpu_compiler(const CompileSettings& settings) {
-  Result<std::unique_ptr<HostCompiler>> compiler = HostCompiler::make(settings);
-  if (!compiler) return tl::unexpected<Error>(compiler.error());
-  return std::unique_ptr<Compiler>(std::move(*compiler));
+  KP_ASSIGN(std::unique_ptr<HostCompiler> compiler, HostCompiler::make(settings));
+  return std::unique_ptr<Compiler>(std::move(compiler));
 }
 
 }  // namespace kernelpro

@@ -79,27 +79,22 @@ NvrtcPool::~NvrtcPool() {
 }
 
 Result<void> NvrtcPool::start(Slot* slot) {
-  const Result<std::string> worker = worker_path();
-  if (!worker) return tl::unexpected<Error>(worker.error());
+  KP_ASSIGN(const std::string worker, worker_path());
   if (slot->folder.empty()) {
-    Result<std::string> folder = cache_.stage();
-    if (!folder) return tl::unexpected<Error>(folder.error());
-    slot->folder = std::move(*folder);
+    KP_ASSIGN(slot->folder, cache_.stage());
   }
   Command command;
-  command.argv = {*worker, "cuda-compile"};
+  command.argv = {worker, "cuda-compile"};
   command.cwd = slot->folder;
   command.env = {"TMPDIR=" + slot->folder, "HOME=" + slot->folder};
   command.limits.memory_bytes = kMaxMemory;
-  std::vector<std::string> roots = toolkit_roots(*worker);
+  std::vector<std::string> roots = toolkit_roots(worker);
   roots.insert(roots.end(), include_dirs_.begin(), include_dirs_.end());
   command.sandbox = compiler_sandbox(slot->folder, roots, 0);
   command.sandbox->alone = true;
   command.sandbox->file_bytes = kMaxFile;
   slot->limits = command.limits;
-  Result<Child> child = Child::start(command);
-  if (!child) return tl::unexpected<Error>(child.error());
-  slot->child = std::move(*child);
+  KP_ASSIGN(slot->child, Child::start(command));
   return {};
 }
 

@@ -228,24 +228,22 @@ Result<std::vector<Knob>> parse_knobs(std::string_view source,
                                       const std::vector<std::string>& reserved) {
   std::vector<Knob> knobs;
   for (const auto& [text, number] : annotations(source, "@knob")) {
-    Result<Knob> knob = parse_knob(text, number);
-    if (!knob) return tl::unexpected<Error>(knob.error());
-    if (std::find(reserved.begin(), reserved.end(), knob->name) != reserved.end()) {
-      return wrong_knob(number, "the knob " + knob->name + " has the name of a task's constant",
-                        "choose another name; task.h already gives " + knob->name + " a value");
+    KP_ASSIGN(Knob knob, parse_knob(text, number));
+    if (std::find(reserved.begin(), reserved.end(), knob.name) != reserved.end()) {
+      return wrong_knob(number, "the knob " + knob.name + " has the name of a task's constant",
+                        "choose another name; task.h already gives " + knob.name + " a value");
     }
     for (const Knob& other : knobs) {
-      if (other.name != knob->name) continue;
+      if (other.name != knob.name) continue;
       return wrong_knob(number,
-                        "the knob " + knob->name + " is declared twice; first in line " +
+                        "the knob " + knob.name + " is declared twice; first in line " +
                             std::to_string(other.line),
                         "rename or remove one of them");
     }
-    knobs.push_back(std::move(*knob));
+    knobs.push_back(std::move(knob));
   }
-  const Result<Requirements> requirements = Requirements::parse(source, knobs);
-  if (!requirements) return tl::unexpected<Error>(requirements.error());
-  const std::string broken = requirements->broken(default_values(knobs));
+  KP_ASSIGN(const Requirements requirements, Requirements::parse(source, knobs));
+  const std::string broken = requirements.broken(default_values(knobs));
   if (!broken.empty()) {
     return fail(ErrorKind::kBadInput,
                 "the first values of the knobs do not meet `@require " + broken + "`",

@@ -54,10 +54,9 @@ Result<double> idle_watts(const EnergyCounter& counter, double seconds) {
   std::optional<EnergyTick> first;
   const double start = real_clock().now_s();
   for (;;) {
-    const auto joules = counter.joules();
-    if (!joules) return tl::unexpected<Error>(joules.error());
+    KP_ASSIGN(const auto joules, counter.joules());
     const double now = real_clock().now_s();
-    if (ticks.see(now, *joules)) {
+    if (ticks.see(now, joules)) {
       if (first && now - first->at_s >= seconds) {
         return (ticks.last().joules - first->joules) / (ticks.last().at_s - first->at_s);
       }

@@ -139,9 +139,8 @@ const char* on_off(int status, int value) {
 }  // namespace
 
 Result<std::vector<GpuName>> list_gpus() {
-  const Result<const Nvml*> library = nvml();
-  if (!library) return tl::unexpected<Error>(library.error());
-  const Nvml& ml = **library;
+  KP_ASSIGN(const Nvml* library, nvml());
+  const Nvml& ml = *library;
   unsigned count = 0;
   if (const int status = ml.DeviceGetCount_v2(&count); status != 0) {
     return tl::unexpected<Error>(nvml_error(ml, "how many GPUs there are", status));
@@ -159,19 +158,17 @@ Result<std::vector<GpuName>> list_gpus() {
 }
 
 Result<std::string> gpu_uuid(const std::string& gpu) {
-  const Result<const Nvml*> library = nvml();
-  if (!library) return tl::unexpected<Error>(library.error());
+  KP_ASSIGN(const Nvml* library, nvml());
   std::string wanted = gpu;
   if (wanted.empty()) {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
     wanted = visible != nullptr && *visible != '\0' ? split(visible, ',').front() : "0";
     wanted = std::string(trim(wanted));
   }
-  if (is_index(wanted)) return uuid_at(**library, static_cast<unsigned>(std::stoul(wanted)));
+  if (is_index(wanted)) return uuid_at(*library, static_cast<unsigned>(std::stoul(wanted)));
   if (wanted.starts_with("MIG-")) return wanted;
-  const Result<std::vector<GpuName>> gpus = list_gpus();
-  if (!gpus) return tl::unexpected<Error>(gpus.error());
-  for (const GpuName& each : *gpus) {
+  KP_ASSIGN(const std::vector<GpuName> gpus, list_gpus());
+  for (const GpuName& each : gpus) {
     if (!wanted.empty() && each.uuid.starts_with(wanted)) return each.uuid;
   }
   return fail(ErrorKind::kBadInput, "there is no GPU " + printable(wanted),
@@ -207,9 +204,8 @@ Result<std::vector<std::string>> visible_gpus() {
     for (const std::string& each : split(visible, ',')) names.emplace_back(trim(each));
     return names;
   }
-  const auto gpus = list_gpus();
-  if (!gpus) return tl::unexpected<Error>(gpus.error());
-  for (const GpuName& gpu : *gpus) names.push_back(std::to_string(gpu.index));
+  KP_ASSIGN(const auto gpus, list_gpus());
+  for (const GpuName& gpu : gpus) names.push_back(std::to_string(gpu.index));
   return names;
 }
 
@@ -230,24 +226,20 @@ Result<std::vector<std::string>> choose_gpus(const std::vector<std::string>& nam
     }
   }
   if (names.size() == 1 && names.front() == "all") {
-    auto visible = visible_gpus();
-    if (!visible) return visible;
-    names = std::move(*visible);
+    KP_ASSIGN(names, visible_gpus());
   }
   if (names.size() < 2) return names;
-  const auto gpus = list_gpus();
-  if (!gpus) return tl::unexpected<Error>(gpus.error());
+  KP_ASSIGN(const auto gpus, list_gpus());
   std::vector<std::string> uuids;
   for (const std::string& name : names) {
-    auto uuid = gpu_uuid(name);
-    if (!uuid) return tl::unexpected<Error>(std::move(uuid.error()));
-    if (std::find(uuids.begin(), uuids.end(), *uuid) != uuids.end()) {
+    KP_ASSIGN(auto uuid, gpu_uuid(name));
+    if (std::find(uuids.begin(), uuids.end(), uuid) != uuids.end()) {
       return fail(ErrorKind::kBadInput, "GPU " + printable(name) + " is named twice",
                   "name each GPU once, or all of them with --gpu all");
     }
-    uuids.push_back(std::move(*uuid));
-    const std::string first = model_of(*gpus, uuids.front());
-    const std::string model = model_of(*gpus, uuids.back());
+    uuids.push_back(std::move(uuid));
+    const std::string first = model_of(gpus, uuids.front());
+    const std::string model = model_of(gpus, uuids.back());
     if (model != first) {
       return fail(ErrorKind::kBadInput,
                   "GPU " + names.front() + " is a " + first + " and GPU " + name + " a " + model +
@@ -259,10 +251,9 @@ Result<std::vector<std::string>> choose_gpus(const std::vector<std::string>& nam
 }
 
 Result<GpuState> gpu_state(const std::string& gpu) {
-  const Result<Opened> opened = open_gpu(gpu);
-  if (!opened) return tl::unexpected<Error>(opened.error());
-  const Nvml& ml = *opened->library;
-  const NvmlDevice device = opened->physical;
+  KP_ASSIGN(const Opened opened, open_gpu(gpu));
+  const Nvml& ml = *opened.library;
+  const NvmlDevice device = opened.physical;
   GpuState state;
   // Values that a GPU does not report (a MIG slice, a laptop) stay zero.
   (void)ml.DeviceGetClockInfo(device, kNvmlSmClock, &state.sm_mhz);
@@ -277,7 +268,7 @@ Result<GpuState> gpu_state(const std::string& gpu) {
   unsigned long long bits = 0;
   if (reasons != nullptr && reasons(device, &bits) == 0) state.throttle_reasons = bits;
   NvmlMemory memory{};
-  if (ml.DeviceGetMemoryInfo(opened->device, &memory) == 0) {
+  if (ml.DeviceGetMemoryInfo(opened.device, &memory) == 0) {
     state.used_bytes = memory.used;
     state.total_bytes = memory.total;
   }
@@ -329,10 +320,9 @@ std::vector<std::string> watch_notes(const GpuState& before, const GpuState& aft
 }
 
 Result<GpuSettings> gpu_settings(const std::string& gpu) {
-  const Result<Opened> opened = open_gpu(gpu);
-  if (!opened) return tl::unexpected<Error>(opened.error());
-  const Nvml& ml = *opened->library;
-  const NvmlDevice device = opened->physical;
+  KP_ASSIGN(const Opened opened, open_gpu(gpu));
+  const Nvml& ml = *opened.library;
+  const NvmlDevice device = opened.physical;
   GpuSettings settings;
   char text[96] = "";
   if (ml.SystemGetDriverVersion(text, sizeof text - 1) == 0) settings.driver = printable(text);
@@ -349,7 +339,7 @@ Result<GpuSettings> gpu_settings(const std::string& gpu) {
     settings.power_limit_w = milliwatts * 1e-3;
   }
   NvmlMemory memory{};
-  if (ml.DeviceGetMemoryInfo(opened->device, &memory) == 0) {
+  if (ml.DeviceGetMemoryInfo(opened.device, &memory) == 0) {
     settings.total_bytes = memory.total;
     settings.free_bytes = memory.free;
   }

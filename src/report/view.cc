@@ -69,36 +69,24 @@ void trace_path(Story* story) {
 }  // namespace
 
 Result<RunView> load_run_view(const std::string& directory) {
-  auto store = Store::open(directory, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(store.error());
+  KP_ASSIGN(auto store, Store::open(directory, Store::Mode::kRead));
   RunView view;
   view.directory = directory;
-  auto header = (*store)->header();
-  if (!header) return tl::unexpected<Error>(header.error());
-  view.header = std::move(*header);
-  auto candidates = (*store)->candidates(false);
-  if (!candidates) return tl::unexpected<Error>(candidates.error());
-  view.candidates = std::move(*candidates);
-  auto confirmation = (*store)->confirmation();
-  if (!confirmation) return tl::unexpected<Error>(confirmation.error());
-  view.confirmation = std::move(*confirmation);
-  auto steps = (*store)->tool_steps();
-  if (!steps) return tl::unexpected<Error>(steps.error());
-  view.steps = std::move(*steps);
-  auto calls = (*store)->calls();
-  if (!calls) return tl::unexpected<Error>(calls.error());
-  view.calls = std::move(*calls);
+  KP_ASSIGN(view.header, store->header());
+  KP_ASSIGN(view.candidates, store->candidates(false));
+  KP_ASSIGN(view.confirmation, store->confirmation());
+  KP_ASSIGN(view.steps, store->tool_steps());
+  KP_ASSIGN(view.calls, store->calls());
   // Evidence is most of a store's text, so read it only for the candidates that show it.
   const Story story = tell(view);
   for (StoredCandidate& each : view.candidates) {
     if (!each.evaluated || (&each != story.best && &each != story.start)) continue;
-    auto whole = (*store)->candidate(each.known.id, true);
-    if (!whole) return tl::unexpected<Error>(whole.error());
-    each.evidence = std::move(whole->evidence);
+    KP_ASSIGN(auto whole, store->candidate(each.known.id, true));
+    each.evidence = std::move(whole.evidence);
   }
   // The report is useful without the tree: ignore errors.
-  if (auto nodes = stored_nodes(**store)) view.nodes = std::move(*nodes);
-  view.run_seconds = (*store)->run_seconds();
+  if (auto nodes = stored_nodes(*store)) view.nodes = std::move(*nodes);
+  view.run_seconds = store->run_seconds();
   return view;
 }
 
@@ -207,21 +195,18 @@ std::string credit(const Story& story) {
 }
 
 Result<std::string> html_report(const std::string& run_directory) {
-  const auto view = load_run_view(run_directory);
-  if (!view) return tl::unexpected<Error>(view.error());
-  return render_html(*view);
+  KP_ASSIGN(const auto view, load_run_view(run_directory));
+  return render_html(view);
 }
 
 Result<std::string> text_report(const std::string& run_directory) {
-  const auto view = load_run_view(run_directory);
-  if (!view) return tl::unexpected<Error>(view.error());
-  return render_text(*view);
+  KP_ASSIGN(const auto view, load_run_view(run_directory));
+  return render_text(view);
 }
 
 Result<std::string> json_report(const std::string& run_directory) {
-  const auto view = load_run_view(run_directory);
-  if (!view) return tl::unexpected<Error>(view.error());
-  return render_json(*view);
+  KP_ASSIGN(const auto view, load_run_view(run_directory));
+  return render_json(view);
 }
 
 }  // namespace kernelpro

@@ -118,8 +118,7 @@ Result<std::vector<std::string>> Asking::write_requests(const std::string& folde
     return fail(ErrorKind::kBadInput, "nothing of this run was measured yet",
                 "let `kernelpro measure` (or `optimize`) measure its start first");
   }
-  const auto prompts = Prompts::load(parts_.settings->prompts);
-  if (!prompts) return tl::unexpected<Error>(prompts.error());
+  KP_ASSIGN(const auto prompts, Prompts::load(parts_.settings->prompts));
   std::vector<std::string> paths;
   for (int i = 0; i < count; ++i) {
     // When the search has given up on every line, the best is still worth an idea.
@@ -130,9 +129,8 @@ Result<std::vector<std::string>> Asking::write_requests(const std::string& folde
     if (parts_.settings->feedback == Feedback::kDiagnosed) {
       set_focus(requested(folder, asking.parent->candidate), &asking);
     }
-    auto path = write_request(folder, asking, *prompts);
-    if (!path) return tl::unexpected<Error>(std::move(path.error()));
-    paths.push_back(std::move(*path));
+    KP_ASSIGN(auto path, write_request(folder, asking, prompts));
+    paths.push_back(std::move(path));
   }
   return paths;
 }

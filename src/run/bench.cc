@@ -47,9 +47,8 @@ auto Bench::outside(Work work) {
 }
 
 Result<std::vector<StoredCandidate>> Bench::restore() {
-  auto steps = parts_.store->tool_steps();
-  if (!steps) return tl::unexpected<Error>(std::move(steps.error()));
-  for (const ToolStep& step : *steps) record_.add(step.tool, step.likely, step.measured);
+  KP_ASSIGN(auto steps, parts_.store->tool_steps());
+  for (const ToolStep& step : steps) record_.add(step.tool, step.likely, step.measured);
   ledger_.fetch_from([store = parts_.store](std::int64_t id) {
     auto stored = store->candidate(id, false);
     if (!stored) throw Fatal(stored.error());
@@ -209,10 +208,9 @@ Result<void> Bench::adopt(const Ceilings& ceilings) {
   std::vector<Store::Revision> revisions;
   for (const Known* known : ledger_.history()) {
     if (known->evaluation.correct() == nullptr) continue;
-    auto whole = parts_.store->candidate(known->id, true);
-    if (!whole) return tl::unexpected<Error>(std::move(whole.error()));
-    if (whole->evidence.items().empty()) continue;
-    Store::Revision revision{known->id, std::move(whole->evidence), {}};
+    KP_ASSIGN(auto whole, parts_.store->candidate(known->id, true));
+    if (whole.evidence.items().empty()) continue;
+    Store::Revision revision{known->id, std::move(whole.evidence), {}};
     set_ceilings(machine_, &revision.evidence);
     revision.diagnosis = diagnose_with(revision.evidence, record_);
     revisions.push_back(std::move(revision));
@@ -259,9 +257,8 @@ Result<std::optional<Evaluation>> Bench::duel(const Candidate& candidate, const 
   order.incumbent = versus;
   order.observe = false;
   phase("timing both in turn");
-  auto measured = outside([&] { return parts_.station->measure(order, {}); });
-  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
-  return std::move(measured->evaluation);
+  KP_ASSIGN(auto measured, outside([&] { return parts_.station->measure(order, {}); }));
+  return std::move(measured.evaluation);
 }
 
 // Measures one finalist against the start in fresh processes; nullopt: cancelled.
@@ -274,9 +271,8 @@ Result<std::optional<Evaluation>> Bench::confirm_one(const Known& best) {
   order.confirm = true;
   order.energy = kConfirmEnergy;
   order.observe = false;
-  auto measured = parts_.station->measure(order, {});
-  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
-  return std::move(measured->evaluation);
+  KP_ASSIGN(auto measured, parts_.station->measure(order, {}));
+  return std::move(measured.evaluation);
 }
 
 Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
@@ -324,9 +320,8 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   }
   StoredConfirmation stored{
       winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation, {}};
-  const auto all = measure_held_out(*winner, &stored.held_out);
-  if (!all) return tl::unexpected<Error>(all.error());
-  if (!*all) {
+  KP_ASSIGN(const auto all, measure_held_out(*winner, &stored.held_out));
+  if (!all) {
     result->stopped_by = kInterrupted;
     return {};
   }

@@ -16,16 +16,14 @@ Result<std::optional<Evaluation>> both(Station& station, const Candidate& winner
   order.observe = false;
   if (winner.content_hash() != start.content_hash()) {
     order.candidate = start;
-    const auto alone = station.measure(order, {});
-    if (!alone) return tl::unexpected<Error>(alone.error());
-    if (!alone->evaluation) return std::optional<Evaluation>();
-    order.confirm = alone->evaluation->correct() != nullptr;
+    KP_ASSIGN(const auto alone, station.measure(order, {}));
+    if (!alone.evaluation) return std::optional<Evaluation>();
+    order.confirm = alone.evaluation->correct() != nullptr;
     if (order.confirm) order.incumbent = start;
   }
   order.candidate = winner;
-  auto measured = station.measure(order, {});
-  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
-  return std::move(measured->evaluation);
+  KP_ASSIGN(auto measured, station.measure(order, {}));
+  return std::move(measured.evaluation);
 }
 
 }  // namespace

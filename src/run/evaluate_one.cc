@@ -40,9 +40,8 @@ Result<KnobValues> values_with(const std::string& source, const std::vector<Knob
     }
     values[name] = value;
   }
-  const auto requirements = Requirements::parse(source, knobs);
-  if (!requirements) return tl::unexpected<Error>(requirements.error());
-  if (const std::string broken = requirements->broken(values); !broken.empty()) {
+  KP_ASSIGN(const auto requirements, Requirements::parse(source, knobs));
+  if (const std::string broken = requirements.broken(values); !broken.empty()) {
     return fail(ErrorKind::kBadInput,
                 "these values of the knobs do not meet the kernel's `@require " + broken + "`",
                 "choose others that do");
@@ -59,13 +58,9 @@ Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
   candidate.origin.proposer = Origin::kGiven;
   std::vector<Knob> declared;
   if (language_row(kernel.language).knobs) {
-    auto knobs = parse_knobs(kernel.source, reserved_names(task));
-    if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
-    declared = std::move(*knobs);
+    KP_ASSIGN(declared, parse_knobs(kernel.source, reserved_names(task)));
   }
-  auto values = values_with(kernel.source, declared, kernel.knobs);
-  if (!values) return tl::unexpected<Error>(std::move(values.error()));
-  candidate.knobs = std::move(*values);
+  KP_ASSIGN(candidate.knobs, values_with(kernel.source, declared, kernel.knobs));
   return candidate;
 }
 
@@ -129,18 +124,17 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Station* station, bool c
   if (compare) order.incumbent = against_;
   order.energy = kEnergy;
   order.observe = settings_.station.timing;
-  auto measured = station->measure(order, {});
-  if (!measured) return tl::unexpected<Error>(std::move(measured.error()));
-  KP_ASSERT(measured->evaluation);  // nothing cancels it
-  result.evaluation = std::move(*measured->evaluation);
-  result.evidence = std::move(measured->evidence);
-  result.phases_ms = std::move(measured->phases_ms);
+  KP_ASSIGN(auto measured, station->measure(order, {}));
+  KP_ASSERT(measured.evaluation);  // nothing cancels it
+  result.evaluation = std::move(*measured.evaluation);
+  result.evidence = std::move(measured.evidence);
+  result.phases_ms = std::move(measured.phases_ms);
   result.machine = station->machine();
-  if (measured->ceilings) result.machine.ceilings = *measured->ceilings;
+  if (measured.ceilings) result.machine.ceilings = *measured.ceilings;
   if (const Correct* correct = result.evaluation.correct()) {
     if (settings_.station.timing) result.diagnosis = diagnose(result.evidence);
     result.labels = correct->labels;
-    for (const std::string& label : measured->labels) {
+    for (const std::string& label : measured.labels) {
       if (std::find(result.labels.begin(), result.labels.end(), label) == result.labels.end()) {
         result.labels.push_back(label);
       }
@@ -207,9 +201,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
   if (!settings.station.timing) {
     // No comparison.
   } else if (settings.against) {
-    auto candidate = candidate_of(task, *settings.against);
-    if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
-    against = std::move(*candidate);
+    KP_ASSIGN(against, candidate_of(task, *settings.against));
   } else if (!native_kernel(task, settings.station.target).empty()) {
     if (auto start = start_candidate(task, settings.station.target)) against = std::move(*start);
   }
@@ -239,9 +231,8 @@ Result<EvaluateOneResult> evaluate_one(const Task& task, TargetKind kind, const 
   many.station = settings;
   many.station.target = kind;
   const KernelFile kernel{"", source, native_language(kind).language, overrides};
-  auto results = evaluate_many(task, {kernel}, many, nullptr, std::move(maker));
-  if (!results) return tl::unexpected<Error>(std::move(results.error()));
-  return std::move(results->front());
+  KP_ASSIGN(auto results, evaluate_many(task, {kernel}, many, nullptr, std::move(maker)));
+  return std::move(results.front());
 }
 
 }  // namespace kernelpro

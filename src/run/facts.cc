@@ -154,18 +154,16 @@ std::vector<Fact> facts_to_begin_with(const Task& task, const RunSettings& setti
 }
 
 Result<std::vector<Fact>> facts_of_run(const Store& store) {
-  auto header = store.header();
-  if (!header) return tl::unexpected<Error>(std::move(header.error()));
-  auto stored = store.candidates(false);
-  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
-  std::erase_if(*stored, [](const StoredCandidate& each) { return !each.evaluated; });
-  std::sort(stored->begin(), stored->end(),
+  KP_ASSIGN(auto header, store.header());
+  KP_ASSIGN(auto stored, store.candidates(false));
+  std::erase_if(stored, [](const StoredCandidate& each) { return !each.evaluated; });
+  std::sort(stored.begin(), stored.end(),
             [](const StoredCandidate& a, const StoredCandidate& b) { return a.order < b.order; });
-  const RunSettings settings = settings_from_json(header->settings_json).value_or(RunSettings());
-  const FactFrame frame(header->task, header->target, header->machine);
+  const RunSettings settings = settings_from_json(header.settings_json).value_or(RunSettings());
+  const FactFrame frame(header.task, header.target, header.machine);
   Ledger ledger(EvaluateSettings().min_effect, settings.objective);
   std::vector<Fact> facts;
-  for (StoredCandidate& each : *stored) {
+  for (StoredCandidate& each : stored) {
     if (auto fact = fact_of(frame, ledger, each.known)) facts.push_back(std::move(*fact));
     ledger.record(std::move(each.known));
   }

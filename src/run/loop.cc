@@ -178,9 +178,7 @@ BenchParts Loop::bench_parts() const {
 // Rebuilds ledger and search from the store.
 Result<void> Loop::restore() {
   before_s_ = parts_.store->run_seconds();
-  auto waiting = bench_.restore();
-  if (!waiting) return tl::unexpected<Error>(std::move(waiting.error()));
-  waiting_ = std::move(*waiting);
+  KP_ASSIGN(waiting_, bench_.restore());
   if (parts_.station != nullptr) KP_TRY(share_ceilings());
   for (const Known* known : ledger_.history()) {
     planted_.place(known->candidate.origin.parent, known->id, node_result(*known));
@@ -190,9 +188,8 @@ Result<void> Loop::restore() {
 
 // A better measurement of the ceilings may exist from before this sitting or since the run began.
 Result<void> Loop::share_ceilings() {
-  auto header = parts_.store->header();
-  if (!header) return tl::unexpected<Error>(std::move(header.error()));
-  const Ceilings& stored = header->machine.ceilings;
+  KP_ASSIGN(auto header, parts_.store->header());
+  const Ceilings& stored = header.machine.ceilings;
   const Ceilings& here = parts_.station->machine().ceilings;
   Ceilings best = better_of(stored, here);
   best.rounds = std::max(stored.rounds, here.rounds);
@@ -203,12 +200,11 @@ Result<void> Loop::share_ceilings() {
 Result<void> Loop::first(const Candidate& start) {
   std::vector<Candidate> all = {start};
   all.insert(all.end(), parts_.seeds.begin(), parts_.seeds.end());
-  auto ids = parts_.store->add(all);
-  if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
+  KP_ASSIGN(auto ids, parts_.store->add(all));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if ((*ids)[i] == 0) continue;  // duplicate of an earlier one
+    if (ids[i] == 0) continue;  // duplicate of an earlier one
     StoredCandidate root;
-    root.known.id = (*ids)[i];
+    root.known.id = ids[i];
     root.known.candidate = std::move(all[i]);
     waiting_.push_back(std::move(root));
   }
@@ -220,19 +216,18 @@ Result<void> Loop::first(const Candidate& start) {
 Result<bool> Loop::commit(Pipeline::Done done) {
   const std::int64_t under = done.known.candidate.origin.parent;
   const int revisions = bench_.revisions();
-  auto verdict = bench_.finish(std::move(done.known), std::move(done.measured));
-  if (!verdict) return tl::unexpected<Error>(std::move(verdict.error()));
+  KP_ASSIGN(auto verdict, bench_.finish(std::move(done.known), std::move(done.measured)));
   if (bench_.revisions() != revisions) {
     planted_.replant([this](std::int64_t id) { return node_result(*ledger_.find_brief(id)); });
   }
   Round& round = rounds_.front();
   --round.left;
-  if (!*verdict) return false;
-  if (!(*verdict)->note.empty()) tell("note", nullptr, (*verdict)->note);
-  const Known& stored = *(*verdict)->known;
+  if (!verdict) return false;
+  if (!verdict->note.empty()) tell("note", nullptr, verdict->note);
+  const Known& stored = *verdict->known;
   const std::string detail = outcome_summary(stored.evaluation.outcome);
   tell("evaluated", &stored, detail);
-  if ((*verdict)->better) tell("best", &stored, detail);
+  if (verdict->better) tell("best", &stored, detail);
   tell_load(stored.evaluation);
   ++evaluated_now_;
   if (parts_.own_ms != nullptr) {
@@ -332,11 +327,10 @@ void Loop::dismiss_writer() {
 // Adds candidates of a round that may still be in writing.
 Result<void> Loop::take_in(Round* round, std::vector<Proposal> proposals) {
   if (proposals.empty()) return {};
-  auto ids = parts_.store->add_proposals(proposals);
-  if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
-  for (std::size_t i = 0; i < ids->size(); ++i) {
-    if ((*ids)[i] == 0) continue;  // already known
-    pipeline_->put({(*ids)[i], std::move(proposals[i].candidate), {}, {}});
+  KP_ASSIGN(auto ids, parts_.store->add_proposals(proposals));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == 0) continue;  // already known
+    pipeline_->put({ids[i], std::move(proposals[i].candidate), {}, {}});
     ++round->taken;
     ++round->left;
   }
@@ -375,21 +369,19 @@ Result<std::string> Loop::search_until_stopped() {
   for (;;) {
     if (rounds_.empty() || rounds_.front().parent != 0) KP_TRY(open_rounds());
     std::optional<Pipeline::Done> done;
-    auto state = outside([&] { return pipeline_->next(&done); });
-    if (!state) return tl::unexpected<Error>(std::move(state.error()));
-    if (*state == Pipeline::State::kDone) {
-      auto counted = commit(std::move(*done));
-      if (!counted) return tl::unexpected<Error>(std::move(counted.error()));
-      if (!*counted && !stop_requested()) return std::string(kInterrupted);
+    KP_ASSIGN(auto state, outside([&] { return pipeline_->next(&done); }));
+    if (state == Pipeline::State::kDone) {
+      KP_ASSIGN(auto counted, commit(std::move(*done)));
+      if (!counted && !stop_requested()) return std::string(kInterrupted);
       close_round();
       continue;
     }
     const bool writing = !rounds_.empty() && !rounds_.back().written;
     // Candidates still in writing could no longer be measured.
-    if (*state == Pipeline::State::kIdle && writing) {
+    if (state == Pipeline::State::kIdle && writing) {
       if (auto reason = stop_reason()) return *reason;
     }
-    if (*state == Pipeline::State::kWaiting || writing) {
+    if (state == Pipeline::State::kWaiting || writing) {
       outside([&] { return parts_.mailbox->run_next(), true; });
       if (error_) return tl::unexpected<Error>(std::move(*error_));
       continue;
@@ -422,9 +414,8 @@ Result<RunResult> Loop::run() {
   started_ = real_clock().now_s();
   KP_TRY(restore());
   if (ledger_.evaluations() == 0 && waiting_.empty()) {
-    auto start = start_candidate(task_, settings_.target);
-    if (!start) return tl::unexpected<Error>(std::move(start.error()));
-    KP_TRY(first(*start));
+    KP_ASSIGN(auto start, start_candidate(task_, settings_.target));
+    KP_TRY(first(start));
   }
   tell("prepared", nullptr, parts_.station->machine().name + "; " + parts_.station->compiler());
   // Time spent so far is startup cost, not part of an evaluation.

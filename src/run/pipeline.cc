@@ -189,9 +189,8 @@ Result<Pipeline::State> Pipeline::next_state(std::optional<Done>* done) {
     }
     Place* place = free_place();
     if (place != nullptr && !jobs_.empty()) {
-      auto begun = begin_one(place);
-      if (!begun) return tl::unexpected<Error>(std::move(begun.error()));
-      if (*begun) continue;
+      KP_ASSIGN(auto begun, begin_one(place));
+      if (begun) continue;
     }
     const bool readying =
         std::any_of(places_.begin(), places_.end(), [](const auto& each) { return !each->ready; });

@@ -74,13 +74,11 @@ Result<SearchMaker> search_maker(const RunSettings& settings) {
 }
 
 Result<std::vector<SearchNode>> stored_nodes(const Store& store) {
-  const auto header = store.header();
-  if (!header) return tl::unexpected<Error>(header.error());
-  const RunSettings settings = settings_from_json(header->settings_json).value_or(RunSettings());
-  const auto maker = search_maker(settings);
-  if (!maker) return tl::unexpected<Error>(maker.error());
+  KP_ASSIGN(const auto header, store.header());
+  const RunSettings settings = settings_from_json(header.settings_json).value_or(RunSettings());
+  KP_ASSIGN(const auto maker, search_maker(settings));
   Ledger ledger(EvaluateSettings().min_effect, settings.objective);
-  Planted planted(*maker);
+  Planted planted(maker);
   KP_TRY(store.briefs([&](StoredBrief brief) {
     const std::int64_t id = brief.known.id;
     // A missing parent counts as none: a report must not fail over it.

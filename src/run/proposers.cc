@@ -16,20 +16,17 @@ namespace {
 
 // The candidates of another run, without the start if its content hash is the same.
 Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind target) {
-  auto store = Store::open(directory, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  auto header = (*store)->header();
-  if (!header) return tl::unexpected<Error>(std::move(header.error()));
-  if (header->target != target) {
+  KP_ASSIGN(auto store, Store::open(directory, Store::Mode::kRead));
+  KP_ASSIGN(auto header, store->header());
+  if (header.target != target) {
     return fail(
         ErrorKind::kBadInput,
-        directory + " is a run on the " + std::string(target_name(header->target)) + " target",
+        directory + " is a run on the " + std::string(target_name(header.target)) + " target",
         "replay it on the target that it was recorded on");
   }
-  auto stored = (*store)->candidates(false);
-  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
+  KP_ASSIGN(auto stored, store->candidates(false));
   std::vector<Candidate> candidates;
-  for (StoredCandidate& each : *stored) candidates.push_back(std::move(each.known.candidate));
+  for (StoredCandidate& each : stored) candidates.push_back(std::move(each.known.candidate));
   return candidates;
 }
 
@@ -49,43 +46,38 @@ std::function<bool()> cancelled(const WriterLinks& links) {
 }
 
 Result<ModelSettings> model_settings(const RunSettings& settings) {
-  auto prompts = Prompts::load(settings.prompts);
-  if (!prompts) return tl::unexpected<Error>(std::move(prompts.error()));
+  KP_ASSIGN(auto prompts, Prompts::load(settings.prompts));
   ModelSettings model;
   model.roles = settings.roles;
-  model.prompts = std::move(*prompts);
+  model.prompts = std::move(prompts);
   model.knowledge = knowledge_folder();
   return model;
 }
 
 Result<std::unique_ptr<Proposer>> make_model_of_run(const RunSettings& settings,
                                                     const WriterLinks& links) {
-  auto model = model_settings(settings);
-  if (!model) return tl::unexpected<Error>(std::move(model.error()));
-  auto past = links.store->calls();
-  if (!past) return tl::unexpected<Error>(std::move(past.error()));
-  model->past = std::move(*past);
-  model->record = [links](const ModelCall& call) {
+  KP_ASSIGN(auto model, model_settings(settings));
+  KP_ASSIGN(model.past, links.store->calls());
+  model.record = [links](const ModelCall& call) {
     Result<void> added;
     links.mailbox->call([&] { added = links.store->add_call(call); });
     return added;
   };
-  model->cancelled = cancelled(links);
-  model->note = teller(links, "model");
-  return make_model(std::move(*model));
+  model.cancelled = cancelled(links);
+  model.note = teller(links, "model");
+  return make_model(std::move(model));
 }
 
 Result<std::unique_ptr<Proposer>> make_exchange_of_run(const RunSettings& settings,
                                                        const WriterLinks& links) {
-  auto prompts = Prompts::load(settings.prompts);
-  if (!prompts) return tl::unexpected<Error>(std::move(prompts.error()));
+  KP_ASSIGN(auto prompts, Prompts::load(settings.prompts));
   ExchangeSettings exchange;
   exchange.folder = exchange_folder(settings.directory);
   exchange.wait_s = settings.exchange_wait_s;
   exchange.cancelled = cancelled(links);
   exchange.note = teller(links, "waiting");
   exchange.refused = teller(links, "refused");
-  exchange.prompts = std::move(*prompts);
+  exchange.prompts = std::move(prompts);
   return make_exchange(exchange);
 }
 
@@ -95,18 +87,16 @@ Result<void> check_prompts(const RunSettings& settings) {
 }
 
 Result<void> check_model(const RunSettings& settings) {
-  auto model = model_settings(settings);
-  if (!model) return tl::unexpected<Error>(std::move(model.error()));
-  KP_TRY(make_model(std::move(*model)));
+  KP_ASSIGN(auto model, model_settings(settings));
+  KP_TRY(make_model(std::move(model)));
   return {};
 }
 
 using Made = Result<std::unique_ptr<Proposer>>;
 
 Made make_replay_of_run(const RunSettings& settings, const WriterLinks&) {
-  auto candidates = recorded(settings.replay_from, settings.target);
-  if (!candidates) return tl::unexpected<Error>(std::move(candidates.error()));
-  return make_replay(std::move(*candidates));
+  KP_ASSIGN(auto candidates, recorded(settings.replay_from, settings.target));
+  return make_replay(std::move(candidates));
 }
 
 constexpr std::string_view kDeclareKnobs =

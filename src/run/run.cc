@@ -58,11 +58,9 @@ Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSetti
   Mailbox mailbox;
   std::atomic<bool> over{false};
   const WriterLinks links{&store, observer, &mailbox, &over};
-  auto proposer =
-      only_replies ? make_collector(settings, links) : proposer_of(settings).make(settings, links);
-  if (!proposer) return tl::unexpected<Error>(std::move(proposer.error()));
-  auto search = search_maker(settings);
-  if (!search) return tl::unexpected<Error>(std::move(search.error()));
+  KP_ASSIGN(auto proposer, only_replies ? make_collector(settings, links)
+                                        : proposer_of(settings).make(settings, links));
+  KP_ASSIGN(auto search, search_maker(settings));
   LoopParts parts;
   parts.task = &task;
   parts.settings = &settings;
@@ -73,8 +71,8 @@ Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSetti
   parts.mailbox = &mailbox;
   parts.over = &over;
   parts.maker = &maker;
-  parts.proposer = proposer->get();
-  parts.search = std::move(*search);
+  parts.proposer = proposer.get();
+  parts.search = std::move(search);
   parts.observer = observer;
   parts.own_ms = own_ms;
   parts.record = std::move(record);
@@ -106,15 +104,14 @@ Result<void> same_machine(const Machine& now, const Machine& then) {
 
 // The result of a finished run whose budgets have not changed.
 Result<std::optional<RunResult>> finished(const Store& store, const RunSettings& settings) {
-  auto confirmation = store.confirmation();
-  if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
-  if (!*confirmation) return std::optional<RunResult>();
+  KP_ASSIGN(auto confirmation, store.confirmation());
+  if (!confirmation) return std::optional<RunResult>();
   RunResult result;
-  result.best = (*confirmation)->best;
-  result.best_us = score_us((*confirmation)->evaluation);
-  result.stopped_by = (*confirmation)->stopped_by;
-  result.own_ms_per_evaluation = (*confirmation)->own_ms_per_evaluation;
-  result.held_out = held_out_text((*confirmation)->held_out);
+  result.best = confirmation->best;
+  result.best_us = score_us(confirmation->evaluation);
+  result.stopped_by = confirmation->stopped_by;
+  result.own_ms_per_evaluation = confirmation->own_ms_per_evaluation;
+  result.held_out = held_out_text(confirmation->held_out);
   std::int64_t baseline = 0;
   KP_TRY(store.briefs([&](StoredBrief brief) {
     const Known& known = brief.known;
@@ -124,7 +121,7 @@ Result<std::optional<RunResult>> finished(const Store& store, const RunSettings&
     }
     if (baseline == 0 && known.evaluation.correct() != nullptr) baseline = known.id;
   }));
-  const Correct* correct = (*confirmation)->evaluation.correct();
+  const Correct* correct = confirmation->evaluation.correct();
   if (correct != nullptr && correct->versus && result.best != baseline) {
     result.speedup = correct->versus->ratio;
     result.speedup_low = correct->versus->low;
@@ -144,18 +141,16 @@ struct Stored {
 };
 
 Result<Stored> open_run(const std::string& directory) {
-  auto store = Store::open(directory, Store::Mode::kWrite);
-  if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  auto header = (*store)->header();
-  if (!header) return tl::unexpected<Error>(std::move(header.error()));
-  auto settings = settings_from_json(header->settings_json);
+  KP_ASSIGN(auto store, Store::open(directory, Store::Mode::kWrite));
+  KP_ASSIGN(auto header, store->header());
+  auto settings = settings_from_json(header.settings_json);
   if (!settings) {
     return fail(ErrorKind::kStore, "the settings in the store of " + directory + " are damaged",
                 "restore the folder from a copy, or start a new run");
   }
   settings->directory = directory;
-  settings->target = header->target;
-  return Stored{std::move(*store), std::move(*header), std::move(*settings)};
+  settings->target = header.target;
+  return Stored{std::move(store), std::move(header), std::move(*settings)};
 }
 
 // A run of an older version began with none.
@@ -181,8 +176,7 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
                                 std::vector<double>* own_ms) {
   // Reject everything that can be rejected before a run directory exists.
   KP_TRY(Store::check_new(settings.directory));
-  const auto start = start_candidate(task, settings.target);
-  if (!start) return tl::unexpected<Error>(start.error());
+  KP_ASSIGN(const auto start, start_candidate(task, settings.target));
   const bool cpu = settings.target == TargetKind::kCpu;
   const bool kernel = !native_kernel(task, settings.target).empty();
   const ProposerRow& proposer = proposer_of(settings);
@@ -193,9 +187,8 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
                 "give one with --start FILE, or let a writer begin: --model, --proposer exchange");
   }
   if (proposer.exhaustive) {
-    const auto knobs = parse_knobs(start->source);
-    if (!knobs) return tl::unexpected<Error>(knobs.error());
-    KP_TRY(sweep_size(*knobs));
+    KP_ASSIGN(const auto knobs, parse_knobs(start.source));
+    KP_TRY(sweep_size(knobs));
   }
   if (cpu && settings.objective.wants_energy()) {
     return fail(ErrorKind::kBadInput, "energy is measured on the cuda target alone",
@@ -211,15 +204,12 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
   KP_TRY(station.prepare());
   ToolRecord record;
   if (!settings.record.empty()) {
-    auto kept = read_record(settings.record, false);
-    if (!kept) return tl::unexpected<Error>(std::move(kept.error()));
-    record = std::move(*kept);
+    KP_ASSIGN(record, read_record(settings.record, false));
   }
   std::string replayed;
   if (proposer.replays) {
-    const auto results = read_recorded(settings.replay_from);
-    if (!results) return tl::unexpected<Error>(results.error());
-    replayed = recorded_to_json(*results);
+    KP_ASSIGN(const auto results, read_recorded(settings.replay_from));
+    replayed = recorded_to_json(results);
   }
   std::string note;
   std::vector<Fact> facts = facts_to_begin_with(task, settings, station.machine(), &note);
@@ -233,22 +223,19 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
                          record_to_json(record),
                          replayed,
                          facts_to_json(facts)};
-  auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
-  if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  return go(maker, task, settings, **store, stations, std::move(ready), observer, own_ms,
+  KP_ASSIGN(auto store, Store::open(settings.directory, Store::Mode::kCreate, &header));
+  return go(maker, task, settings, *store, stations, std::move(ready), observer, own_ms,
             std::move(record), std::move(facts));
 }
 
 Result<RunResult> resume_with(const StationMaker& maker, const std::string& directory,
                               const RunSettings* budgets, const Observer& observer,
                               std::vector<double>* own_ms) {
-  auto run = open_run(directory);
-  if (!run) return tl::unexpected<Error>(std::move(run.error()));
-  RunSettings& settings = run->settings;
+  KP_ASSIGN(auto run, open_run(directory));
+  RunSettings& settings = run.settings;
   if (budgets == nullptr || same_budgets(*budgets, settings)) {
-    auto done = finished(*run->store, settings);
-    if (!done) return tl::unexpected<Error>(std::move(done.error()));
-    if (*done) return **done;
+    KP_ASSIGN(auto done, finished(*run.store, settings));
+    if (done) return *done;
   } else {
     settings.max_evaluations = budgets->max_evaluations;
     settings.max_seconds = budgets->max_seconds;
@@ -257,36 +244,35 @@ Result<RunResult> resume_with(const StationMaker& maker, const std::string& dire
     settings.roles.max_tokens = budgets->roles.max_tokens;
     settings.roles.max_usd = budgets->roles.max_usd;
     settings.roles.max_calls = budgets->roles.max_calls;
-    KP_TRY(run->store->save_settings(settings_to_json(settings)));
+    KP_TRY(run.store->save_settings(settings_to_json(settings)));
   }
-  const Stations stations = maker(run->header.task, station_of(settings));
+  const Stations stations = maker(run.header.task, station_of(settings));
   if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
   Station& station = **stations.front();
-  KP_TRY(same_machine(station.machine(), run->header.machine));
+  KP_TRY(same_machine(station.machine(), run.header.machine));
   auto ready = prepare_others(stations);
   KP_TRY(station.prepare());
-  return go(maker, run->header.task, settings, *run->store, stations, std::move(ready), observer,
-            own_ms, record_of(run->header), facts_of(run->header));
+  return go(maker, run.header.task, settings, *run.store, stations, std::move(ready), observer,
+            own_ms, record_of(run.header), facts_of(run.header));
 }
 
 Result<RunResult> measure_with(const StationMaker& maker, const std::string& directory,
                                const Observer& observer) {
-  auto run = open_run(directory);
-  if (!run) return tl::unexpected<Error>(std::move(run.error()));
-  RunSettings& settings = run->settings;
+  KP_ASSIGN(auto run, open_run(directory));
+  RunSettings& settings = run.settings;
   settings.proposer = "exchange";
   settings.max_evaluations = 0;  // no limit
   settings.max_seconds = 0;
   settings.near_ceiling = 1e9;
   settings.plateau = 0;
-  const Stations stations = maker(run->header.task, station_of(settings));
+  const Stations stations = maker(run.header.task, station_of(settings));
   if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
   Station& station = **stations.front();
-  KP_TRY(same_machine(station.machine(), run->header.machine));
+  KP_TRY(same_machine(station.machine(), run.header.machine));
   auto ready = prepare_others(stations);
   KP_TRY(station.prepare());
-  return go(maker, run->header.task, settings, *run->store, stations, std::move(ready), observer,
-            nullptr, record_of(run->header), facts_of(run->header), true);
+  return go(maker, run.header.task, settings, *run.store, stations, std::move(ready), observer,
+            nullptr, record_of(run.header), facts_of(run.header), true);
 }
 
 Result<RunResult> measure(const std::string& directory, const Observer& observer) {
@@ -294,19 +280,17 @@ Result<RunResult> measure(const std::string& directory, const Observer& observer
 }
 
 Result<std::vector<std::string>> propose(const std::string& directory, int count) {
-  auto run = open_run(directory);
-  if (!run) return tl::unexpected<Error>(std::move(run.error()));
-  run->settings.proposer = "exchange";
-  auto search = search_maker(run->settings);
-  if (!search) return tl::unexpected<Error>(std::move(search.error()));
+  KP_ASSIGN(auto run, open_run(directory));
+  run.settings.proposer = "exchange";
+  KP_ASSIGN(auto search, search_maker(run.settings));
   LoopParts parts;
-  parts.task = &run->header.task;
-  parts.settings = &run->settings;
-  parts.store = run->store.get();
-  parts.search = std::move(*search);
-  parts.record = record_of(run->header);
-  parts.facts = facts_of(run->header);
-  parts.machine = &run->header.machine;
+  parts.task = &run.header.task;
+  parts.settings = &run.settings;
+  parts.store = run.store.get();
+  parts.search = std::move(search);
+  parts.record = record_of(run.header);
+  parts.facts = facts_of(run.header);
+  parts.machine = &run.header.machine;
   return write_requests(parts, exchange_folder(directory), count);
 }
 

@@ -43,34 +43,28 @@ Result<void> same_family(const Task& theirs, const Task& task, const std::string
 }
 
 Result<Candidate> of_task(const std::string& folder, const Task& task, TargetKind target) {
-  auto theirs = load_task(folder);
-  if (!theirs) return tl::unexpected<Error>(std::move(theirs.error()));
-  KP_TRY(same_family(*theirs, task, folder));
-  auto candidate = start_candidate(*theirs, target);
-  if (!candidate) return candidate;
-  candidate->origin = {Origin::kSeed, 0, "The kernel of the task folder " + folder + ".", {}};
+  KP_ASSIGN(auto theirs, load_task(folder));
+  KP_TRY(same_family(theirs, task, folder));
+  KP_ASSIGN(auto candidate, start_candidate(theirs, target));
+  candidate.origin = {Origin::kSeed, 0, "The kernel of the task folder " + folder + ".", {}};
   return candidate;
 }
 
 Result<Candidate> of_run(const std::string& directory, const Task& task, TargetKind target) {
-  const auto store = Store::open(directory, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(store.error());
-  const auto header = (*store)->header();
-  if (!header) return tl::unexpected<Error>(header.error());
-  if (header->target != target) {
+  KP_ASSIGN(const auto store, Store::open(directory, Store::Mode::kRead));
+  KP_ASSIGN(const auto header, store->header());
+  if (header.target != target) {
     return fail(
         ErrorKind::kBadInput,
-        directory + " is a run on the " + std::string(target_name(header->target)) + " target",
+        directory + " is a run on the " + std::string(target_name(header.target)) + " target",
         "begin from a run on the target that this one is for");
   }
-  KP_TRY(same_family(header->task, task, directory));
-  const auto all = (*store)->candidates(false);
-  if (!all) return tl::unexpected<Error>(all.error());
-  const auto confirmation = (*store)->confirmation();
-  if (!confirmation) return tl::unexpected<Error>(confirmation.error());
+  KP_TRY(same_family(header.task, task, directory));
+  KP_ASSIGN(const auto all, store->candidates(false));
+  KP_ASSIGN(const auto confirmation, store->confirmation());
   const Language language = native_language(target).language;
   const StoredCandidate* best =
-      winner_of(*all, *confirmation ? &**confirmation : nullptr, [&](const StoredCandidate& each) {
+      winner_of(all, confirmation ? &*confirmation : nullptr, [&](const StoredCandidate& each) {
         return each.known.candidate.language == language;
       }).candidate;
   if (best == nullptr) {
@@ -98,11 +92,9 @@ Result<std::vector<Candidate>> seeds(const std::vector<std::string>& from, const
       return fail(ErrorKind::kBadInput, path + " is neither a run nor a task folder",
                   "name a run's folder (`kernelpro list` shows runs) or a folder with task.toml");
     }
-    auto candidate = run ? of_run(path, task, target) : of_task(path, task, target);
-    if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
-    const auto knobs = parse_knobs(candidate->source, reserved_names(task));
-    if (!knobs) return tl::unexpected<Error>(knobs.error());
-    all.push_back(std::move(*candidate));
+    KP_ASSIGN(auto candidate, run ? of_run(path, task, target) : of_task(path, task, target));
+    KP_TRY(parse_knobs(candidate.source, reserved_names(task)));
+    all.push_back(std::move(candidate));
   }
   return all;
 }

@@ -22,14 +22,10 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, const RunSettings& set
                                                StationMaker maker, const Phase& phase,
                                                StationMaker first) {
   KP_TRY(Store::check_new(settings.directory));
-  if (const auto start = start_candidate(task, settings.target); !start) {
-    return tl::unexpected<Error>(start.error());
-  }
+  KP_TRY(start_candidate(task, settings.target));
   ToolRecord record;
   if (!settings.record.empty()) {
-    auto kept = read_record(settings.record, false);
-    if (!kept) return tl::unexpected<Error>(std::move(kept.error()));
-    record = std::move(*kept);
+    KP_ASSIGN(record, read_record(settings.record, false));
   }
   std::unique_ptr<Sitting> sitting(
       new Sitting(std::move(task), settings, std::move(maker), std::move(first)));
@@ -37,9 +33,7 @@ Result<std::unique_ptr<Sitting>> Sitting::open(Task task, const RunSettings& set
   const RunHeader header{
       sitting->task_, settings.target,   sitting->station_->machine(), settings_to_json(settings),
       utc_now(),      KERNELPRO_VERSION, record_to_json(record),       ""};
-  auto store = Store::open(settings.directory, Store::Mode::kCreate, &header);
-  if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  sitting->store_ = std::move(*store);
+  KP_ASSIGN(sitting->store_, Store::open(settings.directory, Store::Mode::kCreate, &header));
   Sitting* self = sitting.get();
   BenchParts parts;
   parts.task = &self->task_;
@@ -65,13 +59,12 @@ Result<void> Sitting::warm_up(const Phase& phase) {
   StationSettings one = settings_;
   one.gpus.clear();
   const StationMaker make = first_ ? std::exchange(first_, nullptr) : maker_;
-  auto opened = std::move(make(task_, one).front());
-  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
-  KP_TRY((*opened)->prepare());
+  KP_ASSIGN(auto opened, std::move(make(task_, one).front()));
+  KP_TRY(opened->prepare());
   if (cancel_requested()) {
     return fail(ErrorKind::kEnvironment, "the preparation was cancelled", "call again");
   }
-  station_ = std::move(*opened);
+  station_ = std::move(opened);
   if (machine_.empty()) machine_ = station_->machine().name;  // from here on read by other threads
   if (bench_) bench_->set_station(station_.get());
   return {};
@@ -103,27 +96,25 @@ Result<std::optional<Sitting::Evaluated>> Sitting::put(Candidate candidate) {
   if (const auto waits = waiting_.find(hash); waits != waiting_.end()) {
     known = waits->second;
   } else {
-    auto ids = store_->add({candidate});
-    if (!ids) return tl::unexpected<Error>(std::move(ids.error()));
-    if (ids->front() == 0) {
+    KP_ASSIGN(auto ids, store_->add({candidate}));
+    if (ids.front() == 0) {
       for (const RowPtr& row : rows()) {
         if (row->known.candidate.content_hash() == hash) return Evaluated{row, true, "", 0};
       }
       KP_ASSERT(false);
     }
-    known.id = ids->front();
+    known.id = ids.front();
     known.candidate = std::move(candidate);
     waiting_[hash] = known;
   }
   const double before = bench_->outside_s();
-  auto verdict = bench_->evaluate(std::move(known));
-  if (!verdict) return tl::unexpected<Error>(std::move(verdict.error()));
-  if (!*verdict) return std::nullopt;
+  KP_ASSIGN(auto verdict, bench_->evaluate(std::move(known)));
+  if (!verdict) return std::nullopt;
   waiting_.erase(hash);
   const Ledger& ledger = bench_->ledger();
   auto row = std::make_shared<Row>();
-  row->known = *(*verdict)->known;
-  row->better = (*verdict)->better;
+  row->known = *verdict->known;
+  row->better = verdict->better;
   const double own = ledger.comparable_us(row->known.id);
   if (ledger.baseline() != nullptr && own > 0) {
     row->speedup = ledger.comparable_us(ledger.baseline()->id) / own;
@@ -132,21 +123,19 @@ Result<std::optional<Sitting::Evaluated>> Sitting::put(Candidate candidate) {
   rows_.push_back(row);
   best_ = ledger.best() != nullptr ? ledger.best()->id : 0;
   start_ = ledger.baseline() != nullptr ? ledger.baseline()->id : 0;
-  return Evaluated{row, false, (*verdict)->note, 1000 * (bench_->outside_s() - before)};
+  return Evaluated{row, false, verdict->note, 1000 * (bench_->outside_s() - before)};
 }
 
 // Evaluates the start, which the others are compared with.
 Result<std::optional<Sitting::Evaluated>> Sitting::begin() {
-  auto start = start_candidate(task_, settings_.target);
-  if (!start) return tl::unexpected<Error>(std::move(start.error()));
+  KP_ASSIGN(auto start, start_candidate(task_, settings_.target));
   if (phase_) phase_("the task's start first");
-  return put(std::move(*start));
+  return put(std::move(start));
 }
 
 Result<std::optional<Sitting::Evaluated>> Sitting::evaluate(const Given& given,
                                                             const Phase& phase) {
-  auto candidate = candidate_of(task_, given.kernel);
-  if (!candidate) return tl::unexpected<Error>(std::move(candidate.error()));
+  KP_ASSIGN(auto candidate, candidate_of(task_, given.kernel));
   if (given.parent != 0 && row(given.parent) == nullptr) {
     return fail(ErrorKind::kBadInput,
                 "this run has no evaluated candidate " + std::to_string(given.parent),
@@ -159,11 +148,11 @@ Result<std::optional<Sitting::Evaluated>> Sitting::evaluate(const Given& given,
       if (!begun || !*begun) return begun;
     }
     const RowPtr below = given.parent != 0 ? row(given.parent) : best();
-    candidate->origin.proposer = "mcp";
-    candidate->origin.parent = below != nullptr ? below->known.id : rows().front()->known.id;
-    candidate->origin.idea = given.idea;
-    candidate->origin.answers = given.answers;
-    return put(std::move(*candidate));
+    candidate.origin.proposer = "mcp";
+    candidate.origin.parent = below != nullptr ? below->known.id : rows().front()->known.id;
+    candidate.origin.idea = given.idea;
+    candidate.origin.answers = given.answers;
+    return put(std::move(candidate));
   };
   return with_station(phase, work);
 }

@@ -40,12 +40,11 @@ Result<std::unique_ptr<Search>> make_search(std::string_view name,
 
 Result<std::unique_ptr<Search>> make_preset_search(std::string_view name, std::string_view preset,
                                                    std::uint64_t seed) {
-  const auto found = find_preset(preset);
-  if (!found) return tl::unexpected<Error>(found.error());
-  const std::string_view own = (*found)->search.empty() ? kSearches[0].name : (*found)->search;
+  KP_ASSIGN(const auto found, find_preset(preset));
+  const std::string_view own = found->search.empty() ? kSearches[0].name : found->search;
   const std::string_view chosen = name.empty() ? own : name;
-  auto search = make_search(chosen, (*found)->parameters(), seed);
-  if (search && !(*found)->search.empty() && chosen != own) {
+  auto search = make_search(chosen, found->parameters(), seed);
+  if (search && !found->search.empty() && chosen != own) {
     return fail(ErrorKind::kBadInput,
                 "the preset " + std::string(preset) + " is a setting of " + std::string(own) +
                     ", not of " + std::string(chosen),

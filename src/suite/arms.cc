@@ -142,16 +142,15 @@ Result<std::vector<Arm>> parse_arms(const std::vector<std::string>& items, bool 
   if (items.empty() || cross) arms.emplace_back();
   std::set<std::string> rows, names;
   for (const std::string& text : items) {
-    const auto item = parse_item(text);
-    if (!item) return tl::unexpected<Error>(item.error());
-    if (!rows.insert(item->row).second) {
-      return fail(ErrorKind::kBadInput, "--arms names " + item->row + " twice",
-                  "give all its values at once, as in --arms " + item->row + "=A,B");
+    KP_ASSIGN(const auto item, parse_item(text));
+    if (!rows.insert(item.row).second) {
+      return fail(ErrorKind::kBadInput, "--arms names " + item.row + " twice",
+                  "give all its values at once, as in --arms " + item.row + "=A,B");
     }
     std::vector<Arm> next;
     if (!cross) next = arms;
     for (const Arm& arm : cross ? arms : std::vector<Arm>{Arm()}) {
-      for (const std::string& value : item->values) next.push_back(with(arm, item->row, value));
+      for (const std::string& value : item.values) next.push_back(with(arm, item.row, value));
     }
     arms = std::move(next);
   }

@@ -139,11 +139,9 @@ Result<std::vector<ExcludedTask>> exclusions(const SelectSettings& settings,
     list = *parse_exclusions(std::string(embedded::suite_degenerate), "built-in");
   }
   if (settings.exclude.empty()) return list;
-  const auto text = read_file(settings.exclude, 1 << 20);
-  if (!text) return tl::unexpected<Error>(text.error());
-  auto own = parse_exclusions(*text, settings.exclude);
-  if (!own) return own;
-  for (ExcludedTask& each : *own) {
+  KP_ASSIGN(const auto text, read_file(settings.exclude, 1 << 20));
+  KP_ASSIGN(auto own, parse_exclusions(text, settings.exclude));
+  for (ExcludedTask& each : own) {
     const bool there = std::any_of(all.begin(), all.end(), [&](const SuiteTask& task) {
       return task_label(task) == each.label;
     });
@@ -214,9 +212,8 @@ std::string task_label(const SuiteTask& task) {
 
 Result<Selection> select_tasks(const SelectSettings& settings) {
   Selection selection;
-  const auto all = all_tasks(absolute(settings.suite), &selection.kernelbench);
-  if (!all) return tl::unexpected<Error>(all.error());
-  selection.tasks = *all;
+  KP_ASSIGN(const auto all, all_tasks(absolute(settings.suite), &selection.kernelbench));
+  selection.tasks = all;
   KP_TRY(check_conflicts(settings, selection.kernelbench));
   if (!settings.tasks.empty()) {
     KP_TRY(keep_named(settings.tasks, &selection.tasks));
@@ -224,9 +221,8 @@ Result<Selection> select_tasks(const SelectSettings& settings) {
     KP_TRY(keep_levels(settings.levels, &selection.tasks));
   }
   if (!settings.range.empty()) KP_TRY(keep_range(settings.range, &selection.tasks));
-  const auto list = exclusions(settings, *all, selection.kernelbench);
-  if (!list) return tl::unexpected<Error>(list.error());
-  for (const ExcludedTask& each : *list) {
+  KP_ASSIGN(const auto list, exclusions(settings, all, selection.kernelbench));
+  for (const ExcludedTask& each : list) {
     const auto left = std::erase_if(
         selection.tasks, [&](const SuiteTask& task) { return task_label(task) == each.label; });
     if (left > 0) selection.excluded.push_back(each);

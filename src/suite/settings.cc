@@ -116,10 +116,9 @@ Result<void> begin_suite(const SuiteSettings& settings) {
     KP_TRY(make_dirs(settings.directory));
     return write_file(path, suite_to_json(settings));
   }
-  const auto text = read_file(path);
-  if (!text) return tl::unexpected<Error>(text.error());
+  KP_ASSIGN(const auto text, read_file(path));
   std::vector<std::string> changed;
-  differences(parse_json(*text).value_or(Json()), to_json(settings), &changed);
+  differences(parse_json(text).value_or(Json()), to_json(settings), &changed);
   if (changed.empty()) return {};
   return fail(ErrorKind::kBadInput,
               settings.directory + " was begun with other settings: " + join_text(changed, ", "),
@@ -133,9 +132,8 @@ Result<SuiteSettings> read_suite(const std::string& directory) {
     return fail(ErrorKind::kBadInput, directory + " holds no suite",
                 "begin one: kernelpro bench SUITE --out " + directory);
   }
-  const auto text = read_file(path);
-  if (!text) return tl::unexpected<Error>(text.error());
-  auto settings = suite_from_json(*text);
+  KP_ASSIGN(const auto text, read_file(path));
+  auto settings = suite_from_json(text);
   if (!settings) {
     return fail(ErrorKind::kStore, path + " is damaged or of another version",
                 "restore it from a copy, or begin a new suite");

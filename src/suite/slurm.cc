@@ -116,9 +116,8 @@ class Launcher {
     const Json json = text ? parse_json(*text).value_or(Json()) : Json();
     const std::string id = JsonReader(json).text("array");
     if (id.empty()) return id;
-    const auto states = states_of(id);
-    if (!states) return tl::unexpected<Error>(states.error());
-    return states->empty() ? std::string() : id;
+    KP_ASSIGN(const auto states, states_of(id));
+    return states.empty() ? std::string() : id;
   }
 
   Result<std::string> submit(int left) const {
@@ -129,10 +128,9 @@ class Launcher {
                                   " bench --out " + quoted(suite_.directory) +
                                   " --worker \"$SLURM_ARRAY_TASK_ID/" + std::to_string(jobs) +
                                   "\"\n"));
-    const auto exit = ask(sbatch_words(suite_, slurm_, jobs, script));
-    if (!exit) return tl::unexpected<Error>(exit.error());
-    const std::string said(trim(exit->output));
-    if (!exit->ok()) {
+    KP_ASSIGN(const auto exit, ask(sbatch_words(suite_, slurm_, jobs, script)));
+    const std::string said(trim(exit.output));
+    if (!exit.ok()) {
       return fail(ErrorKind::kEnvironment, "Slurm refused the job: " + said,
                   "change the request with --slurm-option, or check Slurm, then run the same "
                   "command again");
@@ -146,21 +144,21 @@ class Launcher {
   Result<std::vector<std::string>> states_of(const std::string& id) const {
     double since = 0;
     for (;;) {
-      const auto exit = ask({"squeue", "--noheader", "--array", "--jobs=" + id, "--format=%T %r"});
-      if (!exit) return tl::unexpected<Error>(exit.error());
-      if (exit->ok()) {
+      KP_ASSIGN(const auto exit,
+                ask({"squeue", "--noheader", "--array", "--jobs=" + id, "--format=%T %r"}));
+      if (exit.ok()) {
         std::vector<std::string> states;
-        for (const std::string& line : lines(exit->output)) {
+        for (const std::string& line : lines(exit.output)) {
           if (!trim(line).empty()) states.push_back(line);
         }
         return states;
       }
-      if (contains(exit->output, "Invalid job id")) return std::vector<std::string>();
+      if (contains(exit.output, "Invalid job id")) return std::vector<std::string>();
       const double now = real_clock().now_s();
       if (since == 0) since = now;
       if (now - since > kPatience_s || stop_requested()) {
         return fail(ErrorKind::kEnvironment,
-                    "squeue does not answer: " + std::string(trim(exit->output)),
+                    "squeue does not answer: " + std::string(trim(exit.output)),
                     "the jobs continue without it; run the same command again later");
       }
       pause();
@@ -177,11 +175,10 @@ class Launcher {
   Result<bool> wait_for(const std::string& id) {
     bool held = false;
     while (!stop_requested()) {
-      const auto states = states_of(id);
-      if (!states) return tl::unexpected<Error>(states.error());
+      KP_ASSIGN(const auto states, states_of(id));
       look();
-      if (states->empty()) return true;
-      for (const std::string& state : *states) {
+      if (states.empty()) return true;
+      for (const std::string& state : states) {
         if (held || !contains(state, "held") || !contains(state, "PENDING")) continue;
         held = true;
         note("Slurm holds a job (" + std::string(trim(state)) + "); scontrol release " + id +

@@ -45,13 +45,11 @@ bool stop_comes() {
 
 // If a model's server is down, the task is not at fault: the next call tries again.
 Result<void> check_models_answered(const std::string& folder, const RunResult& result) {
-  const auto store = Store::open(folder, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(store.error());
-  const auto calls = (*store)->calls();
-  if (!calls) return tl::unexpected<Error>(calls.error());
-  const bool answered = std::any_of(calls->begin(), calls->end(),
+  KP_ASSIGN(const auto store, Store::open(folder, Store::Mode::kRead));
+  KP_ASSIGN(const auto calls, store->calls());
+  const bool answered = std::any_of(calls.begin(), calls.end(),
                                     [](const ModelCall& call) { return !call.reply.empty(); });
-  if (calls->empty() || answered) return {};
+  if (calls.empty() || answered) return {};
   return fail(
       ErrorKind::kEnvironment, "no model answered: " + result.stopped_by,
       "check the model's name, key and server (docs/models.md), then give the same command");
@@ -70,9 +68,8 @@ class Worker {
       summary_.held = 0;
       const auto jobs = ordered();
       for (std::size_t i = 0; i < jobs.size() && !stop_requested(); ++i) {
-        auto did = take(jobs[i]);
-        if (!did) return tl::unexpected<Error>(std::move(did.error()));
-        progress |= *did;
+        KP_ASSIGN(auto did, take(jobs[i]));
+        progress |= did;
       }
     }
     summary_.interrupted = stop_requested();
@@ -165,13 +162,12 @@ class Worker {
         if (p.event == "unconfirmed") ending.unconfirmed.push_back(p.candidate);
         if (hears_.progress) hears_.progress(p);
       };
-      const auto result = exists(store_path(folder)) ? resume(folder, nullptr, observer)
-                                                     : begin(job, folder, observer);
-      if (!result) return tl::unexpected<Error>(result.error());
-      if (result->end == RunEnd::kInterrupted) return {};
-      ending.tried_nothing = result->end == RunEnd::kNothing && result->evaluations <= 1;
-      if (ending.tried_nothing) KP_TRY(check_models_answered(folder, *result));
-      ending.stopped_by = result->stopped_by;
+      KP_ASSIGN(const auto result, exists(store_path(folder)) ? resume(folder, nullptr, observer)
+                                                              : begin(job, folder, observer));
+      if (result.end == RunEnd::kInterrupted) return {};
+      ending.tried_nothing = result.end == RunEnd::kNothing && result.evaluations <= 1;
+      if (ending.tried_nothing) KP_TRY(check_models_answered(folder, result));
+      ending.stopped_by = result.stopped_by;
       KP_TRY(write_ending(folder, ending));
       const auto page = html_report(folder);
       if (page) KP_TRY(write_file(join(folder, "report.html"), *page));
@@ -192,43 +188,37 @@ class Worker {
     } else if (const auto target = target_from_name(settings_.target)) {
       open.target = *target;
     }
-    auto opened = open_task(job.task->path, open);
-    if (!opened) return tl::unexpected<Error>(opened.error());
+    KP_ASSIGN(auto opened, open_task(job.task->path, open));
     RunSettings run = settings_of(*job.arm, settings_.run);
     run.directory = folder;
     run.gpu = open.gpu;
-    run.target = module ? open.target : choose_target(opened->task, settings_.target);
+    run.target = module ? open.target : choose_target(opened.task, settings_.target);
     if (proposer_of(run).replays) {
       run.replay_from = join(join(settings_.replay_suite, job.arm->name), job.task->name);
     }
-    return optimize(opened->task, run, observer, std::move(opened->module));
+    return optimize(opened.task, run, observer, std::move(opened.module));
   }
 
   // Times PyTorch alone on the scored case, if the task has a Module.
   Result<void> measure(const std::string& folder) {
-    const auto store = Store::open(folder, Store::Mode::kRead);
-    if (!store) return tl::unexpected<Error>(store.error());
-    const auto header = (*store)->header();
-    if (!header) return tl::unexpected<Error>(header.error());
+    KP_ASSIGN(const auto store, Store::open(folder, Store::Mode::kRead));
+    KP_ASSIGN(const auto header, store->header());
     const Case* timed = nullptr;
-    for (const Case* c : cases_for(header->task, header->target)) {
+    for (const Case* c : cases_for(header.task, header.target)) {
       if (c->timed) timed = c;
     }
-    if (timed == nullptr || !header->task.module) return write_baselines(folder, {});
+    if (timed == nullptr || !header.task.module) return write_baselines(folder, {});
     BaselineSettings settings;
-    settings.target = header->target;
+    settings.target = header.target;
     settings.python = settings_.python;
     settings.gpu = work_.gpu.empty() ? settings_.run.gpu : work_.gpu;
-    settings.machine = header->machine.name + ", " + header->machine.versions;
+    settings.machine = header.machine.name + ", " + header.machine.versions;
     GpuLease lease;
     if (settings.target == TargetKind::kCuda) {
-      auto taken = GpuLease::take(settings.gpu, 600);
-      if (!taken) return tl::unexpected<Error>(taken.error());
-      lease = std::move(*taken);
+      KP_ASSIGN(lease, GpuLease::take(settings.gpu, 600));
     }
-    const auto measured = measure_baselines(header->task, *timed, settings);
-    if (!measured) return tl::unexpected<Error>(measured.error());
-    return write_baselines(folder, *measured);
+    KP_ASSIGN(const auto measured, measure_baselines(header.task, *timed, settings));
+    return write_baselines(folder, measured);
   }
 
   const SuiteSettings& settings_;

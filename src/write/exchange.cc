@@ -100,22 +100,19 @@ class Exchange : public Proposer {
 
 Result<Proposal> Exchange::read_reply(const std::string& path, const Folder& folder,
                                       const ProposalRequest& request) const {
-  auto reply = read_file(path, kMostBytes);
-  if (!reply) return tl::unexpected<Error>(std::move(reply.error()));
+  KP_ASSIGN(auto reply, read_file(path, kMostBytes));
   const Language language = native_language(request.target).language;
-  auto source = source_of_reply(*reply, language);
-  if (!source) return tl::unexpected<Error>(std::move(source.error()));
-  auto knobs = parse_knobs(*source, reserved_names(*request.task));
-  if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
+  KP_ASSIGN(auto source, source_of_reply(reply, language));
+  KP_ASSIGN(auto knobs, parse_knobs(source, reserved_names(*request.task)));
   Proposal proposal;
   Candidate& candidate = proposal.candidate;
   candidate.language = language;
-  candidate.source = std::move(*source);
-  candidate.knobs = default_values(*knobs);
+  candidate.source = std::move(source);
+  candidate.knobs = default_values(knobs);
   candidate.origin = {name(), 0, idea_of(candidate.source), answers_in(folder)};
   auto prompt = read_file(join(folder.path, "prompt.md"), kMostBytes);
   proposal.writing =
-      Writing{folder.name, name(), prompt ? printable(*prompt) : "", std::move(*reply), ""};
+      Writing{folder.name, name(), prompt ? printable(*prompt) : "", std::move(reply), ""};
   return proposal;
 }
 
@@ -199,9 +196,7 @@ Result<std::vector<Proposal>> Exchange::propose(const ProposalRequest& request) 
         }
       }
       if (waiting.empty()) {
-        auto path = write_request(settings_.folder, request, settings_.prompts);
-        if (!path) return tl::unexpected<Error>(std::move(path.error()));
-        waiting = *path;
+        KP_ASSIGN(waiting, write_request(settings_.folder, request, settings_.prompts));
       }
       if (settings_.note) {
         settings_.note("waiting for a kernel: read " + join(waiting, "prompt.md") +

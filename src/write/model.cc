@@ -145,18 +145,15 @@ Result<void> ModelProposer::open() {
       return fail(ErrorKind::kBadInput, "no model is named to write kernels",
                   "name one: --model anthropic:MODEL, openai:MODEL or http://host:port/v1#MODEL");
     }
-    auto settings = settings_for(*spec);
-    if (!settings) return tl::unexpected<Error>(std::move(settings.error()));
-    if (roles_.max_usd > 0 && !settings->price) {
+    KP_ASSIGN(auto settings, settings_for(*spec));
+    if (roles_.max_usd > 0 && !settings.price) {
       return fail(
           ErrorKind::kBadInput,
-          "the price of " + settings->spec.name + " is unknown, so --max-usd cannot be enforced",
+          "the price of " + settings.spec.name + " is unknown, so --max-usd cannot be enforced",
           "add it to the price table (docs/models.md), or limit tokens: --max-tokens");
     }
-    settings->budget = &budget_;
-    auto client = make_client(*settings);
-    if (!client) return tl::unexpected<Error>(std::move(client.error()));
-    clients_[role] = std::move(*client);
+    settings.budget = &budget_;
+    KP_ASSIGN(clients_[role], make_client(settings));
   }
   return {};
 }

@@ -335,9 +335,7 @@ Result<PreparedSandbox> PreparedSandbox::make(const Sandbox& sandbox) {
   prepared.open_files_ = sandbox.open_files;
   prepared.cpu_seconds_ = sandbox.cpu_seconds;
   if (prepared.landlock_abi_ > 0) {
-    Result<Fd> ruleset = make_ruleset(sandbox, prepared.landlock_abi_);
-    if (!ruleset) return tl::unexpected<Error>(ruleset.error());
-    prepared.ruleset_ = std::move(*ruleset);
+    KP_ASSIGN(prepared.ruleset_, make_ruleset(sandbox, prepared.landlock_abi_));
   } else if (::geteuid() == 0 && give_to_nobody(sandbox)) {
     prepared.nobody_ = kNobody;
   }

@@ -140,9 +140,7 @@ Result<Started> spawn(const Command& command, int channel_end) {
   KP_ASSIGN(Pipe report, make_pipe());
   std::optional<PreparedSandbox> sandbox;
   if (command.sandbox) {
-    Result<PreparedSandbox> made = PreparedSandbox::make(*command.sandbox);
-    if (!made) return tl::unexpected<Error>(made.error());
-    sandbox = std::move(*made);
+    KP_ASSIGN(sandbox, PreparedSandbox::make(*command.sandbox));
   }
   std::vector<std::string> argv_text = command.argv;
   std::vector<std::string> env_text = child_environment(command);
@@ -227,13 +225,12 @@ Result<Child> Child::start(const Command& command) { return start(command, true)
 Result<Child> Child::start(const Command& command, bool with_channel) {
   std::pair<Channel, Fd> ends;
   if (with_channel) ends = Channel::pair();
-  Result<Started> started = spawn(command, ends.second.get());
-  if (!started) return tl::unexpected<Error>(started.error());
+  KP_ASSIGN(Started started, spawn(command, ends.second.get()));
   Child child;
-  child.pid_ = started->pid;
+  child.pid_ = started.pid;
   child.channel_ = std::move(ends.first);
-  child.output_ = std::move(started->output);
-  child.report_ = std::move(started->report);
+  child.output_ = std::move(started.output);
+  child.report_ = std::move(started.report);
   child.limits_ = command.limits;
   child.max_processes_ = command.sandbox ? command.sandbox->max_processes : 0;
   child.started_ = real_clock().now_s();
@@ -446,9 +443,8 @@ const Exit& Child::wait(double timeout_s) {
 }
 
 Result<Exit> run(const Command& command) {
-  Result<Child> child = Child::start(command, false);
-  if (!child) return tl::unexpected<Error>(child.error());
-  return child->wait(command.limits.wall_seconds);
+  KP_ASSIGN(Child child, Child::start(command, false));
+  return child.wait(command.limits.wall_seconds);
 }
 
 }  // namespace kernelpro

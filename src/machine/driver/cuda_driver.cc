@@ -90,9 +90,8 @@ bool breaks_context(CUresult result) {
 }
 
 Result<CudaContext> CudaContext::open() {
-  const Result<const CudaDriver*> driver = cuda_driver();
-  if (!driver) return tl::unexpected<Error>(driver.error());
-  const CudaDriver& cu = **driver;
+  KP_ASSIGN(const CudaDriver* driver, cuda_driver());
+  const CudaDriver& cu = *driver;
   KP_CUDA_TRY(cu.Init(0));
   int count = 0;
   KP_CUDA_TRY(cu.DeviceGetCount(&count));

@@ -53,10 +53,9 @@ Result<CounterConfig> config_of(const Cupti& cu, CUpti_Profiler_Host_Object* obj
 }  // namespace
 
 Result<std::vector<std::string>> counter_chips() {
-  const Result<const Cupti*> library = cupti();
-  if (!library) return tl::unexpected<Error>(library.error());
+  KP_ASSIGN(const Cupti* library, cupti());
   KP_CUPTI_PARAMS(CUpti_Profiler_Host_GetSupportedChips, chips);
-  KP_CUPTI_TRY((*library)->ProfilerHostGetSupportedChips(&chips));
+  KP_CUPTI_TRY(library->ProfilerHostGetSupportedChips(&chips));
   return std::vector<std::string>(chips.ppChipNames, chips.ppChipNames + chips.numChips);
 }
 
@@ -76,15 +75,12 @@ Result<CUpti_Profiler_Host_Object*> CounterHost::make_object() const {
 
 Result<CounterHost> CounterHost::open(const std::string& chip,
                                       std::vector<std::uint8_t> availability) {
-  const Result<const Cupti*> library = cupti();
-  if (!library) return tl::unexpected<Error>(library.error());
+  KP_ASSIGN(const Cupti* library, cupti());
   CounterHost host;
-  host.cupti_ = *library;
+  host.cupti_ = library;
   host.chip_ = chip;
   host.availability_ = std::move(availability);
-  const Result<CUpti_Profiler_Host_Object*> object = host.make_object();
-  if (!object) return tl::unexpected<Error>(object.error());
-  host.object_ = *object;
+  KP_ASSIGN(host.object_, host.make_object());
   return host;
 }
 
@@ -118,10 +114,9 @@ bool CounterHost::has(const std::string& metric) const {
 
 Result<CounterConfig> CounterHost::schedule(const std::vector<std::string>& metrics) const {
   // Metrics cannot be removed from an object.
-  const Result<CUpti_Profiler_Host_Object*> object = make_object();
-  if (!object) return tl::unexpected<Error>(object.error());
-  Result<CounterConfig> config = config_of(*cupti_, *object, metrics);
-  close(*cupti_, *object);
+  KP_ASSIGN(const auto object, make_object());
+  Result<CounterConfig> config = config_of(*cupti_, object, metrics);
+  close(*cupti_, object);
   return config;
 }
 

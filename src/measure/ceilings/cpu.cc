@@ -29,9 +29,7 @@ class CeilingsProcess {
   static Result<std::shared_ptr<CeilingsProcess>> start(const std::string& worker) {
     auto process = std::make_shared<CeilingsProcess>();
     process->command_.argv = {worker, "cpu-ceilings"};
-    Result<Child> child = Child::start(process->command_);
-    if (!child) return tl::unexpected<Error>(std::move(child.error()));
-    process->child_ = std::move(*child);
+    KP_ASSIGN(process->child_, Child::start(process->command_));
     return process;
   }
 
@@ -69,20 +67,18 @@ Machine named(const CpuInfo& cpu) {
 }
 
 Result<MeasureRound> make_measure(const CpuInfo& cpu) {
-  const Result<std::string> worker = worker_path();
-  if (!worker) return tl::unexpected<Error>(worker.error());
-  auto process = CeilingsProcess::start(*worker);
+  KP_ASSIGN(const std::string worker, worker_path());
+  auto process = CeilingsProcess::start(worker);
   if (!process) return tl::unexpected<Error>(std::move(process.error()));
   return MeasureRound([cpu, process = *process]() -> Result<CeilingRound> {
     LoadMeter meter;
     meter.begin();
-    const Result<CpuCeilings> measured = process->measure();
-    if (!measured) return tl::unexpected<Error>(measured.error());
+    KP_ASSIGN(const CpuCeilings measured, process->measure());
     CeilingRound round;
     round.machine = named(cpu);
-    round.machine.ceilings.copy_bytes_per_s = measured->copy_bytes_per_s;
-    round.machine.ceilings.fma_flops_per_s = measured->fma_flops_per_s;
-    round.machine.ceilings.how = measured->how;
+    round.machine.ceilings.copy_bytes_per_s = measured.copy_bytes_per_s;
+    round.machine.ceilings.fma_flops_per_s = measured.fma_flops_per_s;
+    round.machine.ceilings.how = measured.how;
     round.foreign = meter.since_begin({process->pid()}).foreign;
     round.quiet = round.foreign < kBusyShare;
     return round;

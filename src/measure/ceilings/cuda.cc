@@ -32,15 +32,13 @@ bool others_on_gpu() {
 }
 
 Result<MeasureRound> make_measure() {
-  Result<CudaLink> started = CudaLink::start("cuda-ceilings");
-  if (!started) return tl::unexpected<Error>(std::move(started.error()));
-  auto link = std::make_shared<CudaLink>(std::move(*started));
+  KP_ASSIGN(CudaLink started, CudaLink::start("cuda-ceilings"));
+  auto link = std::make_shared<CudaLink>(std::move(started));
   return MeasureRound([link]() -> Result<CeilingRound> {
     const bool before = others_on_gpu();
-    Result<Reply> reply =
-        trusted(link->ask({{"do", "measure"}}, 120), "the measurement of the GPU");
-    if (!reply) return tl::unexpected<Error>(std::move(reply.error()));
-    std::optional<Machine> machine = machine_from_json(dump_json(reply->json["machine"]));
+    KP_ASSIGN(Reply reply,
+              trusted(link->ask({{"do", "measure"}}, 120), "the measurement of the GPU"));
+    std::optional<Machine> machine = machine_from_json(dump_json(reply.json["machine"]));
     if (!machine || machine->arch.empty()) {
       return fail(ErrorKind::kEnvironment, "the GPU did not describe itself",
                   "check it with `kernelpro doctor`");

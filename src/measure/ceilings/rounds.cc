@@ -96,15 +96,13 @@ Result<Machine> described_machine(const std::string& path, CeilingsWanted wanted
     if (earlier != memo().machines.end()) return earlier->second;
   }
   if (!known && earlier != memo().machines.end()) known = earlier->second;
-  const Result<MeasureRound> measure = measurer();
-  if (!measure) return tl::unexpected<Error>(measure.error());
-  Result<Machine> machine = best_of_rounds(*measure, known ? kImprovePlan : RoundsPlan());
-  if (!machine) return machine;
-  machine->ceilings.measured_at = now;
-  if (known) machine->ceilings = better_of(machine->ceilings, known->ceilings);
+  KP_ASSIGN(const MeasureRound measure, measurer());
+  KP_ASSIGN(Machine machine, best_of_rounds(measure, known ? kImprovePlan : RoundsPlan()));
+  machine.ceilings.measured_at = now;
+  if (known) machine.ceilings = better_of(machine.ceilings, known->ceilings);
   // An unwritable cache only costs the next command a measurement.
-  if (make_dirs(dirname(path))) static_cast<void>(write_file(path, machine_to_json(*machine)));
-  memo().machines[path] = *machine;
+  if (make_dirs(dirname(path))) static_cast<void>(write_file(path, machine_to_json(machine)));
+  memo().machines[path] = machine;
   return machine;
 }
 

@@ -66,12 +66,8 @@ Result<CpuBuffers> CpuBuffers::make(const std::vector<BufferSpec>& specs) {
   for (const BufferSpec& spec : specs) {
     buffers.slots_.push_back(place(spec, spec.writable ? &outputs_end : &inputs_end));
   }
-  Result<File> inputs = make_file(inputs_end);
-  if (!inputs) return tl::unexpected<Error>(inputs.error());
-  buffers.inputs_ = std::move(*inputs);
-  Result<File> outputs = make_file(outputs_end);
-  if (!outputs) return tl::unexpected<Error>(outputs.error());
-  buffers.outputs_ = std::move(*outputs);
+  KP_ASSIGN(buffers.inputs_, make_file(inputs_end));
+  KP_ASSIGN(buffers.outputs_, make_file(outputs_end));
   // A descriptor opened for reading cannot be mapped writable or made writable.
   const std::string path = "/proc/self/fd/" + std::to_string(buffers.inputs_.fd.get());
   buffers.inputs_read_only_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -96,10 +96,9 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
     request.kind = contract ? DrawKind::kGiven : DrawKind::kKernelBench;
     request.twice = k == 0;
     request.vary_weights = contract && k >= 2;
-    Result<std::optional<InputSet>> set = reference.make_set(request);
-    if (!set) return tl::unexpected<Error>(set.error());
-    KP_ASSERT(set->has_value());
-    state.sets.push_back(std::move(**set));
+    KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
+    KP_ASSERT(set.has_value());
+    state.sets.push_back(std::move(*set));
     state.reference_seconds = reference.seconds();
     if (k == 0) count = set_count(state, settings, real_clock().now_s() - start);
   }
@@ -109,16 +108,13 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
       SetRequest request;
       request.seed = kp::mix64(settings.seed + 0x9106e + static_cast<std::uint64_t>(plan.kind));
       request.probe = &plan;
-      Result<std::optional<InputSet>> set = reference.make_set(request);
-      if (!set) return tl::unexpected<Error>(set.error());
-      if (*set) state.probes.push_back({plan.kind, std::move(**set)});
+      KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
+      if (set) state.probes.push_back({plan.kind, std::move(*set)});
     }
   }
   state.labels = reference.labels();
   state.slots = slot_count(state);
-  Result<CpuBuffers> buffers = case_buffers(state, workspace_bytes(task, c));
-  if (!buffers) return tl::unexpected<Error>(buffers.error());
-  state.buffers = std::move(*buffers);
+  KP_ASSIGN(state.buffers, case_buffers(state, workspace_bytes(task, c)));
   return state;
 }
 
@@ -127,15 +123,14 @@ Result<InputSet> make_host_set(const Task& task, const Case& c, const Binary& re
   CpuReferenceSettings settings;
   settings.worker = worker;
   settings.timeout_s = timeout_s;
-  Result<std::unique_ptr<CpuReference>> made = make_native_reference(task, c, reference, settings);
-  if (!made) return tl::unexpected<Error>(made.error());
+  KP_ASSIGN(std::unique_ptr<CpuReference> made,
+            make_native_reference(task, c, reference, settings));
   SetRequest request;
   request.seed = kp::mix64(seed);
   request.twice = true;
-  Result<std::optional<InputSet>> set = (*made)->make_set(request);
-  if (!set) return tl::unexpected<Error>(set.error());
-  KP_ASSERT(set->has_value());
-  return std::move(**set);
+  KP_ASSIGN(std::optional<InputSet> set, made->make_set(request));
+  KP_ASSERT(set.has_value());
+  return std::move(*set);
 }
 
 namespace {

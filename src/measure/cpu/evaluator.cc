@@ -97,10 +97,9 @@ Result<void> CpuEvaluator::prepare() {
   cases_.clear();
   labels_.clear();
   for (const Case* c : cases) {
-    Result<CpuCase> state = prepare_case(*c);
-    if (!state) return tl::unexpected<Error>(state.error());
-    for (const std::string& label : state->labels) add_once(&labels_, label);
-    cases_.push_back(std::move(*state));
+    KP_ASSIGN(CpuCase state, prepare_case(*c));
+    for (const std::string& label : state.labels) add_once(&labels_, label);
+    cases_.push_back(std::move(state));
   }
   if (const std::string problem = degenerate_output(cases_); !problem.empty()) {
     return fail(ErrorKind::kTask, "the task " + task_.name + " is degenerate: " + problem,
@@ -118,14 +117,13 @@ Result<CpuCase> CpuEvaluator::prepare_case(const Case& c) {
   if (task_.module) {
     reference = make_module_reference(task_, c, *settings_.module, from);
   } else {
-    CompileResult built = compiler_.compile_reference(task_, c);
-    if (!built) return tl::unexpected<Error>(built.error());
-    if (const auto* error = std::get_if<CompileError>(&*built)) {
+    KP_ASSIGN(auto built, compiler_.compile_reference(task_, c));
+    if (const auto* error = std::get_if<CompileError>(&built)) {
       return fail(ErrorKind::kTask,
                   "the reference does not compile for case " + c.name + ":\n" + error->log,
                   "correct the task's reference.cpp");
     }
-    reference = make_native_reference(task_, c, std::get<Binary>(*built), from);
+    reference = make_native_reference(task_, c, std::get<Binary>(built), from);
   }
   if (!reference) return tl::unexpected<Error>(reference.error());
   CpuCaseSettings settings;
@@ -181,12 +179,11 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& bi
   std::vector<ProbeFailure> failures;
   for (const ProbeSet& each : state.probes) {
     if (!session) {
-      Result<CpuSession::Started> started = start(state, binary);
-      if (!started) return tl::unexpected<Error>(started.error());
-      if (Outcome* outcome = std::get_if<Outcome>(&*started)) {
+      KP_ASSIGN(CpuSession::Started started, start(state, binary));
+      if (Outcome* outcome = std::get_if<Outcome>(&started)) {
         return std::optional<Outcome>(std::move(*outcome));
       }
-      session = std::get<Session>(std::move(*started));
+      session = std::get<Session>(std::move(started));
     }
     load_inputs(state, 0, each.set);
     std::vector<Poison> poisons;
@@ -225,10 +222,9 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   state.buffers.set_canaries();
   clear_slots(state, state.sets[0], plan.seed);
   const double begun = real_clock().now_s();
-  Result<CpuSession::Started> started = start(state, subject.binaries[i]);
-  if (!started) return tl::unexpected<Error>(started.error());
-  if (Outcome* outcome = std::get_if<Outcome>(&*started)) return std::optional<Outcome>(*outcome);
-  Session session = std::move(std::get<Session>(*started));
+  KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
+  if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
+  Session session = std::move(std::get<Session>(started));
   if (auto outcome = check(state, *session, &correct->max_error)) return outcome;
   Verdict probed = probe(state, subject.binaries[i], std::move(session), correct);
   if (!probed || *probed) return probed;
@@ -264,9 +260,8 @@ Result<Outcome> CpuEvaluator::run_all(const Subject& subject, const Subject* inc
   correct.labels = labels_;
   std::vector<Interval> ratios;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
-    Verdict outcome = run_case(i, subject, incumbent, plan, &correct, &ratios);
-    if (!outcome) return tl::unexpected<Error>(outcome.error());
-    if (*outcome) return **outcome;
+    KP_ASSIGN(auto outcome, run_case(i, subject, incumbent, plan, &correct, &ratios));
+    if (outcome) return *outcome;
   }
   if (!ratios.empty() && ratios.size() == correct.timings.size()) {
     std::vector<double> low, mid, high;
@@ -298,10 +293,9 @@ Result<Evaluation> CpuEvaluator::judge(const Subject& subject, const Subject* in
   plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(timed, 1));
   plan.seed = kp::mix64(settings_.seed + 977 * round_);
   const double start = real_clock().now_s();
-  Result<Outcome> outcome = run_all(subject, incumbent, plan);
-  if (!outcome) return tl::unexpected<Error>(outcome.error());
+  KP_ASSIGN(Outcome outcome, run_all(subject, incumbent, plan));
   Evaluation evaluation;
-  evaluation.outcome = std::move(*outcome);
+  evaluation.outcome = std::move(outcome);
   for (const Binary& binary : subject.binaries) evaluation.compile_ms += binary.compile_ms;
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
   evaluation.trust = "in-process";
@@ -313,10 +307,9 @@ Result<Evaluation> CpuEvaluator::judge(const Subject& subject, const Subject* in
 Result<std::unique_ptr<Evaluator>> make_cpu_evaluator(const Task& task, Compiler& compiler,
                                                       const Machine&,
                                                       const EvaluateSettings& settings) {
-  Result<std::string> worker = worker_path();
-  if (!worker) return tl::unexpected<Error>(worker.error());
+  KP_ASSIGN(std::string worker, worker_path());
   return std::unique_ptr<Evaluator>(
-      std::make_unique<CpuEvaluator>(task, compiler, settings, std::move(*worker)));
+      std::make_unique<CpuEvaluator>(task, compiler, settings, std::move(worker)));
 }
 
 }  // namespace kernelpro

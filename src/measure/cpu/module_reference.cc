@@ -52,9 +52,7 @@ class TorchReference : public CpuReference {
   }
 
   Result<void> start() {
-    Result<CpuBuffers> buffers = reference_buffers(tensors_);
-    if (!buffers) return tl::unexpected<Error>(buffers.error());
-    buffers_ = std::move(*buffers);
+    KP_ASSIGN(buffers_, reference_buffers(tensors_));
     std::vector<SharedBuffer> shared;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       SharedBuffer buffer;
@@ -74,9 +72,8 @@ class TorchReference : public CpuReference {
 
   Result<std::optional<InputSet>> make_set(const SetRequest& request) override {
     const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
-    const Result<DrawFacts> drawn = module_.draw(c_, 0, request.seed, kind);
-    if (!drawn) return tl::unexpected<Error>(drawn.error());
-    if (request.probe != nullptr && !drawn->changed) return std::optional<InputSet>();
+    KP_ASSIGN(const DrawFacts drawn, module_.draw(c_, 0, request.seed, kind));
+    if (request.probe != nullptr && !drawn.changed) return std::optional<InputSet>();
     InputSet set;
     set.seed = request.seed;
     keep_inputs(request, &set);
@@ -87,9 +84,8 @@ class TorchReference : public CpuReference {
     if (request.probe != nullptr && !representable(tensors_, set)) return std::optional<InputSet>();
     // The rules of the first set apply to others drawn like it.
     if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
-    Result<bool> usable = admit_rounding(request.probe == nullptr, &set);
-    if (!usable) return tl::unexpected<Error>(usable.error());
-    if (!*usable) return std::optional<InputSet>();
+    KP_ASSIGN(bool usable, admit_rounding(request.probe == nullptr, &set));
+    if (!usable) return std::optional<InputSet>();
     return std::optional<InputSet>(std::move(set));
   }
 

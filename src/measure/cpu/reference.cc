@@ -102,18 +102,15 @@ class NativeReference : public CpuReference {
       : task_(task), c_(c), settings_(settings), tensors_(shaped_tensors(task, c)) {}
 
   Result<void> start(const Binary& binary) {
-    Result<CpuBuffers> buffers = reference_buffers(tensors_);
-    if (!buffers) return tl::unexpected<Error>(buffers.error());
-    buffers_ = std::move(*buffers);
+    KP_ASSIGN(buffers_, reference_buffers(tensors_));
     SessionSettings session;
     session.worker = settings_.worker;
-    Result<CpuSession::Started> started =
-        CpuSession::start(session, binary, tensors_, buffers_, "loading the reference");
-    if (!started) return tl::unexpected<Error>(started.error());
-    if (const Outcome* outcome = std::get_if<Outcome>(&*started)) {
+    KP_ASSIGN(CpuSession::Started started,
+              CpuSession::start(session, binary, tensors_, buffers_, "loading the reference"));
+    if (const Outcome* outcome = std::get_if<Outcome>(&started)) {
       return reference_error(name(), *outcome);
     }
-    session_ = std::move(std::get<std::unique_ptr<CpuSession>>(*started));
+    session_ = std::move(std::get<std::unique_ptr<CpuSession>>(started));
     return {};
   }
 

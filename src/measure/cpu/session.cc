@@ -143,9 +143,7 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   command.limits.output_killed = 4 << 20;
   command.limits.memory_bytes = buffers.total_bytes() + own + (256 << 20);
   session->limits_ = command.limits;
-  Result<Child> child = Child::start(command);
-  if (!child) return tl::unexpected<Error>(child.error());
-  session->child_ = std::move(*child);
+  KP_ASSIGN(session->child_, Child::start(command));
   const bool sent =
       session->child_.send(session->setup_frame(binary.shared_object),
                            {session->status_.fd.get(), buffers.inputs_fd(), buffers.outputs_fd()});

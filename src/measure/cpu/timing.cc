@@ -93,12 +93,11 @@ class TimedContest {
     side.session.reset();
     side.unseen = std::move(unseen);
     clear_slots(state_, state_.sets[warm_], draw());
-    Result<CpuSession::Started> started = start_(*side.binary);
-    if (!started) return tl::unexpected<Error>(started.error());
-    if (Outcome* outcome = std::get_if<Outcome>(&*started)) {
+    KP_ASSIGN(CpuSession::Started started, start_(*side.binary));
+    if (Outcome* outcome = std::get_if<Outcome>(&started)) {
       return std::optional<Outcome>(std::move(*outcome));
     }
-    side.session = std::move(std::get<std::unique_ptr<CpuSession>>(*started));
+    side.session = std::move(std::get<std::unique_ptr<CpuSession>>(started));
     side.session->pause();
     if (side.call_ns == 0) return size_up(side);
     return std::optional<Outcome>();
@@ -157,14 +156,13 @@ class TimedContest {
 
   // Starts the worker that does nothing when called.
   Step begin_empty() {
-    Result<CpuSession::Started> started = start_(Binary{});
-    if (!started) return tl::unexpected<Error>(started.error());
-    if (const Outcome* outcome = std::get_if<Outcome>(&*started)) {
+    KP_ASSIGN(CpuSession::Started started, start_(Binary{}));
+    if (const Outcome* outcome = std::get_if<Outcome>(&started)) {
       return fail(ErrorKind::kEnvironment,
                   "a worker without a kernel could not start: " + outcome_summary(*outcome),
                   "run `kernelpro doctor` to see what this machine allows");
     }
-    empty_ = std::move(std::get<std::unique_ptr<CpuSession>>(*started));
+    empty_ = std::move(std::get<std::unique_ptr<CpuSession>>(started));
     empty_->pause();
     for (int i = 0; i < kFirstOrders; ++i) {
       if (Step step = order_nothing(); !step) return step;

@@ -41,9 +41,8 @@ class Audit {
   Result<std::variant<Freshness, Outcome>> run() {
     learn_known();
     for (int rounds = 1; rounds <= kMostRounds; ++rounds) {
-      Result<std::optional<Outcome>> outcome = round();
-      if (!outcome) return tl::unexpected<Error>(outcome.error());
-      if (*outcome) return {std::move(**outcome)};
+      KP_ASSIGN(std::optional<Outcome> outcome, round());
+      if (outcome) return {std::move(*outcome)};
       const int fresh = static_cast<int>(fresh_us_.size());
       if (slow_ < kNearlyAll * fresh) return {Freshness{false, false, known_us_, fresh_us()}};
       if (rounds == 1) continue;
@@ -109,8 +108,7 @@ class Audit {
     std::vector<int> old(sets.begin(),
                          sets.begin() + std::min<std::ptrdiff_t>(std::ssize(sets), calls - fresh));
     for (const int set : news) {
-      const auto filled = reference_.fill(state_, set, {draw(), DrawKind::kGiven});
-      if (!filled) return tl::unexpected<Error>(filled.error());
+      KP_TRY(reference_.fill(state_, set, {draw(), DrawKind::kGiven}));
     }
     if (old.empty() && !sets.empty() && fresh_us_.empty()) {
       auto outcome = pass({sets.front()}, {}, warm);
@@ -123,12 +121,12 @@ class Audit {
                                       int warm) {
     std::vector<int> steps = old;
     steps.insert(steps.end(), news.begin(), news.end());
-    auto once = time_once(judge_, worker_, state_, steps, warm, plan_, draw(), max_error_);
-    if (!once) return tl::unexpected<Error>(once.error());
-    if (auto* outcome = std::get_if<Outcome>(&*once)) {
+    KP_ASSIGN(auto once,
+              time_once(judge_, worker_, state_, steps, warm, plan_, draw(), max_error_));
+    if (auto* outcome = std::get_if<Outcome>(&once)) {
       return std::optional<Outcome>(std::move(*outcome));
     }
-    const std::vector<double>& us = std::get<std::vector<double>>(*once);
+    const std::vector<double>& us = std::get<std::vector<double>>(once);
     if (fresh_us_.empty() && !old.empty()) {  // later ones may be slow on purpose
       std::vector<double> ratios;
       for (std::size_t k = 0; k < old.size(); ++k) {

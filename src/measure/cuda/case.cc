@@ -39,13 +39,12 @@ Result<void> share_set(CudaLink& judge, CudaCase& state, int set) {
     Json message = about(state, "share", set);
     message["slots"] = slots;
     message["expected"] = false;
-    Result<Reply> shared = trusted(judge.ask(message, kJudgeTimeout), "the judge");
-    if (!shared) return tl::unexpected<Error>(shared.error());
-    const Json own = JsonReader(shared->json).array("own");
+    KP_ASSIGN(Reply shared, trusted(judge.ask(message, kJudgeTimeout), "the judge"));
+    const Json own = JsonReader(shared.json).array("own");
     std::size_t next = 0;
     for (std::size_t k = 0; k < slots.size() && k < own.size(); ++k) {
-      if (!own[k].is_boolean() || !own[k].get<bool>() || next >= shared->fds.size()) continue;
-      memory.emplace_back(slots[k], std::move(shared->fds[next++]));
+      if (!own[k].is_boolean() || !own[k].get<bool>() || next >= shared.fds.size()) continue;
+      memory.emplace_back(slots[k], std::move(shared.fds[next++]));
     }
   }
   return {};
@@ -61,18 +60,17 @@ Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c, Pol
   state.tensors = shaped_tensors(task, c);
   state.judged = judge_tensors(task, c, policy, plan.wide);
   const int sharing = plan.share_parameters ? plan.rotation : 0;
-  Result<Reply> opened =
-      trusted(judge.ask({{"do", "open"},
-                         {"case", c.name},
-                         {"tensors", *parse_json(judge_tensors_to_json(state.judged))},
-                         {"workspace", static_cast<std::uint64_t>(workspace_bytes(task, c))},
-                         {"sets", plan.sets()},
-                         {"sharing", sharing}},
-                        kJudgeTimeout),
-              "the judge");
-  if (!opened) return tl::unexpected<Error>(opened.error());
-  const auto layout = layout_from_json(dump_json(opened->json["layout"]));
-  const auto reference = layout_from_json(dump_json(opened->json["reference_layout"]));
+  KP_ASSIGN(Reply opened,
+            trusted(judge.ask({{"do", "open"},
+                               {"case", c.name},
+                               {"tensors", *parse_json(judge_tensors_to_json(state.judged))},
+                               {"workspace", static_cast<std::uint64_t>(workspace_bytes(task, c))},
+                               {"sets", plan.sets()},
+                               {"sharing", sharing}},
+                              kJudgeTimeout),
+                    "the judge"));
+  const auto layout = layout_from_json(dump_json(opened.json["layout"]));
+  const auto reference = layout_from_json(dump_json(opened.json["reference_layout"]));
   KP_ASSERT(layout && reference);
   state.layout = *layout;
   state.reference_layout = *reference;
@@ -87,8 +85,7 @@ Result<void> poison(CudaLink& judge, const CudaCase& state, const SetKeys& keys,
   Json message = about(state, "poison", 0);
   message["keys"] = keys_json(keys);
   message["slack"] = slack;
-  const Result<Reply> done = trusted(judge.ask(message, kJudgeTimeout), "the judge");
-  if (!done) return tl::unexpected<Error>(done.error());
+  KP_TRY(trusted(judge.ask(message, kJudgeTimeout), "the judge"));
   return {};
 }
 
@@ -135,9 +132,8 @@ Result<std::string> explain_window(CudaLink& judge, const CudaCase& state, int s
   message["tensor"] = tensor;
   message["first"] = first;
   message["count"] = 4096u;
-  const Result<Reply> reply = trusted(judge.ask(message, kJudgeTimeout), "the judge");
-  if (!reply) return tl::unexpected<Error>(reply.error());
-  const JsonReader r(reply->json);
+  KP_ASSIGN(const Reply reply, trusted(judge.ask(message, kJudgeTimeout), "the judge"));
+  const JsonReader r(reply.json);
   if (r.array("got").empty() || r.array("expected").empty()) return std::string();
   return "got " + number(read_number(r.array("got")[0]), 7) + ", expected " +
          number(read_number(r.array("expected")[0]), 7);
@@ -167,12 +163,11 @@ Result<std::string> explain(CudaLink& judge, const CudaCase& state, int set, int
       }
     }
   }
-  const Result<std::string> values =
-      explain_window(judge, state, set, tensor, found.natural("first"));
-  if (!values) return tl::unexpected<Error>(values.error());
+  KP_ASSIGN(const std::string values,
+            explain_window(judge, state, set, tensor, found.natural("first")));
   const std::uint64_t nan = found.natural("not_a_number");
   return count + (nan > 0 ? " (" + std::to_string(nan) + " are NaN)" : "") + ", first at " +
-         coordinates(shaped.shape, found.integer("first")) + ": " + *values + "; last at " +
+         coordinates(shaped.shape, found.integer("first")) + ": " + values + "; last at " +
          coordinates(shaped.shape, found.integer("last"));
 }
 
@@ -185,8 +180,7 @@ Result<std::string> fetch_tensor(CudaLink& judge, const CudaCase& state, int set
   message["tensor"] = tensor;
   message["expected"] = expected;
   message["path"] = join(folder.path(), "tensor");
-  const Result<Reply> reply = trusted(judge.ask(message, kJudgeTimeout), "the judge");
-  if (!reply) return tl::unexpected<Error>(reply.error());
+  KP_TRY(trusted(judge.ask(message, kJudgeTimeout), "the judge"));
   return read_file(join(folder.path(), "tensor"), 8LL << 30);
 }
 
@@ -210,10 +204,9 @@ Result<std::optional<Outcome>> outcome_of(CudaLink& judge, const CudaCase& state
       if (allowed > 0) *max_error = std::max(*max_error, worst / allowed);
       continue;
     }
-    const Result<std::string> why = explain(judge, state, set, static_cast<int>(i), found);
-    if (!why) return tl::unexpected<Error>(why.error());
+    KP_ASSIGN(const std::string why, explain(judge, state, set, static_cast<int>(i), found));
     return std::optional<Outcome>(
-        WrongResult{state.c->name, state.tensors[i].tensor->name, *why, worst, allowed});
+        WrongResult{state.c->name, state.tensors[i].tensor->name, why, worst, allowed});
   }
   return std::optional<Outcome>();
 }
@@ -227,24 +220,21 @@ Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
   message["sets"] = sets;
   message["intrusions"] = intrusions;
   message["then_poison"] = keys_json(then_poison);
-  const Result<Reply> reply = trusted(judge.ask(message, kJudgeTimeout), "the judge");
-  if (!reply) return tl::unexpected<Error>(reply.error());
-  const Json& findings = JsonReader(reply->json).array("sets");
+  KP_ASSIGN(const Reply reply, trusted(judge.ask(message, kJudgeTimeout), "the judge"));
+  const Json& findings = JsonReader(reply.json).array("sets");
   KP_ASSERT(findings.size() == sets.size());
   for (std::size_t k = 0; k < sets.size(); ++k) {
-    auto outcome = outcome_of(judge, state, sets[k], findings[k], max_error);
-    if (!outcome) return tl::unexpected<Error>(outcome.error());
-    if (*outcome) return std::optional<SetVerdict>(SetVerdict{sets[k], std::move(**outcome)});
+    KP_ASSIGN(auto outcome, outcome_of(judge, state, sets[k], findings[k], max_error));
+    if (outcome) return std::optional<SetVerdict>(SetVerdict{sets[k], std::move(*outcome)});
   }
   return std::optional<SetVerdict>();
 }
 
 Result<bool> forget_broken_sets(CudaLink& judge, CudaCase& state) {
-  const Result<Reply> reply =
-      trusted(judge.ask(about(state, "broken", 0), kJudgeTimeout), "the judge");
-  if (!reply) return tl::unexpected<Error>(reply.error());
+  KP_ASSIGN(const Reply reply,
+            trusted(judge.ask(about(state, "broken", 0), kJudgeTimeout), "the judge"));
   bool any = false;
-  for (const Json& set : JsonReader(reply->json).array("sets")) {
+  for (const Json& set : JsonReader(reply.json).array("sets")) {
     const auto i = set.is_number_unsigned() ? set.get<std::size_t>() : state.contents.size();
     if (i >= state.contents.size() || !state.contents[i]) continue;
     state.contents[i].reset();

@@ -132,16 +132,14 @@ Result<CudaWorker> CudaCrew::take_module() {
   modules_to_come_ = std::max(modules_to_come_, 1);
   fill_modules();
   if (modules_.empty()) {
-    Result<CudaLink> link = start_module_worker(task_, settings_.gpu);
-    if (!link) return tl::unexpected<Error>(link.error());
-    modules_.push_back(std::move(*link));
+    KP_ASSIGN(CudaLink link, start_module_worker(task_, settings_.gpu));
+    modules_.push_back(std::move(link));
   }
   CudaWorker worker{std::move(modules_.front()), true};
   modules_.pop_front();
   --modules_to_come_;
   post_cases(worker.link, task_, cases_);
-  const Result<Reply> ready = trusted(worker.link.settle(kStartTimeout), "the worker");
-  if (!ready) return tl::unexpected<Error>(ready.error());
+  KP_TRY(trusted(worker.link.settle(kStartTimeout), "the worker"));
   return worker;
 }
 

@@ -37,12 +37,12 @@ class EnergyTrial {
     copies_ = copies_wanted(set_bytes, shop_.machine.l2_bytes, state_.plan.rotation);
     KP_TRY(fill_sets());
     KP_TRY(open());
-    const Result<Reply> idle =
+    KP_ASSIGN(
+        const Reply idle,
         trusted(worker_.link.ask({{"do", "idle"}, {"gpu", gpu_}, {"window", kIdleS}}, kIdleS + 10),
-                "the worker");
-    if (!idle) return tl::unexpected<Error>(idle.error());
+                "the worker"));
     Energy energy;
-    energy.idle_w = JsonReader(idle->json).real("watts");
+    energy.idle_w = JsonReader(idle.json).real("watts");
     Arm mine, other;
     auto loaded = load("candidate", candidate, &mine);
     if (!loaded) return tl::unexpected<Error>(loaded.error());
@@ -56,10 +56,9 @@ class EnergyTrial {
       const bool first = window % 2 == 0;
       for (const bool candidates : {first, !first}) {
         if (!candidates && incumbent == nullptr) continue;
-        auto wrong = burn(candidates ? &mine : &other);
-        if (!wrong) return tl::unexpected<Error>(wrong.error());
-        if (!*wrong) continue;
-        if (candidates) return {std::move(**wrong)};
+        KP_ASSIGN(auto wrong, burn(candidates ? &mine : &other));
+        if (!wrong) continue;
+        if (candidates) return {std::move(*wrong)};
         incumbent = nullptr;
       }
     }
@@ -73,8 +72,7 @@ class EnergyTrial {
     const std::vector<SetContent> contents = check_contents(state_, shop_.settings.policy);
     for (int set = 0; set < copies_; ++set) {
       const SetContent& content = contents[static_cast<std::size_t>(set) % contents.size()];
-      const auto filled = shop_.reference.fill(state_, set, content);
-      if (!filled) return tl::unexpected<Error>(filled.error());
+      KP_TRY(shop_.reference.fill(state_, set, content));
     }
     return {};
   }
@@ -108,8 +106,7 @@ class EnergyTrial {
       }
     }
     if (!slots.empty()) send();
-    const Result<Reply> opened = trusted(worker_.link.settle(kLoadTimeout), "the worker");
-    if (!opened) return tl::unexpected<Error>(opened.error());
+    KP_TRY(trusted(worker_.link.settle(kLoadTimeout), "the worker"));
     return {};
   }
 
@@ -118,17 +115,15 @@ class EnergyTrial {
     if (binary.form == Binary::Form::kPlanForm) {
       return {plan_for_copy(binary.plan, state_.layout, copy)};
     }
-    Result<CudaLink> link = CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne);
-    if (!link) return tl::unexpected<Error>(link.error());
-    return capture_plan(std::move(*link), binary, "launch",
+    KP_ASSIGN(CudaLink link, CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne));
+    return capture_plan(std::move(link), binary, "launch",
                         copy_layout(state_.layout, copies_, copy), shop_.settings.timeout_s);
   }
 
   Result<std::optional<Outcome>> load(const std::string& name, const Binary& binary, Arm* arm) {
     for (int copy = 0; copy < copies_; ++copy) {
-      auto plan = plan_of(binary, copy);
-      if (!plan) return tl::unexpected<Error>(plan.error());
-      if (auto* outcome = std::get_if<Outcome>(&*plan)) {
+      KP_ASSIGN(auto plan, plan_of(binary, copy));
+      if (auto* outcome = std::get_if<Outcome>(&plan)) {
         return std::optional<Outcome>(std::move(*outcome));
       }
       const std::string subject = name + "." + std::to_string(copy);
@@ -137,7 +132,7 @@ class EnergyTrial {
                             {"case", kCase},
                             {"subject", subject},
                             {"cubin", binary.cubin},
-                            {"plan", *parse_json(plan_to_json(std::get<LaunchPlan>(*plan)))}},
+                            {"plan", *parse_json(plan_to_json(std::get<LaunchPlan>(plan)))}},
                            kLoadTimeout);
       if (!std::holds_alternative<Reply>(answer)) {
         return std::optional<Outcome>(worker_outcome(answer, "loading for energy", state_.c->name));
@@ -169,9 +164,8 @@ class EnergyTrial {
       return std::optional<Outcome>(worker_outcome(answer, "measuring energy", state_.c->name));
     }
     double ignored = 0;
-    auto wrong = verify(shop_.judge, state_, sets, true, {}, &ignored);
-    if (!wrong) return tl::unexpected<Error>(wrong.error());
-    if (*wrong) return std::optional<Outcome>(std::move((*wrong)->outcome));
+    KP_ASSIGN(auto wrong, verify(shop_.judge, state_, sets, true, {}, &ignored));
+    if (wrong) return std::optional<Outcome>(std::move(wrong->outcome));
     const JsonReader r(reply->json);
     arm->watts.push_back(r.real("watts"));
     arm->call_us.push_back(r.real("us"));

@@ -147,12 +147,10 @@ Result<void> CudaEvaluator::prepare() {
                         : fail(ErrorKind::kTask, "the task " + task_.name + " has no reference.cu",
                                "add one: the cuda target checks candidates against it");
   }
-  const Result<Reply> hello = trusted(judge_.ask({{"do", "hello"}}, kStartTimeout), "the judge");
-  if (!hello) return tl::unexpected<Error>(hello.error());
-  const JsonReader r(hello->json);
+  KP_ASSIGN(const Reply hello, trusted(judge_.ask({{"do", "hello"}}, kStartTimeout), "the judge"));
+  const JsonReader r(hello.json);
   uuid_ = r.text("uuid");
-  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
-  if (!lease) return tl::unexpected<Error>(lease.error());
+  KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
   KP_TRY(preparation_.prepare(static_cast<double>(r.natural("free_bytes")),
                               static_cast<double>(r.natural("granularity"))));
   crew_.brief(uuid_, device_files_of_others(uuid_));
@@ -197,16 +195,13 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
     // Two different kinds need separate workers.
     const Subject* beside = apart ? nullptr : incumbent;
-    Result<CudaWorker> taken =
-        is_module(whose) ? crew_.take_module() : crew_.take_native(queues_for(whose, beside));
-    if (!taken) return tl::unexpected<Error>(taken.error());
-    *into = std::move(*taken);
+    KP_ASSIGN(*into, is_module(whose) ? crew_.take_module()
+                                      : crew_.take_native(queues_for(whose, beside)));
     return {};
   };
   if (is_module(subject)) KP_TRY(take(subject, &worker));
   if (apart && is_module(*incumbent)) KP_TRY(take(*incumbent, &other));
-  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
-  if (!lease) return tl::unexpected<Error>(lease.error());
+  KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
   crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();
   profile_.settle();
@@ -307,19 +302,17 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
   if (largest == cases_.size()) {
     return fail(ErrorKind::kTask, task_.name + " has no timed case", "add one to task.toml");
   }
-  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
-  if (!lease) return tl::unexpected<Error>(lease.error());
+  KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
   crew_.hide_nothing();
   crew_.wait_for_leaving();
   crew_.settle();
   profile_.settle();
   // A PyTorch incumbent's energy is not measured.
   const bool both = incumbent != nullptr && !is_module(*incumbent);
-  Result<CudaWorker> worker = crew_.take_native(queues_for(subject, both ? incumbent : nullptr));
-  if (!worker) return tl::unexpected<Error>(worker.error());
-  auto energy = measure_energy(shop_, *worker, uuid_, largest, subject, incumbent, plan,
+  KP_ASSIGN(CudaWorker worker, crew_.take_native(queues_for(subject, both ? incumbent : nullptr)));
+  auto energy = measure_energy(shop_, worker, uuid_, largest, subject, incumbent, plan,
                                kp::mix64(secret_ ^ (++round_ * 0x9e3779b97f4a7c15ull)));
-  crew_.retire(std::move(worker->link));
+  crew_.retire(std::move(worker.link));
   crew_.wait_for_leaving();
   KP_TRY(sweep());
   make_ready();
@@ -353,11 +346,10 @@ Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, Compile
   raise_descriptor_limit();
   CudaAhead* ahead = settings.ahead.get();
   if (ahead != nullptr && (ahead->gpu != settings.gpu || !ahead->judge.running())) ahead = nullptr;
-  Result<CudaLink> judge = ahead != nullptr ? Result<CudaLink>(std::move(ahead->judge))
-                                            : CudaLink::start("cuda-judge", settings.gpu);
-  if (!judge) return tl::unexpected<Error>(judge.error());
+  KP_ASSIGN(CudaLink judge, ahead != nullptr ? Result<CudaLink>(std::move(ahead->judge))
+                                             : CudaLink::start("cuda-judge", settings.gpu));
   auto evaluator =
-      std::make_unique<CudaEvaluator>(task, compiler, machine, settings, std::move(*judge));
+      std::make_unique<CudaEvaluator>(task, compiler, machine, settings, std::move(judge));
   if (ahead != nullptr) evaluator->take(ahead);
   evaluator->start_ahead();
   return evaluator;

@@ -72,8 +72,7 @@ double share_at_least(int hits, int tries) {
 Result<std::vector<double>> needed_shares(CudaLink& judge, CudaReference& reference,
                                           CudaCase& state, std::uint64_t seed) {
   const int set = state.spare();
-  const auto filled = reference.fill(state, set, {kp::mix64(seed), DrawKind::kGiven});
-  if (!filled) return tl::unexpected<Error>(filled.error());
+  KP_TRY(reference.fill(state, set, {kp::mix64(seed), DrawKind::kGiven}));
   const auto seals = [&] {
     std::vector<std::uint64_t> all;
     for (const ExpectedLook& look : state.looks[static_cast<std::size_t>(set)]) {
@@ -102,13 +101,10 @@ Result<std::vector<double>> needed_shares(CudaLink& judge, CudaReference& refere
       change["other"] = place(2);
       change["count"] = piece;
       change["large"] = 1000.0;  // floating values: far out, in both directions
-      const Result<Reply> changed = trusted(judge.ask(change, kJudgeTimeout), "the judge");
-      if (!changed) return tl::unexpected<Error>(changed.error());
+      KP_TRY(trusted(judge.ask(change, kJudgeTimeout), "the judge"));
       KP_TRY(reference.recompute(state, set));
       if (seals() != before) ++hits;
-      const Result<Reply> restored =
-          trusted(judge.ask(about(state, "restore", set), kJudgeTimeout), "the judge");
-      if (!restored) return tl::unexpected<Error>(restored.error());
+      KP_TRY(trusted(judge.ask(about(state, "restore", set), kJudgeTimeout), "the judge"));
     }
     shares.back() = share_at_least(hits, kTries);
   }

@@ -30,10 +30,9 @@ std::string refused_call(const Exit& exit) {
 
 Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu, Queues queues,
                                  const std::vector<std::string>& arguments) {
-  const Result<std::string> worker = worker_path();
-  if (!worker) return tl::unexpected<Error>(worker.error());
+  KP_ASSIGN(const std::string worker, worker_path());
   Command command;
-  command.argv = {*worker, role};
+  command.argv = {worker, role};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   if (!gpu.empty()) command.env = {"CUDA_VISIBLE_DEVICES=" + gpu};
   const std::string connections = "CUDA_DEVICE_MAX_CONNECTIONS";
@@ -52,9 +51,7 @@ Result<CudaLink> CudaLink::start(Command command) {
   for (std::string& name : secret_variables()) command.unset.push_back(std::move(name));
   CudaLink link;
   link.limits_ = command.limits;
-  Result<Child> child = Child::start(command);
-  if (!child) return tl::unexpected<Error>(child.error());
-  link.child_ = std::move(*child);
+  KP_ASSIGN(link.child_, Child::start(command));
   return link;
 }
 

@@ -41,10 +41,8 @@ Result<void> CudaPreparation::open_cases(double free_bytes, double granularity) 
   for (const Case* c : cases) {
     std::optional<ModuleDescription> description;
     if (settings_.module != nullptr) {
-      auto described =
-          settings_.module->describe(task_.module->source, task_.module->path, c->dims);
-      if (!described) return tl::unexpected<Error>(described.error());
-      description = std::move(*described);
+      KP_ASSIGN(description,
+                settings_.module->describe(task_.module->source, task_.module->path, c->dims));
     }
     auto& names = labels.emplace_back();
     if (description) {
@@ -67,15 +65,14 @@ Result<void> CudaPreparation::open_cases(double free_bytes, double granularity) 
                   "make the case smaller (for a PyTorch file: --set NAME=VALUE), or stop the other "
                   "programs on this GPU");
     }
-    Result<CudaCase> state = open_case(judge_, task_, *cases[i], settings_.policy, *plan);
-    if (!state) return tl::unexpected<Error>(state.error());
-    state->labels = labels[i];
-    state->seed = kp::mix64(settings_.seed ^ secret_ ^ (i * 0x51ed27f5ull));
-    state->numerics = declared     ? Numerics::kKernelBench
-                      : plan->wide ? Numerics::kFloat64
-                                   : Numerics::kStrict;
+    KP_ASSIGN(CudaCase state, open_case(judge_, task_, *cases[i], settings_.policy, *plan));
+    state.labels = labels[i];
+    state.seed = kp::mix64(settings_.seed ^ secret_ ^ (i * 0x51ed27f5ull));
+    state.numerics = declared     ? Numerics::kKernelBench
+                     : plan->wide ? Numerics::kFloat64
+                                  : Numerics::kStrict;
     left -= plan->held;
-    cases_.push_back(std::move(*state));
+    cases_.push_back(std::move(state));
   }
   return {};
 }
@@ -84,9 +81,7 @@ Result<void> CudaPreparation::open_cases(double free_bytes, double granularity) 
 Result<void> CudaPreparation::fill_case(CudaCase& state) {
   const std::vector<SetContent> contents = check_contents(state, settings_.policy);
   for (int set = 0; set < state.plan.rotation; ++set) {
-    const auto filled =
-        reference_.fill(state, set, contents[static_cast<std::size_t>(set) % contents.size()]);
-    if (!filled) return tl::unexpected<Error>(filled.error());
+    KP_TRY(reference_.fill(state, set, contents[static_cast<std::size_t>(set) % contents.size()]));
   }
   const std::string problem = degenerate_output(state);
   if (problem.empty()) return {};
@@ -142,8 +137,7 @@ Result<void> CudaPreparation::tell_rules(const CudaCase& state) {
   for (const JudgeTensor& t : state.judged) tolerances.push_back(t.rule.tolerance);
   Json message = about(state, "tolerances", 0);
   message["tolerances"] = tolerances;
-  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
-  if (!done) return tl::unexpected<Error>(done.error());
+  KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
   return {};
 }
 
@@ -161,33 +155,30 @@ Result<void> CudaPreparation::cross_check() {
                     ", is too large to compare reference.cpp with reference.cu",
                 "add a small case for the cuda target to task.toml, or leave reference.cpp out");
   }
-  CompileResult built = settings_.host_compiler->compile_reference(task_, *state.c);
-  if (!built) return tl::unexpected<Error>(built.error());
-  if (const auto* error = std::get_if<CompileError>(&*built)) {
+  KP_ASSIGN(auto built, settings_.host_compiler->compile_reference(task_, *state.c));
+  if (const auto* error = std::get_if<CompileError>(&built)) {
     return fail(ErrorKind::kTask, "reference.cpp does not compile:\n" + error->log,
                 "correct the task's reference.cpp");
   }
-  const Result<std::string> worker = worker_path();
-  if (!worker) return tl::unexpected<Error>(worker.error());
+  KP_ASSIGN(const std::string worker, worker_path());
   // Set 0 of both is drawn from mix64(seed).
-  const Result<InputSet> host = make_host_set(task_, *state.c, std::get<Binary>(*built), *worker,
-                                              state.seed, std::max(settings_.timeout_s, 10.0));
-  if (!host) return tl::unexpected<Error>(host.error());
+  KP_ASSIGN(const InputSet host, make_host_set(task_, *state.c, std::get<Binary>(built), worker,
+                                               state.seed, std::max(settings_.timeout_s, 10.0)));
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& shaped = state.tensors[i];
     const bool output = state.judged[i].output;
-    const Result<std::string> device = fetch_tensor(judge_, state, 0, static_cast<int>(i), output);
-    if (!device) return tl::unexpected<Error>(device.error());
-    const InputSet& set = *host;
+    KP_ASSIGN(const std::string device,
+              fetch_tensor(judge_, state, 0, static_cast<int>(i), output));
+    const InputSet& set = host;
     if (!output) {
-      if (!std::equal(set.inputs[i].begin(), set.inputs[i].end(), device->begin(), device->end())) {
+      if (!std::equal(set.inputs[i].begin(), set.inputs[i].end(), device.begin(), device.end())) {
         return fail(ErrorKind::kInternal,
                     "the input " + shaped.tensor->name + " drawn on the GPU differs from the CPU's",
                     "report this with your GPU and driver version");
       }
       continue;
     }
-    const std::string where = disagreement(shaped, set.expected[i], *device);
+    const std::string where = disagreement(shaped, set.expected[i], device);
     if (!where.empty()) {
       return fail(ErrorKind::kTask,
                   "reference.cpp and reference.cu disagree in " + shaped.tensor->name + " (case " +

@@ -159,8 +159,7 @@ Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, con
     return fail(ErrorKind::kEnvironment, "Nsight Compute (ncu) was not found",
                 "install Nsight Compute, or CUPTI with the CUDA toolkit");
   }
-  const Result<std::string> worker = worker_path();
-  if (!worker) return tl::unexpected<Error>(worker.error());
+  KP_ASSIGN(const std::string worker, worker_path());
   const TempDir folder;
   const std::string replay = join(folder.path(), "replay.json");
   KP_TRY(write_replay(replay, binary, plan, state.layout, state.judged, seed));
@@ -181,19 +180,18 @@ Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, con
                   "none",
                   "--metrics",
                   join_text(counters_of(set), ","),
-                  *worker,
+                  worker,
                   "cuda-replay",
                   replay};
   command.env = {"LC_ALL=C"};
   if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);
   command.limits.wall_seconds = timeout_s;
-  const auto exit = run(command);
-  if (!exit) return tl::unexpected<Error>(exit.error());
+  KP_ASSIGN(const auto exit, run(command));
   Result<std::string> text = read_file(report);
   if (text && contains(*text, "gpu__time_duration")) return text;
-  const std::string said = exit->output + (text ? *text : std::string());
+  const std::string said = exit.output + (text ? *text : std::string());
   return fail(ErrorKind::kEnvironment,
-              "ncu gave no report: " + (trim(said).empty() ? exit->describe(command.limits)
+              "ncu gave no report: " + (trim(said).empty() ? exit.describe(command.limits)
                                                            : clip(trim(said), kMostSaid)),
               contains(said, "ERR_NVGPUCTRPERM")
                   ? "let users read counters: load the nvidia module with "

@@ -20,13 +20,12 @@ Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu) {
     return fail(ErrorKind::kBadInput, "a PyTorch candidate needs a task that is a PyTorch file",
                 "give the module's .py as the task");
   }
-  const Result<PythonCommand> python = python_command("candidate");
-  if (!python) return tl::unexpected<Error>(python.error());
+  KP_ASSIGN(const PythonCommand python, python_command("candidate"));
   const std::string folder = join(cache_dir(), "candidates");
   KP_TRY(make_dirs(folder));
   Command command;
-  command.argv = python->argv;
-  command.env = python->env;
+  command.argv = python.argv;
+  command.env = python.env;
   command.env.push_back("TORCH_EXTENSIONS_DIR=" + join(folder, "extensions"));
   command.env.push_back("TRITON_CACHE_DIR=" + join(folder, "triton"));
   command.env.push_back("TORCHINDUCTOR_CACHE_DIR=" + join(folder, "inductor"));

@@ -69,13 +69,12 @@ Result<std::vector<SharedBuffer>> buffers_of(CudaLink& judge, const CudaCase& st
     Json message = about(state, "share", set);
     message["slots"] = part;
     message["expected"] = true;
-    Result<Reply> shared = trusted(judge.ask(message, kJudgeTimeout), "the judge");
-    if (!shared) return tl::unexpected<Error>(shared.error());
-    KP_ASSERT(shared->fds.size() == part.size());
+    KP_ASSIGN(Reply shared, trusted(judge.ask(message, kJudgeTimeout), "the judge"));
+    KP_ASSERT(shared.fds.size() == part.size());
     for (std::size_t k = 0; k < part.size(); ++k) {
       const auto i = static_cast<std::size_t>(part[k]);
-      add(i, shared->fds[k].get(), state.reference_layout.slots[i], true);
-      keep->push_back(std::move(shared->fds[k]));
+      add(i, shared.fds[k].get(), state.reference_layout.slots[i], true);
+      keep->push_back(std::move(shared.fds[k]));
     }
   }
   return buffers;
@@ -87,30 +86,26 @@ Result<void> CudaReference::attach(CudaCase& state) {
   if (settings_.module != nullptr) {
     for (int set = 0; set < state.sets(); ++set) {
       std::vector<Fd> keep;
-      const auto buffers = buffers_of(judge_, state, set, &keep);
-      if (!buffers) return tl::unexpected<Error>(buffers.error());
-      KP_TRY(settings_.module->attach(task_, *state.c, set, *buffers));
+      KP_ASSIGN(const auto buffers, buffers_of(judge_, state, set, &keep));
+      KP_TRY(settings_.module->attach(task_, *state.c, set, buffers));
     }
     return {};
   }
-  CompileResult built = compiler_.compile_reference(task_, *state.c);
-  if (!built) return tl::unexpected<Error>(built.error());
-  if (const auto* error = std::get_if<CompileError>(&*built)) {
+  KP_ASSIGN(auto built, compiler_.compile_reference(task_, *state.c));
+  if (const auto* error = std::get_if<CompileError>(&built)) {
     return fail(ErrorKind::kTask,
                 "reference.cu does not compile for case " + state.c->name + ":\n" + error->log,
                 "correct the task's reference.cu");
   }
-  state.reference = std::get<Binary>(*built);
-  Result<CudaLink> link = CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne);
-  if (!link) return tl::unexpected<Error>(link.error());
-  auto captured = capture_plan(std::move(*link), state.reference, "reference",
-                               state.reference_layout, settings_.timeout_s);
-  if (!captured) return tl::unexpected<Error>(captured.error());
-  if (const auto* outcome = std::get_if<Outcome>(&*captured)) {
+  state.reference = std::get<Binary>(built);
+  KP_ASSIGN(CudaLink link, CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne));
+  KP_ASSIGN(auto captured, capture_plan(std::move(link), state.reference, "reference",
+                                        state.reference_layout, settings_.timeout_s));
+  if (const auto* outcome = std::get_if<Outcome>(&captured)) {
     return fail(ErrorKind::kTask, "the reference " + outcome_summary(*outcome),
                 "correct the task's reference.cu");
   }
-  state.reference_plan = std::get<LaunchPlan>(*captured);
+  state.reference_plan = std::get<LaunchPlan>(captured);
   return {};
 }
 
@@ -128,15 +123,13 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
     if (content.kind != DrawKind::kGiven || set == 0 || shared) return {};
     Json vary = about(state, "vary", set);
     vary["seed"] = content.seed;
-    const Result<Reply> varied = trusted(judge_.ask(vary, kJudgeTimeout), "the judge");
-    if (!varied) return tl::unexpected<Error>(varied.error());
+    KP_TRY(trusted(judge_.ask(vary, kJudgeTimeout), "the judge"));
     return {};
   }
   Json message = about(state, "draw", set);
   message["seed"] = content.seed;
   message["specs"] = *parse_json(draw_specs_to_json(native_specs(task_, content.kind)));
-  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
-  if (!done) return tl::unexpected<Error>(done.error());
+  KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
   if (content.kind == DrawKind::kLowBits) return lean(state, set, content.seed);
   return {};
 }
@@ -144,8 +137,7 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
 Result<void> CudaReference::lean(const CudaCase& state, int set, std::uint64_t seed) {
   Json message = about(state, "lean", set);
   message["key"] = kp::mix64(seed);
-  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
-  if (!done) return tl::unexpected<Error>(done.error());
+  KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
   return {};
 }
 
@@ -181,9 +173,8 @@ Result<void> CudaReference::compute_native(CudaCase& state, int set, bool twice)
     return fail(ErrorKind::kTask, "the reference of case " + state.c->name + ": " + lost->how,
                 "run reference.cu by itself and fix it");
   }
-  const Result<Reply> reply = trusted(std::move(answer), "the judge");
-  if (!reply) return tl::unexpected<Error>(reply.error());
-  if (JsonReader(reply->json).flag("agrees")) return {};
+  KP_ASSIGN(const Reply reply, trusted(std::move(answer), "the judge"));
+  if (JsonReader(reply.json).flag("agrees")) return {};
   return fail(ErrorKind::kTask,
               "the reference disagrees with itself: two runs on the same inputs differ (case " +
                   state.c->name + ")",
@@ -204,11 +195,10 @@ Result<void> CudaReference::compute(CudaCase& state, int set) {
 Result<void> CudaReference::look(CudaCase& state, int set, bool typical) {
   Json message = about(state, "seal", set);
   message["typical"] = typical;
-  const Result<Reply> sealed = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
-  if (!sealed) return tl::unexpected<Error>(sealed.error());
+  KP_ASSIGN(const Reply sealed, trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
   auto& looks = state.looks[static_cast<std::size_t>(set)];
   looks.clear();
-  for (const Json& item : JsonReader(sealed->json).array("outputs")) {
+  for (const Json& item : JsonReader(sealed.json).array("outputs")) {
     const JsonReader r(item);
     looks.push_back(
         {r.real("rms"), r.real("low"), r.real("high"), r.natural("not_finite"), r.natural("seal")});
@@ -270,18 +260,16 @@ Result<void> CudaReference::admit_rounding(CudaCase& state, int set, DrawKind ki
   for (const Admitted& each : known->second) least.push_back(each.least);
   Json message = about(state, "least", set);
   message["least"] = least;
-  const Result<Reply> done = trusted(judge_.ask(message, kJudgeTimeout), "the judge");
-  if (!done) return tl::unexpected<Error>(done.error());
+  KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
   return {};
 }
 
 Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
                                              std::vector<Admitted>* admitted) {
   std::vector<Fd> keep;
-  auto buffers = buffers_of(judge_, state, set, &keep);
-  if (!buffers) return tl::unexpected<Error>(buffers.error());
+  KP_ASSIGN(auto buffers, buffers_of(judge_, state, set, &keep));
   // Into the outputs, in their declared types.
-  for (SharedBuffer& b : *buffers) {
+  for (SharedBuffer& b : buffers) {
     if (!b.expected) continue;
     const AddressLayout::Slot& slot = state.layout.slots[static_cast<std::size_t>(b.tensor)];
     for (const int from : {0, set}) {
@@ -293,7 +281,7 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
     b.bytes = slot.mapping_bytes;
     b.offset = slot.address - slot.mapping;
   }
-  KP_TRY(settings_.module->attach(task_, *state.c, kRoundedSet, *buffers));
+  KP_TRY(settings_.module->attach(task_, *state.c, kRoundedSet, buffers));
   std::int64_t fewest = kManyRounded;
   for (const JudgeTensor& t : state.judged) {
     if (t.output) fewest = std::min(fewest, t.elements);
@@ -301,10 +289,9 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
   for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
     // Without enough memory for it, the rules stay unchanged.
     if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
-    const Result<Reply> reply =
-        trusted(judge_.ask(about(state, "admit", set), kJudgeTimeout), "the judge");
-    if (!reply) return tl::unexpected<Error>(reply.error());
-    const Json& outputs = JsonReader(reply->json).array("outputs");
+    KP_ASSIGN(const Reply reply,
+              trusted(judge_.ask(about(state, "admit", set), kJudgeTimeout), "the judge"));
+    const Json& outputs = JsonReader(reply.json).array("outputs");
     admitted->resize(outputs.size());
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const JsonReader r(outputs[k]);

@@ -44,10 +44,9 @@ class Timer {
       const std::uint64_t number = pass == 0 ? 0 : pass + 1;  // couples are (2, 3), (4, 5) ...
       const std::vector<PassStep> steps = plan_pass(state_.plan.rotation, incumbent_ != nullptr,
                                                     warm_up_, at_most_, number, plan_.seed);
-      Result<StepTimes> times = run_pass(steps, number);
-      if (!times) return tl::unexpected<Error>(times.error());
-      if (auto* outcome = std::get_if<Outcome>(&*times)) return {std::move(*outcome)};
-      std::vector<double>& us = std::get<std::vector<double>>(*times);
+      KP_ASSIGN(StepTimes times, run_pass(steps, number));
+      if (auto* outcome = std::get_if<Outcome>(&times)) return {std::move(*outcome)};
+      std::vector<double>& us = std::get<std::vector<double>>(times);
       if (pass == 0) {
         learn(steps, us);
         if (spent_us_ < plan_.budget_s * 1e6) continue;
@@ -84,13 +83,11 @@ class Timer {
     }
     double ignored = 0;
     if (!others.empty()) {
-      const auto wrong = verify(judge_, state_, others, false, {}, &ignored);
-      if (!wrong) return tl::unexpected<Error>(wrong.error());
-      if (*wrong) incumbent_fault_ = outcome_summary((*wrong)->outcome);
+      KP_ASSIGN(const auto wrong, verify(judge_, state_, others, false, {}, &ignored));
+      if (wrong) incumbent_fault_ = outcome_summary(wrong->outcome);
     }
-    auto wrong = verify(judge_, state_, mine, false, keys(number + 1), max_error_);
-    if (!wrong) return tl::unexpected<Error>(wrong.error());
-    if (*wrong) return StepTimes(std::move((*wrong)->outcome));
+    KP_ASSIGN(auto wrong, verify(judge_, state_, mine, false, keys(number + 1), max_error_));
+    if (wrong) return StepTimes(std::move(wrong->outcome));
     return times;
   }
 
@@ -296,9 +293,8 @@ Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, Cu
   std::vector<int> each = sets;
   std::sort(each.begin(), each.end());
   each.erase(std::unique(each.begin(), each.end()), each.end());
-  auto wrong = verify(judge, state, each, true, {}, max_error);
-  if (!wrong) return tl::unexpected<Error>(wrong.error());
-  if (*wrong) return Times(std::move((*wrong)->outcome));
+  KP_ASSIGN(auto wrong, verify(judge, state, each, true, {}, max_error));
+  if (wrong) return Times(std::move(wrong->outcome));
   return Times(std::move(times));
 }
 

@@ -81,11 +81,11 @@ Result<std::variant<LaunchPlan, Outcome>> CudaTrial::plan_of(const CudaCase& sta
   }
   const Lap lap(&capture_s_);
   std::optional<CudaLink> ready = std::exchange(shop_.capture, std::nullopt);
-  Result<CudaLink> link = ready ? Result<CudaLink>(std::move(*ready))
-                                : CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne);
-  if (!link) return tl::unexpected<Error>(link.error());
+  KP_ASSIGN(CudaLink link, ready
+                               ? Result<CudaLink>(std::move(*ready))
+                               : CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne));
   auto captured =
-      capture_plan(std::move(*link), binary, "launch", state.layout, shop_.settings.timeout_s);
+      capture_plan(std::move(link), binary, "launch", state.layout, shop_.settings.timeout_s);
   if (captured && std::holds_alternative<LaunchPlan>(*captured)) {
     shop_.plans[binary.hash] = std::get<LaunchPlan>(*captured);
   }
@@ -99,21 +99,19 @@ CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const C
     return load_module(worker, state, shop_.task, shop_.settings.policy, name, binary,
                        kBuildTimeout, facts, facts != nullptr ? &correct_.notes : nullptr);
   }
-  const Result<std::string> cubin = read_file(binary.cubin);
-  if (!cubin) return tl::unexpected<Error>(cubin.error());
-  if (const ForbiddenSymbol symbol = forbidden_symbol(*cubin); !symbol.rule.empty()) {
+  KP_ASSIGN(const std::string cubin, read_file(binary.cubin));
+  if (const ForbiddenSymbol symbol = forbidden_symbol(cubin); !symbol.rule.empty()) {
     return std::optional<Outcome>(Rejected{symbol.rule, symbol.reason});
   }
-  auto plan = plan_of(state, binary);
-  if (!plan) return tl::unexpected<Error>(plan.error());
-  if (auto* outcome = std::get_if<Outcome>(&*plan)) {
+  KP_ASSIGN(auto plan, plan_of(state, binary));
+  if (auto* outcome = std::get_if<Outcome>(&plan)) {
     return std::optional<Outcome>(std::move(*outcome));
   }
-  kernels_ = kernel_names(std::get<LaunchPlan>(*plan));
+  kernels_ = kernel_names(std::get<LaunchPlan>(plan));
   if (facts != nullptr) {
-    loaded_ = {&state, &binary, std::get<LaunchPlan>(*plan)};
+    loaded_ = {&state, &binary, std::get<LaunchPlan>(plan)};
   }
-  return load_plan(worker, state, name, binary, std::get<LaunchPlan>(*plan), facts,
+  return load_plan(worker, state, name, binary, std::get<LaunchPlan>(plan), facts,
                    facts != nullptr ? &correct_.notes : nullptr);
 }
 
@@ -142,9 +140,8 @@ CudaTrial::Verdict CudaTrial::check_batch(CudaCase& state, const std::vector<int
   KP_TRY(poison(shop_.judge, state, keys, true));
   Verdict ran = run_on(state, keys);
   if (!ran || *ran) return ran;
-  auto wrong = verify(shop_.judge, state, sets, true, {}, &correct_.max_error);
-  if (!wrong) return tl::unexpected<Error>(wrong.error());
-  if (*wrong) return std::optional<Outcome>(std::move((*wrong)->outcome));
+  KP_ASSIGN(auto wrong, verify(shop_.judge, state, sets, true, {}, &correct_.max_error));
+  if (wrong) return std::optional<Outcome>(std::move(wrong->outcome));
   return std::optional<Outcome>();
 }
 
@@ -161,9 +158,7 @@ CudaTrial::Verdict CudaTrial::check(CudaCase& state) {
     for (std::size_t k = first; k < std::min(order.size(), first + rotation); ++k) {
       // Each content has its own set if there are enough; otherwise they take turns.
       const int set = contents.size() <= rotation ? order[k] : static_cast<int>(k - first);
-      const auto filled =
-          shop_.reference.fill(state, set, contents[static_cast<std::size_t>(order[k])]);
-      if (!filled) return tl::unexpected<Error>(filled.error());
+      KP_TRY(shop_.reference.fill(state, set, contents[static_cast<std::size_t>(order[k])]));
       sets.push_back(set);
     }
     Verdict batch = check_batch(state, sets);
@@ -216,21 +211,19 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
   CudaTimed timed;
   {
     const Lap lap(&time_s_);
-    auto result =
-        time_cuda_case(shop_.judge, worker_, against, state, timing_, &correct_.max_error);
-    if (!result) return tl::unexpected<Error>(result.error());
-    if (auto* outcome = std::get_if<Outcome>(&*result)) {
+    KP_ASSIGN(auto result,
+              time_cuda_case(shop_.judge, worker_, against, state, timing_, &correct_.max_error));
+    if (auto* outcome = std::get_if<Outcome>(&result)) {
       return std::optional<Outcome>(std::move(*outcome));
     }
-    timed = std::move(std::get<CudaTimed>(*result));
+    timed = std::move(std::get<CudaTimed>(result));
     if (against == nullptr) {
       Verdict elsewhere = time_elsewhere(state, &timed);
       if (!elsewhere || *elsewhere) return elsewhere;
     }
   }
-  const Result<bool> changed = forget_broken_sets(shop_.judge, state);
-  if (!changed) return tl::unexpected<Error>(changed.error());
-  if (*changed) {
+  KP_ASSIGN(const bool changed, forget_broken_sets(shop_.judge, state));
+  if (changed) {
     return std::optional<Outcome>(
         Rejected{"input-mutation", "an input was changed while calls were timed"});
   }
@@ -281,19 +274,17 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
     if (!filled->changed || !filled->usable) continue;
     const SetKeys keys = {{set, secret()}};
     KP_TRY(poison(shop_.judge, state, keys, true));
-    Verdict ran = run_on(state, keys);
-    if (!ran) return ran;
-    if (*ran) {
-      if (perhaps_killed(**ran)) return ran;
-      failures.push_back(probe_failure(plan.kind, state.c->name, **ran, state.tensors));
-      if (!worker_.link.running() || std::holds_alternative<Crashed>(**ran)) break;
+    KP_ASSIGN(auto ran, run_on(state, keys));
+    if (ran) {
+      if (perhaps_killed(*ran)) return ran;
+      failures.push_back(probe_failure(plan.kind, state.c->name, *ran, state.tensors));
+      if (!worker_.link.running() || std::holds_alternative<Crashed>(*ran)) break;
       continue;
     }
     double ignored = 0;
-    const auto wrong = verify(shop_.judge, state, {set}, true, {}, &ignored);
-    if (!wrong) return tl::unexpected<Error>(wrong.error());
-    if (*wrong) {
-      failures.push_back(probe_failure(plan.kind, state.c->name, (*wrong)->outcome, state.tensors));
+    KP_ASSIGN(const auto wrong, verify(shop_.judge, state, {set}, true, {}, &ignored));
+    if (wrong) {
+      failures.push_back(probe_failure(plan.kind, state.c->name, wrong->outcome, state.tensors));
     } else if (plan.kind == DrawKind::kCentred || plan.kind == DrawKind::kLowBits) {
       Verdict timed = compare_times(state, set, plan.kind);
       if (!timed || *timed) return timed;
@@ -325,23 +316,20 @@ Outcome CudaTrial::explained(Outcome outcome) const {
 
 Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
   if (worker_.module && shop_.settings.timing) {
-    Verdict idle = time_idle_loops();
-    if (!idle) return tl::unexpected<Error>(idle.error());
-    if (*idle) return std::move(**idle);
+    KP_ASSIGN(auto idle, time_idle_loops());
+    if (idle) return std::move(*idle);
   }
   for (std::size_t i = 0; i < shop_.cases.size(); ++i) {
-    Verdict verdict = run_case(i, subject, incumbent);
-    if (!verdict) return tl::unexpected<Error>(verdict.error());
-    if (*verdict) return explained(std::move(**verdict));
+    KP_ASSIGN(auto verdict, run_case(i, subject, incumbent));
+    if (verdict) return explained(std::move(*verdict));
   }
   if (shop_.settings.probes && shop_.settings.policy == Policy::kContract) {
     const auto smallest = std::min_element(shop_.cases.begin(), shop_.cases.end(),
                                            [&](const CudaCase& a, const CudaCase& b) {
                                              return a.plan.held / a.sets() < b.plan.held / b.sets();
                                            });
-    Verdict verdict = probe(*smallest);
-    if (!verdict) return tl::unexpected<Error>(verdict.error());
-    if (*verdict) return std::move(**verdict);
+    KP_ASSIGN(auto verdict, probe(*smallest));
+    if (verdict) return std::move(*verdict);
   }
   if (!ratios_.empty()) correct_.versus = combine(incumbent->hash, ratios_);
   const std::pair<const char*, double> phases[] = {{"evaluate.capture_ms", capture_s_},

@@ -46,13 +46,12 @@ CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
     label("no-fresh-audit");
     return std::optional<Outcome>();
   }
-  auto audited = audit_fresh(shop_.judge, shop_.reference, worker_, state, *timed, timing_,
-                             secret(), &correct_.max_error);
-  if (!audited) return tl::unexpected<Error>(audited.error());
-  if (auto* outcome = std::get_if<Outcome>(&*audited)) {
+  KP_ASSIGN(auto audited, audit_fresh(shop_.judge, shop_.reference, worker_, state, *timed, timing_,
+                                      secret(), &correct_.max_error));
+  if (auto* outcome = std::get_if<Outcome>(&audited)) {
     return std::optional<Outcome>(std::move(*outcome));
   }
-  const Freshness& found = std::get<Freshness>(*audited);
+  const Freshness& found = std::get<Freshness>(audited);
   if (!found.slower) return std::optional<Outcome>();
   const std::string sentence = "a call takes " + human_us(found.fresh_us) + " on new inputs, but " +
                                human_us(found.known_us) + " on repeated ones (case " +
@@ -102,12 +101,11 @@ CudaTrial::Verdict CudaTrial::time_idle_loops() {
     if (!state.c->timed) continue;
     std::vector<double> all;
     for (int k = 0; k < kIdleLoops; ++k) {
-      auto looped = loop(state, "", secret_order(state.plan.rotation, secret()), nullptr);
-      if (!looped) return tl::unexpected<Error>(looped.error());
-      if (const auto* us = std::get_if<double>(&*looped)) {
+      KP_ASSIGN(auto looped, loop(state, "", secret_order(state.plan.rotation, secret()), nullptr));
+      if (const auto* us = std::get_if<double>(&looped)) {
         all.push_back(*us);
       } else if (!worker_.link.running()) {
-        return std::optional<Outcome>(std::move(std::get<Outcome>(*looped)));
+        return std::optional<Outcome>(std::move(std::get<Outcome>(looped)));
       }
     }
     idle_us_[&state] = median(all);  // 0 if the loop fails
@@ -132,22 +130,19 @@ CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, CudaTimed* timed) {
     for (const int set : sets) {
       keys.emplace_back(set, secret());
       if (fresh-- <= 0) continue;
-      const auto filled = shop_.reference.fill(state, set, {secret(), DrawKind::kGiven});
-      if (!filled) return tl::unexpected<Error>(filled.error());
+      KP_TRY(shop_.reference.fill(state, set, {secret(), DrawKind::kGiven}));
     }
     KP_TRY(poison(shop_.judge, state, keys, true));
     double submitted_us = 0;
-    auto looped = loop(state, "candidate", sets, &submitted_us);
-    if (!looped) return tl::unexpected<Error>(looped.error());
-    if (auto* outcome = std::get_if<Outcome>(&*looped)) {
+    KP_ASSIGN(auto looped, loop(state, "candidate", sets, &submitted_us));
+    if (auto* outcome = std::get_if<Outcome>(&looped)) {
       return std::optional<Outcome>(std::move(*outcome));
     }
-    auto wrong = verify(shop_.judge, state, sets, true, {}, &correct_.max_error);
-    if (!wrong) return tl::unexpected<Error>(wrong.error());
-    if (*wrong) return std::optional<Outcome>(std::move((*wrong)->outcome));
+    KP_ASSIGN(auto wrong, verify(shop_.judge, state, sets, true, {}, &correct_.max_error));
+    if (wrong) return std::optional<Outcome>(std::move(wrong->outcome));
     const double count = static_cast<double>(sets.size());
     const double idle = kLoopFactor * idle_us_[&state] / state.plan.rotation;
-    const double each = std::get<double>(*looped) / count - idle;
+    const double each = std::get<double>(looped) / count - idle;
     if (each < least) submitted = submitted_us;
     least = std::min(least, each);
     if (least <= kLoopFactor * us + kLoopSlackUs) return std::optional<Outcome>();
@@ -167,9 +162,8 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
   const double us = timed.timing.median_us;
   if (us < physical_floor_us(state, shop_.machine)) {
     // A task that reads a slice or a triangle does not need all of its inputs.
-    const auto shares = needed_shares(shop_.judge, shop_.reference, state, secret());
-    if (!shares) return tl::unexpected<Error>(shares.error());
-    if (const double floor = physical_floor_us(state, shop_.machine, *shares); us < floor) {
+    KP_ASSIGN(const auto shares, needed_shares(shop_.judge, shop_.reference, state, secret()));
+    if (const double floor = physical_floor_us(state, shop_.machine, shares); us < floor) {
       return std::optional<Outcome>(
           Rejected{"physical-floor", "a time of " + human_us(us) + " in case " + state.c->name +
                                          " is below the least that moving the data takes, " +
@@ -185,19 +179,18 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
 CudaTrial::Verdict CudaTrial::compare_times(CudaCase& state, int set, DrawKind kind) {
   if (set == 0 || !shop_.settings.timing) return std::optional<Outcome>();
   const SetContent given = check_contents(state, shop_.settings.policy).front();
-  const auto filled = shop_.reference.fill(state, 0, given);
-  if (!filled) return tl::unexpected<Error>(filled.error());
+  KP_TRY(shop_.reference.fill(state, 0, given));
   std::vector<int> steps;
   const double affordable = kValuesSeconds / std::max(call_s_, 1e-6);
   const int calls = static_cast<int>(std::clamp(affordable, 1.0, kValuesCalls));
   for (int k = 0; k < calls; ++k) steps.insert(steps.end(), {0, set});
   double ignored = 0;
-  auto once = time_once(shop_.judge, worker_, state, steps, 0, timing_, secret(), &ignored);
-  if (!once) return tl::unexpected<Error>(once.error());
-  if (auto* outcome = std::get_if<Outcome>(&*once)) {
+  KP_ASSIGN(auto once,
+            time_once(shop_.judge, worker_, state, steps, 0, timing_, secret(), &ignored));
+  if (auto* outcome = std::get_if<Outcome>(&once)) {
     return std::optional<Outcome>(std::move(*outcome));
   }
-  const std::vector<double>& us = std::get<std::vector<double>>(*once);
+  const std::vector<double>& us = std::get<std::vector<double>>(once);
   std::vector<double> mine, others;
   for (std::size_t k = 0; k < us.size(); ++k) (k % 2 == 0 ? mine : others).push_back(us[k]);
   const double a = median(mine), b = median(others);

@@ -11,12 +11,11 @@ Result<void> add_energy(Evaluator* evaluator, const Objective& objective, const 
     correct->notes.push_back("the energy of a PyTorch candidate is not measured");
     return {};
   }
-  auto energy = evaluator->energy(subject, versus, plan);
-  if (!energy) return tl::unexpected<Error>(std::move(energy.error()));
-  if (auto* outcome = std::get_if<Outcome>(&*energy)) {
+  KP_ASSIGN(auto energy, evaluator->energy(subject, versus, plan));
+  if (auto* outcome = std::get_if<Outcome>(&energy)) {
     evaluation->outcome = std::move(*outcome);
   } else {
-    correct->energy = std::move(std::get<Energy>(*energy));
+    correct->energy = std::move(std::get<Energy>(energy));
   }
   return {};
 }

@@ -24,11 +24,10 @@ Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& 
 }
 
 Result<Tools> make_tools(TargetKind kind, const std::vector<std::string>& include_dirs) {
-  auto machine = kind == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine();
-  if (!machine) return tl::unexpected<Error>(std::move(machine.error()));
-  auto compiler = make_compiler(kind, *machine, include_dirs);
-  if (!compiler) return tl::unexpected<Error>(std::move(compiler.error()));
-  return Tools{std::move(*machine), std::move(*compiler), nullptr};
+  KP_ASSIGN(auto machine,
+            kind == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine());
+  KP_ASSIGN(auto compiler, make_compiler(kind, machine, include_dirs));
+  return Tools{std::move(machine), std::move(compiler), nullptr};
 }
 
 Result<Target> make(const Task& task, const StationSettings& settings,
@@ -37,21 +36,16 @@ Result<Target> make(const Task& task, const StationSettings& settings,
   Target target;
   target.module = std::move(module);
   if (task.module && target.module == nullptr) {
-    auto started = restart_module(task, settings.target, settings.gpu);
-    if (!started) return tl::unexpected<Error>(std::move(started.error()));
-    target.module = std::move(*started);
+    KP_ASSIGN(target.module, restart_module(task, settings.target, settings.gpu));
   }
   const bool ready = ahead != nullptr && ahead->valid();
-  Result<Tools> tools = ready ? ahead->get() : make_tools(settings.target, settings.include_dirs);
-  if (!tools) return tl::unexpected<Error>(std::move(tools.error()));
-  target.machine = std::make_unique<Machine>(std::move(tools->machine));
-  target.compiler = std::move(tools->compiler);
+  KP_ASSIGN(Tools tools, ready ? ahead->get() : make_tools(settings.target, settings.include_dirs));
+  target.machine = std::make_unique<Machine>(std::move(tools.machine));
+  target.compiler = std::move(tools.compiler);
   EvaluateSettings evaluate;
   if (!cpu && !task.reference_cpp.empty()) {
     // For the cross-check of reference.cu against reference.cpp.
-    auto host = make_compiler(TargetKind::kCpu, *target.machine, {});
-    if (!host) return tl::unexpected<Error>(std::move(host.error()));
-    target.host_compiler = std::move(*host);
+    KP_ASSIGN(target.host_compiler, make_compiler(TargetKind::kCpu, *target.machine, {}));
     evaluate.host_compiler = target.host_compiler.get();
   }
   evaluate.timeout_s = settings.timeout_s;
@@ -68,11 +62,10 @@ Result<Target> make(const Task& task, const StationSettings& settings,
   evaluate.evaluations = settings.evaluations;
   evaluate.counters = settings.counters;
   evaluate.module = target.module.get();
-  evaluate.ahead = std::move(tools->processes);
-  auto evaluator = cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)
-                       : make_cuda_evaluator(task, *target.compiler, *target.machine, evaluate);
-  if (!evaluator) return tl::unexpected<Error>(std::move(evaluator.error()));
-  target.evaluator = std::move(*evaluator);
+  evaluate.ahead = std::move(tools.processes);
+  KP_ASSIGN(target.evaluator,
+            cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)
+                : make_cuda_evaluator(task, *target.compiler, *target.machine, evaluate));
   target.collect = collect_evidence;
   // On several GPUs, others are being timed meanwhile.
   if (cpu || settings.gpus.size() < 2) {

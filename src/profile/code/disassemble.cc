@@ -27,13 +27,12 @@ bool older(const std::string& path, const std::string& than) {
 Result<Disassembly> from_cache(const std::string& path, const std::string& binary,
                                const std::string& tool, const std::string& options) {
   if (older(path, binary)) return fail(ErrorKind::kEnvironment, path + " is outdated", "delete it");
-  Result<std::string> kept = read_file(path, kMaxText);
-  if (!kept) return tl::unexpected<Error>(kept.error());
-  const std::size_t end = kept->find('\n');
-  if (end == std::string::npos || kept->substr(0, end) != "tool: " + tool + " " + options) {
+  KP_ASSIGN(std::string kept, read_file(path, kMaxText));
+  const std::size_t end = kept.find('\n');
+  if (end == std::string::npos || kept.substr(0, end) != "tool: " + tool + " " + options) {
     return fail(ErrorKind::kEnvironment, path + " is of another tool or damaged", "delete it");
   }
-  return Disassembly{kept->substr(end + 1), tool};
+  return Disassembly{kept.substr(end + 1), tool};
 }
 
 Result<Disassembly> run_tool(const std::string& tool, const std::string& program,
@@ -48,19 +47,18 @@ Result<Disassembly> run_tool(const std::string& tool, const std::string& program
   command.env = {"LC_ALL=C"};
   command.limits.output_kept = kMaxText;
   command.limits.output_killed = kMaxText;
-  Result<Exit> exit = run(command);
-  if (!exit) return tl::unexpected<Error>(exit.error());
-  if (!exit->ok()) {
+  KP_ASSIGN(Exit exit, run(command));
+  if (!exit.ok()) {
     return fail(
         ErrorKind::kEnvironment,
-        tool + " could not read " + basename(binary) + ": it " + exit->describe(command.limits),
+        tool + " could not read " + basename(binary) + ": it " + exit.describe(command.limits),
         "run " + tool + " on the file by hand to see why");
   }
   // In a read-only folder we only lose the cache.
   if (::access(dirname(cache).c_str(), W_OK) == 0) {
-    static_cast<void>(write_file(cache, "tool: " + tool + " " + asked + "\n" + exit->output));
+    static_cast<void>(write_file(cache, "tool: " + tool + " " + asked + "\n" + exit.output));
   }
-  return Disassembly{std::move(exit->output), tool};
+  return Disassembly{std::move(exit.output), tool};
 }
 
 }  // namespace

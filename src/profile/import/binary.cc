@@ -40,15 +40,14 @@ Result<std::string> output_of(std::vector<std::string> argv, const std::string& 
   command.cwd = folder;
   command.env = {"LC_ALL=C"};
   command.limits = {120, 64 << 20, 64 << 20, 0};
-  Result<Exit> exit = run(command);
-  if (!exit) return tl::unexpected<Error>(std::move(exit.error()));
-  if (!exit->ok()) {
+  KP_ASSIGN(Exit exit, run(command));
+  if (!exit.ok()) {
     return fail(ErrorKind::kBadInput,
-                basename(command.argv[0]) + " " + exit->describe(command.limits) + ": " +
-                    clip(exit->output, 300),
+                basename(command.argv[0]) + " " + exit.describe(command.limits) + ": " +
+                    clip(exit.output, 300),
                 "check that the file is whole");
   }
-  return std::move(exit->output);
+  return std::move(exit.output);
 }
 
 // "kernel.2.sm_90a.cubin" -> "sm_90a".
@@ -144,8 +143,7 @@ void add_usage(const Usage& usage, Evidence* e) {
 Result<void> read_cubin(const std::string& cubin, const std::string& only, const std::string& arch,
                         std::vector<Found>* found) {
   // Checked here, so that a missing disassembler is an error and not just a note.
-  const Result<Disassembly> disassembly = disassemble_cubin(cubin);
-  if (!disassembly) return tl::unexpected<Error>(disassembly.error());
+  KP_TRY(disassemble_cubin(cubin));
   const std::map<std::string, Usage> usages = resource_usage(cubin);
   Binary binary;
   binary.cubin = cubin;
@@ -173,11 +171,10 @@ std::string arch_of_cubin(const std::string& cubin) {
 }
 
 Result<BinaryImport> host_code(const std::string& path) {
-  const Result<Disassembly> disassembly = disassemble_host(path);
-  if (!disassembly) return tl::unexpected<Error>(disassembly.error());
+  KP_ASSIGN(const Disassembly disassembly, disassemble_host(path));
   // Without `launch` we cannot tell which loops belong to a kernel.
-  const bool kernel = contains(disassembly->text, "<launch>:");
-  const AsmMix mix = kernel ? hot_mix(parse_objdump(disassembly->text)) : AsmMix();
+  const bool kernel = contains(disassembly.text, "<launch>:");
+  const AsmMix mix = kernel ? hot_mix(parse_objdump(disassembly.text)) : AsmMix();
   if (mix.instructions == 0) {
     return fail(ErrorKind::kBadInput,
                 path + " has neither device code nor a function `launch` of a CPU kernel",
@@ -198,9 +195,8 @@ Result<BinaryImport> host_code(const std::string& path) {
 
 Result<BinaryImport> import_binary(const std::string& path, const std::string& arch,
                                    const std::string& kernel) {
-  const Result<std::string> bytes = read_file(path, 1LL << 30);
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
-  const Kind kind = kind_of(*bytes);
+  KP_ASSIGN(const std::string bytes, read_file(path, 1LL << 30));
+  const Kind kind = kind_of(bytes);
   if (kind == Kind::kOther) {
     return fail(ErrorKind::kBadInput, path + " is neither a cubin nor an x86-64 ELF file",
                 "make a cubin with nvcc -cubin -lineinfo, or a shared object with nvcc -shared");
@@ -211,14 +207,13 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   std::vector<std::string> cubins = {absolute(path)};
   if (kind == Kind::kHost) {
     // Without one of these sections the file has no device code.
-    if (!contains(*bytes, ".nv_fatbin") && !contains(*bytes, ".nvFatBinSegment")) {
+    if (!contains(bytes, ".nv_fatbin") && !contains(bytes, ".nvFatBinSegment")) {
       return host_code(path);
     }
     bool none = false;
-    auto extracted = extract(path, arch, folder.path(), &chosen, &none);
-    if (!extracted) return tl::unexpected<Error>(std::move(extracted.error()));
+    KP_ASSIGN(auto extracted, extract(path, arch, folder.path(), &chosen, &none));
     if (none) return host_code(path);
-    cubins = std::move(*extracted);
+    cubins = std::move(extracted);
     if (cubins.empty()) {
       return fail(ErrorKind::kBadInput, path + " holds PTX only, no machine code",
                   "compile it for a GPU: nvcc -arch=sm_90");

@@ -278,20 +278,19 @@ Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& 
                   "--csv", "--print-units", "base", "--print-fp"};
   command.env = {"LC_ALL=C"};
   command.limits = {300, 512LL << 20, 1LL << 30, 0};
-  Result<Exit> exit = run(command);
-  if (!exit) return tl::unexpected<Error>(std::move(exit.error()));
-  if (!exit->ok()) {
+  KP_ASSIGN(Exit exit, run(command));
+  if (!exit.ok()) {
     std::string said;
-    for (const std::string& line : lines(exit->output)) {
+    for (const std::string& line : lines(exit.output)) {
       if (line.rfind("==", 0) == 0) said += (said.empty() ? "" : "; ") + line;
     }
     return fail(ErrorKind::kBadInput,
                 "ncu could not read " + path + ": " +
-                    clip(said.empty() ? exit->describe(command.limits) : said, 400),
+                    clip(said.empty() ? exit.describe(command.limits) : said, 400),
                 "an older ncu cannot read newer reports: use the version that wrote it, here or to "
                 "export it (--page raw --csv)");
   }
-  return import_ncu_csv(exit->output, settings);
+  return import_ncu_csv(exit.output, settings);
 }
 
 }  // namespace kernelpro

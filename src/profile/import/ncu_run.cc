@@ -86,14 +86,13 @@ Result<NcuImport> run_under_ncu(const std::vector<std::string>& argv,
   command.env = {"LC_ALL=C"};
   command.limits.wall_seconds = timeout_s;
   command.limits.output_killed = 1LL << 30;
-  const Result<Exit> exit = run(command);
-  if (!exit) return tl::unexpected<Error>(exit.error());
+  KP_ASSIGN(const Exit exit, run(command));
   const auto text = read_file(log, 256 << 20);
-  auto import = import_ncu_csv(text ? *text : exit->output, {});
-  if (!import && !exit->ok()) {
+  auto import = import_ncu_csv(text ? *text : exit.output, {});
+  if (!import && !exit.ok()) {
     return fail(
         ErrorKind::kEnvironment,
-        "the program under ncu " + exit->describe(command.limits) + ": " + import.error().message,
+        "the program under ncu " + exit.describe(command.limits) + ": " + import.error().message,
         import.error().next);
   }
   return import;

@@ -246,12 +246,11 @@ Result<NsysImport> import_nsys_report(const std::string& path) {
   Command command;
   command.argv = {nsys, "export", "--type", "sqlite", "--output", out, path};
   command.limits.wall_seconds = 600;
-  Result<Exit> exit = run(command);
-  if (!exit) return tl::unexpected<Error>(std::move(exit.error()));
-  if (!exit->ok() || !exists(out)) {
+  KP_ASSIGN(Exit exit, run(command));
+  if (!exit.ok() || !exists(out)) {
     return fail(ErrorKind::kBadInput,
                 "nsys could not export " + path + ": " +
-                    clip(exit->output.empty() ? exit->describe(command.limits) : exit->output, 400),
+                    clip(exit.output.empty() ? exit.describe(command.limits) : exit.output, 400),
                 "use the version of nsys that wrote it, or give the export itself");
   }
   return import_nsys_sqlite(out);

@@ -48,31 +48,29 @@ Result<TracedProgram> trace_program(const std::vector<std::string>& argv,
   }
   const TempDir folder;
   const Command command = make_command(argv, options, absolute(tracer), folder.path());
-  Result<Exit> exit = run(command);
-  if (!exit) return tl::unexpected<Error>(exit.error());
-  const std::string ended = "the program " + exit->describe(command.limits);
+  KP_ASSIGN(Exit exit, run(command));
+  const std::string ended = "the program " + exit.describe(command.limits);
   Result<Trace> trace = read_trace_folder(folder.path());
   if (!trace) {
-    return fail(ErrorKind::kBadInput,
-                (exit->ok() ? std::string("the program did not use CUDA")
-                            : ended + " before it used CUDA") +
-                    last_words(*exit),
-                "trace a program that launches kernels on this machine's NVIDIA GPU");
+    return fail(
+        ErrorKind::kBadInput,
+        (exit.ok() ? std::string("the program did not use CUDA") : ended + " before it used CUDA") +
+            last_words(exit),
+        "trace a program that launches kernels on this machine's NVIDIA GPU");
   }
   if (trace->empty() && !trace->notes.empty()) {
     return fail(ErrorKind::kEnvironment, trace->notes.front(),
                 "`kernelpro doctor` shows what this GPU and driver allow");
   }
-  if (!exit->ok()) trace->notes.push_back(ended);
-  return TracedProgram{std::move(*trace), std::move(*exit)};
+  if (!exit.ok()) trace->notes.push_back(ended);
+  return TracedProgram{std::move(*trace), std::move(exit)};
 }
 
 Result<Trace> trace_program(const std::vector<std::string>& argv, double timeout_s) {
   TraceOptions options;
   options.timeout_s = timeout_s;
-  Result<TracedProgram> traced = trace_program(argv, options);
-  if (!traced) return tl::unexpected<Error>(traced.error());
-  return std::move(traced->trace);
+  KP_ASSIGN(TracedProgram traced, trace_program(argv, options));
+  return std::move(traced.trace);
 }
 
 }  // namespace kernelpro

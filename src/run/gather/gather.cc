@@ -132,17 +132,12 @@ bool begins_with(const std::string& text, std::string_view head) {
 }  // namespace
 
 Result<Gathered> gather_run(const std::string& directory, std::int64_t id) {
-  auto store = Store::open(directory, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  auto all = (*store)->candidates(false);
-  if (!all) return tl::unexpected<Error>(std::move(all.error()));
-  auto confirmation = (*store)->confirmation();
-  if (!confirmation) return tl::unexpected<Error>(std::move(confirmation.error()));
-  auto header = (*store)->header();
-  if (!header) return tl::unexpected<Error>(std::move(header.error()));
-  const auto candidate = chosen(*all, *confirmation, id, directory);
-  if (!candidate) return tl::unexpected<Error>(candidate.error());
-  const Known& known = (*candidate)->known;
+  KP_ASSIGN(auto store, Store::open(directory, Store::Mode::kRead));
+  KP_ASSIGN(auto all, store->candidates(false));
+  KP_ASSIGN(auto confirmation, store->confirmation());
+  KP_ASSIGN(auto header, store->header());
+  KP_ASSIGN(const auto candidate, chosen(all, confirmation, id, directory));
+  const Known& known = candidate->known;
   if (known.evaluation.correct() == nullptr) {
     return fail(ErrorKind::kBadInput,
                 "candidate " + std::to_string(known.id) + " is not correct (" +
@@ -151,11 +146,10 @@ Result<Gathered> gather_run(const std::string& directory, std::int64_t id) {
   }
   Gathered gathered;
   gathered.subject = "candidate " + std::to_string(known.id) + " of " + directory;
-  gathered.basis = "what the run measured on " + header->machine.name;
+  gathered.basis = "what the run measured on " + header.machine.name;
   gathered.ceilings = "measured";
-  auto whole = (*store)->candidate(known.id, true);
-  if (!whole) return tl::unexpected<Error>(std::move(whole.error()));
-  gathered.evidence = std::move(whole->evidence);
+  KP_ASSIGN(auto whole, store->candidate(known.id, true));
+  gathered.evidence = std::move(whole.evidence);
   if (gathered.evidence.items().empty()) {
     gathered.notes.push_back(
         "The run holds no evidence about it: PyTorch candidates bring no code.");
@@ -165,13 +159,12 @@ Result<Gathered> gather_run(const std::string& directory, std::int64_t id) {
 
 Result<Gathered> gather_binary(const std::string& file, const Theory& theory) {
   const DeviceFacts facts = listed_device(theory.device);
-  auto import = import_binary(file, facts.arch(), theory.kernel);
-  if (!import) return tl::unexpected<Error>(std::move(import.error()));
+  KP_ASSIGN(auto import, import_binary(file, facts.arch(), theory.kernel));
   Gathered gathered;
   gathered.subject = file;
   gathered.basis = "machine code alone";
-  gathered.evidence = std::move(import->evidence);
-  gathered.notes = std::move(import->notes);
+  gathered.evidence = std::move(import.evidence);
+  gathered.notes = std::move(import.notes);
   KP_TRY(add_theory(theory, &gathered));
   add_machine(theory, facts, &gathered);
   return gathered;
@@ -187,35 +180,31 @@ Result<Gathered> gather_file(const std::string& file, const Theory& theory) {
     return gather_ncu(import_ncu_report(file, {theory.calls, theory.kernel}), file, theory);
   }
   if (begins_with(head, "SQLite format 3")) {
-    auto import = import_nsys_sqlite(file);
-    if (!import) return tl::unexpected<Error>(std::move(import.error()));
-    return with_theory(from_trace(*import, file, theory), theory, import->device);
+    KP_ASSIGN(auto import, import_nsys_sqlite(file));
+    return with_theory(from_trace(import, file, theory), theory, import.device);
   }
   if (file.ends_with(".nsys-rep") || file.ends_with(".qdrep")) {
-    auto import = import_nsys_report(file);
-    if (!import) return tl::unexpected<Error>(std::move(import.error()));
-    return with_theory(from_trace(*import, file, theory), theory, import->device);
+    KP_ASSIGN(auto import, import_nsys_report(file));
+    return with_theory(from_trace(import, file, theory), theory, import.device);
   }
   if (begins_with(head,
                   "\x7f"
                   "ELF"))
     return gather_binary(file, theory);
-  const Result<std::string> text = read_file(file, 1LL << 30);
-  if (!text) return tl::unexpected<Error>(text.error());
+  KP_ASSIGN(const std::string text, read_file(file, 1LL << 30));
   if (begins_with(std::string(trim(head.substr(0, 64))), "{")) {
-    return gather_saved(*text, file, theory);
+    return gather_saved(text, file, theory);
   }
-  if (is_nsys_csv(*text)) {
-    auto import = import_nsys_csv(*text);
-    if (!import) return tl::unexpected<Error>(std::move(import.error()));
-    return with_theory(from_trace(*import, file, theory), theory, import->device);
+  if (is_nsys_csv(text)) {
+    KP_ASSIGN(auto import, import_nsys_csv(text));
+    return with_theory(from_trace(import, file, theory), theory, import.device);
   }
-  if (!is_ncu_csv(*text)) {
+  if (!is_ncu_csv(text)) {
     return fail(ErrorKind::kBadInput, file + " is nothing that can be diagnosed",
                 "give a run, a kernel, a cubin, a report of ncu or nsys or its export, or evidence "
                 "that was saved; `kernelpro diagnose --help` lists them");
   }
-  return gather_ncu(import_ncu_csv(*text, {theory.calls, theory.kernel}), file, theory);
+  return gather_ncu(import_ncu_csv(text, {theory.calls, theory.kernel}), file, theory);
 }
 
 namespace {
@@ -248,18 +237,17 @@ Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theo
                                 double timeout_s, bool counters) {
   TraceOptions options;
   options.timeout_s = timeout_s;
-  auto traced = trace_program(argv, options);
-  if (!traced) return tl::unexpected<Error>(std::move(traced.error()));
+  KP_ASSIGN(auto traced, trace_program(argv, options));
   Gathered gathered;
   gathered.subject = join_text(argv, " ");
   gathered.basis = "a trace of the program";
-  const TraceWindow window = select_window(traced->trace, theory.range);
+  const TraceWindow window = select_window(traced.trace, theory.range);
   if (!window.chosen.empty()) gathered.notes.push_back("Looked at: " + window.chosen + ".");
-  summarize(traced->trace, window, &gathered.evidence);
+  summarize(traced.trace, window, &gathered.evidence);
   gathered.evidence.texts["target"] = "cuda";
-  for (const std::string& note : traced->trace.notes) gathered.notes.push_back(note);
-  if (!traced->exit.ok()) {
-    gathered.notes.push_back("The program " + traced->exit.describe({}) +
+  for (const std::string& note : traced.trace.notes) gathered.notes.push_back(note);
+  if (!traced.exit.ok()) {
+    gathered.notes.push_back("The program " + traced.exit.describe({}) +
                              "; the diagnosis covers what it did until then.");
   }
   if (counters) add_counters_of_program(argv, timeout_s, &gathered);

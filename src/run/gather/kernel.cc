@@ -21,15 +21,13 @@ namespace {
 constexpr const char* kAssumedDevice = "H100";
 
 Result<Candidate> candidate_of(const Task& task, const std::string& file) {
-  auto source = read_file(file, 4 << 20);
-  if (!source) return tl::unexpected<Error>(std::move(source.error()));
+  KP_ASSIGN(auto source, read_file(file, 4 << 20));
   Candidate candidate;
   candidate.language = native_language(TargetKind::kCuda).language;
-  candidate.source = std::move(*source);
+  candidate.source = std::move(source);
   candidate.origin.proposer = Origin::kGiven;
-  auto knobs = parse_knobs(candidate.source, reserved_names(task));
-  if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
-  candidate.knobs = default_values(*knobs);
+  KP_ASSIGN(auto knobs, parse_knobs(candidate.source, reserved_names(task)));
+  candidate.knobs = default_values(knobs);
   return candidate;
 }
 
@@ -55,30 +53,26 @@ Result<Gathered> compiled_only(const Task& task, const std::string& file, const 
     return fail(ErrorKind::kBadInput, "the GPU \"" + theory.device + "\" is not listed",
                 "name one as in --device H100, A100, B200, L40S or \"RTX 4090\"");
   }
-  const auto c = case_of(task, TargetKind::kCuda, theory.case_name);
-  if (!c) return tl::unexpected<Error>(c.error());
-  const auto candidate = candidate_of(task, file);
-  if (!candidate) return tl::unexpected<Error>(candidate.error());
+  KP_ASSIGN(const auto c, case_of(task, TargetKind::kCuda, theory.case_name));
+  KP_ASSIGN(const auto candidate, candidate_of(task, file));
   CompileSettings settings;
   settings.cuda_arch = arch->compile_name();
   settings.task_header = task_header;
   if (auto dirs = include_dirs({})) settings.include_dirs = std::move(*dirs);
-  const auto compiler = make_cuda_compiler(settings);
-  if (!compiler) return tl::unexpected<Error>(compiler.error());
-  auto built = (*compiler)->compile(task, **c, *candidate);
-  if (!built) return tl::unexpected<Error>(std::move(built.error()));
-  if (const auto* error = std::get_if<CompileError>(&*built)) {
+  KP_ASSIGN(const auto compiler, make_cuda_compiler(settings));
+  KP_ASSIGN(auto built, compiler->compile(task, *c, candidate));
+  if (const auto* error = std::get_if<CompileError>(&built)) {
     return fail(ErrorKind::kBadInput, file + " does not compile: " + clip(error->log, 2000),
                 "fix it; kernelpro evaluate shows the whole log");
   }
   Machine bare = machine;
   bare.arch = settings.cuda_arch;
   Gathered gathered;
-  gathered.subject = file + ", case " + (*c)->name + " of " + task.name;
+  gathered.subject = file + ", case " + c->name + " of " + task.name;
   gathered.basis = "compiling alone, for " + bare.arch;
   gathered.ceilings = machine.ceilings.how;
   gathered.evidence =
-      without_timing(collect_evidence(task, **c, bare, std::get<Binary>(*built), Evaluation()),
+      without_timing(collect_evidence(task, *c, bare, std::get<Binary>(built), Evaluation()),
                      "no GPU was there to run it: " + why.message);
   gathered.notes.push_back("It was compiled for " + bare.arch + " and not run: " + why.message +
                            (named ? "" : " (another GPU: --device NAME)") + ".");
@@ -87,22 +81,20 @@ Result<Gathered> compiled_only(const Task& task, const std::string& file, const 
 
 Result<Gathered> evaluated(const Task& task, TargetKind target, const std::string& file,
                            const RunSettings& settings, std::shared_ptr<ModuleReference> module) {
-  auto source = read_file(file, 4 << 20);
-  if (!source) return tl::unexpected<Error>(std::move(source.error()));
-  auto result = evaluate_one(task, target, *source, {}, settings,
-                             local_stations(target_with(std::move(module))));
-  if (!result) return tl::unexpected<Error>(std::move(result.error()));
-  if (result->evaluation.correct() == nullptr) {
+  KP_ASSIGN(auto source, read_file(file, 4 << 20));
+  KP_ASSIGN(auto result, evaluate_one(task, target, source, {}, settings,
+                                      local_stations(target_with(std::move(module)))));
+  if (result.evaluation.correct() == nullptr) {
     return fail(ErrorKind::kBadInput,
                 file + " cannot be diagnosed, for it is not correct: " +
-                    outcome_summary(result->evaluation.outcome),
+                    outcome_summary(result.evaluation.outcome),
                 "fix it first; kernelpro evaluate shows more");
   }
   Gathered gathered;
   gathered.subject = file + " with " + task.name;
-  gathered.basis = "an evaluation on " + result->machine.name;
-  gathered.ceilings = "measured on " + result->machine.name;
-  gathered.evidence = std::move(result->evidence);
+  gathered.basis = "an evaluation on " + result.machine.name;
+  gathered.ceilings = "measured on " + result.machine.name;
+  gathered.evidence = std::move(result.evidence);
   return gathered;
 }
 
@@ -126,16 +118,15 @@ Result<Gathered> gather_kernel(const std::string& file, const Theory& theory,
   if (!cpu) {
     if (const auto machine = describe_cuda_machine(); !machine) no_gpu = machine.error();
   }
-  auto opened = open_task(theory.task, open);
-  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+  KP_ASSIGN(auto opened, open_task(theory.task, open));
   if (no_gpu || (!cpu && !theory.device.empty())) {
     const Error why = no_gpu.value_or(Error{ErrorKind::kBadInput, "--device was given", ""});
-    return compiled_only(opened->task, file, theory, why);
+    return compiled_only(opened.task, file, theory, why);
   }
   RunSettings with = settings;
   with.target = target;
   if (with.counters == CounterSet::kOff) with.counters = CounterSet::kFull;
-  return evaluated(opened->task, target, file, with, std::move(opened->module));
+  return evaluated(opened.task, target, file, with, std::move(opened.module));
 }
 
 }  // namespace kernelpro

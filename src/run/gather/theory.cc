@@ -29,24 +29,22 @@ void put(const char* name, double value, const char* source, Evidence* evidence)
 Result<void> from_task(const Theory& theory, Gathered* gathered) {
   OpenSettings open = theory.open;
   open.target = TargetKind::kCuda;
-  auto opened = open_task(theory.task, open);
-  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
-  const Task& task = opened->task;
-  const auto c = case_of(task, open.target, theory.case_name);
-  if (!c) return tl::unexpected<Error>(c.error());
+  KP_ASSIGN(auto opened, open_task(theory.task, open));
+  const Task& task = opened.task;
+  KP_ASSIGN(const auto c, case_of(task, open.target, theory.case_name));
   Evidence& e = gathered->evidence;
   double outputs = 0;
-  for (const Shaped& shaped : shaped_tensors(task, **c)) {
+  for (const Shaped& shaped : shaped_tensors(task, *c)) {
     if (shaped.tensor->role == Role::kOutput) outputs += static_cast<double>(shaped.bytes);
   }
-  put("task.compulsory_bytes", compulsory_bytes(task, **c), "task", &e);
+  put("task.compulsory_bytes", compulsory_bytes(task, *c), "task", &e);
   put("task.output_bytes", outputs, "task", &e);
-  put("task.flops", task_flops(task, **c), "task", &e);
-  put("task.matmul_flops", task_matmul_flops(task, **c), "task", &e);
+  put("task.flops", task_flops(task, *c), "task", &e);
+  put("task.matmul_flops", task_matmul_flops(task, *c), "task", &e);
   put("task.half_inputs", has_half_inputs(task) ? 1 : 0, "task", &e);
   if (task.precision == Precision::kTf32) put("task.tf32", 1, "task", &e);
-  for (const std::string& note : opened->notes) gathered->notes.push_back(note);
-  gathered->notes.push_back("Theory: case " + (*c)->name + " of " + task.name + ".");
+  for (const std::string& note : opened.notes) gathered->notes.push_back(note);
+  gathered->notes.push_back("Theory: case " + c->name + " of " + task.name + ".");
   return {};
 }
 
@@ -102,11 +100,11 @@ Result<void> add_code(const Theory& theory, Gathered* gathered) {
   if (theory.code.empty()) return {};
   Evidence& e = gathered->evidence;
   const auto arch = e.texts.find("arch");
-  const auto import = import_binary(theory.code, arch == e.texts.end() ? "" : arch->second);
-  if (!import) return tl::unexpected<Error>(import.error());
+  KP_ASSIGN(const auto import,
+            import_binary(theory.code, arch == e.texts.end() ? "" : arch->second));
   int count = 0;
   for (KernelEvidence& kernel : e.kernels) {
-    for (const KernelEvidence& theirs : import->evidence.kernels) {
+    for (const KernelEvidence& theirs : import.evidence.kernels) {
       if (short_kernel_name(theirs.name, kWholeName) !=
           short_kernel_name(kernel.name, kWholeName)) {
         continue;

@@ -169,17 +169,13 @@ Result<void> FactFile::Impl::ensure(bool create) {
   if (!only_read) KP_TRY(make_dirs(dirname(absolute(path))));
   const Fd held = only_read ? Fd() : lock();
   if (exists(path)) {
-    const auto good = try_open();
-    if (!good) return tl::unexpected<Error>(good.error());
-    open = *good;
+    KP_ASSIGN(open, try_open());
     if (open) return {};
     KP_TRY(set_aside("it cannot be read as SQLite"));
   }
   if (!create) return {};
   KP_TRY(begin_file());
-  const auto good = try_open();
-  if (!good) return tl::unexpected<Error>(good.error());
-  open = *good;
+  KP_ASSIGN(open, try_open());
   return {};
 }
 

@@ -42,19 +42,17 @@ Result<void> copy_exchange(const std::string& from, const std::string& to) {
 }
 
 Result<void> check_copy(const std::string& to) {
-  const auto store = Store::open(to, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(store.error());
-  return (*store)->check_whole();
+  KP_ASSIGN(const auto store, Store::open(to, Store::Mode::kRead));
+  return store->check_whole();
 }
 
 }  // namespace
 
 Result<void> pack_run(const std::string& from, const std::string& to) {
   KP_TRY(Store::check_new(to));
-  const auto store = Store::open(from, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(store.error());
-  KP_TRY((*store)->check_whole());
-  KP_TRY((*store)->copy_to(to));
+  KP_ASSIGN(const auto store, Store::open(from, Store::Mode::kRead));
+  KP_TRY(store->check_whole());
+  KP_TRY(store->copy_to(to));
   if (const auto good = check_copy(to); !good) {
     ::unlink(store_path(to).c_str());
     return good;

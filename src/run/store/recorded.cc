@@ -7,19 +7,16 @@
 namespace kernelpro {
 
 Result<Recorded> read_recorded(const std::string& directory) {
-  auto store = Store::open(directory, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(std::move(store.error()));
-  const auto header = (*store)->header();
-  if (!header) return tl::unexpected<Error>(header.error());
-  const auto candidates = (*store)->candidates(false);
-  if (!candidates) return tl::unexpected<Error>(candidates.error());
+  KP_ASSIGN(auto store, Store::open(directory, Store::Mode::kRead));
+  KP_ASSIGN(const auto header, store->header());
+  KP_ASSIGN(const auto candidates, store->candidates(false));
   const StoredCandidate* start = nullptr;
-  for (const StoredCandidate& each : *candidates) {
+  for (const StoredCandidate& each : candidates) {
     if (!each.evaluated || score_us(each.known.evaluation) <= 0) continue;
     if (start == nullptr || each.order < start->order) start = &each;
   }
-  Recorded recorded{directory, header->machine.name, {}};
-  for (const StoredCandidate& each : *candidates) {
+  Recorded recorded{directory, header.machine.name, {}};
+  for (const StoredCandidate& each : candidates) {
     if (!each.evaluated) continue;
     const double us = score_us(each.known.evaluation);
     recorded.results.push_back({each.known.candidate.content_hash(), each.known.id,

@@ -236,9 +236,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& directory, Mode mo
   if (mode == StoreMode::kCreate) KP_TRY(make_dirs(directory));
   if (mode == StoreMode::kWrite && !exists(impl.path)) KP_TRY(impl.open(mode));
   if (mode != StoreMode::kRead) {
-    auto lock = RunLock::take(directory);
-    if (!lock) return tl::unexpected<Error>(std::move(lock.error()));
-    impl.lock.emplace(std::move(*lock));
+    KP_ASSIGN(auto lock, RunLock::take(directory));
+    impl.lock.emplace(std::move(lock));
   }
   if (mode == StoreMode::kCreate) KP_TRY(impl.create(*header));
   KP_TRY(impl.open(mode));
@@ -281,9 +280,8 @@ Result<std::vector<std::int64_t>> Store::add(const std::vector<Candidate>& candi
   }
   std::vector<std::int64_t> ids;
   for (const Candidate& candidate : candidates) {
-    auto id = impl_->insert(candidate);
-    if (!id) return tl::unexpected<Error>(std::move(id.error()));
-    ids.push_back(*id);
+    KP_ASSIGN(auto id, impl_->insert(candidate));
+    ids.push_back(id);
   }
   return ids;
 }

@@ -182,9 +182,8 @@ Result<void> Store::check_whole() const {
   }
   KP_TRY(header());
   for (const auto& [id, hash] : hashes) {
-    const auto stored = candidate(id, true);
-    if (!stored) return tl::unexpected<Error>(stored.error());
-    if (stored->known.candidate.content_hash() != hash) {
+    KP_ASSIGN(const auto stored, candidate(id, true));
+    if (stored.known.candidate.content_hash() != hash) {
       return damaged_store(impl_->path, "the source or the knobs of candidate " +
                                             std::to_string(id) + " are not what they were");
     }
@@ -197,9 +196,8 @@ Result<void> Store::check_whole() const {
 Result<StoredCandidate> Store::candidate(std::int64_t id, bool evidence) const {
   static const Query with = candidates_query(true, " WHERE c.id = ?");
   static const Query without = candidates_query(false, " WHERE c.id = ?");
-  auto found = impl_->read((evidence ? with : without).of(*impl_), evidence, id);
-  if (!found) return tl::unexpected<Error>(std::move(found.error()));
-  if (found->size() == 1) return std::move(found->front());
+  KP_ASSIGN(auto found, impl_->read((evidence ? with : without).of(*impl_), evidence, id));
+  if (found.size() == 1) return std::move(found.front());
   return damaged_store(impl_->path, "candidate " + std::to_string(id) + " is not there");
 }
 
@@ -212,15 +210,13 @@ Result<bool> Store::begun() const {
 
 Result<void> Store::briefs(const std::function<void(StoredBrief)>& take) const {
   const std::string doing = "read what the run's candidates came to";
-  const auto columns =
-      impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'outcomes'", doing);
-  if (!columns) return tl::unexpected<Error>(columns.error());
-  if (!*columns) {
+  KP_ASSIGN(const auto columns,
+            impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'outcomes'", doing));
+  if (!columns) {
     static const Query query =
         candidates_query(false, " WHERE e.candidate IS NOT NULL ORDER BY e.position");
-    auto all = impl_->read(query.of(*impl_), false, 0);
-    if (!all) return tl::unexpected<Error>(std::move(all.error()));
-    for (StoredCandidate& each : *all) {
+    KP_ASSIGN(auto all, impl_->read(query.of(*impl_), false, 0));
+    for (StoredCandidate& each : all) {
       const Promise promise = promise_of(each.known.diagnosis);
       take({std::move(each.known), promise});
     }
@@ -252,10 +248,9 @@ Result<std::optional<StoredConfirmation>> Store::confirmation() const {
     if (!evaluation) return damaged_store(impl_->path, "its confirmation cannot be read");
     confirmation = {row.integer(0), std::move(*evaluation), row.text(1), row.real(2), {}};
   }
-  const auto held_out =
-      impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'held_out'", doing);
-  if (!held_out) return tl::unexpected<Error>(held_out.error());
-  if (!*held_out) return std::optional<StoredConfirmation>(std::move(confirmation));
+  KP_ASSIGN(const auto held_out,
+            impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'held_out'", doing));
+  if (!held_out) return std::optional<StoredConfirmation>(std::move(confirmation));
   Statement rows = impl_->db.prepare("SELECT name, problem, json FROM held_out ORDER BY position");
   int code = rows.step();
   for (; code == SQLITE_ROW; code = rows.step()) {
@@ -270,10 +265,10 @@ Result<std::optional<StoredConfirmation>> Store::confirmation() const {
 Result<std::vector<ToolStep>> Store::tool_steps() const {
   std::vector<ToolStep> steps;
   const std::string doing = "read what came of findings";
-  const auto table =
-      impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'tool_steps'", doing);
-  if (!table) return tl::unexpected<Error>(table.error());
-  if (!*table) return steps;
+  KP_ASSIGN(
+      const auto table,
+      impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'tool_steps'", doing));
+  if (!table) return steps;
   Statement rows = impl_->db.prepare(
       "SELECT s.candidate, s.tool, s.tag, s.likely, s.upper, s.measured, s.record FROM tool_steps s"
       " JOIN evaluations e ON e.candidate = s.candidate ORDER BY e.position");
@@ -301,10 +296,9 @@ double Store::run_seconds() const {
 
 Result<std::optional<Writing>> Store::writing(std::int64_t candidate) const {
   const std::string doing = "read what a writer answered";
-  const auto table =
-      impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'writings'", doing);
-  if (!table) return tl::unexpected<Error>(table.error());
-  if (!*table) return std::optional<Writing>();
+  KP_ASSIGN(const auto table,
+            impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'writings'", doing));
+  if (!table) return std::optional<Writing>();
   Statement row = impl_->db.prepare(
       "SELECT request, writer, prompt, reply, usage FROM writings WHERE candidate = ?");
   const int code = row.bind(0, candidate).step();
@@ -317,10 +311,9 @@ Result<std::optional<Writing>> Store::writing(std::int64_t candidate) const {
 Result<std::vector<ModelCall>> Store::calls() const {
   const std::string doing = "read the questions to models";
   std::vector<ModelCall> all;
-  const auto table =
-      impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'calls'", doing);
-  if (!table) return tl::unexpected<Error>(table.error());
-  if (!*table) return all;
+  KP_ASSIGN(const auto table,
+            impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'calls'", doing));
+  if (!table) return all;
   Statement rows = impl_->db.prepare(
       "SELECT request, role, model, parent, repairs, idea, outcome, prompt, tools, reply, usage,"
       " gave FROM calls ORDER BY id");

@@ -19,8 +19,7 @@ Result<void> fill(const StoredRun& run, Store* store) {
                                                    ? std::nullopt
                                                    : std::optional<Writing>(writing->second)});
   }
-  const auto ids = store->add_proposals(proposals);
-  if (!ids) return tl::unexpected<Error>(ids.error());
+  KP_ASSIGN(const auto ids, store->add_proposals(proposals));
   for (const StoredCandidate* each : in_order(run.candidates)) {
     const auto step = run.steps.find(each->known.id);
     KP_TRY(store->finish(each->known.id, each->known.evaluation, each->evidence,
@@ -39,8 +38,8 @@ Result<void> check_all_differ(const StoredRun& run, const std::string& path) {
     const auto [first, is_new] = seen.emplace(each.known.candidate.content_hash(), each.known.id);
     if (is_new) continue;
     return fail(ErrorKind::kStore,
-                path + " is not a run as text: candidates " + std::to_string(first->second) + " and " +
-                    std::to_string(each.known.id) + " are the same",
+                path + " is not a run as text: candidates " + std::to_string(first->second) +
+                    " and " + std::to_string(each.known.id) + " are the same",
                 "name a file that kernelpro trajectories wrote");
   }
   return {};
@@ -49,11 +48,9 @@ Result<void> check_all_differ(const StoredRun& run, const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open_text(const std::string& path) {
-  const auto text = read_file(path);
-  if (!text) return tl::unexpected<Error>(text.error());
-  const auto run = run_from_text(*text, path);
-  if (!run) return tl::unexpected<Error>(run.error());
-  KP_TRY(check_all_differ(*run, path));
+  KP_ASSIGN(const auto text, read_file(path));
+  KP_ASSIGN(const auto run, run_from_text(text, path));
+  KP_TRY(check_all_differ(run, path));
   std::unique_ptr<Store> store(new Store());
   StoreFile& file = *store->impl_;
   file.directory = path;
@@ -61,36 +58,26 @@ Result<std::unique_ptr<Store>> Store::open_text(const std::string& path) {
   file.version = kSchemaVersion;
   const std::string doing = "read " + path + " into memory";
   int code = file.db.open(":memory:", Database::Mode::kCreate);
-  if (code == SQLITE_OK) code = file.begin_store(run->header);
+  if (code == SQLITE_OK) code = file.begin_store(run.header);
   if (code != SQLITE_OK) return file.failed(code, doing);
-  KP_TRY(fill(*run, store.get()));
+  KP_TRY(fill(run, store.get()));
   KP_TRY(file.commit(doing));
   return store;
 }
 
 Result<StoredRun> Store::whole() const {
   StoredRun run;
-  auto header_read = header();
-  if (!header_read) return tl::unexpected<Error>(std::move(header_read.error()));
-  run.header = std::move(*header_read);
+  KP_ASSIGN(run.header, header());
   run.header.id = run_id();
-  auto all = candidates(true);
-  if (!all) return tl::unexpected<Error>(std::move(all.error()));
-  run.candidates = std::move(*all);
+  KP_ASSIGN(run.candidates, candidates(true));
   for (const StoredCandidate& each : run.candidates) {
-    auto written = writing(each.known.id);
-    if (!written) return tl::unexpected<Error>(std::move(written.error()));
-    if (*written) run.writings[each.known.id] = std::move(**written);
+    KP_ASSIGN(auto written, writing(each.known.id));
+    if (written) run.writings[each.known.id] = std::move(*written);
   }
-  const auto steps = tool_steps();
-  if (!steps) return tl::unexpected<Error>(steps.error());
-  for (const ToolStep& step : *steps) run.steps[step.candidate] = step;
-  auto asked = calls();
-  if (!asked) return tl::unexpected<Error>(std::move(asked.error()));
-  run.calls = std::move(*asked);
-  auto confirmed = confirmation();
-  if (!confirmed) return tl::unexpected<Error>(std::move(confirmed.error()));
-  run.confirmation = std::move(*confirmed);
+  KP_ASSIGN(const auto steps, tool_steps());
+  for (const ToolStep& step : steps) run.steps[step.candidate] = step;
+  KP_ASSIGN(run.calls, calls());
+  KP_ASSIGN(run.confirmation, confirmation());
   return run;
 }
 

@@ -36,9 +36,8 @@ std::string user_record_path() { return join(state_dir(), "tools.json"); }
 
 Result<ToolRecord> read_record(const std::string& path, bool must_exist) {
   if (!must_exist && !exists(path)) return ToolRecord();
-  const Result<std::string> text = read_file(path, 16 << 20);
-  if (!text) return tl::unexpected<Error>(text.error());
-  auto record = record_from_json(*text);
+  KP_ASSIGN(const std::string text, read_file(path, 16 << 20));
+  auto record = record_from_json(text);
   if (!record) {
     return fail(ErrorKind::kBadInput,
                 path + " is not a record of findings, or it is from another version of KernelPro",
@@ -54,10 +53,9 @@ Result<void> add_to_record(const std::string& path, const ToolStep& step) {
   // Released with the descriptor. Without the lock (a file system that does not support it), a step
   // may be lost when two runs end one at the same moment; nothing worse.
   if (lock.valid()) static_cast<void>(::flock(lock.get(), LOCK_EX));
-  auto record = read_record(path, false);
-  if (!record) return tl::unexpected<Error>(std::move(record.error()));
-  record->add(step.tool, step.likely, step.measured);
-  return write_file(path, record_to_json(*record) + "\n");
+  KP_ASSIGN(auto record, read_record(path, false));
+  record.add(step.tool, step.likely, step.measured);
+  return write_file(path, record_to_json(record) + "\n");
 }
 
 }  // namespace kernelpro

@@ -413,11 +413,10 @@ Result<void> serve_http(const HttpSettings& http, const DeskSettings& desk,
                         const std::function<void(const std::string& url)>& ready) {
   KP_ASSERT(!http.token.empty());
   stop_descriptor();
-  const auto listener = listen_on(http.host, http.port, http.remote);
-  if (!listener) return tl::unexpected<Error>(listener.error());
+  KP_ASSIGN(const auto listener, listen_on(http.host, http.port, http.remote));
   HttpServer server(http, desk);
-  ready("http://" + listener->host + "/mcp");
-  server.serve(*listener);
+  ready("http://" + listener.host + "/mcp");
+  server.serve(listener);
   return {};
 }
 

@@ -121,9 +121,8 @@ Result<std::string> Desk::find_task(const std::string& name) const {
 }
 
 Result<Desk::Key> Desk::key_of(const TaskChoice& choice) const {
-  auto path = find_task(choice.task);
-  if (!path) return tl::unexpected<Error>(std::move(path.error()));
-  return Key{std::move(*path), choice.target.empty() ? settings_.target : choice.target,
+  KP_ASSIGN(auto path, find_task(choice.task));
+  return Key{std::move(path), choice.target.empty() ? settings_.target : choice.target,
              choice.precision};
 }
 
@@ -140,22 +139,19 @@ Result<OpenedTask> Desk::open(const Key& key, TargetKind* target) const {
   } else if (named) {
     settings.target = *named;
   }
-  auto opened = open_task(key.path, settings);
-  if (!opened) return opened;
-  *target = module ? settings.target : choose_target(opened->task, key.target);
+  KP_ASSIGN(auto opened, open_task(key.path, settings));
+  *target = module ? settings.target : choose_target(opened.task, key.target);
   return opened;
 }
 
 Result<const Task*> Desk::read_task(const TaskChoice& choice, TargetKind* target) {
-  auto key = key_of(choice);
-  if (!key) return tl::unexpected<Error>(std::move(key.error()));
+  KP_ASSIGN(auto key, key_of(choice));
   // Reread a folder, because its files may have changed. Reading a module needs PyTorch: cache it.
-  auto known = read_.find(*key);
-  if (known == read_.end() || !is_module_path(key->path)) {
+  auto known = read_.find(key);
+  if (known == read_.end() || !is_module_path(key.path)) {
     TargetKind kind = TargetKind::kCpu;
-    auto opened = open(*key, &kind);
-    if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
-    known = read_.insert_or_assign(*key, std::pair(std::move(opened->task), kind)).first;
+    KP_ASSIGN(auto opened, open(key, &kind));
+    known = read_.insert_or_assign(key, std::pair(std::move(opened.task), kind)).first;
   }
   *target = known->second.second;
   return &known->second.first;
@@ -176,8 +172,7 @@ void Desk::make_room(const Sitting* next) {
 }
 
 Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& ticket) {
-  auto key = key_of(choice);
-  if (!key) return tl::unexpected<Error>(std::move(key.error()));
+  KP_ASSIGN(auto key, key_of(choice));
   const auto use = [this](const std::shared_ptr<Sitting>& sitting) {
     const std::lock_guard<std::mutex> lock(mutex_);
     recent_.remove(sitting);
@@ -185,7 +180,7 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   };
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto found = runs_.find(*key);
+    const auto found = runs_.find(key);
     if (found != runs_.end()) {
       const auto sitting = found->second;
       lock.unlock();
@@ -196,20 +191,19 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   }
   ticket.phase("opening the task");
   RunSettings settings;
-  auto opened = open(*key, &settings.target);
-  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+  KP_ASSIGN(auto opened, open(key, &settings.target));
   // "auto" may resolve to a target that a client named before.
-  const Key resolved{key->path, std::string(target_name(settings.target)), key->precision};
+  const Key resolved{key.path, std::string(target_name(settings.target)), key.precision};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (const auto found = runs_.find(resolved); found != runs_.end()) {
-      runs_[*key] = found->second;
+      runs_[key] = found->second;
       return found->second;
     }
   }
   make_room(nullptr);
   settings.proposer = "mcp";
-  settings.directory = new_run_directory(opened->task, settings.target, settings_.runs);
+  settings.directory = new_run_directory(opened.task, settings.target, settings_.runs);
   settings.gpu = settings_.gpu;
   settings.include_dirs = settings_.include_dirs;
   settings.record = settings_.record;
@@ -217,14 +211,14 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   settings.timeout_s = settings_.timeout_s;
   settings.counters = settings_.counters;
   auto sitting = Sitting::open(
-      std::move(opened->task), settings, local_stations(),
+      std::move(opened.task), settings, local_stations(),
       [&](const std::string& phase) { ticket.phase(phase); },
-      local_stations(target_with(std::move(opened->module))));
+      local_stations(target_with(std::move(opened.module))));
   if (!sitting) return tl::unexpected<Error>(std::move(sitting.error()));
   const std::shared_ptr<Sitting> made = std::move(*sitting);
   use(made);
   const std::lock_guard<std::mutex> lock(mutex_);
-  runs_[*key] = runs_[resolved] = made;
+  runs_[key] = runs_[resolved] = made;
   return made;
 }
 
@@ -235,9 +229,7 @@ Result<std::shared_ptr<Sitting>> Desk::begun(const TaskChoice& choice) const {
                    "call evaluate first"};
   std::optional<Key> key;
   if (!choice.task.empty()) {
-    auto known = key_of(choice);
-    if (!known) return tl::unexpected<Error>(std::move(known.error()));
-    key = std::move(*known);
+    KP_ASSIGN(key, key_of(choice));
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (key) {

@@ -24,12 +24,11 @@ Result<ToolAnswer> search_code_tool(Desk& desk, const Json& arguments, Ticket&) 
   SearchSettings settings;
   settings.limit = std::clamp(line_of(given, "limit", 6), 1, 30);
   if (desk.knowledge().list().empty()) return ToolAnswer{kNone, {{"hits", Json::array()}}};
-  const auto hits = desk.knowledge().search_code(clip(given.text("query"), kQueryBytes),
-                                                 given.text("library"), settings);
-  if (!hits) return tl::unexpected<Error>(hits.error());
+  KP_ASSIGN(const auto hits, desk.knowledge().search_code(clip(given.text("query"), kQueryBytes),
+                                                          given.text("library"), settings));
   std::string text;
   Json list = Json::array();
-  for (const Hit& hit : *hits) {
+  for (const Hit& hit : hits) {
     text += hit.library + " " + printable(hit.path) + ":" + std::to_string(hit.first) + "-" +
             std::to_string(hit.last);
     if (!hit.symbol.empty()) text += "  " + hit.kind + " " + printable(hit.symbol);
@@ -48,26 +47,25 @@ Result<ToolAnswer> search_code_tool(Desk& desk, const Json& arguments, Ticket&) 
                     {"signature", clip(printable(hit.signature), 200)},
                     {"doc", clip(printable(hit.doc), 160)}});
   }
-  if (hits->empty()) text = "Nothing was found; try other words.\n";
+  if (hits.empty()) text = "Nothing was found; try other words.\n";
   return ToolAnswer{page_of(text, arguments), {{"hits", std::move(list)}}};
 }
 
 Result<ToolAnswer> read_code_tool(Desk& desk, const Json& arguments, Ticket&) {
   const JsonReader given(arguments);
-  const auto code = desk.knowledge().read_code(given.text("library"), given.text("path"),
-                                               std::max(line_of(given, "first", 1), 1),
-                                               line_of(given, "last", 0));
-  if (!code) return tl::unexpected<Error>(code.error());
-  std::string text = printable(code->path) + ", lines " + std::to_string(code->first) + " to " +
-                     std::to_string(code->last) + " of " + std::to_string(code->lines) + "\n";
-  int line = code->first;
-  for (const std::string& each : lines(code->text)) {
+  KP_ASSIGN(const auto code, desk.knowledge().read_code(given.text("library"), given.text("path"),
+                                                        std::max(line_of(given, "first", 1), 1),
+                                                        line_of(given, "last", 0)));
+  std::string text = printable(code.path) + ", lines " + std::to_string(code.first) + " to " +
+                     std::to_string(code.last) + " of " + std::to_string(code.lines) + "\n";
+  int line = code.first;
+  for (const std::string& each : lines(code.text)) {
     text += std::to_string(line++) + "  " + each + "\n";
   }
-  if (code->clipped) {
-    text += "[continue with first = " + std::to_string(code->last + 1) + "]\n";
+  if (code.clipped) {
+    text += "[continue with first = " + std::to_string(code.last + 1) + "]\n";
   }
-  if (code->changed) text += "[the file has changed since it was indexed]\n";
+  if (code.changed) text += "[the file has changed since it was indexed]\n";
   return ToolAnswer{page_of(text, arguments), nullptr};
 }
 
@@ -84,9 +82,9 @@ Result<ToolAnswer> list_code_tool(Desk& desk, const Json& arguments, Ticket&) {
     if (list.empty()) text = kNone;
     return ToolAnswer{page_of(text, arguments), {{"libraries", std::move(list)}}};
   }
-  const auto entries = desk.knowledge().list_code(given.text("library"), given.text("prefix"));
-  if (!entries) return tl::unexpected<Error>(entries.error());
-  for (const CodeEntry& entry : *entries) {
+  KP_ASSIGN(const auto entries,
+            desk.knowledge().list_code(given.text("library"), given.text("prefix")));
+  for (const CodeEntry& entry : entries) {
     text += "- " + printable(entry.path);
     if (entry.path.ends_with('/')) text += " (" + std::to_string(entry.files) + " files)";
     text += "\n";

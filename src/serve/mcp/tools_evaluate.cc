@@ -36,9 +36,7 @@ Result<Sitting::Given> given_source(const Sitting& sitting, const Json& argument
                     std::string(target_name(target)) + " target",
                 "leave the language out, or name the other target");
   }
-  auto source = source_of_reply(given.text(name), one.kernel.language);
-  if (!source) return tl::unexpected<Error>(std::move(source.error()));
-  one.kernel.source = std::move(*source);
+  KP_ASSIGN(one.kernel.source, source_of_reply(given.text(name), one.kernel.language));
   for (const auto& [knob, value] : given.object("knobs").items()) {
     one.kernel.knobs[knob] = value.get<std::string>();
   }
@@ -50,10 +48,10 @@ Result<Sitting::Given> given_source(const Sitting& sitting, const Json& argument
 }
 
 Result<Sitting::Evaluated> evaluate(Sitting& sitting, const Sitting::Given& given, Ticket& ticket) {
-  auto done = sitting.evaluate(given, [&](const std::string& phase) { ticket.phase(phase); });
-  if (!done) return tl::unexpected<Error>(std::move(done.error()));
-  if (!*done) return tl::unexpected<Error>(cancelled_error());
-  return std::move(**done);
+  KP_ASSIGN(auto done,
+            sitting.evaluate(given, [&](const std::string& phase) { ticket.phase(phase); }));
+  if (!done) return tl::unexpected<Error>(cancelled_error());
+  return std::move(*done);
 }
 
 // One side of a comparison: an evaluated candidate by number, or a source to evaluate now.
@@ -62,11 +60,9 @@ Result<Sitting::RowPtr> side(Sitting& sitting, const Json& arguments, const std:
   const JsonReader given(arguments);
   const std::string source = "source_" + which;
   if (given.member(source.c_str()) != nullptr) {
-    auto one = given_source(sitting, arguments, source.c_str());
-    if (!one) return tl::unexpected<Error>(std::move(one.error()));
-    auto done = evaluate(sitting, *one, ticket);
-    if (!done) return tl::unexpected<Error>(std::move(done.error()));
-    return done->row;
+    KP_ASSIGN(auto one, given_source(sitting, arguments, source.c_str()));
+    KP_ASSIGN(auto done, evaluate(sitting, one, ticket));
+    return done.row;
   }
   const std::int64_t id = given.integer(("candidate_" + which).c_str());
   if (id == 0 && which == "b" && sitting.best() != nullptr) return sitting.best();
@@ -98,97 +94,88 @@ Result<std::vector<std::string>> write_winner(const Sitting& sitting, const Know
   if (language.instead_of_export.empty()) {
     ExportRequest request;
     request.task = &sitting.task();
-    auto chosen = export_case(sitting.task(), "");
-    if (!chosen) return tl::unexpected<Error>(std::move(chosen.error()));
-    request.c = *chosen;
+    KP_ASSIGN(request.c, export_case(sitting.task(), ""));
     request.candidate = winner.candidate;
     request.device = sitting.machine();
-    auto files = export_kernel(request);
-    if (!files) return tl::unexpected<Error>(std::move(files.error()));
+    KP_ASSIGN(auto files, export_kernel(request));
     const std::string exported = join(sitting.directory(), "export");
     KP_TRY(make_dirs(exported));
-    for (const ExportedFile& file : *files) KP_TRY(write(join(exported, file.name), file.text));
+    for (const ExportedFile& file : files) KP_TRY(write(join(exported, file.name), file.text));
   }
-  auto html = html_report(sitting.directory());
-  if (!html) return tl::unexpected<Error>(std::move(html.error()));
-  KP_TRY(write(join(sitting.directory(), "report.html"), *html));
+  KP_ASSIGN(auto html, html_report(sitting.directory()));
+  KP_TRY(write(join(sitting.directory(), "report.html"), html));
   return paths;
 }
 
 }  // namespace
 
 Result<ToolAnswer> evaluate_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
-  auto sitting = desk.sit(task_choice(arguments), ticket);
-  if (!sitting) return tl::unexpected<Error>(std::move(sitting.error()));
-  const auto given = given_source(**sitting, arguments, "source");
-  if (!given) return tl::unexpected<Error>(given.error());
-  const auto done = evaluate(**sitting, *given, ticket);
-  if (!done) return tl::unexpected<Error>(done.error());
-  const Sitting::Row& row = *done->row;
-  std::string text = row_text(**sitting, row);
-  if (done->again) text = "This source was evaluated before; its result:\n" + text;
+  KP_ASSIGN(auto sitting, desk.sit(task_choice(arguments), ticket));
+  KP_ASSIGN(const auto given, given_source(*sitting, arguments, "source"));
+  KP_ASSIGN(const auto done, evaluate(*sitting, given, ticket));
+  const Sitting::Row& row = *done.row;
+  std::string text = row_text(*sitting, row);
+  if (done.again) text = "This source was evaluated before; its result:\n" + text;
   if (row.known.evaluation.correct() != nullptr) {
     text += "\n" + diagnosis_to_text(row.known.diagnosis);
   }
-  if (!done->note.empty()) text += "Note: " + printable(done->note) + "\n";
+  if (!done.note.empty()) text += "Note: " + printable(done.note) + "\n";
   if (text.size() > kPageBytes) {
     text = clip(text, kPageBytes) + "\n[diagnose with candidate " + std::to_string(row.known.id) +
            " shows everything]\n";
   }
-  Json json = row_json(**sitting, row);
-  json["again"] = done->again;
-  json["outside_ms"] = done->outside_ms;
-  json["run"] = absolute((*sitting)->directory());
+  Json json = row_json(*sitting, row);
+  json["again"] = done.again;
+  json["outside_ms"] = done.outside_ms;
+  json["run"] = absolute(sitting->directory());
   return ToolAnswer{std::move(text), std::move(json)};
 }
 
 Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
-  auto found = desk.sit(task_choice(arguments), ticket);
-  if (!found) return tl::unexpected<Error>(std::move(found.error()));
-  Sitting& sitting = **found;
+  KP_ASSIGN(auto found, desk.sit(task_choice(arguments), ticket));
+  Sitting& sitting = *found;
   // Resolve b first: it defaults to the best so far, which evaluating a may change.
   auto b = side(sitting, arguments, "b", ticket);
   if (!b && JsonReader(arguments).member("source_a") == nullptr) {
     return tl::unexpected<Error>(std::move(b.error()));
   }
-  auto a = side(sitting, arguments, "a", ticket);
-  if (!a) return tl::unexpected<Error>(std::move(a.error()));
+  KP_ASSIGN(auto a, side(sitting, arguments, "a", ticket));
   // There was no b yet; evaluating a has added the start.
   if (!b) b = side(sitting, arguments, "b", ticket);
   if (!b) return tl::unexpected<Error>(std::move(b.error()));
-  for (const auto& row : {*a, *b}) {
+  for (const auto& row : {a, *b}) {
     if (row->known.evaluation.correct() != nullptr) continue;
     return ToolAnswer{"There is nothing to compare.\n" + row_text(sitting, *row),
-                      {{"a", (*a)->known.id},
+                      {{"a", a->known.id},
                        {"b", (*b)->known.id},
                        {"ratio", nullptr},
                        {"wrong", row_json(sitting, *row)}}};
   }
-  const std::string names = "candidate " + std::to_string((*a)->known.id) + " and candidate " +
+  const std::string names = "candidate " + std::to_string(a->known.id) + " and candidate " +
                             std::to_string((*b)->known.id);
-  if ((*a)->known.id == (*b)->known.id) {
-    return fail(ErrorKind::kBadInput, "both sides are candidate " + std::to_string((*a)->known.id),
+  if (a->known.id == (*b)->known.id) {
+    return fail(ErrorKind::kBadInput, "both sides are candidate " + std::to_string(a->known.id),
                 "name two kernels that differ");
   }
-  auto duel = sitting.compare(**a, **b, [&](const std::string& phase) { ticket.phase(phase); });
-  if (!duel) return tl::unexpected<Error>(std::move(duel.error()));
-  if (!*duel) return tl::unexpected<Error>(cancelled_error());
-  const Correct* correct = (*duel)->correct();
+  KP_ASSIGN(auto duel,
+            sitting.compare(*a, **b, [&](const std::string& phase) { ticket.phase(phase); }));
+  if (!duel) return tl::unexpected<Error>(cancelled_error());
+  const Correct* correct = duel->correct();
   if (correct == nullptr || !correct->versus) {
     return ToolAnswer{"Timing " + names + " in turn failed this time: " +
-                          printable(outcome_summary((*duel)->outcome)) + "\n",
-                      {{"a", (*a)->known.id}, {"b", (*b)->known.id}, {"ratio", nullptr}}};
+                          printable(outcome_summary(duel->outcome)) + "\n",
+                      {{"a", a->known.id}, {"b", (*b)->known.id}, {"ratio", nullptr}}};
   }
   const Correct::Versus& v = *correct->versus;
   const std::string meaning = v.low > 1    ? "a is faster"
                               : v.high < 1 ? "b is faster"
                                            : "no difference is shown";
-  return ToolAnswer{"a = candidate " + std::to_string((*a)->known.id) + ", b = candidate " +
+  return ToolAnswer{"a = candidate " + std::to_string(a->known.id) + ", b = candidate " +
                         std::to_string((*b)->known.id) +
                         "\ntime of b over time of a, timed in turn: " + number(v.ratio) +
                         " (95 % interval " + number(v.low) + " to " + number(v.high) +
                         "): " + meaning + ".\n",
-                    {{"a", (*a)->known.id},
+                    {{"a", a->known.id},
                      {"b", (*b)->known.id},
                      {"ratio", v.ratio},
                      {"low", v.low},
@@ -197,21 +184,18 @@ Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticke
 }
 
 Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
-  auto found = desk.begun(task_choice(arguments));
-  if (!found) return tl::unexpected<Error>(std::move(found.error()));
-  Sitting& sitting = **found;
-  auto done = sitting.finish([&](const std::string& phase) { ticket.phase(phase); });
-  if (!done) return tl::unexpected<Error>(std::move(done.error()));
-  if (!*done) return tl::unexpected<Error>(cancelled_error());
-  const RunResult& result = **done;
+  KP_ASSIGN(auto found, desk.begun(task_choice(arguments)));
+  Sitting& sitting = *found;
+  KP_ASSIGN(auto done, sitting.finish([&](const std::string& phase) { ticket.phase(phase); }));
+  if (!done) return tl::unexpected<Error>(cancelled_error());
+  const RunResult& result = *done;
   const auto winner = sitting.row(result.best);
   if (winner == nullptr) {
     return fail(ErrorKind::kTask, "no candidate was confirmed in fresh processes",
                 "evaluate others; history shows each one's first result");
   }
   ticket.phase("writing the report");
-  const auto paths = write_winner(sitting, winner->known);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  KP_ASSIGN(const auto paths, write_winner(sitting, winner->known));
   const bool start = sitting.start() != nullptr && sitting.start()->known.id == result.best;
   std::string text = "Candidate " + std::to_string(result.best) +
                      " won, confirmed in fresh "
@@ -222,7 +206,7 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
                       speedup_text(result.speedup_high) + ") the start.\n";
   text += result.held_out;
   text += std::to_string(result.evaluations) + " evaluations. Files:\n";
-  for (const std::string& path : *paths) text += "- " + path + "\n";
+  for (const std::string& path : paths) text += "- " + path + "\n";
   return ToolAnswer{std::move(text),
                     {{"candidate", result.best},
                      {"time_us", result.best_us},
@@ -232,7 +216,7 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
                      {"evaluations", result.evaluations},
                      {"held_out", result.held_out},
                      {"run", absolute(sitting.directory())},
-                     {"files", *paths}}};
+                     {"files", paths}}};
 }
 
 }  // namespace kernelpro

@@ -50,11 +50,10 @@ Result<Diagnosis> only_tool(const Diagnosis& diagnosis, const std::string& tool)
 }  // namespace
 
 Result<ToolAnswer> history_tool(Desk& desk, const Json& arguments, Ticket&) {
-  const auto sitting = desk.begun(task_choice(arguments));
-  if (!sitting) return tl::unexpected<Error>(sitting.error());
-  const auto rows = (*sitting)->rows();
-  const auto best = (*sitting)->best();
-  std::string text = head(**sitting);
+  KP_ASSIGN(const auto sitting, desk.begun(task_choice(arguments)));
+  const auto rows = sitting->rows();
+  const auto best = sitting->best();
+  std::string text = head(*sitting);
   Json list = Json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Candidate& candidate = rows[i]->known.candidate;
@@ -76,22 +75,21 @@ Result<ToolAnswer> history_tool(Desk& desk, const Json& arguments, Ticket&) {
   }
   if (rows.empty()) text += "Nothing was evaluated yet.\n";
   return ToolAnswer{page_of(text, arguments),
-                    {{"run", absolute((*sitting)->directory())},
+                    {{"run", absolute(sitting->directory())},
                      {"evaluations", rows.size()},
                      {"best", best ? Json(best->known.id) : Json(nullptr)},
                      {"candidates", std::move(list)}}};
 }
 
 Result<ToolAnswer> best_tool(Desk& desk, const Json& arguments, Ticket&) {
-  const auto sitting = desk.begun(task_choice(arguments));
-  if (!sitting) return tl::unexpected<Error>(sitting.error());
-  const auto best = (*sitting)->best();
+  KP_ASSIGN(const auto sitting, desk.begun(task_choice(arguments)));
+  const auto best = sitting->best();
   if (best == nullptr) {
     return fail(ErrorKind::kBadInput, "nothing of this run is correct yet",
                 "history shows what was tried, diagnose shows why one failed");
   }
   const Candidate& candidate = best->known.candidate;
-  std::string text = head(**sitting) + "Candidate " + std::to_string(best->known.id) + ": " +
+  std::string text = head(*sitting) + "Candidate " + std::to_string(best->known.id) + ": " +
                      row_line(*best) + ".\n";
   if (!candidate.knobs.empty()) text += "Knobs: " + knobs_to_text(candidate.knobs) + "\n";
   text += with_fence(candidate);
@@ -108,17 +106,16 @@ Result<ToolAnswer> best_tool(Desk& desk, const Json& arguments, Ticket&) {
 
 Result<ToolAnswer> diagnose_tool(Desk& desk, const Json& arguments, Ticket&) {
   const JsonReader given(arguments);
-  const auto sitting = desk.begun(task_choice(arguments));
-  if (!sitting) return tl::unexpected<Error>(sitting.error());
-  const auto rows = (*sitting)->rows();
+  KP_ASSIGN(const auto sitting, desk.begun(task_choice(arguments)));
+  const auto rows = sitting->rows();
   const std::int64_t id = given.integer("candidate");
-  const auto row = id != 0 ? (*sitting)->row(id) : rows.empty() ? nullptr : rows.back();
+  const auto row = id != 0 ? sitting->row(id) : rows.empty() ? nullptr : rows.back();
   if (row == nullptr) {
     return fail(ErrorKind::kBadInput, "this run has no evaluated candidate " + std::to_string(id),
                 "history lists them all");
   }
   const Known& known = row->known;
-  std::string text = row_text(**sitting, *row);
+  std::string text = row_text(*sitting, *row);
   if (const auto* error = std::get_if<CompileError>(&known.evaluation.outcome)) {
     text = "Candidate " + std::to_string(known.id) + ": does not compile.\n```\n" +
            printable(error->log) + "\n```\n";
@@ -131,17 +128,15 @@ Result<ToolAnswer> diagnose_tool(Desk& desk, const Json& arguments, Ticket&) {
     style.all = true;
     style.width = 100;
     if (const std::string tool = given.text("tool"); !tool.empty()) {
-      auto one = only_tool(diagnosis, tool);
-      if (!one) return tl::unexpected<Error>(one.error());
-      diagnosis = std::move(*one);
+      KP_ASSIGN(diagnosis, only_tool(diagnosis, tool));
       style.all = diagnosis.findings.empty();
     }
-    text += "\n" + diagnosis_for_terminal(diagnosis, evidence_of(**sitting, known.id), style);
+    text += "\n" + diagnosis_for_terminal(diagnosis, evidence_of(*sitting, known.id), style);
   }
   if (given.flag("source")) text += "\n" + with_fence(known.candidate);
   std::size_t next = 0;
   std::string page = page_of(text, arguments, &next);
-  Json json = row_json(**sitting, *row);
+  Json json = row_json(*sitting, *row);
   json["text"] = page;
   json["next_offset"] = next == 0 ? Json(nullptr) : Json(next);
   return ToolAnswer{std::move(page), std::move(json)};

@@ -108,9 +108,8 @@ Result<ToolAnswer> list_tasks_tool(Desk& desk, const Json& arguments, Ticket&) {
 Result<ToolAnswer> read_task_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
   ticket.phase("reading the task");
   TargetKind target = TargetKind::kCpu;
-  const auto task = desk.read_task(task_choice(arguments), &target);
-  if (!task) return tl::unexpected<Error>(task.error());
-  return ToolAnswer{page_of(task_text(**task, target), arguments), nullptr};
+  KP_ASSIGN(const auto task, desk.read_task(task_choice(arguments), &target));
+  return ToolAnswer{page_of(task_text(*task, target), arguments), nullptr};
 }
 
 }  // namespace kernelpro

@@ -16,18 +16,17 @@ Result<void> read_text(const std::string& path, bool required, const std::string
                        std::string* out) {
   if (!exists(path) && !required) return {};
   if (!exists(path)) return fail(ErrorKind::kBadInput, path + " is missing", why);
-  Result<std::string> text = read_file(path, kMaxTextBytes);
-  if (!text) return tl::unexpected<Error>(text.error());
-  const std::string plain = replace_all(replace_all(*text, "\r", " "), "\f", " ");
+  KP_ASSIGN(std::string text, read_file(path, kMaxTextBytes));
+  const std::string plain = replace_all(replace_all(text, "\r", " "), "\f", " ");
   if (printable(plain) != plain) {
     return fail(ErrorKind::kBadInput, path + " is not valid UTF-8 text",
                 "save it as UTF-8 without control characters");
   }
-  if (trim(*text).empty()) {
+  if (trim(text).empty()) {
     return fail(ErrorKind::kBadInput, path + " is empty", "write it or remove it; " + why);
   }
-  KP_TRY(refuse_unfilled(*text, path));
-  *out = std::move(*text);
+  KP_TRY(refuse_unfilled(text, path));
+  *out = std::move(text);
   return {};
 }
 
@@ -47,25 +46,23 @@ Result<Task> load_task(const std::string& folder) {
     return fail(ErrorKind::kBadInput, folder + " has no task.toml",
                 "write one; docs/task-format.md describes it and examples/ has some");
   }
-  const Result<std::string> text = read_file(path, kMaxTextBytes);
-  if (!text) return tl::unexpected<Error>(text.error());
-  KP_TRY(refuse_unfilled(*text, path));
-  Result<Task> task = parse_task(*text, path);
-  if (!task) return task;
+  KP_ASSIGN(const std::string text, read_file(path, kMaxTextBytes));
+  KP_TRY(refuse_unfilled(text, path));
+  KP_ASSIGN(Task task, parse_task(text, path));
 
-  const bool cuda = !cases_for(*task, TargetKind::kCuda).empty();
+  const bool cuda = !cases_for(task, TargetKind::kCuda).empty();
   KP_TRY(read_text(join(folder, "reference.cpp"), true,
                    "every task needs a reference in C++: extern \"C\" void reference(const "
                    "ReferenceArgs& args)",
-                   &task->reference_cpp));
+                   &task.reference_cpp));
   KP_TRY(read_text(join(folder, "reference.cu"), cuda,
                    "cases on the cuda target need a reference in CUDA; write one, or give every "
                    "case targets = [\"cpu\"]",
-                   &task->reference_cu));
+                   &task.reference_cu));
   for (const LanguageRow& row : languages()) {
     if (!row.native) continue;
     KP_TRY(read_text(join(folder, kernel_file_name(row)), false, "it is optional",
-                     &((*task).*row.kernel)));
+                     &(task.*row.kernel)));
   }
   return task;
 }

@@ -63,48 +63,41 @@ Result<std::string> read_source(const std::string& path) {
   if (!exists(path)) {
     return fail(ErrorKind::kBadInput, "there is no file " + path, "check the path");
   }
-  auto source = read_file(path, kMaxTextBytes);
-  if (!source) return source;
-  KP_TRY(refuse_unfilled(*source, path));
+  KP_ASSIGN(auto source, read_file(path, kMaxTextBytes));
+  KP_TRY(refuse_unfilled(source, path));
   return source;
 }
 
 Result<OpenedTask> open_module(const std::string& path, const OpenSettings& settings) {
-  const auto source = read_source(path);
-  if (!source) return tl::unexpected<Error>(source.error());
+  KP_ASSIGN(const auto source, read_source(path));
   ReferenceSettings reference;
   reference.python = settings.python;
   reference.target = settings.target;
   reference.gpu = settings.gpu;
   reference.timeout_s = settings.timeout_s;
-  auto module = ModuleReference::start(reference);
-  if (!module) return tl::unexpected<Error>(std::move(module.error()));
+  KP_ASSIGN(auto module, ModuleReference::start(reference));
   const auto meanwhile = std::async(std::launch::async, [&] {
     if (settings.meanwhile) settings.meanwhile(settings.target);
   });
   const std::string full_path = absolute(path);
-  const auto full = (*module)->describe(*source, full_path, settings.dims);
-  if (!full) return tl::unexpected<Error>(full.error());
+  KP_ASSIGN(const auto full, module->describe(source, full_path, settings.dims));
   const auto describe = [&](const Dims& changed) {
     Dims dims = settings.dims;
     for (const auto& [name, value] : changed) dims[name] = value;
-    return (*module)->describe(*source, full_path, dims);
+    return module->describe(source, full_path, dims);
   };
-  auto plan = plan_cases(*full, describe, memory_for(settings));
-  if (!plan) return tl::unexpected<Error>(std::move(plan.error()));
+  KP_ASSIGN(auto plan, plan_cases(full, describe, memory_for(settings)));
   std::vector<DescribedCase> cases;
-  for (PlannedCase& planned : plan->cases) {
+  for (PlannedCase& planned : plan.cases) {
     cases.push_back({planned.name, planned.timed, std::move(planned.description)});
   }
-  auto task = task_from_module(*source, full_path, cases);
-  if (!task) return tl::unexpected<Error>(std::move(task.error()));
-  return OpenedTask{std::move(*task), std::move(*module), std::move(plan->notes)};
+  KP_ASSIGN(auto task, task_from_module(source, full_path, cases));
+  return OpenedTask{std::move(task), std::move(module), std::move(plan.notes)};
 }
 
 Result<void> set_start(const std::string& file, Task* task) {
   if (file.empty()) return {};
-  auto source = read_file(file, kMaxTextBytes);
-  if (!source) return tl::unexpected<Error>(std::move(source.error()));
+  KP_ASSIGN(auto source, read_file(file, kMaxTextBytes));
   const LanguageRow* row = language_of_file(file);
   if (row == nullptr) {
     return fail(ErrorKind::kBadInput, "a search cannot start from " + file,
@@ -116,7 +109,7 @@ Result<void> set_start(const std::string& file, Task* task) {
                     " is not a PyTorch file",
                 "name a kernel in the target's own language");
   }
-  (*task).*row->kernel = std::move(*source);
+  (*task).*row->kernel = std::move(source);
   return {};
 }
 

@@ -52,20 +52,17 @@ class Process {
 
  private:
   Result<void> start() {
-    Result<PythonCommand> python = python_command("baseline", settings_.python);
-    if (!python) return tl::unexpected<Error>(python.error());
+    KP_ASSIGN(PythonCommand python, python_command("baseline", settings_.python));
     Command command;
-    command.argv = python->argv;
+    command.argv = python.argv;
     command.argv.push_back(std::string(target_name(settings_.target)));
-    command.env = python->env;
+    command.env = python.env;
     if (!settings_.gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + settings_.gpu);
     command.limits.memory_bytes = settings_.memory_bytes > 0
                                       ? settings_.memory_bytes
                                       : module_memory_limit(available_memory_bytes());
     limits_ = command.limits;
-    Result<Child> child = Child::start(command);
-    if (!child) return tl::unexpected<Error>(child.error());
-    child_ = std::move(*child);
+    KP_ASSIGN(child_, Child::start(command));
     return {};
   }
 
@@ -111,9 +108,8 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
     return fail(ErrorKind::kBadInput, "the task " + task.name + " has no PyTorch module",
                 "baselines are PyTorch's own times; give the task as a .py file with Model");
   }
-  const Result<PythonFacts> python = find_python(settings.python);
-  if (!python) return tl::unexpected<Error>(python.error());
-  const std::string path = cache_path(task, c, settings, python->torch_version);
+  KP_ASSIGN(const PythonFacts python, find_python(settings.python));
+  const std::string path = cache_path(task, c, settings, python.torch_version);
   if (settings.cached && exists(path)) {
     const Result<std::string> text = read_file(path, 1 << 20);
     const std::vector<Baseline> known = text ? baselines_from_json(*text) : std::vector<Baseline>();
@@ -121,36 +117,34 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
   }
   Process process(settings);
   std::string lost;
-  const Result<std::optional<Json>> hello = process.ask({{"do", "hello"}}, kStartTimeout, &lost);
-  if (!hello) return tl::unexpected<Error>(hello.error());
-  if (!*hello) {
+  KP_ASSIGN(const std::optional<Json> hello, process.ask({{"do", "hello"}}, kStartTimeout, &lost));
+  if (!hello) {
     return fail(ErrorKind::kEnvironment, "PyTorch does not start: " + lost,
-                "run `" + python->interpreter + " -c \"import torch\"` and fix what it reports");
+                "run `" + python.interpreter + " -c \"import torch\"` and fix what it reports");
   }
   std::vector<Baseline> baselines;
   for (const std::string& kind : kinds_of(settings)) {
     lost.clear();
-    const Result<std::optional<Json>> answer =
-        process.ask({{"do", "time"},
-                     {"source", task.module->source},
-                     {"path", task.module->path},
-                     {"dims", c.dims},
-                     {"precision", precision_name(task.precision)},
-                     {"kind", kind},
-                     {"seconds", settings.seconds}},
-                    settings.timeout_s, &lost);
-    if (!answer) return tl::unexpected<Error>(answer.error());
+    KP_ASSIGN(const std::optional<Json> answer,
+              process.ask({{"do", "time"},
+                           {"source", task.module->source},
+                           {"path", task.module->path},
+                           {"dims", c.dims},
+                           {"precision", precision_name(task.precision)},
+                           {"kind", kind},
+                           {"seconds", settings.seconds}},
+                          settings.timeout_s, &lost));
     Baseline baseline;
     baseline.name = kind;
-    if (!*answer) {
+    if (!answer) {
       baseline.error = lost;
-    } else if (const JsonReader r(**answer); r.member("error") != nullptr) {
+    } else if (const JsonReader r(*answer); r.member("error") != nullptr) {
       if (r.text("rule") == "environment") {
         return fail(ErrorKind::kEnvironment, r.text("error"), r.text("next"));
       }
       baseline.error = r.text("error");
     } else {
-      baseline.timing = timing_of(**answer, c);
+      baseline.timing = timing_of(*answer, c);
       if (baseline.timing.samples == 0) baseline.error = "it gave no times";
     }
     baselines.push_back(std::move(baseline));

@@ -54,9 +54,8 @@ class PythonReference : public ModuleReference {
         return described_[key] = std::move(*description);
       }
     }
-    Result<std::string> text = ask_description(source, path, dims, key);
-    if (!text) return tl::unexpected<Error>(text.error());
-    Result<ModuleDescription> description = description_from_json(*text);
+    KP_ASSIGN(std::string text, ask_description(source, path, dims, key));
+    Result<ModuleDescription> description = description_from_json(text);
     if (description) described_[key] = *description;
     return description;
   }
@@ -80,23 +79,21 @@ class PythonReference : public ModuleReference {
   }
 
   Result<DrawFacts> draw(const Case& c, int set, std::uint64_t seed, DrawKind kind) override {
-    const Result<Json> answer = ask({{"do", "draw"},
-                                     {"dims", c.dims},
-                                     {"set", set},
-                                     {"seed", seed},
-                                     {"kind", kDrawKinds[static_cast<int>(kind)]}});
-    if (!answer) return tl::unexpected<Error>(answer.error());
-    return DrawFacts{JsonReader(*answer).flag("changed", true)};
+    KP_ASSIGN(const Json answer, ask({{"do", "draw"},
+                                      {"dims", c.dims},
+                                      {"set", set},
+                                      {"seed", seed},
+                                      {"kind", kDrawKinds[static_cast<int>(kind)]}}));
+    return DrawFacts{JsonReader(answer).flag("changed", true)};
   }
 
   Result<ComputeFacts> compute(const Case& c, int set, Numerics numerics, bool twice) override {
-    const Result<Json> answer = ask({{"do", "compute"},
-                                     {"dims", c.dims},
-                                     {"set", set},
-                                     {"numerics", kNumerics[static_cast<int>(numerics)]},
-                                     {"twice", twice}});
-    if (!answer) return tl::unexpected<Error>(answer.error());
-    const JsonReader r(*answer);
+    KP_ASSIGN(const Json answer, ask({{"do", "compute"},
+                                      {"dims", c.dims},
+                                      {"set", set},
+                                      {"numerics", kNumerics[static_cast<int>(numerics)]},
+                                      {"twice", twice}}));
+    const JsonReader r(answer);
     return ComputeFacts{r.real("milliseconds"), printable(r.text("random"))};
   }
 
@@ -111,10 +108,9 @@ class PythonReference : public ModuleReference {
   Result<std::string> ask_description(const std::string& source, const std::string& path,
                                       const std::map<std::string, std::int64_t>& dims,
                                       const std::string& key) {
-    const Result<Json> answer =
-        ask({{"do", "describe"}, {"source", source}, {"path", path}, {"dims", dims}});
-    if (!answer) return tl::unexpected<Error>(answer.error());
-    std::string text = dump_json(*answer);
+    KP_ASSIGN(const Json answer,
+              ask({{"do", "describe"}, {"source", source}, {"path", path}, {"dims", dims}}));
+    std::string text = dump_json(answer);
     // Failing to write only costs describing again.
     if (make_dirs(kept_)) static_cast<void>(write_file(join(kept_, key), text));
     return text;
@@ -126,10 +122,9 @@ class PythonReference : public ModuleReference {
     const auto it = unconfirmed_.find(hash_hex({source, path, dump_json(Json(dims))}));
     if (it == unconfirmed_.end()) return {};
     const std::string before = it->second;
-    Result<std::string> now = ask_description(source, path, dims, it->first);
-    if (!now) return tl::unexpected<Error>(now.error());
+    KP_ASSIGN(std::string now, ask_description(source, path, dims, it->first));
     unconfirmed_.erase(it);
-    if (*now == before) return {};
+    if (now == before) return {};
     return fail(ErrorKind::kTask,
                 "the module has changed although its file has not: something that it imports or "
                 "reads is different",
@@ -139,10 +134,9 @@ class PythonReference : public ModuleReference {
   // Waits for the greeting before the first command: torch is imported, or it explains why not.
   Result<void> greet() {
     if (greeted_) return {};
-    const Result<Json> answer =
-        exchange({{"do", "hello"}}, {}, kImportTimeout, "to import PyTorch");
-    if (!answer) return tl::unexpected<Error>(answer.error());
-    versions_ = printable(JsonReader(*answer).text("versions"));
+    KP_ASSIGN(const Json answer,
+              exchange({{"do", "hello"}}, {}, kImportTimeout, "to import PyTorch"));
+    versions_ = printable(JsonReader(answer).text("versions"));
     greeted_ = true;
     return {};
   }
@@ -211,21 +205,19 @@ class PythonReference : public ModuleReference {
 }  // namespace
 
 Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceSettings& settings) {
-  const Result<PythonFacts> facts = find_python(settings.python);
-  if (!facts) return tl::unexpected<Error>(facts.error());
+  KP_ASSIGN(const PythonFacts facts, find_python(settings.python));
   const bool cuda = settings.target == TargetKind::kCuda;
-  if (cuda && !version_at_least(facts->torch_version, 2, 1)) {
+  if (cuda && !version_at_least(facts.torch_version, 2, 1)) {
     return fail(ErrorKind::kEnvironment,
-                facts->interpreter + " has PyTorch " + facts->torch_version +
+                facts.interpreter + " has PyTorch " + facts.torch_version +
                     ", but the cuda target needs 2.1 or newer with CUDA",
                 "pip install torch, or set KERNELPRO_PYTHON to another interpreter");
   }
-  Result<PythonCommand> python = python_command("reference", settings.python);
-  if (!python) return tl::unexpected<Error>(python.error());
+  KP_ASSIGN(PythonCommand python, python_command("reference", settings.python));
   Command command;
-  command.argv = python->argv;
+  command.argv = python.argv;
   command.argv.emplace_back(target_name(settings.target));
-  command.env = python->env;
+  command.env = python.env;
   command.env.emplace_back("CUBLAS_WORKSPACE_CONFIG=:4096:8");  // reproducible results
   if (!cuda) command.env.emplace_back("CUDA_VISIBLE_DEVICES=");
   if (cuda && !settings.gpu.empty()) {
@@ -235,14 +227,12 @@ Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceS
   command.limits.memory_bytes = settings.memory_bytes > 0
                                     ? settings.memory_bytes
                                     : module_memory_limit(available_memory_bytes());
-  Result<Child> child = Child::start(command);
-  if (!child) return tl::unexpected<Error>(child.error());
-  const Result<std::string> package = unpacked_package();
-  if (!package) return tl::unexpected<Error>(package.error());
+  KP_ASSIGN(Child child, Child::start(command));
+  KP_ASSIGN(const std::string package, unpacked_package());
   const std::string kept = join(
       join(cache_dir(), "descriptions"),
-      hash_hex({facts->interpreter, facts->torch_version, *package, target_name(settings.target)}));
-  return std::make_unique<PythonReference>(settings, std::move(*child), command.limits, kept);
+      hash_hex({facts.interpreter, facts.torch_version, package, target_name(settings.target)}));
+  return std::make_unique<PythonReference>(settings, std::move(child), command.limits, kept);
 }
 
 Result<std::unique_ptr<ModuleReference>> restart_module(const Task& task, TargetKind target,

@@ -132,12 +132,10 @@ Result<std::string> unpacked_package() {
 }
 
 Result<PythonCommand> python_command(const std::string& role, const std::string& python) {
-  const Result<PythonFacts> facts = find_python(python);
-  if (!facts) return tl::unexpected<Error>(facts.error());
-  const Result<std::string> package = unpacked_package();
-  if (!package) return tl::unexpected<Error>(package.error());
+  KP_ASSIGN(const PythonFacts facts, find_python(python));
+  KP_ASSIGN(const std::string package, unpacked_package());
   PythonCommand command;
-  command.argv = {facts->interpreter, join(*package, "__main__.py"), role};
+  command.argv = {facts.interpreter, join(package, "__main__.py"), role};
   command.env = {"PYTHONIOENCODING=utf-8", "PYTHONUNBUFFERED=1"};
   return command;
 }

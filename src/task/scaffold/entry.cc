@@ -388,9 +388,7 @@ Result<Entry> find_entry(const ScaffoldSource& source, const std::string& text, 
   e.text = text;
   e.functions = c_functions(text);
   e.launches = c_launches(text);
-  auto function = choose(e, source);
-  if (!function) return tl::unexpected<Error>(std::move(function.error()));
-  e.function = std::move(*function);
+  KP_ASSIGN(e.function, choose(e, source));
   std::vector<std::string> taken;
   for (std::size_t i = 0; i < e.function.parameters.size(); ++i) {
     EntryParameter p = classify(e, i);

@@ -442,33 +442,31 @@ Result<Scaffold> scaffold_extension(const ScaffoldSource& source) {
   const std::string all = is_python(source.file) ? sources_in_python(source.text) : source.text;
   const std::string text = without_bindings(all);
   const std::vector<CFunction> functions = c_functions(text);
-  auto f = choose(source, text, functions);
-  if (!f) return tl::unexpected<Error>(std::move(f.error()));
+  KP_ASSIGN(auto f, choose(source, text, functions));
   Scaffold scaffold;
   scaffold.name = source.name;
   scaffold.task = "model.py";
   scaffold.kernel = "kernel.cu";
-  const std::string body = text.substr(f->body_begin, f->body_end - f->body_begin);
+  const std::string body = text.substr(f.body_begin, f.body_end - f.body_begin);
   std::vector<Parameter> parameters;
-  for (const CParameter& p : f->parameters) {
+  for (const CParameter& p : f.parameters) {
     Parameter parameter;
     parameter.source = p;
     parameter.tensor = is_tensor_type(p.type);
-    parameter.output = parameter.tensor && written_by_launches(text, *f, p.name, functions);
+    parameter.output = parameter.tensor && written_by_launches(text, f, p.name, functions);
     parameter.rank = rank_of(body, p.name);
     parameters.push_back(std::move(parameter));
   }
-  scaffold.derived.push_back("the function " + f->name + " on " +
-                             std::to_string(parameters.size()) +
+  scaffold.derived.push_back("the function " + f.name + " on " + std::to_string(parameters.size()) +
                              " arguments, which `launch` calls");
   std::optional<PythonTask> task;
   if (is_python(source.file)) task = model_in(source.text);
   if (task) {
     scaffold.derived.push_back("the module Model with get_inputs, from the file");
   } else {
-    task = new_module(source, *f, &parameters, &scaffold);
+    task = new_module(source, f, &parameters, &scaffold);
   }
-  const std::string launch = launch_text(*f, parameters, *task, &scaffold);
+  const std::string launch = launch_text(f, parameters, *task, &scaffold);
   scaffold.files["model.py"] = task->text;
   scaffold.files["kernel.cu"] = kernel_text_of(source, text, launch);
   return scaffold;

@@ -87,22 +87,21 @@ Result<Scaffold> scaffold_native(const ScaffoldSource& source, const std::string
   const std::string extension = extension_of(source.file);
   const bool launches = contains(text, "__global__") || contains(text, "<<<");
   const bool cuda = extension == ".cu" || extension == ".cuh" || launches;
-  auto entry = find_entry(source, text, cuda);
-  if (!entry) return tl::unexpected<Error>(std::move(entry.error()));
+  KP_ASSIGN(auto entry, find_entry(source, text, cuda));
   Scaffold scaffold;
   scaffold.name = source.name;
   scaffold.kernel = cuda ? "kernel.cu" : "kernel.cpp";
-  std::string call = entry->function.name + "(";
-  for (std::size_t i = 0; i < entry->function.parameters.size(); ++i) {
-    call += (i == 0 ? "" : ", ") + entry->function.parameters[i].name;
+  std::string call = entry.function.name + "(";
+  for (std::size_t i = 0; i < entry.function.parameters.size(); ++i) {
+    call += (i == 0 ? "" : ", ") + entry.function.parameters[i].name;
   }
-  scaffold.derived.push_back((entry->function.kernel ? "the kernel " : "the function ") + call +
+  scaffold.derived.push_back((entry.function.kernel ? "the kernel " : "the function ") + call +
                              "), which `launch` calls");
-  scaffold.files[scaffold.kernel] = kernel_text(*entry, source, &scaffold);
-  const ReferenceTexts references = reference_texts(*entry, source, &scaffold);
+  scaffold.files[scaffold.kernel] = kernel_text(entry, source, &scaffold);
+  const ReferenceTexts references = reference_texts(entry, source, &scaffold);
   scaffold.files["reference.cpp"] = references.cpp;
   if (cuda) scaffold.files["reference.cu"] = references.cu;
-  scaffold.files["task.toml"] = task_toml(*entry, source, &scaffold);
+  scaffold.files["task.toml"] = task_toml(entry, source, &scaffold);
   return scaffold;
 }
 

@@ -118,10 +118,9 @@ class Indexer {
 
   Result<IndexReport> update() {
     const double began = real_clock().now_s();
-    auto files = files_below(root_);
-    if (!files) return tl::unexpected<Error>(std::move(files.error()));
+    KP_ASSIGN(auto files, files_below(root_));
     KP_TRY(done(db_->execute("BEGIN IMMEDIATE")));
-    auto result = inside(*files);
+    auto result = inside(files);
     if (!result) {
       db_->execute("ROLLBACK");
       return tl::unexpected<Error>(std::move(result.error()));

@@ -94,8 +94,7 @@ Result<IndexReport> KnowledgeBase::add(const std::string& name, const std::strin
     return fail(ErrorKind::kBadInput, "\"" + printable(name) + "\" is not a valid library name",
                 "use up to 64 letters, digits, dots, dashes and underscores");
   }
-  const auto root = real_folder(directory);
-  if (!root) return tl::unexpected<Error>(root.error());
+  KP_ASSIGN(const auto root, real_folder(directory));
   KP_TRY(make_dirs(folder_));
   open_.erase(name);
   const std::string path = path_of(name);
@@ -108,12 +107,12 @@ Result<IndexReport> KnowledgeBase::add(const std::string& name, const std::strin
   if (known) {
     const int code = database.open(path, Database::Mode::kWrite);
     if (code == SQLITE_OK && is_current(&database)) {
-      if (root_of(&database) != *root) {
+      if (root_of(&database) != root) {
         return fail(ErrorKind::kBadInput,
                     "library " + name + " was made from " + root_of(&database),
                     "name that folder, or remove the library first");
       }
-      return update_index(&database, *root);
+      return update_index(&database, root);
     }
     database.close();
   }
@@ -129,9 +128,9 @@ Result<IndexReport> KnowledgeBase::add(const std::string& name, const std::strin
   if (code != SQLITE_OK) {
     return tl::unexpected<Error>(database.explain(code, "make the library " + name));
   }
-  auto made = create_index(&database, *root);
+  auto made = create_index(&database, root);
   Result<IndexReport> report =
-      made ? update_index(&database, *root) : tl::unexpected<Error>(made.error());
+      made ? update_index(&database, root) : tl::unexpected<Error>(made.error());
   database.close();
   if (report && ::rename(aside.c_str(), path.c_str()) != 0) {
     report = fail(ErrorKind::kStore, "cannot put " + path + " in place",
@@ -205,11 +204,9 @@ Result<std::vector<Hit>> KnowledgeBase::search_code(const std::string& query,
   }
   std::vector<Hit> hits;
   for (const std::string& name : names) {
-    const auto database = open(name);
-    if (!database) return tl::unexpected<Error>(database.error());
-    auto found = search_library(*database, question, settings);
-    if (!found) return tl::unexpected<Error>(std::move(found.error()));
-    for (Hit& hit : *found) {
+    KP_ASSIGN(const auto database, open(name));
+    KP_ASSIGN(auto found, search_library(database, question, settings));
+    for (Hit& hit : found) {
       hit.library = name;
       hits.push_back(std::move(hit));
     }
@@ -226,24 +223,22 @@ Result<std::vector<Hit>> KnowledgeBase::search_code(const std::string& query,
 
 Result<CodeText> KnowledgeBase::read_code(const std::string& library, const std::string& path,
                                           int first, int last) {
-  const auto database = open(library);
-  if (!database) return tl::unexpected<Error>(database.error());
+  KP_ASSIGN(const auto database, open(library));
   std::string hash;
   {
-    Statement find = (*database)->prepare("SELECT hash FROM files WHERE path = ?");
+    Statement find = database->prepare("SELECT hash FROM files WHERE path = ?");
     if (find.bind(0, path).step() == SQLITE_ROW) hash = find.text(0);
   }
-  const auto text = read_below(root_of(*database), path);
-  if (!text) return tl::unexpected<Error>(text.error());
+  KP_ASSIGN(const auto text, read_below(root_of(database), path));
   if (hash.empty()) {
     return fail(ErrorKind::kBadInput, printable(path) + " is not in the library " + library,
                 "kernelpro knowledge search finds files; knowledge add --update reads new ones");
   }
-  const std::vector<std::string_view> all = line_views(*text);
+  const std::vector<std::string_view> all = line_views(text);
   CodeText code;
   code.path = path;
   code.lines = static_cast<int>(all.size());
-  code.changed = hash_hex(*text) != hash;
+  code.changed = hash_hex(text) != hash;
   code.first = std::max(first, 1);
   const int wanted = last <= 0 ? code.lines : std::min(last, code.lines);
   if (last > 0 && last < code.first) {
@@ -270,13 +265,12 @@ Result<CodeText> KnowledgeBase::read_code(const std::string& library, const std:
 
 Result<std::vector<CodeEntry>> KnowledgeBase::list_code(const std::string& library,
                                                         const std::string& prefix) {
-  const auto database = open(library);
-  if (!database) return tl::unexpected<Error>(database.error());
+  KP_ASSIGN(const auto database, open(library));
   std::string folder = prefix;
   while (!folder.empty() && folder.back() == '/') folder.pop_back();
   if (!folder.empty()) folder += '/';
   std::vector<CodeEntry> entries;
-  Statement all = (*database)->prepare("SELECT path, language, size FROM files ORDER BY path");
+  Statement all = database->prepare("SELECT path, language, size FROM files ORDER BY path");
   while (all.step() == SQLITE_ROW && entries.size() < kMostEntries) {
     const std::string path = all.text(0);
     if (path.compare(0, folder.size(), folder) != 0) continue;

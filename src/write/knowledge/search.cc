@@ -52,16 +52,14 @@ class Search {
       : db_(database), question_(question), settings_(settings) {}
 
   Result<std::vector<Hit>> run() {
-    const auto files = rank_rows(db_, question_, kFileRanking);
-    if (!files) return tl::unexpected<Error>(files.error());
-    const auto chunks = rank_rows(db_, question_, kChunkRanking);
-    if (!chunks) return tl::unexpected<Error>(chunks.error());
-    for (const Scored& file : *files) file_scores_[file.row] = file.score;
+    KP_ASSIGN(const auto files, rank_rows(db_, question_, kFileRanking));
+    KP_ASSIGN(const auto chunks, rank_rows(db_, question_, kChunkRanking));
+    for (const Scored& file : files) file_scores_[file.row] = file.score;
     std::unordered_set<std::int64_t> listed;
-    for (const Scored& chunk : *chunks) add_chunk(chunk.row, chunk.score);
+    for (const Scored& chunk : chunks) add_chunk(chunk.row, chunk.score);
     add_definitions();
     for (const Candidate& candidate : candidates_) listed.insert(candidate.file);
-    for (const Scored& file : *files) {
+    for (const Scored& file : files) {
       if (listed.count(file.row) == 0) add_head(file.row);
     }
     for (Candidate& candidate : candidates_) judge(&candidate);

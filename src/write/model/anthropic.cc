@@ -80,14 +80,13 @@ class AnthropicWire : public Wire {
     }
     Json messages = Json::array();
     for (std::size_t i = 0; i < request.messages.size(); ++i) {
-      Result<Json> content = content_of(request.messages[i]);
-      if (!content) return tl::unexpected<Error>(content.error());
-      if (static_cast<int>(i) + 1 == request.stable_messages && !content->empty()) {
-        content->back()["cache_control"] = kCacheMark;
+      KP_ASSIGN(Json content, content_of(request.messages[i]));
+      if (static_cast<int>(i) + 1 == request.stable_messages && !content.empty()) {
+        content.back()["cache_control"] = kCacheMark;
       }
       const bool user = request.messages[i].role == Speaker::kUser;
       Json message = {{"role", user ? "user" : "assistant"}};
-      message["content"] = std::move(*content);
+      message["content"] = std::move(content);
       messages.push_back(std::move(message));
     }
     body["messages"] = std::move(messages);

@@ -334,22 +334,18 @@ ChatResult HttpClient::account(ChatResult result, const Call& call) {
 }  // namespace
 
 Result<std::unique_ptr<ChatClient>> make_client(const ClientSettings& settings) {
-  auto pool = HttpPool::make();
-  if (!pool) return tl::unexpected<Error>(pool.error());
-  return std::make_unique<HttpClient>(settings, std::move(*pool));
+  KP_ASSIGN(auto pool, HttpPool::make());
+  return std::make_unique<HttpClient>(settings, std::move(pool));
 }
 
 Result<ClientSettings> settings_for(std::string_view text) {
   ClientSettings settings;
-  Result<ModelSpec> spec = parse_model_spec(text);
-  if (!spec) return tl::unexpected<Error>(spec.error());
-  Result<std::string> key = key_of(*spec);
-  if (!key) return tl::unexpected<Error>(key.error());
-  const Result<Prices> prices = Prices::load();
-  if (!prices) return tl::unexpected<Error>(prices.error());
-  if (const Price* price = prices->find(spec->name)) settings.price = *price;
-  settings.spec = std::move(*spec);
-  settings.key = std::move(*key);
+  KP_ASSIGN(ModelSpec spec, parse_model_spec(text));
+  KP_ASSIGN(std::string key, key_of(spec));
+  KP_ASSIGN(const Prices prices, Prices::load());
+  if (const Price* price = prices.find(spec.name)) settings.price = *price;
+  settings.spec = std::move(spec);
+  settings.key = std::move(key);
   return settings;
 }
 

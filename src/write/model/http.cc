@@ -172,8 +172,7 @@ HttpPool::HttpPool() = default;
 HttpPool::~HttpPool() = default;
 
 Result<std::unique_ptr<HttpPool>> HttpPool::make() {
-  const auto curl = curl_library();
-  if (!curl) return tl::unexpected<Error>(curl.error());
+  KP_TRY(curl_library());
   return std::unique_ptr<HttpPool>(new HttpPool());
 }
 

@@ -44,19 +44,15 @@ Result<Price> read_row(const toml::table& row, const std::string& where) {
                   where + ": \"" + printable(key.str()) + "\" is not part of a price", kHow);
     }
   }
-  const auto input = read_price(row, "input", where, std::nullopt);
-  if (!input) return tl::unexpected<Error>(input.error());
-  const auto output = read_price(row, "output", where, std::nullopt);
-  if (!output) return tl::unexpected<Error>(output.error());
+  KP_ASSIGN(const auto input, read_price(row, "input", where, std::nullopt));
+  KP_ASSIGN(const auto output, read_price(row, "output", where, std::nullopt));
   // Without cache prices in the table, cached tokens cost as much as others.
-  const auto read = read_price(row, "cache_read", where, *input);
-  if (!read) return tl::unexpected<Error>(read.error());
-  const auto write = read_price(row, "cache_write", where, *input);
-  if (!write) return tl::unexpected<Error>(write.error());
-  price.input = *input;
-  price.output = *output;
-  price.cache_read = *read;
-  price.cache_write = *write;
+  KP_ASSIGN(const auto read, read_price(row, "cache_read", where, input));
+  KP_ASSIGN(const auto write, read_price(row, "cache_write", where, input));
+  price.input = input;
+  price.output = output;
+  price.cache_read = read;
+  price.cache_write = write;
   return price;
 }
 
@@ -96,9 +92,8 @@ Result<Prices> Prices::parse(std::string_view text, const std::string& path) {
     const toml::table* row = rows->get(i)->as_table();
     const std::string where = path + ":" + std::to_string(rows->get(i)->source().begin.line);
     if (row == nullptr) return fail(ErrorKind::kBadInput, where + ": not a [[price]]", kHow);
-    Result<Price> price = read_row(*row, where);
-    if (!price) return tl::unexpected<Error>(price.error());
-    prices.prices_.push_back(std::move(*price));
+    KP_ASSIGN(Price price, read_row(*row, where));
+    prices.prices_.push_back(std::move(price));
   }
   return prices;
 }
@@ -111,9 +106,8 @@ Result<Prices> Prices::load() {
   } else if (path.empty() || !exists(path)) {
     return parse(embedded::model_prices, "the embedded table");
   }
-  const Result<std::string> text = read_file(path, 1 << 20);
-  if (!text) return tl::unexpected<Error>(text.error());
-  return parse(*text, path);
+  KP_ASSIGN(const std::string text, read_file(path, 1 << 20));
+  return parse(text, path);
 }
 
 const Price* Prices::find(std::string_view name) const {

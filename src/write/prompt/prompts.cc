@@ -199,9 +199,8 @@ Result<Prompts> Prompts::load(const std::string& directory) {
     if (place == prompts.texts_.end()) {
       return fail(ErrorKind::kBadInput, path + " is not a prompt", "name it as one of " + all);
     }
-    auto text = read_file(path, kLargestTemplate);
-    if (!text) return tl::unexpected<Error>(std::move(text.error()));
-    if (auto read = read_into(printable(replace_all(*text, "\r\n", "\n")), &place->second); !read) {
+    KP_ASSIGN(auto text, read_file(path, kLargestTemplate));
+    if (auto read = read_into(printable(replace_all(text, "\r\n", "\n")), &place->second); !read) {
       Error error = std::move(read.error());
       error.message = path + ": " + error.message;
       return tl::unexpected<Error>(std::move(error));

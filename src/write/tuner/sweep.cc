@@ -67,15 +67,12 @@ class Sweep : public Proposer {
  private:
   Result<void> begin(const Candidate& start, std::uint64_t seed) {
     if (!space_.empty()) return {};
-    const auto knobs = parse_knobs(start.source);
-    if (!knobs) return tl::unexpected<Error>(knobs.error());
-    const auto size = sweep_size(*knobs);
-    if (!size) return tl::unexpected<Error>(size.error());
-    const auto requirements = Requirements::parse(start.source, *knobs);
-    if (!requirements) return tl::unexpected<Error>(requirements.error());
-    for (std::size_t i = 0; i < *size; ++i) {
-      KnobValues values = setting(*knobs, i);
-      if (requirements->broken(values).empty()) space_.push_back(std::move(values));
+    KP_ASSIGN(const auto knobs, parse_knobs(start.source));
+    KP_ASSIGN(const auto size, sweep_size(knobs));
+    KP_ASSIGN(const auto requirements, Requirements::parse(start.source, knobs));
+    for (std::size_t i = 0; i < size; ++i) {
+      KnobValues values = setting(knobs, i);
+      if (requirements.broken(values).empty()) space_.push_back(std::move(values));
     }
     for (std::size_t i = space_.size(); i > 1; --i) {
       std::swap(space_[i - 1], space_[kp::mix64(seed * 0x10001 + i) % i]);

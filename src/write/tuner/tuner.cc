@@ -370,12 +370,10 @@ class Tuner : public Proposer {
   Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
     std::vector<Proposal> proposals;
     const Candidate& parent = request.parent->candidate;
-    auto knobs = parse_knobs(parent.source);
-    if (!knobs) return tl::unexpected<Error>(std::move(knobs.error()));
-    if (knobs->empty()) return proposals;
-    const auto requirements = Requirements::parse(parent.source, *knobs);
-    if (!requirements) return tl::unexpected<Error>(requirements.error());
-    Moves moves(request, *knobs, *requirements);
+    KP_ASSIGN(auto knobs, parse_knobs(parent.source));
+    if (knobs.empty()) return proposals;
+    KP_ASSIGN(const auto requirements, Requirements::parse(parent.source, knobs));
+    Moves moves(request, knobs, requirements);
     std::set<Setting> given;
     for (Move& move : moves.ranked()) {
       if (static_cast<int>(proposals.size()) >= request.wanted) break;

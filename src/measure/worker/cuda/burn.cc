@@ -41,10 +41,9 @@ class Burner {
     const double begin = real_clock().now_s();
     for (;;) {
       KP_TRY(refill());
-      const auto joules = counter.joules();
-      if (!joules) return tl::unexpected<Error>(joules.error());
+      KP_ASSIGN(const auto joules, counter.joules());
       const double now = real_clock().now_s();
-      const bool tick = ticks.see(now, *joules);
+      const bool tick = ticks.see(now, joules);
       if (tick && from && now - from->at_s >= window_s) return finish(*from, ticks.last());
       if (tick && !from && now - begin >= preheat_s) from = ticks.last();
       if (now - begin > preheat_s + window_s + kNoTickS) {

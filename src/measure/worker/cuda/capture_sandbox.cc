@@ -189,9 +189,8 @@ Result<void> enter_capture_sandbox(const std::string& object) {
                 std::string("the capture process cannot be confined: ") + std::strerror(error),
                 "run on a kernel with CONFIG_SECCOMP_FILTER; `kernelpro doctor` shows what it has");
   };
-  const Result<PreparedSandbox> files = PreparedSandbox::make(files_of(object));
-  if (!files) return tl::unexpected<Error>(files.error());
-  if (const int error = files->enter(); error != 0) return failed(error);
+  KP_ASSIGN(const PreparedSandbox files, PreparedSandbox::make(files_of(object)));
+  if (const int error = files.enter(); error != 0) return failed(error);
   const std::vector<sock_filter> code = filter();
   const sock_fprog program{static_cast<unsigned short>(code.size()),
                            const_cast<sock_filter*>(code.data())};

@@ -38,9 +38,7 @@ Result<Json> OpenCases::open(const WorkerCommand& command) {
     for (auto& set : opened.sets) set.resize(layout->slots.size());
   }
   if (cases_.empty()) return fail(ErrorKind::kInternal, "no case is named", "");
-  Result<AddressRange> range = AddressRange::reserve(cu_, base, bytes);
-  if (!range) return tl::unexpected<Error>(range.error());
-  range_ = std::move(*range);
+  KP_ASSIGN(range_, AddressRange::reserve(cu_, base, bytes));
   return Json::object();
 }
 
@@ -62,16 +60,15 @@ Result<Json> OpenCases::memory(const WorkerCommand& command) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const auto slot = slots[i].is_number_unsigned() ? slots[i].get<std::size_t>() : SIZE_MAX;
     if (slot >= c.layout.slots.size()) return fail(ErrorKind::kInternal, "no such slot", "");
-    Result<PhysicalMemory> memory =
-        PhysicalMemory::import(cu_, command.fds[i].get(), c.layout.slots[slot].mapping_bytes);
-    if (!memory) return tl::unexpected<Error>(memory.error());
+    KP_ASSIGN(PhysicalMemory memory, PhysicalMemory::import(cu_, command.fds[i].get(),
+                                                            c.layout.slots[slot].mapping_bytes));
     std::shared_ptr<PhysicalMemory>& place = c.sets[set][slot];
     // What is mapped is known by its address, which new memory may get again.
     if (place && bound_case_ == &c && bound_[slot] == place.get()) {
       range_.unmap(c.layout.slots[slot].mapping);
       bound_[slot] = nullptr;
     }
-    place = std::make_shared<PhysicalMemory>(std::move(*memory));
+    place = std::make_shared<PhysicalMemory>(std::move(memory));
   }
   return Json::object();
 }

@@ -29,9 +29,7 @@ class Ceiling {
   static Result<Ceiling> make(const CudaDriver& cu, TrustedKernels* kernels) {
     Ceiling ceiling(cu, kernels);
     for (CudaEvent* event : {&ceiling.begin_, &ceiling.end_}) {
-      Result<CudaEvent> made = make_event(cu);
-      if (!made) return tl::unexpected<Error>(made.error());
-      *event = std::move(*made);
+      KP_ASSIGN(*event, make_event(cu));
     }
     return ceiling;
   }
@@ -47,9 +45,8 @@ class Ceiling {
     KP_CUDA_TRY(kernels_->run("poison", bytes / 4, from->get(), std::uint64_t{1}, bytes / 4));
     double best = INFINITY;
     const auto attempt = [&](const std::function<CUresult()>& submit) -> Result<void> {
-      const Result<double> us = median_us(submit);
-      if (!us) return tl::unexpected<Error>(us.error());
-      best = std::min(best, *us);
+      KP_ASSIGN(const double us, median_us(submit));
+      best = std::min(best, us);
       return {};
     };
     KP_TRY(attempt([&] { return cu_.MemcpyDtoDAsync(to->get(), from->get(), bytes, nullptr); }));
@@ -70,10 +67,9 @@ class Ceiling {
     const auto blocks = static_cast<unsigned>(kernels_->multiprocessors()) * 8;
     constexpr unsigned kThreads = 256;
     constexpr int kRounds = 20000;
-    const Result<DeviceMemory> out = allocate(cu_, blocks * kThreads * sizeof(float));
-    if (!out) return tl::unexpected<Error>(out.error());
+    KP_ASSIGN(const DeviceMemory out, allocate(cu_, blocks * kThreads * sizeof(float)));
     const Result<double> us = median_us([&] {
-      return kernels_->run_on(nullptr, "multiply_add", blocks, kThreads, 0u, out->get(),
+      return kernels_->run_on(nullptr, "multiply_add", blocks, kThreads, 0u, out.get(),
                               int{kRounds}, 0.999f, 0.001f);
     });
     if (!us) return us;
@@ -100,9 +96,7 @@ class Ceiling {
     constexpr std::uint64_t kElements = std::uint64_t{kN} * kN;
     DeviceMemory a, b, c;
     for (DeviceMemory* memory : {&a, &b, &c}) {
-      Result<DeviceMemory> made = allocate(cu_, kElements * 2);
-      if (!made) return tl::unexpected<Error>(made.error());
-      *memory = std::move(*made);
+      KP_ASSIGN(*memory, allocate(cu_, kElements * 2));
     }
     kp::DrawSpec spec{1, 2, 0.0f, 1.0f, 0, 1};
     for (const CUdeviceptr p : {a.get(), b.get()}) {
@@ -144,16 +138,13 @@ class Ceiling {
 };
 
 Result<Machine> measure() {
-  Result<CudaContext> context = CudaContext::open();
-  if (!context) return tl::unexpected<Error>(context.error());
+  KP_ASSIGN(CudaContext context, CudaContext::open());
   const CudaDriver& cu = **cuda_driver();
-  Result<TrustedKernels> kernels = TrustedKernels::load(cu, *context);
-  if (!kernels) return tl::unexpected<Error>(kernels.error());
-  Result<Ceiling> ceiling = Ceiling::make(cu, &*kernels);
-  if (!ceiling) return tl::unexpected<Error>(ceiling.error());
-  const Result<double> copy = ceiling->copy_bandwidth();
-  const Result<double> fma = ceiling->fma_rate();
-  const Result<double> tensor = ceiling->tensor_rate();
+  KP_ASSIGN(TrustedKernels kernels, TrustedKernels::load(cu, context));
+  KP_ASSIGN(Ceiling ceiling, Ceiling::make(cu, &kernels));
+  const Result<double> copy = ceiling.copy_bandwidth();
+  const Result<double> fma = ceiling.fma_rate();
+  const Result<double> tensor = ceiling.tensor_rate();
   for (const auto* result : {&copy, &fma, &tensor}) {
     if (!*result) return tl::unexpected<Error>(result->error());
   }
@@ -161,15 +152,15 @@ Result<Machine> measure() {
   cu.DriverGetVersion(&driver);
   Machine m;
   m.target = "cuda";
-  m.name = context->name();
+  m.name = context.name();
   m.versions = "driver CUDA " + std::to_string(driver / 1000) + "." +
                std::to_string(driver % 1000 / 10) + ", NVRTC " + nvrtc_version().value_or("none");
-  m.parallel_units = kernels->multiprocessors();
-  m.arch = context->arch();
-  m.l2_bytes = context->attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  m.parallel_units = kernels.multiprocessors();
+  m.arch = context.arch();
+  m.l2_bytes = context.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   // Double data rate: two transfers per clock.
-  m.theoretical_bytes_per_s = 2e3 * context->attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
-                              context->attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
+  m.theoretical_bytes_per_s = 2e3 * context.attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
+                              context.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
   m.ceilings.copy_bytes_per_s = *copy;
   m.ceilings.fma_flops_per_s = *fma;
   m.ceilings.tensor_flops_per_s = *tensor;

@@ -15,11 +15,10 @@ namespace {
 
 Result<CUgraphNode> add_kernel(const CudaDriver& cu, CUmodule module, CUgraph graph,
                                const PlanNode& node, const AddressLayout& layout) {
-  Result<KernelNode> kernel = kernel_node(cu, module, node, layout);
-  if (!kernel) return tl::unexpected<Error>(kernel.error());
-  std::vector<void*> pointers = kernel->pointers();
+  KP_ASSIGN(KernelNode kernel, kernel_node(cu, module, node, layout));
+  std::vector<void*> pointers = kernel.pointers();
   CUDA_KERNEL_NODE_PARAMS params{};
-  params.func = kernel->function;
+  params.func = kernel.function;
   params.gridDimX = node.grid[0];
   params.gridDimY = node.grid[1];
   params.gridDimZ = node.grid[2];
@@ -30,7 +29,7 @@ Result<CUgraphNode> add_kernel(const CudaDriver& cu, CUmodule module, CUgraph gr
   params.kernelParams = pointers.data();
   CUgraphNode made = nullptr;
   CUresult result = cu.GraphAddKernelNode(&made, graph, nullptr, 0, &params);
-  for (const CUlaunchAttribute& attribute : kernel->attributes) {
+  for (const CUlaunchAttribute& attribute : kernel.attributes) {
     if (result != CUDA_SUCCESS) break;
     result = cu.GraphKernelNodeSetAttribute(made, attribute.id, &attribute.value);
   }
@@ -40,24 +39,22 @@ Result<CUgraphNode> add_kernel(const CudaDriver& cu, CUmodule module, CUgraph gr
 
 Result<CUgraphNode> add_memcpy(const CudaDriver& cu, CUgraph graph, const PlanNode& node,
                                const AddressLayout& layout) {
-  const Result<CUDA_MEMCPY3D> copy = memcpy_node(node, layout);
-  if (!copy) return tl::unexpected<Error>(copy.error());
+  KP_ASSIGN(const CUDA_MEMCPY3D copy, memcpy_node(node, layout));
   CUgraphNode made = nullptr;
   CUcontext current = nullptr;
   KP_CUDA_TRY(cu.CtxGetCurrent(&current));
-  const CUresult result = cu.GraphAddMemcpyNode(&made, graph, nullptr, 0, &*copy, current);
+  const CUresult result = cu.GraphAddMemcpyNode(&made, graph, nullptr, 0, &copy, current);
   if (result != CUDA_SUCCESS) return plan_misfit("a copy", result);
   return made;
 }
 
 Result<CUgraphNode> add_memset(const CudaDriver& cu, CUgraph graph, const PlanNode& node,
                                const AddressLayout& layout) {
-  const Result<CUDA_MEMSET_NODE_PARAMS> set = memset_node(node, layout);
-  if (!set) return tl::unexpected<Error>(set.error());
+  KP_ASSIGN(const CUDA_MEMSET_NODE_PARAMS set, memset_node(node, layout));
   CUgraphNode made = nullptr;
   CUcontext current = nullptr;
   KP_CUDA_TRY(cu.CtxGetCurrent(&current));
-  const CUresult result = cu.GraphAddMemsetNode(&made, graph, nullptr, 0, &*set, current);
+  const CUresult result = cu.GraphAddMemsetNode(&made, graph, nullptr, 0, &set, current);
   if (result != CUDA_SUCCESS) return plan_misfit("a memset", result);
   return made;
 }
@@ -83,9 +80,8 @@ Result<void> fill(const CudaDriver& cu, CUmodule module, CUgraph graph, const La
                   const AddressLayout& layout) {
   std::vector<CUgraphNode> nodes;
   for (const PlanNode& node : plan.nodes) {
-    Result<CUgraphNode> made = add(cu, module, graph, node, layout);
-    if (!made) return tl::unexpected<Error>(made.error());
-    nodes.push_back(*made);
+    KP_ASSIGN(CUgraphNode made, add(cu, module, graph, node, layout));
+    nodes.push_back(made);
   }
   for (const PlanEdge& edge : plan.edges) {
     CUgraphEdgeData data{};

@@ -122,8 +122,7 @@ class Judge {
   Result<Json> hello(const WorkerCommand&) {
     std::size_t free_bytes = 0, total = 0;
     KP_CUDA_TRY(cu_.MemGetInfo(&free_bytes, &total));
-    const Result<std::uint64_t> granularity = allocation_granularity(cu_, context_.device());
-    if (!granularity) return tl::unexpected<Error>(granularity.error());
+    KP_ASSIGN(const std::uint64_t granularity, allocation_granularity(cu_, context_.device()));
     CUuuid uuid{};
     KP_CUDA_TRY(cu_.DeviceGetUuid(&uuid, context_.device()));
     std::string text = "GPU-";
@@ -132,7 +131,7 @@ class Judge {
       std::snprintf(two, sizeof two, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
       text += (i == 4 || i == 6 || i == 8 || i == 10) ? std::string("-") + two : two;
     }
-    return Json{{"uuid", text}, {"free_bytes", free_bytes}, {"granularity", *granularity}};
+    return Json{{"uuid", text}, {"free_bytes", free_bytes}, {"granularity", granularity}};
   }
 
   Result<Json> open(const WorkerCommand& command) {
@@ -140,11 +139,11 @@ class Judge {
         judge_tensors_from_json(dump_json(JsonReader(command.json).array("tensors")));
     if (!tensors) return fail(ErrorKind::kInternal, "the tensors cannot be read", "");
     cases_.erase(command.text("case"));
-    Result<JudgeCase> opened = JudgeCase::open(
-        cu_, context_, *kernels_, *tensors, command.natural("workspace"),
-        static_cast<int>(command.integer("sets")), static_cast<int>(command.integer("sharing")));
-    if (!opened) return tl::unexpected<Error>(opened.error());
-    case_ = (cases_[command.text("case")] = std::make_unique<JudgeCase>(std::move(*opened))).get();
+    KP_ASSIGN(JudgeCase opened,
+              JudgeCase::open(cu_, context_, *kernels_, *tensors, command.natural("workspace"),
+                              static_cast<int>(command.integer("sets")),
+                              static_cast<int>(command.integer("sharing"))));
+    case_ = (cases_[command.text("case")] = std::make_unique<JudgeCase>(std::move(opened))).get();
     return Json{{"layout", *parse_json(layout_to_json(case_->layout()))},
                 {"reference_layout", *parse_json(layout_to_json(case_->reference_layout()))}};
   }
@@ -169,9 +168,7 @@ class Judge {
       own.push_back(mine);
       if (mine) slots.push_back(static_cast<int>(slot));
     }
-    Result<std::vector<Fd>> fds = case_->share(set_of(command), slots, expected);
-    if (!fds) return tl::unexpected<Error>(fds.error());
-    outgoing_ = std::move(*fds);
+    KP_ASSIGN(outgoing_, case_->share(set_of(command), slots, expected));
     return Json{{"own", own}};
   }
 
@@ -183,28 +180,24 @@ class Judge {
   }
 
   Result<Json> poison(const WorkerCommand& command) {
-    const auto keys = keys_of(command, "keys");
-    if (!keys) return tl::unexpected<Error>(keys.error());
-    return done(case_->poison(*keys, JsonReader(command.json).flag("slack")));
+    KP_ASSIGN(const auto keys, keys_of(command, "keys"));
+    return done(case_->poison(keys, JsonReader(command.json).flag("slack")));
   }
 
   Result<Json> reference(const WorkerCommand& command) {
     const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
     if (!plan) return fail(ErrorKind::kInternal, "the reference's plan cannot be read", "");
-    Result<std::string> cubin = read_file(command.text("cubin"));
-    if (!cubin) return tl::unexpected<Error>(cubin.error());
-    const Result<bool> agrees = case_->run_reference(set_of(command), *cubin, *plan,
-                                                     JsonReader(command.json).flag("again"));
-    if (!agrees) return tl::unexpected<Error>(agrees.error());
-    return Json{{"agrees", *agrees}};
+    KP_ASSIGN(std::string cubin, read_file(command.text("cubin")));
+    KP_ASSIGN(const bool agrees, case_->run_reference(set_of(command), cubin, *plan,
+                                                      JsonReader(command.json).flag("again")));
+    return Json{{"agrees", agrees}};
   }
 
   Result<Json> seal(const WorkerCommand& command) {
-    const Result<std::vector<ExpectedSummary>> summaries =
-        case_->seal(set_of(command), JsonReader(command.json).flag("typical"));
-    if (!summaries) return tl::unexpected<Error>(summaries.error());
+    KP_ASSIGN(const std::vector<ExpectedSummary> summaries,
+              case_->seal(set_of(command), JsonReader(command.json).flag("typical")));
     Json all = Json::array();
-    for (const ExpectedSummary& s : *summaries) {
+    for (const ExpectedSummary& s : summaries) {
       all.push_back({{"rms", s.rms},
                      {"low", s.low},
                      {"high", s.high},
@@ -215,9 +208,8 @@ class Judge {
   }
 
   Result<Json> broken(const WorkerCommand&) {
-    const Result<std::vector<int>> sets = case_->broken_seals();
-    if (!sets) return tl::unexpected<Error>(sets.error());
-    return Json{{"sets", *sets}};
+    KP_ASSIGN(const std::vector<int> sets, case_->broken_seals());
+    return Json{{"sets", sets}};
   }
 
   static Json finding_json(const SetFindings& finding) {
@@ -241,22 +233,19 @@ class Judge {
   }
 
   Result<Json> verify(const WorkerCommand& command) {
-    const Result<std::vector<int>> sets = sets_of(command);
-    if (!sets) return tl::unexpected<Error>(sets.error());
-    const auto keys = keys_of(command, "then_poison");
-    if (!keys) return tl::unexpected<Error>(keys.error());
-    const Result<std::vector<SetFindings>> found =
-        case_->verify(*sets, JsonReader(command.json).flag("intrusions"));
-    if (!found) return tl::unexpected<Error>(found.error());
+    KP_ASSIGN(const std::vector<int> sets, sets_of(command));
+    KP_ASSIGN(const auto keys, keys_of(command, "then_poison"));
+    KP_ASSIGN(const std::vector<SetFindings> found,
+              case_->verify(sets, JsonReader(command.json).flag("intrusions")));
     Json all = Json::array();
     bool clean = true;
-    for (const SetFindings& finding : *found) {
+    for (const SetFindings& finding : found) {
       for (const OutputComparison& c : finding.outputs) clean = clean && c.bad == 0;
       clean = clean && finding.intrusions.empty();
       all.push_back(finding_json(finding));
     }
     // Wrong outputs stay in place, to be explained.
-    if (clean && !keys->empty()) KP_TRY(case_->poison(*keys, false));
+    if (clean && !keys.empty()) KP_TRY(case_->poison(keys, false));
     return Json{{"sets", all}};
   }
 
@@ -288,11 +277,10 @@ class Judge {
     if (!good_tensor(command.integer("tensor"), expected)) {
       return fail(ErrorKind::kInternal, "no such tensor", "");
     }
-    Result<std::string> bytes =
-        case_->fetch(set_of(command), static_cast<int>(command.integer("tensor")), expected);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
-    KP_TRY(write_file(command.text("path"), *bytes));
-    return Json{{"bytes", bytes->size()}};
+    KP_ASSIGN(std::string bytes,
+              case_->fetch(set_of(command), static_cast<int>(command.integer("tensor")), expected));
+    KP_TRY(write_file(command.text("path"), bytes));
+    return Json{{"bytes", bytes.size()}};
   }
 
   Result<Json> disturb(const WorkerCommand& command) {
@@ -319,10 +307,9 @@ class Judge {
     return Json::object();
   }
   Result<Json> admit(const WorkerCommand& command) {
-    const Result<std::vector<Admitted>> admitted = case_->admit(set_of(command));
-    if (!admitted) return tl::unexpected<Error>(admitted.error());
+    KP_ASSIGN(const std::vector<Admitted> admitted, case_->admit(set_of(command)));
     Json all = Json::array();
-    for (const Admitted& a : *admitted) {
+    for (const Admitted& a : admitted) {
       all.push_back({{"least", a.least}, {"worst", a.worst}, {"jumps", a.jumps}});
     }
     return Json{{"outputs", all}};

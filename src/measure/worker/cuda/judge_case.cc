@@ -29,34 +29,29 @@ std::uint64_t random_key() {
 Result<JudgeCase> JudgeCase::open(const CudaDriver& cu, const CudaContext& context,
                                   TrustedKernels& kernels, std::vector<JudgeTensor> tensors,
                                   std::uint64_t workspace, int sets, int sharing) {
-  Result<std::uint64_t> granularity = allocation_granularity(cu, context.device());
-  if (!granularity) return tl::unexpected<Error>(granularity.error());
+  KP_ASSIGN(std::uint64_t granularity, allocation_granularity(cu, context.device()));
   JudgeCase judge;
   judge.cu_ = &cu;
   judge.kernels_ = &kernels;
   judge.device_ = context.device();
   judge.seal_key_ = random_key();
-  judge.layout_ = make_layout(sizes_of(tensors, false), workspace, *granularity, kCandidateBase);
-  judge.reference_layout_ = make_layout(sizes_of(tensors, true), 0, *granularity, kReferenceBase);
+  judge.layout_ = make_layout(sizes_of(tensors, false), workspace, granularity, kCandidateBase);
+  judge.reference_layout_ = make_layout(sizes_of(tensors, true), 0, granularity, kReferenceBase);
   judge.tensors_ = std::move(tensors);
 
   // One address range that holds every buffer as if nothing were shared.
   const std::uint64_t slots = judge.layout_.slots.size() * static_cast<std::uint64_t>(sets);
-  const std::uint64_t scratch_bytes = (slots * 128 / *granularity + 1) * *granularity;
+  const std::uint64_t scratch_bytes = (slots * 128 / granularity + 1) * granularity;
   std::uint64_t own_bytes = scratch_bytes;
   for (const AddressLayout* layout : {&judge.layout_, &judge.reference_layout_}) {
     for (const auto& slot : layout->slots) {
       own_bytes += static_cast<std::uint64_t>(sets) * slot.mapping_bytes;
     }
   }
-  Result<AddressRange> own = AddressRange::reserve(cu, 0, own_bytes);
-  if (!own) return tl::unexpected<Error>(own.error());
-  judge.own_ = std::move(*own);
+  KP_ASSIGN(judge.own_, AddressRange::reserve(cu, 0, own_bytes));
   judge.own_next_ = judge.own_.base();
   KP_TRY(judge.make_sets(sets, sharing));
-  Result<PhysicalMemory> scratch = PhysicalMemory::create(cu, judge.device_, scratch_bytes);
-  if (!scratch) return tl::unexpected<Error>(scratch.error());
-  judge.scratch_memory_ = std::move(*scratch);
+  KP_ASSIGN(judge.scratch_memory_, PhysicalMemory::create(cu, judge.device_, scratch_bytes));
   judge.scratch_ = judge.own_next_;
   judge.scratch_bytes_ = scratch_bytes;
   KP_TRY(
@@ -95,17 +90,13 @@ Result<void> JudgeCase::make_sets(int sets, int sharing) {
         set.slots.push_back(sets_[0].slots[i]);
         continue;
       }
-      Result<std::shared_ptr<Buffer>> buffer = make_buffer(layout_.slots[i].mapping_bytes);
-      if (!buffer) return tl::unexpected<Error>(buffer.error());
-      set.slots.push_back(std::move(*buffer));
+      KP_ASSIGN(std::shared_ptr<Buffer> buffer, make_buffer(layout_.slots[i].mapping_bytes));
+      set.slots.push_back(std::move(buffer));
     }
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       set.expected.emplace_back();
       if (!tensors_[i].output) continue;
-      Result<std::shared_ptr<Buffer>> buffer =
-          make_buffer(reference_layout_.slots[i].mapping_bytes);
-      if (!buffer) return tl::unexpected<Error>(buffer.error());
-      set.expected.back() = std::move(*buffer);
+      KP_ASSIGN(set.expected.back(), make_buffer(reference_layout_.slots[i].mapping_bytes));
     }
     set.rms.assign(tensors_.size(), 0);
     set.scale.assign(tensors_.size(), 0);
@@ -137,9 +128,8 @@ Result<std::vector<Fd>> JudgeCase::share(int set, const std::vector<int>& slots,
     const auto i = static_cast<std::size_t>(slot);
     const Buffer* buffer = expected ? set_at(set).expected[i].get() : set_at(set).slots[i].get();
     if (buffer == nullptr) return fail(ErrorKind::kInternal, "no such buffer", "");
-    Result<Fd> fd = buffer->memory.share();
-    if (!fd) return tl::unexpected<Error>(fd.error());
-    fds.push_back(std::move(*fd));
+    KP_ASSIGN(Fd fd, buffer->memory.share());
+    fds.push_back(std::move(fd));
   }
   return fds;
 }

@@ -43,18 +43,16 @@ Result<bool> JudgeCase::run_reference(int index, const std::string& cubin, const
                                       bool again) {
   Set& set = set_at(index);
   // Cases use these addresses one after the other.
-  Result<AddressRange> range =
-      AddressRange::reserve(*cu_, reference_layout_.base, reference_layout_.reserve_bytes);
-  if (!range) return tl::unexpected<Error>(range.error());
+  KP_ASSIGN(AddressRange range,
+            AddressRange::reserve(*cu_, reference_layout_.base, reference_layout_.reserve_bytes));
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const AddressLayout::Slot& slot = reference_layout_.slots[i];
     const PhysicalMemory& memory =
         tensors_[i].output ? set.expected[i]->memory : set.slots[i]->memory;
     if (memory.bytes() == 0) continue;
-    KP_TRY(range->map(device_, slot.mapping, slot.mapping_bytes, memory.handle()));
+    KP_TRY(range.map(device_, slot.mapping, slot.mapping_bytes, memory.handle()));
   }
-  Result<ReplayGraph> graph = ReplayGraph::build(*cu_, cubin, plan, reference_layout_);
-  if (!graph) return tl::unexpected<Error>(graph.error());
+  KP_ASSIGN(ReplayGraph graph, ReplayGraph::build(*cu_, cubin, plan, reference_layout_));
   const auto run = [&](std::uint64_t key) -> Result<void> {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!tensors_[i].output) continue;
@@ -62,7 +60,7 @@ Result<bool> JudgeCase::run_reference(int index, const std::string& cubin, const
       KP_CUDA_TRY(kernels_->run("poison", words, set.expected[i]->at, key, words));
     }
     KP_CUDA_TRY(cu_->CtxSynchronize());
-    const CUresult result = graph->launch(nullptr);
+    const CUresult result = graph.launch(nullptr);
     const CUresult done = result == CUDA_SUCCESS ? cu_->CtxSynchronize() : result;
     if (done != CUDA_SUCCESS) {
       return fail(ErrorKind::kTask, "the reference crashed: " + cuda_error_text(done),
@@ -72,12 +70,10 @@ Result<bool> JudgeCase::run_reference(int index, const std::string& cubin, const
   };
   KP_TRY(run(0x5eed));
   if (!again) return true;
-  const Result<std::vector<std::uint64_t>> first = expected_seals(set);
-  if (!first) return tl::unexpected<Error>(first.error());
+  KP_ASSIGN(const std::vector<std::uint64_t> first, expected_seals(set));
   KP_TRY(run(0xbeef));
-  const Result<std::vector<std::uint64_t>> second = expected_seals(set);
-  if (!second) return tl::unexpected<Error>(second.error());
-  return *first == *second;
+  KP_ASSIGN(const std::vector<std::uint64_t> second, expected_seals(set));
+  return first == second;
 }
 
 Result<std::vector<std::uint64_t>> JudgeCase::expected_seals(const Set& set) {
@@ -111,9 +107,8 @@ Result<double> JudgeCase::scale_of_expected(const Set& set, std::size_t tensor) 
   if (samples == 0 || !is_floating(t.dtype)) return set.rms[tensor];
   KP_CUDA_TRY(kernels_->run("sample_sizes", samples, expected_at(set, tensor),
                             static_cast<int>(t.dtype), t.wide ? 1 : 0, samples, count, scratch_));
-  Result<std::vector<double>> sizes = results<double>(samples);
-  if (!sizes) return tl::unexpected<Error>(sizes.error());
-  return scale_of(set.rms[tensor], std::move(*sizes), t.dtype);
+  KP_ASSIGN(std::vector<double> sizes, results<double>(samples));
+  return scale_of(set.rms[tensor], std::move(sizes), t.dtype);
 }
 
 Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index, bool typical) {
@@ -121,11 +116,8 @@ Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index, bool typical) {
   set.known.clear();
   set.typical = typical;
   std::fill(set.least.begin(), set.least.end(), 0);
-  Result<std::vector<std::uint64_t>> inputs = input_seals({index});
-  if (!inputs) return tl::unexpected<Error>(inputs.error());
-  set.seals = std::move(*inputs);
-  const Result<std::vector<std::uint64_t>> seals = expected_seals(set);
-  if (!seals) return tl::unexpected<Error>(seals.error());
+  KP_ASSIGN(set.seals, input_seals({index}));
+  KP_ASSIGN(const std::vector<std::uint64_t> seals, expected_seals(set));
   KP_TRY(zero_results(sizeof(RawSummary) * tensors_.size()));
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const JudgeTensor& t = tensors_[i];
@@ -135,12 +127,11 @@ Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index, bool typical) {
                               t.wide && is_floating(t.dtype) ? 1 : 0, count,
                               scratch_ + sizeof(RawSummary) * i));
   }
-  const Result<std::vector<RawSummary>> raw = results<RawSummary>(tensors_.size());
-  if (!raw) return tl::unexpected<Error>(raw.error());
+  KP_ASSIGN(const std::vector<RawSummary> raw, results<RawSummary>(tensors_.size()));
   std::vector<ExpectedSummary> result;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (!tensors_[i].output) continue;
-    const RawSummary& r = (*raw)[i];
+    const RawSummary& r = raw[i];
     ExpectedSummary s;
     const double finite =
         static_cast<double>(tensors_[i].elements) - static_cast<double>(r.not_finite);
@@ -148,15 +139,13 @@ Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index, bool typical) {
     s.low = finite > 0 ? from_ordered(~r.low_complement) : 0;
     s.high = finite > 0 ? from_ordered(r.high) : 0;
     s.not_finite = r.not_finite;
-    s.seal = (*seals)[i];
+    s.seal = seals[i];
     set.rms[i] = s.rms;
     result.push_back(s);
   }
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (!tensors_[i].output) continue;
-    const Result<double> scale = scale_of_expected(set, i);
-    if (!scale) return tl::unexpected<Error>(scale.error());
-    set.scale[i] = *scale;
+    KP_ASSIGN(set.scale[i], scale_of_expected(set, i));
   }
   return result;
 }
@@ -174,11 +163,10 @@ Result<void> JudgeCase::vary(int index, std::uint64_t seed) {
                               static_cast<int>(tensors_[i].dtype), 0, count,
                               scratch_ + sizeof(RawSummary) * i));
   }
-  const Result<std::vector<RawSummary>> raw = results<RawSummary>(tensors_.size());
-  if (!raw) return tl::unexpected<Error>(raw.error());
+  KP_ASSIGN(const std::vector<RawSummary> raw, results<RawSummary>(tensors_.size()));
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     // Constant (ones, zeros): whether a kernel may assume that is left to the probes.
-    if (!chosen(i) || (*raw)[i].high == ~(*raw)[i].low_complement) continue;
+    if (!chosen(i) || raw[i].high == ~raw[i].low_complement) continue;
     const auto count = static_cast<std::uint64_t>(tensors_[i].elements);
     KP_CUDA_TRY(kernels_->run("vary", count, data_at(set, i), static_cast<int>(tensors_[i].dtype),
                               kp::draw_key(seed, static_cast<unsigned>(i)), count));
@@ -210,11 +198,10 @@ void JudgeCase::set_tolerances(const std::vector<double>& tolerances) {
 Result<std::vector<int>> JudgeCase::broken_seals() {
   std::vector<int> all, broken;
   for (int s = 0; s < sets(); ++s) all.push_back(s);
-  const Result<std::vector<std::uint64_t>> now = input_seals(all);
-  if (!now) return tl::unexpected<Error>(now.error());
+  KP_ASSIGN(const std::vector<std::uint64_t> now, input_seals(all));
   const std::size_t count = tensors_.size();
   for (const int s : all) {
-    const auto* mine = &(*now)[static_cast<std::size_t>(s) * count];
+    const auto* mine = &now[static_cast<std::size_t>(s) * count];
     if (!std::equal(mine, mine + count, set_at(s).seals.begin())) broken.push_back(s);
   }
   return broken;

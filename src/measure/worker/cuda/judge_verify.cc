@@ -60,12 +60,11 @@ Result<std::vector<Admitted>> JudgeCase::admit(int index) {
       KP_TRY(zero_results(sizeof(RawAdmission)));
       KP_CUDA_TRY(kernels_->run("admit", count, data_at(set, i), expected_at(set, i), rule, kJump,
                                 set.rms[i], kMildly, count, scratch_));
-      const Result<std::vector<RawAdmission>> raw = results<RawAdmission>(1);
-      if (!raw) return tl::unexpected<Error>(raw.error());
-      admitted.worst = (*raw)[0].worst;
-      admitted.jumps = (*raw)[0].jumps;
-      if ((*raw)[0].largest <= rule.tolerance * rule.scale) break;
-      set.least[i] = (*raw)[0].largest / rule.tolerance;
+      KP_ASSIGN(const std::vector<RawAdmission> raw, results<RawAdmission>(1));
+      admitted.worst = raw[0].worst;
+      admitted.jumps = raw[0].jumps;
+      if (raw[0].largest <= rule.tolerance * rule.scale) break;
+      set.least[i] = raw[0].largest / rule.tolerance;
     }
     admitted.least = set.least[i];
   }
@@ -93,10 +92,9 @@ Result<std::vector<SetFindings>> JudgeCase::verify(const std::vector<int>& sets,
       KP_TRY(seal_data(data_at(set, i), tensors_[i].bytes, scratch_ + 8 * (k * count + i)));
     }
   }
-  const Result<std::vector<std::uint64_t>> all = results<std::uint64_t>(count * sets.size());
-  if (!all) return tl::unexpected<Error>(all.error());
+  KP_ASSIGN(const std::vector<std::uint64_t> all, results<std::uint64_t>(count * sets.size()));
   for (std::size_t k = 0; k < sets.size(); ++k) {
-    const auto start = all->begin() + static_cast<std::ptrdiff_t>(k * count);
+    const auto start = all.begin() + static_cast<std::ptrdiff_t>(k * count);
     KP_TRY(compare_set(&set_at(sets[k]), {start, start + static_cast<std::ptrdiff_t>(count)},
                        &found[k]));
   }
@@ -126,13 +124,12 @@ Result<void> JudgeCase::compare_set(Set* set, const std::vector<std::uint64_t>& 
                               slot.address - slot.mapping, count,
                               scratch_ + sizeof(RawComparison) * i));
   }
-  const Result<std::vector<RawComparison>> raw = results<RawComparison>(tensors_.size());
-  if (!raw) return tl::unexpected<Error>(raw.error());
+  KP_ASSIGN(const std::vector<RawComparison> raw, results<RawComparison>(tensors_.size()));
   Set::Known right{seals, {}};
   bool all_right = true;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (!tensors_[i].output) continue;
-    const RawComparison& r = (*raw)[i];
+    const RawComparison& r = raw[i];
     OutputComparison c;
     c.bad = r.bad;
     c.not_a_number = r.not_a_number;
@@ -176,11 +173,10 @@ Result<void> JudgeCase::find_intrusions(const std::vector<int>& sets,
       }
     }
   }
-  const Result<std::vector<Found>> raw = results<Found>(2 * slots * sets.size());
-  if (!raw) return tl::unexpected<Error>(raw.error());
+  KP_ASSIGN(const std::vector<Found> raw, results<Found>(2 * slots * sets.size()));
   for (std::size_t k = 0; k < sets.size(); ++k) {
     for (std::size_t i = 0; i < slots; ++i) {
-      const Found* two = &(*raw)[2 * (k * slots + i)];
+      const Found* two = &raw[2 * (k * slots + i)];
       const AddressLayout::Slot& slot = layout_.slots[i];
       const std::uint64_t start = slot.address - slot.mapping;
       const auto word = [](const Found& f) { return ~f.first_complement * 4; };
@@ -195,15 +191,13 @@ Result<void> JudgeCase::find_intrusions(const std::vector<int>& sets,
       }
     }
   }
-  const Result<std::vector<std::uint64_t>> seals = input_seals(sets);
-  if (!seals) return tl::unexpected<Error>(seals.error());
+  KP_ASSIGN(const std::vector<std::uint64_t> seals, input_seals(sets));
   for (std::size_t k = 0; k < sets.size(); ++k) {
     const Set& set = set_at(sets[k]);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      if (tensors_[i].output || (*seals)[k * tensors_.size() + i] == set.seals[i]) continue;
-      Result<Intrusion> where = locate(set, i);
-      if (!where) return tl::unexpected<Error>(where.error());
-      (*all)[k].intrusions.push_back(std::move(*where));
+      if (tensors_[i].output || seals[k * tensors_.size() + i] == set.seals[i]) continue;
+      KP_ASSIGN(Intrusion where, locate(set, i));
+      (*all)[k].intrusions.push_back(std::move(where));
     }
   }
   return {};
@@ -218,10 +212,9 @@ Result<Intrusion> JudgeCase::locate(const Set& set, std::size_t tensor) {
   KP_CUDA_TRY(kernels_->run("check_inputs", count, data_at(set, tensor), set.specs[tensor],
                             kp::draw_key(set.seed, static_cast<unsigned>(tensor)), count,
                             scratch_));
-  const Result<std::vector<Found>> raw = results<Found>(1);
-  if (!raw) return tl::unexpected<Error>(raw.error());
-  intrusion.count = (*raw)[0].count;
-  intrusion.where = ~(*raw)[0].first_complement;
+  KP_ASSIGN(const std::vector<Found> raw, results<Found>(1));
+  intrusion.count = raw[0].count;
+  intrusion.where = ~raw[0].first_complement;
   intrusion.where_known = intrusion.count > 0;
   return intrusion;
 }

@@ -12,10 +12,9 @@
 namespace kernelpro {
 
 Result<TrustedKernels> TrustedKernels::load(const CudaDriver& cu, const CudaContext& context) {
-  Result<std::string> cubin = trusted_cubin(embedded::judge_kernels, context.arch());
-  if (!cubin) return tl::unexpected<Error>(cubin.error());
+  KP_ASSIGN(std::string cubin, trusted_cubin(embedded::judge_kernels, context.arch()));
   TrustedKernels kernels;
-  KP_CUDA_TRY(cu.ModuleLoadData(&kernels.module_, cubin->data()));
+  KP_CUDA_TRY(cu.ModuleLoadData(&kernels.module_, cubin.data()));
   kernels.cu_ = &cu;
   kernels.multiprocessors_ = context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   return kernels;

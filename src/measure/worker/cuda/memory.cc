@@ -137,16 +137,12 @@ Result<Fd> PhysicalMemory::share() const {
 Result<ScratchMapping> ScratchMapping::make(const CudaDriver& cu, CUdevice device,
                                             const AddressLayout& layout) {
   ScratchMapping mapping;
-  Result<AddressRange> range = AddressRange::reserve(cu, layout.base, layout.reserve_bytes);
-  if (!range) return tl::unexpected<Error>(range.error());
-  mapping.range_ = std::move(*range);
-  const Result<std::uint64_t> granularity = allocation_granularity(cu, device);
-  if (!granularity) return tl::unexpected<Error>(granularity.error());
+  KP_ASSIGN(mapping.range_, AddressRange::reserve(cu, layout.base, layout.reserve_bytes));
+  KP_ASSIGN(const std::uint64_t granularity, allocation_granularity(cu, device));
   constexpr int kSizes = 6;  // granularity * 32, 16, ... 1
   for (int k = kSizes - 1; k >= 0; --k) {
-    Result<PhysicalMemory> chunk = PhysicalMemory::create(cu, device, *granularity << k);
-    if (!chunk) return tl::unexpected<Error>(chunk.error());
-    mapping.chunks_.push_back(std::move(*chunk));
+    KP_ASSIGN(PhysicalMemory chunk, PhysicalMemory::create(cu, device, granularity << k));
+    mapping.chunks_.push_back(std::move(chunk));
   }
   for (const AddressLayout::Slot& slot : layout.slots) {
     std::uint64_t at = slot.mapping, left = slot.mapping_bytes;

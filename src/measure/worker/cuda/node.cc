@@ -75,9 +75,7 @@ Result<std::vector<std::string>> values_of(const CudaDriver& cu, CUfunction f, c
     const PlanParameter& parameter = node.parameters[i];
     std::string bytes = parameter_bytes(parameter, layout);
     if (parameter.map) {
-      Result<std::string> map = encoded(cu, parameter, layout);
-      if (!map) return tl::unexpected<Error>(map.error());
-      bytes = std::move(*map);
+      KP_ASSIGN(bytes, encoded(cu, parameter, layout));
     }
     if (bytes.size() != size) {
       return plan_misfit(node.function + ": parameter " + std::to_string(i) + " has " +
@@ -148,11 +146,9 @@ std::vector<void*> KernelNode::pointers() {
 
 Result<KernelNode> kernel_node(const CudaDriver& cu, CUmodule module, const PlanNode& node,
                                const AddressLayout& layout) {
-  const Result<CUfunction> f = function_of(cu, module, node);
-  if (!f) return tl::unexpected<Error>(f.error());
-  Result<std::vector<std::string>> values = values_of(cu, *f, node, layout);
-  if (!values) return tl::unexpected<Error>(values.error());
-  return KernelNode{*f, std::move(*values), attributes_of(node)};
+  KP_ASSIGN(const CUfunction f, function_of(cu, module, node));
+  KP_ASSIGN(std::vector<std::string> values, values_of(cu, f, node, layout));
+  return KernelNode{f, std::move(values), attributes_of(node)};
 }
 
 Result<CUDA_MEMCPY3D> memcpy_node(const PlanNode& node, const AddressLayout& layout) {

@@ -84,19 +84,17 @@ Result<const Nvrtc*> nvrtc() {
 }  // namespace
 
 Result<std::string> nvrtc_version() {
-  const Result<const Nvrtc*> library = nvrtc();
-  if (!library) return tl::unexpected<Error>(library.error());
+  KP_ASSIGN(const Nvrtc* library, nvrtc());
   int major = 0, minor = 0;
-  (*library)->Version(&major, &minor);
+  library->Version(&major, &minor);
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
 Result<NvrtcOutput> nvrtc_compile(const std::string& source, const std::string& file_name,
                                   const std::vector<NvrtcHeader>& headers,
                                   const std::vector<std::string>& options) {
-  const Result<const Nvrtc*> library = nvrtc();
-  if (!library) return tl::unexpected<Error>(library.error());
-  const Nvrtc& rtc = **library;
+  KP_ASSIGN(const Nvrtc* library, nvrtc());
+  const Nvrtc& rtc = *library;
   std::vector<const char*> texts, names, flags;
   for (const NvrtcHeader& h : headers) {
     texts.push_back(h.text.c_str());
@@ -132,27 +130,24 @@ Result<NvrtcOutput> nvrtc_compile(const std::string& source, const std::string& 
 }
 
 Result<std::string> trusted_cubin_path(std::string_view source, const std::string& arch) {
-  const Result<std::string> version = nvrtc_version();
-  if (!version) return tl::unexpected<Error>(version.error());
+  KP_ASSIGN(const std::string version, nvrtc_version());
   return join(join(cache_dir(), "trusted"),
-              hash_hex({source, embedded::draw_source, arch, *version}) + ".cubin");
+              hash_hex({source, embedded::draw_source, arch, version}) + ".cubin");
 }
 
 Result<std::string> trusted_cubin(std::string_view source, const std::string& arch) {
-  const Result<std::string> path = trusted_cubin_path(source, arch);
-  if (!path) return tl::unexpected<Error>(path.error());
-  if (exists(*path)) return read_file(*path);
-  Result<NvrtcOutput> output = nvrtc_compile(std::string(source), "judge.cu",
-                                             {{"draw.h", std::string(embedded::draw_source)}},
-                                             {"-arch=" + arch, "-std=c++17", "-default-device"});
-  if (!output) return tl::unexpected<Error>(output.error());
-  if (!output->ok) {
-    return fail(ErrorKind::kInternal, "our own kernels do not compile: " + output->log,
+  KP_ASSIGN(const std::string path, trusted_cubin_path(source, arch));
+  if (exists(path)) return read_file(path);
+  KP_ASSIGN(NvrtcOutput output, nvrtc_compile(std::string(source), "judge.cu",
+                                              {{"draw.h", std::string(embedded::draw_source)}},
+                                              {"-arch=" + arch, "-std=c++17", "-default-device"}));
+  if (!output.ok) {
+    return fail(ErrorKind::kInternal, "our own kernels do not compile: " + output.log,
                 "report this with your CUDA version");
   }
   // A cache: failing to write is fine.
-  if (make_dirs(dirname(*path))) (void)write_file(*path, output->cubin);
-  return output->cubin;
+  if (make_dirs(dirname(path))) (void)write_file(path, output.cubin);
+  return output.cubin;
 }
 
 std::string cuda_include_dir() {

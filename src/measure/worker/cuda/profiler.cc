@@ -51,12 +51,8 @@ class Profiler {
     const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     flush_bytes_ = std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(l2));
     static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
-    Result<CudaStream> stream = make_stream(cu_);
-    if (!stream) return tl::unexpected<Error>(stream.error());
-    stream_ = std::move(*stream);
-    Result<DeviceMemory> flush = allocate(cu_, flush_bytes_ + 256);
-    if (!flush) return tl::unexpected<Error>(flush.error());
-    flush_ = std::move(*flush);
+    KP_ASSIGN(stream_, make_stream(cu_));
+    KP_ASSIGN(flush_, allocate(cu_, flush_bytes_ + 256));
     KP_CUDA_TRY(cu_.MemsetD8Async(flush_.get(), 1, flush_bytes_ + 256, stream_.get()));
     KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     return {};
@@ -95,18 +91,15 @@ class Profiler {
   Result<Json> memory(WorkerCommand& command) { return cases_.memory(command); }
 
   Result<Json> load(WorkerCommand& command) {
-    const Result<const OpenCase*> c = cases_.of(command);
-    if (!c) return tl::unexpected<Error>(c.error());
-    if (!cases_.bound(**c)) KP_TRY(cases_.bind(**c, 0));
+    KP_ASSIGN(const OpenCase* c, cases_.of(command));
+    if (!cases_.bound(*c)) KP_TRY(cases_.bind(*c, 0));
     Subject& subject = subjects_[command.text("subject")];
     subject = Subject();
-    const Result<std::string> cubin = read_file(command.text("cubin"));
-    if (!cubin) return tl::unexpected<Error>(cubin.error());
+    KP_ASSIGN(const std::string cubin, read_file(command.text("cubin")));
     const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
     if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
-    auto launcher = PlanLauncher::build(cu_, *cubin, *plan, (*c)->layout);
-    if (!launcher) return tl::unexpected<Error>(launcher.error());
-    subject = {*c, *plan, std::move(*launcher)};
+    KP_ASSIGN(auto launcher, PlanLauncher::build(cu_, cubin, *plan, c->layout));
+    subject = {c, *plan, std::move(launcher)};
     return Json::object();
   }
 
@@ -124,11 +117,10 @@ class Profiler {
   // The first collection of a process costs much more than later ones: do one that does not matter.
   Result<Json> prepare(WorkerCommand& command) {
     const double start = real_clock().now_s();
-    const auto schedule = schedule_of(command);
-    if (!schedule) return tl::unexpected<Error>(schedule.error());
+    KP_ASSIGN(const auto schedule, schedule_of(command));
     const double scheduled = real_clock().now_s();
-    KP_TRY(session_->warm_up(**schedule, [&] { return flush(); }));
-    return Json{{"passes", (*schedule)->config.passes},
+    KP_TRY(session_->warm_up(*schedule, [&] { return flush(); }));
+    return Json{{"passes", schedule->config.passes},
                 {"phases_ms",
                  {{"schedule", (scheduled - start) * 1e3},
                   {"first collection", (real_clock().now_s() - scheduled) * 1e3}}}};
@@ -198,16 +190,14 @@ class Profiler {
   }
 
   Result<Json> profile(WorkerCommand& command) {
-    const Result<const OpenCase*> c = cases_.of(command);
-    if (!c) return tl::unexpected<Error>(c.error());
+    KP_ASSIGN(const OpenCase* c, cases_.of(command));
     const auto found = subjects_.find(command.text("subject"));
-    if (found == subjects_.end() || found->second.c != *c) {
+    if (found == subjects_.end() || found->second.c != c) {
       return fail(ErrorKind::kInternal, "no such subject", "");
     }
     Subject& subject = found->second;
-    const auto schedule = schedule_of(command);
-    if (!schedule) return tl::unexpected<Error>(schedule.error());
-    KP_TRY(cases_.bind(**c, command.integer("set")));
+    KP_ASSIGN(const auto schedule, schedule_of(command));
+    KP_TRY(cases_.bind(*c, command.integer("set")));
 
     // One call first: it fills the buffers and does one-time work. Then every pass runs all nodes,
     // or the chosen ones of many launches, over the results of that call.
@@ -215,7 +205,7 @@ class Profiler {
     const bool whole = static_cast<int>(chosen.size()) == subject.plan.kernel_count();
     std::vector<int> nodes = plan_order(subject.plan);
     const double start = real_clock().now_s();
-    KP_TRY(poison_workspace(**c));
+    KP_TRY(poison_workspace(*c));
     KP_TRY(run_nodes(subject, nodes));
     const double warm_ms = (real_clock().now_s() - start) * 1e3;
     if (!whole) {
@@ -225,16 +215,16 @@ class Profiler {
       });
     }
     const auto before = [&]() -> Result<void> {
-      if (whole) KP_TRY(poison_workspace(**c));
+      if (whole) KP_TRY(poison_workspace(*c));
       return flush();
     };
-    auto collected = session_->collect(**schedule, chosen.size(), before,
+    auto collected = session_->collect(*schedule, chosen.size(), before,
                                        [&](int only, const Step& begin, const Step& end) {
                                          return run_counted(subject, nodes, only, begin, end);
                                        });
     if (!collected) return tl::unexpected<Error>(collected.error());
     collected->phases_ms["first call"] = warm_ms;
-    return answer(subject, chosen, **schedule, *collected);
+    return answer(subject, chosen, *schedule, *collected);
   }
 
   Json answer(const Subject& subject, const std::vector<int>& chosen,
@@ -278,14 +268,11 @@ class Profiler {
 };
 
 Result<void> serve(WorkerChannel* channel) {
-  const Result<CudaContext> context = CudaContext::open();
-  if (!context) return tl::unexpected<Error>(context.error());
+  KP_ASSIGN(const CudaContext context, CudaContext::open());
   const CudaDriver& cu = **cuda_driver();
-  Result<TrustedKernels> kernels = TrustedKernels::load(cu, *context);
-  if (!kernels) return tl::unexpected<Error>(kernels.error());
-  Result<CounterSession> session = CounterSession::open();
-  if (!session) return tl::unexpected<Error>(session.error());
-  Profiler profiler(channel, cu, *context, &*kernels, &*session);
+  KP_ASSIGN(TrustedKernels kernels, TrustedKernels::load(cu, context));
+  KP_ASSIGN(CounterSession session, CounterSession::open());
+  Profiler profiler(channel, cu, context, &kernels, &session);
   KP_TRY(profiler.start());
   while (std::optional<WorkerCommand> command = channel->next()) profiler.serve(*command);
   return {};

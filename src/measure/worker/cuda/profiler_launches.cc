@@ -78,17 +78,11 @@ Result<PlanLauncher> PlanLauncher::build(const CudaDriver& cu, const std::string
     Node& node = launcher.nodes_.emplace_back();
     node.plan = plan_node;
     if (plan_node.kind == PlanNode::Kind::kKernel) {
-      auto kernel = kernel_node(cu, launcher.module_, plan_node, layout);
-      if (!kernel) return tl::unexpected<Error>(kernel.error());
-      node.kernel = std::move(*kernel);
+      KP_ASSIGN(node.kernel, kernel_node(cu, launcher.module_, plan_node, layout));
     } else if (plan_node.kind == PlanNode::Kind::kMemcpy) {
-      const auto copy = memcpy_node(plan_node, layout);
-      if (!copy) return tl::unexpected<Error>(copy.error());
-      node.copy = *copy;
+      KP_ASSIGN(node.copy, memcpy_node(plan_node, layout));
     } else if (plan_node.kind == PlanNode::Kind::kMemset) {
-      const auto set = memset_node(plan_node, layout);
-      if (!set) return tl::unexpected<Error>(set.error());
-      node.set = *set;
+      KP_ASSIGN(node.set, memset_node(plan_node, layout));
     }
   }
   return launcher;

@@ -27,10 +27,9 @@ constexpr unsigned kBusyStepUs = 100'000;
 double ms_since(double start) { return (real_clock().now_s() - start) * 1e3; }
 
 Result<CUpti_RangeProfiler_Object*> enable_profiler(const Cupti& cu) {
-  const Result<const CudaDriver*> driver = cuda_driver();
-  if (!driver) return tl::unexpected<Error>(driver.error());
+  KP_ASSIGN(const CudaDriver* driver, cuda_driver());
   CUcontext context = nullptr;
-  KP_CUDA_TRY((*driver)->CtxGetCurrent(&context));
+  KP_CUDA_TRY(driver->CtxGetCurrent(&context));
   KP_CUPTI_PARAMS(CUpti_RangeProfiler_Enable, enable);
   enable.ctx = context;
   KP_CUPTI_TRY(cu.RangeProfilerEnable(&enable));
@@ -51,13 +50,11 @@ Result<std::vector<std::uint8_t>> availability(const Cupti& cu, CUcontext contex
 }  // namespace
 
 Result<CounterSession> CounterSession::open() {
-  const Result<const Cupti*> library = cupti();
-  if (!library) return tl::unexpected<Error>(library.error());
-  const Cupti& cu = **library;
-  const Result<const CudaDriver*> driver = cuda_driver();
-  if (!driver) return tl::unexpected<Error>(driver.error());
+  KP_ASSIGN(const Cupti* library, cupti());
+  const Cupti& cu = *library;
+  KP_ASSIGN(const CudaDriver* driver, cuda_driver());
   CUcontext context = nullptr;
-  KP_CUDA_TRY((*driver)->CtxGetCurrent(&context));
+  KP_CUDA_TRY(driver->CtxGetCurrent(&context));
   KP_CUPTI_PARAMS(CUpti_Profiler_Initialize, initialize);
   KP_CUPTI_TRY(cu.ProfilerInitialize(&initialize));
   KP_CUPTI_PARAMS(CUpti_Device_GetChipName, chip);
@@ -73,11 +70,9 @@ Result<CounterSession> CounterSession::open() {
     image = availability(cu, context);
   }
   if (!image) return tl::unexpected<Error>(image.error());
-  Result<CounterHost> host = CounterHost::open(name, std::move(*image));
-  if (!host) return tl::unexpected<Error>(host.error());
-  const auto profiler = enable_profiler(cu);
-  if (!profiler) return tl::unexpected<Error>(profiler.error());
-  return CounterSession(cu, std::move(*host), *profiler);
+  KP_ASSIGN(CounterHost host, CounterHost::open(name, std::move(*image)));
+  KP_ASSIGN(const auto profiler, enable_profiler(cu));
+  return CounterSession(cu, std::move(host), profiler);
 }
 
 CounterSession::CounterSession(CounterSession&& other) noexcept
@@ -109,9 +104,8 @@ Result<const CounterSession::Schedule*> CounterSession::schedule(
   }
   std::mt19937 random(1);  // the same orders every time
   for (int k = 0; k < kOrders; ++k) {
-    auto config = host_.schedule(names);
-    if (!config) return tl::unexpected<Error>(config.error());
-    if (k == 0 || config->passes < made->config.passes) made->config = std::move(*config);
+    KP_ASSIGN(auto config, host_.schedule(names));
+    if (k == 0 || config.passes < made->config.passes) made->config = std::move(config);
     if (made->config.passes == 1) break;
     std::shuffle(names.begin(), names.end(), random);
   }
@@ -169,9 +163,8 @@ Result<void> CounterSession::collect_ranges(const Schedule& schedule, std::size_
     collected->phases_ms[phase] += ms_since(std::exchange(start, real_clock().now_s()));
   };
   const std::size_t ranges = std::bit_ceil(launches);  // few different buffers
-  const Result<Bytes*> data = counter_data(schedule, ranges);
-  if (!data) return tl::unexpected<Error>(data.error());
-  KP_TRY(set_config(schedule, ranges, *data));
+  KP_ASSIGN(const auto data, counter_data(schedule, ranges));
+  KP_TRY(set_config(schedule, ranges, data));
   lap("set config");
   const auto begin = [&]() -> Result<void> {
     KP_CUPTI_PARAMS(CUpti_RangeProfiler_Start, params);
@@ -201,14 +194,13 @@ Result<void> CounterSession::collect_ranges(const Schedule& schedule, std::size_
   decode.pRangeProfilerObject = profiler_;
   KP_CUPTI_TRY(cu_->RangeProfilerDecodeData(&decode));
   KP_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo, info);
-  info.pCounterDataImage = (*data)->data();
-  info.counterDataImageSize = (*data)->size();
+  info.pCounterDataImage = data->data();
+  info.counterDataImageSize = data->size();
   KP_CUPTI_TRY(cu_->RangeProfilerGetCounterDataInfo(&info));
   *counted = info.numTotalRanges - std::min(info.numTotalRanges, decode.numOfRangeDropped);
   for (std::size_t i = 0; *counted == launches && i < launches; ++i) {
-    auto values = host_.values(**data, i, schedule.config.metrics);
-    if (!values) return tl::unexpected<Error>(values.error());
-    collected->values.push_back(std::move(*values));
+    KP_ASSIGN(auto values, host_.values(*data, i, schedule.config.metrics));
+    collected->values.push_back(std::move(values));
   }
   lap("decode");
   return {};

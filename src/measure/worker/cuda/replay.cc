@@ -30,9 +30,8 @@ struct Replay {
 };
 
 Result<Replay> read_replay(const std::string& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return tl::unexpected<Error>(text.error());
-  const std::optional<Json> json = parse_json(*text);
+  KP_ASSIGN(const std::string text, read_file(path));
+  const std::optional<Json> json = parse_json(text);
   const auto bad = [&] {
     return fail(ErrorKind::kBadInput, path + " is not a replay", "let kernelpro write it");
   };
@@ -46,42 +45,36 @@ Result<Replay> read_replay(const std::string& path) {
 }
 
 Result<void> run_replay(const Replay& replay) {
-  const Result<CudaContext> context = CudaContext::open();
-  if (!context) return tl::unexpected<Error>(context.error());
+  KP_ASSIGN(const CudaContext context, CudaContext::open());
   const CudaDriver& cu = **cuda_driver();
-  Result<TrustedKernels> kernels = TrustedKernels::load(cu, *context);
-  if (!kernels) return tl::unexpected<Error>(kernels.error());
+  KP_ASSIGN(TrustedKernels kernels, TrustedKernels::load(cu, context));
   // The memory outlives the range that maps it.
   std::vector<PhysicalMemory> memory;
-  Result<AddressRange> range =
-      AddressRange::reserve(cu, replay.layout.base, replay.layout.reserve_bytes);
-  if (!range) return tl::unexpected<Error>(range.error());
+  KP_ASSIGN(AddressRange range,
+            AddressRange::reserve(cu, replay.layout.base, replay.layout.reserve_bytes));
   for (const AddressLayout::Slot& slot : replay.layout.slots) {
     if (slot.mapping_bytes == 0) continue;
-    Result<PhysicalMemory> made = PhysicalMemory::create(cu, context->device(), slot.mapping_bytes);
-    if (!made) return tl::unexpected<Error>(made.error());
-    memory.push_back(std::move(*made));
-    KP_TRY(range->map(context->device(), slot.mapping, slot.mapping_bytes, memory.back().handle()));
+    KP_ASSIGN(PhysicalMemory made,
+              PhysicalMemory::create(cu, context.device(), slot.mapping_bytes));
+    memory.push_back(std::move(made));
+    KP_TRY(range.map(context.device(), slot.mapping, slot.mapping_bytes, memory.back().handle()));
     KP_CUDA_TRY(cu.MemsetD8Async(slot.mapping, 0x5a, slot.mapping_bytes, nullptr));
   }
   for (std::size_t i = 0; i < replay.tensors.size(); ++i) {
     const JudgeTensor& t = replay.tensors[i];
     if (t.output || t.elements == 0) continue;
     const auto count = static_cast<std::uint64_t>(t.elements);
-    KP_CUDA_TRY(kernels->run("draw", count, replay.layout.slots[i].address, t.draw,
-                             kp::draw_key(replay.seed, static_cast<unsigned>(i)), count));
+    KP_CUDA_TRY(kernels.run("draw", count, replay.layout.slots[i].address, t.draw,
+                            kp::draw_key(replay.seed, static_cast<unsigned>(i)), count));
   }
   KP_CUDA_TRY(cu.CtxSynchronize());
-  const Result<std::string> cubin = read_file(replay.cubin);
-  if (!cubin) return tl::unexpected<Error>(cubin.error());
-  const Result<ReplayGraph> graph = ReplayGraph::build(cu, *cubin, replay.plan, replay.layout);
-  if (!graph) return tl::unexpected<Error>(graph.error());
-  const Result<CudaStream> stream = make_stream(cu);
-  if (!stream) return tl::unexpected<Error>(stream.error());
+  KP_ASSIGN(const std::string cubin, read_file(replay.cubin));
+  KP_ASSIGN(const ReplayGraph graph, ReplayGraph::build(cu, cubin, replay.plan, replay.layout));
+  KP_ASSIGN(const CudaStream stream, make_stream(cu));
   // For ncu --profile-from-start off: only the plan counts.
   KP_CUDA_TRY(cu.ProfilerStart());
-  KP_CUDA_TRY(graph->launch(stream->get()));
-  KP_CUDA_TRY(cu.StreamSynchronize(stream->get()));
+  KP_CUDA_TRY(graph.launch(stream.get()));
+  KP_CUDA_TRY(cu.StreamSynchronize(stream.get()));
   KP_CUDA_TRY(cu.ProfilerStop());
   return {};
 }

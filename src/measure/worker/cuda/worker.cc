@@ -46,17 +46,11 @@ class Worker {
         context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
     // No part of L2 may be set aside to outlive a flush. (Not every GPU supports this.)
     static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
-    Result<CudaStream> stream = make_stream(cu_);
-    if (!stream) return tl::unexpected<Error>(stream.error());
-    stream_ = std::move(*stream);
+    KP_ASSIGN(stream_, make_stream(cu_));
     for (CudaEvent* event : {&begin_, &end_}) {
-      Result<CudaEvent> made = make_event(cu_);
-      if (!made) return tl::unexpected<Error>(made.error());
-      *event = std::move(*made);
+      KP_ASSIGN(*event, make_event(cu_));
     }
-    Result<DeviceMemory> flush = allocate(cu_, flush_bytes_ + 256);
-    if (!flush) return tl::unexpected<Error>(flush.error());
-    flush_ = std::move(*flush);
+    KP_ASSIGN(flush_, allocate(cu_, flush_bytes_ + 256));
     KP_CUDA_TRY(cu_.MemsetD8Async(flush_.get(), 1, flush_bytes_ + 256, stream_.get()));
     KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     return {};
@@ -118,22 +112,20 @@ class Worker {
   }
 
   Result<Json> load(WorkerCommand& command) {
-    const Result<const OpenCase*> c = cases_.of(command);
-    if (!c) return tl::unexpected<Error>(c.error());
+    KP_ASSIGN(const OpenCase* c, cases_.of(command));
     // The driver needs memory behind the addresses of copies and memsets to build a graph.
-    if (!cases_.bound(**c)) KP_TRY(cases_.bind(**c, 0));
-    const std::pair name((*c)->name, command.text("subject"));
-    Result<Json> loaded = load_into(**c, command, &subjects_[name]);
+    if (!cases_.bound(*c)) KP_TRY(cases_.bind(*c, 0));
+    const std::pair name(c->name, command.text("subject"));
+    Result<Json> loaded = load_into(*c, command, &subjects_[name]);
     if (!loaded) subjects_.erase(name);  // nor may what was loaded before run in its place
     return loaded;
   }
 
   Result<Json> load_into(const OpenCase& c, const WorkerCommand& command, Subject* subject) {
-    Result<std::string> cubin = read_file(command.text("cubin"));
-    if (!cubin) return tl::unexpected<Error>(cubin.error());
+    KP_ASSIGN(std::string cubin, read_file(command.text("cubin")));
     const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
     if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
-    subject->cubin = std::move(*cubin);
+    subject->cubin = std::move(cubin);
     subject->plan = *plan;
     KP_TRY(reload(c, subject));
     Json answer = launch_facts(c, *subject);
@@ -205,16 +197,14 @@ class Worker {
   }
 
   Result<Json> run(WorkerCommand& command) {
-    const Result<const OpenCase*> c = cases_.of(command);
-    if (!c) return tl::unexpected<Error>(c.error());
-    const Result<Subject*> subject = find(*c, command.text("subject"));
-    if (!subject) return tl::unexpected<Error>(subject.error());
+    KP_ASSIGN(const OpenCase* c, cases_.of(command));
+    KP_ASSIGN(const auto subject, find(c, command.text("subject")));
     for (const Json& item : JsonReader(command.json).array("steps")) {
       const JsonReader step(item);
-      KP_TRY(cases_.bind(**c, step.integer("set", -1)));
-      KP_TRY(reload(**c, *subject));
-      KP_TRY(scrub(**subject, step.natural("key")));
-      KP_CUDA_TRY((*subject)->graph.launch(stream_.get()));
+      KP_TRY(cases_.bind(*c, step.integer("set", -1)));
+      KP_TRY(reload(*c, subject));
+      KP_TRY(scrub(*subject, step.natural("key")));
+      KP_CUDA_TRY(subject->graph.launch(stream_.get()));
       KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     }
     return Json::object();
@@ -251,15 +241,13 @@ class Worker {
   }
 
   Result<Json> time(WorkerCommand& command) {
-    const Result<const OpenCase*> c = cases_.of(command);
-    if (!c) return tl::unexpected<Error>(c.error());
+    KP_ASSIGN(const OpenCase* c, cases_.of(command));
     const JsonReader r(command.json);
     const std::uint64_t key = command.natural("key");
     for (const Json& name : r.array("reload")) {
-      const Result<Subject*> subject = find(*c, name.is_string() ? name.get<std::string>() : "");
-      if (!subject) return tl::unexpected<Error>(subject.error());
-      KP_TRY(reload(**c, *subject));
-      KP_TRY(scrub(**subject, key));
+      KP_ASSIGN(const auto subject, find(c, name.is_string() ? name.get<std::string>() : ""));
+      KP_TRY(reload(*c, subject));
+      KP_TRY(scrub(*subject, key));
     }
     const std::uint64_t words = flush_bytes_ / 4;
     KP_CUDA_TRY(kernels_->run_on(stream_.get(), "poison", kernels_->blocks_for(words), 256u, 0u,
@@ -268,15 +256,13 @@ class Worker {
     Json times = Json::array();
     for (const Json& item : r.array("steps")) {
       const JsonReader step(item);
-      const Result<Subject*> subject = find(*c, step.text("subject"));
-      if (!subject) return tl::unexpected<Error>(subject.error());
-      KP_TRY(cases_.bind(**c, step.integer("set", -1)));
+      KP_ASSIGN(const auto subject, find(c, step.text("subject")));
+      KP_TRY(cases_.bind(*c, step.integer("set", -1)));
       if (step.flag("timed")) {
-        const Result<double> us = timed(**c, **subject);
-        if (!us) return tl::unexpected<Error>(us.error());
-        times.push_back(*us);
+        KP_ASSIGN(const double us, timed(*c, *subject));
+        times.push_back(us);
       } else {
-        KP_CUDA_TRY((*subject)->graph.launch(stream_.get()));
+        KP_CUDA_TRY(subject->graph.launch(stream_.get()));
         KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
         times.push_back(nullptr);
       }
@@ -285,34 +271,28 @@ class Worker {
   }
 
   Result<Json> burn(WorkerCommand& command) {
-    const Result<const OpenCase*> c = cases_.of(command);
-    if (!c) return tl::unexpected<Error>(c.error());
-    const auto counter = EnergyCounter::open(command.text("gpu"));
-    if (!counter) return tl::unexpected<Error>(counter.error());
+    KP_ASSIGN(const OpenCase* c, cases_.of(command));
+    KP_ASSIGN(const auto counter, EnergyCounter::open(command.text("gpu")));
     const JsonReader r(command.json);
     std::vector<const ReplayGraph*> graphs;
     for (const Json& name : r.array("subjects")) {
-      const Result<Subject*> subject = find(*c, name.is_string() ? name.get<std::string>() : "");
-      if (!subject) return tl::unexpected<Error>(subject.error());
-      graphs.push_back(&(*subject)->graph);
+      KP_ASSIGN(const auto subject, find(c, name.is_string() ? name.get<std::string>() : ""));
+      graphs.push_back(&subject->graph);
     }
     if (graphs.empty()) return fail(ErrorKind::kInternal, "no subject is named", "");
-    KP_TRY(cases_.bind(**c, 0));
-    const auto burned =
-        kernelpro::burn(cu_, stream_.get(), graphs, *counter, r.real("preheat"), r.real("window"));
-    if (!burned) return tl::unexpected<Error>(burned.error());
-    return Json{{"us", burned->us_per_call},
-                {"watts", burned->watts},
-                {"window", burned->window_s},
-                {"calls", burned->calls}};
+    KP_TRY(cases_.bind(*c, 0));
+    KP_ASSIGN(const auto burned, kernelpro::burn(cu_, stream_.get(), graphs, counter,
+                                                 r.real("preheat"), r.real("window")));
+    return Json{{"us", burned.us_per_call},
+                {"watts", burned.watts},
+                {"window", burned.window_s},
+                {"calls", burned.calls}};
   }
 
   Result<Json> idle(WorkerCommand& command) {
-    const auto counter = EnergyCounter::open(command.text("gpu"));
-    if (!counter) return tl::unexpected<Error>(counter.error());
-    const auto watts = idle_watts(*counter, JsonReader(command.json).real("window"));
-    if (!watts) return tl::unexpected<Error>(watts.error());
-    return Json{{"watts", *watts}};
+    KP_ASSIGN(const auto counter, EnergyCounter::open(command.text("gpu")));
+    KP_ASSIGN(const auto watts, idle_watts(counter, JsonReader(command.json).real("window")));
+    return Json{{"watts", watts}};
   }
 
   WorkerChannel* channel_;
