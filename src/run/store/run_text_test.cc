@@ -15,7 +15,7 @@
 namespace kernelpro {
 namespace {
 
-Evaluation correct(double us, const std::string& incumbent = "") {
+Evaluation correct_at(double us, const std::string& incumbent = "") {
   Correct result;
   result.timings = {{"large", us, us * 0.99, us * 1.01, 40, "calls in turn"}};
   if (!incumbent.empty()) result.versus = Correct::Versus{incumbent, 2.5, 2.4, 2.6};
@@ -24,7 +24,7 @@ Evaluation correct(double us, const std::string& incumbent = "") {
   return evaluation;
 }
 
-Candidate candidate(int number, std::int64_t parent) {
+Candidate numbered(int number, std::int64_t parent) {
   Candidate c;
   c.source = "// @knob V 1 2\nvoid launch() {} // " + std::to_string(number) + "\n";
   c.knobs = {{"V", "2"}};
@@ -33,8 +33,8 @@ Candidate candidate(int number, std::int64_t parent) {
 }
 
 StoredConfirmation a_confirmation() {
-  StoredConfirmation confirmation{2, correct(39, "start"), "the budget", 0.7, {}};
-  confirmation.held_out.push_back({"tall", correct(12), ""});
+  StoredConfirmation confirmation{2, correct_at(39, "start"), "the budget", 0.7, {}};
+  confirmation.held_out.push_back({"tall", correct_at(12), ""});
   confirmation.held_out.push_back({"wide", {}, "no memory"});
   return confirmation;
 }
@@ -49,24 +49,23 @@ void make_run(const std::string& directory) {
   header.record_json = "{\"version\":1,\"tools\":{}}";
   const auto store = Store::open(directory, Store::Mode::kCreate, &header);
   ASSERT_TRUE(store) << store.error().text();
-  ASSERT_TRUE((*store)->add({candidate(1, 0)}));
-  ASSERT_TRUE((*store)->finish(1, correct(100), {}, {}, 1));
-  Proposal asked{candidate(2, 1), Writing{"0001", "exchange", "make \"it\" fast\n", "", ""}};
+  ASSERT_TRUE((*store)->add({numbered(1, 0)}));
+  ASSERT_TRUE((*store)->finish(1, correct_at(100), {}, {}, 1));
+  Proposal asked{numbered(2, 1), Writing{"0001", "exchange", "make \"it\" fast\n", "", ""}};
   asked.writing->reply = asked.candidate.source;
-  Proposal chatty{candidate(3, 1),
-                  Writing{"0002", "a model", "again", "Here:\n", "{\"output\":1}"}};
+  Proposal chatty{numbered(3, 1), Writing{"0002", "a model", "again", "Here:\n", "{\"output\":1}"}};
   chatty.candidate.origin.repairs = 2;
   ASSERT_TRUE((*store)->add_proposals(
-      {asked, chatty, {candidate(4, 2), std::nullopt}, {candidate(5, 2), std::nullopt}}));
+      {asked, chatty, {numbered(4, 2), std::nullopt}, {numbered(5, 2), std::nullopt}}));
   Evidence evidence;
   evidence.texts["loop"] = "vmulps";
   Diagnosis diagnosis;
   diagnosis.summary = "slow";
   const ToolStep step{2, "scalar-code", "vectorize", 1.5, 2.5, 2.5, "hash"};
-  ASSERT_TRUE((*store)->finish(2, correct(40, candidate(1, 0).content_hash()), evidence, diagnosis,
-                               2.5, &step));
+  ASSERT_TRUE((*store)->finish(2, correct_at(40, numbered(1, 0).content_hash()), evidence,
+                               diagnosis, 2.5, &step));
   ASSERT_TRUE((*store)->finish(4, Evaluation{CompileError{"line 1"}, 1, 0, "", ""}, {}, {}, 3));
-  ASSERT_TRUE((*store)->finish(3, correct(60), {}, {}, 4.5));
+  ASSERT_TRUE((*store)->finish(3, correct_at(60), {}, {}, 4.5));
   ASSERT_TRUE((*store)->add_call({"0002", "fixer", "m", 1, 2, "wider", "reply", "mend it",
                                   "### read", "Here:\n", "{\"output\":1}", "hash"}));
   ASSERT_TRUE((*store)->confirm(a_confirmation()));
@@ -110,7 +109,7 @@ TEST_F(RunText, IsReadLikeTheFolder) {
   EXPECT_EQ((*text)->header()->recorded_json, "");
   const auto all = (*text)->candidates();
   ASSERT_TRUE(all && all->size() == 5u);
-  EXPECT_EQ(all->at(1).known.candidate.content_hash(), candidate(2, 1).content_hash());
+  EXPECT_EQ(all->at(1).known.candidate.content_hash(), numbered(2, 1).content_hash());
   EXPECT_EQ(all->at(2).known.candidate.origin.repairs, 2);
   EXPECT_EQ(all->at(2).order, 4);
   EXPECT_EQ(all->at(1).evidence.texts.at("loop"), "vmulps");
@@ -121,7 +120,7 @@ TEST_F(RunText, IsReadLikeTheFolder) {
   EXPECT_EQ(winner_of(*all, &**confirmation).candidate->known.id, 2);
   EXPECT_EQ((*text)->tool_steps()->at(0).measured, 2.5);
   EXPECT_EQ((*text)->calls()->at(0).tools, "### read");
-  EXPECT_EQ((**(*text)->writing(2)).reply, candidate(2, 1).source);
+  EXPECT_EQ((**(*text)->writing(2)).reply, numbered(2, 1).source);
   EXPECT_EQ((**(*text)->writing(3)).reply, "Here:\n");
 }
 
@@ -161,7 +160,7 @@ TEST_F(RunText, BecomesAFolderAgain) {
   const auto store = Store::open(copy, Store::Mode::kWrite);
   ASSERT_TRUE(store) << store.error().text();
   EXPECT_EQ(text_of(copy), *read_file(file));
-  ASSERT_TRUE((*store)->finish(5, correct(30), {}, {}, 6)) << "it goes on";
+  ASSERT_TRUE((*store)->finish(5, correct_at(30), {}, {}, 6)) << "it goes on";
   EXPECT_TRUE(is_run(copy));
   EXPECT_TRUE(is_run(file));
   EXPECT_FALSE(is_run(dir.path()));
@@ -193,19 +192,32 @@ TEST_F(RunText, NamesWhatIsWrong) {
       << twice.error().text();
 }
 
-// The runs behind results/exchange.md can be read, and say what they said.
-TEST(RecordedRuns, AreReadAsTheyWereWritten) {
+// The runs behind results/exchange.md: their text is read, whole, and means the same when written
+// again.
+TEST(RecordedRuns, AreRead) {
+  const TempDir dir;
+  const std::string again = join(dir.path(), "again.jsonl");
   const std::string folder = std::string(KERNELPRO_SOURCE_DIR) + "/results/exchange";
-  const std::vector<std::string> names = list_dir(folder);
-  EXPECT_EQ(names.size(), 10u);
-  for (const std::string& name : names) {
+  int written = 0, correct_ones = 0;
+  for (const std::string& name : list_dir(folder)) {
     const std::string path = join(folder, name);
     const auto store = Store::open(path, Store::Mode::kRead);
     ASSERT_TRUE(store) << store.error().text();
     EXPECT_TRUE((*store)->check_whole()) << path;
-    EXPECT_TRUE(text_of(path) == *read_file(path)) << path << ": write it again with "
-                                                   << "kernelpro trajectories";
+    const auto whole = (*store)->whole();
+    ASSERT_TRUE(whole) << whole.error().text();
+    EXPECT_TRUE(whole->confirmation) << path;
+    for (const StoredCandidate& each : whole->candidates) {
+      if (whole->writings.count(each.known.id) == 0) continue;
+      ++written;
+      correct_ones += each.known.evaluation.correct() != nullptr;
+    }
+    const std::string text = run_to_text(*whole);
+    ASSERT_TRUE(write_file(again, text));
+    EXPECT_TRUE(text_of(again) == text) << path;
   }
+  EXPECT_EQ(written, 55) << "as results/search.md says";
+  EXPECT_EQ(correct_ones, 41);
 }
 
 }  // namespace
