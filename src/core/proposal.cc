@@ -24,6 +24,11 @@ std::optional<Feedback> feedback_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+double comparable_us(const Known& known) {
+  const double us = score_us(known.evaluation);
+  return us > 0 && known.comparable > 0 ? known.comparable : us;
+}
+
 std::string content_hash(const Known& known) {
   return known.brief() ? known.content_hash : known.candidate.content_hash();
 }

@@ -28,6 +28,9 @@ struct Known {
   Candidate candidate;
   Evaluation evaluation;
   Diagnosis diagnosis;
+  // Its time as if measured when the run began, microseconds (run/store/comparable.h); 0: as
+  // measured. Compare candidates of a run by comparable_us().
+  double comparable = 0;
   // In brief: replace the source and the whole content; "" = it is whole.
   std::string source_hash = {};
   std::string content_hash = {};
@@ -35,6 +38,7 @@ struct Known {
 };
 
 std::string content_hash(const Known& known);
+double comparable_us(const Known& known);  // 0 when not correct
 std::string source_hash(const std::string& source);
 
 // Whether a candidate has the same language and source as `as`; keeps a reference to it.

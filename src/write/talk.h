@@ -13,7 +13,7 @@
 namespace kernelpro {
 
 struct Talk {
-  std::string system;  // the same for all questions of a run
+  std::string system;  // the same for all questions of a run, until ceilings improve
   std::string user;
   int max_tokens = 16000;
   std::optional<double> temperature;  // none: the model's own

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A place where the candidates of one task are built, judged, timed and profiled. Everything that
 // measures goes through one: searches, `evaluate`, MCP sessions, confirmations, held-out cases.
-// What goes in and out are plain values (measure/station/order.h).
+// Orders
+// and answers are plain values (measure/station/order.h); callbacks only report progress.
 #pragma once
 
 #include <functional>

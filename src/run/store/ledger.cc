@@ -27,6 +27,7 @@ bool Ledger::record(StoredBrief stored) {
   }
   const std::string hash = content_hash(added);
   entry.comparable = comparables_.add(hash, added.evaluation);
+  entry.known.comparable = entry.comparable.us;
   if (baseline_ == nullptr) baseline_ = &added;
   if (!champions_.empty() && !is_better(*correct)) return false;
   champions_.push_back(&added);
@@ -53,9 +54,10 @@ const Ledger::Entry* Ledger::entry(std::int64_t id) const {
 
 const Known* Ledger::whole(const Known* known) const {
   if (known == nullptr || !known->brief()) return known;
-  Known& held = by_id_.at(known->id)->known;
-  held = fetch_(held.id);
-  return &held;
+  Entry& held = *by_id_.at(known->id);
+  held.known = fetch_(known->id);
+  held.known.comparable = held.comparable.us;
+  return &held.known;
 }
 
 std::string Ledger::failures_by_kind() const {

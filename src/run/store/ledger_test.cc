@@ -31,6 +31,9 @@ TEST(Ledger, DriftDoesNotMakeABest) {
   EXPECT_NEAR(ledger.comparable_us(3), 80, 1e-9);
   EXPECT_NEAR(ledger.best_speedup().ratio, 1.25, 1e-9);
   EXPECT_EQ(ledger.best()->id, 3);
+  // What prompts and the tuner compare.
+  EXPECT_NEAR(comparable_us(*ledger.find(3)), 80, 1e-9);
+  EXPECT_NEAR(comparable_us(*ledger.find(2)), 100 / 1.012, 1e-9);
   EXPECT_EQ(ledger.baseline()->id, 1);
 }
 

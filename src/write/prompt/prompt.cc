@@ -23,13 +23,13 @@ constexpr std::size_t kDefinitionShown = 20000;
 // The first correct candidate: the baseline for speed-ups.
 double start_us(const std::vector<const Known*>& history) {
   for (const Known* known : history) {
-    if (known->evaluation.correct() != nullptr) return score_us(known->evaluation);
+    if (known->evaluation.correct() != nullptr) return comparable_us(*known);
   }
   return 0;
 }
 
 std::string speed(const Known& known, const std::vector<const Known*>& history) {
-  const double time = score_us(known.evaluation);
+  const double time = comparable_us(known);
   const double start = start_us(history);
   if (time <= 0 || start <= 0) return "";
   return number(start / time, 3) + "x the start";
@@ -76,7 +76,7 @@ std::string standing(const ProposalRequest& request) {
   const Known* best = nullptr;
   for (const Known* known : request.history) {
     if (known->evaluation.correct() == nullptr) continue;
-    if (best == nullptr || score_us(known->evaluation) < score_us(best->evaluation)) best = known;
+    if (best == nullptr || comparable_us(*known) < comparable_us(*best)) best = known;
   }
   std::string text = "Candidate " + std::to_string(parent.id) + ": " +
                      outcome_summary(parent.evaluation.outcome) + ".";

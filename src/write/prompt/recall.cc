@@ -396,7 +396,7 @@ class Nearness {
     std::map<std::int64_t, std::int64_t> above;
     for (const Known* known : request.history) {
       above[known->id] = known->candidate.origin.parent;
-      const double us = score_us(known->evaluation);
+      const double us = comparable_us(*known);
       if (us > 0 && (best_us_ <= 0 || us < best_us_)) {
         best_us_ = us;
         best_ = known->id;

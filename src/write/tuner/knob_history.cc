@@ -38,7 +38,7 @@ KnobHistory::KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent
   for (const Known* known : history) {
     if (!same(*known)) continue;
     const Candidate& candidate = known->candidate;
-    const double time = score_us(known->evaluation);
+    const double time = comparable_us(*known);
     Seen seen{setting_of(knobs, candidate.knobs), 0, known->evaluation.correct() && time > 0};
     if (seen.correct) seen.log_time = std::log(time);
     for (std::size_t k = 0; k < knobs.size(); ++k) {
