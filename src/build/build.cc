@@ -56,10 +56,10 @@ BuildResult build(const Task& task, TargetKind kind, Compiler& compiler, const C
     }
     return subject;
   }
-  for (CompileResult& built : compile_all(task, kind, cases, compiler, candidate)) {
-    if (!built) return tl::unexpected<Error>(std::move(built.error()));
-    if (auto* error = std::get_if<CompileError>(&*built)) return std::move(*error);
-    Binary& binary = std::get<Binary>(*built);
+  for (CompileResult& result : compile_all(task, kind, cases, compiler, candidate)) {
+    KP_ASSIGN(auto built, std::move(result));
+    if (auto* error = std::get_if<CompileError>(&built)) return std::move(*error);
+    Binary& binary = std::get<Binary>(built);
     *compile_ms += binary.compile_ms;
     subject.binaries.push_back(std::move(binary));
   }
