@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "build/build.h"
 #include "core/protocol.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/cuda/capture.h"
