@@ -97,10 +97,9 @@ Result<double> yardstick_us(const Figure& figure, const Task& task, const Case& 
   }
   const TempDir fresh;  // the usual cache keeps ceilings for a day
   ::setenv("KERNELPRO_CACHE", fresh.path().c_str(), 1);
-  const auto machine =
-      figure.target == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine();
-  if (!machine) return tl::unexpected<Error>(machine.error());
-  return compulsory_bytes(task, c) / machine->ceilings.copy_bytes_per_s * 1e6;
+  KP_ASSIGN(const auto machine,
+            figure.target == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine());
+  return compulsory_bytes(task, c) / machine.ceilings.copy_bytes_per_s * 1e6;
 }
 
 // Rounds of yardstick, winner, yardstick: if the machine's speed drifts, only neighbors compare.
@@ -111,20 +110,17 @@ Result<void> compare(const Figure& figure, const Task& task, Row* row) {
   settings.target = figure.target;
   std::vector<double> shares, yardsticks;
   for (int round = 0; round < kRounds; ++round) {
-    const Result<double> before = yardstick_us(figure, task, *cases.back());
-    if (!before) return tl::unexpected<Error>(before.error());
-    const auto one = evaluate_one(task, figure.target, cpu ? task.kernel_cpp : task.kernel_cu,
-                                  row->knobs, settings);
-    if (!one) return tl::unexpected<Error>(one.error());
-    const double us = score_us(one->evaluation);
+    KP_ASSIGN(const double before, yardstick_us(figure, task, *cases.back()));
+    KP_ASSIGN(const auto one,
+              evaluate_one(task, figure.target, cpu ? task.kernel_cpp : task.kernel_cu, row->knobs,
+                           settings));
+    const double us = score_us(one.evaluation);
     if (us <= 0) {
-      return fail(ErrorKind::kTask,
-                  "the winner failed: " + outcome_summary(one->evaluation.outcome),
+      return fail(ErrorKind::kTask, "the winner failed: " + outcome_summary(one.evaluation.outcome),
                   "run the bench again");
     }
-    const Result<double> after = yardstick_us(figure, task, *cases.back());
-    if (!after) return tl::unexpected<Error>(after.error());
-    yardsticks.push_back(std::sqrt(*before * *after));
+    KP_ASSIGN(const double after, yardstick_us(figure, task, *cases.back()));
+    yardsticks.push_back(std::sqrt(before * after));
     shares.push_back(yardsticks.back() / us);
   }
   row->yardstick_us = median(yardsticks);
@@ -133,8 +129,7 @@ Result<void> compare(const Figure& figure, const Task& task, Row* row) {
 }
 
 Result<Row> measure(const Figure& figure, int evaluations, const std::string& folder) {
-  const Result<Task> task = load_task(join("examples", figure.example));
-  if (!task) return tl::unexpected<Error>(task.error());
+  KP_ASSIGN(const Task task, load_task(join("examples", figure.example)));
   RunSettings settings;
   settings.directory = folder;
   settings.target = figure.target;
@@ -143,14 +138,12 @@ Result<Row> measure(const Figure& figure, int evaluations, const std::string& fo
   Row row;
   const TempDir cache;  // no cache hits from earlier runs
   ::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1);
-  const Result<RunResult> result = optimize(*task, settings, nullptr);
-  if (!result) return tl::unexpected<Error>(result.error());
-  row.result = *result;
-  row.end_us = result->best_us;
-  const auto store = Store::open(folder, Store::Mode::kRead);
-  if (!store) return tl::unexpected<Error>(store.error());
-  const auto header = (*store)->header();
-  const auto candidates = (*store)->candidates();
+  KP_ASSIGN(const RunResult result, optimize(task, settings, nullptr));
+  row.result = result;
+  row.end_us = result.best_us;
+  KP_ASSIGN(const auto store, Store::open(folder, Store::Mode::kRead));
+  const auto header = store->header();
+  const auto candidates = store->candidates();
   if (!header || !candidates) {
     return tl::unexpected<Error>(header ? candidates.error() : header.error());
   }
@@ -158,9 +151,9 @@ Result<Row> measure(const Figure& figure, int evaluations, const std::string& fo
   row.versions = header->machine.versions;
   for (const StoredCandidate& c : *candidates) {
     if (c.known.id == 1) row.start_us = score_us(c.known.evaluation);
-    if (c.known.id == result->best) row.knobs = c.known.candidate.knobs;
+    if (c.known.id == result.best) row.knobs = c.known.candidate.knobs;
   }
-  KP_TRY(compare(figure, *task, &row));
+  KP_TRY(compare(figure, task, &row));
   return row;
 }
 

@@ -34,26 +34,22 @@ const Case* timed_case(const Task& task) {
 
 Result<LaunchPlan> plan_of(const Binary& binary, const AddressLayout& layout) {
   if (binary.form == Binary::Form::kPlanForm) return binary.plan;
-  Result<CudaLink> link = CudaLink::start("cuda-capture");
-  if (!link) return tl::unexpected<Error>(link.error());
-  auto captured = capture_plan(std::move(*link), binary, "launch", layout, kTimeout);
-  if (!captured) return tl::unexpected<Error>(captured.error());
-  if (auto* plan = std::get_if<LaunchPlan>(&*captured)) return std::move(*plan);
-  return fail(ErrorKind::kBadInput, outcome_summary(std::get<Outcome>(*captured)),
+  KP_ASSIGN(CudaLink link, CudaLink::start("cuda-capture"));
+  KP_ASSIGN(auto captured, capture_plan(std::move(link), binary, "launch", layout, kTimeout));
+  if (auto* plan = std::get_if<LaunchPlan>(&captured)) return std::move(*plan);
+  return fail(ErrorKind::kBadInput, outcome_summary(std::get<Outcome>(captured)),
               "evaluate the kernel first");
 }
 
 Result<void> write_one(const Task& task, const Case& c, Compiler& compiler, const std::string& file,
                        const std::string& to) {
-  const auto source = read_file(file);
-  if (!source) return tl::unexpected<Error>(source.error());
+  KP_ASSIGN(const auto source, read_file(file));
   Candidate candidate;
   candidate.language = Language::kCuda;
-  candidate.source = *source;
+  candidate.source = source;
   double compile_ms = 0;
-  const BuildResult built = build(task, TargetKind::kCuda, compiler, candidate, &compile_ms);
-  if (!built) return tl::unexpected<Error>(built.error());
-  if (const auto* error = std::get_if<CompileError>(&*built)) {
+  KP_ASSIGN(const auto built, build(task, TargetKind::kCuda, compiler, candidate, &compile_ms));
+  if (const auto* error = std::get_if<CompileError>(&built)) {
     return fail(ErrorKind::kBadInput, error->log, "evaluate the kernel first");
   }
   const std::vector<JudgeTensor> tensors = judge_tensors(task, c, Policy::kContract, true);
@@ -61,11 +57,10 @@ Result<void> write_one(const Task& task, const Case& c, Compiler& compiler, cons
   for (const JudgeTensor& tensor : tensors) sizes.push_back(tensor.bytes);
   const AddressLayout layout =
       make_layout(sizes, static_cast<std::uint64_t>(workspace_bytes(task, c)), kGranularity, kBase);
-  for (const Binary& binary : std::get<Subject>(*built).binaries) {
+  for (const Binary& binary : std::get<Subject>(built).binaries) {
     if (binary.case_name != c.name) continue;
-    const Result<LaunchPlan> plan = plan_of(binary, layout);
-    if (!plan) return tl::unexpected<Error>(plan.error());
-    return write_replay(to, binary, *plan, layout, tensors, kSeed);
+    KP_ASSIGN(const LaunchPlan plan, plan_of(binary, layout));
+    return write_replay(to, binary, plan, layout, tensors, kSeed);
   }
   return fail(ErrorKind::kInternal, "nothing was built for case " + c.name, "report it");
 }

@@ -34,9 +34,9 @@ std::string reply() {
 }
 
 Result<TargetMaker> target() {
-  auto text = read_file(KERNELPRO_SOURCE_DIR "/src/diagnose/fixtures/counted-gemm-wmma.json");
-  if (!text) return tl::unexpected<Error>(std::move(text.error()));
-  const Json json = parse_json(*text).value_or(Json());
+  KP_ASSIGN(auto text,
+            read_file(KERNELPRO_SOURCE_DIR "/src/diagnose/fixtures/counted-gemm-wmma.json"));
+  const Json json = parse_json(text).value_or(Json());
   const auto evidence = evidence_from_json(dump_json(JsonReader(json).object("evidence")));
   if (!evidence) {
     return fail(ErrorKind::kBadInput, "the recording cannot be read", "restore it from git");
@@ -57,14 +57,12 @@ Result<TargetMaker> target() {
 }
 
 Result<int> measure(int evaluations) {
-  const auto server = LocalServer::start(KERNELPRO_SOURCE_DIR);
-  if (!server) return tl::unexpected<Error>(server.error());
+  KP_ASSIGN(const auto server, LocalServer::start(KERNELPRO_SOURCE_DIR));
   Json rule = Json::object();
   rule["when"] = "";
   rule["say"] = reply();
-  server->script("bench", Json(std::vector<Json>{rule}));
-  const auto maker = target();
-  if (!maker) return tl::unexpected<Error>(maker.error());
+  server.script("bench", Json(std::vector<Json>{rule}));
+  KP_ASSIGN(const auto maker, target());
   const TempDir dir;
   RunSettings settings;
   settings.directory = join(dir.path(), "run");
@@ -72,18 +70,17 @@ Result<int> measure(int evaluations) {
   settings.max_seconds = 250;
   settings.near_ceiling = 0;
   settings.proposer = "model";
-  settings.roles.coder = server->base("bench", "script") + "#any";
+  settings.roles.coder = server.base("bench", "script") + "#any";
   settings.roles.one_call = true;
   settings.roles.ideas = 1;
   settings.roles.tune = 0;
   std::vector<double> own;
-  const auto result =
-      optimize_with(local_stations(*maker), testing::fake_task(), settings, nullptr, &own);
-  if (!result) return tl::unexpected<Error>(result.error());
+  KP_ASSIGN(const auto result,
+            optimize_with(local_stations(maker), testing::fake_task(), settings, nullptr, &own));
   std::vector<double> ms;
-  for (const Json& gap : server->ask("/gaps/bench")) ms.push_back(1000 * gap.get<double>());
+  for (const Json& gap : server.ask("/gaps/bench")) ms.push_back(1000 * gap.get<double>());
   if (ms.empty()) {
-    return fail(ErrorKind::kInternal, "nothing was asked: " + result->stopped_by, "see the run");
+    return fail(ErrorKind::kInternal, "nothing was asked: " + result.stopped_by, "see the run");
   }
   std::printf("| steps | median ms | p95 ms | max ms | limit ms |\n|---|---|---|---|---|\n");
   std::printf("| %zu | %.2f | %.2f | %.2f | %.0f |\n", ms.size(), median(ms), quantile(ms, 0.95),

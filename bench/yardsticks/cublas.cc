@@ -80,13 +80,9 @@ struct Memory {
 }  // namespace
 
 Result<double> cublas_us(int n) {
-  const auto driver = cuda_driver();
-  if (!driver) return tl::unexpected<Error>(driver.error());
-  const CudaDriver* cu = *driver;
-  const auto context = CudaContext::open();
-  if (!context) return tl::unexpected<Error>(context.error());
-  const auto blas = open_cublas();
-  if (!blas) return tl::unexpected<Error>(blas.error());
+  KP_ASSIGN(const CudaDriver* cu, cuda_driver());
+  KP_ASSIGN(const auto context, CudaContext::open());
+  KP_ASSIGN(const auto blas, open_cublas());
   const std::size_t count = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
   Memory a{cu}, b{cu}, c{cu}, flush{cu}, scalars{cu};
   for (Memory* matrix : {&a, &b, &c}) KP_CUDA_TRY(cu->MemAlloc(&matrix->at, 4 * count));
@@ -107,21 +103,21 @@ Result<double> cublas_us(int n) {
   KP_CUDA_TRY(cu->EventCreate(&begin, CU_EVENT_DEFAULT));
   KP_CUDA_TRY(cu->EventCreate(&end, CU_EVENT_DEFAULT));
   Cublas::Handle handle = nullptr;
-  int status = blas->create(&handle);
-  if (status == 0) status = blas->set_stream(handle, stream);
-  if (status == 0) status = blas->set_math(handle, kPedantic);
-  if (status == 0) status = blas->set_pointers(handle, kDevicePointers);
+  int status = blas.create(&handle);
+  if (status == 0) status = blas.set_stream(handle, stream);
+  if (status == 0) status = blas.set_math(handle, kPedantic);
+  if (status == 0) status = blas.set_pointers(handle, kDevicePointers);
   const float* alpha = scalars.floats();
   std::vector<double> times;
   for (int i = 0; i < kWarmUps + kCalls && status == 0; ++i) {
     // Read the whole buffer to evict the matrices from L2.
-    status = blas->sasum(handle, static_cast<int>(kFlushBytes / 4), flush.floats(), 1,
-                         scalars.writable() + 2);
+    status = blas.sasum(handle, static_cast<int>(kFlushBytes / 4), flush.floats(), 1,
+                        scalars.writable() + 2);
     KP_CUDA_TRY(cu->EventRecord(begin, stream));
     // cuBLAS is column-major: c = a b by rows is c^T = b^T a^T by columns.
     if (status == 0) {
-      status = blas->sgemm(handle, 0, 0, n, n, n, alpha, b.floats(), n, a.floats(), n, alpha + 1,
-                           c.writable(), n);
+      status = blas.sgemm(handle, 0, 0, n, n, n, alpha, b.floats(), n, a.floats(), n, alpha + 1,
+                          c.writable(), n);
     }
     KP_CUDA_TRY(cu->EventRecord(end, stream));
     KP_CUDA_TRY(cu->EventSynchronize(end));
@@ -129,7 +125,7 @@ Result<double> cublas_us(int n) {
     KP_CUDA_TRY(cu->EventElapsedTime(&ms, begin, end));
     if (i >= kWarmUps) times.push_back(1000.0 * static_cast<double>(ms));
   }
-  if (handle != nullptr) blas->destroy(handle);
+  if (handle != nullptr) blas.destroy(handle);
   cu->StreamDestroy(stream);
   if (status != 0) {
     return fail(ErrorKind::kEnvironment, "cuBLAS failed with status " + std::to_string(status),

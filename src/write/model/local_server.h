@@ -23,10 +23,9 @@ class LocalServer {
     Command command;
     command.argv = {python, join(source_dir, "bench/model/server.py")};
     command.limits.wall_seconds = 300;
-    Result<Child> child = Child::start(command);
-    if (!child) return tl::unexpected<Error>(child.error());
+    KP_ASSIGN(Child child, Child::start(command));
     LocalServer server;
-    server.child_ = std::move(*child);
+    server.child_ = std::move(child);
     const auto port = server.child_.receive(20);
     if (!port) {
       return fail(ErrorKind::kEnvironment, "the server did not start: " + server.child_.output(),
