@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A place where the candidates of one task are built, judged, timed and profiled. Everything that
 // measures goes through one: searches, `evaluate`, MCP sessions, confirmations, held-out cases.
-// Orders
-// and answers are plain values (measure/station/order.h); callbacks only report progress.
+// Orders and answers are plain values (measure/station/order.h); callbacks only report progress.
 #pragma once
 
 #include <functional>
