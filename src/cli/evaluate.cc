@@ -211,7 +211,7 @@ int run_evaluate(const Options& options) {
 
 }  // namespace
 
-const Subcommand kEvaluate{"evaluate", "Check, time and diagnose kernels.", kEvaluateOptions,
-                           run_evaluate};
+extern const Subcommand kEvaluate{"evaluate", "Check, time and diagnose kernels.", kEvaluateOptions,
+                                  run_evaluate};
 
 }  // namespace kernelpro

@@ -183,7 +183,7 @@ RunSettings read_run_settings(const Options& options) {
   return settings;
 }
 
-const Subcommand kOptimize{"optimize", "Search for a faster, verified kernel for a task.",
-                           kOptimizeOptions, run_optimize};
+extern const Subcommand kOptimize{"optimize", "Search for a faster, verified kernel for a task.",
+                                  kOptimizeOptions, run_optimize};
 
 }  // namespace kernelpro
