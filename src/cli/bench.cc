@@ -16,6 +16,8 @@
 
 namespace kernelpro {
 
+extern const Subcommand kOptimize;
+
 namespace {
 
 constexpr OptionSpec kOwn[] = {
@@ -307,7 +309,7 @@ int run_bench(const Options& options) {
 
 }  // namespace
 
-const Subcommand kBench{
+extern const Subcommand kBench{
     "bench", "Run a suite of tasks, compare arms (configurations), and report statistics.", rows(),
     run_bench};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of subcommands.cc, each defined in its own file, and the helpers that they share.
+// What the commands share.
 #pragma once
 
 #include <string>
@@ -11,29 +11,6 @@
 #include "run/run.h"
 
 namespace kernelpro {
-
-extern const Subcommand kOptimize;
-extern const Subcommand kBench;
-extern const Subcommand kResume;
-extern const Subcommand kEvaluate;
-extern const Subcommand kExport;
-extern const Subcommand kNew;
-extern const Subcommand kShow;
-extern const Subcommand kList;
-extern const Subcommand kReport;
-extern const Subcommand kReplay;
-extern const Subcommand kPropose;
-extern const Subcommand kMeasure;
-extern const Subcommand kPack;
-extern const Subcommand kTrajectories;
-extern const Subcommand kDiagnose;
-extern const Subcommand kTools;
-extern const Subcommand kKnowledge;
-extern const Subcommand kMemory;
-extern const Subcommand kMcp;
-extern const Subcommand kServe;
-extern const Subcommand kDoctor;
-extern const Subcommand kHelp;
 
 // Returns the value or throws Fatal with its error.
 template <class T>

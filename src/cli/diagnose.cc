@@ -169,7 +169,8 @@ int run_diagnose(const Options& options) {
 
 }  // namespace
 
-const Subcommand kDiagnose{"diagnose", "Find what limits a kernel or program, and what to change.",
-                           kDiagnoseOptions, run_diagnose};
+extern const Subcommand kDiagnose{"diagnose",
+                                  "Find what limits a kernel or program, and what to change.",
+                                  kDiagnoseOptions, run_diagnose};
 
 }  // namespace kernelpro

@@ -107,8 +107,8 @@ int run_doctor(const Options& options) {
 
 }  // namespace
 
-const Subcommand kDoctor{"doctor",
-                         "Show what this machine supports, what is missing, and how to get it.",
-                         kDoctorOptions, run_doctor};
+extern const Subcommand kDoctor{
+    "doctor", "Show what this machine supports, what is missing, and how to get it.",
+    kDoctorOptions, run_doctor};
 
 }  // namespace kernelpro

@@ -22,7 +22,7 @@ namespace {
 
 constexpr OptionSpec kEvaluateOptions[] = {
     kTaskOption,
-    {"KERNEL", "FILE...", "", "Kernel sources: .cu, .cpp, or .py with ModelNew.", true},
+    {"KERNEL", "FILE...", "", "Kernel sources.", true, "", nullptr, language_files},
     {"--target", "TARGET", "auto", "Where kernels run; auto decides by file extension.", false,
      "auto|cpu|cuda"},
     {"--knob", "NAME=VALUE...", "", "Value of a knob; by default the first in its list."},
@@ -67,8 +67,9 @@ TargetKind target_of(const Options& options, const std::vector<KernelFile>& kern
   if (const auto target = target_from_name(options.text("--target"))) return *target;
   bool cuda = false, cpp = false;
   for (const KernelFile& kernel : kernels) {
-    cuda |= kernel.language == native_language(TargetKind::kCuda).language;
-    cpp |= kernel.language == native_language(TargetKind::kCpu).language;
+    const LanguageRow& row = language_row(kernel.language);
+    cuda |= row.compiled && row.target == TargetKind::kCuda;
+    cpp |= row.compiled && row.target == TargetKind::kCpu;
   }
   if (cuda && cpp) {
     throw Fatal({ErrorKind::kBadInput, "GPU and CPU kernels were given together",
@@ -82,7 +83,7 @@ TargetKind target_of(const Options& options, const std::vector<KernelFile>& kern
 void check_languages(TargetKind target, const std::vector<KernelFile>& kernels) {
   for (const KernelFile& kernel : kernels) {
     const LanguageRow& row = language_row(kernel.language);
-    if (!row.native || row.target == target) continue;
+    if (!row.compiled || row.target == target) continue;
     throw Fatal({ErrorKind::kBadInput,
                  kernel.path + " cannot run on the " + std::string(target_name(target)) + " target",
                  "leave --target out: the file's extension determines it"});
@@ -211,7 +212,7 @@ int run_evaluate(const Options& options) {
 
 }  // namespace
 
-const Subcommand kEvaluate{"evaluate", "Check, time and diagnose kernels.", kEvaluateOptions,
-                           run_evaluate};
+extern const Subcommand kEvaluate{"evaluate", "Check, time and diagnose kernels.", kEvaluateOptions,
+                                  run_evaluate};
 
 }  // namespace kernelpro

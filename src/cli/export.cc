@@ -169,7 +169,7 @@ int run_export(const Options& options) {
 
 }  // namespace
 
-const Subcommand kExport{"export", "Export a kernel as standalone files.", kExportOptions,
-                         run_export};
+extern const Subcommand kExport{"export", "Export a kernel as standalone files.", kExportOptions,
+                                run_export};
 
 }  // namespace kernelpro

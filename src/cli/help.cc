@@ -34,6 +34,6 @@ int run_help(const Options& options) {
 
 }  // namespace
 
-const Subcommand kHelp{"help", "Show how to use a command.", kHelpOptions, run_help};
+extern const Subcommand kHelp{"help", "Show how to use a command.", kHelpOptions, run_help};
 
 }  // namespace kernelpro

@@ -220,7 +220,7 @@ int run_knowledge(const Options& options) {
 
 }  // namespace
 
-const Subcommand kKnowledge{"knowledge", "Index source trees and search them for code.",
-                            kKnowledgeOptions, run_knowledge};
+extern const Subcommand kKnowledge{"knowledge", "Index source trees and search them for code.",
+                                   kKnowledgeOptions, run_knowledge};
 
 }  // namespace kernelpro

@@ -66,6 +66,6 @@ int run_list(const Options& options) {
 
 }  // namespace
 
-const Subcommand kList{"list", "List the runs in a folder.", kListOptions, run_list};
+extern const Subcommand kList{"list", "List the runs in a folder.", kListOptions, run_list};
 
 }  // namespace kernelpro

@@ -29,7 +29,8 @@ int run_mcp(const Options& options) {
 
 }  // namespace
 
-const Subcommand kMcp{"mcp", "Serve tools to a coding agent over standard input and output (MCP).",
-                      kMcpOptions, run_mcp};
+extern const Subcommand kMcp{"mcp",
+                             "Serve tools to a coding agent over standard input and output (MCP).",
+                             kMcpOptions, run_mcp};
 
 }  // namespace kernelpro

@@ -21,7 +21,7 @@ int run_measure(const Options& options) {
 
 }  // namespace
 
-const Subcommand kMeasure{"measure", "Evaluate the replies in a run's exchange folder.",
-                          kMeasureOptions, run_measure};
+extern const Subcommand kMeasure{"measure", "Evaluate the replies in a run's exchange folder.",
+                                 kMeasureOptions, run_measure};
 
 }  // namespace kernelpro

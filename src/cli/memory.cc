@@ -156,7 +156,7 @@ int run_memory(const Options& options) {
 
 }  // namespace
 
-const Subcommand kMemory{"memory", "Show what earlier runs learned, and add to it.", kMemoryOptions,
-                         run_memory};
+extern const Subcommand kMemory{"memory", "Show what earlier runs learned, and add to it.",
+                                kMemoryOptions, run_memory};
 
 }  // namespace kernelpro

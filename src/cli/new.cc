@@ -83,7 +83,7 @@ int run_new(const Options& options) {
 
 }  // namespace
 
-const Subcommand kNew{"new", "Create a task, from scratch or from existing code.", kNewOptions,
-                      run_new};
+extern const Subcommand kNew{"new", "Create a task, from scratch or from existing code.",
+                             kNewOptions, run_new};
 
 }  // namespace kernelpro

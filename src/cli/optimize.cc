@@ -12,6 +12,7 @@
 #include "search/parameters.h"
 #include "search/searches.h"
 #include "task/open/open_task.h"
+#include "write/model/apis.h"
 
 namespace kernelpro {
 
@@ -43,8 +44,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--start", "FILE", "", "Kernel to start from instead of the task's own."},
     {"--start-from", "RUN...", "",
      "Also try a run's best kernel, or a task folder's kernel, right after the start."},
-    {"--model", "SPEC", "",
-     "Model that writes kernels: anthropic:MODEL, openai:MODEL or http://host:port/v1#MODEL."},
+    {"--model", "SPEC", "", "Model that writes kernels.", false, "", nullptr, model_forms},
     {"--planner", "SPEC", "", "Use another model for ideas."},
     {"--coder", "SPEC", "", "Use another model for sources."},
     {"--fixer", "SPEC", "", "Use another model for repairs."},
@@ -183,7 +183,7 @@ RunSettings read_run_settings(const Options& options) {
   return settings;
 }
 
-const Subcommand kOptimize{"optimize", "Search for a faster, verified kernel for a task.",
-                           kOptimizeOptions, run_optimize};
+extern const Subcommand kOptimize{"optimize", "Search for a faster, verified kernel for a task.",
+                                  kOptimizeOptions, run_optimize};
 
 }  // namespace kernelpro

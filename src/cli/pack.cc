@@ -23,7 +23,7 @@ int run_pack(const Options& options) {
 
 }  // namespace
 
-const Subcommand kPack{"pack", "Copy a run safely, even while it is active.", kPackOptions,
-                       run_pack};
+extern const Subcommand kPack{"pack", "Copy a run safely, even while it is active.", kPackOptions,
+                              run_pack};
 
 }  // namespace kernelpro

@@ -36,7 +36,8 @@ int run_propose(const Options& options) {
 
 }  // namespace
 
-const Subcommand kPropose{"propose", "Write requests for kernels into a run's exchange folder.",
-                          kProposeOptions, run_propose};
+extern const Subcommand kPropose{"propose",
+                                 "Write requests for kernels into a run's exchange folder.",
+                                 kProposeOptions, run_propose};
 
 }  // namespace kernelpro

@@ -45,7 +45,8 @@ int run_replay(const Options& options) {
 
 }  // namespace
 
-const Subcommand kReplay{"replay", "Evaluate a recorded run's candidates again, in a new run.",
-                         kReplayOptions, run_replay};
+extern const Subcommand kReplay{"replay",
+                                "Evaluate a recorded run's candidates again, in a new run.",
+                                kReplayOptions, run_replay};
 
 }  // namespace kernelpro

@@ -26,6 +26,6 @@ int run_report(const Options& options) {
 
 }  // namespace
 
-const Subcommand kReport{"report", "Write a run's HTML report.", kReportOptions, run_report};
+extern const Subcommand kReport{"report", "Write a run's HTML report.", kReportOptions, run_report};
 
 }  // namespace kernelpro

@@ -56,6 +56,7 @@ int run_resume(const Options& options) {
 
 }  // namespace
 
-const Subcommand kResume{"resume", "Continue a run where it stopped.", kResumeOptions, run_resume};
+extern const Subcommand kResume{"resume", "Continue a run where it stopped.", kResumeOptions,
+                                run_resume};
 
 }  // namespace kernelpro

@@ -62,8 +62,8 @@ int run_serve(const Options& options) {
 
 }  // namespace
 
-const Subcommand kServe{"serve",
-                        "Serve the same tools over HTTP (MCP), by default to this machine only.",
-                        kServeOptions, run_serve};
+extern const Subcommand kServe{
+    "serve", "Serve the same tools over HTTP (MCP), by default to this machine only.",
+    kServeOptions, run_serve};
 
 }  // namespace kernelpro

@@ -24,6 +24,6 @@ int run_show(const Options& options) {
 
 }  // namespace
 
-const Subcommand kShow{"show", "Print a run's results.", kShowOptions, run_show};
+extern const Subcommand kShow{"show", "Print a run's results.", kShowOptions, run_show};
 
 }  // namespace kernelpro

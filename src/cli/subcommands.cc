@@ -1,16 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands.h"
+#include "cli/subcommand.h"
 
 namespace kernelpro {
 
-namespace {
-constexpr const Subcommand* kSubcommands[] = {
-    &kOptimize,  &kBench,  &kResume, &kPropose,      &kMeasure, &kEvaluate, &kDiagnose, &kTools,
-    &kKnowledge, &kMemory, &kMcp,    &kServe,        &kNew,     &kExport,   &kShow,     &kList,
-    &kReport,    &kReplay, &kPack,   &kTrajectories, &kDoctor,  &kHelp,
-};
-}  // namespace
+// Every command, by the name of the row that its file defines, in help order.
+#define KERNELPRO_COMMANDS(ROW) \
+  ROW(kOptimize)                \
+  ROW(kBench)                   \
+  ROW(kResume)                  \
+  ROW(kPropose)                 \
+  ROW(kMeasure)                 \
+  ROW(kEvaluate)                \
+  ROW(kDiagnose)                \
+  ROW(kTools)                   \
+  ROW(kKnowledge)               \
+  ROW(kMemory)                  \
+  ROW(kMcp)                     \
+  ROW(kServe)                   \
+  ROW(kNew)                     \
+  ROW(kExport)                  \
+  ROW(kShow)                    \
+  ROW(kList)                    \
+  ROW(kReport)                  \
+  ROW(kReplay)                  \
+  ROW(kPack)                    \
+  ROW(kTrajectories)            \
+  ROW(kDoctor)                  \
+  ROW(kHelp)
 
-std::span<const Subcommand* const> subcommands() { return kSubcommands; }
+#define KERNELPRO_DECLARE(row) extern const Subcommand row;
+KERNELPRO_COMMANDS(KERNELPRO_DECLARE)
+
+std::span<const Subcommand* const> subcommands() {
+#define KERNELPRO_ADDRESS(row) &row,
+  static constexpr const Subcommand* kAll[] = {KERNELPRO_COMMANDS(KERNELPRO_ADDRESS)};
+  return kAll;
+}
 
 }  // namespace kernelpro

@@ -140,7 +140,7 @@ int run_tools_command(const Options& options) {
 
 }  // namespace
 
-const Subcommand kTools{"tools", "List the diagnosis tools and how their advice turned out.",
-                        kToolsOptions, run_tools_command};
+extern const Subcommand kTools{"tools", "List the diagnosis tools and how their advice turned out.",
+                               kToolsOptions, run_tools_command};
 
 }  // namespace kernelpro

@@ -29,7 +29,7 @@ int run_trajectories(const Options& options) {
 
 }  // namespace
 
-const Subcommand kTrajectories{
+extern const Subcommand kTrajectories{
     "trajectories", "Print a run as text: JSON lines, which other commands read like its folder.",
     kTrajectoriesOptions, run_trajectories};
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -56,7 +57,6 @@ constexpr LanguageRow kRows[] = {
      .title = "PyTorch",
      .target = TargetKind::kCuda,
      .in_python = true,
-     .kernel = &Task::kernel_py,
      .extension = "py",
      .syntax = Syntax::kPython,
      .fence = "python",
@@ -129,6 +129,18 @@ std::string language_names() { return names_of(kRows); }
 
 std::string kernel_file_name(const LanguageRow& row) {
   return "kernel." + std::string(row.extension);
+}
+
+const std::string& kernel_of(const Task& task, const LanguageRow& row) {
+  if (row.kernel != nullptr) return task.*row.kernel;
+  static const std::string kNone;
+  const auto found = task.other_kernels.find(std::string(row.extension));
+  return found == task.other_kernels.end() ? kNone : found->second;
+}
+
+void set_kernel(const LanguageRow& row, std::string source, Task* task) {
+  (row.kernel != nullptr ? task->*row.kernel : task->other_kernels[std::string(row.extension)]) =
+      std::move(source);
 }
 
 const std::string& native_kernel(const Task& task, TargetKind target) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The languages of candidates: one row each, with everything that the rest of the program asks
-// about a language. To add one: a value of the enum, a member of Task for its starting kernel, a
-// row in language.cc and, unless it is built and run as an existing one is, its code in build/ and
-// measure/. Pure.
+// about a language. To add one: a value of the enum, a row in language.cc and, unless it is built
+// and run as an existing one is, its code in build/ and measure/. Pure.
 #pragma once
 
 #include <optional>
@@ -43,9 +42,10 @@ struct LanguageRow {
   // Sources may declare knobs and requirements in comments (core/knobs.h).
   bool knobs = false;
 
-  std::string Task::*kernel;               // a task's starting kernel
-  std::string Task::*reference = nullptr;  // and its reference; native languages only
-  std::string_view extension;              // of the files that are written: "cu"
+  // A task's starting kernel and its reference; native languages only (kernel_of).
+  std::string Task::*kernel = nullptr;
+  std::string Task::*reference = nullptr;
+  std::string_view extension;                               // of the files that are written: "cu"
   std::span<const std::string_view> other_extensions = {};  // that are read, too
 
   // Replies and prompts.
@@ -79,7 +79,10 @@ std::string language_names();  // "cpp|cuda|python"
 
 // The name of a starting kernel in a task's folder: "kernel.cu".
 std::string kernel_file_name(const LanguageRow& row);
-// A task's starting kernel in the target's own language; "" = none.
+// A task's starting kernel in a language; "" = none.
+const std::string& kernel_of(const Task& task, const LanguageRow& row);
+void set_kernel(const LanguageRow& row, std::string source, Task* task);
+// The same in the target's own language.
 const std::string& native_kernel(const Task& task, TargetKind target);
 
 // For messages: ".cu (CUDA C++ with `launch`), ... or ...".

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/objective.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -12,38 +13,23 @@ namespace kernelpro {
 
 namespace {
 
-using Kind = Objective::Kind;
-
 constexpr ObjectiveRow kRows[] = {
-    {.kind = Kind::kTime,
-     .name = "time",
-     .help = "the time of a call",
-     .weight = 0,
-     .wants_energy = false},
-    {.kind = Kind::kEnergy, .name = "energy", .help = "the energy of a call", .weight = 1},
-    {.kind = Kind::kTimeThenEnergy,
-     .name = "time,energy",
+    {.name = "time", .help = "the time of a call", .weight = 0, .wants_energy = false},
+    {.name = "energy", .help = "the energy of a call", .weight = 1},
+    {.name = "time,energy",
      .help = "the time; among equally fast candidates, the energy",
      .weight = 0,
      .breaks_ties = true},
-    {.kind = Kind::kWeighted,
-     .name = "weighted",
+    {.name = "weighted",
      .help = "time^(1 - W) * energy^W, with W between 0 and 1",
      .weight = std::nullopt},
 };
 
-constexpr bool rows_are_in_order() {
-  for (std::size_t i = 0; i < std::size(kRows); ++i) {
-    if (static_cast<std::size_t>(kRows[i].kind) != i) return false;
-  }
-  return true;
-}
-static_assert(rows_are_in_order());
-
 const ObjectiveRow& row_of(const Objective& objective) {
-  const auto at = static_cast<std::size_t>(objective.kind);
-  KP_ASSERT(at < std::size(kRows));
-  return kRows[at];
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                 [&](const auto& each) { return each.name == objective.name; });
+  KP_ASSERT(row != std::end(kRows));
+  return *row;
 }
 
 // time^(1 - weight) * energy^weight, also of ratios. A factor without weight does not count, even
@@ -75,12 +61,12 @@ bool equally_fast(const Correct::Versus& versus) {
 
 std::optional<Objective> objective_from_text(std::string_view text) {
   for (const ObjectiveRow& row : kRows) {
-    if (row.weight && text == row.name) return Objective{row.kind, *row.weight};
+    if (row.weight && text == row.name) return Objective{row.name, *row.weight};
     const std::string prefix = std::string(row.name) + ":";
     if (row.weight || !text.starts_with(prefix)) continue;
     const auto weight = weight_from_text(std::string(text.substr(prefix.size())));
     if (!weight) return std::nullopt;
-    return Objective{row.kind, *weight};
+    return Objective{row.name, *weight};
   }
   return std::nullopt;
 }

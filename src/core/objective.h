@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search optimizes: time, energy, or both. One row per objective; to add one, a value of
-// Objective::Kind and a row in objective.cc. Pure.
+// What a search optimizes: time, energy, or both. One row per objective; to add one, a row in
+// objective.cc. Pure.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,16 @@
 namespace kernelpro {
 
 struct Objective {
-  enum class Kind { kTime, kEnergy, kTimeThenEnergy, kWeighted };  // in the order of the rows
-  Kind kind = Kind::kTime;
-  double weight = 0;  // of energy: the row's, where it has one
+  std::string_view name = "time";  // of its row
+  double weight = 0;               // of energy: the row's, where it has one
 
   bool wants_energy() const;
   bool operator==(const Objective&) const = default;
 };
-inline constexpr Objective kLeastEnergy{Objective::Kind::kEnergy, 1};
+inline constexpr Objective kLeastEnergy{"energy", 1};
 
 // The cost is time^(1 - weight) * energy^weight.
 struct ObjectiveRow {
-  Objective::Kind kind;
   std::string_view name;  // as in --objective
   std::string_view help;  // what gets better
   // 0 to 1; nullopt: it is given after the name, as in "weighted:0.3".

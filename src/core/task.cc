@@ -228,7 +228,7 @@ std::string task_to_json(const Task& task) {
                {"reference_cu", task.reference_cu},
                {"kernel_cpp", task.kernel_cpp},
                {"kernel_cu", task.kernel_cu}};
-  if (!task.kernel_py.empty()) json["kernel_py"] = task.kernel_py;
+  for (const auto& [extension, kernel] : task.other_kernels) json["kernel_" + extension] = kernel;
   if (!task.held_out.empty()) json["held_out"] = cases_to_json(task.held_out);
   return dump_json(json);
 }
@@ -277,7 +277,10 @@ std::optional<Task> task_from_json(const std::string& json) {
   task.reference_cu = r.text("reference_cu");
   task.kernel_cpp = r.text("kernel_cpp");
   task.kernel_cu = r.text("kernel_cu");
-  task.kernel_py = r.text("kernel_py");
+  for (const auto& [key, kernel] : root->items()) {
+    const bool other = key.starts_with("kernel_") && key != "kernel_cpp" && key != "kernel_cu";
+    if (other && kernel.is_string()) task.other_kernels[key.substr(7)] = kernel.get<std::string>();
+  }
   if (const auto precision = precision_from_name(r.text("precision"))) task.precision = *precision;
   if (const JsonReader m(r.object("module")); !m.text("source").empty()) {
     task.module = Module{m.text("path"), m.text("source"), m.text("note")};

@@ -94,7 +94,8 @@ struct Task {
   std::string reference_cu;
   std::string kernel_cpp;
   std::string kernel_cu;
-  std::string kernel_py;         // a PyTorch file with ModelNew, for the cuda target
+  // Starting kernels in other languages, by the extension of their files: "py".
+  std::map<std::string, std::string> other_kernels;
   std::optional<Module> module;  // then the references above are empty
   Precision precision = Precision::kFp32;
 

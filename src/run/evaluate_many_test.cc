@@ -121,11 +121,11 @@ TEST(OpenTask, APyTorchFileWithOtherSizesAndRestarted) {
   EXPECT_TRUE(contains(start->source, "class ModelNew(Model)"));
   // Another implementation to start from, for targets that run it.
   Task other = opened->task;
-  other.kernel_py = "class ModelNew: pass\n";
+  other.other_kernels["py"] = "class ModelNew: pass\n";
   const auto given = start_candidate(other, TargetKind::kCuda);
   ASSERT_TRUE(given) << given.error().text();
-  EXPECT_EQ(given->source, other.kernel_py);
-  EXPECT_EQ(task_from_json(task_to_json(other))->kernel_py, other.kernel_py);
+  EXPECT_EQ(given->source, other.other_kernels["py"]);
+  EXPECT_EQ(task_from_json(task_to_json(other))->other_kernels["py"], other.other_kernels["py"]);
   const auto refused = start_candidate(other, TargetKind::kCpu);
   ASSERT_FALSE(refused);
   EXPECT_TRUE(contains(refused.error().next, "--target cuda"));

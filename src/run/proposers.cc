@@ -8,9 +8,12 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "write/knowledge/knowledge_base.h"
-#include "write/tuner/tuner.h"
 
 namespace kernelpro {
+
+// Each is in a file of src/write/.
+using ProposerFactory = std::unique_ptr<Proposer>();
+ProposerFactory make_tuner, make_sweep;
 
 namespace {
 
@@ -94,6 +97,11 @@ Result<void> check_model(const RunSettings& settings) {
 
 using Made = Result<std::unique_ptr<Proposer>>;
 
+template <ProposerFactory* make>
+Made plain(const RunSettings&, const WriterLinks&) {
+  return make();
+}
+
 Made make_replay_of_run(const RunSettings& settings, const WriterLinks&) {
   KP_ASSIGN(auto candidates, recorded(settings.replay_from, settings.target));
   return make_replay(std::move(candidates));
@@ -115,7 +123,7 @@ const ProposerRow kRows[] = {
               "numbers.",
      .chose = "the embedded tuner",
      .check = check_prompts,
-     .make = [](const RunSettings&, const WriterLinks&) -> Made { return make_tuner(); }},
+     .make = plain<make_tuner>},
     {.name = "sweep",
      .summary = "measures every setting of the start's knobs",
      .needs_knobs = true,
@@ -126,7 +134,7 @@ const ProposerRow kRows[] = {
      .wrote = "",
      .chose = "a sweep over all settings",
      .check = check_prompts,
-     .make = [](const RunSettings&, const WriterLinks&) -> Made { return make_sweep(); }},
+     .make = plain<make_sweep>},
     {.name = "exchange",
      .summary = "writes requests into a folder and picks up replies",
      .slow = true,

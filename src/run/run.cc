@@ -178,7 +178,8 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
   KP_TRY(Store::check_new(settings.directory));
   KP_ASSIGN(const auto start, start_candidate(task, settings.target));
   const bool cpu = settings.target == TargetKind::kCpu;
-  const bool kernel = !native_kernel(task, settings.target).empty();
+  const LanguageRow& written = language_row(start.language);
+  const bool kernel = written.knobs && !kernel_of(task, written).empty();
   const ProposerRow& proposer = proposer_of(settings);
   if (!kernel && proposer.needs_knobs) {
     return fail(ErrorKind::kBadInput,

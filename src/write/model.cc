@@ -18,6 +18,7 @@
 #include "write/calls.h"
 #include "write/code_tools.h"
 #include "write/memory.h"
+#include "write/model/apis.h"
 #include "write/model/client.h"
 #include "write/prompt/plan.h"
 #include "write/prompt/prompt.h"
@@ -143,7 +144,7 @@ Result<void> ModelProposer::open() {
   for (const auto& [role, spec] : wanted) {
     if (spec->empty()) {
       return fail(ErrorKind::kBadInput, "no model is named to write kernels",
-                  "name one: --model anthropic:MODEL, openai:MODEL or http://host:port/v1#MODEL");
+                  "name one: --model " + model_forms());
     }
     KP_ASSIGN(auto settings, settings_for(*spec));
     if (roles_.max_usd > 0 && !settings.price) {

@@ -10,7 +10,7 @@
 namespace kernelpro {
 
 struct WriterSettings {
-  std::string proposer = "tuner";  // tuner | sweep | exchange | model | replay
+  std::string proposer = "tuner";  // run/proposers.h
   std::string replay_from;         // run directory, for replay
   double exchange_wait_s = 3600;
   RoleSettings roles;  // for models; their budgets also act as stoppers

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/process/sandbox.h"
 #include "base/text.h"
 #include "machine/cpu.h"
 
@@ -136,9 +137,10 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
                  "OMP_PROC_BIND=false",
                  "MALLOC_ARENA_MAX=8",
                  "LC_ALL=C"};
-  command.unset = {"LD_PRELOAD",     "LD_LIBRARY_PATH",  "LD_AUDIT",          "OMP_THREAD_LIMIT",
-                   "OMP_SCHEDULE",   "OMP_WAIT_POLICY",  "GOMP_CPU_AFFINITY", "KERNELPRO_API_KEY",
-                   "OPENAI_API_KEY", "ANTHROPIC_API_KEY"};
+  command.unset = secret_variables();
+  command.unset.insert(command.unset.end(),
+                       {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "OMP_THREAD_LIMIT",
+                        "OMP_SCHEDULE", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY"});
   command.limits.output_kept = 16 << 10;
   command.limits.output_killed = 4 << 20;
   command.limits.memory_bytes = buffers.total_bytes() + own + (256 << 20);

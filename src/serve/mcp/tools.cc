@@ -9,6 +9,10 @@
 
 namespace kernelpro {
 
+// Each is in a file tools_*.cc.
+McpCall list_tasks_tool, read_task_tool, evaluate_tool, compare_tool, history_tool, best_tool,
+    diagnose_tool, search_code_tool, read_code_tool, list_code_tool, finish_tool;
+
 namespace {
 
 using Kind = ToolArgument::Kind;

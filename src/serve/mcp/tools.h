@@ -30,6 +30,10 @@ struct ToolAnswer {
   Json structured;   // the same for programs; null: nothing beyond the text
 };
 
+// A row's function. The arguments were checked against the row. An Error goes to the model, which
+// may call again.
+using McpCall = Result<ToolAnswer>(Desk& desk, const Json& arguments, Ticket& ticket);
+
 struct McpTool {
   std::string_view name;
   std::string_view title;
@@ -37,8 +41,7 @@ struct McpTool {
   std::span<const ToolArgument> arguments;
   bool read_only = true;
   Lane lane = Lane::kLookUp;
-  // `arguments` were checked against the row. An Error goes to the model, which may call again.
-  Result<ToolAnswer> (*call)(Desk& desk, const Json& arguments, Ticket& ticket) = nullptr;
+  McpCall* call = nullptr;
 };
 
 std::span<const McpTool> mcp_tools();
@@ -55,18 +58,5 @@ inline constexpr std::size_t kMaxPageBytes = 100000;
 // The part of `text` selected by the arguments offset and max_bytes, cut at line ends, with a last
 // line that gives the offset of the next part. `next`: that offset, 0 at the end; may be null.
 std::string page_of(const std::string& text, const Json& arguments, std::size_t* next = nullptr);
-
-// The rows' functions.
-Result<ToolAnswer> list_tasks_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> read_task_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> evaluate_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> history_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> best_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> diagnose_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> search_code_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> read_code_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> list_code_tool(Desk& desk, const Json& arguments, Ticket& ticket);
-Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket);
 
 }  // namespace kernelpro

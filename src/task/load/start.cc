@@ -30,9 +30,9 @@ Candidate module_itself(const Module& module, TargetKind target) {
 // goes first.
 const LanguageRow* start_language(const Task& task, TargetKind target) {
   const LanguageRow& native = native_language(target);
-  if (!(task.*native.kernel).empty()) return &native;
+  if (!kernel_of(task, native).empty()) return &native;
   for (const LanguageRow& row : languages()) {
-    if (!row.native && !(task.*row.kernel).empty()) return &row;
+    if (!row.native && !kernel_of(task, row).empty()) return &row;
   }
   return nullptr;
 }
@@ -57,7 +57,7 @@ Result<Candidate> start_candidate(const Task& task, TargetKind target) {
   }
   Candidate candidate;
   candidate.language = row->language;
-  candidate.source = task.*row->kernel;
+  candidate.source = kernel_of(task, *row);
   if (!row->knobs) {
     candidate.origin = {Origin::kStart,
                         0,

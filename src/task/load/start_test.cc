@@ -18,7 +18,7 @@ Task pytorch_task() {
 TEST(Start, IsTheKernelOfTheTarget) {
   Task task = pytorch_task();
   task.kernel_cu = "// @knob TILE 16 32\nint a;\n";
-  task.kernel_py = "class ModelNew(Model): pass\n";
+  task.other_kernels["py"] = "class ModelNew(Model): pass\n";
   const auto start = start_candidate(task, TargetKind::kCuda);
   ASSERT_TRUE(start) << start.error().text();
   EXPECT_EQ(start->language, Language::kCuda);
@@ -33,11 +33,11 @@ TEST(Start, IsTheKernelOfTheTarget) {
 
 TEST(Start, MayBeAnotherImplementationInPyTorch) {
   Task task = pytorch_task();
-  task.kernel_py = "# @knob TILE 1 2\nclass ModelNew(Model): pass\n";
+  task.other_kernels["py"] = "# @knob TILE 1 2\nclass ModelNew(Model): pass\n";
   const auto start = start_candidate(task, TargetKind::kCuda);
   ASSERT_TRUE(start) << start.error().text();
   EXPECT_EQ(start->language, Language::kPython);
-  EXPECT_EQ(start->source, task.kernel_py);
+  EXPECT_EQ(start->source, task.other_kernels["py"]);
   EXPECT_TRUE(start->knobs.empty());
   EXPECT_EQ(start->origin.idea, "The PyTorch implementation that was given.");
   const auto refused = start_candidate(task, TargetKind::kCpu);

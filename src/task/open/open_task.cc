@@ -109,7 +109,8 @@ Result<void> set_start(const std::string& file, Task* task) {
                     " is not a PyTorch file",
                 "name a kernel in the target's own language");
   }
-  (*task).*row->kernel = std::move(source);
+  if (!row->native) set_kernel(native_language(row->target), "", task);  // it would go first
+  set_kernel(*row, std::move(source), task);
   return {};
 }
 

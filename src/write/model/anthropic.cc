@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Anthropic's Messages API, version 2023-06-01.
-#include "write/model/anthropic.h"
-
+#include "write/model/format.h"
 #include "write/model/wire_json.h"
 
 namespace kernelpro {

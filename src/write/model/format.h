@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interface of the two wire formats.
+// Interface of the wire formats.
 #pragma once
 
 #include <cstdint>

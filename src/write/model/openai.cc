@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenAI's chat API, which vLLM, Ollama, llama.cpp and OpenRouter also serve.
-#include "write/model/openai.h"
-
 #include <algorithm>
 
+#include "write/model/format.h"
 #include "write/model/wire_json.h"
 
 namespace kernelpro {

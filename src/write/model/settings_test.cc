@@ -35,7 +35,7 @@ class Variable {
 TEST(Spec, WhatUsersWrite) {
   const auto claude = parse_model_spec("anthropic:some-model,temperature=0.5,max_tokens=100");
   ASSERT_TRUE(claude) << claude.error().text();
-  EXPECT_EQ(claude->api, Api::kAnthropic);
+  EXPECT_EQ(claude->api, "anthropic");
   EXPECT_EQ(claude->base_url, "https://api.anthropic.com");
   EXPECT_EQ(claude->model, "some-model");
   EXPECT_EQ(claude->name, "anthropic:some-model");
@@ -43,14 +43,14 @@ TEST(Spec, WhatUsersWrite) {
   EXPECT_EQ(claude->max_tokens, 100);
   const auto local = parse_model_spec("http://localhost:8000/v1/#org/model:7b");
   ASSERT_TRUE(local);
-  EXPECT_EQ(local->api, Api::kOpenAi);
+  EXPECT_EQ(local->api, "openai");
   EXPECT_EQ(local->base_url, "http://localhost:8000/v1");
   EXPECT_EQ(local->model, "org/model:7b");
   EXPECT_TRUE(local->loopback());
   EXPECT_FALSE(local->first_hand());
   const auto gateway = parse_model_spec("anthropic:https://gateway.example#m");
   ASSERT_TRUE(gateway);
-  EXPECT_EQ(gateway->api, Api::kAnthropic);
+  EXPECT_EQ(gateway->api, "anthropic");
   EXPECT_STREQ(key_variable(*gateway), "KERNELPRO_API_KEY");
   EXPECT_STREQ(key_variable(*claude), "ANTHROPIC_API_KEY");
   EXPECT_STREQ(key_variable(*parse_model_spec("openai:m")), "OPENAI_API_KEY");

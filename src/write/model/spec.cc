@@ -7,22 +7,19 @@
 #include <vector>
 
 #include "base/text.h"
+#include "write/model/apis.h"
 
 namespace kernelpro {
 namespace {
-
-constexpr std::string_view kAnthropicBase = "https://api.anthropic.com";
-constexpr std::string_view kOpenAiBase = "https://api.openai.com/v1";
-constexpr const char* kForms =
-    "write anthropic:MODEL, openai:MODEL or http://host:port/v1#MODEL, and options after a comma: "
-    "temperature=0.7 or max_tokens=16000";
 
 bool starts_with(std::string_view text, std::string_view part) {
   return text.substr(0, part.size()) == part;
 }
 
 tl::unexpected<Error> refused(std::string message) {
-  return fail(ErrorKind::kBadInput, std::move(message), kForms);
+  return fail(ErrorKind::kBadInput, std::move(message),
+              "write " + model_forms() +
+                  ", and options after a comma: temperature=0.7 or max_tokens=16000");
 }
 
 // Trailing characters are an error too: "1e3x", "7,5".
@@ -98,9 +95,7 @@ bool ModelSpec::loopback() const {
          });
 }
 
-bool ModelSpec::first_hand() const {
-  return base_url == (api == Api::kAnthropic ? kAnthropicBase : kOpenAiBase);
-}
+bool ModelSpec::first_hand() const { return base_url == api_row(api).base_url; }
 
 Result<ModelSpec> parse_model_spec(std::string_view text) {
   ModelSpec spec;
@@ -108,14 +103,14 @@ Result<ModelSpec> parse_model_spec(std::string_view text) {
   const std::string first(trim(parts.empty() ? std::string_view() : parts[0]));
   std::string_view rest = first;
   spec.name = first;
-  if (starts_with(rest, "anthropic:")) {
-    spec.api = Api::kAnthropic;
-    rest.remove_prefix(10);
-    spec.base_url = kAnthropicBase;
-  } else if (starts_with(rest, "openai:")) {
-    rest.remove_prefix(7);
-    spec.base_url = kOpenAiBase;
-  } else if (!starts_with(rest, "http://") && !starts_with(rest, "https://")) {
+  for (const ApiRow& row : apis()) {
+    if (!starts_with(rest, std::string(row.name) + ":")) continue;
+    spec.api = row.name;
+    spec.base_url = row.base_url;
+    rest.remove_prefix(row.name.size() + 1);
+    break;
+  }
+  if (spec.base_url.empty() && !starts_with(rest, "http://") && !starts_with(rest, "https://")) {
     return refused("\"" + printable(text) + "\" names no model");
   }
   if (starts_with(rest, "http://") || starts_with(rest, "https://")) {
@@ -133,8 +128,7 @@ Result<ModelSpec> parse_model_spec(std::string_view text) {
 }
 
 const char* key_variable(const ModelSpec& spec) {
-  if (!spec.first_hand()) return "KERNELPRO_API_KEY";
-  return spec.api == Api::kAnthropic ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY";
+  return spec.first_hand() ? api_row(spec.api).key_variable : "KERNELPRO_API_KEY";
 }
 
 Result<std::string> key_of(const ModelSpec& spec) {

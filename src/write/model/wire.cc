@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "write/model/anthropic.h"
-#include "write/model/openai.h"
+#include "write/model/apis.h"
 #include "write/model/retry.h"
 #include "write/model/wire_json.h"
 
@@ -81,7 +80,7 @@ std::optional<FailureKind> kind_of_words(const std::string& type, const std::str
 
 }  // namespace
 
-const Wire& wire_for(Api api) { return api == Api::kAnthropic ? anthropic_wire() : openai_wire(); }
+const Wire& wire_for(std::string_view api) { return api_row(api).wire(); }
 
 std::int64_t estimated_tokens(std::size_t bytes) {
   return static_cast<std::int64_t>((bytes + 2) / 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two wire formats: writes requests and reads replies, whole or as a stream. Pure; a reader is
+// The wire formats: writes requests and reads replies, whole or as a stream. Pure; a reader is
 // for one reply and one thread. The server may be broken or hostile: any bytes lead to a reply or
 // one failure.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace kernelpro {
 
-const Wire& wire_for(Api api);
+const Wire& wire_for(std::string_view api);  // by its name
 
 // Reads the body of a 200 as it arrives.
 class ReplyReader {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a server's reply, as a stream and whole, in both formats: the result does not depend
+// Any bytes as a server's reply, as a stream and whole, in every format: the result does not depend
 // on how it is split, a failure has advice, and an accepted reply can be sent back.
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "write/model/apis.h"
 #include "write/model/wire.h"
 
 namespace {
@@ -18,7 +19,8 @@ struct Outcome {
   Usage usage;
 };
 
-Outcome read(Api api, const std::string& bytes, std::size_t step, std::uint8_t options) {
+Outcome read(std::string_view api, const std::string& bytes, std::size_t step,
+             std::uint8_t options) {
   std::string told;
   ReplyReader reader(wire_for(api), [&](std::string_view text) { told += text; });
   for (std::size_t at = 0; at < bytes.size(); at += step) {
@@ -51,7 +53,7 @@ void check_failure(const Failure& failure) {
   if (failure.message.size() > 2000) std::abort();
 }
 
-void check_reply(Api api, const ChatReply& reply) {
+void check_reply(std::string_view api, const ChatReply& reply) {
   ChatRequest request;
   request.messages.push_back({Speaker::kAssistant, reply.text, reply.calls, {}});
   ModelSpec spec;
@@ -64,7 +66,8 @@ void check_reply(Api api, const ChatReply& reply) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  for (const Api api : {Api::kAnthropic, Api::kOpenAi}) {
+  for (const ApiRow& row : apis()) {
+    const std::string_view api = row.name;
     const Outcome whole = read(api, bytes, bytes.size(), data[0]);
     check_same(whole, read(api, bytes, 1, data[0]));
     check_same(whole, read(api, bytes, bytes.size() / 2 + 1, data[0]));
