@@ -223,15 +223,24 @@ Result<void> Bench::adopt(const Ceilings& ceilings) {
   return {};
 }
 
+// Has the ceilings remeasured if this evidence casts doubt on them.
+Result<void> Bench::check(Evidence* evidence) {
+  Station* station = parts_.station;
+  Machine machine = machine_;
+  const bool better = outside([&] {
+    return check_ceilings([&] { return station->remeasure(); }, &watch_,
+                          station->machine().ceilings, &machine, evidence);
+  });
+  return better ? adopt(machine.ceilings) : Result<void>();
+}
+
 Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measured) {
   const std::int64_t id = known.id;
   forget(id);
-  if (measured.ceilings && better_than(*measured.ceilings, machine_.ceilings)) {
-    KP_TRY(adopt(*measured.ceilings));
-  }
   if (!measured.evaluation) return std::optional<Verdict>();
   known.evaluation = std::move(*measured.evaluation);
-  const Evidence& evidence = measured.evidence;
+  Evidence& evidence = measured.evidence;
+  if (!evidence.items().empty()) KP_TRY(check(&evidence));
   if (known.evaluation.correct() != nullptr) {
     known.diagnosis = diagnose_with(evidence, record_);
   } else {

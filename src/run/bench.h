@@ -13,6 +13,7 @@
 
 #include "diagnose/record.h"
 #include "measure/station/station.h"
+#include "run/ceiling_watch.h"
 #include "run/facts.h"
 #include "run/result.h"
 #include "run/store/fact_file.h"
@@ -96,6 +97,7 @@ class Bench {
   double outside_s() const { return outside_s_; }
 
  private:
+  Result<void> check(Evidence* evidence);
   Result<Measured> measured_before(std::int64_t twin, const Built& built);
   double fastest_source_us() const;
   std::optional<ToolStep> step_of(const Known& known) const;
@@ -114,6 +116,7 @@ class Bench {
 
   BenchParts parts_;
   Machine machine_;
+  CeilingWatch watch_;
   Ledger ledger_;
   ToolRecord record_;          // the record the run began with, plus its own steps
   bool record_fails_ = false;  // the user's file cannot be written; reported once

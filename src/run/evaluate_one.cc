@@ -13,6 +13,7 @@
 #include "core/requirements.h"
 #include "diagnose/diagnose.h"
 #include "measure/judge/evaluator.h"
+#include "run/ceiling_watch.h"
 #include "task/load/start.h"
 
 namespace kernelpro {
@@ -83,7 +84,13 @@ class Judging {
 
  private:
   void serve(Station* station, const std::string& gpu);
-  Result<EvaluateOneResult> judge(std::size_t i, Station* station, bool compare) const;
+  // What a station's thread knows of its machine.
+  struct Here {
+    Station* station;
+    Machine machine;  // with the best ceilings known
+    CeilingWatch watch;
+  };
+  Result<EvaluateOneResult> judge(std::size_t i, Here* here, bool compare) const;
   bool comparable(Station* station) const;
   void give_up(Error error);
   bool failed() {
@@ -116,7 +123,8 @@ bool Judging::comparable(Station* station) const {
   return measured && measured->evaluation && measured->evaluation->correct() != nullptr;
 }
 
-Result<EvaluateOneResult> Judging::judge(std::size_t i, Station* station, bool compare) const {
+Result<EvaluateOneResult> Judging::judge(std::size_t i, Here* here, bool compare) const {
+  Station* station = here->station;
   EvaluateOneResult result;
   result.candidate = candidates_[i];
   Order order;
@@ -129,8 +137,11 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Station* station, bool c
   result.evaluation = std::move(*measured.evaluation);
   result.evidence = std::move(measured.evidence);
   result.phases_ms = std::move(measured.phases_ms);
-  result.machine = station->machine();
-  if (measured.ceilings) result.machine.ceilings = *measured.ceilings;
+  if (!result.evidence.items().empty()) {
+    check_ceilings([&] { return station->remeasure(); }, &here->watch, station->machine().ceilings,
+                   &here->machine, &result.evidence);
+  }
+  result.machine = here->machine;
   if (const Correct* correct = result.evaluation.correct()) {
     if (settings_.station.timing) result.diagnosis = diagnose(result.evidence);
     result.labels = correct->labels;
@@ -151,8 +162,9 @@ void Judging::serve(Station* station, const std::string& gpu) {
   if (auto ready = station->prepare(); !ready) return give_up(std::move(ready.error()));
   const double prepare_ms = ms_since(from);
   const bool compare = comparable(station);
+  Here here{station, station->machine(), {}};
   for (std::size_t i = next_++; i < candidates_.size() && !failed(); i = next_++) {
-    auto result = judge(i, station, compare);
+    auto result = judge(i, &here, compare);
     if (!result) return give_up(std::move(result.error()));
     result->gpu = gpu;
     result->phases_ms["prepare"] = prepare_ms;

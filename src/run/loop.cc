@@ -193,11 +193,8 @@ Result<void> Loop::share_ceilings() {
   const Ceilings& here = parts_.station->machine().ceilings;
   Ceilings best = better_of(stored, here);
   best.rounds = std::max(stored.rounds, here.rounds);
-  if (better_than(best, here)) {
-    parts_.station->adopt(best);
-    for (Station* other : parts_.others) other->adopt(best);
-  }
-  return better_than(best, stored) ? bench_.adopt(best) : Result<void>();
+  const bool news = better_than(best, stored) || better_than(best, here);
+  return news ? bench_.adopt(best) : Result<void>();
 }
 
 Result<void> Loop::first(const Candidate& start) {

@@ -65,7 +65,11 @@ class LocalStation : public Station {
     return built_of(candidate, workshop_->kernel(candidate));
   }
   Result<Measured> measure(const Order& order, const Phase& phase) override;
-  void adopt(const Ceilings& ceilings) override { target_.ceilings = ceilings; }
+  Result<std::optional<Ceilings>> remeasure() override {
+    if (!target_.remeasure) return std::optional<Ceilings>();
+    KP_ASSIGN(const Machine machine, target_.remeasure());
+    return std::optional(machine.ceilings);
+  }
 
  private:
   Result<std::optional<Subject>> incumbent(const Order& order);
@@ -149,7 +153,6 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
       worth_counters(order, *correct) ? settings_.counters : CounterSet::kOff;
   measured.evidence =
       observe(task_, settings_.target, &target_, subject, *measured.evaluation, counters);
-  measured.ceilings = target_.ceilings;
   measured.phases_ms["evidence"] = watch.lap();
   return measured;
 }

@@ -19,18 +19,6 @@ bool read_member(const JsonReader& r, const char* name, Read read, std::optional
   return value->has_value();
 }
 
-// The machine's JSON holds ceilings; those of an answer travel in an otherwise empty one.
-Json ceilings_json(const Ceilings& ceilings) {
-  Machine machine;
-  machine.ceilings = ceilings;
-  return member(machine_to_json(machine));
-}
-
-std::optional<Ceilings> ceilings_from_json(const std::string& json) {
-  const std::optional<Machine> machine = machine_from_json(json);
-  return machine ? std::optional<Ceilings>(machine->ceilings) : std::nullopt;
-}
-
 }  // namespace
 
 std::string order_to_json(const Order& order) {
@@ -90,7 +78,6 @@ std::string measured_to_json(const Measured& measured) {
                {"labels", measured.labels},
                {"phases_ms", measured.phases_ms}};
   if (measured.evaluation) json["evaluation"] = member(evaluation_to_json(*measured.evaluation));
-  if (measured.ceilings) json["ceilings"] = ceilings_json(*measured.ceilings);
   return dump_json(json);
 }
 
@@ -101,8 +88,7 @@ std::optional<Measured> measured_from_json(const std::string& json) {
   Measured measured;
   std::optional<Evidence> evidence;
   const bool whole = read_member(r, "evaluation", evaluation_from_json, &measured.evaluation) &&
-                     read_member(r, "evidence", evidence_from_json, &evidence) &&
-                     read_member(r, "ceilings", ceilings_from_json, &measured.ceilings);
+                     read_member(r, "evidence", evidence_from_json, &evidence);
   if (!whole || !evidence) return std::nullopt;
   measured.evidence = std::move(*evidence);
   for (const Json& label : r.array("labels")) {

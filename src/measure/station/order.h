@@ -13,7 +13,6 @@
 #include "core/candidate.h"
 #include "core/evaluation.h"
 #include "core/evidence.h"
-#include "core/machine.h"
 #include "measure/judge/energy_plan.h"
 
 namespace kernelpro {
@@ -46,7 +45,6 @@ struct Order {
 struct Measured {
   std::optional<Evaluation> evaluation;  // nullopt: ended from outside before there was one
   Evidence evidence;                     // empty unless correct and observed
-  std::optional<Ceilings> ceilings;      // better than those the station began with
   std::vector<std::string> labels;       // of every verdict on this task at this station
   // Milliseconds: "compile", "wait" (for the compiler), "evaluate", "evidence".
   std::map<std::string, double> phases_ms;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,9 @@ class Station {
   // or of an incumbent that no longer compiles. Honours this thread's CancelScope (base/cancel.h).
   virtual Result<Measured> measure(const Order& order, const Phase& phase) = 0;
 
-  // A better measurement of the ceilings, from elsewhere. Not during `measure`.
-  virtual void adopt(const Ceilings& ceilings) = 0;
+  // Measures the machine's ceilings again; nullopt where that would disturb other stations. Not
+  // during `measure`.
+  virtual Result<std::optional<Ceilings>> remeasure() = 0;
 };
 
 // Opens the stations of a task: one for each GPU of `settings.gpus`, in that order, or a single

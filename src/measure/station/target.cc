@@ -144,13 +144,7 @@ Evidence observe(const Task& task, TargetKind kind, Target* target, const Subjec
   if (counters != CounterSet::kOff) {
     call.counters = target->evaluator->profile(subject, chosen, counters);
   }
-  Machine machine = *target->machine;
-  if (target->ceilings) machine.ceilings = *target->ceilings;
-  Evidence evidence = target->collect(task, *cases[chosen], machine, binary, evaluation, call);
-  if (check_ceilings(target->remeasure, &target->watch, &machine, &evidence)) {
-    target->ceilings = machine.ceilings;
-  }
-  return evidence;
+  return target->collect(task, *cases[chosen], *target->machine, binary, evaluation, call);
 }
 
 }  // namespace kernelpro

@@ -13,7 +13,6 @@
 #include "core/evidence.h"
 #include "core/machine.h"
 #include "core/task.h"
-#include "measure/ceilings/watch.h"
 #include "measure/judge/evaluator.h"
 #include "measure/station/settings.h"
 #include "task/reference/module_reference.h"
@@ -28,9 +27,6 @@ struct Target {
   std::unique_ptr<Evaluator> evaluator;
   // Remeasures the machine's ceilings; if empty, they never change.
   std::function<Result<Machine>()> remeasure;
-  CeilingWatch watch;
-  // Better ones than those of `machine`, which others read meanwhile.
-  std::optional<Ceilings> ceilings;
   // As collect_evidence (profile/collect/collect.h).
   std::function<Evidence(const Task&, const Case&, const Machine&, const Binary&, const Evaluation&,
                          const CallFacts&)>
@@ -67,9 +63,7 @@ std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject
 std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKind kind);
 
 // Evidence about a correct evaluation, from the timed case that took longest; empty for others.
-// `counters`: the GPU's counters to collect for it now. If the evidence casts doubt on the
-// ceilings, they are remeasured first (measure/ceilings/watch.h): the evidence and
-// `target->ceilings` then have the better ones.
+// `counters`: the GPU's counters to collect for it now.
 Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
                  const Evaluation& evaluation, CounterSet counters = CounterSet::kOff);
 

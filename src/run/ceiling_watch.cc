@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/ceilings/watch.h"
+#include "run/ceiling_watch.h"
 
 #include <algorithm>
 
@@ -20,12 +20,14 @@ void CeilingWatch::measured(const Evidence& evidence) {
   accepted_ = std::max(accepted_, roofline(evidence).beats());
 }
 
-bool check_ceilings(const std::function<Result<Machine>()>& remeasure, CeilingWatch* watch,
+bool check_ceilings(const Remeasure& remeasure, CeilingWatch* watch, const Ceilings& then,
                     Machine* machine, Evidence* evidence) {
+  if (better_than(machine->ceilings, then)) set_ceilings(*machine, evidence);
   if (!remeasure || !watch->wants(*evidence, machine->ceilings)) return false;
-  const Result<Machine> again = remeasure();
+  const auto again = remeasure();
+  if (again && !*again) return false;
   const Ceilings before = machine->ceilings;
-  if (again) machine->ceilings = better_of(before, again->ceilings);
+  if (again) machine->ceilings = better_of(before, **again);
   set_ceilings(*machine, evidence);
   watch->measured(*evidence);
   return better_than(machine->ceilings, before);

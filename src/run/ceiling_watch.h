@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a candidate's result is a reason to remeasure the machine's ceilings: it beats them, or it
-// comes close to ceilings from a busy machine. Pure. One thread at a time.
+// comes close to ceilings from a busy machine. One thread at a time.
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "base/error.h"
 #include "core/evidence.h"
@@ -29,10 +30,12 @@ class CeilingWatch {
   double accepted_ = 1;  // how far ceilings were exceeded after remeasuring
 };
 
-// Remeasures the ceilings when `evidence` is a reason, and puts the better ones into both `machine`
-// and `evidence`. `remeasure` may be empty and may fail: nothing changes then. True when a rate
-// improved or the ceilings are now known to be undisturbed.
-bool check_ceilings(const std::function<Result<Machine>()>& remeasure, CeilingWatch* watch,
+// For new evidence of a station. Puts the machine's ceilings into it where they are better than the
+// station's, `then`. If it is a reason to doubt them, has them remeasured (Station::remeasure), and
+// puts the better ones into both; a measurement that fails or is not possible changes nothing. True
+// when a rate improved or the ceilings are now known to be undisturbed.
+using Remeasure = std::function<Result<std::optional<Ceilings>>()>;
+bool check_ceilings(const Remeasure& remeasure, CeilingWatch* watch, const Ceilings& then,
                     Machine* machine, Evidence* evidence);
 
 }  // namespace kernelpro
