@@ -11,7 +11,6 @@
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/store/store.h"
-#include "run/testing/whole_loop.h"
 
 namespace kernelpro {
 namespace {
@@ -78,25 +77,6 @@ TEST_F(BusyMachine, ACeilingThatIsBeatenIsMeasuredAgainAndEndsNothing) {
     EXPECT_LE(each.known.diagnosis.fraction_of_ceiling, 0.81) << each.known.id;
     EXPECT_EQ(each.evidence.get("ceiling.copy_bandwidth"), 1.25 * kFastest);
   }
-}
-
-// The search learns what better ceilings say about earlier candidates: a line that looked finished
-// is open again, as it is for a resumed run.
-TEST_F(BusyMachine, BetterCeilingsReachTheSearchInMidRun) {
-  fake.copy_bytes_per_s = kFastest / 3;
-  fake.remeasure = [&]() -> Result<Machine> { return with_copy(1.25 * kFastest); };
-  RunSettings settings = settings_for(60, 0);
-  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
-  settings.directory = join(dir.path(), "halves");
-  for (const int evaluations : {10, 20, 30, 60}) {
-    settings.max_evaluations = evaluations;
-    const auto result =
-        evaluations == 10
-            ? optimize_with(fake_station(fake), fake_task(), settings, observer)
-            : resume_with(fake_station(fake), settings.directory, &settings, observer);
-    ASSERT_TRUE(result) << result.error().text();
-  }
-  EXPECT_EQ(testing::LoopTest::course(settings.directory), testing::LoopTest::course(run));
 }
 
 TEST_F(BusyMachine, ACeilingOfABusyMachineIsMeasuredBeforeItEndsARun) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/planted.h"
+
+#include <gtest/gtest.h>
+
+#include "search/mcts.h"
+
+namespace kernelpro {
+namespace {
+
+NodeResult at_ceiling(double time_us) { return {true, time_us, true, 0.97, 1, 1}; }
+NodeResult far_from_it(double time_us) { return {true, time_us, false, 0.3, 2, 3}; }
+
+// A line that a ceiling had closed for good is open again once the ceiling turned out too low; what
+// is in flight and what proposers have exhausted stays so.
+TEST(Planted, AnewItKnowsTheResultsOfToday) {
+  Planted planted([] { return make_mcts(); });
+  planted.place(0, 1, at_ceiling(100));
+  EXPECT_FALSE(planted.start()) << "nothing is left to gain over the root";
+  planted.replant([](std::int64_t) { return far_from_it(100); });
+  EXPECT_EQ(planted.start(), 1);
+  planted.replant([](std::int64_t) { return far_from_it(100); });
+  EXPECT_EQ(planted.search().nodes().at(0).in_flight, 1);
+  planted.finalize(1, 2, far_from_it(50));
+  planted.close(1);
+  planted.close(2);
+  planted.replant([](std::int64_t id) { return far_from_it(id == 1 ? 100 : 50); });
+  EXPECT_EQ(planted.search().nodes().size(), 2u);
+  EXPECT_EQ(planted.search().nodes().at(0).in_flight, 0);
+  EXPECT_FALSE(planted.start()) << "both are exhausted";
+}
+
+// Candidates without a parent, such as seeds, belong under the root, anew as well.
+TEST(Planted, SeedsStayUnderTheRoot) {
+  Planted planted([] { return make_mcts(); });
+  planted.place(0, 1, far_from_it(100));
+  planted.place(0, 7, far_from_it(80));
+  planted.replant([](std::int64_t) { return far_from_it(90); });
+  EXPECT_EQ(planted.search().nodes().at(1).parent, 1);
+}
+
+}  // namespace
+}  // namespace kernelpro
