@@ -11,6 +11,7 @@
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/store/store.h"
+#include "run/testing/whole_loop.h"
 
 namespace kernelpro {
 namespace {
@@ -20,27 +21,11 @@ using testing::fake_task;
 using testing::FakeSettings;
 using testing::smooth_landscape;
 
-struct BusyMachine : ::testing::Test {
-  TempDir dir;
-  std::string run = join(dir.path(), "run");
-  FakeSettings fake;
-  std::vector<Progress> seen;
-  Observer observer = [this](const Progress& p) { seen.push_back(p); };
-  void SetUp() override {
-    clear_stop();
-    fake.landscape = smooth_landscape;
-  }
+struct BusyMachine : testing::LoopTest {
   RunSettings settings_for(int evaluations, double near_ceiling = 0) const {
-    RunSettings settings;
-    settings.directory = run;
-    settings.max_evaluations = evaluations;
+    RunSettings settings = LoopTest::settings_for(run, evaluations);
     settings.near_ceiling = near_ceiling;
     return settings;
-  }
-  int count(const std::string& event) const {
-    int n = 0;
-    for (const Progress& p : seen) n += p.event == event;
-    return n;
   }
 };
 

@@ -169,6 +169,19 @@ bool same_budgets(const RunSettings& a, const RunSettings& b) {
          a.roles.max_calls == b.roles.max_calls;
 }
 
+// Continues a stored run, on the machine that it began on.
+Result<RunResult> go_on(const StationMaker& maker, const Stored& run, const Observer& observer,
+                        std::vector<double>* own_ms, bool only_replies) {
+  const Stations stations = maker(run.header.task, station_of(run.settings));
+  if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
+  Station& station = **stations.front();
+  KP_TRY(same_machine(station.machine(), run.header.machine));
+  auto ready = prepare_others(stations);
+  KP_TRY(station.prepare());
+  return go(maker, run.header.task, run.settings, *run.store, stations, std::move(ready), observer,
+            own_ms, record_of(run.header), facts_of(run.header), only_replies);
+}
+
 }  // namespace
 
 Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
@@ -247,14 +260,7 @@ Result<RunResult> resume_with(const StationMaker& maker, const std::string& dire
     settings.roles.max_calls = budgets->roles.max_calls;
     KP_TRY(run.store->save_settings(settings_to_json(settings)));
   }
-  const Stations stations = maker(run.header.task, station_of(settings));
-  if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
-  Station& station = **stations.front();
-  KP_TRY(same_machine(station.machine(), run.header.machine));
-  auto ready = prepare_others(stations);
-  KP_TRY(station.prepare());
-  return go(maker, run.header.task, settings, *run.store, stations, std::move(ready), observer,
-            own_ms, record_of(run.header), facts_of(run.header));
+  return go_on(maker, run, observer, own_ms, false);
 }
 
 Result<RunResult> measure_with(const StationMaker& maker, const std::string& directory,
@@ -266,14 +272,7 @@ Result<RunResult> measure_with(const StationMaker& maker, const std::string& dir
   settings.max_seconds = 0;
   settings.near_ceiling = 1e9;
   settings.plateau = 0;
-  const Stations stations = maker(run.header.task, station_of(settings));
-  if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
-  Station& station = **stations.front();
-  KP_TRY(same_machine(station.machine(), run.header.machine));
-  auto ready = prepare_others(stations);
-  KP_TRY(station.prepare());
-  return go(maker, run.header.task, settings, *run.store, stations, std::move(ready), observer,
-            nullptr, record_of(run.header), facts_of(run.header), true);
+  return go_on(maker, run, observer, nullptr, true);
 }
 
 Result<RunResult> measure(const std::string& directory, const Observer& observer) {

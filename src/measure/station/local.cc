@@ -147,7 +147,7 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
   measured.labels = target_.evaluator->task_labels();
   const Correct* correct = measured.evaluation->correct();
   if (!order.observe || correct == nullptr) return measured;
-  if (phase) phase("diagnosing");
+  if (phase) phase("collecting evidence");
   if (disassembling.valid()) disassembling.wait();
   const CounterSet counters =
       worth_counters(order, *correct) ? settings_.counters : CounterSet::kOff;

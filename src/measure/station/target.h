@@ -58,8 +58,8 @@ TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tool
 // Begins the work that evidence needs and an evaluation does not, in parallel with it: the
 // disassembly of the timed cases' code. Wait for it (or drop it, which waits) before `observe`.
 std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject);
-// The same, synchronous, for BuildHooks::afterwards: disassemblers take longer than most
-// evaluations. `task` must outlive it.
+// The same, synchronous, for Workshop: disassemblers take longer than most evaluations. `task` must
+// outlive it.
 std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKind kind);
 
 // Evidence about a correct evaluation, from the timed case that took longest; empty for others.
