@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "build/build.h"
+#include "core/key.h"
 #include "core/protocol.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/cuda/capture.h"
@@ -60,7 +61,7 @@ Result<void> write_one(const Task& task, const Case& c, Compiler& compiler, cons
   for (const Binary& binary : std::get<Subject>(built).binaries) {
     if (binary.case_name != c.name) continue;
     KP_ASSIGN(const LaunchPlan plan, plan_of(binary, layout));
-    return write_replay(to, binary, plan, layout, tensors, kSeed);
+    return write_replay(to, binary, plan, layout, tensors, key_of(kSeed));
   }
   return fail(ErrorKind::kInternal, "nothing was built for case " + c.name, "report it");
 }

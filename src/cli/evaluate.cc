@@ -42,7 +42,6 @@ constexpr OptionSpec kEvaluateOptions[] = {
     {"--gpu", "ID...", "", "GPU by index or UUID; several are used in parallel."},
     {"--jobs", "N", "0", "Parallel compilations; 0 means one per core."},
     {"--timeout", "S", "30", "Time limit for one call, in seconds."},
-    {"--seed", "N", "1", "Seed of the inputs, together with a secret of the process."},
     kPythonOption,
     kIncludeOption,
     {"--json", "", "", "Print JSON: an object for one kernel, an array for several."},
@@ -109,7 +108,6 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   EvaluateManySettings settings;
   settings.station.target = target;
   settings.station.timeout_s = options.real("--timeout");
-  settings.station.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.station.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
   settings.station.probes = !options.flag("--no-probes");
   settings.station.redraw = options.flag("--redraw");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/inputs.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kernelpro {
@@ -18,16 +19,20 @@ kp::DrawSpec draw_spec(const Tensor& tensor) {
   return spec;
 }
 
-void draw_inputs(const Tensor& tensor, int index, std::uint64_t seed, std::int64_t first,
+void draw_inputs(const Tensor& tensor, int index, const kp::Key& key, std::int64_t first,
                  std::int64_t count, void* out) {
   const kp::DrawSpec spec = draw_spec(tensor);
-  const unsigned long long key = kp::draw_key(seed, static_cast<unsigned>(index));
   const std::size_t bytes = static_cast<std::size_t>(dtype_bytes(tensor.dtype));
   char* to = static_cast<char*>(out);
-  for (std::int64_t i = 0; i < count; ++i, to += bytes) {
-    const unsigned long long bits =
-        kp::draw_bits(spec, key, static_cast<unsigned long long>(first + i));
-    std::memcpy(to, &bits, bytes);
+  const std::int64_t in_block = kp::block_elements(spec), end = first + count;
+  for (std::int64_t i = first; i < end;) {
+    const std::int64_t number = i / in_block;
+    const kp::Block block =
+        kp::chacha(key, static_cast<unsigned>(index), static_cast<unsigned long long>(number));
+    for (; i < std::min(end, (number + 1) * in_block); ++i, to += bytes) {
+      const unsigned long long bits = kp::draw_bits(spec, block, static_cast<int>(i % in_block));
+      std::memcpy(to, &bits, bytes);
+    }
   }
 }
 

@@ -14,9 +14,9 @@ namespace kernelpro {
 
 kp::DrawSpec draw_spec(const Tensor& tensor);
 
-// Writes elements [first, first + count) of a tensor under `seed` to `out`, in the tensor's type.
+// Writes elements [first, first + count) of a tensor under `key` to `out`, in the tensor's type.
 // `index`: the tensor's position in Args.
-void draw_inputs(const Tensor& tensor, int index, std::uint64_t seed, std::int64_t first,
+void draw_inputs(const Tensor& tensor, int index, const kp::Key& key, std::int64_t first,
                  std::int64_t count, void* out);
 
 // Element i of a buffer of this type, as a double (integers and bools too; int64 rounds).

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
+
+#include "core/key.h"
 
 namespace kernelpro {
 namespace {
@@ -13,7 +16,7 @@ namespace {
 std::vector<double> draw(DType dtype, Init init, std::uint64_t seed, int count) {
   Tensor t{"x", Role::kInput, dtype, {"N"}, init, 0};
   std::vector<char> bytes(static_cast<std::size_t>(count) * 8);
-  draw_inputs(t, 0, seed, 0, count, bytes.data());
+  draw_inputs(t, 0, key_of(seed), 0, count, bytes.data());
   std::vector<double> values;
   for (int i = 0; i < count; ++i) values.push_back(element_as_double(dtype, bytes.data(), i));
   return values;
@@ -72,22 +75,43 @@ TEST(Inputs, BernoulliAndConstant) {
 TEST(Inputs, AnyRangeGivesTheSameElements) {
   const Tensor t{"x", Role::kInput, DType::kFp32, {"N"}, {Init::Kind::kNormal, 0, 1}, 0};
   std::vector<float> all(100), part(10);
-  draw_inputs(t, 2, 5, 0, 100, all.data());
-  draw_inputs(t, 2, 5, 37, 10, part.data());
+  draw_inputs(t, 2, key_of(5), 0, 100, all.data());
+  draw_inputs(t, 2, key_of(5), 37, 10, part.data());
   EXPECT_EQ(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0);
-  draw_inputs(t, 2, 6, 37, 10, part.data());
+  draw_inputs(t, 2, key_of(6), 37, 10, part.data());
   EXPECT_NE(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0)
       << "seeds must matter";
-  draw_inputs(t, 3, 5, 37, 10, part.data());
+  draw_inputs(t, 3, key_of(5), 37, 10, part.data());
   EXPECT_NE(std::memcmp(all.data() + 37, part.data(), sizeof(float) * 10), 0)
       << "tensors must differ";
 }
 
-// Known values pin the generator: a stored seed must always mean the same inputs.
-TEST(Inputs, GoldenWords) {
-  EXPECT_EQ(kp::mix64(1), 0x5692161d100b05e5ull);
-  EXPECT_EQ(kp::draw_word(kp::draw_key(42, 0), 0, 0),
-            kp::mix64(kp::draw_key(42, 0) + 0x9e3779b97f4a7c15ull));
+// The published vectors for an all-zero key and nonce.
+TEST(Inputs, ChaCha) {
+  const auto first = [](const kp::Block& block) {
+    return std::array{block.words[0], block.words[1], block.words[2], block.words[3]};
+  };
+  EXPECT_EQ(first(kp::chacha<20>(kp::Key{}, 0, 0)),
+            (std::array{0x903df1a0ade0b876ull, 0x28bd8653e56a5d40ull, 0x1aed8da0b819d2bdull,
+                        0xc70d778bccef36a8ull}));
+  EXPECT_EQ(first(kp::chacha(kp::Key{}, 0, 0)),
+            (std::array{0xd6405f892fef003eull, 0xa1a5091fe8b85b7full, 0x3b7f9acec30e842cull,
+                        0x1e1a71ef88e11b18ull}));
+  EXPECT_NE(first(kp::chacha(kp::Key{}, 0, 0)), first(kp::chacha(kp::Key{}, 0, 1)));
+  EXPECT_NE(first(kp::chacha(kp::Key{}, 0, 0)), first(kp::chacha(kp::Key{}, 1, 0)));
+}
+
+TEST(Keys, AreFreshAndTravelAsText) {
+  const kp::Key key = fresh_key();
+  EXPECT_NE(key, fresh_key());
+  EXPECT_NE(fresh_secret(), fresh_secret());
+  EXPECT_EQ(key_from_text(key_to_text(key)), key);
+  EXPECT_EQ(seed_of(key_of(0x123456789abcdef0)), 0x123456789abcdef0u);
+  const std::string text = key_to_text(key);
+  for (const std::string& bad : {std::string(), text.substr(1), text + "0", "x" + text.substr(1),
+                                 "+" + text.substr(1), " " + text.substr(1)}) {
+    EXPECT_FALSE(key_from_text(bad)) << bad;
+  }
 }
 
 TEST(Half, AgreesWithTheCompilersConversion) {

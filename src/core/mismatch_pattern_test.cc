@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "core/inputs.h"
+#include "core/key.h"
 #include "core/mismatch.h"
 
 namespace kernelpro {
@@ -30,7 +31,7 @@ std::string said(const Shape& shape, const std::function<void(std::vector<float>
   shaped.bytes = shaped.elements * 4;
   Tensor drawn;  // standard normal
   std::vector<float> out(static_cast<std::size_t>(shaped.elements));
-  draw_inputs(drawn, 0, 7, 0, shaped.elements, out.data());
+  draw_inputs(drawn, 0, key_of(7), 0, shaped.elements, out.data());
   const std::vector<double> reference(out.begin(), out.end());
   Rule rule;
   rule.tolerance = tolerance;
@@ -187,7 +188,7 @@ TEST(Pattern, NoPatternIsNamedWhereThereIsNone) {
   // Values unrelated to the expected ones.
   const std::string text = said({64, 96}, [](auto& out) {
     Tensor other;
-    draw_inputs(other, 3, 99, 0, static_cast<std::int64_t>(out.size()), out.data());
+    draw_inputs(other, 3, key_of(99), 0, static_cast<std::int64_t>(out.size()), out.data());
   });
   for (const char* words : {"times", "too ", "transpose", "values of the", "all of them are"}) {
     EXPECT_FALSE(contains(text, words)) << text;

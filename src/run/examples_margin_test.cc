@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "build/compiler.h"
 #include "core/inputs.h"
+#include "core/key.h"
 #include "core/knobs.h"
 #include "core/mismatch.h"
 #include "task/load/header.h"
@@ -52,7 +53,7 @@ class Buffers {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shaped& shaped = tensors_[i];
       if (shaped.tensor->role == Role::kOutput) continue;
-      draw_inputs(*shaped.tensor, static_cast<int>(i), seed, 0, shaped.elements, args_[i]);
+      draw_inputs(*shaped.tensor, static_cast<int>(i), key_of(seed), 0, shaped.elements, args_[i]);
     }
   }
 

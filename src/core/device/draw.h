@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counter-based input generator, shared by host code (core/inputs.cc) and the judge's kernels
-// (compiled by NVRTC). Element i of tensor t under a seed depends on (seed, t, i) alone and is
-// bit-equal on CPU and GPU: integer arithmetic, and single float operations that IEEE 754 rounds
-// one way. The mixer is splitmix64's finalizer (Steele, Lea, Flood: "Fast splittable pseudorandom
-// number generators", 2014).
+// The input generator, shared by host code (core/inputs.cc) and the judge's kernels (compiled by
+// NVRTC). Element i of tensor t under a key depends on (key, t, i) alone and is bit-equal on CPU
+// and GPU: integer arithmetic, and single float operations that IEEE 754 rounds one way.
+//
+// Random bits come from ChaCha8 (Bernstein, "ChaCha, a variant of Salsa20", 2008), so that a kernel
+// that reads some elements, however many, can compute neither the others nor the key. The mixer
+// for what is no secret, poison and order, is splitmix64's finalizer (Steele, Lea, Flood: "Fast
+// splittable pseudorandom number generators", 2014); it can be inverted.
 //
 // Includes nothing: the includer must provide a 64-bit `long long` and `fmaf`.
 #pragma once
@@ -31,14 +34,83 @@ KP_DRAW unsigned long long mix64(unsigned long long z) {
   return z ^ (z >> 31);
 }
 
-KP_DRAW unsigned long long draw_key(unsigned long long seed, unsigned tensor) {
-  return mix64(seed + 0x9e3779b97f4a7c15ull * (tensor + 1ull));
+// 256 bits. Keys of inputs come from the kernel's generator (core/key.h), one for each set of
+// contents, none derived from another.
+struct Key {
+  unsigned words[8];
+};
+
+// One block of a stream: 64 bytes.
+struct Block {
+  unsigned long long words[8];
+};
+
+KP_DRAW void quarter_round(unsigned& a, unsigned& b, unsigned& c, unsigned& d) {
+  a += b;
+  d ^= a;
+  d = d << 16 | d >> 16;
+  c += d;
+  b ^= c;
+  b = b << 12 | b >> 20;
+  a += b;
+  d ^= a;
+  d = d << 8 | d >> 24;
+  c += d;
+  b ^= c;
+  b = b << 7 | b >> 25;
 }
 
-// Word `lane` (0..3) of element i.
-KP_DRAW unsigned long long draw_word(unsigned long long key, unsigned long long i, unsigned lane) {
-  return mix64(key + 0x9e3779b97f4a7c15ull * (4 * i + lane + 1));
+// Block `counter` of stream `stream` under `key`: ChaCha with `kRounds` rounds, a 64-bit counter
+// and a 64-bit nonce.
+template <int kRounds = 8>
+KP_DRAW Block chacha(const Key& key, unsigned long long stream, unsigned long long counter) {
+  const unsigned start[16] = {0x61707865u,
+                              0x3320646eu,
+                              0x79622d32u,
+                              0x6b206574u,
+                              key.words[0],
+                              key.words[1],
+                              key.words[2],
+                              key.words[3],
+                              key.words[4],
+                              key.words[5],
+                              key.words[6],
+                              key.words[7],
+                              static_cast<unsigned>(counter),
+                              static_cast<unsigned>(counter >> 32),
+                              static_cast<unsigned>(stream),
+                              static_cast<unsigned>(stream >> 32)};
+  unsigned x[16];
+  for (int i = 0; i < 16; ++i) x[i] = start[i];
+  for (int round = 0; round < kRounds; round += 2) {
+    quarter_round(x[0], x[4], x[8], x[12]);
+    quarter_round(x[1], x[5], x[9], x[13]);
+    quarter_round(x[2], x[6], x[10], x[14]);
+    quarter_round(x[3], x[7], x[11], x[15]);
+    quarter_round(x[0], x[5], x[10], x[15]);
+    quarter_round(x[1], x[6], x[11], x[12]);
+    quarter_round(x[2], x[7], x[8], x[13]);
+    quarter_round(x[3], x[4], x[9], x[14]);
+  }
+  Block block;
+  for (int i = 0; i < 8; ++i) {
+    block.words[i] = (x[2 * i] + start[2 * i]) |
+                     static_cast<unsigned long long>(x[2 * i + 1] + start[2 * i + 1]) << 32;
+  }
+  return block;
 }
+
+// Streams under one key. Tensors' elements have the streams 0, 1, ... in the order of Args.
+constexpr unsigned long long kVaryStreams = 1ull << 32;  // plus the tensor
+constexpr unsigned long long kLeanStream = 2ull << 32;
+
+// 64 bits for a purpose under `key` that tell nothing about the key or its other streams.
+KP_DRAW unsigned long long subkey(const Key& key, unsigned long long stream) {
+  return chacha(key, stream, 0).words[0];
+}
+
+// How many elements a block holds: an element takes one word, a normal one three of its four.
+KP_DRAW int block_elements(const DrawSpec& spec) { return spec.kind == 1 ? 2 : 8; }
 
 // Replaces the last 16 bits of a binary32 by 0101... or 1010..., depending on the key, over noise.
 // Rounding the result to fewer bits, at any position, errs by a third of the last bit, in a
@@ -101,16 +173,17 @@ KP_DRAW unsigned short to_bfloat16(float value) {
 
 KP_DRAW float from_bfloat16(unsigned short b) { return bits_float(static_cast<unsigned>(b) << 16); }
 
-// A draw before conversion to the tensor's type: floats for the floating types.
-KP_DRAW float draw_float(const DrawSpec& spec, unsigned long long key, unsigned long long i) {
-  const unsigned long long w = draw_word(key, i, 0);
+// A draw before conversion to the tensor's type: floats for the floating types. `words`: the
+// element's own in its block.
+KP_DRAW float draw_float(const DrawSpec& spec, const unsigned long long* words) {
+  const unsigned long long w = words[0];
   switch (spec.kind) {
     case 0:  // uniform: 24 bits, exact
       return fmaf(static_cast<float>(w >> 40) * 5.9604644775390625e-8f, spec.b, spec.a);
     case 1: {  // normal: the sum of twelve 16-bit uniforms (Irwin-Hall), within +-6 deviations
       long long sum = 0;
-      for (unsigned lane = 0; lane < 3; ++lane) {
-        const unsigned long long v = lane == 0 ? w : draw_word(key, i, lane);
+      for (int lane = 0; lane < 3; ++lane) {
+        const unsigned long long v = words[lane];
         sum += static_cast<long long>((v & 0xffff) + ((v >> 16) & 0xffff) + ((v >> 32) & 0xffff) +
                                       (v >> 48));
       }
@@ -126,31 +199,30 @@ KP_DRAW float draw_float(const DrawSpec& spec, unsigned long long key, unsigned 
   }
 }
 
-KP_DRAW long long draw_integer(const DrawSpec& spec, unsigned long long key, unsigned long long i) {
+KP_DRAW long long draw_integer(const DrawSpec& spec, const unsigned long long* words) {
   if (spec.kind == 2) {
-    const unsigned long long w = draw_word(key, i, 0);
-    return spec.low + static_cast<long long>(((w >> 32) * spec.range) >> 32);
+    return spec.low + static_cast<long long>(((words[0] >> 32) * spec.range) >> 32);
   }
   if (spec.kind == 4) return spec.low;
-  return static_cast<long long>(draw_float(spec, key, i));
+  return static_cast<long long>(draw_float(spec, words));
 }
 
-// The element's bits in its own type, in the low bytes.
-KP_DRAW unsigned long long draw_bits(const DrawSpec& spec, unsigned long long key,
-                                     unsigned long long i) {
+// The bits of element `place` of a block in its own type, in the low bytes.
+KP_DRAW unsigned long long draw_bits(const DrawSpec& spec, const Block& block, int place) {
+  const unsigned long long* words = block.words + (spec.kind == 1 ? 4 * place : place);
   switch (spec.dtype) {
     case 0:
-      return float_bits(draw_float(spec, key, i));
+      return float_bits(draw_float(spec, words));
     case 1:
-      return to_half(draw_float(spec, key, i));
+      return to_half(draw_float(spec, words));
     case 2:
-      return to_bfloat16(draw_float(spec, key, i));
+      return to_bfloat16(draw_float(spec, words));
     case 3:
-      return static_cast<unsigned>(draw_integer(spec, key, i));
+      return static_cast<unsigned>(draw_integer(spec, words));
     case 4:
-      return static_cast<unsigned long long>(draw_integer(spec, key, i));
+      return static_cast<unsigned long long>(draw_integer(spec, words));
     default:
-      return draw_integer(spec, key, i) != 0 ? 1u : 0u;
+      return draw_integer(spec, words) != 0 ? 1u : 0u;
   }
 }
 

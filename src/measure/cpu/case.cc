@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "core/inputs.h"
+#include "core/key.h"
 #include "measure/cpu/session.h"
 
 namespace kernelpro {
@@ -92,7 +93,7 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
   const double start = real_clock().now_s();
   for (std::size_t k = 0, count = 1; k < count; ++k) {
     SetRequest request;
-    request.seed = contract ? kp::mix64(settings.seed + k) : k;
+    request.key = contract ? fresh_key() : key_of(k);
     request.kind = contract ? DrawKind::kGiven : DrawKind::kKernelBench;
     request.twice = k == 0;
     request.vary_weights = contract && k >= 2;
@@ -106,7 +107,7 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
     for (const ProbePlan& plan : plan_probes(task)) {
       if (plan.kind == DrawKind::kLowBits && !smallest(task, c)) continue;
       SetRequest request;
-      request.seed = kp::mix64(settings.seed + 0x9106e + static_cast<std::uint64_t>(plan.kind));
+      request.key = fresh_key();
       request.probe = &plan;
       KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
       if (set) state.probes.push_back({plan.kind, std::move(*set)});
@@ -119,14 +120,14 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
 }
 
 Result<InputSet> make_host_set(const Task& task, const Case& c, const Binary& reference,
-                               const std::string& worker, std::uint64_t seed, double timeout_s) {
+                               const std::string& worker, const kp::Key& key, double timeout_s) {
   CpuReferenceSettings settings;
   settings.worker = worker;
   settings.timeout_s = timeout_s;
   KP_ASSIGN(std::unique_ptr<CpuReference> made,
             make_native_reference(task, c, reference, settings));
   SetRequest request;
-  request.seed = kp::mix64(seed);
+  request.key = key;
   request.twice = true;
   KP_ASSIGN(std::optional<InputSet> set, made->make_set(request));
   KP_ASSERT(set.has_value());

@@ -36,7 +36,6 @@ struct CpuCase {
 struct CpuCaseSettings {
   Policy policy = Policy::kContract;
   bool probes = true;
-  std::uint64_t seed = 0;
   double budget_s = 1.0;  // reference time for sets beyond the minimum
 };
 
@@ -54,9 +53,9 @@ std::int64_t case_memory_bytes(const Task& task, const Case& c);
 Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& reference,
                               const CpuCaseSettings& settings);
 
-// Only the first set, drawn from mix64(seed): for comparing reference.cpp with another reference.
+// Only the first set, drawn under `key`: for comparing reference.cpp with another reference.
 Result<InputSet> make_host_set(const Task& task, const Case& c, const Binary& reference,
-                               const std::string& worker, std::uint64_t seed, double timeout_s);
+                               const std::string& worker, const kp::Key& key, double timeout_s);
 
 // "output y is constant ..." for the first output that is uninformative in every case, or "".
 std::string degenerate_output(const std::vector<CpuCase>& cases);

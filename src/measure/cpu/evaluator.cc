@@ -12,6 +12,7 @@
 #include "base/process/worker_path.h"
 #include "base/text.h"
 #include "core/inputs.h"
+#include "core/key.h"
 #include "machine/cpu.h"
 #include "measure/cpu/case.h"
 #include "measure/cpu/session.h"
@@ -64,7 +65,6 @@ class CpuEvaluator : public Evaluator {
   std::string worker_;
   std::vector<CpuCase> cases_;
   std::vector<std::string> labels_;  // of the task
-  std::uint64_t round_ = 0;          // counts evaluations: none repeats another's draws
 };
 
 void add_once(std::vector<std::string>* all, const std::string& text) {
@@ -129,7 +129,6 @@ Result<CpuCase> CpuEvaluator::prepare_case(const Case& c) {
   CpuCaseSettings settings;
   settings.policy = settings_.policy;
   settings.probes = settings_.probes;
-  settings.seed = kp::mix64(settings_.seed ^ (cases_.size() * 0x51ed27f5ull));
   return make_cpu_case(task_, c, **reference, settings);
 }
 
@@ -147,24 +146,20 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
                                            double* max_error) {
   const std::size_t checked =
       settings_.policy == Policy::kKernelBench ? state.sets.size() : kCheckedSets;
-  std::uint64_t random = kp::mix64(settings_.seed + 31 * round_);
   std::vector<std::size_t> order;
   // The first two are the task's own, whatever else varies.
   for (std::size_t k = 0; k < checked; ++k) {
     const std::size_t rest = state.sets.size() - 2;
-    order.push_back(k < 2 || checked == state.sets.size() ? k : 2 + (random >> 9) % rest);
+    order.push_back(k < 2 || checked == state.sets.size() ? k : 2 + fresh_secret() % rest);
   }
-  for (std::size_t k = order.size(); k-- > 1;) {
-    random = kp::mix64(random + k);
-    std::swap(order[k], order[random % (k + 1)]);
-  }
+  for (std::size_t k = order.size(); k-- > 1;) std::swap(order[k], order[fresh_secret() % (k + 1)]);
   order.push_back(order.front());
   const std::string phase = "checking case " + state.c->name;
   for (std::size_t k = 0; k < order.size(); ++k) {
     const InputSet& set = state.sets[order[k]];
     load_inputs(state, 0, set);
     std::vector<Poison> poisons;
-    poison_outputs(state, 0, 1, random + 7 * k, &poisons);
+    poison_outputs(state, 0, 1, fresh_secret(), &poisons);
     const auto called = session.call({}, settings_.timeout_s, phase);
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
     if (auto outcome = judge_memory(state)) return outcome;
@@ -187,7 +182,7 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& bi
     }
     load_inputs(state, 0, each.set);
     std::vector<Poison> poisons;
-    poison_outputs(state, 0, 1, settings_.seed + 131 * round_, &poisons);
+    poison_outputs(state, 0, 1, fresh_secret(), &poisons);
     const auto called = session->call(
         {}, settings_.timeout_s, "checking case " + state.c->name + " " + probe_words(each.kind));
     double error = 0;
@@ -220,7 +215,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
                                              Correct* correct, std::vector<Interval>* ratios) {
   CpuCase& state = cases_[i];
   state.buffers.set_canaries();
-  clear_slots(state, state.sets[0], plan.seed);
+  clear_slots(state, state.sets[0], fresh_secret());
   const double begun = real_clock().now_s();
   KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
@@ -285,13 +280,11 @@ Result<Evaluation> CpuEvaluator::judge(const Subject& subject, const Subject* in
     return fail(ErrorKind::kBadInput, "PyTorch candidates do not run on the cpu target",
                 "run it on the cuda target, or write the kernel in C++");
   }
-  ++round_;
   const auto timed = std::count_if(cases_.begin(), cases_.end(),
                                    [](const CpuCase& state) { return state.c->timed; });
   plan.timeout_s = settings_.timeout_s;
   plan.min_effect = settings_.min_effect;
   plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(timed, 1));
-  plan.seed = kp::mix64(settings_.seed + 977 * round_);
   const double start = real_clock().now_s();
   KP_ASSIGN(Outcome outcome, run_all(subject, incumbent, plan));
   Evaluation evaluation;

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "core/inputs.h"
+#include "core/key.h"
 #include "measure/cpu/reference.h"
 
 namespace kernelpro {
@@ -72,10 +73,9 @@ class TorchReference : public CpuReference {
 
   Result<std::optional<InputSet>> make_set(const SetRequest& request) override {
     const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
-    KP_ASSIGN(const DrawFacts drawn, module_.draw(c_, 0, request.seed, kind));
+    KP_ASSIGN(const DrawFacts drawn, module_.draw(c_, 0, seed_of(request.key), kind));
     if (request.probe != nullptr && !drawn.changed) return std::optional<InputSet>();
     InputSet set;
-    set.seed = request.seed;
     keep_inputs(request, &set);
     const bool contract = settings_.policy == Policy::kContract;
     KP_TRY(compute_expected(contract ? Numerics::kFloat64 : Numerics::kKernelBench, request.twice,
@@ -98,10 +98,11 @@ class TorchReference : public CpuReference {
       set->inputs[i].assign(buffers_.data(i), buffers_.data(i) + t.bytes);
       const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
       if (leaning && t.tensor->role == Role::kInput && t.tensor->dtype == DType::kFp32) {
-        lean(t, kp::mix64(request.seed), &set->inputs[i]);
+        lean(t, kp::subkey(request.key, kp::kLeanStream), &set->inputs[i]);
       }
       if (!request.vary_weights || t.tensor->role != Role::kParameter) continue;
-      if (vary(t, kp::mix64(request.seed + i), &set->inputs[i])) set->varied = true;
+      if (vary(t, kp::subkey(request.key, kp::kVaryStreams + i), &set->inputs[i]))
+        set->varied = true;
     }
   }
 

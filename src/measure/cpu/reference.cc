@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "core/inputs.h"
+#include "core/key.h"
 #include "measure/cpu/session.h"
 
 namespace kernelpro {
@@ -60,7 +61,7 @@ std::int64_t disagreement(const Shaped& t, const Expected& a, const char* b) {
   return -1;
 }
 
-void draw_all(const Tensor& tensor, std::int64_t elements, int index, std::uint64_t seed,
+void draw_all(const Tensor& tensor, std::int64_t elements, int index, const kp::Key& key,
               char* to) {
   constexpr std::int64_t kPerThread = 1 << 18;
   const std::int64_t parts = std::clamp<std::int64_t>(
@@ -69,7 +70,7 @@ void draw_all(const Tensor& tensor, std::int64_t elements, int index, std::uint6
   std::vector<std::thread> others;
   const auto draw = [&](std::int64_t part) {
     const std::int64_t begin = elements * part / parts, end = elements * (part + 1) / parts;
-    draw_inputs(tensor, index, seed, begin, end - begin, to + begin * size);
+    draw_inputs(tensor, index, key, begin, end - begin, to + begin * size);
   };
   for (std::int64_t part = 1; part < parts; ++part) others.emplace_back(draw, part);
   draw(0);
@@ -116,7 +117,6 @@ class NativeReference : public CpuReference {
 
   Result<std::optional<InputSet>> make_set(const SetRequest& request) override {
     InputSet set;
-    set.seed = request.seed;
     set.inputs.resize(tensors_.size());
     set.expected.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -125,12 +125,13 @@ class NativeReference : public CpuReference {
       Tensor drawn = *t.tensor;
       if (request.probe != nullptr) drawn.init = request.probe->inits[i];
       set.inputs[i].resize(static_cast<std::size_t>(t.bytes));
-      draw_all(drawn, t.elements, static_cast<int>(i), request.seed, set.inputs[i].data());
+      draw_all(drawn, t.elements, static_cast<int>(i), request.key, set.inputs[i].data());
       const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
-      if (leaning && leans(*t.tensor)) lean(t, kp::mix64(request.seed), &set.inputs[i]);
+      if (leaning && leans(*t.tensor))
+        lean(t, kp::subkey(request.key, kp::kLeanStream), &set.inputs[i]);
       std::memcpy(buffers_.data(i), set.inputs[i].data(), set.inputs[i].size());
     }
-    KP_TRY(run(request.seed));
+    KP_TRY(run());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_output(tensors_[i])) continue;
       Rule rule = rule_for(task_, *tensors_[i].tensor, settings_.policy);
@@ -147,8 +148,9 @@ class NativeReference : public CpuReference {
  private:
   std::string name() const { return "the reference of case " + c_.name; }
 
-  // Runs on the inputs in the buffers; must overwrite `round`'s poison.
-  Result<void> run(std::uint64_t round) {
+  // Runs on the inputs in the buffers; must overwrite the poison.
+  Result<void> run() {
+    const std::uint64_t round = fresh_secret();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shaped& t = tensors_[i];
       if (!is_output(t)) continue;
@@ -173,7 +175,7 @@ class NativeReference : public CpuReference {
   }
 
   Result<void> run_again(const InputSet& set) {
-    KP_TRY(run(set.seed + 1));
+    KP_TRY(run());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shaped& t = tensors_[i];
       if (!is_output(t)) continue;

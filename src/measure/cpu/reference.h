@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "core/binary.h"
+#include "core/key.h"
 #include "core/mismatch.h"
 #include "core/policy.h"
 #include "core/task.h"
@@ -22,14 +23,13 @@ namespace kernelpro {
 
 // Inputs and the reference's results for them.
 struct InputSet {
-  std::uint64_t seed = 0;
   bool varied = false;                    // its weights differ slightly from the module's
   std::vector<std::vector<char>> inputs;  // by tensor; empty for outputs
   std::vector<Expected> expected;         // by tensor; empty for inputs
 };
 
 struct SetRequest {
-  std::uint64_t seed = 0;            // kernelbench's tensors: the trial number
+  kp::Key key{};                     // kernelbench's tensors: of the trial number
   const ProbePlan* probe = nullptr;  // null: as given
   DrawKind kind = DrawKind::kGiven;  // without a probe
   bool twice = false;                // check that the reference agrees with itself

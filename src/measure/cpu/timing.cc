@@ -11,6 +11,7 @@
 #include "base/statistics/randomised.h"
 #include "base/text.h"
 #include "core/inputs.h"
+#include "core/key.h"
 #include "machine/cpu.h"
 #include "measure/cpu/perf_events.h"
 
@@ -50,8 +51,7 @@ class TimedContest {
       : state_(state), start_(start), plan_(plan), phase_("timing case " + state.c->name) {
     candidate_.binary = &candidate;
     incumbent_.binary = incumbent;
-    random_ = kp::mix64(plan.seed + 0x7131);
-    warm_ = draw() % state.sets.size();
+    warm_ = fresh_secret() % state.sets.size();
   }
 
   Result<std::variant<Timed, Outcome>> run() {
@@ -77,14 +77,13 @@ class TimedContest {
     return std::variant<Timed, Outcome>(std::move(**step));
   }
   bool paired() const { return incumbent_.binary != nullptr; }
-  std::uint64_t draw() { return random_ = kp::mix64(random_ + 0x9e3779b97f4a7c15ull); }
 
   // All sets but the warm-up set, in a secret order.
   std::vector<std::size_t> shuffled_sets() {
     std::vector<std::size_t> sets(state_.sets.size());
     std::iota(sets.begin(), sets.end(), std::size_t{0});
     std::erase(sets, warm_);
-    for (std::size_t k = sets.size(); k-- > 1;) std::swap(sets[k], sets[draw() % (k + 1)]);
+    for (std::size_t k = sets.size(); k-- > 1;) std::swap(sets[k], sets[fresh_secret() % (k + 1)]);
     return sets;
   }
 
@@ -92,7 +91,7 @@ class TimedContest {
   Step begin(Side& side, std::vector<std::size_t> unseen) {
     side.session.reset();
     side.unseen = std::move(unseen);
-    clear_slots(state_, state_.sets[warm_], draw());
+    clear_slots(state_, state_.sets[warm_], fresh_secret());
     KP_ASSIGN(CpuSession::Started started, start_(*side.binary));
     if (Outcome* outcome = std::get_if<Outcome>(&started)) {
       return std::optional<Outcome>(std::move(*outcome));
@@ -149,7 +148,7 @@ class TimedContest {
     settings.min_effect = plan_.min_effect;
     settings.alpha = plan_.alpha;
     settings.stop_early = plan_.stop_early;
-    settings.seed = draw();
+    settings.seed = fresh_secret();
     contest_.emplace(settings);
     return std::optional<Outcome>();
   }
@@ -194,7 +193,7 @@ class TimedContest {
     for (int step = 0; step < 4; ++step) {
       double wall = 0;
       for (int again = 0; again < kSizings; ++again) {
-        side.session->scatter(draw() >> 8);
+        side.session->scatter(fresh_secret() >> 8);
         const auto called =
             side.session->timed_call({kWarmSlot, 1, calls, 0}, plan_.timeout_s, phase_);
         if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
@@ -211,7 +210,7 @@ class TimedContest {
   }
 
   std::optional<Outcome> warm_up(Side& side) {
-    side.session->scatter(draw() >> 8);
+    side.session->scatter(fresh_secret() >> 8);
     if (side.warmup == 0) return std::nullopt;
     const auto warmed =
         side.session->timed_call({kWarmSlot, 1, side.warmup, 0}, plan_.timeout_s, phase_);
@@ -234,14 +233,14 @@ class TimedContest {
   void hide() {
     std::vector<Poison> poisons;
     for (int i = 0; i < calls_; ++i) load_inputs(state_, kWarmSlot + 1 + i, state_.sets[warm_]);
-    poison_outputs(state_, kWarmSlot + 1, calls_, draw(), &poisons);
+    poison_outputs(state_, kWarmSlot + 1, calls_, fresh_secret(), &poisons);
   }
 
   // One turn on the sets shown, its results compared.
   std::variant<Turn, Outcome> turn(Side& side, const std::vector<std::size_t>& shown,
                                    double* max_error) {
     std::vector<Poison> poisons;
-    poison_outputs(state_, kWarmSlot + 1, calls_, draw(), &poisons);
+    poison_outputs(state_, kWarmSlot + 1, calls_, fresh_secret(), &poisons);
     const double limit = plan_.timeout_s + 10 * calls_ * side.call_ns * 1e-9;
     const auto called = side.session->timed_call({kWarmSlot + 1, calls_, 1, 0}, limit, phase_);
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
@@ -302,7 +301,7 @@ class TimedContest {
       if (Step outcome = renew(); !outcome || *outcome) return outcome;
     }
     if (Step step = order_nothing(); !step) return step;
-    const bool incumbent_first = draw() % 2 == 0;
+    const bool incumbent_first = fresh_secret() % 2 == 0;
     if (incumbent_first && paired() && warm_up(incumbent_)) drop_incumbent();
     if (auto outcome = warm_up(candidate_)) return outcome;
     if (!incumbent_first && paired() && warm_up(incumbent_)) drop_incumbent();
@@ -427,7 +426,6 @@ class TimedContest {
   double foreign_ = 0;              // summed over what was kept
   double cpu_ns_ = 0, own_ns_ = 0;  // of the candidate's turns that were kept
   double max_error_ = 0;
-  std::uint64_t random_ = 0;
 };
 
 }  // namespace

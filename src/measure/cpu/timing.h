@@ -41,7 +41,6 @@ struct TimingPlan {
   double alpha = 0.02;     // chance of a wrong declaration on this case, over all looks
   bool stop_early = true;  // once decided (base/statistics/contest.h)
   int most_dropped = 10;   // limit on disturbed pairs and turns to measure again
-  std::uint64_t seed = 0;  // for poisons, orders and choices
 };
 
 struct Timed {

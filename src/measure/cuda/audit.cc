@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/inputs.h"
+#include "core/key.h"
 
 namespace kernelpro {
 
@@ -28,14 +29,13 @@ double log_choose(int n, int k) {
 class Audit {
  public:
   Audit(CudaLink& judge, CudaReference& reference, CudaWorker& worker, CudaCase& state,
-        const CudaTimed& timed, const CudaTimingPlan& plan, std::uint64_t seed, double* max_error)
+        const CudaTimed& timed, const CudaTimingPlan& plan, double* max_error)
       : judge_(judge),
         reference_(reference),
         worker_(worker),
         state_(state),
         timed_(timed),
         plan_(plan),
-        random_(seed),
         max_error_(max_error) {}
 
   Result<std::variant<Freshness, Outcome>> run() {
@@ -57,7 +57,6 @@ class Audit {
   }
 
  private:
-  std::uint64_t draw() { return random_ = kp::mix64(random_ + 0x9e3779b97f4a7c15ull); }
   double fresh_us() const { return median(fresh_us_); }
   Freshness verdict() const {
     const bool large = *std::min_element(round_us_.begin(), round_us_.end()) > kLarge * known_us_;
@@ -84,7 +83,7 @@ class Audit {
   std::vector<int> shuffled_sets() {
     std::vector<int> sets;
     for (int set = 0; set < state_.plan.rotation; ++set) sets.push_back(set);
-    for (std::size_t i = sets.size(); i > 1; --i) std::swap(sets[i - 1], sets[draw() % i]);
+    for (std::size_t i = sets.size(); i > 1; --i) std::swap(sets[i - 1], sets[fresh_secret() % i]);
     return sets;
   }
 
@@ -108,7 +107,7 @@ class Audit {
     std::vector<int> old(sets.begin(),
                          sets.begin() + std::min<std::ptrdiff_t>(std::ssize(sets), calls - fresh));
     for (const int set : news) {
-      KP_TRY(reference_.fill(state_, set, {draw(), DrawKind::kGiven}));
+      KP_TRY(reference_.fill(state_, set, {fresh_key(), DrawKind::kGiven}));
     }
     if (old.empty() && !sets.empty() && fresh_us_.empty()) {
       auto outcome = pass({sets.front()}, {}, warm);
@@ -121,8 +120,7 @@ class Audit {
                                       int warm) {
     std::vector<int> steps = old;
     steps.insert(steps.end(), news.begin(), news.end());
-    KP_ASSIGN(auto once,
-              time_once(judge_, worker_, state_, steps, warm, plan_, draw(), max_error_));
+    KP_ASSIGN(auto once, time_once(judge_, worker_, state_, steps, warm, plan_, max_error_));
     if (auto* outcome = std::get_if<Outcome>(&once)) {
       return std::optional<Outcome>(std::move(*outcome));
     }
@@ -151,7 +149,6 @@ class Audit {
   CudaCase& state_;
   const CudaTimed& timed_;
   const CudaTimingPlan& plan_;
-  std::uint64_t random_;
   double* max_error_;
   double known_us_ = 0;
   std::vector<double> set_us_;  // by set: median of its known content
@@ -175,9 +172,9 @@ double slow_by_chance(int slow_fresh, int fresh, int slow_known, int known) {
 Result<std::variant<Freshness, Outcome>> audit_fresh(CudaLink& judge, CudaReference& reference,
                                                      CudaWorker& worker, CudaCase& state,
                                                      const CudaTimed& timed,
-                                                     const CudaTimingPlan& plan, std::uint64_t seed,
+                                                     const CudaTimingPlan& plan,
                                                      double* max_error) {
-  return Audit(judge, reference, worker, state, timed, plan, seed, max_error).run();
+  return Audit(judge, reference, worker, state, timed, plan, max_error).run();
 }
 
 }  // namespace kernelpro

@@ -33,7 +33,6 @@ struct Freshness {
 Result<std::variant<Freshness, Outcome>> audit_fresh(CudaLink& judge, CudaReference& reference,
                                                      CudaWorker& worker, CudaCase& state,
                                                      const CudaTimed& timed,
-                                                     const CudaTimingPlan& plan, std::uint64_t seed,
-                                                     double* max_error);
+                                                     const CudaTimingPlan& plan, double* max_error);
 
 }  // namespace kernelpro

@@ -12,6 +12,7 @@
 
 #include "core/binary.h"
 #include "core/evaluation.h"
+#include "core/key.h"
 #include "core/mismatch.h"
 #include "core/protocol.h"
 #include "measure/cuda/link.h"
@@ -22,7 +23,7 @@ namespace kernelpro {
 
 // Identifies the inputs and expected results of a set.
 struct SetContent {
-  std::uint64_t seed = 0;
+  kp::Key key{};
   DrawKind kind = DrawKind::kGiven;
   bool operator==(const SetContent&) const = default;
 };
@@ -46,7 +47,6 @@ struct CudaCase {
   std::vector<std::vector<std::pair<int, Fd>>> memory;
   std::vector<std::optional<SetContent>> contents;  // by set; nullopt: unknown, must be filled
   std::vector<std::vector<ExpectedLook>> looks;     // by set, by output
-  std::uint64_t seed = 0;
 
   Binary reference;                        // native tasks
   LaunchPlan reference_plan;               // of it

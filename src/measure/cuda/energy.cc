@@ -6,6 +6,7 @@
 
 #include "base/statistics/statistics.h"
 #include "base/text.h"
+#include "core/key.h"
 #include "measure/cuda/capture.h"
 
 namespace kernelpro {
@@ -26,8 +27,8 @@ struct Arm {
 class EnergyTrial {
  public:
   EnergyTrial(CudaShop& shop, CudaWorker& worker, const std::string& gpu, CudaCase& state,
-              const EnergyPlan& plan, std::uint64_t secret)
-      : shop_(shop), worker_(worker), gpu_(gpu), state_(state), plan_(plan), secret_(secret) {}
+              const EnergyPlan& plan)
+      : shop_(shop), worker_(worker), gpu_(gpu), state_(state), plan_(plan) {}
 
   Result<std::variant<Energy, Outcome>> run(const Binary& candidate, const Binary* incumbent) {
     double set_bytes = 0;
@@ -148,7 +149,7 @@ class EnergyTrial {
     std::vector<int> sets;
     for (int set = 0; set < copies_; ++set) {
       sets.push_back(set);
-      keys.emplace_back(set, kp::mix64(secret_ ^ kp::mix64(++drawn_)));
+      keys.emplace_back(set, fresh_secret());
     }
     KP_TRY(poison(shop_.judge, state_, keys, true));
     const Answer answer =
@@ -206,8 +207,6 @@ class EnergyTrial {
   const std::string& gpu_;
   CudaCase& state_;
   const EnergyPlan& plan_;
-  std::uint64_t secret_;
-  std::uint64_t drawn_ = 0;
   int copies_ = 1;
 };
 
@@ -279,7 +278,7 @@ Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker&
                                                      const std::string& gpu, std::size_t at,
                                                      const Subject& subject,
                                                      const Subject* incumbent,
-                                                     const EnergyPlan& plan, std::uint64_t secret) {
+                                                     const EnergyPlan& plan) {
   KP_ASSERT(at < shop.cases.size());
   const Binary& mine = subject.binaries[at];
   const Binary* other = incumbent != nullptr ? &incumbent->binaries[at] : nullptr;
@@ -289,7 +288,7 @@ Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker&
   }
   // A PyTorch incumbent's process is not trusted to report energy.
   if (other != nullptr && other->form == Binary::Form::kModule) other = nullptr;
-  return EnergyTrial(shop, worker, gpu, shop.cases[at], plan, secret).run(mine, other);
+  return EnergyTrial(shop, worker, gpu, shop.cases[at], plan).run(mine, other);
 }
 
 }  // namespace kernelpro

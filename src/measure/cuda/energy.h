@@ -35,6 +35,6 @@ Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker&
                                                      const std::string& gpu, std::size_t at,
                                                      const Subject& subject,
                                                      const Subject* incumbent,
-                                                     const EnergyPlan& plan, std::uint64_t secret);
+                                                     const EnergyPlan& plan);
 
 }  // namespace kernelpro

@@ -28,11 +28,6 @@ namespace {
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
 
-std::uint64_t random_secret() {
-  std::random_device device;
-  return (static_cast<std::uint64_t>(device()) << 32) | device();
-}
-
 bool holds_lesser(const CudaCase& state) {
   return std::find(state.lesser.begin(), state.lesser.end(), true) != state.lesser.end();
 }
@@ -123,9 +118,7 @@ class CudaEvaluator : public Evaluator {
   bool prepared_ = false;
   std::string uuid_;
   std::uint64_t round_ = 0;
-  // For inputs, orders and poison that cannot be predicted: a seed can be guessed.
-  std::uint64_t secret_ = random_secret();
-  CudaPreparation preparation_{task_, settings_, secret_, judge_, reference_, cases_};
+  CudaPreparation preparation_{task_, settings_, judge_, reference_, cases_};
 };
 
 // The next evaluation's processes create their contexts while nothing is timed.
@@ -181,7 +174,6 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   const double start = real_clock().now_s();
   KP_ASSERT(prepared_ && subject.binaries.size() == cases_.size());
   ++round_;
-  plan.seed = kp::mix64(settings_.seed ^ secret_ ^ (round_ * 0x9e3779b97f4a7c15ull));
   plan.timeout_s = settings_.timeout_s;
   plan.min_effect = settings_.min_effect;
   // The error probability over all timed cases is at most alpha.
@@ -205,7 +197,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();
   profile_.settle();
-  if (settings_.redraw && round_ > 1) KP_TRY(preparation_.redraw(round_));
+  if (settings_.redraw && round_ > 1) KP_TRY(preparation_.redraw());
   if (!worker) KP_TRY(take(subject, &worker));
   if (apart && !other) KP_TRY(take(*incumbent, &other));
   const double ready = real_clock().now_s();
@@ -310,8 +302,7 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
   // A PyTorch incumbent's energy is not measured.
   const bool both = incumbent != nullptr && !is_module(*incumbent);
   KP_ASSIGN(CudaWorker worker, crew_.take_native(queues_for(subject, both ? incumbent : nullptr)));
-  auto energy = measure_energy(shop_, worker, uuid_, largest, subject, incumbent, plan,
-                               kp::mix64(secret_ ^ (++round_ * 0x9e3779b97f4a7c15ull)));
+  auto energy = measure_energy(shop_, worker, uuid_, largest, subject, incumbent, plan);
   crew_.retire(std::move(worker.link));
   crew_.wait_for_leaving();
   KP_TRY(sweep());

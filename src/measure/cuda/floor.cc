@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/key.h"
 #include "core/rates.h"
 
 namespace kernelpro {
@@ -70,9 +71,9 @@ double share_at_least(int hits, int tries) {
 }
 
 Result<std::vector<double>> needed_shares(CudaLink& judge, CudaReference& reference,
-                                          CudaCase& state, std::uint64_t seed) {
+                                          CudaCase& state) {
   const int set = state.spare();
-  KP_TRY(reference.fill(state, set, {kp::mix64(seed), DrawKind::kGiven}));
+  KP_TRY(reference.fill(state, set, {fresh_key(), DrawKind::kGiven}));
   const auto seals = [&] {
     std::vector<std::uint64_t> all;
     for (const ExpectedLook& look : state.looks[static_cast<std::size_t>(set)]) {
@@ -91,14 +92,11 @@ Result<std::vector<double>> needed_shares(CudaLink& judge, CudaReference& refere
     const std::uint64_t pieces = static_cast<std::uint64_t>(t.elements) / piece;
     int hits = 0;
     for (int k = 0; k < kTries; ++k) {
-      const auto place = [&](std::uint64_t n) {
-        return kp::mix64(seed ^ kp::mix64(977 * i + 31 * static_cast<unsigned>(k) + n)) % pieces *
-               piece;
-      };
+      const auto place = [&] { return fresh_secret() % pieces * piece; };
       Json change = about(state, "disturb", set);
       change["tensor"] = i;
-      change["first"] = place(1);
-      change["other"] = place(2);
+      change["first"] = place();
+      change["other"] = place();
       change["count"] = piece;
       change["large"] = 1000.0;  // floating values: far out, in both directions
       KP_TRY(trusted(judge.ask(change, kJudgeTimeout), "the judge"));

@@ -24,7 +24,7 @@ double measured_floor_us(const Task& task, const CudaCase& state, const Machine&
 // on: changes 32-byte pieces at random places and recomputes the reference. 1 for small inputs, 0
 // for outputs. Overwrites set `spare()`.
 Result<std::vector<double>> needed_shares(CudaLink& judge, CudaReference& reference,
-                                          CudaCase& state, std::uint64_t seed);
+                                          CudaCase& state);
 
 // The lower bound for `hits` of `tries`.
 double share_at_least(int hits, int tries);

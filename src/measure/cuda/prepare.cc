@@ -67,7 +67,6 @@ Result<void> CudaPreparation::open_cases(double free_bytes, double granularity) 
     }
     KP_ASSIGN(CudaCase state, open_case(judge_, task_, *cases[i], settings_.policy, *plan));
     state.labels = labels[i];
-    state.seed = kp::mix64(settings_.seed ^ secret_ ^ (i * 0x51ed27f5ull));
     state.numerics = declared     ? Numerics::kKernelBench
                      : plan->wide ? Numerics::kFloat64
                                   : Numerics::kStrict;
@@ -122,9 +121,8 @@ Result<void> CudaPreparation::widen_tolerances(CudaCase& state) {
 }
 
 // Done while no candidate process holds memory, so that float64 fits.
-Result<void> CudaPreparation::redraw(std::uint64_t round) {
+Result<void> CudaPreparation::redraw() {
   for (CudaCase& state : cases_) {
-    state.seed = kp::mix64(state.seed + round);
     for (auto& content : state.contents) content.reset();
     KP_TRY(fill_case(state));
   }
@@ -161,9 +159,10 @@ Result<void> CudaPreparation::cross_check() {
                 "correct the task's reference.cpp");
   }
   KP_ASSIGN(const std::string worker, worker_path());
-  // Set 0 of both is drawn from mix64(seed).
-  KP_ASSIGN(const InputSet host, make_host_set(task_, *state.c, std::get<Binary>(built), worker,
-                                               state.seed, std::max(settings_.timeout_s, 10.0)));
+  KP_ASSERT(state.contents[0].has_value());
+  KP_ASSIGN(const InputSet host,
+            make_host_set(task_, *state.c, std::get<Binary>(built), worker, state.contents[0]->key,
+                          std::max(settings_.timeout_s, 10.0)));
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& shaped = state.tensors[i];
     const bool output = state.judged[i].output;

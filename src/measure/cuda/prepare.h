@@ -16,21 +16,16 @@ namespace kernelpro {
 
 class CudaPreparation {
  public:
-  // All must outlive the object. `secret`: so that inputs cannot be predicted from the seed.
-  CudaPreparation(const Task& task, const EvaluateSettings& settings, std::uint64_t secret,
-                  CudaLink& judge, CudaReference& reference, std::vector<CudaCase>& cases)
-      : task_(task),
-        settings_(settings),
-        secret_(secret),
-        judge_(judge),
-        reference_(reference),
-        cases_(cases) {}
+  // All must outlive the object.
+  CudaPreparation(const Task& task, const EvaluateSettings& settings, CudaLink& judge,
+                  CudaReference& reference, std::vector<CudaCase>& cases)
+      : task_(task), settings_(settings), judge_(judge), reference_(reference), cases_(cases) {}
 
   // Fills `cases`. Fails with kTask for a task that cannot be judged, with kBadInput when a case
   // does not fit into `free_bytes` of GPU memory.
   Result<void> prepare(double free_bytes, double granularity);
   // New contents for every set.
-  Result<void> redraw(std::uint64_t round);
+  Result<void> redraw();
   // Of every verdict on the task. Valid after `prepare`.
   const std::vector<std::string>& labels() const { return labels_; }
 
@@ -45,7 +40,6 @@ class CudaPreparation {
 
   const Task& task_;
   const EvaluateSettings& settings_;
-  std::uint64_t secret_;
   CudaLink& judge_;
   CudaReference& reference_;
   std::vector<CudaCase>& cases_;

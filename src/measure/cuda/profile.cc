@@ -109,7 +109,7 @@ CounterAnswers CudaProfile::without_cupti(const CudaCase& state, const Binary& b
   answers.missing.push_back(*out_of_reach_);
   // Whatever keeps CUPTI from the counters keeps ncu from them.
   if (!try_ncu_ || contains(out_of_reach_->reason, "PRIVILEGES")) return answers;
-  auto report = ncu_report(binary, plan, state, set, state.seed, kNcuTimeout, gpu_);
+  auto report = ncu_report(binary, plan, state, set, kNcuTimeout, gpu_);
   if (report) {
     answers.source = "ncu";
     answers.report = std::move(*report);
@@ -152,8 +152,7 @@ CounterAnswers CudaProfile::ask(const CudaCase& state, const Binary& binary, con
 }
 
 Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, const CudaCase& state,
-                               CounterSet set, std::uint64_t seed, double timeout_s,
-                               const std::string& gpu) {
+                               CounterSet set, double timeout_s, const std::string& gpu) {
   const std::string ncu = find_cuda_tool("ncu");
   if (ncu.empty()) {
     return fail(ErrorKind::kEnvironment, "Nsight Compute (ncu) was not found",
@@ -162,7 +161,7 @@ Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, con
   KP_ASSIGN(const std::string worker, worker_path());
   const TempDir folder;
   const std::string replay = join(folder.path(), "replay.json");
-  KP_TRY(write_replay(replay, binary, plan, state.layout, state.judged, seed));
+  KP_TRY(write_replay(replay, binary, plan, state.layout, state.judged));
   const std::string report = join(folder.path(), "report.csv");
   Command command;
   // The replay marks where launches start to count; clocks stay as for timing.

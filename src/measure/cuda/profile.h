@@ -44,10 +44,9 @@ class CudaProfile {
 };
 
 // A report of `ncu --csv` on one call in a separate process (role cuda-replay), with the counters
-// of the set and inputs drawn from `seed`. Blocks. Fails with kEnvironment if ncu is missing or
+// of the set and fresh inputs. Blocks. Fails with kEnvironment if ncu is missing or
 // refuses; the message gives the reason.
 Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, const CudaCase& state,
-                               CounterSet set, std::uint64_t seed, double timeout_s,
-                               const std::string& gpu);
+                               CounterSet set, double timeout_s, const std::string& gpu);
 
 }  // namespace kernelpro

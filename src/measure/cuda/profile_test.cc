@@ -332,7 +332,7 @@ TEST_F(CudaProfileNcu, TellsTheSame) {
   state.layout = facts->layout;
   const double start = real_clock().now_s();
   const auto report =
-      ncu_report(subject.binaries[0], facts->plan, state, CounterSet::kFull, 1, 120, "");
+      ncu_report(subject.binaries[0], facts->plan, state, CounterSet::kFull, 120, "");
   std::printf("== ncu with the same counters: %.2f s\n", real_clock().now_s() - start);
   if (!report) GTEST_SKIP() << report.error().text();
   std::printf("%s\n", report->substr(0, 4000).c_str());

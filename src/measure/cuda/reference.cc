@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/clock.h"
+#include "core/key.h"
 #include "core/mismatch.h"
 #include "measure/cuda/capture.h"
 #include "measure/judge/probes.h"
@@ -113,30 +114,30 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
                                  bool* changed) {
   if (settings_.module != nullptr) {
     const Result<DrawFacts> facts =
-        settings_.module->draw(*state.c, set, content.seed, content.kind);
+        settings_.module->draw(*state.c, set, seed_of(content.key), content.kind);
     if (!facts) return tl::unexpected<Error>(at_case(facts.error(), state));
     *changed = facts->changed;
     // A kernel that cached a prepared weight in one call finds a different one in the next. Set 0
     // keeps the module's own.
     const bool shared = state.plan.share_parameters && set < state.plan.rotation;
-    if (content.kind == DrawKind::kLowBits) return lean(state, set, content.seed);
+    if (content.kind == DrawKind::kLowBits) return lean(state, set, content.key);
     if (content.kind != DrawKind::kGiven || set == 0 || shared) return {};
     Json vary = about(state, "vary", set);
-    vary["seed"] = content.seed;
+    vary["key"] = key_to_text(content.key);
     KP_TRY(trusted(judge_.ask(vary, kJudgeTimeout), "the judge"));
     return {};
   }
   Json message = about(state, "draw", set);
-  message["seed"] = content.seed;
+  message["key"] = key_to_text(content.key);
   message["specs"] = *parse_json(draw_specs_to_json(native_specs(task_, content.kind)));
   KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
-  if (content.kind == DrawKind::kLowBits) return lean(state, set, content.seed);
+  if (content.kind == DrawKind::kLowBits) return lean(state, set, content.key);
   return {};
 }
 
-Result<void> CudaReference::lean(const CudaCase& state, int set, std::uint64_t seed) {
+Result<void> CudaReference::lean(const CudaCase& state, int set, const kp::Key& key) {
   Json message = about(state, "lean", set);
-  message["key"] = kp::mix64(seed);
+  message["key"] = key_to_text(key);
   KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
   return {};
 }

@@ -35,7 +35,7 @@ class CudaReference {
 
  private:
   Result<void> draw(CudaCase& state, int set, const SetContent& content, bool* changed);
-  Result<void> lean(const CudaCase& state, int set, std::uint64_t seed);
+  Result<void> lean(const CudaCase& state, int set, const kp::Key& key);
   Result<void> compute(CudaCase& state, int set);
   Result<void> compute_module(CudaCase& state, int set, bool twice);
   Result<void> compute_native(CudaCase& state, int set, bool twice);

@@ -3,20 +3,20 @@
 // whole process (compute-sanitizer, ncu).
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "core/binary.h"
+#include "core/key.h"
 #include "core/launch_plan.h"
 #include "core/protocol.h"
 
 namespace kernelpro {
 
-// Writes the file that the role reads. Inputs are drawn from `seed` as `tensors` specify.
+// Writes the file that the role reads. Inputs are drawn as `tensors` specify, under `key`.
 Result<void> write_replay(const std::string& path, const Binary& binary, const LaunchPlan& plan,
                           const AddressLayout& layout, const std::vector<JudgeTensor>& tensors,
-                          std::uint64_t seed);
+                          const kp::Key& key = fresh_key());
 
 }  // namespace kernelpro

@@ -127,7 +127,7 @@ std::string sanitizer_sentence(std::string_view xml, const AddressLayout& layout
 }
 
 std::string sanitize(const Binary& binary, const LaunchPlan& plan, const AddressLayout& layout,
-                     const std::vector<JudgeTensor>& tensors, std::uint64_t seed, double timeout_s,
+                     const std::vector<JudgeTensor>& tensors, double timeout_s,
                      const std::string& gpu) {
   const std::string tool = find_cuda_tool("compute-sanitizer");
   const Result<std::string> worker = worker_path();
@@ -135,7 +135,7 @@ std::string sanitize(const Binary& binary, const LaunchPlan& plan, const Address
   TempDir folder;
   const std::string replay = join(folder.path(), "replay.json");
   const std::string report = join(folder.path(), "report.xml");
-  if (!write_replay(replay, binary, plan, layout, tensors, seed)) return "";
+  if (!write_replay(replay, binary, plan, layout, tensors)) return "";
   Command command;
   command.argv = {
       tool,  "--tool", "memcheck", "--report-api-errors", "no", "--xml", "--print-limit",

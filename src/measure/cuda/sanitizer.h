@@ -16,10 +16,10 @@ namespace kernelpro {
 
 // One sentence, or "" when compute-sanitizer is missing, finds nothing or takes longer than
 // `timeout_s`. Runs the plan once in a separate process (role cuda-replay) over fresh buffers at
-// the layout's addresses with inputs drawn from `seed`. Blocks. `gpu`: as for CUDA_VISIBLE_DEVICES;
+// the layout's addresses with fresh inputs. Blocks. `gpu`: as for CUDA_VISIBLE_DEVICES;
 // "" keeps our own environment's.
 std::string sanitize(const Binary& binary, const LaunchPlan& plan, const AddressLayout& layout,
-                     const std::vector<JudgeTensor>& tensors, std::uint64_t seed, double timeout_s,
+                     const std::vector<JudgeTensor>& tensors, double timeout_s,
                      const std::string& gpu = "");
 
 // The same sentence for a kernel's first record in compute-sanitizer's XML (--xml); addresses are

@@ -122,7 +122,7 @@ TEST_F(SanitizerTest, FindsAnOverrunOnTheGpu) {
     ASSERT_TRUE(built) << built.error().text();
     ASSERT_TRUE(std::holds_alternative<Binary>(*built)) << std::get<CompileError>(*built).log;
     const Binary& binary = std::get<Binary>(*built);
-    const std::string said = sanitize(binary, binary.plan, layout, tensors, 1, 30);
+    const std::string said = sanitize(binary, binary.plan, layout, tensors, 30);
     if (shift == 0) {
       EXPECT_EQ(said, "");
     } else {

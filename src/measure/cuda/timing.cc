@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "core/key.h"
 #include "measure/cuda/passes.h"
 
 namespace kernelpro {
@@ -34,7 +35,7 @@ class Timer {
         max_error_(max_error) {}
 
   Result<std::variant<CudaTimed, Outcome>> run() {
-    KP_TRY(poison(judge_, state_, keys(0), false));
+    KP_TRY(poison(judge_, state_, fresh_keys(), false));
     std::vector<PassStep> first_steps;
     std::vector<double> first_us;
     // The first pass warms up and estimates how long a call takes, unless it is known to be long.
@@ -43,8 +44,8 @@ class Timer {
     for (std::uint64_t pass = slow ? 1 : 0;; ++pass) {
       const std::uint64_t number = pass == 0 ? 0 : pass + 1;  // couples are (2, 3), (4, 5) ...
       const std::vector<PassStep> steps = plan_pass(state_.plan.rotation, incumbent_ != nullptr,
-                                                    warm_up_, at_most_, number, plan_.seed);
-      KP_ASSIGN(StepTimes times, run_pass(steps, number));
+                                                    warm_up_, at_most_, number, order_);
+      KP_ASSIGN(StepTimes times, run_pass(steps));
       if (auto* outcome = std::get_if<Outcome>(&times)) return {std::move(*outcome)};
       std::vector<double>& us = std::get<std::vector<double>>(times);
       if (pass == 0) {
@@ -72,8 +73,8 @@ class Timer {
     return {result()};
   }
 
-  Result<StepTimes> run_pass(const std::vector<PassStep>& steps, std::uint64_t number) {
-    Result<StepTimes> times = call(steps, number);
+  Result<StepTimes> run_pass(const std::vector<PassStep>& steps) {
+    Result<StepTimes> times = call(steps);
     if (!times || std::holds_alternative<Outcome>(*times)) return times;
     std::vector<int> mine, others;  // by the last writer
     for (int set = 0; set < state_.plan.rotation; ++set) {
@@ -86,26 +87,23 @@ class Timer {
       KP_ASSIGN(const auto wrong, verify(judge_, state_, others, false, {}, &ignored));
       if (wrong) incumbent_fault_ = outcome_summary(wrong->outcome);
     }
-    KP_ASSIGN(auto wrong, verify(judge_, state_, mine, false, keys(number + 1), max_error_));
+    KP_ASSIGN(auto wrong, verify(judge_, state_, mine, false, fresh_keys(), max_error_));
     if (wrong) return StepTimes(std::move(wrong->outcome));
     return times;
   }
 
  private:
-  SetKeys keys(std::uint64_t number) const {
+  SetKeys fresh_keys() const {
     SetKeys all;
-    for (int set = 0; set < state_.plan.rotation; ++set) {
-      all.emplace_back(
-          set, kp::mix64(plan_.seed ^ kp::mix64(64 * number + 17 + static_cast<unsigned>(set))));
-    }
+    for (int set = 0; set < state_.plan.rotation; ++set) all.emplace_back(set, fresh_secret());
     return all;
   }
 
   // One command to each worker that has steps; their order is as secret as the sets.
-  Result<StepTimes> call(const std::vector<PassStep>& steps, std::uint64_t number) {
+  Result<StepTimes> call(const std::vector<PassStep>& steps) {
     const bool together = incumbent_ == nullptr || incumbent_ == &candidate_;
     std::vector<double> all(steps.size(), 0);
-    const bool candidate_first = (kp::mix64(plan_.seed ^ (3 * number)) & 1) != 0;
+    const bool candidate_first = (fresh_secret() & 1) != 0;
     for (const bool candidates : {candidate_first, !candidate_first}) {
       if (together && candidates != candidate_first) break;
       Json asked = Json::array(), reload = Json::array();
@@ -123,7 +121,7 @@ class Timer {
       const Answer answer = worker.link.ask(
           {{"do", "time"},
            {"case", state_.c->name},
-           {"key", kp::mix64(plan_.seed + 5 * number)},
+           {"key", fresh_secret()},
            {"reload", reload},
            {"steps", asked}},
           plan_.timeout_s * static_cast<double>(std::min<std::size_t>(places.size(), 4)) + 5);
@@ -213,6 +211,7 @@ class Timer {
   CudaWorker* incumbent_;
   const CudaCase& state_;
   const CudaTimingPlan& plan_;
+  const std::uint64_t order_ = fresh_secret();
   double* max_error_;
   SequentialRatio sequential_{{plan_.alpha, plan_.min_effect, 12, 1.5, plan_.max_pairs}};
   int pairs_ = 0;
@@ -260,10 +259,10 @@ Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, Cu
                                                              const CudaCase& state,
                                                              const std::vector<int>& sets, int warm,
                                                              const CudaTimingPlan& plan,
-                                                             std::uint64_t key, double* max_error) {
+                                                             double* max_error) {
   using Times = std::variant<std::vector<double>, Outcome>;
   SetKeys keys;
-  for (const int set : sets) keys.emplace_back(set, kp::mix64(key + static_cast<unsigned>(set)));
+  for (const int set : sets) keys.emplace_back(set, fresh_secret());
   KP_TRY(poison(judge, state, keys, true));
   Json steps = Json::array();
   if (warm >= 0) steps.push_back({{"subject", "candidate"}, {"set", warm}, {"timed", false}});
@@ -274,7 +273,7 @@ Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, Cu
   const Answer answer = worker.link.ask(
       {{"do", "time"},
        {"case", state.c->name},
-       {"key", key},
+       {"key", fresh_secret()},
        {"reload", Json::array({"candidate"})},
        {"steps", steps}},
       plan.timeout_s * static_cast<double>(std::min<std::size_t>(steps.size(), 4)) + 5);

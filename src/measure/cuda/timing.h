@@ -25,7 +25,6 @@ struct CudaTimingPlan {
   double alpha = 0.02;
   double timeout_s = 30;  // of one call
   double hint_us = 0;     // rough time of a call, if known
-  std::uint64_t seed = 0;
 };
 
 struct CudaTimed {
@@ -59,6 +58,6 @@ Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, Cu
                                                              const CudaCase& state,
                                                              const std::vector<int>& sets, int warm,
                                                              const CudaTimingPlan& plan,
-                                                             std::uint64_t key, double* max_error);
+                                                             double* max_error);
 
 }  // namespace kernelpro

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "core/key.h"
 #include "measure/cuda/capture.h"
 #include "measure/cuda/passes.h"
 #include "measure/cuda/sanitizer.h"
@@ -48,7 +49,7 @@ std::vector<SetContent> check_contents(const CudaCase& state, Policy policy) {
   std::vector<SetContent> contents;
   if (policy == Policy::kKernelBench && state.numerics == Numerics::kKernelBench) {
     for (int trial = 0; trial < kKernelBenchTrials; ++trial) {
-      contents.push_back({static_cast<std::uint64_t>(trial), DrawKind::kKernelBench});
+      contents.push_back({key_of(static_cast<std::uint64_t>(trial)), DrawKind::kKernelBench});
     }
     return contents;
   }
@@ -56,9 +57,7 @@ std::vector<SetContent> check_contents(const CudaCase& state, Policy policy) {
     // Contents left by the last audit are as good as those drawn first.
     const auto& held = state.contents[static_cast<std::size_t>(set)];
     const bool given = held && held->kind == DrawKind::kGiven;
-    contents.push_back(given ? *held
-                             : SetContent{kp::mix64(state.seed + static_cast<std::uint64_t>(set)),
-                                          DrawKind::kGiven});
+    contents.push_back(given ? *held : SetContent{fresh_key(), DrawKind::kGiven});
   }
   return contents;
 }
@@ -136,7 +135,7 @@ CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps
 // Poison, one call on each set with a freshly loaded module, comparison.
 CudaTrial::Verdict CudaTrial::check_batch(CudaCase& state, const std::vector<int>& sets) {
   SetKeys keys;
-  for (const int set : sets) keys.emplace_back(set, secret());
+  for (const int set : sets) keys.emplace_back(set, fresh_secret());
   KP_TRY(poison(shop_.judge, state, keys, true));
   Verdict ran = run_on(state, keys);
   if (!ran || *ran) return ran;
@@ -151,7 +150,7 @@ CudaTrial::Verdict CudaTrial::check(CudaCase& state) {
   const Lap lap(&check_s_);
   call_s_ = 0;
   const std::vector<SetContent> contents = check_contents(state, shop_.settings.policy);
-  const std::vector<int> order = secret_order(static_cast<int>(contents.size()), secret());
+  const std::vector<int> order = secret_order(static_cast<int>(contents.size()), fresh_secret());
   const auto rotation = static_cast<std::size_t>(state.plan.rotation);
   for (std::size_t first = 0; first < order.size(); first += rotation) {
     std::vector<int> sets;
@@ -164,7 +163,7 @@ CudaTrial::Verdict CudaTrial::check(CudaCase& state) {
     Verdict batch = check_batch(state, sets);
     if (!batch || *batch) return batch;
   }
-  return check_batch(state, {static_cast<int>(secret() % rotation)});
+  return check_batch(state, {static_cast<int>(fresh_secret() % rotation)});
 }
 
 // A brief call timed alone is timed in other processes too: per-process overhead differs by a
@@ -265,14 +264,13 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
   int number = 0;
   for (const ProbePlan& plan : plan_probes(shop_.task)) {
     const int set = state.probe_set(number++);
-    const SetContent content{kp::mix64(state.seed ^ (0xabcdull + static_cast<unsigned>(number))),
-                             plan.kind};
+    const SetContent content{fresh_key(), plan.kind};
     const auto filled = shop_.reference.fill(state, set, content);
     // If the reference cannot take these values, the probe is inconclusive.
     if (!filled && filled.error().kind == ErrorKind::kTask) continue;
     if (!filled) return tl::unexpected<Error>(filled.error());
     if (!filled->changed || !filled->usable) continue;
-    const SetKeys keys = {{set, secret()}};
+    const SetKeys keys = {{set, fresh_secret()}};
     KP_TRY(poison(shop_.judge, state, keys, true));
     KP_ASSIGN(auto ran, run_on(state, keys));
     if (ran) {
@@ -309,7 +307,7 @@ Outcome CudaTrial::explained(Outcome outcome) const {
   }
   const std::string sentence =
       sanitize(*loaded_.binary, loaded_.plan, loaded_.state->layout, loaded_.state->judged,
-               shop_.settings.seed, kSanitizeTimeout, shop_.settings.gpu);
+               kSanitizeTimeout, shop_.settings.gpu);
   if (!sentence.empty()) crash->reason += "; " + sentence;
   return outcome;
 }

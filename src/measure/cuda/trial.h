@@ -74,7 +74,6 @@ class CudaTrial {
   Verdict probe(CudaCase& state);
   Outcome explained(Outcome outcome) const;
   void label(const std::string& name);
-  std::uint64_t secret() { return kp::mix64(timing_.seed ^ (0x51ed27f5ull * ++secrets_)); }
   std::string doing(const char* what, const CudaCase& state) const;
 
   CudaShop& shop_;
@@ -92,7 +91,6 @@ class CudaTrial {
   std::string kernels_;                        // of the current subject, for messages
   std::map<const CudaCase*, double> idle_us_;  // of a loop over all sets without calls
   double call_s_ = 0;                          // time of a call with all overhead; 0 unknown
-  std::uint64_t secrets_ = 0;
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "core/key.h"
 #include "core/load.h"
 #include "measure/cuda/audit.h"
 #include "measure/cuda/floor.h"
@@ -47,7 +48,7 @@ CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
     return std::optional<Outcome>();
   }
   KP_ASSIGN(auto audited, audit_fresh(shop_.judge, shop_.reference, worker_, state, *timed, timing_,
-                                      secret(), &correct_.max_error));
+                                      &correct_.max_error));
   if (auto* outcome = std::get_if<Outcome>(&audited)) {
     return std::optional<Outcome>(std::move(*outcome));
   }
@@ -101,7 +102,8 @@ CudaTrial::Verdict CudaTrial::time_idle_loops() {
     if (!state.c->timed) continue;
     std::vector<double> all;
     for (int k = 0; k < kIdleLoops; ++k) {
-      KP_ASSIGN(auto looped, loop(state, "", secret_order(state.plan.rotation, secret()), nullptr));
+      KP_ASSIGN(auto looped,
+                loop(state, "", secret_order(state.plan.rotation, fresh_secret()), nullptr));
       if (const auto* us = std::get_if<double>(&looped)) {
         all.push_back(*us);
       } else if (!worker_.link.running()) {
@@ -120,7 +122,7 @@ CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, CudaTimed* timed) {
   const double us = timed->timing.median_us;
   double least = INFINITY, submitted = 0;
   for (int attempt = 0; attempt < kLoopTries; ++attempt) {
-    std::vector<int> sets = secret_order(state.plan.rotation, secret());
+    std::vector<int> sets = secret_order(state.plan.rotation, fresh_secret());
     const double affordable = kLoopSeconds / (us * 1e-6);
     sets.resize(
         static_cast<std::size_t>(std::clamp(affordable, 1.0, static_cast<double>(sets.size()))));
@@ -128,9 +130,9 @@ CudaTrial::Verdict CudaTrial::check_clock(CudaCase& state, CudaTimed* timed) {
     int fresh = contract ? static_cast<int>(kLoopSeconds / std::max(state.reference_s, 1e-4)) : 0;
     SetKeys keys;
     for (const int set : sets) {
-      keys.emplace_back(set, secret());
+      keys.emplace_back(set, fresh_secret());
       if (fresh-- <= 0) continue;
-      KP_TRY(shop_.reference.fill(state, set, {secret(), DrawKind::kGiven}));
+      KP_TRY(shop_.reference.fill(state, set, {fresh_key(), DrawKind::kGiven}));
     }
     KP_TRY(poison(shop_.judge, state, keys, true));
     double submitted_us = 0;
@@ -162,7 +164,7 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
   const double us = timed.timing.median_us;
   if (us < physical_floor_us(state, shop_.machine)) {
     // A task that reads a slice or a triangle does not need all of its inputs.
-    KP_ASSIGN(const auto shares, needed_shares(shop_.judge, shop_.reference, state, secret()));
+    KP_ASSIGN(const auto shares, needed_shares(shop_.judge, shop_.reference, state));
     if (const double floor = physical_floor_us(state, shop_.machine, shares); us < floor) {
       return std::optional<Outcome>(
           Rejected{"physical-floor", "a time of " + human_us(us) + " in case " + state.c->name +
@@ -185,8 +187,7 @@ CudaTrial::Verdict CudaTrial::compare_times(CudaCase& state, int set, DrawKind k
   const int calls = static_cast<int>(std::clamp(affordable, 1.0, kValuesCalls));
   for (int k = 0; k < calls; ++k) steps.insert(steps.end(), {0, set});
   double ignored = 0;
-  KP_ASSIGN(auto once,
-            time_once(shop_.judge, worker_, state, steps, 0, timing_, secret(), &ignored));
+  KP_ASSIGN(auto once, time_once(shop_.judge, worker_, state, steps, 0, timing_, &ignored));
   if (auto* outcome = std::get_if<Outcome>(&once)) {
     return std::optional<Outcome>(std::move(*outcome));
   }

@@ -37,7 +37,6 @@ struct EvaluateSettings {
   double timeout_s = 30;              // for one call in one case, at most; a hang is killed then
   int samples = 40;                   // timed pairs per timed case, at most
   double min_effect = 0.005;          // differences below this are ties
-  std::uint64_t seed = 0;             // for drawing inputs; varied from check to check
   double alpha = 0.02;                // chance of declaring equals different, over all looks
   Compiler* host_compiler = nullptr;  // cuda: builds reference.cpp for the cross-check; may be null
   ModuleReference* module = nullptr;  // of a task with a Module: has described it; must outlive us

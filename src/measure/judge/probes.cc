@@ -110,11 +110,11 @@ bool leans(const Tensor& tensor) {
   return tensor.role == Role::kInput && tensor.dtype == DType::kFp32 && drawn;
 }
 
-void lean(const Shaped& tensor, std::uint64_t seed, std::vector<char>* data) {
+void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.elements); ++i) {
     unsigned bits = 0;
     std::memcpy(&bits, data->data() + 4 * i, sizeof bits);
-    bits = kp::lean_bits(bits, seed, i);
+    bits = kp::lean_bits(bits, digits, i);
     std::memcpy(data->data() + 4 * i, &bits, sizeof bits);
   }
 }

@@ -37,7 +37,7 @@ std::vector<ProbePlan> plan_probes(const Task& task);
 // Probe kLowBits, after drawing: changes the last digits of fp32 inputs, by up to 1/128
 // (core/device/draw.h, lean_bits). Parameters stay: a kernel may rely on constant ones.
 bool leans(const Tensor& tensor);
-void lean(const Shaped& tensor, std::uint64_t seed, std::vector<char>* data);
+void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data);
 
 // For messages: "on inputs centred on zero".
 std::string probe_words(DrawKind kind);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "core/inputs.h"
+#include "core/key.h"
 
 namespace kernelpro {
 namespace {
@@ -105,7 +106,7 @@ TEST(Probes, LastDigitsThatRoundOneWayShowRounding) {
   const Shaped shaped{&x, {n}, n, 4 * n};
   for (const std::uint64_t seed : {1u, 2u, 3u, 4u}) {
     std::vector<char> data(static_cast<std::size_t>(4 * n));
-    draw_inputs(x, 0, seed, 0, n, data.data());
+    draw_inputs(x, 0, key_of(seed), 0, n, data.data());
     std::vector<char> leaning = data;
     lean(shaped, kp::mix64(seed), &leaning);
     double exact = 0;

@@ -15,7 +15,6 @@ namespace kernelpro {
 
 struct StationSettings {
   TargetKind target = TargetKind::kCpu;
-  std::uint64_t seed = 1;
   double timeout_s = 30;  // for one call of a candidate
   Objective objective;    // energy: cuda, native candidates
   Policy policy = Policy::kContract;

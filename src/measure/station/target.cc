@@ -49,9 +49,6 @@ Result<Target> make(const Task& task, const StationSettings& settings,
     evaluate.host_compiler = target.host_compiler.get();
   }
   evaluate.timeout_s = settings.timeout_s;
-  // The seed determines the inputs: mix in a secret, so that they cannot be predicted.
-  std::random_device secret;
-  evaluate.seed = settings.seed ^ (static_cast<std::uint64_t>(secret()) << 32 | secret());
   evaluate.policy = settings.policy;
   evaluate.probes = settings.probes;
   evaluate.redraw = settings.redraw;

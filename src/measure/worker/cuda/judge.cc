@@ -9,7 +9,7 @@
 //   close {case}
 //   share {case, set, slots:[I,...], expected} -> {"own":[BOOL,...]} + descriptors of those in own
 //       memory
-//   draw {case, set, seed, specs}
+//   draw {case, set, key, specs}
 //   reference {case, set, cubin, plan, again} -> {"agrees"}
 //   seal {case, set, typical} -> {"outputs":[summary,...]}
 //   admit {case, set} -> {"outputs":[{"least","worst","jumps"},...]}
@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 
+#include "core/key.h"
 #include "core/protocol.h"
 #include "measure/worker/cuda/judge_case.h"
 #include "measure/worker/cuda/message.h"
@@ -119,6 +120,12 @@ class Judge {
     return keys;
   }
 
+  Result<kp::Key> key_in(const WorkerCommand& command) const {
+    const auto key = key_from_text(JsonReader(command.json).text("key"));
+    if (!key) return fail(ErrorKind::kInternal, "the key cannot be read", "");
+    return *key;
+  }
+
   Result<Json> hello(const WorkerCommand&) {
     std::size_t free_bytes = 0, total = 0;
     KP_CUDA_TRY(cu_.MemGetInfo(&free_bytes, &total));
@@ -176,7 +183,8 @@ class Judge {
     const auto specs =
         draw_specs_from_json(dump_json(JsonReader(command.json).array("specs")), case_->tensors());
     if (!specs) return fail(ErrorKind::kInternal, "the draws cannot be read", "");
-    return done(case_->draw(set_of(command), command.natural("seed"), *specs));
+    KP_ASSIGN(const kp::Key key, key_in(command));
+    return done(case_->draw(set_of(command), key, *specs));
   }
 
   Result<Json> poison(const WorkerCommand& command) {
@@ -293,10 +301,12 @@ class Judge {
                                static_cast<float>(JsonReader(command.json).real("large"))));
   }
   Result<Json> vary(const WorkerCommand& command) {
-    return done(case_->vary(set_of(command), command.natural("seed")));
+    KP_ASSIGN(const kp::Key key, key_in(command));
+    return done(case_->vary(set_of(command), key));
   }
   Result<Json> lean(const WorkerCommand& command) {
-    return done(case_->lean(set_of(command), command.natural("key")));
+    KP_ASSIGN(const kp::Key key, key_in(command));
+    return done(case_->lean(set_of(command), key));
   }
   Result<Json> tolerances(const WorkerCommand& command) {
     std::vector<double> values;

@@ -42,23 +42,49 @@ __device__ inline double as_double(u64 bits, int dtype) {
   }
 }
 
-extern "C" __global__ void draw(void* out, kp::DrawSpec spec, u64 key, u64 count) {
-  for (u64 i = first_index(); i < count; i += stride()) {
-    const u64 bits = kp::draw_bits(spec, key, i);
-    switch (element_bytes(spec.dtype)) {
-      case 1:
-        static_cast<unsigned char*>(out)[i] = static_cast<unsigned char>(bits);
-        break;
-      case 2:
-        static_cast<unsigned short*>(out)[i] = static_cast<unsigned short>(bits);
-        break;
-      case 4:
-        static_cast<unsigned*>(out)[i] = static_cast<unsigned>(bits);
-        break;
-      default:
-        static_cast<u64*>(out)[i] = bits;
+__device__ inline void store_bits(void* out, int dtype, u64 i, u64 bits) {
+  switch (element_bytes(dtype)) {
+    case 1:
+      static_cast<unsigned char*>(out)[i] = static_cast<unsigned char>(bits);
+      break;
+    case 2:
+      static_cast<unsigned short*>(out)[i] = static_cast<unsigned short>(bits);
+      break;
+    case 4:
+      static_cast<unsigned*>(out)[i] = static_cast<unsigned>(bits);
+      break;
+    default:
+      static_cast<u64*>(out)[i] = bits;
+  }
+}
+
+// Calls `use(i, bits)` with the drawn bits of each element, a block of the stream at a time.
+// `kElements`: block_elements(spec), known to the compiler, so that blocks stay in registers.
+template <int kElements, class Use>
+__device__ inline void for_drawn(const kp::DrawSpec& spec, const kp::Key& key, u64 tensor,
+                                 u64 count, const Use& use) {
+  for (u64 b = first_index(); b * kElements < count; b += stride()) {
+    const kp::Block block = kp::chacha(key, tensor, b);
+#pragma unroll
+    for (int place = 0; place < kElements; ++place) {
+      const u64 i = b * kElements + place;
+      if (i < count) use(i, kp::draw_bits(spec, block, place));
     }
   }
+}
+template <class Use>
+__device__ inline void for_drawn(const kp::DrawSpec& spec, const kp::Key& key, u64 tensor,
+                                 u64 count, const Use& use) {
+  if (kp::block_elements(spec) == 2) {
+    for_drawn<2>(spec, key, tensor, count, use);
+  } else {
+    for_drawn<8>(spec, key, tensor, count, use);
+  }
+}
+
+extern "C" __global__ void draw(void* out, kp::DrawSpec spec, kp::Key key, u64 tensor, u64 count) {
+  for_drawn(spec, key, tensor, count,
+            [&](u64 i, u64 bits) { store_bits(out, spec.dtype, i, bits); });
 }
 
 // Poison: 32-bit words that depend on the key and the place. The key also picks the kind, so that
@@ -106,11 +132,11 @@ extern "C" __global__ void check_poison(const unsigned* words, u64 key, u64 from
 }
 
 // Counts elements that no longer hold their drawn value.
-extern "C" __global__ void check_inputs(const void* data, kp::DrawSpec spec, u64 key, u64 count,
-                                        Found* result) {
-  for (u64 i = first_index(); i < count; i += stride()) {
-    if (load_bits(data, spec.dtype, i) != kp::draw_bits(spec, key, i)) found(result, i);
-  }
+extern "C" __global__ void check_inputs(const void* data, kp::DrawSpec spec, kp::Key key,
+                                        u64 tensor, u64 count, Found* result) {
+  for_drawn(spec, key, tensor, count, [&](u64 i, u64 bits) {
+    if (load_bits(data, spec.dtype, i) != bits) found(result, i);
+  });
 }
 
 __device__ inline u64 sealed_word(u64 word, u64 i, u64 key) {
@@ -335,20 +361,7 @@ extern "C" __global__ void disturb(void* data, int dtype, int mode, float large,
                                    u64 other, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) {
     if (mode == 1) {
-      const u64 bits = load_bits(data, dtype, other + i);
-      switch (element_bytes(dtype)) {
-        case 1:
-          static_cast<unsigned char*>(data)[first + i] = static_cast<unsigned char>(bits);
-          break;
-        case 2:
-          static_cast<unsigned short*>(data)[first + i] = static_cast<unsigned short>(bits);
-          break;
-        case 4:
-          static_cast<unsigned*>(data)[first + i] = static_cast<unsigned>(bits);
-          break;
-        default:
-          static_cast<u64*>(data)[first + i] = bits;
-      }
+      store_bits(data, dtype, first + i, load_bits(data, dtype, other + i));
       continue;
     }
     const float value = (i & 1) != 0 ? -large : large;

@@ -4,8 +4,9 @@
 #if KERNELPRO_HAVE_CUDA
 
 #include <cstring>
-#include <random>
 #include <set>
+
+#include "core/key.h"
 
 namespace kernelpro {
 
@@ -19,11 +20,6 @@ std::vector<std::uint64_t> sizes_of(const std::vector<JudgeTensor>& tensors, boo
   return sizes;
 }
 
-std::uint64_t random_key() {
-  std::random_device device;
-  return (static_cast<std::uint64_t>(device()) << 32) | device();
-}
-
 }  // namespace
 
 Result<JudgeCase> JudgeCase::open(const CudaDriver& cu, const CudaContext& context,
@@ -34,7 +30,7 @@ Result<JudgeCase> JudgeCase::open(const CudaDriver& cu, const CudaContext& conte
   judge.cu_ = &cu;
   judge.kernels_ = &kernels;
   judge.device_ = context.device();
-  judge.seal_key_ = random_key();
+  judge.seal_key_ = fresh_secret();
   judge.layout_ = make_layout(sizes_of(tensors, false), workspace, granularity, kCandidateBase);
   judge.reference_layout_ = make_layout(sizes_of(tensors, true), 0, granularity, kReferenceBase);
   judge.tensors_ = std::move(tensors);
@@ -134,17 +130,17 @@ Result<std::vector<Fd>> JudgeCase::share(int set, const std::vector<int>& slots,
   return fds;
 }
 
-Result<void> JudgeCase::draw(int index, std::uint64_t seed,
+Result<void> JudgeCase::draw(int index, const kp::Key& key,
                              const std::vector<kp::DrawSpec>& specs) {
   Set& set = set_at(index);
-  set.seed = seed;
+  set.key = key;
   set.specs = specs;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const JudgeTensor& t = tensors_[i];
     if (t.output) continue;
-    const std::uint64_t key = kp::draw_key(seed, static_cast<unsigned>(i));
     const auto count = static_cast<std::uint64_t>(t.elements);
-    KP_CUDA_TRY(kernels_->run("draw", count, data_at(set, i), specs[i], key, count));
+    KP_CUDA_TRY(
+        kernels_->run("draw", count, data_at(set, i), specs[i], key, std::uint64_t{i}, count));
   }
   return {};
 }

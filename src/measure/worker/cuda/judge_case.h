@@ -65,7 +65,7 @@ class JudgeCase {
   bool own_memory(int set, std::size_t slot) const;
 
   // Draws inputs and parameters, each by its spec; one spec per tensor.
-  Result<void> draw(int set, std::uint64_t seed, const std::vector<kp::DrawSpec>& specs);
+  Result<void> draw(int set, const kp::Key& key, const std::vector<kp::DrawSpec>& specs);
   // Runs the reference on a set's inputs; its results become the expected ones. With `again`, runs
   // twice over different poison: false when the results differ.
   Result<bool> run_reference(int set, const std::string& cubin, const LaunchPlan& plan, bool again);
@@ -73,9 +73,9 @@ class JudgeCase {
   // results. `typical`: whether to use core/policy.h's scale for them, or their root mean square.
   Result<std::vector<ExpectedSummary>> seal(int set, bool typical);
   // Changes floating parameters that are not constant to values near their own.
-  Result<void> vary(int set, std::uint64_t seed);
+  Result<void> vary(int set, const kp::Key& key);
   // Changes the last digits of fp32 inputs (core/device/draw.h, lean_bits).
-  Result<void> lean(int set, std::uint64_t key);
+  Result<void> lean(int set, const kp::Key& key);
   // Replaces those given to `open`; by tensor.
   void set_tolerances(const std::vector<double>& tolerances);
   // A set's outputs hold another result of the reference: raises the set's scales until that result
@@ -114,7 +114,7 @@ class JudgeCase {
     bool typical = true;                            // false: errors are measured by `rms`
     std::vector<std::uint64_t> seals;               // by tensor, inputs
     std::vector<kp::DrawSpec> specs;                // as drawn here; empty if drawn elsewhere
-    std::uint64_t seed = 0;
+    kp::Key key{};
     struct Known {
       std::vector<std::uint64_t> seals;  // of outputs that compared right
       std::vector<double> worst;

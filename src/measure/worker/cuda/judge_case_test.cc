@@ -11,6 +11,7 @@
 #include <random>
 
 #include "core/inputs.h"
+#include "core/key.h"
 #include "core/mismatch.h"
 #include "measure/worker/testing/fake_gpu.h"
 
@@ -121,7 +122,7 @@ struct JudgeCases : FakeGpu {
     ASSERT_TRUE(made) << made.error().text();
     judge = std::make_unique<JudgeCase>(std::move(*made));
     for (int set = 0; set < sets; ++set) {
-      ASSERT_TRUE(judge->draw(set, 77u + static_cast<unsigned>(set), specs()));
+      ASSERT_TRUE(judge->draw(set, key_of(77u + static_cast<unsigned>(set)), specs()));
       const auto agrees = judge->run_reference(set, fake::image({"reference"}), reference(), true);
       ASSERT_TRUE(agrees) << agrees.error().text();
       ASSERT_TRUE(*agrees);
@@ -179,13 +180,13 @@ TEST_F(JudgeCases, DrawTheInputsThatTheHostDraws) {
   task.cases = {Case{"all", {}, false, {}}};
   auto made = make(1);
   ASSERT_TRUE(made) << made.error().text();
-  ASSERT_TRUE(made->draw(0, 12345, specs()));
+  ASSERT_TRUE(made->draw(0, key_of(12345), specs()));
   for (int i = 0; i < n; ++i) {
     const Tensor& t = task.tensors[static_cast<std::size_t>(i)];
     const auto drawn = made->fetch(0, i, false);
     ASSERT_TRUE(drawn);
     std::string expected(drawn->size(), '\0');
-    draw_inputs(t, i, 12345, 0, 33, expected.data());
+    draw_inputs(t, i, key_of(12345), 0, 33, expected.data());
     EXPECT_EQ(*drawn, expected) << dtype_name(t.dtype) << " " << init_name(t.init.kind);
   }
 }
@@ -361,7 +362,7 @@ TEST_F(JudgeCases, FindAChangedInput) {
 // With its own inputs gone, only the fact of a change is known.
 TEST_F(JudgeCases, FindAChangeOfInputsThatWereNotDrawnHere) {
   open();
-  ASSERT_TRUE(judge->lean(0, 9));
+  ASSERT_TRUE(judge->lean(0, key_of(9)));
   ASSERT_TRUE(judge->seal(0, true));
   ASSERT_TRUE(judge->poison({{0, 1}}, true));
   EXPECT_TRUE(found(0).intrusions.empty());
@@ -424,7 +425,7 @@ TEST_F(JudgeCases, VaryParametersButNotConstants) {
   };
   const std::vector<float> before = values();
   const std::string inputs = *judge->fetch(0, kX, false);
-  ASSERT_TRUE(judge->vary(0, 4));
+  ASSERT_TRUE(judge->vary(0, key_of(4)));
   const std::vector<float> varied = values();
   for (std::size_t i = 0; i < before.size(); ++i) {
     EXPECT_NE(before[i], varied[i]);
@@ -433,8 +434,8 @@ TEST_F(JudgeCases, VaryParametersButNotConstants) {
   EXPECT_EQ(inputs, *judge->fetch(0, kX, false)) << "it is no parameter";
   std::vector<kp::DrawSpec> constants = specs();
   constants[kP] = {4, 0, 1.0f, 0, 0, 0};
-  ASSERT_TRUE(judge->draw(0, 1, constants));
-  ASSERT_TRUE(judge->vary(0, 4));
+  ASSERT_TRUE(judge->draw(0, key_of(1), constants));
+  ASSERT_TRUE(judge->vary(0, key_of(4)));
   EXPECT_EQ(values(), std::vector<float>(7, 1.0f));
 }
 

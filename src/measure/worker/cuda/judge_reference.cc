@@ -150,7 +150,7 @@ Result<std::vector<ExpectedSummary>> JudgeCase::seal(int index, bool typical) {
   return result;
 }
 
-Result<void> JudgeCase::vary(int index, std::uint64_t seed) {
+Result<void> JudgeCase::vary(int index, const kp::Key& key) {
   const Set& set = set_at(index);
   const auto chosen = [&](std::size_t i) {
     return tensors_[i].role == Role::kParameter && is_floating(tensors_[i].dtype);
@@ -169,20 +169,21 @@ Result<void> JudgeCase::vary(int index, std::uint64_t seed) {
     if (!chosen(i) || raw[i].high == ~raw[i].low_complement) continue;
     const auto count = static_cast<std::uint64_t>(tensors_[i].elements);
     KP_CUDA_TRY(kernels_->run("vary", count, data_at(set, i), static_cast<int>(tensors_[i].dtype),
-                              kp::draw_key(seed, static_cast<unsigned>(i)), count));
+                              kp::subkey(key, kp::kVaryStreams + i), count));
   }
   KP_CUDA_TRY(cu_->CtxSynchronize());
   return {};
 }
 
-Result<void> JudgeCase::lean(int index, std::uint64_t key) {
+Result<void> JudgeCase::lean(int index, const kp::Key& key) {
   Set& set = set_at(index);
   set.specs.clear();  // it no longer holds the drawn values
+  const std::uint64_t digits = kp::subkey(key, kp::kLeanStream);
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const JudgeTensor& t = tensors_[i];
     if (t.role != Role::kInput || t.dtype != DType::kFp32) continue;
     const auto count = static_cast<std::uint64_t>(t.elements);
-    KP_CUDA_TRY(kernels_->run("lean", count, data_at(set, i), key, count));
+    KP_CUDA_TRY(kernels_->run("lean", count, data_at(set, i), digits, count));
   }
   KP_CUDA_TRY(cu_->CtxSynchronize());
   return {};

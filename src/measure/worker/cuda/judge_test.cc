@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/inputs.h"
+#include "core/key.h"
 #include "core/protocol.h"
 #include "measure/worker/roles.h"
 #include "measure/worker/testing/fake_gpu.h"
@@ -63,7 +64,7 @@ struct Judges : FakeGpu {
   }
   Json draw(int set = 0, unsigned seed = 5) {
     return ask("draw", {{"set", set},
-                        {"seed", seed},
+                        {"key", key_to_text(key_of(seed))},
                         {"specs", *parse_json(draw_specs_to_json(
                                       {draw_spec(task.tensors[0]), draw_spec(task.tensors[1])}))}});
   }
@@ -110,7 +111,7 @@ TEST_F(Judges, FillAndCompareASet) {
   const Json sealed = ask("seal", {{"typical", true}});
   ASSERT_EQ(sealed["outputs"].size(), 1u);
   std::vector<float> x(kElements);
-  draw_inputs(task.tensors[0], 0, 5, 0, kElements, x.data());
+  draw_inputs(task.tensors[0], 0, key_of(5), 0, kElements, x.data());
   double low = 3 * x[0], high = low, squares = 0;
   for (const float v : x) {
     const double tripled = 3 * v;
@@ -221,7 +222,7 @@ TEST_F(Judges, SurviveEveryFailureOfARound) {
     bool all = ok(draw()) && ok(reference()) && ok(ask("seal", {{"typical", true}}));
     all = all && ok(ask("poison", {{"keys", {{0, 4}}}, {"slack", true}}));
     all = all && ok(ask("verify", {{"sets", {0}}, {"intrusions", true}}));
-    return all && ok(ask("vary", {{"seed", 3}})) && ok(ask("admit"));
+    return all && ok(ask("vary", {{"key", key_to_text(key_of(3))}})) && ok(ask("admit"));
   };
   ASSERT_TRUE(round());
   const std::uint64_t before = fake::calls();

@@ -209,9 +209,8 @@ Result<Intrusion> JudgeCase::locate(const Set& set, std::size_t tensor) {
   if (set.specs.empty()) return intrusion;
   KP_TRY(zero_results(sizeof(Found)));
   const auto count = static_cast<std::uint64_t>(tensors_[tensor].elements);
-  KP_CUDA_TRY(kernels_->run("check_inputs", count, data_at(set, tensor), set.specs[tensor],
-                            kp::draw_key(set.seed, static_cast<unsigned>(tensor)), count,
-                            scratch_));
+  KP_CUDA_TRY(kernels_->run("check_inputs", count, data_at(set, tensor), set.specs[tensor], set.key,
+                            std::uint64_t{tensor}, count, scratch_));
   KP_ASSIGN(const std::vector<Found> raw, results<Found>(1));
   intrusion.count = raw[0].count;
   intrusion.where = ~raw[0].first_complement;

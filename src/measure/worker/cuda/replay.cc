@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role cuda-replay FILE: runs a launch plan once over its own memory, for tools that watch a whole
 // process (compute-sanitizer, ncu). FILE is JSON: "cubin" (a path), "plan", "layout", "tensors"
-// (core/protocol.h), "seed". No channel: prints the error and exits with status 1, or 0.
+// (core/protocol.h), "key". No channel: prints the error and exits with status 1, or 0.
 #if KERNELPRO_HAVE_CUDA
 
 #include <cstdio>
@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "core/json.h"
+#include "core/key.h"
 #include "core/protocol.h"
 #include "measure/worker/cuda/graph.h"
 #include "measure/worker/cuda/handles.h"
@@ -26,7 +27,7 @@ struct Replay {
   LaunchPlan plan;
   AddressLayout layout;
   std::vector<JudgeTensor> tensors;
-  std::uint64_t seed = 0;
+  kp::Key key{};
 };
 
 Result<Replay> read_replay(const std::string& path) {
@@ -40,8 +41,9 @@ Result<Replay> read_replay(const std::string& path) {
   const auto plan = plan_from_json(dump_json(r.object("plan")));
   const auto layout = layout_from_json(dump_json(r.object("layout")));
   const auto tensors = judge_tensors_from_json(dump_json(r.array("tensors")));
-  if (!plan || !layout || !tensors || layout->slots.size() < tensors->size()) return bad();
-  return Replay{r.text("cubin"), *plan, *layout, *tensors, r.natural("seed")};
+  const auto key = key_from_text(r.text("key"));
+  if (!plan || !layout || !tensors || !key || layout->slots.size() < tensors->size()) return bad();
+  return Replay{r.text("cubin"), *plan, *layout, *tensors, *key};
 }
 
 Result<void> run_replay(const Replay& replay) {
@@ -64,8 +66,8 @@ Result<void> run_replay(const Replay& replay) {
     const JudgeTensor& t = replay.tensors[i];
     if (t.output || t.elements == 0) continue;
     const auto count = static_cast<std::uint64_t>(t.elements);
-    KP_CUDA_TRY(kernels.run("draw", count, replay.layout.slots[i].address, t.draw,
-                            kp::draw_key(replay.seed, static_cast<unsigned>(i)), count));
+    KP_CUDA_TRY(kernels.run("draw", count, replay.layout.slots[i].address, t.draw, replay.key,
+                            std::uint64_t{i}, count));
   }
   KP_CUDA_TRY(cu.CtxSynchronize());
   KP_ASSIGN(const std::string cubin, read_file(replay.cubin));

@@ -8,6 +8,7 @@
 
 #include "core/inputs.h"
 #include "core/json.h"
+#include "core/key.h"
 #include "core/protocol.h"
 #include "measure/worker/roles.h"
 #include "measure/worker/testing/fake_gpu.h"
@@ -50,7 +51,7 @@ struct Replays : FakeGpu {
         {"layout", *parse_json(layout_to_json(toy_layout(kElements)))},
         {"tensors", *parse_json(judge_tensors_to_json(
                         judge_tensors(task, task.cases[0], Policy::kContract, true)))},
-        {"seed", 11u}};
+        {"key", key_to_text(key_of(11))}};
     const std::string file = join(folder.path(), "replay.json");
     EXPECT_TRUE(write_file(file, dump_json(json)));
     return replay(file);
@@ -64,7 +65,7 @@ struct Replays : FakeGpu {
 TEST_F(Replays, RunThePlanOnceOnTheTasksInputs) {
   ASSERT_EQ(replay_kernel("look"), 0);
   std::vector<float> x(kElements);
-  draw_inputs(task.tensors[0], 0, 11, 0, kElements, x.data());
+  draw_inputs(task.tensors[0], 0, key_of(11), 0, kElements, x.data());
   EXPECT_EQ(seen, x);
   // Only the plan is between the profiler's marks.
   std::vector<std::string> marked(
