@@ -40,7 +40,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--plateau", "N", "0", "Stop after N evaluations without improvement; 0 means never."},
     {"--timeout", "S", "30", "Time limit for one call of a candidate, in seconds."},
     {"--seed", "N", "1",
-     "Seed of the search's choices; inputs also depend on a secret of the process."},
+     "Seed of the search's choices; inputs are drawn anew in each process."},
     {"--start", "FILE", "", "Kernel to start from instead of the task's own."},
     {"--start-from", "RUN...", "",
      "Also try a run's best kernel, or a task folder's kernel, right after the start."},

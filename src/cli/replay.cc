@@ -16,7 +16,6 @@ constexpr OptionSpec kReplayOptions[] = {
     {"--evaluations", "N", "100000", "Stop after N evaluated candidates."},
     {"--seconds", "S", "3600", "Stop after S seconds of run time."},
     {"--timeout", "S", "30", "Time limit for one call of a candidate, in seconds."},
-    {"--seed", "N", "1", "Seed of the inputs, together with a secret of the process."},
     {"--json", "", "", "Print one JSON object per line."},
 };
 
@@ -33,7 +32,6 @@ int run_replay(const Options& options) {
   settings.max_seconds = options.real("--seconds");
   settings.near_ceiling = 1e9;  // never stop early: replay all candidates
   settings.timeout_s = options.real("--timeout");
-  settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.directory =
       options.has("--run") ? options.text("--run") : new_run_directory(header.task, header.target);
   const bool json = options.flag("--json");

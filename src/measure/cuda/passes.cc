@@ -18,13 +18,15 @@ std::vector<int> secret_order(int count, std::uint64_t seed) {
   return order;
 }
 
-std::vector<PassStep> plan_pass(int sets, bool incumbent, bool warm_up, int at_most,
+std::vector<PassStep> plan_pass(int sets, int spare, bool incumbent, bool warm_up, int at_most,
                                 std::uint64_t pass, std::uint64_t seed) {
   std::vector<PassStep> steps;
   if (!incumbent) {
     const std::vector<int> order = secret_order(sets, kp::mix64(seed ^ (2 * pass + 1)));
     std::size_t timed = order.size();
-    if (warm_up && timed > 1) {
+    if (warm_up && spare >= 0) {
+      steps.push_back({true, spare, false});
+    } else if (warm_up && timed > 1) {
       steps.push_back({true, order.back(), false});
       --timed;
     }
@@ -40,7 +42,7 @@ std::vector<PassStep> plan_pass(int sets, bool incumbent, bool warm_up, int at_m
   };
   if (warm_up) {
     // With an odd number the set left over, else one of the incumbent's.
-    const int warm = sets % 2 == 1 ? order.back() : set_of(0, swapped);
+    const int warm = spare >= 0 ? spare : sets % 2 == 1 ? order.back() : set_of(0, swapped);
     steps.push_back({true, warm, false});
     steps.push_back({false, warm, false});
   }

@@ -21,9 +21,10 @@ struct PassStep {
 // Pass number `pass` over `sets` sets. With an incumbent, the candidate is timed on half of the
 // sets and the incumbent on the other half, and the next pass swaps them (passes 2q and 2q + 1 are
 // such a couple), so that neither finds the other's results where it is judged. `warm_up`: one
-// untimed call of each first, on a set on which the candidate is not timed in this pass. `seed`
-// decides order and halves, and is secret. At most `at_most` sets for each arm.
-std::vector<PassStep> plan_pass(int sets, bool incumbent, bool warm_up, int at_most,
+// untimed call of each first, on set `spare`, which is none of these; where there is no such set
+// (-1), on one on which the candidate is not timed in this pass. `seed` decides order and halves,
+// and is secret. At most `at_most` sets for each arm.
+std::vector<PassStep> plan_pass(int sets, int spare, bool incumbent, bool warm_up, int at_most,
                                 std::uint64_t pass, std::uint64_t seed);
 
 // The incumbent's time over the candidate's in a couple of passes: for each place k, the geometric

@@ -129,7 +129,7 @@ TEST(CudaMemoryPlan, LeastIsTwoSetsAndNothingElse) {
 TEST(CudaPasses, NobodyFindsAnothersResults) {
   for (int sets = 2; sets <= 5; ++sets) {
     for (std::uint64_t pass = 0; pass < 40; ++pass) {
-      const auto steps = plan_pass(sets, true, true, 64, pass, 7);
+      const auto steps = plan_pass(sets, -1, true, true, 64, pass, 7);
       std::set<int> mine, others;
       for (const PassStep& step : steps) {
         if (!step.timed) continue;
@@ -145,11 +145,21 @@ TEST(CudaPasses, NobodyFindsAnothersResults) {
   }
 }
 
+TEST(CudaPasses, ASpareSetTakesTheUntimedCalls) {
+  for (const bool incumbent : {false, true}) {
+    for (std::uint64_t pass = 0; pass < 10; ++pass) {
+      const auto steps = plan_pass(4, 4, incumbent, true, 64, pass, 7);
+      EXPECT_EQ(steps.size(), incumbent ? 6u : 5u);
+      for (const PassStep& step : steps) EXPECT_EQ(step.set == 4, !step.timed);
+    }
+  }
+}
+
 TEST(CudaPasses, CouplesSwapTheSetsAndOrdersVary) {
   std::map<int, int> first_sets;
   for (std::uint64_t q = 1; q < 60; ++q) {
-    const auto a = plan_pass(4, true, false, 64, 2 * q, 11);
-    const auto b = plan_pass(4, true, false, 64, 2 * q + 1, 11);
+    const auto a = plan_pass(4, -1, true, false, 64, 2 * q, 11);
+    const auto b = plan_pass(4, -1, true, false, 64, 2 * q + 1, 11);
     std::set<int> mine_a, others_b;
     for (const PassStep& s : a) {
       if (s.candidate) mine_a.insert(s.set);
@@ -168,7 +178,8 @@ TEST(CudaPasses, RatiosCancelWhatASetCosts) {
   const auto cost = [](const PassStep& s) {
     return (s.set == 2 ? 20.0 : 10.0) * (s.candidate ? 1.0 : 1.1);
   };
-  const auto a = plan_pass(4, true, false, 64, 8, 3), b = plan_pass(4, true, false, 64, 9, 3);
+  const auto a = plan_pass(4, -1, true, false, 64, 8, 3),
+             b = plan_pass(4, -1, true, false, 64, 9, 3);
   std::vector<double> at, bt;
   for (const PassStep& s : a) at.push_back(cost(s));
   for (const PassStep& s : b) bt.push_back(cost(s));
@@ -178,15 +189,15 @@ TEST(CudaPasses, RatiosCancelWhatASetCosts) {
 }
 
 TEST(CudaPasses, AloneOneSetWarmsUpAndTheOthersAreTimed) {
-  const auto steps = plan_pass(4, false, true, 64, 5, 1);
+  const auto steps = plan_pass(4, -1, false, true, 64, 5, 1);
   ASSERT_EQ(steps.size(), 4u);
   EXPECT_FALSE(steps[0].timed);
   for (std::size_t i = 1; i < 4; ++i) {
     EXPECT_TRUE(steps[i].timed);
     EXPECT_NE(steps[i].set, steps[0].set);
   }
-  EXPECT_EQ(plan_pass(4, false, false, 1, 5, 1).size(), 1u);
-  EXPECT_EQ(plan_pass(1, false, true, 64, 5, 1).size(), 1u);
+  EXPECT_EQ(plan_pass(4, -1, false, false, 1, 5, 1).size(), 1u);
+  EXPECT_EQ(plan_pass(1, -1, false, true, 64, 5, 1).size(), 1u);
 }
 
 TEST(CudaShares, AreLowerEndsOfBinomialIntervals) {

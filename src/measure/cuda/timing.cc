@@ -2,6 +2,7 @@
 #include "measure/cuda/timing.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -20,22 +21,33 @@ constexpr int kMostSlowSets = 1;
 constexpr double kLongUs = 1000;   // a few calls longer than this are as good as many
 constexpr int kMostTimes = 4;      // times max_samples, while the interval is wide
 constexpr double kNarrow = 0.005;  // interval width, over its middle, that needs no more
+// Fresh inputs: the longest that the reference may take for a set, over a call with all overhead,
+// and what is always accepted; and all sets together, over the calls' budget.
+constexpr double kMostReference = 10, kQuickReference = 0.03;
+constexpr double kMostFilling = 4;
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
 
 class Timer {
  public:
-  Timer(CudaLink& judge, CudaWorker& candidate, CudaWorker* incumbent, const CudaCase& state,
-        const CudaTimingPlan& plan, double* max_error)
+  Timer(CudaLink& judge, CudaReference& reference, CudaWorker& candidate, CudaWorker* incumbent,
+        CudaCase& state, const CudaTimingPlan& plan, double* max_error)
       : judge_(judge),
+        reference_(reference),
         candidate_(candidate),
         incumbent_(incumbent),
         state_(state),
         plan_(plan),
-        max_error_(max_error) {}
+        max_error_(max_error),
+        fresh_(plan.fresh && state.reference_s <=
+                                 std::max(kQuickReference, kMostReference * plan.hint_us * 1e-6)),
+        spare_(fresh_ && state.plan.extra > 0 ? state.spare() : -1),
+        seen_{std::vector<char>(static_cast<std::size_t>(state.plan.rotation), true),
+              std::vector<char>(static_cast<std::size_t>(state.plan.rotation), true)} {}
 
   Result<std::variant<CudaTimed, Outcome>> run() {
     KP_TRY(poison(judge_, state_, fresh_keys(), false));
+    KP_TRY(fill_spare());
     std::vector<PassStep> first_steps;
     std::vector<double> first_us;
     // The first pass warms up and estimates how long a call takes, unless it is known to be long.
@@ -43,14 +55,18 @@ class Timer {
     if (slow) learn_from(plan_.hint_us);
     for (std::uint64_t pass = slow ? 1 : 0;; ++pass) {
       const std::uint64_t number = pass == 0 ? 0 : pass + 1;  // couples are (2, 3), (4, 5) ...
-      const std::vector<PassStep> steps = plan_pass(state_.plan.rotation, incumbent_ != nullptr,
-                                                    warm_up_, at_most_, number, order_);
+      const std::vector<PassStep> steps = plan_pass(
+          state_.plan.rotation, spare_, incumbent_ != nullptr, warm_up_, at_most_, number, order_);
+      if (fresh_ && pass != 0) {
+        KP_ASSIGN(auto outcome, refresh(steps));
+        if (outcome) return {std::move(*outcome)};
+      }
       KP_ASSIGN(StepTimes times, run_pass(steps));
       if (auto* outcome = std::get_if<Outcome>(&times)) return {std::move(*outcome)};
       std::vector<double>& us = std::get<std::vector<double>>(times);
       if (pass == 0) {
         learn(steps, us);
-        if (spent_us_ < plan_.budget_s * 1e6) continue;
+        if (fresh_ || spent_us_ < plan_.budget_s * 1e6) continue;
       }
       add(steps, us);
       if (incumbent_ == nullptr) {
@@ -97,6 +113,40 @@ class Timer {
     SetKeys all;
     for (int set = 0; set < state_.plan.rotation; ++set) all.emplace_back(set, fresh_secret());
     return all;
+  }
+
+  // The set of untimed calls needs valid inputs too.
+  Result<void> fill_spare() {
+    if (spare_ < 0) return {};
+    const auto& held = state_.contents[static_cast<std::size_t>(spare_)];
+    if (held && held->kind == DrawKind::kGiven) return {};
+    KP_TRY(reference_.fill(state_, spare_, {fresh_key(), DrawKind::kGiven}));
+    return {};
+  }
+
+  // New contents for each set on which a step would be timed although its kernel has seen them.
+  // An Outcome: an input was changed.
+  Result<std::optional<Outcome>> refresh(const std::vector<PassStep>& steps) {
+    std::vector<int> sets;
+    for (const PassStep& step : steps) {
+      if (!step.timed || seen_[step.candidate][static_cast<std::size_t>(step.set)] == 0) continue;
+      if (std::find(sets.begin(), sets.end(), step.set) == sets.end()) sets.push_back(step.set);
+    }
+    if (!sets.empty()) {
+      const double start = real_clock().now_s();
+      KP_ASSIGN(const bool changed, forget_broken_sets(judge_, state_));
+      if (changed) return std::optional<Outcome>(changed_inputs());
+      for (const int set : sets) {
+        KP_TRY(reference_.fill(state_, set, {fresh_key(), DrawKind::kGiven}));
+        for (auto& seen : seen_) seen[static_cast<std::size_t>(set)] = false;
+      }
+      filled_s_ += real_clock().now_s() - start;
+    }
+    for (const PassStep& step : steps) {
+      if (step.set == spare_) continue;
+      seen_[step.candidate][static_cast<std::size_t>(step.set)] = true;
+    }
+    return std::optional<Outcome>();
   }
 
   // One command to each worker that has steps; their order is as secret as the sets.
@@ -167,7 +217,9 @@ class Timer {
     }
   }
 
-  bool out_of_budget() const { return spent_us_ > plan_.budget_s * 1e6; }
+  bool out_of_budget() const {
+    return spent_us_ > plan_.budget_s * 1e6 || filled_s_ > kMostFilling * plan_.budget_s;
+  }
   bool enough_alone() const {
     const int samples = static_cast<int>(candidate_us_.size());
     if (out_of_budget() || samples >= plan_.max_samples * kMostTimes) return true;
@@ -196,6 +248,7 @@ class Timer {
     timed.paired = incumbent_ != nullptr;
     timed.warm_up = warm_up_;
     timed.at_most = at_most_;
+    timed.fresh = fresh_;
     if (incumbent_ == nullptr) return timed;
     if (!incumbent_fault_.empty()) {
       timed.note =
@@ -207,12 +260,17 @@ class Timer {
   }
 
   CudaLink& judge_;
+  CudaReference& reference_;
   CudaWorker& candidate_;
   CudaWorker* incumbent_;
-  const CudaCase& state_;
+  CudaCase& state_;
   const CudaTimingPlan& plan_;
   const std::uint64_t order_ = fresh_secret();
   double* max_error_;
+  const bool fresh_;
+  const int spare_;                        // the set of untimed calls; -1: none
+  std::array<std::vector<char>, 2> seen_;  // by incumbent and candidate, by set
+  double filled_s_ = 0;
   SequentialRatio sequential_{{plan_.alpha, plan_.min_effect, 12, 1.5, plan_.max_pairs}};
   int pairs_ = 0;
   bool warm_up_ = true;
@@ -247,12 +305,16 @@ CudaTimed merge_processes(const std::vector<CudaTimed>& processes) {
   return all;
 }
 
-Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWorker& candidate,
-                                                        CudaWorker* incumbent,
-                                                        const CudaCase& state,
+Rejected changed_inputs() {
+  return {"input-mutation", "an input was changed while calls were timed"};
+}
+
+Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaReference& reference,
+                                                        CudaWorker& candidate,
+                                                        CudaWorker* incumbent, CudaCase& state,
                                                         const CudaTimingPlan& plan,
                                                         double* max_error) {
-  return Timer(judge, candidate, incumbent, state, plan, max_error).run();
+  return Timer(judge, reference, candidate, incumbent, state, plan, max_error).run();
 }
 
 Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,

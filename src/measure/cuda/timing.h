@@ -12,6 +12,7 @@
 #include "base/statistics/statistics.h"
 #include "core/machine.h"
 #include "measure/cuda/case.h"
+#include "measure/cuda/reference.h"
 #include "measure/cuda/worker.h"
 
 namespace kernelpro {
@@ -24,7 +25,8 @@ struct CudaTimingPlan {
   double min_effect = 0.005;
   double alpha = 0.02;
   double timeout_s = 30;  // of one call
-  double hint_us = 0;     // rough time of a call, if known
+  double hint_us = 0;     // rough time of a call with all overhead, if known
+  bool fresh = true;      // new inputs for every timed call where the reference is fast enough
 };
 
 struct CudaTimed {
@@ -34,6 +36,7 @@ struct CudaTimed {
   bool paired = false;            // passes had incumbent calls too ...
   bool warm_up = true;            // ... began with an untimed call ...
   int at_most = 0;                // ... and timed at most this many calls
+  bool fresh = false;             // no call was timed on inputs that its kernel had seen
   std::optional<Interval> ratio;  // incumbent's time over the candidate's
   std::string note;               // why there is no ratio despite an incumbent
 };
@@ -45,12 +48,18 @@ inline constexpr double kBriefUs = 100;
 CudaTimed merge_processes(const std::vector<CudaTimed>& processes);
 
 // The subjects "candidate" and "incumbent" are loaded in their workers for this case; `incumbent`
-// may be null, or the same worker. An Outcome: the candidate's fault.
-Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaWorker& candidate,
-                                                        CudaWorker* incumbent,
-                                                        const CudaCase& state,
+// may be null, or the same worker. Every timed call is compared. Where the reference takes at most
+// ten times as long as a call with all overhead, no kernel is timed on inputs that it has seen in
+// an earlier call, timed or not, so that nothing that it kept is of use; else inputs repeat in
+// secret order. An Outcome: the candidate's fault.
+Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaReference& reference,
+                                                        CudaWorker& candidate,
+                                                        CudaWorker* incumbent, CudaCase& state,
                                                         const CudaTimingPlan& plan,
                                                         double* max_error);
+
+// The verdict when sets no longer hold their inputs after timing.
+Rejected changed_inputs();
 
 // One timed call for each of `sets`, in which a set may recur; then all are compared. For contents
 // outside ordinary passes; `warm` is the set of an untimed first call, or -1.

@@ -176,8 +176,8 @@ CudaTrial::Verdict CudaTrial::time_elsewhere(CudaCase& state, CudaTimed* timed) 
   while (std::optional<CudaWorker> worker = shop_.another()) {
     Verdict loaded = load(*worker, "candidate", state, *loaded_.binary, nullptr);
     if (!loaded || *loaded) return loaded;
-    auto result =
-        time_cuda_case(shop_.judge, *worker, nullptr, state, timing_, &correct_.max_error);
+    auto result = time_cuda_case(shop_.judge, shop_.reference, *worker, nullptr, state, timing_,
+                                 &correct_.max_error);
     shop_.retire(std::move(*worker));
     if (!result) return tl::unexpected<Error>(result.error());
     if (auto* outcome = std::get_if<Outcome>(&*result)) {
@@ -207,11 +207,12 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
     }
   }
   timing_.hint_us = call_s_ * 1e6;
+  timing_.fresh = shop_.settings.policy == Policy::kContract;
   CudaTimed timed;
   {
     const Lap lap(&time_s_);
-    KP_ASSIGN(auto result,
-              time_cuda_case(shop_.judge, worker_, against, state, timing_, &correct_.max_error));
+    KP_ASSIGN(auto result, time_cuda_case(shop_.judge, shop_.reference, worker_, against, state,
+                                          timing_, &correct_.max_error));
     if (auto* outcome = std::get_if<Outcome>(&result)) {
       return std::optional<Outcome>(std::move(*outcome));
     }
@@ -222,10 +223,7 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
     }
   }
   KP_ASSIGN(const bool changed, forget_broken_sets(shop_.judge, state));
-  if (changed) {
-    return std::optional<Outcome>(
-        Rejected{"input-mutation", "an input was changed while calls were timed"});
-  }
+  if (changed) return std::optional<Outcome>(changed_inputs());
   Verdict fresh = std::optional<Outcome>();
   {
     const Lap lap(&audit_s_);

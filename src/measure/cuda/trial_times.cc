@@ -42,7 +42,7 @@ void slow_down(double by, CudaTimed* timed) {
 
 // A kernel that is slower on unseen inputs cached results or got lucky: use the slower time.
 CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
-  if (shop_.settings.policy != Policy::kContract) return std::optional<Outcome>();
+  if (timed->fresh || shop_.settings.policy != Policy::kContract) return std::optional<Outcome>();
   if (state.reference_s > kSlowReference) {
     label("no-fresh-audit");
     return std::optional<Outcome>();

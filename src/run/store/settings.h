@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct RunSettings : StationSettings, WriterSettings {
   std::string directory;           // of the run
   std::string search;              // search/searches.h; "" = the preset's
   std::string preset = "default";  // search/parameters.h
+  std::uint64_t seed = 1;          // of the search's and the writers' choices, not of inputs
   // Stoppers; the first to fire ends the run.
   int max_evaluations = 60;
   double max_seconds = 600;
