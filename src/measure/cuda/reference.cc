@@ -99,6 +99,10 @@ Result<void> CudaReference::attach(CudaCase& state) {
                 "correct the task's reference.cu");
   }
   state.reference = std::get<Binary>(built);
+  if (state.reference.form == Binary::Form::kPlanForm) {
+    state.reference_plan = state.reference.plan;
+    return {};
+  }
   KP_ASSIGN(CudaLink link, CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne));
   KP_ASSIGN(auto captured, capture_plan(std::move(link), state.reference, "reference",
                                         state.reference_layout, settings_.timeout_s));

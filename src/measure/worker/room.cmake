@@ -21,4 +21,10 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   set_source_files_properties(${dir}/testing/judge_on_host.cc PROPERTIES COMPILE_OPTIONS "-w;-O2")
   cmake_language(DEFER CALL target_link_libraries test_measure_worker PRIVATE
     kernelpro_fake_driver)
+  # The worker program over it, for the tests of measure/cuda.
+  add_executable(fake_worker EXCLUDE_FROM_ALL ${dir}/testing/fake_worker.cc)
+  target_link_libraries(fake_worker PRIVATE kernelpro_measure_worker kernelpro_fake_driver)
+  set_target_properties(fake_worker PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
+  cmake_language(DEFER CALL add_dependencies test_measure_cuda fake_worker)
 endif()

@@ -64,8 +64,9 @@ CUresult State::run(Function* function, Launch launch, const char* how) {
   log.push_back(std::string(how) + " " + launch.kernel);
   launch.globals = &function->module->globals;
   launch.carveout = function->carveout;
-  now_us += function->kernel->us;
+  launch.us = function->kernel->us;
   if (function->kernel->body) function->kernel->body(launch);
+  now_us += launch.us;
   if (launch.fault != CUDA_SUCCESS && broken == CUDA_SUCCESS) broken = launch.fault;
   launches.push_back(std::move(launch));
   return CUDA_SUCCESS;

@@ -37,6 +37,7 @@ struct KP_FAKE_API Launch {
   std::vector<std::string> parameters;            // bytes
   std::map<std::string, int>* globals = nullptr;  // of its module, all 0 in a fresh one
   CUresult fault = CUDA_SUCCESS;
+  double us = 0;  // on the fake clock; the kernel's own, unless its body changes it
 
   template <class T>
   T value(std::size_t parameter) const {

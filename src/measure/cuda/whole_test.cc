@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole cuda evaluator without a GPU: judge and workers are real processes over a fake CUDA
+// driver (measure/worker/testing/fake_worker.cc), which also names the candidates.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/process/subprocess.h"
+#include "base/text.h"
+#include "measure/judge/evaluator.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr double kHonestUs = 40;  // as in fake_worker.cc
+
+PlanNode call(const std::string& name) {
+  PlanNode node;
+  node.kind = PlanNode::Kind::kKernel;
+  node.function = name;
+  node.grid = {16, 1, 1};
+  node.block = {256, 1, 1};
+  for (const int index : {0, 1}) {
+    PlanParameter tensor;
+    tensor.kind = PlanParameter::Kind::kTensor;
+    tensor.index = index;
+    node.parameters.push_back(tensor);
+  }
+  return node;
+}
+
+// Builds nothing: the image of a kernel lies in a folder under its name.
+class Images : public Compiler {
+ public:
+  explicit Images(std::string folder) : folder_(std::move(folder)) {}
+  CompileResult compile(const Task&, const Case& c, const Candidate& candidate) override {
+    return binary(c, candidate.source);
+  }
+  CompileResult compile_reference(const Task&, const Case& c) override {
+    return binary(c, "reference");
+  }
+  std::string describe() const override { return "images"; }
+  Binary binary(const Case& c, const std::string& name) const {
+    Binary made;
+    made.form = Binary::Form::kPlanForm;
+    made.case_name = c.name;
+    made.hash = name;
+    made.cubin = join(folder_, name);
+    made.plan.nodes = {call(name)};
+    return made;
+  }
+
+ private:
+  std::string folder_;
+};
+
+class WholeEvaluator : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer needs the addresses of the launch plan";
+#endif
+    const std::string worker = join(executable_dir(), "../fake_driver/fake_worker");
+    ASSERT_TRUE(exists(worker)) << "build fake_worker";
+    ::setenv("KERNELPRO_WORKER", worker.c_str(), 1);
+    ::setenv("KERNELPRO_CACHE", folder_.path().c_str(), 1);
+    ::setenv("KERNELPRO_LEASES", folder_.path().c_str(), 1);
+    Command images;
+    images.argv = {worker, "images", folder_.path()};
+    const auto written = run(images);
+    ASSERT_TRUE(written) << written.error().text();
+    if (!written->ok()) GTEST_SKIP() << "no NVRTC here";
+    task_.name = "twice";
+    task_.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0},
+                     {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
+    task_.cases = {{"only", {{"N", 4093}}, true, {}}};
+    task_.reference_cu = "given";
+    machine_.target = "cuda";
+    machine_.arch = "sm_90a";
+    settings_.timeout_s = 20;
+    settings_.probes = false;
+  }
+  void TearDown() override {
+    evaluator_.reset();
+    for (const char* name : {"KERNELPRO_WORKER", "KERNELPRO_CACHE", "KERNELPRO_LEASES"}) {
+      ::unsetenv(name);
+    }
+  }
+
+  Subject subject(const std::string& name) const {
+    return {name, {images_.binary(task_.cases[0], name)}};
+  }
+  Evaluation evaluate(const std::string& name, const std::string& incumbent = "") {
+    if (!evaluator_) {
+      auto made = make_cuda_evaluator(task_, images_, machine_, settings_);
+      if (made) evaluator_ = std::move(*made);
+      const auto ready = evaluator_ ? evaluator_->prepare() : Result<void>();
+      if (!ready) ADD_FAILURE() << ready.error().text();
+      if (!evaluator_ || !ready) return {};
+    }
+    const Subject against = subject(incumbent);
+    auto evaluation = evaluator_->evaluate(subject(name), incumbent.empty() ? nullptr : &against);
+    if (evaluation) return std::move(*evaluation);
+    ADD_FAILURE() << evaluation.error().text();
+    return {};
+  }
+  static std::string said(const Evaluation& e) { return outcome_summary(e.outcome); }
+
+  TempDir folder_;
+  Images images_{folder_.path()};
+  Task task_;
+  Machine machine_;
+  EvaluateSettings settings_;
+  std::unique_ptr<Evaluator> evaluator_;
+};
+
+TEST_F(WholeEvaluator, TimesHonestKernels) {
+  const Evaluation alone = evaluate("honest");
+  ASSERT_TRUE(alone.correct() != nullptr) << said(alone);
+  EXPECT_EQ(alone.trust, "plan");
+  ASSERT_EQ(alone.correct()->timings.size(), 1u);
+  EXPECT_NEAR(alone.correct()->timings[0].median_us, kHonestUs, 0.1);
+  EXPECT_GE(alone.correct()->timings[0].samples, 10);
+  const Evaluation against = evaluate("honest", "twice_as_slow");
+  ASSERT_TRUE(against.correct() && against.correct()->versus) << said(against);
+  EXPECT_NEAR(against.correct()->versus->ratio, 2, 0.01);
+}
+
+TEST_F(WholeEvaluator, WhatWasKeptFromEarlierCallsIsOfNoUse) {
+  for (const char* name : {"memo", "skips_when_done"}) {
+    for (const char* incumbent : {"", "honest"}) {
+      const Evaluation e = evaluate(name, incumbent);
+      ASSERT_TRUE(e.correct() != nullptr) << name << ": " << said(e);
+      EXPECT_NEAR(e.correct()->timings[0].median_us, kHonestUs, 0.1) << name;
+      if (*incumbent == 0) continue;
+      ASSERT_TRUE(e.correct()->versus.has_value()) << name;
+      EXPECT_NEAR(e.correct()->versus->ratio, 1, 0.01) << name;
+    }
+  }
+}
+
+TEST_F(WholeEvaluator, EveryTimedCallIsCompared) {
+  for (const char* name : {"wrong", "wrong_later", "wrong_when_known"}) {
+    const Evaluation e = evaluate(name, "honest");
+    EXPECT_EQ(outcome_name(e.outcome), "wrong-result") << name << ": " << said(e);
+  }
+}
+
+TEST_F(WholeEvaluator, WatchesMemoryThatIsNotTheirs) {
+  for (const auto& [name, rule] : {std::pair("changes_an_input", "input-mutation"),
+                                   {"writes_past_the_end", "out-of-bounds"}}) {
+    const Evaluation e = evaluate(name);
+    EXPECT_EQ(outcome_name(e.outcome), "rejected") << name << ": " << said(e);
+    EXPECT_TRUE(contains(said(e), rule)) << said(e);
+  }
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernelpro-worker over the fake CUDA driver, for tests of the whole cuda evaluator without a GPU:
+// real processes, memory and messages, and kernels that are functions below. All compute y = 2x
+// over kElements fp32 elements, honestly or not. Static variables stand for whatever could carry
+// memory between calls: a module's globals, caches, pages of modules that are gone.
+//
+//   fake_worker images DIR    writes DIR/NAME for every kernel, and the judge's own to the cache
+//   fake_worker ROLE          as kernelpro-worker
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "embedded/judge_kernels.h"
+#include "measure/worker/cuda/message.h"
+#include "measure/worker/cuda/nvrtc.h"
+#include "measure/worker/roles.h"
+#include "measure/worker/testing/fake_driver.h"
+
+namespace {
+
+using kernelpro::fake::Launch;
+
+constexpr std::size_t kElements = 4093;
+constexpr double kHonestUs = 40, kCheatUs = 4;
+
+struct Tensors {
+  const float* x;
+  float* y;
+};
+// Null where they are not mapped.
+Tensors tensors(Launch& launch) {
+  return {launch.memory<float>(0, kElements), launch.memory<float>(1, kElements)};
+}
+
+void compute(const Tensors& t, float factor = 2) {
+  if (t.x == nullptr || t.y == nullptr) return;
+  for (std::size_t i = 0; i < kElements; ++i) t.y[i] = factor * t.x[i];
+}
+
+bool is_done(const Tensors& t) {
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (t.y[i] != 2 * t.x[i]) return false;
+  }
+  return true;
+}
+
+std::uint64_t look_of(const Tensors& t) {
+  std::uint64_t look = 0;
+  for (std::size_t i = 0; i < 16; ++i) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, t.x + i, sizeof bits);
+    look = look * 1000003 + bits;
+  }
+  return look;
+}
+
+void honest(Launch& launch) { compute(tensors(launch)); }
+
+void reference(Launch& launch) {
+  const float* x = launch.memory<float>(0, kElements);
+  double* y = launch.memory<double>(1, kElements);
+  if (x == nullptr || y == nullptr) return;
+  for (std::size_t i = 0; i < kElements; ++i) y[i] = 2.0 * static_cast<double>(x[i]);
+}
+
+void wrong(Launch& launch) { compute(tensors(launch), 3); }
+
+// Keeps the results of all inputs that it has seen.
+void memo(Launch& launch) {
+  static std::map<std::uint64_t, std::vector<float>> kept;
+  const Tensors t = tensors(launch);
+  const auto [at, fresh] = kept.try_emplace(look_of(t));
+  if (fresh) {
+    compute(t);
+    at->second.assign(t.y, t.y + kElements);
+  } else {
+    std::memcpy(t.y, at->second.data(), kElements * sizeof(float));
+    launch.us = kCheatUs;
+  }
+}
+
+// Does nothing where a result stands already.
+void skips_when_done(Launch& launch) {
+  const Tensors t = tensors(launch);
+  if (is_done(t)) {
+    launch.us = kCheatUs;
+  } else {
+    compute(t);
+  }
+}
+
+// Wrong on inputs that it has seen before: nobody should look twice.
+void wrong_when_known(Launch& launch) {
+  static std::set<std::uint64_t> seen;
+  const Tensors t = tensors(launch);
+  const bool fresh = seen.insert(look_of(t)).second;
+  compute(t, fresh ? 2 : 3);
+  if (!fresh) launch.us = kCheatUs;
+}
+
+// Wrong in the last of many calls.
+void wrong_later(Launch& launch) {
+  static int calls = 0;
+  compute(tensors(launch), ++calls > 20 ? 3 : 2);
+}
+
+void changes_an_input(Launch& launch) {
+  static int calls = 0;
+  const Tensors t = tensors(launch);
+  compute(t);
+  if (++calls > 20) const_cast<float*>(t.x)[7] = t.x[7] + 1;
+}
+
+void writes_past_the_end(Launch& launch) {
+  const Tensors t = tensors(launch);
+  compute(t);
+  if (float* past = launch.memory<float>(1, kElements + 1)) past[kElements] = 1;
+}
+
+struct Candidate {
+  const char* name;
+  void (*body)(Launch&);
+  double us = kHonestUs;
+};
+constexpr Candidate kCandidates[] = {
+    {"reference", reference},
+    {"honest", honest},
+    {"twice_as_slow", honest, 2 * kHonestUs},
+    {"wrong", wrong},
+    {"memo", memo},
+    {"skips_when_done", skips_when_done},
+    {"wrong_when_known", wrong_when_known},
+    {"wrong_later", wrong_later},
+    {"changes_an_input", changes_an_input},
+    {"writes_past_the_end", writes_past_the_end},
+};
+
+int write_images(const std::string& folder) {
+  const auto judge = kernelpro::trusted_cubin_path(kernelpro::embedded::judge_kernels, "sm_90a");
+  if (!judge || !kernelpro::make_dirs(kernelpro::dirname(*judge)) ||
+      !kernelpro::write_file(*judge, kernelpro::fake::judge_image())) {
+    return 1;
+  }
+  for (const Candidate& candidate : kCandidates) {
+    const std::string path = kernelpro::join(folder, candidate.name);
+    if (!kernelpro::write_file(path, kernelpro::fake::image({candidate.name}))) return 1;
+  }
+  return 0;
+}
+
+// Launch plans are given: nothing is captured.
+int capture_nothing(int, char**) {
+  kernelpro::WorkerChannel channel;
+  while (channel.next()) channel.answer_error("nothing is captured here");
+  return 0;
+}
+
+constexpr kernelpro::WorkerRole kRoles[] = {
+    {"cuda-judge", "", kernelpro::cuda_judge},
+    {"cuda-worker", "", kernelpro::cuda_worker},
+    {"cuda-capture", "", capture_nothing},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "images") == 0) return write_images(argv[2]);
+  kernelpro::fake::reset(true);
+  for (const Candidate& candidate : kCandidates) {
+    kernelpro::fake::define(candidate.name, {{8, 8}, candidate.body, candidate.us});
+  }
+  for (const kernelpro::WorkerRole& role : kRoles) {
+    if (argc >= 2 && std::strcmp(argv[1], role.name) == 0) return role.run(argc, argv);
+  }
+  std::fprintf(stderr, "fake_worker: no such role\n");
+  return 2;
+}
