@@ -2,8 +2,8 @@
 // A run's settings and their form in the store.
 #pragma once
 
-#include <optional>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
