@@ -164,7 +164,7 @@ TEST_F(Writers, AnInterruptionHasTheStatusOfItsSignal) {
                     "--no-record"};
     auto child = Child::start(command);
     ASSERT_TRUE(child) << child.error().text();
-    const std::string waits = join(folder, "exchange/0001/parent");
+    const std::string waits = join(folder, "exchange/0001/prompt.md");
     for (int i = 0; i < 6000 && !exists(waits); ++i) ::usleep(10'000);
     ASSERT_TRUE(exists(waits));
     ::kill(child->pid(), signal);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A proposer's input and output.
+// A proposer's input and output: plain values.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/candidate.h"
@@ -37,6 +39,10 @@ struct Known {
   bool brief() const { return !source_hash.empty(); }
 };
 
+// Never changes: when a candidate is completed or revised, the run holds another one instead.
+using KnownPtr = std::shared_ptr<const Known>;
+using History = std::vector<KnownPtr>;  // in order of evaluation
+
 std::string content_hash(const Known& known);
 double comparable_us(const Known& known);  // 0 when not correct
 std::string source_hash(const std::string& source);
@@ -58,20 +64,18 @@ enum class Feedback { kNone, kRaw, kDiagnosed };
 std::string_view feedback_name(Feedback feedback);  // "none", "raw", "diagnosed"
 std::optional<Feedback> feedback_from_name(std::string_view name);
 
-struct Proposal;
-
-// Everything a proposer may use. Pointers are valid for the call only.
+// Everything a proposer may use. Nothing in it changes while the run continues, so that a writer on
+// another thread may keep it.
 struct ProposalRequest {
-  const Task* task = nullptr;
+  const Task* task = nullptr;  // the run's; outlives every request
   TargetKind target = TargetKind::kCpu;
-  const Known* parent = nullptr;
-  std::vector<const Known*> history;  // all evaluated candidates, in order; possibly in brief
-  // Makes a member of the history whole; null: all are whole. The parent always is.
-  std::function<const Known&(const Known&)> fetch = {};
-  std::vector<const Candidate*> pending;  // written for this run, not evaluated yet
-  // Lessons from earlier runs, and from this one so far; null: none.
-  const std::vector<Fact>* earlier = nullptr;
-  const std::vector<Fact>* lately = nullptr;
+  KnownPtr parent;  // whole
+  KnownPtr start;   // the run's first candidate, whole
+  // All evaluated candidates: whole for proposers that write sources, else possibly in brief.
+  History history;
+  std::vector<Candidate> pending;  // written for this run, not evaluated yet
+  // Lessons from earlier runs, and from this one so far; for proposers that write sources.
+  std::vector<Fact> earlier, lately;
   bool memory = true;       // false: writers see the parent only
   std::string task_header;  // the generated task.h of the largest timed case
   std::uint64_t seed = 0;   // the run's
@@ -81,13 +85,8 @@ struct ProposalRequest {
   FindingRef answers;                 // the finding to address this time
   std::string focus;                  // what to try this time, one sentence; "": the writer chooses
   Feedback feedback = Feedback::kDiagnosed;
-  const Machine* machine = nullptr;    // where candidates run; null: unknown
-  const Evidence* evidence = nullptr;  // about the parent, with kRaw; null: none
-  // Receives each candidate as soon as it is written, from any thread, one at a time; `propose`
-  // does not return it again. Empty: `propose` returns them all.
-  std::function<void(Proposal)> early = {};
-
-  const Known& whole(const Known& known) const { return fetch ? fetch(known) : known; }
+  std::optional<Machine> machine;    // where candidates run; none: unknown
+  std::optional<Evidence> evidence;  // about the parent, with kRaw
 };
 
 // A writer's prompt and reply, verbatim: kept with the candidate.
@@ -115,9 +114,30 @@ struct ModelCall {
   std::string gave;   // content hash of the resulting candidate; "": none
 };
 
+// One request to the writer behind the exchange. Replies name it by the folder they are in, and the
+// rest of what they answer comes from here.
+struct ExchangeRequest {
+  std::string name;         // of its folder: "0003"
+  std::int64_t parent = 0;  // the candidate to build on
+  FindingRef answers;       // the finding to address; empty: a free choice
+  std::string prompt;       // verbatim
+};
+
 struct Proposal {
   Candidate candidate;             // origin filled in
   std::optional<Writing> writing;  // from a writer
 };
+
+// For display: the run's progress shows it under this event (run/result.h).
+struct WriterNote {
+  std::string event;
+  std::string text;
+};
+
+// What a proposer gives the run, in order: a question precedes what came of it.
+using WriterEvent = std::variant<ModelCall, ExchangeRequest, Proposal, WriterNote>;
+// Takes events from any thread, one at a time, and returns when the run has the event: a ModelCall
+// or an ExchangeRequest is then durable, unless the run is ending.
+using WriterSink = std::function<void(WriterEvent)>;
 
 }  // namespace kernelpro

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "core/proposal.h"
@@ -18,10 +17,11 @@ class Proposer {
   // One sentence of credit for the report ("the structure was in the source; the embedded tuner
   // chose the numbers").
   virtual std::string credit() const = 0;
-  // Up to `request.wanted` proposals, none with a content hash that is in the history. Empty:
-  // nothing to add for this parent. Deterministic proposers depend on the request alone, so a
-  // resumed run continues as the original would have. May block (on a person or a model).
-  virtual Result<std::vector<Proposal>> propose(const ProposalRequest& request) = 0;
+  // Gives up to `request.wanted` proposals, none with a content hash that is in the history, each
+  // as soon as it is written. None: nothing to add for this parent, unless `finished` has a reason
+  // or the run asked to stop. Deterministic proposers depend on the request alone, so a resumed run
+  // continues as the original would have. May block (on a person or a model).
+  virtual Result<void> propose(const ProposalRequest& request, const WriterSink& give) = 0;
   // Why no more proposals will come for any parent; nullopt while some may.
   virtual std::optional<std::string> finished() const { return std::nullopt; }
 };

@@ -24,45 +24,28 @@ std::string largest_header(const Task& task, TargetKind target) {
 }
 
 // Chooses what a request asks for: the parent's findings in turn, then a free choice.
-void set_focus(const std::vector<FindingRef>& asked, ProposalRequest* request) {
+void set_focus(const std::vector<ExchangeRequest>& before, ProposalRequest* request) {
   for (const Finding& finding : request->parent->diagnosis.findings) {
     if (finding.stop || finding.prescriptions.empty()) continue;
     const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
-    if (std::find(asked.begin(), asked.end(), answers) != asked.end()) continue;
+    const bool asked = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {
+      return each.parent == request->parent->id && each.answers == answers;
+    });
+    if (asked) continue;
     request->focus = "Answer the finding " + finding.tool + ": " + finding.cause;
     request->answers = answers;
     return;
   }
 }
 
-}  // namespace
-
-OwnRequest::OwnRequest(const ProposalRequest& of) : request(of), parent_(*of.parent) {
-  request.parent = &parent_;
-  history_.reserve(of.history.size());
-  for (std::size_t i = 0; i < of.history.size(); ++i) {
-    history_.push_back(of.whole(*of.history[i]));
-    request.history[i] = &history_[i];
-  }
-  request.fetch = nullptr;
-  pending_.reserve(of.pending.size());
-  for (std::size_t i = 0; i < of.pending.size(); ++i) {
-    pending_.push_back(*of.pending[i]);
-    request.pending[i] = &pending_[i];
-  }
-  if (of.lately != nullptr) {
-    lately_ = *of.lately;
-    request.lately = &lately_;
-  }
-  if (of.machine != nullptr) {
-    machine_ = *of.machine;
-    request.machine = &machine_;
-  }
-  if (of.evidence != nullptr) {
-    evidence_ = *of.evidence;
-    request.evidence = &evidence_;
-  }
+// Where writers do not get diagnoses.
+KnownPtr undiagnosed(const Known& known) {
+  auto bare = std::make_shared<Known>(known);
+  bare->diagnosis = {};
+  return bare;
 }
+
+}  // namespace
 
 Asking::Asking(const LoopParts& parts, Bench* bench, Planted* search)
     : parts_(parts),
@@ -70,20 +53,19 @@ Asking::Asking(const LoopParts& parts, Bench* bench, Planted* search)
       search_(*search),
       header_(largest_header(*parts.task, parts.settings->target)) {}
 
-ProposalRequest Asking::request(std::int64_t parent, std::vector<const Candidate*> pending) {
+ProposalRequest Asking::request(const Turn& turn, std::vector<Candidate> pending) {
   const RunSettings& settings = *parts_.settings;
   const ProposerRow& row = proposer_of(settings);
   const Ledger& ledger = bench_.ledger();
   ProposalRequest request;
   request.task = parts_.task;
   request.target = settings.target;
-  request.parent = ledger.find(parent);
-  if (settings.feedback != Feedback::kDiagnosed) {
-    bare_ = *request.parent;
-    bare_.diagnosis = {};
-    request.parent = &bare_;
-  }
-  request.history = ledger.history();
+  request.parent = ledger.find(turn.parent);
+  if (settings.feedback != Feedback::kDiagnosed) request.parent = undiagnosed(*request.parent);
+  request.start = ledger.find(ledger.history().front()->id);
+  // A tuner needs none of what is left out in brief, and reading it would cost a resume seconds;
+  // the same holds for this run's facts.
+  request.history = row.writes_sources ? ledger.whole_history() : ledger.history();
   request.pending = std::move(pending);
   request.task_header = header_;
   request.seed = settings.seed;
@@ -93,43 +75,40 @@ ProposalRequest Asking::request(std::int64_t parent, std::vector<const Candidate
     request.wanted =
         std::max(1, settings.roles.ideas) * (1 + static_cast<int>(parts_.others.size()));
   }
-  const Turn turn = search_.turn();
   if (turn.wanted > 0) request.wanted = turn.wanted;
   request.implementations = turn.implementations;
   if (turn.temperature >= 0) request.temperature = turn.temperature;
   request.feedback = settings.feedback;
-  request.machine = bench_.machine();
+  request.machine = *bench_.machine();
   request.memory = settings.memory;
-  request.earlier = &parts_.facts;
-  // Only for proposers that write sources; a tuner does not use it, and it would cost a resume
-  // seconds.
-  if (row.writes_sources && settings.memory) request.lately = &bench_.facts();
-  request.fetch = [this](const Known& known) -> const Known& {
-    return *bench_.ledger().find(known.id);
-  };
-  request.evidence = bench_.evidence(parent);
+  if (row.writes_sources && settings.memory) {
+    request.earlier = parts_.facts;
+    request.lately = bench_.facts();
+  }
+  if (const Evidence* evidence = bench_.evidence(turn.parent)) request.evidence = *evidence;
   return request;
 }
 
 Result<std::vector<std::string>> Asking::write_requests(const std::string& folder, int count) {
   const Ledger& ledger = bench_.ledger();
-  const std::vector<const Known*> history = ledger.history();
-  if (history.empty()) {
+  if (ledger.history().empty()) {
     return fail(ErrorKind::kBadInput, "nothing of this run was measured yet",
                 "let `kernelpro measure` (or `optimize`) measure its start first");
   }
   KP_ASSIGN(const auto prompts, Prompts::load(parts_.settings->prompts));
+  KP_ASSIGN(auto requests, parts_.store->requests());
   std::vector<std::string> paths;
   for (int i = 0; i < count; ++i) {
     // When the search has given up on every line, the best is still worth an idea.
-    const auto chosen = search_.start();
-    const Known* best = ledger.best() != nullptr ? ledger.best() : history.front();
-    ProposalRequest asking = request(chosen ? *chosen : best->id, {});
+    const KnownPtr best = ledger.best();
+    ProposalRequest asking = request(
+        search_.start().value_or(Turn{best != nullptr ? best->id : ledger.history().front()->id}),
+        {});
     // Choosing the finding to answer is a diagnosis too.
-    if (parts_.settings->feedback == Feedback::kDiagnosed) {
-      set_focus(requested(folder, asking.parent->candidate), &asking);
-    }
-    KP_ASSIGN(auto path, write_request(folder, asking, prompts));
+    if (parts_.settings->feedback == Feedback::kDiagnosed) set_focus(requests, &asking);
+    requests.push_back(next_request(folder, requests, asking, prompts));
+    KP_TRY(parts_.store->add_request(requests.back()));
+    KP_ASSIGN(auto path, write_request(folder, requests.back(), asking));
     paths.push_back(std::move(path));
   }
   return paths;

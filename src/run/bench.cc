@@ -75,9 +75,9 @@ const Evidence* Bench::evidence(std::int64_t id) {
 const std::vector<Fact>& Bench::facts() {
   if (facts_not_told_ == 0) return facts_;
   std::vector<Fact> all;
-  const std::vector<const Known*> history = ledger_.history();
+  const History& history = ledger_.whole_history();
   for (std::size_t i = 0; i < facts_not_told_; ++i) {
-    if (auto fact = fact_of(frame_, ledger_, *ledger_.find(history[i]->id))) {
+    if (auto fact = fact_of(frame_, ledger_, *history[i])) {
       all.push_back(std::move(*fact));
     }
   }
@@ -90,7 +90,7 @@ const std::vector<Fact>& Bench::facts() {
 // The least comparable time of a candidate other than PyTorch's; 0: there is none.
 double Bench::fastest_source_us() const {
   double least = 0;
-  for (const Known* known : ledger_.history()) {
+  for (const KnownPtr& known : ledger_.history()) {
     const double us = ledger_.comparable_us(known->id);
     if (!language_row(known->candidate.language).compiled || us <= 0) continue;
     if (least == 0 || us < least) least = us;
@@ -119,7 +119,7 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
   Order order;
   order.candidate = known.candidate;
   order.energy.emplace();
-  if (const Known* best = ledger_.best()) {
+  if (const KnownPtr best = ledger_.best()) {
     order.incumbent = best->candidate;
     // Only kernels that others will be derived from are worth counters: the best one and, where
     // PyTorch leads, the best one with a source to change.
@@ -149,7 +149,7 @@ Result<Measured> Bench::measured_before(std::int64_t twin, const Built& built) {
 
 // The step for the finding that a candidate answers, if any; uses comparable times.
 std::optional<ToolStep> Bench::step_of(const Known& known) const {
-  const Known* parent = ledger_.find(known.candidate.origin.parent);
+  const KnownPtr parent = ledger_.find(known.candidate.origin.parent);
   if (parent == nullptr) return std::nullopt;
   return tool_step(*parent, known, ledger_.comparable_us(parent->id),
                    ledger_.comparable_us(known.evaluation));
@@ -206,7 +206,7 @@ Result<void> Bench::adopt(const Ceilings& ceilings) {
   ++revisions_;
   machine_.ceilings = ceilings;
   std::vector<Store::Revision> revisions;
-  for (const Known* known : ledger_.history()) {
+  for (const KnownPtr& known : ledger_.history()) {
     if (known->evaluation.correct() == nullptr) continue;
     KP_ASSIGN(auto whole, parts_.store->candidate(known->id, true));
     if (whole.evidence.items().empty()) continue;
@@ -272,11 +272,11 @@ Result<std::optional<Evaluation>> Bench::duel(const Candidate& candidate, const 
 
 // Measures one finalist against the start in fresh processes; nullopt: cancelled.
 Result<std::optional<Evaluation>> Bench::confirm_one(const Known& best) {
-  const Known& start = *ledger_.baseline();
-  if (&best == &start) return start.evaluation;
+  const KnownPtr start = ledger_.baseline();
+  if (best.id == start->id) return start->evaluation;
   Order order;
   order.candidate = best.candidate;
-  order.incumbent = start.candidate;
+  order.incumbent = start->candidate;
   order.confirm = true;
   order.energy = kConfirmEnergy;
   order.observe = false;
@@ -285,8 +285,8 @@ Result<std::optional<Evaluation>> Bench::confirm_one(const Known& best) {
 }
 
 Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
-  const std::vector<const Known*> finalists = ledger_.finalists();
-  const Known* winner = nullptr;
+  const History finalists = ledger_.finalists();
+  KnownPtr winner;
   Evaluation confirmed;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
     // The fastest kernel need not use the least energy: then the order of finalists decides.
@@ -322,7 +322,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   result->fraction_of_ceiling = winner->diagnosis.floor_us / result->best_us;
   result->speedup = result->speedup_low = result->speedup_high = 1;
   const Correct* correct = confirmed.correct();
-  if (winner != ledger_.baseline() && correct->versus) {
+  if (winner->id != ledger_.baseline()->id && correct->versus) {
     result->speedup = correct->versus->ratio;
     result->speedup_low = correct->versus->low;
     result->speedup_high = correct->versus->high;

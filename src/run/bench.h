@@ -46,9 +46,9 @@ class Bench {
   Result<std::vector<StoredCandidate>> restore();
 
   struct Verdict {
-    const Known* known = nullptr;  // in the ledger
-    bool better = false;           // it is the new best
-    std::string note;              // one sentence on anything else that went wrong; "" = nothing
+    KnownPtr known;       // in the ledger
+    bool better = false;  // it is the new best
+    std::string note;     // one sentence on anything else that went wrong; "" = nothing
   };
   // Takes a stored candidate through to its committed evaluation. nullopt when `stop` returned true
   // before it ran, or when this thread's CancelScope cancelled it while it ran (base/cancel.h): the

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <deque>
 #include <functional>
+#include <optional>
 
 #include "core/knobs.h"
 #include "search/mcts.h"
@@ -55,7 +55,7 @@ Ended search(const Landscape& landscape, int budget, std::uint64_t seed) {
   const double goal = optimum(knobs, landscape) * 1.05;
   const auto tuner = make_tuner();
   const auto tree = make_mcts();
-  std::deque<Known> all;
+  History all;
   Ended outcome;
   const auto evaluate = [&](Candidate candidate) {
     Known known;
@@ -69,7 +69,7 @@ Ended search(const Landscape& landscape, int budget, std::uint64_t seed) {
     } else {
       known.evaluation.outcome = CompileError{"static assertion failed"};
     }
-    all.push_back(known);
+    all.push_back(std::make_shared<const Known>(std::move(known)));
     if (time > 0 && time < outcome.best) outcome.best = time;
     if (outcome.needed == 0 && outcome.best <= goal) outcome.needed = static_cast<int>(all.size());
     return NodeResult{time > 0, time, false};
@@ -77,20 +77,22 @@ Ended search(const Landscape& landscape, int budget, std::uint64_t seed) {
   Candidate root{Language::kCpp, kSource, default_values(knobs), {"start", 0, "", {}}};
   tree->add_root(1, evaluate(root));
   while (static_cast<int>(all.size()) < budget) {
-    const auto parent = tree->start();
-    if (!parent) break;
+    const auto turn = tree->start();
+    if (!turn) break;
     ProposalRequest request;
-    request.parent = &all[static_cast<std::size_t>(*parent - 1)];
-    for (const Known& known : all) request.history.push_back(&known);
+    request.parent = all[static_cast<std::size_t>(turn->parent - 1)];
+    request.history = all;
     request.seed = seed;
-    const auto proposals = tuner->propose(request);
-    if (!proposals || proposals->empty()) {
-      tree->cancel(*parent);
-      tree->close(*parent);
+    std::optional<Proposal> proposal;
+    const auto written = tuner->propose(
+        request, [&](WriterEvent event) { proposal = std::get<Proposal>(std::move(event)); });
+    if (!written || !proposal) {
+      tree->cancel(turn->parent);
+      tree->close(turn->parent);
       continue;
     }
-    const NodeResult result = evaluate(proposals->front().candidate);
-    tree->finalize(*parent, static_cast<std::int64_t>(all.size()), result);
+    const NodeResult result = evaluate(proposal->candidate);
+    tree->finalize(turn->parent, static_cast<std::int64_t>(all.size()), result);
   }
   if (outcome.needed == 0) outcome.needed = budget + 1;
   return outcome;

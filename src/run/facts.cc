@@ -109,7 +109,7 @@ std::string changed_lines(const std::string& before, const std::string& after) {
 
 std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const Known& child) {
   const Origin& origin = child.candidate.origin;
-  const Known* parent = ledger.find(origin.parent);
+  const KnownPtr parent = ledger.find(origin.parent);
   if (parent == nullptr) return std::nullopt;
   Fact fact = frame.common;
   fact.language = child.candidate.language;
@@ -128,7 +128,7 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   tell_speed(ledger, *parent, child, &fact);
   fact.api = new_names(parent->candidate.source, child.candidate.source);
   // The candidate that it repairs, or a failed parent.
-  const Known* failed = ledger.find(origin.repairs);
+  KnownPtr failed = ledger.find(origin.repairs);
   if (failed == nullptr) failed = parent;
   if (failed->evaluation.correct() != nullptr) return fact;
   fact.error = failure_line(failed->evaluation.outcome);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <variant>
 
 #include "base/clock.h"
 #include "base/mailbox.h"
@@ -62,10 +63,19 @@ class Loop {
   PipelineParts pipeline_parts();
   std::size_t most_rounds() const;
   Result<void> open_rounds();
-  Result<void> ask(std::int64_t parent, bool started);
+  Result<void> ask(const Turn& turn, bool started);
   void dismiss_writer();
-  Result<void> take_in(Round* round, std::vector<Proposal> proposals);
-  Result<void> take_up(Round* round, Result<std::vector<Proposal>> proposals);
+  void hear(WriterEvent event);
+  Result<void> take(Proposal proposal);
+  Result<void> take(const ModelCall& call) { return parts_.store->add_call(call); }
+  Result<void> take(const ExchangeRequest& request) { return parts_.store->add_request(request); }
+  Result<void> take(const WriterNote& note) {
+    tell(note.event, nullptr, note.text);
+    return {};
+  }
+  Result<void> end_writing(const Result<void>& written);
+  Result<void> close(std::int64_t parent);
+  void end_with(Result<void> ended);
   void close_round();
   Result<bool> commit(Pipeline::Done done);
   RunResult result(const std::string& stopped_by) const;
@@ -73,14 +83,11 @@ class Loop {
     const bool collects = parts_.only_replies && !row_.exhaustive;
     judge_end(settings_, {found->stopped_by == kInterrupted, collects, evaluated_now_}, found);
   }
-  NodeResult node_result(const Known& known) const {
-    return kernelpro::node_result(ledger_, known.id, settings_.feedback);
+  NodeResult node_result(std::int64_t id) const {
+    return kernelpro::node_result(ledger_, id, settings_.feedback);
   }
   // As if `under_way` more candidates were already evaluated.
   std::optional<std::string> stop_reason(int under_way = 0) const;
-  ProposalRequest request(std::int64_t parent) {
-    return asking_.request(parent, pipeline_->pending());
-  }
   const Machine* machine() const {
     return parts_.station != nullptr ? &parts_.station->machine() : parts_.machine;
   }
@@ -117,7 +124,7 @@ class Loop {
   const RunResult* confirmed_ = nullptr;  // result of the confirmation; null before it
   std::deque<Round> rounds_;              // unfinished; the last may still be in writing
   std::thread writer_;                    // writes the last round's candidates
-  std::optional<Error> error_;            // of the writer thread
+  std::optional<Error> error_;            // of taking in what a writer gave
   std::optional<Pipeline> pipeline_;
 };
 
@@ -180,8 +187,10 @@ Result<void> Loop::restore() {
   before_s_ = parts_.store->run_seconds();
   KP_ASSIGN(waiting_, bench_.restore());
   if (parts_.station != nullptr) KP_TRY(share_ceilings());
-  for (const Known* known : ledger_.history()) {
-    planted_.place(known->candidate.origin.parent, known->id, node_result(*known));
+  KP_ASSIGN(auto closed, closed_lines(*parts_.store, settings_));
+  planted_.expect(std::move(closed));
+  for (const KnownPtr& known : ledger_.history()) {
+    planted_.place(known->candidate.origin.parent, known->id, node_result(known->id));
   }
   return {};
 }
@@ -218,7 +227,7 @@ Result<bool> Loop::commit(Pipeline::Done done) {
   const int revisions = bench_.revisions();
   KP_ASSIGN(auto verdict, bench_.finish(std::move(done.known), std::move(done.measured)));
   if (bench_.revisions() != revisions) {
-    planted_.replant([this](std::int64_t id) { return node_result(*ledger_.find_brief(id)); });
+    planted_.replant([this](std::int64_t id) { return node_result(id); });
   }
   Round& round = rounds_.front();
   --round.left;
@@ -235,7 +244,7 @@ Result<bool> Loop::commit(Pipeline::Done done) {
     own_marked_ = own_s();
   }
   // A reply to an older request belongs under that request's parent.
-  const NodeResult node = node_result(stored);
+  const NodeResult node = node_result(stored.id);
   if (round.started && under == round.parent) {
     planted_.finalize(under, stored.id, node);
     round.started = false;
@@ -278,39 +287,40 @@ Result<void> Loop::open_rounds() {
     int under_way = 0;
     for (const Round& round : rounds_) under_way += round.left;
     if (stop_reason(under_way) || parts_.proposer->finished()) return {};
-    auto parent = planted_.start();
-    const bool started = parent.has_value();
-    if (!started && parts_.only_replies) parent = ledger_.history().front()->id;
-    if (!parent) return {};
-    KP_TRY(ask(*parent, started));
+    auto turn = planted_.start();
+    const bool started = turn.has_value();
+    if (!started && parts_.only_replies) turn = Turn{ledger_.history().front()->id};
+    if (!turn) return {};
+    KP_TRY(ask(*turn, started));
   }
   return {};
 }
 
-Result<void> Loop::ask(std::int64_t parent, bool started) {
-  rounds_.push_back({parent, started, false, 0, 0});
-  if (!row_.slow) {
-    return take_up(&rounds_.back(), parts_.proposer->propose(request(parent)));
-  }
-  if (writer_.joinable()) writer_.join();
-  const auto own = std::make_shared<OwnRequest>(request(parent));
-  own->request.early = [this](Proposal proposal) {
-    auto early = std::make_shared<std::vector<Proposal>>();
-    early->push_back(std::move(proposal));
-    parts_.mailbox->post([this, early] {
-      auto taken = take_in(&rounds_.back(), std::move(*early));
-      if (!taken) error_ = std::move(taken.error());
+Result<void> Loop::ask(const Turn& turn, bool started) {
+  rounds_.push_back({turn.parent, started, false, 0, 0});
+  auto write = [this, request = asking_.request(turn, pipeline_->pending())] {
+    return parts_.proposer->propose(request, [this](WriterEvent event) {
+      parts_.mailbox->call([&] { hear(std::move(event)); });
     });
   };
-  writer_ = std::thread([this, own] {
-    auto proposals =
-        std::make_shared<Result<std::vector<Proposal>>>(parts_.proposer->propose(own->request));
-    parts_.mailbox->post([this, proposals] {
-      auto taken = take_up(&rounds_.back(), std::move(*proposals));
-      if (!taken) error_ = std::move(taken.error());
+  if (row_.slow) {
+    if (writer_.joinable()) writer_.join();
+    writer_ = std::thread([this, write = std::move(write)] {
+      const Result<void> written = write();
+      parts_.mailbox->post([this, written] { end_with(end_writing(written)); });
     });
-  });
+    return {};
+  }
+  end_with(end_writing(write()));
+  if (error_) return tl::unexpected<Error>(std::move(*error_));
   return {};
+}
+
+// Ends the run if there is an error: writers then stop, and nothing more of theirs is taken.
+void Loop::end_with(Result<void> ended) {
+  if (ended || error_) return;
+  error_ = std::move(ended.error());
+  *parts_.over = true;
 }
 
 // Stops the writer thread.
@@ -318,43 +328,46 @@ void Loop::dismiss_writer() {
   if (!writer_.joinable()) return;
   *parts_.over = true;
   outside([&] {
-    while (!error_ && !rounds_.empty() && !rounds_.back().written) parts_.mailbox->run_next();
+    while (!rounds_.empty() && !rounds_.back().written) parts_.mailbox->run_next();
     writer_.join();
     return true;
   });
 }
 
-// Adds candidates of a round that may still be in writing.
-Result<void> Loop::take_in(Round* round, std::vector<Proposal> proposals) {
-  if (proposals.empty()) return {};
-  KP_ASSIGN(auto ids, parts_.store->add_proposals(proposals));
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] == 0) continue;  // already known
-    pipeline_->put({ids[i], std::move(proposals[i].candidate), {}, {}});
-    ++round->taken;
-    ++round->left;
-  }
+// Something that the writer of the last round gives.
+void Loop::hear(WriterEvent event) {
+  if (error_) return;
+  end_with(std::visit([this](auto& each) { return take(std::move(each)); }, event));
+}
+
+Result<void> Loop::take(Proposal proposal) {
+  KP_ASSIGN(const auto id, parts_.store->add_proposal(proposal));
+  if (id == 0) return {};  // already known
+  pipeline_->put({id, std::move(proposal.candidate), {}, {}});
+  Round& round = rounds_.back();
+  ++round.taken;
+  ++round.left;
   return {};
 }
 
-// Adds the last candidates of a round.
-Result<void> Loop::take_up(Round* round, Result<std::vector<Proposal>> proposals) {
-  round->written = true;
-  if (!proposals) return tl::unexpected<Error>(std::move(proposals.error()));
-  KP_TRY(take_in(round, std::move(*proposals)));
-  if (round->left > 0) return {};
-  if (round->taken > 0) {  // all were measured while the last was written
-    if (round->started) planted_.cancel(round->parent);
-    rounds_.pop_back();
-    return {};
-  }
-  // The proposer has nothing more for this parent.
-  const std::int64_t parent = round->parent;
-  if (round->started) {
-    planted_.cancel(parent);
-    if (!stop_requested()) planted_.close(parent);
-  }
-  rounds_.pop_back();
+// The writer of the last round has ended.
+Result<void> Loop::end_writing(const Result<void>& written) {
+  const Round round = rounds_.back();
+  rounds_.back().written = true;
+  KP_TRY(written);
+  if (round.left > 0) return {};
+  rounds_.pop_back();  // all were measured while the last was written, or there were none
+  if (!round.started) return {};
+  planted_.cancel(round.parent);
+  return round.taken > 0 ? Result<void>() : close(round.parent);
+}
+
+// The proposer has nothing more for this parent, now or after a resume. One that was stopped, or
+// that has ended altogether, may have more then.
+Result<void> Loop::close(std::int64_t parent) {
+  if (stop_requested() || *parts_.over || parts_.proposer->finished()) return {};
+  KP_TRY(parts_.store->close_line({parent, ledger_.evaluations(), settings_.proposer}));
+  planted_.close(parent);
   return {};
 }
 
@@ -425,7 +438,7 @@ Result<RunResult> Loop::run() {
   dismiss_writer();
   if (!stopped_by) return tl::unexpected<Error>(std::move(stopped_by.error()));
   RunResult found = result(*stopped_by);
-  tell("stopped", ledger_.best(), *stopped_by);
+  tell("stopped", ledger_.best().get(), *stopped_by);
   judge(&found);
   // A start with no other candidate needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;

@@ -133,6 +133,11 @@ TEST_F(LoopTest, ExchangeWithoutAWriterEnds) {
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_TRUE(contains(result->stopped_by, "no reply")) << result->stopped_by;
   EXPECT_EQ(result->evaluations, 1);
+  // A reply may still come: nothing is exhausted.
+  const auto store = Store::open(run, Store::Mode::kRead);
+  ASSERT_TRUE(store) << store.error().text();
+  EXPECT_TRUE((*store)->closed_lines()->empty());
+  EXPECT_EQ((*store)->requests()->at(0).name, "0001");
 }
 
 TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
@@ -152,6 +157,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
     const std::string& folder = folders->at(static_cast<std::size_t>(i));
     EXPECT_TRUE(exists(join(folder, "prompt.md"))) << folder;
     if (i == 1) continue;  // no answer
+    ASSERT_TRUE(write_file(join(folder, "prompt.md"), "Something else."));
     const std::string text =
         replace_all(source, "V 1 2 4 8 16", "V " + std::to_string(4 + i) + " 1");
     ASSERT_TRUE(write_file(join(folder, "reply/kernel.cpp"), text));
@@ -174,7 +180,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
     const auto writing = (*store)->writing(2);
     ASSERT_TRUE(writing && *writing);
     EXPECT_EQ((*writing)->request, "0002");
-    EXPECT_TRUE(contains((*writing)->prompt, "request 0002"));
+    EXPECT_TRUE(contains((*writing)->prompt, "request 0002")) << "as it was asked";
   }
   const auto again = measure_with(fake_station(fake), run, observer);
   ASSERT_TRUE(again) << again.error().text();

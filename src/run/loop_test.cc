@@ -15,6 +15,7 @@
 #include "measure/station/testing/fake_target.h"
 #include "run/evaluate_one.h"
 #include "run/launch.h"
+#include "run/planted.h"
 #include "run/run.h"
 #include "run/store/store.h"
 #include "run/testing/whole_loop.h"
@@ -100,6 +101,13 @@ TEST_F(LoopTest, EndsWhenTheSpaceIsExhausted) {
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 3);
   EXPECT_TRUE(contains(result->stopped_by, "exhausted")) << result->stopped_by;
+  // The store says so too: a resume need not ask again, and a report shows it.
+  const auto store = Store::open(run, Store::Mode::kRead);
+  ASSERT_TRUE(store) << store.error().text();
+  const auto nodes = stored_nodes(**store);
+  ASSERT_TRUE(nodes) << nodes.error().text();
+  for (const SearchNode& node : *nodes) EXPECT_TRUE(node.closed) << node.id;
+  EXPECT_EQ(nodes->at(0).reason, "its proposer has nothing more to add");
 }
 
 TEST_F(LoopTest, PlateauStops) {

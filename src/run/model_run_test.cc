@@ -3,6 +3,7 @@
 // socket (bench/model/server.py); only compiling and running are faked.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,6 +195,7 @@ TEST_F(ModelRunTest, ABudgetEndsItAndAnotherOneGoesOn) {
   EXPECT_TRUE(contains(first->stopped_by, "all of the 4 calls are used up")) << first->stopped_by;
   EXPECT_EQ(first->evaluations, 3);
   EXPECT_EQ(asked(), 4);
+  EXPECT_TRUE(store()->closed_lines()->empty()) << "with more budget there is more to add";
   // No further calls as long as the budget is the same.
   ASSERT_TRUE(resume_with(fake_station(fake), run, nullptr, observer));
   EXPECT_EQ(asked(), 4);
@@ -265,6 +267,24 @@ TEST_F(ModelRunTest, AKillLosesNoPaidAnswer) {
   const auto writing = store()->writing(2);
   ASSERT_TRUE(writing && *writing);
   EXPECT_EQ((*writing)->request, "0001.1");
+}
+
+// An answer that is paid for and cannot be stored ends the run, whatever else is being written.
+TEST_F(ModelRunTest, ACallThatCannotBeStoredEndsTheRun) {
+  server().script(id,
+                  Json(std::vector<Json>{rule("# Plan:", kPlan), rule("# Write:", kernel("{n}"))}));
+  observer = [&](const Progress& p) {
+    if (p.event != "evaluated" || p.evaluations != 1) return;
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(store_path(run).c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, "DROP TABLE calls", nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(db);
+  };
+  const auto result = optimize();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::kStore) << result.error().text();
+  EXPECT_EQ(asked(), 1) << "the plan, and nothing that it leads to";
+  EXPECT_EQ(course().size(), 1u) << "nothing that depends on it is kept";
 }
 
 TEST_F(ModelRunTest, WhatCannotBeginLeavesNoFolder) {

@@ -26,8 +26,8 @@ struct LoopParts {
   const StationMaker* maker = nullptr;  // for held-out cases; null: they are not measured
   const Machine* machine = nullptr;     // the run's machine; required if `station` is null
   Proposer* proposer = nullptr;
-  // This thread's mailbox, and a flag that stops slow writers (run/proposers.h); null when nothing
-  // is measured.
+  // This thread's mailbox, and a flag that stops slow writers (WriterStart::over); null when
+  // nothing is measured.
   Mailbox* mailbox = nullptr;
   std::atomic<bool>* over = nullptr;
   SearchMaker search;            // required

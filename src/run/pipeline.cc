@@ -60,9 +60,9 @@ void Pipeline::put(Known known) {
   jobs_.push_back(std::move(job));
 }
 
-std::vector<const Candidate*> Pipeline::pending() const {
-  std::vector<const Candidate*> all;
-  for (const auto& job : jobs_) all.push_back(&job->known.candidate);
+std::vector<Candidate> Pipeline::pending() const {
+  std::vector<Candidate> all;
+  for (const auto& job : jobs_) all.push_back(job->known.candidate);
   return all;
 }
 

@@ -47,7 +47,7 @@ class Pipeline {
   // Appends to the queue; the build starts as soon as a core is free.
   void put(Known known);
   // Everything put in and not yet returned, in order.
-  std::vector<const Candidate*> pending() const;
+  std::vector<Candidate> pending() const;
   bool empty() const { return jobs_.empty(); }
 
   struct Done {

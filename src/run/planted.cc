@@ -8,11 +8,11 @@
 namespace kernelpro {
 
 NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback) {
-  const Known& known = *ledger.find_brief(id);
+  const KnownPtr known = ledger.find_brief(id);
   NodeResult result;
-  result.correct = known.evaluation.correct() != nullptr;
+  result.correct = known->evaluation.correct() != nullptr;
   result.time_us = ledger.cost(id);
-  result.fraction = known.diagnosis.fraction_of_ceiling;
+  result.fraction = known->diagnosis.fraction_of_ceiling;
   const Promise promise = ledger.promise(id);
   result.stop = promise.stop;
   if (feedback != Feedback::kDiagnosed) return result;
@@ -23,24 +23,33 @@ NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback)
 
 Planted::Planted(SearchMaker make) : make_(std::move(make)), search_(make_()) {}
 
-void Planted::add(std::int64_t parent, std::int64_t id, const NodeResult& node) {
-  if (parent == 0) {
-    search_->add_root(id, node);
+void Planted::expect(std::vector<ClosedLine> closed) {
+  expected_.assign(closed.begin(), closed.end());
+}
+
+void Planted::add(const Step& placed, const NodeResult& node) {
+  if (placed.parent == 0) {
+    search_->add_root(placed.id, node);
   } else {
-    search_->restore(parent, id, node);
+    search_->restore(placed.parent, placed.id, node);
   }
 }
 
 void Planted::place(std::int64_t parent, std::int64_t id, const NodeResult& node) {
-  if (parent == 0 && !placed_.empty()) parent = placed_.front().second;
-  add(parent, id, node);
-  placed_.emplace_back(parent, id);
+  if (parent == 0 && !steps_.empty()) parent = steps_.front().id;
+  steps_.push_back({id, parent});
+  add(steps_.back(), node);
+  ++placed_;
+  while (!expected_.empty() && expected_.front().after <= placed_) {
+    close(expected_.front().candidate);
+    expected_.pop_front();
+  }
 }
 
-std::optional<std::int64_t> Planted::start() {
-  const auto parent = search_->start();
-  if (parent) in_flight_.insert(*parent);
-  return parent;
+std::optional<Turn> Planted::start() {
+  const auto turn = search_->start();
+  if (turn) in_flight_.insert(turn->parent);
+  return turn;
 }
 
 void Planted::cancel(std::int64_t parent) {
@@ -50,7 +59,7 @@ void Planted::cancel(std::int64_t parent) {
 
 void Planted::close(std::int64_t id) {
   search_->close(id);
-  closed_.push_back(id);
+  steps_.push_back({id, 0, true});
 }
 
 void Planted::finalize(std::int64_t parent, std::int64_t id, const NodeResult& node) {
@@ -60,8 +69,13 @@ void Planted::finalize(std::int64_t parent, std::int64_t id, const NodeResult& n
 
 void Planted::replant(const std::function<NodeResult(std::int64_t)>& result) {
   search_ = make_();
-  for (const auto& [parent, id] : placed_) add(parent, id, result(id));
-  for (const std::int64_t id : closed_) search_->close(id);
+  for (const Step& step : steps_) {
+    if (step.closed) {
+      search_->close(step.id);
+    } else {
+      add(step, result(step.id));
+    }
+  }
   for (const std::int64_t id : in_flight_) search_->begin(id);
 }
 
@@ -73,12 +87,20 @@ Result<SearchMaker> search_maker(const RunSettings& settings) {
   return SearchMaker([make] { return std::move(*make()); });
 }
 
+Result<std::vector<ClosedLine>> closed_lines(const Store& store, const RunSettings& settings) {
+  KP_ASSIGN(auto closed, store.closed_lines());
+  std::erase_if(closed, [&](const ClosedLine& each) { return each.proposer != settings.proposer; });
+  return closed;
+}
+
 Result<std::vector<SearchNode>> stored_nodes(const Store& store) {
   KP_ASSIGN(const auto header, store.header());
   const RunSettings settings = settings_from_json(header.settings_json).value_or(RunSettings());
   KP_ASSIGN(const auto maker, search_maker(settings));
   Ledger ledger(EvaluateSettings().min_effect, settings.objective);
   Planted planted(maker);
+  KP_ASSIGN(auto closed, closed_lines(store, settings));
+  planted.expect(std::move(closed));
   KP_TRY(store.briefs([&](StoredBrief brief) {
     const std::int64_t id = brief.known.id;
     // A missing parent counts as none: a report must not fail over it.

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "run/store/ledger.h"
@@ -28,12 +28,15 @@ class Planted {
  public:
   explicit Planted(SearchMaker make);
 
+  // Closes that `place` repeats, each as soon as as many candidates are there as when it was
+  // stored: a search may choose differently depending on the order. REQUIRES: by `after`, and
+  // called first.
+  void expect(std::vector<ClosedLine> closed);
   // Adds an evaluated candidate. One without a parent becomes the root, or a child of the root: the
   // other candidates that a run begins with.
   void place(std::int64_t parent, std::int64_t id, const NodeResult& node);
   // The protocol of search.h.
-  std::optional<std::int64_t> start();
-  Turn turn() const { return search_->turn(); }
+  std::optional<Turn> start();
   void cancel(std::int64_t parent);
   void close(std::int64_t id);
   void finalize(std::int64_t parent, std::int64_t id, const NodeResult& node);
@@ -45,22 +48,31 @@ class Planted {
   const Search& search() const { return *search_; }
 
  private:
-  void add(std::int64_t parent, std::int64_t id, const NodeResult& node);
+  // A candidate that was placed or closed.
+  struct Step {
+    std::int64_t id = 0;
+    std::int64_t parent = 0;  // 0: it is the root
+    bool closed = false;
+  };
+  void add(const Step& placed, const NodeResult& node);
 
   SearchMaker make_;
   std::unique_ptr<Search> search_;
-  std::vector<std::pair<std::int64_t, std::int64_t>> placed_;  // parent (0: the root), candidate
-  std::vector<std::int64_t> closed_;
+  std::vector<Step> steps_;
+  int placed_ = 0;
+  std::deque<ClosedLine> expected_;
   std::multiset<std::int64_t> in_flight_;
 };
 
 // Of the search that the settings name. Fails with kBadInput when there is none of that name.
 Result<SearchMaker> search_maker(const RunSettings& settings);
 
+// The lines that the run's own proposer has exhausted; another may still add to them.
+Result<std::vector<ClosedLine>> closed_lines(const Store& store, const RunSettings& settings);
+
 // The nodes of a stored run in the order of evaluation, as a resume would see them, with the reason
-// why a node is no longer expanded. Lines that a proposer has exhausted look open: it reports that
-// again when asked. Fails with kStore, or with kBadInput when this version does not know the run's
-// search.
+// why a node is no longer expanded. Fails with kStore, or with kBadInput when this version does not
+// know the run's search.
 Result<std::vector<SearchNode>> stored_nodes(const Store& store);
 
 }  // namespace kernelpro

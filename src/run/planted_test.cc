@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "search/mcts.h"
+#include "search/searches.h"
 
 namespace kernelpro {
 namespace {
@@ -18,7 +19,9 @@ TEST(Planted, AnewItKnowsTheResultsOfToday) {
   planted.place(0, 1, at_ceiling(100));
   EXPECT_FALSE(planted.start()) << "nothing is left to gain over the root";
   planted.replant([](std::int64_t) { return far_from_it(100); });
-  EXPECT_EQ(planted.start(), 1);
+  const auto turn = planted.start();
+  ASSERT_TRUE(turn);
+  EXPECT_EQ(turn->parent, 1);
   planted.replant([](std::int64_t) { return far_from_it(100); });
   EXPECT_EQ(planted.search().nodes().at(0).in_flight, 1);
   planted.finalize(1, 2, far_from_it(50));
@@ -37,6 +40,41 @@ TEST(Planted, SeedsStayUnderTheRoot) {
   planted.place(0, 7, far_from_it(80));
   planted.replant([](std::int64_t) { return far_from_it(90); });
   EXPECT_EQ(planted.search().nodes().at(1).parent, 1);
+}
+
+// Branches seed a round with the fastest that are open when it begins: it matters whether a line
+// was closed before or after.
+TEST(Planted, ClosesLinesWhereTheyWereClosed) {
+  const SearchMaker make = [] {
+    SearchParameters parameters;
+    parameters.ideas = 2;
+    parameters.implementations = 1;
+    parameters.bank = 2;
+    return std::move(*make_search("branches", parameters, 1));
+  };
+  const auto two_turns = [](Planted& planted) {
+    std::vector<std::int64_t> parents;
+    for (int i = 0; i < 2; ++i) {
+      const auto turn = planted.start();
+      parents.push_back(turn ? turn->parent : 0);
+    }
+    for (const std::int64_t parent : parents) planted.cancel(parent);
+    return parents;
+  };
+  Planted live(make);
+  live.place(0, 1, far_from_it(100));
+  live.place(1, 2, far_from_it(50));
+  live.close(2);
+  live.place(1, 3, far_from_it(60));
+  EXPECT_EQ(two_turns(live), (std::vector<std::int64_t>{3, 1}));
+  live.replant([](std::int64_t id) { return far_from_it(id == 1 ? 100 : id == 2 ? 50 : 60); });
+  EXPECT_EQ(two_turns(live), (std::vector<std::int64_t>{3, 1}));
+  Planted resumed(make);
+  resumed.expect({{2, 2, "tuner"}});
+  resumed.place(0, 1, far_from_it(100));
+  resumed.place(1, 2, far_from_it(50));
+  resumed.place(1, 3, far_from_it(60));
+  EXPECT_EQ(two_turns(resumed), (std::vector<std::int64_t>{3, 1}));
 }
 
 }  // namespace

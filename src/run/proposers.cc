@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "run/store/store.h"
 #include "write/knowledge/knowledge_base.h"
 
 namespace kernelpro {
@@ -33,19 +34,8 @@ Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind
   return candidates;
 }
 
-std::function<void(const std::string&)> teller(const WriterLinks& links, const char* event) {
-  return [links, event](const std::string& text) {
-    Progress progress;
-    progress.event = event;
-    progress.detail = text;
-    links.mailbox->call([&] {
-      if (links.observer) links.observer(progress);
-    });
-  };
-}
-
-std::function<bool()> cancelled(const WriterLinks& links) {
-  return [over = links.over] { return stop_requested() || *over; };
+std::function<bool()> cancelled(const WriterStart& start) {
+  return [over = start.over] { return stop_requested() || *over; };
 }
 
 Result<ModelSettings> model_settings(const RunSettings& settings) {
@@ -58,30 +48,23 @@ Result<ModelSettings> model_settings(const RunSettings& settings) {
 }
 
 Result<std::unique_ptr<Proposer>> make_model_of_run(const RunSettings& settings,
-                                                    const WriterLinks& links) {
+                                                    const WriterStart& start) {
   KP_ASSIGN(auto model, model_settings(settings));
-  KP_ASSIGN(model.past, links.store->calls());
-  model.record = [links](const ModelCall& call) {
-    Result<void> added;
-    links.mailbox->call([&] { added = links.store->add_call(call); });
-    return added;
-  };
-  model.cancelled = cancelled(links);
-  model.note = teller(links, "model");
+  model.past = start.calls;
+  model.cancelled = cancelled(start);
   return make_model(std::move(model));
 }
 
 Result<std::unique_ptr<Proposer>> make_exchange_of_run(const RunSettings& settings,
-                                                       const WriterLinks& links) {
+                                                       const WriterStart& start) {
   KP_ASSIGN(auto prompts, Prompts::load(settings.prompts));
   ExchangeSettings exchange;
   exchange.folder = exchange_folder(settings.directory);
   exchange.wait_s = settings.exchange_wait_s;
-  exchange.cancelled = cancelled(links);
-  exchange.note = teller(links, "waiting");
-  exchange.refused = teller(links, "refused");
+  exchange.cancelled = cancelled(start);
+  exchange.past = start.requests;
   exchange.prompts = std::move(prompts);
-  return make_exchange(exchange);
+  return make_exchange(std::move(exchange));
 }
 
 Result<void> check_prompts(const RunSettings& settings) {
@@ -98,11 +81,11 @@ Result<void> check_model(const RunSettings& settings) {
 using Made = Result<std::unique_ptr<Proposer>>;
 
 template <ProposerFactory* make>
-Made plain(const RunSettings&, const WriterLinks&) {
+Made plain(const RunSettings&, const WriterStart&) {
   return make();
 }
 
-Made make_replay_of_run(const RunSettings& settings, const WriterLinks&) {
+Made make_replay_of_run(const RunSettings& settings, const WriterStart&) {
   KP_ASSIGN(auto candidates, recorded(settings.replay_from, settings.target));
   return make_replay(std::move(candidates));
 }
@@ -168,10 +151,10 @@ const ProposerRow kRows[] = {
      .when_nothing = "submit a kernel, then: kernelpro resume {run}",
      .wrote = "",
      .check = check_prompts,
-     .make = [](const RunSettings&, const WriterLinks&) -> Made { return make_replay({}); }},
+     .make = [](const RunSettings&, const WriterStart&) -> Made { return make_replay({}); }},
 };
 
-Made make_unknown(const RunSettings& settings, const WriterLinks&) {
+Made make_unknown(const RunSettings& settings, const WriterStart&) {
   return tl::unexpected<Error>(find_proposer(settings.proposer).error());
 }
 
@@ -215,13 +198,13 @@ const ProposerRow& proposer_that(bool ProposerRow::*does) {
 std::string exchange_folder(const std::string& directory) { return join(directory, "exchange"); }
 
 Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
-                                                 const WriterLinks& links) {
+                                                 const WriterStart& start) {
   ExchangeSettings exchange;
   exchange.folder = exchange_folder(settings.directory);
   exchange.wait_s = 0;
   exchange.write = false;
-  exchange.refused = teller(links, "refused");
-  return make_exchange(exchange);
+  exchange.past = start.requests;
+  return make_exchange(std::move(exchange));
 }
 
 }  // namespace kernelpro

@@ -8,22 +8,20 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "base/mailbox.h"
-#include "run/result.h"
+#include "base/error.h"
+#include "core/proposal.h"
 #include "run/store/settings.h"
-#include "run/store/store.h"
 #include "write/proposer.h"
 
 namespace kernelpro {
 
-// What a proposer on another thread gets of the run. Store and observer are only used on the run's
-// own thread, which runs the messages of `mailbox`.
-struct WriterLinks {
-  Store* store = nullptr;  // stores each question to a model; has those of earlier sittings
-  Observer observer;       // may be empty
-  Mailbox* mailbox = nullptr;
-  const std::atomic<bool>* over = nullptr;  // no more candidates are wanted
+// What a proposer gets of the run when it is made.
+struct WriterStart {
+  std::vector<ModelCall> calls;             // of earlier sittings
+  std::vector<ExchangeRequest> requests;    // likewise
+  const std::atomic<bool>* over = nullptr;  // no more candidates are wanted; outlives the proposer
 };
 
 struct ProposerRow {
@@ -48,8 +46,7 @@ struct ProposerRow {
   // Rejects what can be rejected before a run has a folder: a model's name or key, a price, a
   // prompt.
   Result<void> (*check)(const RunSettings& settings);
-  // `links` must outlive the proposer.
-  Result<std::unique_ptr<Proposer>> (*make)(const RunSettings& settings, const WriterLinks& links);
+  Result<std::unique_ptr<Proposer>> (*make)(const RunSettings& settings, const WriterStart& start);
 };
 
 std::span<const ProposerRow> proposers();
@@ -64,7 +61,7 @@ const ProposerRow& proposer_that(bool ProposerRow::*does);
 
 // For callers that only collect replies.
 Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
-                                                 const WriterLinks& links);
+                                                 const WriterStart& start);
 std::string exchange_folder(const std::string& directory);
 
 }  // namespace kernelpro

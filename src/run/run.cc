@@ -57,9 +57,12 @@ Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSetti
                      std::vector<Fact> facts, bool only_replies = false) {
   Mailbox mailbox;
   std::atomic<bool> over{false};
-  const WriterLinks links{&store, observer, &mailbox, &over};
-  KP_ASSIGN(auto proposer, only_replies ? make_collector(settings, links)
-                                        : proposer_of(settings).make(settings, links));
+  WriterStart start;
+  KP_ASSIGN(start.calls, store.calls());
+  KP_ASSIGN(start.requests, store.requests());
+  start.over = &over;
+  KP_ASSIGN(auto proposer, only_replies ? make_collector(settings, start)
+                                        : proposer_of(settings).make(settings, start));
   KP_ASSIGN(auto search, search_maker(settings));
   LoopParts parts;
   parts.task = &task;

@@ -19,7 +19,7 @@ Standing standing_of(const Ledger& ledger, const Machine& machine) {
   Standing standing;
   standing.evaluations = ledger.evaluations();
   standing.since_best = ledger.since_best();
-  if (const Known* best = ledger.best()) {
+  if (const KnownPtr best = ledger.best()) {
     standing.has_correct = true;
     standing.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;
     standing.ceiling_disturbed = !machine.ceilings.quiet;
@@ -38,7 +38,7 @@ Progress progress_of(const Ledger& ledger, const Machine& machine, const Known* 
   p.evaluations = ledger.evaluations();
   p.failures = ledger.failures();
   p.failures_by_kind = ledger.failures_by_kind();
-  if (const Known* best = ledger.best()) {
+  if (const KnownPtr best = ledger.best()) {
     p.best_us = score_us(best->evaluation);
     const SpeedUp speedup = ledger.best_speedup();
     p.best_speedup = speedup.ratio;
@@ -53,7 +53,7 @@ Progress progress_of(const Ledger& ledger, const Machine& machine, const Known* 
 RunResult unconfirmed_result(const Ledger& ledger) {
   RunResult result;
   result.evaluations = ledger.evaluations();
-  if (const Known* best = ledger.best()) {
+  if (const KnownPtr best = ledger.best()) {
     result.best = best->id;
     result.best_us = score_us(best->evaluation);
     result.fraction_of_ceiling = best->diagnosis.fraction_of_ceiling;

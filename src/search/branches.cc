@@ -52,7 +52,7 @@ int Branches::choose() {
 Turn Branches::ask() const {
   const int each = parameters().implementations;
   const int left = each - position() % each;
-  return {left, left, -1};
+  return {0, left, left, -1};
 }
 
 }  // namespace

@@ -53,8 +53,7 @@ class Mcts : public Search {
 
   std::string name() const override { return "mcts"; }
   void add_root(std::int64_t id, const NodeResult& result) override;
-  std::optional<std::int64_t> start() override;
-  Turn turn() const override { return turn_; }
+  std::optional<Turn> start() override;
   void begin(std::int64_t parent) override { add_in_flight(index(parent), 1); }
   void cancel(std::int64_t parent) override;
   void close(std::int64_t id) override;
@@ -92,7 +91,6 @@ class Mcts : public Search {
   // Rewards: 0 at log_time `bottom_`, plus `per_log_` for each unit below it.
   double bottom_ = 0;
   double per_log_ = 0;
-  Turn turn_;
 };
 
 int Mcts::index(std::int64_t id) const {
@@ -297,7 +295,7 @@ int Mcts::descend(Tier tier) {
   }
 }
 
-std::optional<std::int64_t> Mcts::start() {
+std::optional<Turn> Mcts::start() {
   if (nodes_.empty()) return std::nullopt;
   const int tries = nodes_[0].children + nodes_[0].own_in_flight;
   const bool seed = tries < p_.seeds && nodes_[0].tier < kStopped;
@@ -306,9 +304,9 @@ std::optional<std::int64_t> Mcts::start() {
     if (at < 0) at = descend(tier);
   }
   if (at < 0) return std::nullopt;
-  turn_ = seed ? Turn{1, 1, seed_temperature(p_, tries)} : Turn{p_.candidates, 1, -1};
   add_in_flight(at, 1);
-  return nodes_[at].id;
+  const std::int64_t id = nodes_[at].id;
+  return seed ? Turn{id, 1, 1, seed_temperature(p_, tries)} : Turn{id, p_.candidates, 1, -1};
 }
 
 void Mcts::cancel(std::int64_t parent) {

@@ -14,9 +14,12 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "search/stoppers.h"
+#include "search/testing.h"
 
 namespace kernelpro {
 namespace {
+
+using searching::start;
 
 // A candidate is a point of an 8 x 8 x 8 x 8 grid; a change moves one coordinate by one or two.
 using Point = std::array<int, 4>;
@@ -63,7 +66,7 @@ struct Step {
 std::vector<Step> search(Search& tree, Grid& grid, int evaluations) {
   std::vector<Step> steps;
   while (static_cast<int>(steps.size()) < evaluations) {
-    const auto parent = tree.start();
+    const auto parent = start(tree);
     if (!parent) break;
     const auto child = grid.move(*parent);
     if (!child) {
@@ -136,11 +139,11 @@ TEST(Mcts, ARestoredSearchGoesOnAsTheLiveOneDid) {
 TEST(Mcts, StartsAreBalancedByCancelsAndFinalizes) {
   const auto tree = make_mcts();
   tree->add_root(1, {true, 100, false});
-  ASSERT_EQ(tree->start(), 1);
+  ASSERT_EQ(start(*tree), 1);
   EXPECT_EQ(tree->nodes()[0].in_flight, 1);
   tree->cancel(1);
   EXPECT_EQ(tree->nodes()[0].in_flight, 0);
-  ASSERT_EQ(tree->start(), 1);
+  ASSERT_EQ(start(*tree), 1);
   tree->finalize(1, 2, {true, 50, false});
   const auto nodes = tree->nodes();
   ASSERT_EQ(nodes.size(), 2u);
@@ -155,22 +158,22 @@ TEST(Mcts, FailuresAreWallsAndCountAsVisits) {
   tree->add_root(1, {true, 100, false});
   std::int64_t next = 2;
   for (int i = 0; i < 20; ++i) {
-    const auto parent = tree->start();
+    const auto parent = start(*tree);
     ASSERT_EQ(parent, 1) << "a failed candidate is never built on";
     tree->finalize(1, next++, {false, 0, false});
   }
   EXPECT_EQ(tree->nodes()[0].visits, 21);
   EXPECT_TRUE(tree->nodes()[5].closed);
   tree->close(1);
-  EXPECT_EQ(tree->start(), std::nullopt);
+  EXPECT_EQ(start(*tree), std::nullopt);
 }
 
 TEST(Mcts, AFailedRootCanStillBeBuiltOn) {
   const auto tree = make_mcts();
   tree->add_root(1, {false, 0, false});
-  ASSERT_EQ(tree->start(), 1);
+  ASSERT_EQ(start(*tree), 1);
   tree->finalize(1, 2, {true, 10, false});
-  EXPECT_TRUE(tree->start().has_value());
+  EXPECT_TRUE(start(*tree).has_value());
 }
 
 TEST(Mcts, BetterNodesGetMoreChildren) {
@@ -180,7 +183,7 @@ TEST(Mcts, BetterNodesGetMoreChildren) {
   tree->restore(1, 3, {true, 90, false});
   std::map<std::int64_t, int> children;
   for (std::int64_t next = 4; next < 44; ++next) {
-    const auto parent = tree->start();
+    const auto parent = start(*tree);
     ASSERT_TRUE(parent);
     ++children[*parent];
     tree->finalize(*parent, next, {true, *parent == 2 ? 25.0 : 95.0, false});
@@ -195,7 +198,7 @@ TEST(Mcts, ExpansionsInFlightSpreadOut) {
   tree->restore(1, 3, {true, 52, false});
   std::set<std::int64_t> parents;
   for (int i = 0; i < 6; ++i) {
-    const auto parent = tree->start();
+    const auto parent = start(*tree);
     ASSERT_TRUE(parent);
     parents.insert(*parent);
   }
@@ -207,26 +210,26 @@ TEST(Mcts, StopsBelowACeiling) {
   tree->add_root(1, {true, 100, false});
   tree->restore(1, 2, {true, 10, true});
   tree->close(1);
-  EXPECT_EQ(tree->start(), std::nullopt) << "its diagnosis says that nothing is left to win";
+  EXPECT_EQ(start(*tree), std::nullopt) << "its diagnosis says that nothing is left to win";
 }
 
 TEST(Mcts, WhatIsNearTheCeilingComesAfterAllOthers) {
   const auto tree = make_mcts();
   tree->add_root(1, {true, 100, true, 0.91});
-  ASSERT_EQ(tree->start(), 1) << "a better one may be left, and there is nothing else to build on";
+  ASSERT_EQ(start(*tree), 1) << "a better one may be left, and there is nothing else to build on";
   tree->finalize(1, 2, {true, 900, false, 0.1});  // slow, so put off; but below the ceiling
   tree->restore(1, 3, {true, 95, true, 0.96});
-  EXPECT_EQ(tree->start(), 2);
+  EXPECT_EQ(start(*tree), 2);
   tree->cancel(2);
   tree->close(2);
   const auto nodes = tree->nodes();
   EXPECT_FALSE(nodes[0].closed);
   EXPECT_EQ(nodes[0].reason, "its diagnosis says nothing is left");
   EXPECT_TRUE(nodes[2].closed) << "at 0.96 nothing that counts is left";
-  EXPECT_EQ(tree->start(), 1);
+  EXPECT_EQ(start(*tree), 1);
   tree->cancel(1);
   tree->close(1);
-  EXPECT_FALSE(tree->start());
+  EXPECT_FALSE(start(*tree));
 }
 
 const SearchNode& node_of(const std::vector<SearchNode>& nodes, std::int64_t id) {
@@ -243,11 +246,11 @@ TEST(Mcts, WhatIsFarSlowerIsPutOffUntilNothingElseIsLeft) {
   EXPECT_EQ(node_of(nodes, 2).reason, "slower than the best by more than 8x");
   EXPECT_EQ(node_of(nodes, 3).reason, "");
   for (int i = 0; i < 10; ++i) {
-    ASSERT_EQ(tree->start(), 3);
+    ASSERT_EQ(start(*tree), 3);
     tree->cancel(3);
   }
   tree->close(3);
-  const auto next = tree->start();
+  const auto next = start(*tree);
   EXPECT_TRUE(next == 1 || next == 2);
 }
 
@@ -277,7 +280,7 @@ TEST(Mcts, APromisingDiagnosisDrawsTriesAndFadesWithThem) {
     tree->restore(1, 2, {true, 50, false, 0.2, 1.02, 1.05});
     tree->restore(1, 3, {true, 52, false, 0.19, 3.0, 4.0});
     for (std::int64_t child = 10; child < 40; ++child) {
-      const auto parent = tree->start();
+      const auto parent = start(*tree);
       ASSERT_TRUE(parent);
       ++tried[*parent];
       tree->finalize(*parent, child, {true, 60, false, 0.17});
@@ -296,7 +299,7 @@ TEST(Mcts, APromiseIsWorthNoMoreThanWhatTheSpeedOfLightLeaves) {
     tree->close(1);
     tree->restore(1, 2, {true, 50});
     tree->restore(1, 3, {true, 55, false, fraction, 3.0, 4.0});
-    return tree->start();
+    return start(*tree);
   };
   EXPECT_EQ(first(0.2), 3);
   EXPECT_EQ(first(0.99), 2);
@@ -308,10 +311,10 @@ TEST(Mcts, NodesBelowAClosedOneAreStillReached) {
   tree->restore(1, 2, {false});
   tree->restore(2, 3, {true, 50});  // a reply that builds on what failed
   tree->close(1);
-  EXPECT_EQ(tree->start(), 3);
+  EXPECT_EQ(start(*tree), 3);
   tree->finalize(3, 4, {true, 40, true});
   tree->close(3);
-  EXPECT_EQ(tree->start(), std::nullopt);
+  EXPECT_EQ(start(*tree), std::nullopt);
 }
 
 // Counts are maintained up the tree; this recounts them.
@@ -330,7 +333,7 @@ TEST(Mcts, WhatIsOpenIsFoundToTheLast) {
   std::size_t open = 0;
   for (const SearchNode& node : tree->nodes()) open += node.closed ? 0 : 1;
   std::set<std::int64_t> found;
-  while (const auto parent = tree->start()) {
+  while (const auto parent = start(*tree)) {
     tree->cancel(*parent);
     tree->close(*parent);
     EXPECT_TRUE(found.insert(*parent).second);

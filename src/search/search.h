@@ -6,8 +6,8 @@
 // The node protocol: `start` picks a parent and counts an expansion in flight, so that several slow
 // expansions spread out; it ends in exactly one `finalize`, or in `cancel` when it gave nothing.
 // `restore` adds further children of the same turn, and children of a parent that was not started.
-// A search is rebuilt from the store with `add_root` and `restore` in the order of evaluation, and
-// then chooses as if it had never stopped; proposers repeat their `close`. One thread at a time.
+// A search is rebuilt from the store with `add_root`, `restore` and `close` in their order, and
+// then chooses as if it had never stopped. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,9 @@ struct SearchNode {  // for reports and tests
   std::string reason;   // why no more are tried, or only when nothing else is left
 };
 
-// How to write the candidates of the expansion that `start` began.
+// An expansion: of which node, and how to write its candidates.
 struct Turn {
+  std::int64_t parent = 0;
   int wanted = 0;           // candidates; 0: the proposer decides
   int implementations = 1;  // of each idea; counted in `wanted`
   double temperature = -1;  // for sampling a model's answer; < 0: the model's setting
@@ -52,10 +53,8 @@ class Search {
   virtual std::string name() const = 0;
   // The first node. REQUIRES: called once, before anything else.
   virtual void add_root(std::int64_t id, const NodeResult& result) = 0;
-  // A parent to expand; nullopt when the whole tree is exhausted or waits for expansions in flight.
-  virtual std::optional<std::int64_t> start() = 0;
-  // The parameters of the latest `start`.
-  virtual Turn turn() const { return {}; }
+  // Begins an expansion; nullopt when the whole tree is exhausted or waits for those in flight.
+  virtual std::optional<Turn> start() = 0;
   // Counts an expansion of `parent` in flight, as `start` does of the one it picks.
   virtual void begin(std::int64_t parent) = 0;
   virtual void cancel(std::int64_t parent) = 0;  // the expansion gave nothing

@@ -10,9 +10,12 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "search/testing.h"
 
 namespace kernelpro {
 namespace {
+
+using searching::start;
 
 std::unique_ptr<Search> made(std::string_view name, const SearchParameters& parameters = {},
                              std::uint64_t seed = 1) {
@@ -23,7 +26,7 @@ std::unique_ptr<Search> made(std::string_view name, const SearchParameters& para
 
 // Starts, finalizes with `time`, and gives the parent.
 std::int64_t turn(Search& search, std::int64_t child, double time) {
-  const auto parent = search.start();
+  const auto parent = start(search);
   EXPECT_TRUE(parent);
   if (!parent) return 0;
   search.finalize(*parent, child, {time > 0, time});
@@ -104,15 +107,18 @@ TEST(Searches, APaperRunBeginsWithSeedsOfFiveTemperaturesThreeTimes) {
   search->add_root(1, {true, 100});
   std::map<double, int> asked;
   for (std::int64_t child = 2; child < 17; ++child) {
-    EXPECT_EQ(turn(*search, child, child % 3 == 0 ? 0 : 90), 1);
-    EXPECT_EQ(search->turn().wanted, 1);
-    ++asked[search->turn().temperature];
+    const Turn turn = search->start().value_or(Turn());
+    EXPECT_EQ(turn.parent, 1);
+    EXPECT_EQ(turn.wanted, 1);
+    ++asked[turn.temperature];
+    search->finalize(1, child, {child % 3 != 0, 90});
   }
   ASSERT_EQ(asked.size(), 5u);
   for (const auto& [temperature, times] : asked) EXPECT_EQ(times, 3) << temperature;
-  ASSERT_TRUE(search->start());
-  EXPECT_EQ(search->turn().wanted, 2);
-  EXPECT_LT(search->turn().temperature, 0);
+  const auto next = search->start();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->wanted, 2);
+  EXPECT_LT(next->temperature, 0);
 }
 
 // Requirements for every search.
@@ -124,7 +130,7 @@ TEST(Searches, EachGoesOnAfterARestoreAsItWould) {
       live->add_root(1, {true, 100});
       std::vector<std::pair<std::int64_t, std::int64_t>> steps;
       for (std::int64_t child = 2; child < 120; ++child) {
-        const auto parent = live->start();
+        const auto parent = start(*live);
         ASSERT_TRUE(parent) << row.name;
         const double time = time_of(*parent, child);
         live->finalize(*parent, child, {time > 0, time});
@@ -140,7 +146,7 @@ TEST(Searches, EachGoesOnAfterARestoreAsItWould) {
             restored->restore(parent, child, {time > 0, time});
             continue;
           }
-          ASSERT_EQ(restored->start(), parent) << row.name << ", cut at " << cut << ", step " << i;
+          ASSERT_EQ(start(*restored), parent) << row.name << ", cut at " << cut << ", step " << i;
           restored->finalize(parent, child, {time > 0, time});
         }
       }
@@ -157,7 +163,7 @@ TEST(Searches, EachBuildsOnAFailedRootAndNeverOnAnyOtherFailure) {
     }
     EXPECT_EQ(search->nodes()[7].reason, "failed") << row.name;
     EXPECT_EQ(turn(*search, 45, 10), 1) << row.name;
-    const auto next = search->start();
+    const auto next = start(*search);
     EXPECT_TRUE(next == 1 || next == 45) << row.name;
   }
 }
@@ -165,16 +171,16 @@ TEST(Searches, EachBuildsOnAFailedRootAndNeverOnAnyOtherFailure) {
 TEST(Searches, EachEndsWhenAllIsClosedAndCountsWhatIsInFlight) {
   for (const SearchRow& row : searches()) {
     const auto search = made(row.name);
-    EXPECT_FALSE(search->start()) << "there is no root yet";
+    EXPECT_FALSE(start(*search)) << "there is no root yet";
     search->add_root(1, {true, 100});
-    ASSERT_EQ(search->start(), 1) << row.name;
+    ASSERT_EQ(start(*search), 1) << row.name;
     EXPECT_EQ(search->nodes()[0].in_flight, 1) << row.name;
     search->cancel(1);
     EXPECT_EQ(search->nodes()[0].in_flight, 0) << row.name;
     search->restore(1, 2, {true, 50});
     search->restore(1, 3, {true, 40, true});
     for (const std::int64_t id : {1, 2}) search->close(id);
-    EXPECT_FALSE(search->start()) << row.name;
+    EXPECT_FALSE(start(*search)) << row.name;
     const auto nodes = search->nodes();
     ASSERT_EQ(nodes.size(), 3u);
     EXPECT_EQ(nodes[1].reason, "its proposer has nothing more to add") << row.name;
@@ -186,18 +192,18 @@ TEST(Searches, NoneBuildsOnWhatIsAtTheCeilingWhileThereAreOthersNorEndsBeforeIt)
   for (const SearchRow& row : searches()) {
     const auto search = made(row.name);
     search->add_root(1, {true, 100, true, 0.9});
-    ASSERT_EQ(search->start(), 1) << row.name;
+    ASSERT_EQ(start(*search), 1) << row.name;
     search->finalize(1, 2, {true, 110, false, 0.8});
     if (row.name == "best-of-n") continue;  // it only uses the root
     for (int i = 0; i < 6; ++i) {
-      ASSERT_EQ(search->start(), 2) << row.name;
+      ASSERT_EQ(start(*search), 2) << row.name;
       search->finalize(2, 3 + i, {});
     }
     search->close(2);
-    ASSERT_EQ(search->start(), 1) << row.name << ": what is left, be it little";
+    ASSERT_EQ(start(*search), 1) << row.name << ": what is left, be it little";
     search->cancel(1);
     search->close(1);
-    EXPECT_FALSE(search->start()) << row.name;
+    EXPECT_FALSE(start(*search)) << row.name;
   }
 }
 
@@ -210,7 +216,7 @@ TEST(Greedy, BuildsOnTheFastest) {
   EXPECT_EQ(turn(*search, 5, 70), 2);
   EXPECT_EQ(turn(*search, 6, 70), 5);
   search->close(5);
-  EXPECT_EQ(search->start(), 6);
+  EXPECT_EQ(start(*search), 6);
 }
 
 TEST(BestOfN, TriesTheRootAlone) {
@@ -219,7 +225,7 @@ TEST(BestOfN, TriesTheRootAlone) {
   const auto search = made("best-of-n", parameters);
   search->add_root(1, {true, 100});
   for (std::int64_t child = 2; child < 7; ++child) EXPECT_EQ(turn(*search, child, 10), 1);
-  EXPECT_FALSE(search->start()) << "that was n";
+  EXPECT_FALSE(start(*search)) << "that was n";
 }
 
 TEST(Beam, WhoHadHisTriesLeavesAndTheNextFastestComesIn) {
@@ -245,8 +251,10 @@ TEST(Branches, ARoundIsSharedOutAmongTheBank) {
   search->add_root(1, {true, 100});
   // The first round uses only the root, however good its children are.
   for (std::int64_t child = 2; child < 10; ++child) {
-    EXPECT_EQ(turn(*search, child, 110.0 - 5.0 * static_cast<double>(child)), 1);
-    EXPECT_EQ(search->turn().wanted, child % 2 == 0 ? 2 : 1) << "what is left of the idea";
+    const Turn turn = search->start().value_or(Turn());
+    EXPECT_EQ(turn.parent, 1);
+    EXPECT_EQ(turn.wanted, child % 2 == 0 ? 2 : 1) << "what is left of the idea";
+    search->finalize(1, child, {true, 110.0 - 5.0 * static_cast<double>(child)});
   }
   // The two fastest, idea by idea.
   const std::vector<std::int64_t> expected = {9, 9, 8, 8, 9, 9, 8, 8};
@@ -262,13 +270,13 @@ TEST(Branches, ARoundWaitsForTheOneBeforeIt) {
   parameters.implementations = 1;
   const auto search = made("branches", parameters);
   search->add_root(1, {true, 100});
-  ASSERT_EQ(search->start(), 1);
-  ASSERT_EQ(search->start(), 1);
-  EXPECT_FALSE(search->start());
+  ASSERT_EQ(start(*search), 1);
+  ASSERT_EQ(start(*search), 1);
+  EXPECT_FALSE(start(*search));
   search->finalize(1, 2, {true, 90});
-  EXPECT_FALSE(search->start());
+  EXPECT_FALSE(start(*search));
   search->finalize(1, 3, {true, 80});
-  EXPECT_EQ(search->start(), 3);
+  EXPECT_EQ(start(*search), 3);
 }
 
 TEST(Random, DrawsByItsSeed) {

@@ -46,14 +46,15 @@ void TreeSearch::add_root(std::int64_t id, const NodeResult& result) {
   insert(-1, id, result);
 }
 
-std::optional<std::int64_t> TreeSearch::start() {
+std::optional<Turn> TreeSearch::start() {
   if (nodes_.empty()) return std::nullopt;
   const bool seed = seeding();
   const int at = seed ? 0 : choose();
   if (at < 0) return std::nullopt;
-  turn_ = seed ? Turn{1, 1, seed_temperature(p_, tries(0))} : ask();
-  begin(nodes_[at].id);
-  return nodes_[at].id;
+  Turn turn = seed ? Turn{0, 1, 1, seed_temperature(p_, tries(0))} : ask();
+  turn.parent = nodes_[at].id;
+  begin(turn.parent);
+  return turn;
 }
 
 void TreeSearch::begin(std::int64_t parent) {

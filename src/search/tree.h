@@ -15,8 +15,7 @@ namespace kernelpro {
 class TreeSearch : public Search {
  public:
   void add_root(std::int64_t id, const NodeResult& result) override;
-  std::optional<std::int64_t> start() override;
-  Turn turn() const override { return turn_; }
+  std::optional<Turn> start() override;
   void begin(std::int64_t parent) override;
   void cancel(std::int64_t parent) override;
   void close(std::int64_t id) override;
@@ -39,7 +38,8 @@ class TreeSearch : public Search {
 
   // The node to expand, or -1. REQUIRES: there is a root.
   virtual int choose() = 0;
-  virtual Turn ask() const { return {p_.candidates, 1, -1}; }
+  // How to write its candidates; the parent is filled in.
+  virtual Turn ask() const { return {0, p_.candidates, 1, -1}; }
   virtual void added(int) {}  // after each evaluation
 
   const std::vector<Node>& all() const { return nodes_; }
@@ -64,7 +64,6 @@ class TreeSearch : public Search {
   std::set<std::pair<double, int>> ranked_;
   std::set<std::pair<double, int>> stopped_;
   int in_flight_ = 0;
-  Turn turn_;
 };
 
 // Why a node is closed, for display.

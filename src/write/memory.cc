@@ -63,18 +63,17 @@ const std::string& CallMemory::hash_of(const Known& known) {
 
 int CallMemory::next_request() { return ++last_request_; }
 
-std::vector<const Known*> CallMemory::to_repair(const std::vector<const Known*>& history,
-                                                int fixes) {
+History CallMemory::to_repair(const History& history, int fixes) {
   std::map<std::int64_t, std::int64_t> repaired;  // candidate -> the one that it repairs
   std::set<std::int64_t> done = given_up_;
-  for (const Known* known : history) {
+  for (const KnownPtr& known : history) {
     const auto call = repairs_.find(hash_of(*known));
     if (call == repairs_.end()) continue;
     repaired[known->id] = call->second;
     if (call->second != 0) done.insert(call->second);
   }
-  std::vector<const Known*> failed;
-  for (const Known* known : history) {
+  History failed;
+  for (const KnownPtr& known : history) {
     if (known->evaluation.correct() != nullptr || done.count(known->id) != 0) continue;
     auto link = repaired.find(known->id);
     if (link == repaired.end()) continue;  // not written by a model

@@ -29,7 +29,7 @@ class CallMemory {
 
   // Failed candidates of models, oldest first, except those already repaired, those with a failed
   // attempt at repair, and those at the end of a chain of `fixes` repairs.
-  std::vector<const Known*> to_repair(const std::vector<const Known*>& history, int fixes);
+  History to_repair(const History& history, int fixes);
   // One line per idea that gave no candidate through the model's fault; the latest ones.
   std::string lost_text() const;
 

@@ -89,16 +89,16 @@ class ModelProposer : public Proposer {
     return "The kernels were written by " + roles_.coder + ", prompted with the diagnosis.";
   }
   std::optional<std::string> finished() const override { return finished_; }
-  Result<std::vector<Proposal>> propose(const ProposalRequest& request) override;
+  Result<void> propose(const ProposalRequest& request, const WriterSink& give) override;
 
  private:
   static BudgetLimits limits_of(const RoleSettings& roles);
   bool over() const { return finished_ || (settings_.cancelled && settings_.cancelled()); }
   std::string next_request();
 
-  std::vector<Proposal> repair(const ProposalRequest& request);
-  Result<std::vector<Proposal>> tune(const ProposalRequest& request);
-  std::vector<Proposal> write(const ProposalRequest& request);
+  void repair(const ProposalRequest& request);
+  Result<void> tune(const ProposalRequest& request);
+  void write(const ProposalRequest& request);
   std::vector<PlannedIdea> plan(const ProposalRequest& request, const std::string& name, int most);
 
   PromptFields fields(const ProposalRequest& request) const;
@@ -106,22 +106,22 @@ class ModelProposer : public Proposer {
   std::string repair_question(const ProposalRequest& request, const std::string& failed,
                               const std::string& idea, const std::string& failure,
                               const std::string& broken) const;
-  std::vector<Proposal> run(const std::vector<Job>& jobs, const ProposalRequest& request);
+  void run(const std::vector<Job>& jobs, const ProposalRequest& request);
   std::optional<Proposal> run(const Job& job, const std::string& system);
   std::optional<Proposal> read(const Job& job, Told* told);
   Told ask(const Job& job, const std::string& system, int max_tokens);
   void keep(Told* told);
+  void give(Proposal proposal);
 
   ModelSettings settings_;
   RoleSettings roles_;
   CodeTools tools_;
   std::mutex mutex_;  // guards what follows, while jobs run
   CallMemory memory_;
-  std::set<std::string> hashes_;  // of all existing candidates, in this turn
-  std::vector<std::string> notes_;
-  int given_early_ = 0;  // candidates of this request already handed over
+  std::set<std::string> hashes_;      // of all existing candidates, in this turn
+  const WriterSink* sink_ = nullptr;  // of this request
+  int given_ = 0;                     // candidates, for this request
   std::optional<std::string> finished_;
-  std::optional<Error> error_;  // of recording a paid call
 
   Budget budget_;
   std::map<std::string, std::unique_ptr<ChatClient>> clients_;  // by role
@@ -165,52 +165,48 @@ std::string ModelProposer::next_request() {
   return number;
 }
 
-Result<std::vector<Proposal>> ModelProposer::propose(const ProposalRequest& request) {
-  Result<std::vector<Proposal>> proposals;
-  given_early_ = 0;
-  const auto nothing = [&] { return proposals->empty() && given_early_ == 0; };
-  while (nothing() && !over()) {
+Result<void> ModelProposer::propose(const ProposalRequest& request, const WriterSink& give) {
+  sink_ = &give;
+  given_ = 0;
+  while (given_ == 0 && !over()) {
     hashes_.clear();
-    for (const Known* known : request.history) hashes_.insert(memory_.hash_of(*known));
-    for (const Candidate* each : request.pending) hashes_.insert(each->content_hash());
-    *proposals = repair(request);
-    if (nothing() && !over()) {
-      proposals = tune(request);
-      if (!proposals) return proposals;
-    }
-    if (nothing() && !over()) *proposals = write(request);
-    for (const std::string& note : notes_) {
-      if (settings_.note) settings_.note(note);
-    }
-    notes_.clear();
-    if (error_) return tl::unexpected<Error>(*error_);
-    empty_turns_ = nothing() ? empty_turns_ + 1 : 0;
+    for (const KnownPtr& known : request.history) hashes_.insert(memory_.hash_of(*known));
+    for (const Candidate& each : request.pending) hashes_.insert(each.content_hash());
+    repair(request);
+    if (given_ == 0 && !over()) KP_TRY(tune(request));
+    if (given_ == 0 && !over()) write(request);
+    empty_turns_ = given_ == 0 ? empty_turns_ + 1 : 0;
     if (empty_turns_ >= kEmptyTurns && !over()) {
       finished_ = "the models gave no kernel " + std::to_string(kEmptyTurns) +
                   " times in a row; the last time: " + last_failure_;
     }
   }
-  return proposals;
+  return {};
 }
 
-std::vector<Proposal> ModelProposer::repair(const ProposalRequest& request) {
+void ModelProposer::give(Proposal proposal) {
+  const std::lock_guard lock(mutex_);
+  ++given_;
+  (*sink_)(std::move(proposal));
+}
+
+void ModelProposer::repair(const ProposalRequest& request) {
   std::vector<Job> jobs;
   std::string name;
-  for (const Known* brief : memory_.to_repair(request.history, roles_.fixes)) {
+  for (const KnownPtr& failed : memory_.to_repair(request.history, roles_.fixes)) {
     if (static_cast<int>(jobs.size()) >= request.wanted) break;
-    const Known* failed = &request.whole(*brief);
     const Origin& origin = failed->candidate.origin;
     const auto parent =
         std::find_if(request.history.begin(), request.history.end(),
-                     [&](const Known* known) { return known->id == origin.parent; });
+                     [&](const KnownPtr& known) { return known->id == origin.parent; });
     if (parent == request.history.end()) continue;
     if (name.empty()) name = next_request();
     Job job;
     job.request = name + "." + std::to_string(jobs.size() + 1);
     job.role = "fixer";
     job.about = request;
-    if (job.about.parent->id != origin.parent) job.about.evidence = nullptr;
-    job.about.parent = &request.whole(**parent);
+    if (job.about.parent->id != origin.parent) job.about.evidence.reset();
+    job.about.parent = *parent;
     job.repairs = failed->id;
     job.answers = origin.answers;
     job.meant = job.idea = origin.idea;
@@ -220,29 +216,30 @@ std::vector<Proposal> ModelProposer::repair(const ProposalRequest& request) {
         block_of(failed->candidate.source, language_row(failed->candidate.language).fence));
     jobs.push_back(std::move(job));
   }
-  return run(jobs, request);
+  run(jobs, request);
 }
 
 // A few settings of a source with uncertain numbers cost less than another idea.
-Result<std::vector<Proposal>> ModelProposer::tune(const ProposalRequest& request) {
+Result<void> ModelProposer::tune(const ProposalRequest& request) {
   const Candidate& parent = request.parent->candidate;
-  if (request.parent->evaluation.correct() == nullptr || parent.knobs.empty()) {
-    return std::vector<Proposal>();
-  }
+  if (request.parent->evaluation.correct() == nullptr || parent.knobs.empty()) return {};
   const SameSource same(parent);
   const auto tried =
       std::count_if(request.history.begin(), request.history.end(),
-                    [&](const Known* known) { return same(*known); }) +
+                    [&](const KnownPtr& known) { return same(*known); }) +
       std::count_if(request.pending.begin(), request.pending.end(),
-                    [&](const Candidate* each) { return each->source == parent.source; });
+                    [&](const Candidate& each) { return each.source == parent.source; });
   const int left = roles_.tune + 1 - static_cast<int>(tried);
-  if (left <= 0) return std::vector<Proposal>();
+  if (left <= 0) return {};
   ProposalRequest asking = request;
   asking.wanted = std::min(request.wanted, left);
-  return tuner_->propose(asking);
+  return tuner_->propose(asking, [this](WriterEvent event) {
+    ++given_;
+    (*sink_)(std::move(event));
+  });
 }
 
-std::vector<Proposal> ModelProposer::write(const ProposalRequest& request) {
+void ModelProposer::write(const ProposalRequest& request) {
   const int each = std::max(1, request.implementations);
   const int most = std::max(1, std::min(request.wanted / each, roles_.ideas));
   const std::string name = next_request();
@@ -269,7 +266,7 @@ std::vector<Proposal> ModelProposer::write(const ProposalRequest& request) {
       jobs.push_back(std::move(job));
     }
   }
-  return run(jobs, request);
+  run(jobs, request);
 }
 
 std::vector<PlannedIdea> ModelProposer::plan(const ProposalRequest& request,
@@ -325,26 +322,16 @@ std::string ModelProposer::repair_question(const ProposalRequest& request,
   return settings_.prompts.fill("fixer", all);
 }
 
-std::vector<Proposal> ModelProposer::run(const std::vector<Job>& jobs,
-                                         const ProposalRequest& request) {
-  std::vector<Proposal> proposals;
-  if (jobs.empty()) return proposals;
+void ModelProposer::run(const std::vector<Job>& jobs, const ProposalRequest& request) {
+  if (jobs.empty()) return;
   const std::string text = system(request);
-  std::vector<std::future<std::optional<Proposal>>> running;
+  std::vector<std::future<void>> running;
   for (const Job& job : jobs) {
-    running.push_back(std::async(std::launch::async, [this, &job, &text, &request] {
-      std::optional<Proposal> proposal = run(job, text);
-      if (!proposal || !request.early) return proposal;
-      const std::lock_guard lock(mutex_);
-      ++given_early_;
-      request.early(std::move(*proposal));
-      return std::optional<Proposal>();
+    running.push_back(std::async(std::launch::async, [this, &job, &text] {
+      if (auto proposal = run(job, text)) give(std::move(*proposal));
     }));
   }
-  for (auto& each : running) {
-    if (auto proposal = each.get()) proposals.push_back(std::move(*proposal));
-  }
-  return proposals;
+  for (auto& each : running) each.get();
 }
 
 // Repeats until there is a source: an answer without one goes to the fixer, as often as a failed
@@ -441,7 +428,7 @@ Told ModelProposer::ask(const Job& job, const std::string& text, int max_tokens)
   return told;
 }
 
-// Records a call and its result, and stops the run's writing when no other call can do better.
+// Gives the run a call and its result, and stops writing when no other call can do better.
 void ModelProposer::keep(Told* told) {
   const std::lock_guard lock(mutex_);
   ModelCall& call = told->call;
@@ -449,14 +436,13 @@ void ModelProposer::keep(Told* told) {
     // A request that was not sent leaves no trace but the reason why the run ends.
     const bool sent =
         told->failure != FailureKind::kBudget || usage_from_json(call.usage).requests > 0;
-    const Result<void> kept = sent && settings_.record ? settings_.record(call) : Result<void>();
-    if (!kept && !error_) error_ = kept.error();
+    if (sent) (*sink_)(call);
   }
   memory_.learn(call);
   if (call.outcome == "reply") return;
   const std::string what = call.role + " " + call.request + ": " + call.outcome + ": " +
                            first_line(printable(told->why));
-  notes_.push_back(what);
+  (*sink_)(WriterNote{"model", what});
   last_failure_ = what;
   if (told->failure == FailureKind::kBudget) {
     finished_ = "the budget of models is used up: " + first_line(told->why);

@@ -3,8 +3,10 @@
 // answers. Within a run: run/model_run_test.cc.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -68,11 +70,6 @@ struct ModelTest : ::testing::Test {
     settings.roles.coder = spec("script");
     settings.roles.tune = 0;
     settings.knowledge = join(dir.path(), "knowledge");
-    settings.record = [this](const ModelCall& call) -> Result<void> {
-      calls.push_back(call);
-      return {};
-    };
-    settings.note = [this](const std::string& note) { notes.push_back(note); };
   }
   std::string spec(const std::string& acts) const { return server().base(id, acts) + "#any"; }
   void script(const std::vector<Json>& rules) const { server().script(id, Json(rules)); }
@@ -89,16 +86,25 @@ struct ModelTest : ::testing::Test {
     }
     ProposalRequest request;
     request.task = &t;
-    request.parent = &all[parent];
-    for (const Known& k : all) request.history.push_back(&k);
+    request.parent = shared(all[parent]);
+    request.history = shared(all);
     request.task_header = "#define N 65536\n";
     request.wanted = wanted;
     request.implementations = implementations;
     request.temperature = temperature;
     request.feedback = feedback;
-    auto proposals = proposer->propose(request);
-    EXPECT_TRUE(proposals) << proposals.error().text();
-    return proposals ? std::move(*proposals) : std::vector<Proposal>();
+    Given given;
+    const auto written = proposer->propose(request, given.sink());
+    EXPECT_TRUE(written) << written.error().text();
+    calls.insert(calls.end(), given.calls.begin(), given.calls.end());
+    for (const WriterNote& note : given.notes) notes.push_back(note.text);
+    // They end in any order.
+    std::stable_sort(given.proposals.begin(), given.proposals.end(),
+                     [](const Proposal& a, const Proposal& b) { return name_of(a) < name_of(b); });
+    return given.proposals;
+  }
+  static std::string name_of(const Proposal& proposal) {
+    return proposal.writing ? proposal.writing->request : "";
   }
   int implementations = 1;
   std::optional<double> temperature;
@@ -153,6 +159,28 @@ TEST_F(ModelTest, PlansAndWritesASourceForEachIdea) {
   EXPECT_TRUE(contains(calls_text(calls), "3 questions to models (2 coder, 1 planner): 3 requests"))
       << calls_text(calls);
   EXPECT_TRUE(contains(calls_text(calls), "price unknown"));
+}
+
+// A question is on record before anything that came of it.
+TEST_F(ModelTest, ACallComesBeforeItsCandidate) {
+  script({rule("# Plan:", kPlan), rule("# Write:", kKernel)});
+  const auto made = make_model(settings);
+  ASSERT_TRUE(made) << made.error().text();
+  ProposalRequest request;
+  request.task = &t;
+  request.parent = shared(all[0]);
+  request.history = shared(all);
+  request.wanted = 3;
+  std::set<std::string> gave;
+  int proposed = 0;
+  ASSERT_TRUE((*made)->propose(request, [&](WriterEvent event) {
+    if (const auto* call = std::get_if<ModelCall>(&event)) gave.insert(call->gave);
+    if (const auto* proposal = std::get_if<Proposal>(&event)) {
+      ++proposed;
+      EXPECT_TRUE(gave.contains(proposal->candidate.content_hash()));
+    }
+  }));
+  EXPECT_EQ(proposed, 2);
 }
 
 TEST_F(ModelTest, AnIdeaMayBeImplementedSeveralTimesAtATemperature) {

@@ -19,24 +19,22 @@ using namespace proposing;
 
 struct Asked {
   std::vector<Known> all;
-  std::vector<std::optional<Writing>> writings;  // of the last answer
+  Given given;  // by the last call
   Task t = task();
   std::vector<Candidate> ask(Proposer& proposer, std::size_t parent, int wanted) {
     ProposalRequest request;
     request.task = &t;
-    request.parent = &all[parent];
-    for (const Known& k : all) request.history.push_back(&k);
+    request.parent = shared(all[parent]);
+    request.start = shared(all[0]);
+    request.history = shared(all);
     request.task_header = "// task.h\n";
     request.seed = 5;
     request.wanted = wanted;
-    const auto proposals = proposer.propose(request);
-    EXPECT_TRUE(proposals) << proposals.error().text();
+    given = Given();
+    const auto written = proposer.propose(request, given.sink());
+    EXPECT_TRUE(written) << written.error().text();
     std::vector<Candidate> candidates;
-    writings.clear();
-    for (const Proposal& p : *proposals) {
-      candidates.push_back(p.candidate);
-      writings.push_back(p.writing);
-    }
+    for (const Proposal& p : given.proposals) candidates.push_back(p.candidate);
     return candidates;
   }
 };
@@ -211,6 +209,10 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   const auto first = make_exchange(settings);
   EXPECT_TRUE(asked.ask(*first, 0, 1).empty());
   EXPECT_TRUE(first->finished());
+  settings.past = asked.given.requests;
+  ASSERT_EQ(settings.past.size(), 1u);
+  EXPECT_EQ(settings.past[0].name, "0001");
+  EXPECT_EQ(settings.past[0].parent, 1);
   const std::string folder = join(settings.folder, "0001");
   for (const char* file : {"prompt.md", "task.h", "parent.cpp", "reply"}) {
     EXPECT_TRUE(exists(join(folder, file))) << file;
@@ -221,20 +223,23 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   ASSERT_TRUE(write_file(join(folder, "reply/.c.cpp"), "hidden"));
   ASSERT_TRUE(write_file(join(folder, "reply/d.cpp"), std::string("bin\0ary", 7)));
   ASSERT_TRUE(write_file(join(folder, "reply/e.cu"), "void launch() {}\n"));
+  // What was asked is what the run's store has, whatever became of the file.
+  EXPECT_EQ(settings.past[0].prompt, *read_file(join(folder, "prompt.md")));
+  ASSERT_TRUE(write_file(join(folder, "prompt.md"), "Answer with poems.\n"));
   std::vector<std::string> refused;
-  settings.refused = [&](const std::string& text) { refused.push_back(text); };
   // The process is killed before the store has it: a new process finds the reply again.
   for (int round = 0; round < 2; ++round) {
     const auto exchange = make_exchange(settings);
     const auto given = asked.ask(*exchange, 0, 5);
+    for (const WriterNote& note : asked.given.notes) refused.push_back(note.text);
     ASSERT_EQ(given.size(), 1u);
     EXPECT_EQ(given[0].origin.idea, "wider");
     EXPECT_EQ(given[0].knobs, (KnobValues{{"W", "4"}}));
     EXPECT_EQ(given[0].origin.parent, 1);
-    const std::optional<Writing>& writing = asked.writings.at(0);
+    const std::optional<Writing>& writing = asked.given.proposals.at(0).writing;
     ASSERT_TRUE(writing);
     EXPECT_EQ(writing->request, "0001");
-    EXPECT_EQ(writing->prompt, *read_file(join(folder, "prompt.md")));
+    EXPECT_EQ(writing->prompt, settings.past[0].prompt);
     EXPECT_EQ(writing->reply, *read_file(join(folder, "reply/a.cpp")));
     EXPECT_TRUE(exists(join(folder, "reply/a.cpp")));
   }
@@ -270,20 +275,24 @@ TEST(Exchange, PickingUpWritesNoRequests) {
 
   ProposalRequest request;
   request.task = &asked.t;
-  request.parent = &asked.all[0];
-  request.history = {&asked.all[0]};
+  request.parent = shared(asked.all[0]);
+  request.history = shared(asked.all);
+  const auto write = [&] {
+    settings.past.push_back(next_request(settings.folder, settings.past, request, Prompts()));
+    return write_request(settings.folder, settings.past.back(), request);
+  };
   request.focus = "Answer the finding scalar-loads: too narrow.";
   request.answers = {"scalar-loads", "vectorize"};
-  const auto first = write_request(settings.folder, request, Prompts());
+  const auto first = write();
   ASSERT_TRUE(first) << first.error().text();
   request.focus.clear();
   request.answers = {};
-  const auto second = write_request(settings.folder, request, Prompts());
+  const auto second = write();
   ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(settings.past[0].answers, (FindingRef{"scalar-loads", "vectorize"}));
+  EXPECT_TRUE(settings.past[1].answers.empty());
   EXPECT_TRUE(contains(*read_file(join(*first, "prompt.md")), "finding scalar-loads: too narrow"));
   EXPECT_TRUE(contains(*read_file(join(*second, "prompt.md")), "Whatever promises most"));
-  const std::vector<FindingRef> asked_for = requested(settings.folder, asked.all[0].candidate);
-  EXPECT_EQ(asked_for, (std::vector<FindingRef>{{"scalar-loads", "vectorize"}, {}}));
   // A chat's answer as is, prose included.
   ASSERT_TRUE(write_file(join(*second, "reply/answer.md"),
                          "Here:\r\n```cpp\r\n// idea: narrower\r\nvoid launch() {}\r\n```\r\n"));
@@ -292,12 +301,13 @@ TEST(Exchange, PickingUpWritesNoRequests) {
   ASSERT_EQ(given.size(), 1u);
   EXPECT_EQ(given[0].source, "// idea: narrower\nvoid launch() {}\n");
   EXPECT_EQ(given[0].origin.idea, "narrower");
-  // A request whose file was changed is not taken for another candidate's.
-  ASSERT_TRUE(write_file(join(*second, "parent"), std::string(16, 'f') + " 1\n"));
-  ASSERT_TRUE(write_file(join(*second, "reply/later.cpp"), "void launch() { }\n"));
-  EXPECT_TRUE(asked.ask(*make_exchange(settings), 0, 4).empty());
+  // A folder that is no request of this run says nothing about what a reply builds on.
+  const std::string other = join(settings.folder, "0009");
+  ASSERT_TRUE(make_dirs(join(other, "reply")));
+  ASSERT_TRUE(write_file(join(other, "reply/later.cpp"), "void launch() { }\n"));
+  ASSERT_EQ(asked.ask(*make_exchange(settings), 0, 4).size(), 1u) << "the reply from before";
   EXPECT_TRUE(
-      contains(*read_file(join(*second, "refused/later.cpp.error.md")), "names no candidate"));
+      contains(*read_file(join(other, "refused/later.cpp.error.md")), "has no request 0009"));
   // A half-deleted folder is skipped.
   ASSERT_EQ(std::system(("rm -r " + *second).c_str()), 0);
   EXPECT_TRUE(asked.ask(*make_exchange(settings), 0, 4).empty());

@@ -20,22 +20,21 @@ struct ExchangeSettings {
   std::string folder;    // run/exchange: one folder per request
   double wait_s = 3600;  // limit for a reply; 0: only replies already there
   double poll_s = 0.2;
-  bool write = true;                // false: only picks up replies, and writes no requests
-  std::function<bool()> cancelled;  // polled while waiting; may be empty
-  std::function<void(const std::string&)> note;  // how to reply, once per request; may be empty
-  // Gets each unusable reply and the reason; may be empty.
-  std::function<void(const std::string&)> refused;
+  bool write = true;                  // false: only picks up replies, and writes no requests
+  std::vector<ExchangeRequest> past;  // of earlier sittings, which may still be answered
+  std::function<bool()> cancelled;    // polled while waiting; may be empty
   Prompts prompts;
 };
 // Writes request folders and picks up replies; any writer that reads and writes files can serve it.
-std::unique_ptr<Proposer> make_exchange(const ExchangeSettings& settings);
-// Adds one request in `folder` (run/exchange), for request.parent and request.focus; returns its
-// path.
-Result<std::string> write_request(const std::string& folder, const ProposalRequest& request,
-                                  const Prompts& prompts);
-// The findings that requests in `folder` asked to address in this parent, oldest first; empty for a
-// free choice.
-std::vector<FindingRef> requested(const std::string& folder, const Candidate& parent);
+// Notes: "waiting", how to reply, once per request; "refused", each unusable reply and the reason.
+std::unique_ptr<Proposer> make_exchange(ExchangeSettings settings);
+// The next request in `folder` (run/exchange), for request.parent and request.focus. Writes
+// nothing: it is recorded first, since it may be answered once its folder is there.
+ExchangeRequest next_request(const std::string& folder, const std::vector<ExchangeRequest>& past,
+                             const ProposalRequest& request, const Prompts& prompts);
+// Writes its folder and returns that. `request`: the one that it was made of.
+Result<std::string> write_request(const std::string& folder, const ExchangeRequest& asked,
+                                  const ProposalRequest& request);
 
 struct ModelSettings {
   RoleSettings roles;
@@ -43,14 +42,11 @@ struct ModelSettings {
   std::string knowledge;            // folder of indexes (write/knowledge/knowledge_base.h)
   std::vector<ModelCall> past;      // of earlier sittings: paid, not repeated
   std::function<bool()> cancelled;  // polled from any thread; may be empty
-  // Called right after each model call, from any thread, one at a time; may be empty. Its error
-  // ends the run.
-  std::function<Result<void>(const ModelCall&)> record;
-  std::function<void(const std::string&)> note;  // the models' activity, for display; may be empty
 };
-// Models that plan, write and repair. A request identical to one answered in an earlier sitting,
-// whose candidate the run does not have yet, reuses that answer. Several candidates are written
-// concurrently, in threads. Fails with kBadInput (a model's name; a money limit with an unknown
+// Models that plan, write and repair. Each call is given to the run before its answer is used. A
+// request identical to one answered in an earlier sitting, whose candidate the run does not have
+// yet, reuses that answer. Several candidates are written concurrently, in threads. Notes: "model",
+// each unusable answer. Fails with kBadInput (a model's name; a money limit with an unknown
 // price) and kEnvironment (no key, no libcurl).
 Result<std::unique_ptr<Proposer>> make_model(ModelSettings settings);
 

@@ -21,13 +21,13 @@ class Replay : public Proposer {
   }
   std::optional<std::string> finished() const override { return finished_; }
 
-  Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
+  Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {
     std::set<std::string> known;
-    for (const Known* each : request.history) known.insert(content_hash(*each));
-    for (const Candidate* each : request.pending) known.insert(each->content_hash());
-    std::vector<Proposal> proposals;
+    for (const KnownPtr& each : request.history) known.insert(content_hash(*each));
+    for (const Candidate& each : request.pending) known.insert(each.content_hash());
+    int given = 0;
     for (std::size_t i = 0; i < recorded_.size(); ++i) {
-      if (static_cast<int>(proposals.size()) >= request.wanted) break;
+      if (given >= request.wanted) break;
       if (!known.insert(hashes_[i]).second) continue;
       Proposal proposal{recorded_[i], std::nullopt};
       Origin& origin = proposal.candidate.origin;
@@ -35,10 +35,11 @@ class Replay : public Proposer {
       origin.proposer = name();
       origin.parent = request.parent->id;
       origin.repairs = 0;  // refers to the recorded run
-      proposals.push_back(std::move(proposal));
+      give(std::move(proposal));
+      ++given;
     }
-    if (proposals.empty()) finished_ = "every recorded candidate was measured";
-    return proposals;
+    if (given == 0) finished_ = "every recorded candidate was measured";
+    return {};
   }
 
  private:

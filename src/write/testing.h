@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// For this room's tests: a task and measured candidates.
+// For this room's tests: a task, measured candidates, and what proposers give.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/knobs.h"
@@ -48,5 +51,33 @@ inline Finding finding(const std::string& tool, const std::vector<std::string>& 
   for (const std::string& tag : tags) f.prescriptions.push_back({tag, "do it", ""});
   return f;
 }
+
+inline KnownPtr shared(const Known& known) { return std::make_shared<const Known>(known); }
+
+inline History shared(const std::vector<Known>& all) {
+  History history;
+  for (const Known& each : all) history.push_back(shared(each));
+  return history;
+}
+
+// What a proposer gives, by kind.
+struct Given {
+  std::vector<Proposal> proposals;
+  std::vector<ModelCall> calls;
+  std::vector<ExchangeRequest> requests;
+  std::vector<WriterNote> notes;
+
+  WriterSink sink() {
+    return [this](WriterEvent event) {
+      std::visit([this](auto& each) { add(std::move(each)); }, event);
+    };
+  }
+
+ private:
+  void add(Proposal each) { proposals.push_back(std::move(each)); }
+  void add(ModelCall each) { calls.push_back(std::move(each)); }
+  void add(ExchangeRequest each) { requests.push_back(std::move(each)); }
+  void add(WriterNote each) { notes.push_back(std::move(each)); }
+};
 
 }  // namespace kernelpro::proposing

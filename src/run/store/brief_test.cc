@@ -93,7 +93,7 @@ struct StoredRun {
       Known known;
       known.candidate = candidate(i, i == 0 ? 0 : 1 + (i * 7) % i);
       known.id = store->add({known.candidate})->front();
-      const Known* best = whole.best();
+      const KnownPtr best = whole.best();
       known.evaluation = evaluation(i, best == nullptr ? "" : content_hash(*best));
       known.diagnosis = diagnosis(i);
       Evidence evidence;
@@ -128,7 +128,9 @@ void expect_same(const Ledger& a, const Ledger& b) {
     planted_a.place(x.candidate.origin.parent, x.id, node_result(a, x.id, Feedback::kDiagnosed));
     planted_b.place(x.candidate.origin.parent, x.id, node_result(b, x.id, Feedback::kDiagnosed));
   }
-  EXPECT_EQ(planted_a.start(), planted_b.start());
+  const auto turn_a = planted_a.start(), turn_b = planted_b.start();
+  ASSERT_TRUE(turn_a && turn_b);
+  EXPECT_EQ(turn_a->parent, turn_b->parent);
   const auto nodes_a = planted_a.search().nodes(), nodes_b = planted_b.search().nodes();
   for (std::size_t i = 0; i < nodes_a.size(); ++i) {
     EXPECT_EQ(nodes_a[i].value, nodes_b[i].value);
@@ -155,9 +157,10 @@ TEST(Brief, ALedgerInBriefIsTheSameLedger) {
     }));
     expect_same(ledger, stored.whole);
     EXPECT_TRUE(fetched.empty()) << "nobody has asked for a candidate";
-    const Known* brief = ledger.history()[5];
-    const Known* fifth = ledger.find(brief->id);
-    EXPECT_EQ(fifth, brief) << "it becomes whole where it is";
+    const History before = ledger.history();
+    const KnownPtr fifth = ledger.find(before[5]->id);
+    EXPECT_EQ(fifth, ledger.history()[5]) << "it takes the place of the brief one";
+    EXPECT_TRUE(before[5]->brief()) << "what was handed out stays as it is";
     EXPECT_FALSE(fifth->brief());
     EXPECT_EQ(outcome_summary(fifth->evaluation.outcome),
               outcome_summary(stored.whole.find(fifth->id)->evaluation.outcome));

@@ -13,24 +13,25 @@ bool Ledger::record(Known known) {
 }
 
 bool Ledger::record(StoredBrief stored) {
-  KP_ASSERT(by_id_.find(stored.known.id) == by_id_.end());
-  all_.push_back({std::move(stored.known), stored.promise, {}});
-  Entry& entry = all_.back();
-  const Known& added = entry.known;
-  by_id_[added.id] = &entry;
+  const std::size_t at = history_.size();
+  const bool is_new = by_id_.emplace(stored.known.id, at).second;
+  KP_ASSERT(is_new);
+  const auto added = std::make_shared<Known>(std::move(stored.known));
+  history_.push_back(added);
+  Entry& entry = entries_.emplace_back(Entry{stored.promise, {}});
   ++since_best_;
-  const Correct* correct = added.evaluation.correct();
+  const Correct* correct = added->evaluation.correct();
   if (correct == nullptr) {
     ++failures_;
-    ++kinds_[outcome_name(added.evaluation.outcome)];
+    ++kinds_[outcome_name(added->evaluation.outcome)];
     return false;
   }
-  const std::string hash = content_hash(added);
-  entry.comparable = comparables_.add(hash, added.evaluation);
-  entry.known.comparable = entry.comparable.us;
-  if (baseline_ == nullptr) baseline_ = &added;
+  const std::string hash = content_hash(*added);
+  entry.comparable = comparables_.add(hash, added->evaluation);
+  added->comparable = entry.comparable.us;
+  if (baseline_ == kNone) baseline_ = at;
   if (!champions_.empty() && !is_better(*correct)) return false;
-  champions_.push_back(&added);
+  champions_.push_back(at);
   best_hash_ = hash;
   since_best_ = 0;
   return true;
@@ -41,23 +42,29 @@ bool Ledger::is_better(const Correct& correct) const {
   if (correct.versus->incumbent == best_hash_) return beats(correct, objective_, min_effect_);
   const Comparable* then = comparables_.find(correct.versus->incumbent);
   if (objective_.wants_energy() || then == nullptr) return false;
-  const auto& best = champions_.back()->evaluation.correct()->versus;
+  const std::size_t at = champions_.back();
+  const auto& best = history_[at]->evaluation.correct()->versus;
   const double unsure = best && best->ratio > 0 ? best->high / best->ratio : 1;
-  const double since = then->us / comparable_us(champions_.back()->id) * unsure;
+  const double since = then->us / entries_[at].comparable.us * unsure;
   return correct.versus->low / since > 1 + min_effect_;
 }
 
-const Ledger::Entry* Ledger::entry(std::int64_t id) const {
+std::size_t Ledger::place(std::int64_t id) const {
   const auto it = by_id_.find(id);
-  return it == by_id_.end() ? nullptr : it->second;
+  return it == by_id_.end() ? kNone : it->second;
 }
 
-const Known* Ledger::whole(const Known* known) const {
-  if (known == nullptr || !known->brief()) return known;
-  Entry& held = *by_id_.at(known->id);
-  held.known = fetch_(known->id);
-  held.known.comparable = held.comparable.us;
-  return &held.known;
+const KnownPtr& Ledger::whole(std::size_t at) const {
+  KnownPtr& known = history_[at];
+  if (!known->brief()) return known;
+  auto read = std::make_shared<Known>(fetch_(known->id));
+  read->comparable = entries_[at].comparable.us;
+  return known = std::move(read);
+}
+
+const History& Ledger::whole_history() const {
+  for (std::size_t at = 0; at < history_.size(); ++at) whole(at);
+  return history_;
 }
 
 std::string Ledger::failures_by_kind() const {
@@ -69,31 +76,24 @@ std::string Ledger::failures_by_kind() const {
   return text;
 }
 
-const Known* Ledger::find(std::int64_t id) const {
-  const Entry* found = entry(id);
-  return found == nullptr ? nullptr : whole(&found->known);
+KnownPtr Ledger::find(std::int64_t id) const {
+  const std::size_t at = place(id);
+  return at == kNone ? nullptr : whole(at);
 }
 
-const Known* Ledger::find_brief(std::int64_t id) const {
-  const Entry* found = entry(id);
-  return found == nullptr ? nullptr : &found->known;
-}
-
-std::vector<const Known*> Ledger::history() const {
-  std::vector<const Known*> history;
-  history.reserve(all_.size());
-  for (const Entry& each : all_) history.push_back(&each.known);
-  return history;
+KnownPtr Ledger::find_brief(std::int64_t id) const {
+  const std::size_t at = place(id);
+  return at == kNone ? nullptr : history_[at];
 }
 
 double Ledger::comparable_us(std::int64_t id) const {
-  const Entry* found = entry(id);
-  return found == nullptr ? 0 : found->comparable.us;
+  const std::size_t at = place(id);
+  return at == kNone ? 0 : entries_[at].comparable.us;
 }
 
 Promise Ledger::promise(std::int64_t id) const {
-  const Entry* found = entry(id);
-  return found == nullptr ? Promise() : found->promise;
+  const std::size_t at = place(id);
+  return at == kNone ? Promise() : entries_[at].promise;
 }
 
 double Ledger::comparable_us(const Evaluation& evaluation) const {
@@ -101,46 +101,47 @@ double Ledger::comparable_us(const Evaluation& evaluation) const {
 }
 
 double Ledger::cost(std::int64_t id) const {
-  const Entry* found = entry(id);
-  const Correct* correct = found == nullptr ? nullptr : found->known.evaluation.correct();
-  return correct == nullptr ? 0 : cost_of(found->comparable.us, *correct, objective_);
+  const std::size_t at = place(id);
+  const Correct* correct = at == kNone ? nullptr : history_[at]->evaluation.correct();
+  return correct == nullptr ? 0 : cost_of(entries_[at].comparable.us, *correct, objective_);
 }
 
-std::vector<const Known*> Ledger::finalists() const {
-  std::vector<const Known*> result;
-  const auto take = [&](const Known* known) {
-    const bool fresh =
-        known != nullptr && std::find(result.begin(), result.end(), known) == result.end();
-    if (fresh) result.push_back(known);
+History Ledger::finalists() const {
+  if (champions_.empty()) return {};
+  std::vector<std::size_t> chosen = {champions_.back()};
+  const auto take = [&](std::size_t at) {
+    if (std::find(chosen.begin(), chosen.end(), at) == chosen.end()) chosen.push_back(at);
   };
-  const Entry* comparable = nullptr;
-  const Known* absolute = nullptr;
-  for (const Entry& each : all_) {
-    if (each.known.evaluation.correct() == nullptr) continue;
-    if (comparable == nullptr || each.comparable.us < comparable->comparable.us) comparable = &each;
-    const bool faster =
-        absolute == nullptr || score_us(each.known.evaluation) < score_us(absolute->evaluation);
-    if (faster) absolute = &each.known;
+  std::size_t comparable = kNone;
+  std::size_t absolute = kNone;
+  const auto us = [this](std::size_t at) { return score_us(history_[at]->evaluation); };
+  for (std::size_t at = 0; at < history_.size(); ++at) {
+    if (history_[at]->evaluation.correct() == nullptr) continue;
+    const double time = entries_[at].comparable.us;
+    if (comparable == kNone || time < entries_[comparable].comparable.us) comparable = at;
+    if (absolute == kNone || us(at) < us(absolute)) absolute = at;
   }
-  take(best());
   if (!objective_.wants_energy()) {
-    take(comparable == nullptr ? nullptr : &comparable->known);
+    take(comparable);
     take(absolute);
   }
   for (auto it = champions_.rbegin(); it != champions_.rend(); ++it) take(*it);
-  for (const Known*& each : result) each = whole(each);
+  History result;
+  for (const std::size_t at : chosen) result.push_back(whole(at));
   return result;
 }
 
 SpeedUp Ledger::best_speedup() const {
   if (champions_.empty()) return {};
-  return speedup(entry(baseline_->id)->comparable, entry(champions_.back()->id)->comparable);
+  return speedup(entries_[baseline_].comparable, entries_[champions_.back()].comparable);
 }
 
 void Ledger::revise(std::int64_t id, const Diagnosis& diagnosis) {
-  Entry* found = by_id_.at(id);
-  found->known.diagnosis = diagnosis;
-  found->promise = promise_of(diagnosis);
+  const std::size_t at = by_id_.at(id);
+  auto revised = std::make_shared<Known>(*history_[at]);
+  revised->diagnosis = diagnosis;
+  history_[at] = std::move(revised);
+  entries_[at].promise = promise_of(diagnosis);
 }
 
 }  // namespace kernelpro

@@ -2,13 +2,13 @@
 // What a run knows so far: all evaluations in order, the best, failures by kind. A pure function of
 // the sequence of evaluations, so that a resumed run has the same ledger.
 //
-// Candidates of a resumed run may be in brief (core/proposal.h). They are completed in place when
-// requested by id or as best, baseline or finalist; those of `history` and `champions` stay in
-// brief until then. One thread at a time.
+// Candidates of a resumed run may be in brief (core/proposal.h). When one is requested by id or as
+// best, baseline or finalist, a whole one takes its place; until then, `history` has it in brief.
+// The candidates themselves never change, so what was handed out stays as it is, for any thread.
+// The ledger is for one thread at a time.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -39,24 +39,23 @@ class Ledger {
   using Fetch = std::function<Known(std::int64_t id)>;
   void fetch_from(Fetch fetch) { fetch_ = std::move(fetch); }
 
-  int evaluations() const { return static_cast<int>(all_.size()); }
+  int evaluations() const { return static_cast<int>(history_.size()); }
   int failures() const { return failures_; }
   int since_best() const { return since_best_; }
   std::string failures_by_kind() const;  // "2 compile-error, 1 wrong-result"
 
-  const Known* find(std::int64_t id) const;
-  const Known* find_brief(std::int64_t id) const;  // as it is, maybe in brief
-  std::vector<const Known*> history() const;       // in order of evaluation
+  KnownPtr find(std::int64_t id) const;
+  KnownPtr find_brief(std::int64_t id) const;          // as it is, maybe in brief
+  const History& history() const { return history_; }  // as they are
+  const History& whole_history() const;
   // The first correct candidate (the start, unless that failed) and the best; nullptr: none yet.
-  const Known* baseline() const { return whole(baseline_); }
-  const Known* best() const { return champions_.empty() ? nullptr : whole(champions_.back()); }
-  // Every past best, in order; the last is the current one.
-  const std::vector<const Known*>& champions() const { return champions_; }
+  KnownPtr baseline() const { return baseline_ == kNone ? nullptr : whole(baseline_); }
+  KnownPtr best() const { return champions_.empty() ? nullptr : whole(champions_.back()); }
 
   // Candidates for a last comparison: the best, the one with the least comparable time and the one
   // with the least raw time (they may differ on a machine whose speed drifts), then every earlier
   // best, latest first. No duplicates. If energy counts: the bests only, latest first.
-  std::vector<const Known*> finalists() const;
+  History finalists() const;
 
   // A candidate's time on the baseline's scale: its incumbent's divided by the ratio measured in
   // alternation, so that drift of the machine between evaluations cancels. 0 when not correct.
@@ -76,24 +75,25 @@ class Ledger {
   void revise(std::int64_t id, const Diagnosis& diagnosis);
 
  private:
+  static constexpr std::size_t kNone = SIZE_MAX;
   struct Entry {
-    Known known;
     Promise promise;
     Comparable comparable;
   };
-  const Entry* entry(std::int64_t id) const;
-  const Known* whole(const Known* known) const;
+  std::size_t place(std::int64_t id) const;  // in the history; kNone: it is not there
+  const KnownPtr& whole(std::size_t at) const;
   bool is_better(const Correct& correct) const;
 
   double min_effect_;
   Objective objective_;
   Fetch fetch_;
-  mutable std::deque<Entry> all_;  // stable addresses; brief ones become whole
-  std::unordered_map<std::int64_t, Entry*> by_id_;
+  mutable History history_;     // brief ones are replaced by whole ones
+  std::vector<Entry> entries_;  // in the same order
+  std::unordered_map<std::int64_t, std::size_t> by_id_;
   Comparables comparables_;
   std::map<std::string, int> kinds_;
-  std::vector<const Known*> champions_;
-  const Known* baseline_ = nullptr;
+  std::vector<std::size_t> champions_;  // every past best, in order; the last is the current one
+  std::size_t baseline_ = kNone;
   std::string best_hash_;
   int failures_ = 0;
   int since_best_ = 0;

@@ -37,5 +37,20 @@ TEST(Ledger, DriftDoesNotMakeABest) {
   EXPECT_EQ(ledger.baseline()->id, 1);
 }
 
+// A writer on another thread may still read what it was given.
+TEST(Ledger, WhatWasHandedOutStaysAsItIs) {
+  Ledger ledger(0.005);
+  ledger.record(timed(1, 100, "", 1));
+  const KnownPtr before = ledger.find(1);
+  const History history = ledger.history();
+  Diagnosis diagnosis;
+  diagnosis.fraction_of_ceiling = 0.5;
+  ledger.revise(1, diagnosis);
+  EXPECT_EQ(before->diagnosis.fraction_of_ceiling, 0);
+  EXPECT_EQ(history[0], before);
+  EXPECT_EQ(ledger.find(1)->diagnosis.fraction_of_ceiling, 0.5);
+  EXPECT_EQ(ledger.best(), ledger.history()[0]);
+}
+
 }  // namespace
 }  // namespace kernelpro

@@ -42,6 +42,13 @@ struct StoredCandidate {
   double at_s = 0;         // run time in seconds (all sittings) when it was stored
 };
 
+// A line of change that its proposer has exhausted.
+struct ClosedLine {
+  std::int64_t candidate = 0;
+  std::int64_t after = 0;  // this many evaluations
+  std::string proposer;
+};
+
 struct StoredConfirmation {
   std::int64_t best = 0;
   Evaluation evaluation;  // versus the start
@@ -56,7 +63,9 @@ struct StoredRun {
   std::vector<StoredCandidate> candidates;   // by id: 1, 2, ...
   std::map<std::int64_t, Writing> writings;  // by candidate
   std::map<std::int64_t, ToolStep> steps;    // by candidate
+  std::vector<ExchangeRequest> requests;     // in their order
   std::vector<ModelCall> calls;              // in the order in which they ended
+  std::vector<ClosedLine> closed;            // in their order
   std::optional<StoredConfirmation> confirmation;
 };
 

@@ -109,6 +109,18 @@ Json call_line(const ModelCall& c) {
   return named("call", std::move(call));
 }
 
+Json request_line(const ExchangeRequest& r) {
+  return named("request", {{"name", r.name},
+                           {"parent", r.parent},
+                           {"answers", r.answers.text()},
+                           {"prompt", r.prompt}});
+}
+
+Json closed_line(const ClosedLine& c) {
+  return named("closed",
+               {{"candidate", c.candidate}, {"after", c.after}, {"proposer", c.proposer}});
+}
+
 Json confirmation_line(const StoredConfirmation& c) {
   Json confirmation = {{"best", c.best},
                        {"stopped_by", c.stopped_by},
@@ -204,6 +216,30 @@ const char* read_call(const JsonReader& call, StoredRun* run) {
   return nullptr;
 }
 
+// Whether `id` is a candidate of the lines read so far.
+bool is_known(std::int64_t id, const StoredRun& run) {
+  return id >= 1 && id <= static_cast<std::int64_t>(run.candidates.size());
+}
+
+const char* read_request(const JsonReader& request, StoredRun* run) {
+  run->requests.push_back({request.text("name"), request.integer("parent"),
+                           FindingRef::parse(request.text("answers")), request.text("prompt")});
+  const std::string& name = run->requests.back().name;
+  const auto same = std::count_if(run->requests.begin(), run->requests.end(),
+                                  [&](const ExchangeRequest& each) { return each.name == name; });
+  if (same != 1) return "another request has its name";
+  return is_known(run->requests.back().parent, *run) ? nullptr : "its parent is unknown";
+}
+
+const char* read_closed(const JsonReader& closed, StoredRun* run) {
+  run->closed.push_back(
+      {closed.integer("candidate"), closed.integer("after"), closed.text("proposer")});
+  const std::int64_t id = run->closed.back().candidate;
+  const bool evaluated =
+      is_known(id, *run) && run->candidates[static_cast<std::size_t>(id - 1)].evaluated;
+  return evaluated ? nullptr : "its candidate was not evaluated";
+}
+
 const char* read_confirmation(const JsonReader& line, StoredRun* run) {
   auto evaluation = evaluation_from_json(get(line, "evaluation"));
   if (!evaluation) return "the winner's evaluation cannot be read";
@@ -219,8 +255,7 @@ const char* read_confirmation(const JsonReader& line, StoredRun* run) {
     if (!held_out) return "a held-out case cannot be read";
     read.held_out.push_back({one.text("case"), std::move(*held_out), one.text("problem")});
   }
-  const auto size = static_cast<std::int64_t>(run->candidates.size());
-  const bool known = read.best >= 1 && read.best <= size &&
+  const bool known = is_known(read.best, *run) &&
                      run->candidates[static_cast<std::size_t>(read.best - 1)].evaluated;
   return known ? nullptr : "the winner was not evaluated";
 }
@@ -245,11 +280,15 @@ const char* read_line(const std::string& text, bool first, StoredRun* run) {
   const JsonReader line(*json);
   if (first) return read_header(line, &run->header);
   if (line.member("candidate") != nullptr) return read_candidate(line, run);
+  if (line.member("request") != nullptr) {
+    return read_request(JsonReader(line.object("request")), run);
+  }
   if (line.member("call") != nullptr) return read_call(JsonReader(line.object("call")), run);
+  if (line.member("closed") != nullptr) return read_closed(JsonReader(line.object("closed")), run);
   if (line.member("confirmation") != nullptr) {
     return read_confirmation(JsonReader(line.object("confirmation")), run);
   }
-  return "it is neither a candidate, a call nor a confirmation";
+  return "it is none of the things that a run holds";
 }
 
 bool positions_are_whole(const StoredRun& run) {
@@ -274,7 +313,9 @@ std::string run_to_text(const StoredRun& run, bool written) {
     if (!written || run.writings.count(each.known.id) > 0) add(candidate_line(run, each));
   }
   if (written) return text;
+  for (const ExchangeRequest& request : run.requests) add(request_line(request));
   for (const ModelCall& call : run.calls) add(call_line(call));
+  for (const ClosedLine& closed : run.closed) add(closed_line(closed));
   if (run.confirmation) add(confirmation_line(*run.confirmation));
   return text;
 }

@@ -55,8 +55,11 @@ void make_run(const std::string& directory) {
   asked.writing->reply = asked.candidate.source;
   Proposal chatty{numbered(3, 1), Writing{"0002", "a model", "again", "Here:\n", "{\"output\":1}"}};
   chatty.candidate.origin.repairs = 2;
-  ASSERT_TRUE((*store)->add_proposals(
-      {asked, chatty, {numbered(4, 2), std::nullopt}, {numbered(5, 2), std::nullopt}}));
+  ASSERT_TRUE((*store)->add_request({"0001", 1, {"scalar-code", "vectorize"}, "make it fast"}));
+  for (const Proposal& each :
+       {asked, chatty, {numbered(4, 2), std::nullopt}, {numbered(5, 2), std::nullopt}}) {
+    ASSERT_TRUE((*store)->add_proposal(each));
+  }
   Evidence evidence;
   evidence.texts["loop"] = "vmulps";
   Diagnosis diagnosis;
@@ -68,6 +71,7 @@ void make_run(const std::string& directory) {
   ASSERT_TRUE((*store)->finish(3, correct_at(60), {}, {}, 4.5));
   ASSERT_TRUE((*store)->add_call({"0002", "fixer", "m", 1, 2, "wider", "reply", "mend it",
                                   "### read", "Here:\n", "{\"output\":1}", "hash"}));
+  ASSERT_TRUE((*store)->close_line({1, 4, "exchange"}));
   ASSERT_TRUE((*store)->confirm(a_confirmation()));
 }
 
@@ -120,13 +124,15 @@ TEST_F(RunText, IsReadLikeTheFolder) {
   EXPECT_EQ(winner_of(*all, &**confirmation).candidate->known.id, 2);
   EXPECT_EQ((*text)->tool_steps()->at(0).measured, 2.5);
   EXPECT_EQ((*text)->calls()->at(0).tools, "### read");
+  EXPECT_EQ((*text)->requests()->at(0).prompt, "make it fast");
+  EXPECT_EQ((*text)->closed_lines()->at(0).candidate, 1);
   EXPECT_EQ((**(*text)->writing(2)).reply, numbered(2, 1).source);
   EXPECT_EQ((**(*text)->writing(3)).reply, "Here:\n");
 }
 
 TEST_F(RunText, IsOneLineForEachThing) {
   const std::vector<std::string> rows = lines(*read_file(file));
-  ASSERT_EQ(rows.size(), 8u);
+  ASSERT_EQ(rows.size(), 10u);
   EXPECT_EQ(parse_json(rows[0])->at("run").at("task").at("name"), testing::fake_task().name);
   const Json second = *parse_json(rows[2]);
   EXPECT_EQ(second.at("candidate"), 2);
@@ -136,8 +142,10 @@ TEST_F(RunText, IsOneLineForEachThing) {
   EXPECT_DOUBLE_EQ(second.at("speedup_over_parent").get<double>(), 2.5);
   EXPECT_FALSE(parse_json(rows[4])->contains("time_us"));
   EXPECT_FALSE(parse_json(rows[5])->contains("evaluation"));
-  EXPECT_EQ(parse_json(rows[6])->at("call").at("role"), "fixer");
-  EXPECT_EQ(parse_json(rows[7])->at("confirmation").at("best"), 2);
+  EXPECT_EQ(parse_json(rows[6])->at("request").at("answers"), "scalar-code: vectorize");
+  EXPECT_EQ(parse_json(rows[7])->at("call").at("role"), "fixer");
+  EXPECT_EQ(parse_json(rows[8])->at("closed").at("after"), 4);
+  EXPECT_EQ(parse_json(rows[9])->at("confirmation").at("best"), 2);
 }
 
 TEST_F(RunText, OfWritersAloneIsNoRun) {
@@ -168,20 +176,23 @@ TEST_F(RunText, BecomesAFolderAgain) {
 
 TEST_F(RunText, NamesWhatIsWrong) {
   EXPECT_EQ(problem("\"format\":1", "\"format\":1"), "");
-  const std::pair<const char*, const char*> changes[] = {{"\"format\":1", "\"format\":2"},
-                                                         {"\"target\":\"cpu\"", "\"target\":\"\""},
-                                                         {"{\"candidate\":3", "{\"candidate\":4"},
-                                                         {"{\"candidate\":5", "{\"other\":5"},
-                                                         {"\"language\":\"cpp\"", "\"language\":1"},
-                                                         {"{\"V\":\"2\"}", "[]"},
-                                                         {"\"parent\":2", "\"parent\":7"},
-                                                         {"\"position\":4", "\"position\":2"},
-                                                         {"\"evidence\":{", "\"evidences\":{"},
-                                                         {"\"best\":2", "\"best\":5"},
-                                                         {"{\"call\"", "\"call\""},
-                                                         {"{\"seed\":3}", "{\"seed\":3"}};
+  const std::pair<const char*, const char*> changes[] = {
+      {"\"format\":1", "\"format\":2"},
+      {"\"target\":\"cpu\"", "\"target\":\"\""},
+      {"{\"candidate\":3", "{\"candidate\":4"},
+      {"{\"candidate\":5", "{\"other\":5"},
+      {"\"language\":\"cpp\"", "\"language\":1"},
+      {"{\"V\":\"2\"}", "[]"},
+      {"\"parent\":2", "\"parent\":7"},
+      {"\"position\":4", "\"position\":2"},
+      {"\"evidence\":{", "\"evidences\":{"},
+      {"\"best\":2", "\"best\":5"},
+      {"{\"call\"", "\"call\""},
+      {"0001\",\"parent\":1", "0001\""},
+      {"closed\":{\"candidate\":1", "closed\":{\"candidate\":5"},
+      {"{\"seed\":3}", "{\"seed\":3"}};
   for (const auto& [from, to] : changes) EXPECT_NE(problem(from, to), "") << from;
-  EXPECT_TRUE(contains(problem("\"best\":2", "\"best\":5"), "line 8: the winner"));
+  EXPECT_TRUE(contains(problem("\"best\":2", "\"best\":5"), "line 10: the winner"));
   EXPECT_TRUE(contains(problem("\"seed\":3", "\"seed\":" + std::string(200, '[')), "too deep"));
   EXPECT_FALSE(run_from_text("", "empty"));
   const std::string text = *read_file(file);

@@ -286,36 +286,17 @@ Result<std::vector<std::int64_t>> Store::add(const std::vector<Candidate>& candi
   return ids;
 }
 
-Result<std::vector<std::int64_t>> Store::add_proposals(const std::vector<Proposal>& proposals) {
-  std::vector<Candidate> candidates;
-  for (const Proposal& proposal : proposals) candidates.push_back(proposal.candidate);
-  auto ids = add(candidates);
-  if (!ids) return ids;
-  for (std::size_t i = 0; i < proposals.size(); ++i) {
-    const std::optional<Writing>& w = proposals[i].writing;
-    if (!w || (*ids)[i] == 0) continue;
-    Statement row = impl_->db.prepare("INSERT INTO writings VALUES(?, ?, ?, ?, ?, ?)");
-    row.bind(0, (*ids)[i]).bind(1, w->request).bind(2, w->writer).bind(3, w->prompt);
-    const int code = row.bind(4, w->reply).bind(5, w->usage).step();
-    if (code != SQLITE_DONE) return impl_->failed(code, "write what a writer answered");
-  }
-  return ids;
-}
-
-Result<void> Store::add_call(const ModelCall& c) {
-  const std::string doing = "write a question to a model";
-  if (const int code = impl_->begin(); code != SQLITE_OK) return impl_->failed(code, doing);
-  int code = SQLITE_OK;
-  {
-    Statement row = impl_->db.prepare(
-        "INSERT INTO calls(request, role, model, parent, repairs, idea, outcome, prompt, tools,"
-        " reply, usage, gave) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    row.bind(0, c.request).bind(1, c.role).bind(2, c.model).bind(3, c.parent).bind(4, c.repairs);
-    row.bind(5, c.idea).bind(6, c.outcome).bind(7, c.prompt).bind(8, c.tools).bind(9, c.reply);
-    code = row.bind(10, c.usage).bind(11, c.gave).step();
-  }
-  if (code != SQLITE_DONE) return impl_->failed(code, doing);
-  return impl_->commit(doing);
+Result<std::int64_t> Store::add_proposal(const Proposal& proposal) {
+  int code = impl_->begin();
+  if (code != SQLITE_OK) return impl_->failed(code, "write a candidate");
+  KP_ASSIGN(const auto id, impl_->insert(proposal.candidate));
+  const std::optional<Writing>& w = proposal.writing;
+  if (!w || id == 0) return id;
+  Statement row = impl_->db.prepare("INSERT INTO writings VALUES(?, ?, ?, ?, ?, ?)");
+  row.bind(0, id).bind(1, w->request).bind(2, w->writer).bind(3, w->prompt);
+  code = row.bind(4, w->reply).bind(5, w->usage).step();
+  if (code != SQLITE_DONE) return impl_->failed(code, "write what a writer answered");
+  return id;
 }
 
 Result<void> Store::copy_to(const std::string& directory) const {

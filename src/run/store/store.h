@@ -26,7 +26,7 @@ struct StoreFile;  // run/store/store_file.h
 
 class Store {
  public:
-  static constexpr int kSchemaVersion = 7;  // docs/run-store.md lists what each version added
+  static constexpr int kSchemaVersion = 8;  // docs/run-store.md lists what each version added
   using Mode = StoreMode;
 
   // `directory`: the run's; for kRead also a run as text (run/store/run_text.h), which is read into
@@ -66,11 +66,21 @@ class Store {
   // store's end, in one transaction: a proposal lost to a kill before it led to anything is made
   // again.
   Result<std::vector<std::int64_t>> add(const std::vector<Candidate>& candidates);
-  Result<std::vector<std::int64_t>> add_proposals(const std::vector<Proposal>& proposals);
+  Result<std::int64_t> add_proposal(const Proposal& proposal);
+  // Stores that a proposer has nothing more to add to a candidate; durable as what `add` stores.
+  // REQUIRES: the candidate is evaluated and not closed yet.
+  Result<void> close_line(const ClosedLine& closed);
+  // In the order in which they were closed.
+  Result<std::vector<ClosedLine>> closed_lines() const;
   // The request to the writer of a candidate and its answer; nullopt for other proposers.
   Result<std::optional<Writing>> writing(std::int64_t candidate) const;
+  // Stores a request of the exchange, durable at once together with what `add` left open: its
+  // reply may come at any time from then on. REQUIRES: no other has its name.
+  Result<void> add_request(const ExchangeRequest& request);
+  // By name.
+  Result<std::vector<ExchangeRequest>> requests() const;
   // Stores a question to a model and its result, durable at once together with what `add` left
-  // open, because it is paid for. From any thread, while no other uses the store.
+  // open, because it is paid for.
   Result<void> add_call(const ModelCall& call);
   // In the order of `add_call`.
   Result<std::vector<ModelCall>> calls() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The internals of Store, shared by its writing (store.cc), reading (store_read.cc) and text
-// (store_text.cc) parts.
+// The internals of Store, shared by its parts: writing (store.cc), reading (store_read.cc), writers
+// (store_writers.cc) and text (store_text.cc).
 #pragma once
 
 #include <sqlite3.h>

@@ -190,6 +190,8 @@ Result<void> Store::check_whole() const {
   }
   KP_TRY(confirmation());
   KP_TRY(calls());
+  KP_TRY(requests());
+  KP_TRY(closed_lines());
   return {};
 }
 
@@ -292,39 +294,6 @@ std::string Store::run_id() const {
 double Store::run_seconds() const {
   Statement row = impl_->db.prepare("SELECT at_s FROM evaluations ORDER BY position DESC LIMIT 1");
   return row.step() == SQLITE_ROW ? row.real(0) : 0;
-}
-
-Result<std::optional<Writing>> Store::writing(std::int64_t candidate) const {
-  const std::string doing = "read what a writer answered";
-  KP_ASSIGN(const auto table,
-            impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'writings'", doing));
-  if (!table) return std::optional<Writing>();
-  Statement row = impl_->db.prepare(
-      "SELECT request, writer, prompt, reply, usage FROM writings WHERE candidate = ?");
-  const int code = row.bind(0, candidate).step();
-  if (code == SQLITE_DONE) return std::optional<Writing>();
-  if (code != SQLITE_ROW) return impl_->failed(code, doing);
-  return std::optional<Writing>(
-      Writing{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4)});
-}
-
-Result<std::vector<ModelCall>> Store::calls() const {
-  const std::string doing = "read the questions to models";
-  std::vector<ModelCall> all;
-  KP_ASSIGN(const auto table,
-            impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'calls'", doing));
-  if (!table) return all;
-  Statement rows = impl_->db.prepare(
-      "SELECT request, role, model, parent, repairs, idea, outcome, prompt, tools, reply, usage,"
-      " gave FROM calls ORDER BY id");
-  int code = rows.step();
-  for (; code == SQLITE_ROW; code = rows.step()) {
-    all.push_back({rows.text(0), rows.text(1), rows.text(2), rows.integer(3), rows.integer(4),
-                   rows.text(5), rows.text(6), rows.text(7), rows.text(8), rows.text(9),
-                   rows.text(10), rows.text(11)});
-  }
-  if (code != SQLITE_DONE) return impl_->failed(code, doing);
-  return all;
 }
 
 }  // namespace kernelpro

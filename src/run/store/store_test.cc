@@ -234,18 +234,52 @@ TEST(Store, KeepsWhatWritersWereAskedAndAnswered) {
   Proposal written{storing::candidate(1),
                    Writing{"0001", "exchange", "make it fast", "int x;", ""}};
   Proposal tuned{storing::candidate(2), std::nullopt};
-  const auto ids = (*store)->add_proposals({written, tuned, written});
-  ASSERT_TRUE(ids) << ids.error().text();
-  ASSERT_EQ(ids->size(), 3u);
-  EXPECT_EQ(ids->at(2), 0) << "the same once more";
-  const auto writing = (*store)->writing(ids->at(0));
+  const auto first = (*store)->add_proposal(written);
+  ASSERT_TRUE(first) << first.error().text();
+  const auto second = (*store)->add_proposal(tuned);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(*(*store)->add_proposal(written), 0) << "the same once more";
+  const auto writing = (*store)->writing(*first);
   ASSERT_TRUE(writing && *writing);
   EXPECT_EQ((*writing)->request, "0001");
   EXPECT_EQ((*writing)->prompt, "make it fast");
   EXPECT_EQ((*writing)->reply, "int x;");
-  const auto none = (*store)->writing(ids->at(1));
+  const auto none = (*store)->writing(*second);
   ASSERT_TRUE(none);
   EXPECT_FALSE(none->has_value());
+}
+
+TEST(Store, KeepsRequestsAtOnceAndLinesThatAreExhausted) {
+  TempDir dir;
+  storing::create(dir.path());
+  const auto store = Store::open(dir.path(), Store::Mode::kWrite);
+  ASSERT_TRUE(store) << store.error().text();
+  ASSERT_TRUE((*store)->add({storing::candidate(1), storing::candidate(2)}));
+  ASSERT_TRUE((*store)->add_request({"0001", 1, {"scalar-code", "vectorize"}, "make it fast"}));
+  EXPECT_FALSE((*store)->add_request({"0001", 2, {}, "make it faster"})) << "the name is taken";
+  const auto reader = Store::open(dir.path(), Store::Mode::kRead);
+  ASSERT_TRUE(reader) << reader.error().text();
+  const auto requests = (*reader)->requests();
+  ASSERT_TRUE(requests) << requests.error().text();
+  ASSERT_EQ(requests->size(), 1u);
+  EXPECT_EQ(requests->at(0).parent, 1);
+  EXPECT_EQ(requests->at(0).answers.text(), "scalar-code: vectorize");
+  EXPECT_EQ(requests->at(0).prompt, "make it fast");
+
+  for (const std::int64_t id : {1, 2}) {
+    ASSERT_TRUE((*store)->finish(id, storing::correct(10), Evidence(), Diagnosis(), 1));
+  }
+  ASSERT_TRUE((*store)->close_line({2, 2, "tuner"}));
+  ASSERT_TRUE((*store)->close_line({1, 2, "tuner"}));
+  ASSERT_TRUE((*store)->close_line({2, 1, "tuner"}));
+  EXPECT_TRUE((*reader)->closed_lines()->empty()) << "durable with what follows";
+  const auto closed = (*store)->closed_lines();
+  ASSERT_TRUE(closed) << closed.error().text();
+  ASSERT_EQ(closed->size(), 2u) << "none is closed before it is evaluated";
+  EXPECT_EQ(closed->at(0).candidate, 2);
+  EXPECT_EQ(closed->at(1).candidate, 1);
+  EXPECT_EQ(closed->at(1).after, 2);
+  EXPECT_EQ(closed->at(1).proposer, "tuner");
 }
 
 TEST(Store, IsCopiedBesideItsWriter) {

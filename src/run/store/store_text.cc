@@ -12,21 +12,21 @@ namespace {
 
 // Stores a run in the order in which it happened, as far as the order matters.
 Result<void> fill(const StoredRun& run, Store* store) {
-  std::vector<Proposal> proposals;
   for (const StoredCandidate& each : run.candidates) {
+    Proposal proposal{each.known.candidate, std::nullopt};
     const auto writing = run.writings.find(each.known.id);
-    proposals.push_back({each.known.candidate, writing == run.writings.end()
-                                                   ? std::nullopt
-                                                   : std::optional<Writing>(writing->second)});
+    if (writing != run.writings.end()) proposal.writing = writing->second;
+    KP_TRY(store->add_proposal(proposal));
   }
-  KP_ASSIGN(const auto ids, store->add_proposals(proposals));
   for (const StoredCandidate* each : in_order(run.candidates)) {
     const auto step = run.steps.find(each->known.id);
     KP_TRY(store->finish(each->known.id, each->known.evaluation, each->evidence,
                          each->known.diagnosis, each->at_s,
                          step == run.steps.end() ? nullptr : &step->second));
   }
+  for (const ExchangeRequest& request : run.requests) KP_TRY(store->add_request(request));
   for (const ModelCall& call : run.calls) KP_TRY(store->add_call(call));
+  for (const ClosedLine& closed : run.closed) KP_TRY(store->close_line(closed));
   if (run.confirmation) KP_TRY(store->confirm(*run.confirmation));
   return {};
 }
@@ -76,7 +76,9 @@ Result<StoredRun> Store::whole() const {
   }
   KP_ASSIGN(const auto steps, tool_steps());
   for (const ToolStep& step : steps) run.steps[step.candidate] = step;
+  KP_ASSIGN(run.requests, requests());
   KP_ASSIGN(run.calls, calls());
+  KP_ASSIGN(run.closed, closed_lines());
   KP_ASSIGN(run.confirmation, confirmation());
   return run;
 }

@@ -125,7 +125,7 @@ std::vector<PlannedIdea> ideas_of(const std::string& reply, const Diagnosis& dia
 std::vector<PlannedIdea> ideas_without_planner(const ProposalRequest& request, int most) {
   std::vector<PlannedIdea> all;
   std::set<FindingRef> answered;
-  for (const Known* known : request.history) {
+  for (const KnownPtr& known : request.history) {
     const Origin& origin = known->candidate.origin;
     if (origin.parent == request.parent->id) answered.insert(origin.answers);
   }

@@ -60,8 +60,8 @@ TEST(Plan, WithoutAPlannerIdeasAnswerFindingsThatNoChildAnswered) {
   child.candidate.origin.parent = 1;
   child.candidate.origin.answers = {"scalar-loads", "vectorize"};
   ProposalRequest request;
-  request.parent = &parent;
-  request.history = {&parent, &child};
+  request.parent = std::make_shared<const Known>(parent);
+  request.history = {request.parent, std::make_shared<const Known>(child)};
   const auto ideas = ideas_without_planner(request, 5);
   ASSERT_EQ(ideas.size(), 2u);
   EXPECT_EQ(ideas[0].answers.text(), "one-thread-busy: threads");

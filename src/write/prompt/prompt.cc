@@ -21,14 +21,14 @@ constexpr std::size_t kFailureShown = 4000;
 constexpr std::size_t kDefinitionShown = 20000;
 
 // The first correct candidate: the baseline for speed-ups.
-double start_us(const std::vector<const Known*>& history) {
-  for (const Known* known : history) {
+double start_us(const History& history) {
+  for (const KnownPtr& known : history) {
     if (known->evaluation.correct() != nullptr) return comparable_us(*known);
   }
   return 0;
 }
 
-std::string speed(const Known& known, const std::vector<const Known*>& history) {
+std::string speed(const Known& known, const History& history) {
   const double time = comparable_us(known);
   const double start = start_us(history);
   if (time <= 0 || start <= 0) return "";
@@ -43,7 +43,7 @@ std::string brief(const std::string& text) {
   return (space == std::string::npos ? "" : line.substr(0, space)) + " ...";
 }
 
-std::string tried_line(const Known& known, const std::vector<const Known*>& history) {
+std::string tried_line(const Known& known, const History& history) {
   const Origin& origin = known.candidate.origin;
   std::string line = "- " + std::to_string(known.id);
   if (origin.parent != 0) line += " (from " + std::to_string(origin.parent) + ")";
@@ -59,22 +59,22 @@ std::string tried_line(const Known& known, const std::vector<const Known*>& hist
 
 std::string tried(const ProposalRequest& request) {
   if (!request.memory) return "- not shown: this run goes without memory\n";
-  const std::vector<const Known*>& history = request.history;
-  const std::vector<const Known*> shown = worth_telling(request, kTriedShown);
+  const History& history = request.history;
+  const History shown = worth_telling(request, kTriedShown);
   std::string text;
   if (shown.size() < history.size()) {
     text = "- (" + std::to_string(history.size() - shown.size()) +
            " are left out that are less related to candidate " +
            std::to_string(request.parent->id) + ")\n";
   }
-  for (const Known* known : shown) text += tried_line(request.whole(*known), history);
+  for (const KnownPtr& known : shown) text += tried_line(*known, history);
   return text.empty() ? "- nothing yet\n" : text;
 }
 
 std::string standing(const ProposalRequest& request) {
   const Known& parent = *request.parent;
-  const Known* best = nullptr;
-  for (const Known* known : request.history) {
+  KnownPtr best;
+  for (const KnownPtr& known : request.history) {
     if (known->evaluation.correct() == nullptr) continue;
     if (best == nullptr || comparable_us(*known) < comparable_us(*best)) best = known;
   }
@@ -182,8 +182,8 @@ std::string metric_rows(const Evidence& evidence) {
 }
 
 // All measurements, uninterpreted: the alternative to a diagnosis.
-std::string metric_tables(const Evidence* evidence) {
-  if (evidence == nullptr || (evidence->items().empty() && evidence->kernels.empty())) return "";
+std::string metric_tables(const std::optional<Evidence>& evidence) {
+  if (!evidence || (evidence->items().empty() && evidence->kernels.empty())) return "";
   std::string text = "## What was measured\n" + metric_rows(*evidence);
   for (std::size_t i = 0; i < std::min(evidence->kernels.size(), kKernelsShown); ++i) {
     text += "\nKernel `" + printable(evidence->kernels[i].name) + "`:\n\n" +
@@ -232,7 +232,8 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"extension", std::string(wanted.extension)},
       {"header", request.task_header},
       {"source", block_of(parent.candidate.source, written.fence)}};
-  fields.merge(advice_fields(*request.task, request.target, request.machine, prompts));
+  fields.merge(advice_fields(*request.task, request.target,
+                             request.machine ? &*request.machine : nullptr, prompts));
   if (parent.evaluation.correct() == nullptr) {
     fields["cures"] = cures_text(request, failure_text(parent.evaluation.outcome));
   }
@@ -282,8 +283,7 @@ std::string block_of(const std::string& text, std::string_view language) {
          "\n";
 }
 
-std::string result_text(const Known& known, const std::vector<const Known*>& history,
-                        Feedback feedback) {
+std::string result_text(const Known& known, const History& history, Feedback feedback) {
   std::string text = "# Candidate " + std::to_string(known.id) + ": " +
                      outcome_summary(known.evaluation.outcome) + "\n";
   if (known.evaluation.correct() != nullptr) {

@@ -28,8 +28,7 @@ std::string definition_text(const Task& task);
 std::string contract_text(const Task& task);
 
 // A candidate's result, for its writer: outcome, speed versus the start, diagnosis.
-std::string result_text(const Known& known, const std::vector<const Known*>& history,
-                        Feedback feedback);
+std::string result_text(const Known& known, const History& history, Feedback feedback);
 // Why a candidate failed, for the model that repairs it. Markdown.
 std::string failure_text(const Outcome& outcome);
 

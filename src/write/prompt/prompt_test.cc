@@ -31,7 +31,6 @@ struct PromptTest : ::testing::Test {
   std::vector<Known> all = {known(1, {}, 100), known(2, {{"VEC", "4"}}, 40),
                             known(3, {{"TILE", "32"}}, 0)};
   Evidence evidence;
-  std::vector<Fact> earlier, lately;
   Machine machine;
   ProposalRequest request;
   Prompts prompts;
@@ -46,15 +45,13 @@ struct PromptTest : ::testing::Test {
     evidence.set("timing.median", 40, Level::kTiming, "timing");
     evidence.set("ceiling.copy_bandwidth", 1e10, Level::kTiming, "ceilings");
     request.task = &t;
-    request.parent = &all[1];
-    for (const Known& k : all) request.history.push_back(&k);
+    request.parent = shared(all[1]);
+    request.history = shared(all);
     request.task_header = "#define N 65536\n";
-    request.evidence = &evidence;
+    request.evidence = evidence;
     machine.name = "this machine";
-    request.machine = &machine;
+    request.machine = machine;
     remember();
-    request.earlier = &earlier;
-    request.lately = &lately;
   }
   void remember() {
     Fact fact;
@@ -71,20 +68,20 @@ struct PromptTest : ::testing::Test {
     fact.low = 1.85;
     fact.high = 1.95;
     fact.api = {"#pragma omp parallel"};
-    earlier.push_back(fact);
-    fact = earlier[0];
+    request.earlier.push_back(fact);
+    fact = request.earlier[0];
     fact.idea = "Write past the caches.";
     fact.answers = {};
     fact.outcome = "wrong-result";
     fact.failure = "wrong result in case small: element 3 of y is off";
     fact.speedup = fact.low = fact.high = 0;
     fact.api.clear();
-    earlier.push_back(fact);
+    request.earlier.push_back(fact);
     fact.outcome = "correct";
     fact.failure = "";
     fact.error = "kernel.cpp:9:1: error: no such register";
     fact.cure = "- wide x;\n+ narrow x;";
-    lately.push_back(fact);
+    request.lately.push_back(fact);
   }
   std::string filled(const std::string& name) {
     PromptFields fields = prompt_fields(request, prompts);
@@ -141,7 +138,7 @@ TEST_F(PromptTest, BothFormsOfACudaKernelAreTold) {
 
 TEST_F(PromptTest, WhatStaysTheSameComesFirstAndStaysTheSame) {
   const std::string before = task_prompt(prompt_fields(request, prompts), prompts, "");
-  request.parent = &all[0];
+  request.parent = shared(all[0]);
   request.history.pop_back();
   EXPECT_EQ(task_prompt(prompt_fields(request, prompts), prompts, ""), before);
 }

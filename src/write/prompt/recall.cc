@@ -63,7 +63,7 @@ struct Inquiry {
 };
 
 Inquiry question_of(const ProposalRequest& request) {
-  Inquiry question(*request.task, request.machine);
+  Inquiry question(*request.task, request.machine ? &*request.machine : nullptr);
   if (request.feedback != Feedback::kDiagnosed || request.parent == nullptr) return question;
   const Diagnosis& diagnosis = request.parent->diagnosis;
   if (diagnosis.bound != Bound::kUnknown) question.bound = bound_name(diagnosis.bound);
@@ -340,9 +340,9 @@ std::vector<Fact> facts_for(const std::vector<Fact>& all, const Task& task, Targ
 }
 
 std::string memory_text(const ProposalRequest& request, const RecallLimits& limits) {
-  if (!request.memory || request.earlier == nullptr || request.earlier->empty()) return "";
+  if (!request.memory || request.earlier.empty()) return "";
   const Inquiry question = question_of(request);
-  const std::vector<RankedFact> facts = ranked(question, *request.earlier);
+  const std::vector<RankedFact> facts = ranked(question, request.earlier);
   std::string text;
   std::size_t told = 0;
   for (const Group& group : folded(facts)) {
@@ -367,8 +367,7 @@ std::string cures_text(const ProposalRequest& request, const std::string& failur
   };
   std::vector<Cure> cures;
   // This run's facts come last in the list, so that ties put them first below.
-  for (const std::vector<Fact>* facts : {request.earlier, request.lately}) {
-    if (facts == nullptr) continue;
+  for (const std::vector<Fact>* facts : {&request.earlier, &request.lately}) {
     for (const Fact& fact : *facts) {
       if (fact.error.empty() || fact.cure.empty()) continue;
       const double like = likeness(wrong, words_of(fact.error));
@@ -394,7 +393,7 @@ class Nearness {
  public:
   explicit Nearness(const ProposalRequest& request) : parent_(*request.parent) {
     std::map<std::int64_t, std::int64_t> above;
-    for (const Known* known : request.history) {
+    for (const KnownPtr& known : request.history) {
       above[known->id] = known->candidate.origin.parent;
       const double us = comparable_us(*known);
       if (us > 0 && (best_us_ <= 0 || us < best_us_)) {
@@ -431,8 +430,8 @@ class Nearness {
 
 }  // namespace
 
-std::vector<const Known*> worth_telling(const ProposalRequest& request, std::size_t most) {
-  std::vector<const Known*> chosen = request.history;
+History worth_telling(const ProposalRequest& request, std::size_t most) {
+  History chosen = request.history;
   if (chosen.size() <= most) return chosen;
   const Nearness nearness(request);
   std::vector<std::pair<int, std::size_t>> order;  // nearness, index in the history

@@ -58,6 +58,6 @@ std::string cures_text(const ProposalRequest& request, const std::string& failur
 
 // At most `most` of the history, in its order: the start, the best, the parent with its ancestors,
 // children and siblings, answers to its findings; then the latest of the rest.
-std::vector<const Known*> worth_telling(const ProposalRequest& request, std::size_t most);
+History worth_telling(const ProposalRequest& request, std::size_t most);
 
 }  // namespace kernelpro

@@ -25,17 +25,16 @@ struct RecallTest : ::testing::Test {
   Machine here = machine_named("this box", "x86-64");
   std::vector<Known> all = {known(1, {}, 100), known(2, {{"VEC", "4"}}, 40)};
   ProposalRequest request;
-  std::vector<Fact> facts, lately;
+  std::vector<Fact>& facts = request.earlier;
+  std::vector<Fact>& lately = request.lately;
 
   void SetUp() override {
     all[1].diagnosis.bound = Bound::kMemory;
     all[1].diagnosis.findings = {finding("scalar-loads", {"vectorize"})};
     request.task = &t;
-    request.machine = &here;
-    request.parent = &all[1];
-    for (const Known& k : all) request.history.push_back(&k);
-    request.earlier = &facts;
-    request.lately = &lately;
+    request.machine = here;
+    request.parent = shared(all[1]);
+    request.history = shared(all);
   }
   // A fact of this task and machine; faster when `speedup` is above 1.
   Fact fact(const std::string& idea, double speedup) {
@@ -75,7 +74,7 @@ TEST_F(RecallTest, NothingIsSaidWhereThereIsNothing) {
   EXPECT_EQ(memory_text(request), "");
   facts = {of_task(fact("Cumulative sums by blocks", 3), "sums", {"scan"})};
   EXPECT_EQ(memory_text(request), "") << "another family";
-  request.earlier = nullptr;
+  request.earlier.clear();
   EXPECT_EQ(memory_text(request), "");
   EXPECT_EQ(cures_text(request, "error: no"), "");
 }
@@ -167,6 +166,7 @@ TEST_F(RecallTest, FeaturesThatCompiledAreToldUnlessTheyAreThere) {
   facts[0].api = {"_mm256_fmadd_ps", "<immintrin.h>"};
   facts[1].api = {"_mm256_fmadd_ps", "#pragma omp parallel"};
   all[1].candidate.source += "#pragma omp parallel\n";
+  request.parent = shared(all[1]);
   EXPECT_EQ(told().back(),
             "- Compiled, and in correct kernels: `_mm256_fmadd_ps`, `<immintrin.h>`");
 }
@@ -218,11 +218,10 @@ TEST_F(RecallTest, OfALongRunTheNearestAreTold) {
   run[9].candidate.origin.answers = FindingRef::parse("scalar-loads: vectorize");
   run[49].diagnosis.findings = {finding("scalar-loads", {"vectorize"})};
   std::get<Correct>(run[59].evaluation.outcome).timings[0].median_us = 20;  // the best
-  request.history.clear();
-  for (const Known& k : run) request.history.push_back(&k);
-  request.parent = &run[49];
+  request.history = shared(run);
+  request.parent = shared(run[49]);
   std::vector<std::int64_t> ids;
-  for (const Known* each : worth_telling(request, 9)) ids.push_back(each->id);
+  for (const KnownPtr& each : worth_telling(request, 9)) ids.push_back(each->id);
   EXPECT_EQ(ids, (std::vector<std::int64_t>{1, 10, 30, 50, 60, 70, 98, 99, 100}));
   EXPECT_EQ(worth_telling(request, 200).size(), 100u);
   Prompts prompts;

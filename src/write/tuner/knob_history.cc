@@ -26,8 +26,7 @@ Setting KnobHistory::setting_of(const std::vector<Knob>& knobs, const KnobValues
 }
 
 KnobHistory::KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent,
-                         const std::vector<const Known*>& history,
-                         const std::vector<const Candidate*>& pending)
+                         const History& history, const std::vector<Candidate>& pending)
     : parent_(setting_of(knobs, parent.knobs)) {
   for (const Knob& knob : knobs) {
     worked_.emplace_back(knob.values.size());
@@ -35,7 +34,7 @@ KnobHistory::KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent
   }
   tried_.insert(parent_);
   const SameSource same(parent);
-  for (const Known* known : history) {
+  for (const KnownPtr& known : history) {
     if (!same(*known)) continue;
     const Candidate& candidate = known->candidate;
     const double time = comparable_us(*known);
@@ -50,9 +49,9 @@ KnobHistory::KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent
     if (!seen_[last].correct) continue;
     if (fastest_ < 0 || seen_[last].log_time < seen_[fastest_].log_time) fastest_ = last;
   }
-  for (const Candidate* each : pending) {
-    if (each->language == parent.language && each->source == parent.source) {
-      tried_.insert(setting_of(knobs, each->knobs));
+  for (const Candidate& each : pending) {
+    if (each.language == parent.language && each.source == parent.source) {
+      tried_.insert(setting_of(knobs, each.knobs));
     }
   }
 }

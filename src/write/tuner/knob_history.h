@@ -18,9 +18,8 @@ using Setting = std::vector<std::uint16_t>;
 class KnobHistory {
  public:
   // Uses only candidates with the language and source of `parent`. `pending` ones count as tried.
-  KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent,
-              const std::vector<const Known*>& history,
-              const std::vector<const Candidate*>& pending = {});
+  KnobHistory(const std::vector<Knob>& knobs, const Candidate& parent, const History& history,
+              const std::vector<Candidate>& pending = {});
 
   // The setting of a candidate; a value that the source does not list counts as the default.
   static Setting setting_of(const std::vector<Knob>& knobs, const KnobValues& values);

@@ -37,31 +37,32 @@ class Sweep : public Proposer {
   }
   std::optional<std::string> finished() const override { return finished_; }
 
-  Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
-    const Known& start = request.whole(*request.history.front());
+  Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {
+    const Known& start = *request.start;
     KP_TRY(begin(start.candidate, request.seed));
     std::set<KnobValues> known;
     const SameSource same(start.candidate);
-    for (const Known* each : request.history) {
+    for (const KnownPtr& each : request.history) {
       if (same(*each)) known.insert(each->candidate.knobs);
     }
-    for (const Candidate* each : request.pending) {
-      if (each->source == start.candidate.source) known.insert(each->knobs);
+    for (const Candidate& each : request.pending) {
+      if (each.source == start.candidate.source) known.insert(each.knobs);
     }
-    std::vector<Proposal> proposals;
+    int given = 0;
     for (const KnobValues& values : space_) {
-      if (static_cast<int>(proposals.size()) >= request.wanted) break;
+      if (given >= request.wanted) break;
       if (known.contains(values)) continue;
       Proposal proposal;
       proposal.candidate = start.candidate;
       proposal.candidate.knobs = values;
       proposal.candidate.origin = {name(), start.id, knobs_to_text(values) + ".", {}};
-      proposals.push_back(std::move(proposal));
+      give(std::move(proposal));
+      ++given;
     }
-    if (proposals.empty()) {
+    if (given == 0) {
       finished_ = "all " + std::to_string(space_.size()) + " settings of the knobs were measured";
     }
-    return proposals;
+    return {};
   }
 
  private:

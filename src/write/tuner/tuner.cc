@@ -367,16 +367,15 @@ class Tuner : public Proposer {
            "the knobs that it declares.";
   }
 
-  Result<std::vector<Proposal>> propose(const ProposalRequest& request) override {
-    std::vector<Proposal> proposals;
+  Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {
     const Candidate& parent = request.parent->candidate;
     KP_ASSIGN(auto knobs, parse_knobs(parent.source));
-    if (knobs.empty()) return proposals;
+    if (knobs.empty()) return {};
     KP_ASSIGN(const auto requirements, Requirements::parse(parent.source, knobs));
     Moves moves(request, knobs, requirements);
     std::set<Setting> given;
     for (Move& move : moves.ranked()) {
-      if (static_cast<int>(proposals.size()) >= request.wanted) break;
+      if (static_cast<int>(given.size()) >= request.wanted) break;
       if (!given.insert(move.setting).second) continue;
       Proposal proposal;
       proposal.candidate = parent;
@@ -385,9 +384,9 @@ class Tuner : public Proposer {
       proposal.candidate.origin = {name(), request.parent->id,
                                    moves.changes(move.setting) + ", " + moves.why(move) + ".",
                                    answers};
-      proposals.push_back(std::move(proposal));
+      give(std::move(proposal));
     }
-    return proposals;
+    return {};
   }
 };
 
