@@ -188,13 +188,12 @@ class Trial {
  private:
   // True when the variant is close to the fastest.
   bool evaluate(const KnobValues& values, std::int64_t parent) {
-    auto known = std::make_unique<Known>(landscape_.look_up(values));
+    auto known = std::make_shared<Known>(landscape_.look_up(values));
     known->id = static_cast<std::int64_t>(history_.size()) + 1;
     known->candidate.origin.parent = parent;
     if (!diagnosed_) known->diagnosis = Diagnosis();
     const double us = score_us(known->evaluation);
-    history_.push_back(known.get());
-    owned_.push_back(std::move(known));
+    history_.push_back(std::move(known));
     return us > 0 && us <= kClose * landscape_.fastest_us;
   }
 
@@ -221,29 +220,33 @@ class Trial {
     const auto tuner = make_tuner();
     (*search)->add_root(1, node_result(*history_[0]));
     while (static_cast<int>(history_.size()) < budget_) {
-      const auto parent = (*search)->start();
-      if (!parent) return 0;
+      const auto turn = (*search)->start();
+      if (!turn) return 0;
+      const std::int64_t parent = turn->parent;
       ProposalRequest request;
-      request.parent = history_[static_cast<std::size_t>(*parent - 1)];
+      request.parent = history_[static_cast<std::size_t>(parent - 1)];
       request.history = history_;
       request.seed = seed_;
-      request.wanted = std::max(1, (*search)->turn().wanted);
-      const auto proposals = tuner->propose(request);
-      if (!proposals) give_up(proposals.error().text());
-      if (proposals->empty()) {
-        (*search)->cancel(*parent);
-        (*search)->close(*parent);
+      request.wanted = std::max(1, turn->wanted);
+      std::vector<Proposal> proposals;
+      const auto written = tuner->propose(request, [&](WriterEvent event) {
+        proposals.push_back(std::get<Proposal>(std::move(event)));
+      });
+      if (!written) give_up(written.error().text());
+      if (proposals.empty()) {
+        (*search)->cancel(parent);
+        (*search)->close(parent);
         continue;
       }
       bool first = true;
-      for (const Proposal& proposal : *proposals) {
+      for (const Proposal& proposal : proposals) {
         if (static_cast<int>(history_.size()) >= budget_) return 0;
-        if (evaluate(proposal.candidate.knobs, *parent)) return static_cast<int>(history_.size());
+        if (evaluate(proposal.candidate.knobs, parent)) return static_cast<int>(history_.size());
         const Known& known = *history_.back();
         if (first) {
-          (*search)->finalize(*parent, known.id, node_result(known));
+          (*search)->finalize(parent, known.id, node_result(known));
         } else {
-          (*search)->restore(*parent, known.id, node_result(known));
+          (*search)->restore(parent, known.id, node_result(known));
         }
         first = false;
       }
@@ -256,8 +259,7 @@ class Trial {
   int budget_;
   std::string name_;
   bool diagnosed_ = false;
-  std::vector<const Known*> history_;
-  std::vector<std::unique_ptr<Known>> owned_;
+  History history_;
 };
 
 std::vector<int> all_seeds(const Landscape& landscape, const std::string& arm,

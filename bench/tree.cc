@@ -120,10 +120,10 @@ std::vector<Step> grow(std::size_t most, int in_flight) {
   double selecting = 0;
   while (steps.size() < most) {
     double from = now_us();
-    const auto parent = tree->start();
+    const auto turn = tree->start();
     selecting = now_us() - from;
-    if (!parent) break;
-    flying.push_back(*parent);
+    if (!turn) break;
+    flying.push_back(turn->parent);
     if (static_cast<int>(flying.size()) < in_flight) continue;
     const std::int64_t done = flying.front();
     flying.erase(flying.begin());
@@ -269,12 +269,12 @@ void resume(const std::string& run) {
   const double restored = now_us();
   const std::int64_t held = live_bytes - before;
   Planted planted([] { return make_mcts(); });
-  for (const Known* known : ledger.history()) {
+  for (const KnownPtr& known : ledger.history()) {
     planted.place(known->candidate.origin.parent, known->id,
                   node_result(ledger, known->id, Feedback::kDiagnosed));
   }
-  const auto parent = planted.start();
-  if (!parent || ledger.find(*parent)->brief() || !waiting.empty()) std::abort();
+  const auto turn = planted.start();
+  if (!turn || ledger.find(turn->parent)->brief() || !waiting.empty()) std::abort();
   const double done = now_us();
   std::printf(
       "resume: opened and checked %.2f s, ledger %.2f s, search and first parent %.2f s; together "
