@@ -202,8 +202,8 @@ void patch(const std::string& run, const char* sql) {
 }
 
 constexpr const char* kAsVersion5 =
-    "DROP TABLE outcomes; DROP TABLE held_out; ALTER TABLE candidates DROP COLUMN repairs;"
-    "PRAGMA user_version = 5";
+    "DROP TABLE requests; DROP TABLE closed; DROP TABLE outcomes; DROP TABLE held_out;"
+    "ALTER TABLE candidates DROP COLUMN repairs; PRAGMA user_version = 5";
 
 TEST(Brief, AStoreWithoutTheColumnsIsReadAndGetsThem) {
   const StoredRun stored;
@@ -218,6 +218,8 @@ TEST(Brief, AStoreWithoutTheColumnsIsReadAndGetsThem) {
     }));
     expect_same(ledger, stored.whole);
     EXPECT_FALSE((*store)->confirmation()->has_value());
+    EXPECT_TRUE((*store)->requests()->empty());
+    EXPECT_TRUE((*store)->closed_lines()->empty());
   };
   ledger_of(Store::Mode::kRead, false);
   ledger_of(Store::Mode::kWrite, true);
