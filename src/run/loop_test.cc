@@ -108,6 +108,10 @@ TEST_F(LoopTest, EndsWhenTheSpaceIsExhausted) {
   ASSERT_TRUE(nodes) << nodes.error().text();
   for (const SearchNode& node : *nodes) EXPECT_TRUE(node.closed) << node.id;
   EXPECT_EQ(nodes->at(0).reason, "its proposer has nothing more to add");
+  RunSettings other = settings_for(run);
+  EXPECT_FALSE(closed_lines(**store, other)->empty());
+  other.proposer = "exchange";
+  EXPECT_TRUE(closed_lines(**store, other)->empty()) << "another writer may have more";
 }
 
 TEST_F(LoopTest, PlateauStops) {
