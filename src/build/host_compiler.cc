@@ -49,6 +49,7 @@ Result<Exit> run_limited(std::vector<std::string> argv, const std::string& folde
   command.sandbox = compiler_sandbox(folder, {program_root(argv[0])}, seconds + 5);
   command.argv = std::move(argv);
   command.cwd = folder;
+  command.keep = compiler_variables();
   command.env = {"LC_ALL=C", "CCACHE_DISABLE=1"};
   if (!folder.empty()) command.env.push_back("TMPDIR=" + folder);
   command.limits = limits_of(seconds);

@@ -86,6 +86,7 @@ Result<void> NvrtcPool::start(Slot* slot) {
   Command command;
   command.argv = {worker, "cuda-compile"};
   command.cwd = slot->folder;
+  command.keep = compiler_variables();
   command.env = {"TMPDIR=" + slot->folder, "HOME=" + slot->folder};
   command.limits.memory_bytes = kMaxMemory;
   std::vector<std::string> roots = toolkit_roots(worker);

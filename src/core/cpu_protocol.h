@@ -6,7 +6,8 @@
 //   supervisor -> worker: CpuSetup, then its CpuSlot, then the path of the shared object ("":
 //                         calls do nothing, which measures their overhead);
 //                         descriptors: status page, inputs (read-only), outputs and workspace
-//   worker -> supervisor: CpuReady, then the address of every slot and of the workspace
+//   worker -> supervisor: CpuReady, before any candidate code runs, then the address of every slot
+//                         and of the workspace; CpuLoaded, after
 //   supervisor -> worker: CpuCall        worker -> supervisor: CpuDone        (any number of times)
 #pragma once
 
@@ -40,10 +41,12 @@ struct CpuSetup {
   std::int64_t address_space = 0;  // bytes, for RLIMIT_AS; 0: unlimited
 };
 
+// `problem` is the machine's fault in CpuReady, the candidate's in CpuLoaded.
 struct CpuReady {
   std::int32_t ok = 0;  // 0: `problem` says why
   char problem[508] = {};
 };
+using CpuLoaded = CpuReady;
 
 // One call on each of `sets` sets, starting at `first`; all of it `repeats` times.
 struct CpuCall {

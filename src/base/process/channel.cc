@@ -110,7 +110,7 @@ ChannelState Channel::receive(Frame* frame, double timeout_s) {
   for (;;) {
     if (done == wanted) {
       if (!in_head) return ChannelState::kOk;
-      if (length > kMaxFrame) return ChannelState::kBroken;
+      if (length > most_bytes_) return ChannelState::kBroken;
       frame->bytes.resize(length);
       if (length == 0) return ChannelState::kOk;
       in_head = false;
@@ -125,8 +125,11 @@ ChannelState Channel::receive(Frame* frame, double timeout_s) {
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)];
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    // Without room for them the kernel closes descriptors itself, and says so (MSG_CTRUNC).
+    if (most_fds_ > 0) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+    }
     const ssize_t n = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n == 0) return ChannelState::kClosed;
     if (n < 0) {
@@ -141,6 +144,10 @@ ChannelState Channel::receive(Frame* frame, double timeout_s) {
         std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof fd);
         frame->fds.emplace_back(fd);
       }
+    }
+    if ((message.msg_flags & MSG_CTRUNC) != 0 || frame->fds.size() > most_fds_) {
+      frame->fds.clear();
+      return ChannelState::kBroken;
     }
     done += static_cast<std::size_t>(n);
   }

@@ -33,6 +33,13 @@ class Channel {
   // A connected pair; the second end is for a child.
   static std::pair<Channel, Fd> pair();
 
+  // What `receive` accepts in one frame from here on; a frame with more breaks the channel. Nothing
+  // beyond it is allocated, and descriptors beyond it are closed at once.
+  void accept_at_most(std::size_t bytes, std::size_t fds) {
+    most_bytes_ = bytes;
+    most_fds_ = fds;
+  }
+
   bool valid() const { return socket_.valid(); }
   int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }
@@ -45,6 +52,8 @@ class Channel {
 
  private:
   Fd socket_;
+  std::size_t most_bytes_ = kMaxFrame;
+  std::size_t most_fds_ = kMaxFds;
 };
 
 }  // namespace kernelpro

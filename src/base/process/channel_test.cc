@@ -66,6 +66,35 @@ TEST(Channel, CarriesDescriptors) {
   EXPECT_EQ(::read(read_end.get(), buffer, 2), 0);  // all copies are closed
 }
 
+// As many as are named, in a frame of one part or of several: descriptors come with parts.
+TEST(Channel, DescriptorsBeyondItsLimitAreClosed) {
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+    Pair p;
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    Fd read_end(ends[0]), write_end(ends[1]);
+    p.b.accept_at_most(64, most);
+    ASSERT_EQ(p.a.send("take these", {write_end.get(), write_end.get()}), ChannelState::kOk);
+    write_end.reset();
+    Frame frame;
+    EXPECT_EQ(p.b.receive(&frame, 1), most < 2 ? ChannelState::kBroken : ChannelState::kOk);
+    EXPECT_EQ(frame.fds.size(), most < 2 ? 0u : 2u);
+    frame.fds.clear();
+    char byte;
+    EXPECT_EQ(::read(read_end.get(), &byte, 1), 0) << most;  // nobody holds the other end
+  }
+}
+
+TEST(Channel, AFrameBeyondItsLimitIsRefused) {
+  Pair p;
+  p.b.accept_at_most(8, 0);
+  Frame frame;
+  ASSERT_EQ(p.a.send("12345678"), ChannelState::kOk);
+  EXPECT_EQ(p.b.receive(&frame, 1), ChannelState::kOk);
+  ASSERT_EQ(p.a.send("123456789"), ChannelState::kOk);
+  EXPECT_EQ(p.b.receive(&frame, 1), ChannelState::kBroken);
+}
+
 TEST(Channel, WaitsNoLongerThanItsLimit) {
   Pair p;
   Frame frame;

@@ -296,12 +296,33 @@ std::vector<std::string> program_roots(const std::string& program) {
   return roots;
 }
 
+std::vector<std::string> compiler_variables() {
+  return {"PATH",
+          "LD_LIBRARY_PATH",
+          "LIBRARY_PATH",
+          "CPATH",
+          "C_INCLUDE_PATH",
+          "CPLUS_INCLUDE_PATH",
+          "COMPILER_PATH",
+          "GCC_EXEC_PREFIX",
+          "CUDA_HOME",
+          "CUDA_PATH",
+          "NVCC_CCBIN",
+          "NVCC_PREPEND_FLAGS",
+          "NVCC_APPEND_FLAGS",
+          "NIX_CFLAGS_COMPILE",
+          "NIX_LDFLAGS"};
+}
+
 Sandbox compiler_sandbox(const std::string& folder, const std::vector<std::string>& roots,
                          double cpu_seconds) {
   Sandbox sandbox;
   sandbox.read = system_roots();
   sandbox.read.insert(sandbox.read.end(), roots.begin(), roots.end());
+  // A source could include a device that never ends.
+  std::erase_if(sandbox.read, [](const std::string& path) { return path.starts_with("/dev/"); });
   sandbox.write = {folder, "/dev/null"};
+  sandbox.own_pages = false;
   sandbox.max_processes = 128;
   sandbox.file_bytes = 256 << 20;
   sandbox.open_files = 1024;
@@ -331,6 +352,7 @@ Sandbox candidate_python_sandbox(const std::string& folder, const std::vector<st
 Result<PreparedSandbox> PreparedSandbox::make(const Sandbox& sandbox) {
   PreparedSandbox prepared;
   prepared.landlock_abi_ = landlock_version();
+  prepared.own_pages_ = sandbox.own_pages;
   prepared.file_bytes_ = sandbox.file_bytes;
   prepared.open_files_ = sandbox.open_files;
   prepared.cpu_seconds_ = sandbox.cpu_seconds;
@@ -358,7 +380,8 @@ int PreparedSandbox::enter() const {
   }
   if (error == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) error = errno;
   if (error == 0) error = drop_capabilities();
-  if (error == 0 && ruleset_.valid()) error = allow_own_names(ruleset_.get(), landlock_abi_);
+  if (error == 0 && own_pages_ && ruleset_.valid())
+    error = allow_own_names(ruleset_.get(), landlock_abi_);
   if (error == 0 && ruleset_.valid() &&
       ::syscall(SYS_landlock_restrict_self, ruleset_.get(), 0) != 0) {
     error = errno;

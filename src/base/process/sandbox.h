@@ -28,6 +28,8 @@ struct Sandbox {
   bool read_all = false;           // reading is unrestricted
   bool network = false;            // may create and connect sockets other than pairs
   bool secrets = false;            // environment variables such as API keys are kept
+  // May read and write its pages in /proc/self/task: to name its threads, as CUDA must.
+  bool own_pages = true;
   // Starts no processes (its own system-call filter enforces this), so it gets no warden.
   bool alone = false;
   int max_processes = 256;              // processes and threads at once, watched; 0: unwatched
@@ -47,6 +49,10 @@ std::string program_root(const std::string& program);
 // The same, plus the root of the path as given if that is a link: a Python environment links to an
 // interpreter elsewhere and holds its packages itself.
 std::vector<std::string> program_roots(const std::string& program);
+
+// Names of the environment variables that compilers need. A source can make its compiler read the
+// environment, so it gets no others (Command::keep).
+std::vector<std::string> compiler_variables();
 
 // For a compiler working in `folder`: reads the system and `roots`, writes only `folder`.
 Sandbox compiler_sandbox(const std::string& folder, const std::vector<std::string>& roots,
@@ -68,6 +74,7 @@ class PreparedSandbox {
  private:
   Fd ruleset_;
   int landlock_abi_ = 0;
+  bool own_pages_ = true;
   std::uint32_t nobody_ = 0;  // user to become; 0: stay
   std::vector<sock_filter> filter_;
   std::int64_t file_bytes_ = 0;

@@ -56,16 +56,20 @@ void SeccompFilter::when(std::initializer_list<long> calls, std::uint32_t verdic
 }
 
 void SeccompFilter::on_argument(long call, int argument, std::uint16_t test, std::uint32_t k,
-                                bool if_true, std::uint32_t verdict) {
+                                bool if_true, std::uint32_t verdict, std::uint32_t half) {
   if (call < 0) return;
   jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
   add(kLoad, static_cast<std::uint32_t>(offsetof(seccomp_data, args)) +
-                 8 * static_cast<std::uint32_t>(argument));
+                 8 * static_cast<std::uint32_t>(argument) + 4 * half);
   jump(test, k, if_true ? 0 : 1, if_true ? 1 : 0);
   add(kReturn, verdict);
   add(kLoad, offsetof(seccomp_data, nr));
 }
 
+void SeccompFilter::when_set(long call, int argument, std::uint32_t verdict) {
+  on_argument(call, argument, BPF_JEQ, 0, false, verdict, 0);
+  on_argument(call, argument, BPF_JEQ, 0, false, verdict, 1);
+}
 void SeccompFilter::when_any(long call, int argument, std::uint32_t bits, std::uint32_t verdict) {
   on_argument(call, argument, BPF_JSET, bits, true, verdict);
 }

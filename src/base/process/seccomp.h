@@ -24,6 +24,8 @@ class SeccompFilter {
   // Negative numbers stand for calls that an architecture lacks; they add nothing.
   void when(long call, std::uint32_t verdict);
   void when(std::initializer_list<long> calls, std::uint32_t verdict);
+  // ... if an argument is not zero, in either half.
+  void when_set(long call, int argument, std::uint32_t verdict);
   // ... if the low half of an argument has any of `bits`; has none of them; is (not) `value`.
   void when_any(long call, int argument, std::uint32_t bits, std::uint32_t verdict);
   void when_none(long call, int argument, std::uint32_t bits, std::uint32_t verdict);
@@ -36,8 +38,9 @@ class SeccompFilter {
  private:
   void add(std::uint16_t code, std::uint32_t k) { code_.push_back({code, 0, 0, k}); }
   void jump(std::uint16_t test, std::uint32_t k, std::uint8_t yes, std::uint8_t no);
+  // `half`: 0 the low, 1 the high one.
   void on_argument(long call, int argument, std::uint16_t test, std::uint32_t k, bool if_true,
-                   std::uint32_t verdict);
+                   std::uint32_t verdict, std::uint32_t half = 0);
 
   std::vector<sock_filter> code_;
 };

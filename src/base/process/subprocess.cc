@@ -40,14 +40,17 @@ std::vector<std::string> child_environment(const Command& command) {
     for (std::string& name : secret_variables()) unset.push_back(std::move(name));
   }
   const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (char** e = environ; *e != nullptr; ++e) {
     const std::string entry = *e;
     const std::string name = name_of(entry);
     const bool replaced =
         std::any_of(command.env.begin(), command.env.end(),
                     [&](const std::string& own) { return name_of(own) == name; }) ||
-        std::find(unset.begin(), unset.end(), name) != unset.end();
-    if (!replaced) result.push_back(entry);
+        has(unset, name);
+    if (!replaced && (!command.keep || has(*command.keep, name))) result.push_back(entry);
   }
   result.insert(result.end(), command.env.begin(), command.env.end());
   return result;
@@ -229,6 +232,7 @@ Result<Child> Child::start(const Command& command, bool with_channel) {
   Child child;
   child.pid_ = started.pid;
   child.channel_ = std::move(ends.first);
+  child.channel_.accept_at_most(command.limits.frame_bytes, command.limits.frame_fds);
   child.output_ = std::move(started.output);
   child.report_ = std::move(started.report);
   child.limits_ = command.limits;
@@ -375,6 +379,11 @@ std::optional<Frame> Child::receive(double timeout_s, const std::function<double
     if (over_limits()) return std::nullopt;
   }
   return std::nullopt;
+}
+
+bool Child::has_spoken() const {
+  pollfd polled{channel_.fd(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) > 0;
 }
 
 bool Child::end_for(Exit::Kind why) {

@@ -24,6 +24,9 @@ struct Limits {
   double wall_seconds = 60;
   std::int64_t output_kept = 256 << 10;   // bytes of stdout+stderr that are kept
   std::int64_t output_killed = 16 << 20;  // bytes after which the child is killed
+  // Of a message from the child; a larger one ends it.
+  std::size_t frame_bytes = Channel::kMaxFrame;
+  std::size_t frame_fds = Channel::kMaxFds;
   // Resident memory of the process and all its descendants; 0 = unwatched.
   std::int64_t memory_bytes = 0;
 };
@@ -33,6 +36,8 @@ struct Command {
   std::string cwd;                 // empty: ours
   std::vector<std::string> env;    // "NAME=value", added to ours
   std::vector<std::string> unset;  // names removed from ours
+  // Of our environment, the child gets only these names. None: it gets all but `unset`.
+  std::optional<std::vector<std::string>> keep = {};
   Limits limits;
   std::optional<Sandbox> sandbox = {};  // none: the child may do whatever we may
 };
@@ -80,6 +85,8 @@ class Child {
   // `finish` gives the reason. The time limit counts from this call. `patience`: called before
   // killing a child that is out of time; returns how many more seconds it gets, 0 for none.
   std::optional<Frame> receive(double timeout_s, const std::function<double()>& patience = {});
+  // Whether something from it waits to be received, or it has closed its end.
+  bool has_spoken() const;
   // Kills the child if it still runs, reaps it and returns how it ended. Idempotent.
   const Exit& finish();
   // Kills it without waiting until it is gone. Do not kill its pid instead: that would look like a

@@ -60,6 +60,21 @@ TEST(Subprocess, AMissingProgramIsAnErrorThatNamesIt) {
   }
 }
 
+TEST(Subprocess, PassesOnOnlyTheVariablesThatAreNamed) {
+  ::setenv("KP_TEST_ONE", "1", 1);
+  ::setenv("KP_TEST_TWO", "2", 1);
+  Command command = shell("echo [$KP_TEST_ONE] [$KP_TEST_TWO] [$KP_TEST_OWN]");
+  EXPECT_EQ(run(command)->output, "[1] [2] []\n");
+  command.keep = {"KP_TEST_TWO"};
+  command.env = {"KP_TEST_OWN=3"};
+  EXPECT_EQ(run(command)->output, "[] [2] [3]\n");
+  command.keep = std::vector<std::string>();
+  command.argv = {"/usr/bin/env"};
+  EXPECT_EQ(run(command)->output, "KP_TEST_OWN=3\n");
+  ::unsetenv("KP_TEST_ONE");
+  ::unsetenv("KP_TEST_TWO");
+}
+
 // The descriptors given to a child must not overwrite those that its start still needs, whichever
 // descriptors this process has free.
 TEST(Subprocess, StartsWhereTheFirstDescriptorsAreFree) {

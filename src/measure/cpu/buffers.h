@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of one case on the cpu target, in memory shared with workers: inputs in one file,
-// read-only for workers, outputs and workspace in another.
+// The buffers of one case on the cpu target, in memory shared with one worker: inputs in one file,
+// read-only for the worker, outputs and workspace in another.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct BufferSpec {
   bool writable = false;
 };
 
-// One thread at a time. Workers keep their mappings after this object is destroyed.
+// One thread at a time. A worker keeps its mappings after this object is destroyed.
 class CpuBuffers {
  public:
   // Fails with kEnvironment when the memory cannot be allocated.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "core/inputs.h"
 #include "core/key.h"
@@ -50,15 +51,6 @@ int slot_count(const CpuCase& state) {
       std::clamp<std::int64_t>(fit, 2, static_cast<std::int64_t>(state.sets.size())));
 }
 
-Result<CpuBuffers> case_buffers(const CpuCase& state, std::int64_t workspace) {
-  std::vector<BufferSpec> specs;
-  for (int slot = 0; slot < state.slots; ++slot) {
-    for (const Shaped& t : state.tensors) specs.push_back({t.bytes, is_output(t)});
-  }
-  if (workspace > 0) specs.push_back({workspace, true});
-  return CpuBuffers::make(specs);
-}
-
 std::size_t place(const CpuCase& state, int slot, std::size_t tensor) {
   return static_cast<std::size_t>(slot) * state.tensors.size() + tensor;
 }
@@ -78,7 +70,7 @@ std::int64_t case_memory_bytes(const Task& task, const Case& c) {
   const Sizes sizes = sizes_of(shaped_tensors(task, c));
   const auto probes = static_cast<std::int64_t>(plan_probes(task).size());
   const std::int64_t sets = (c.timed ? kFewestSets : kCheckedSets) + probes;
-  const std::int64_t slots = c.timed ? 2 : 1;
+  const std::int64_t slots = c.timed ? 4 : 1;  // two in each of two processes
   // The reference holds one more set of inputs and results.
   return (sets + slots + 1) * sizes.inputs + slots * sizes.outputs + (sets + 1) * sizes.references +
          workspace_bytes(task, c);
@@ -115,8 +107,24 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
   }
   state.labels = reference.labels();
   state.slots = slot_count(state);
-  KP_ASSIGN(state.buffers, case_buffers(state, workspace_bytes(task, c)));
+  state.workspace = workspace_bytes(task, c);
   return state;
+}
+
+Result<CpuBuffers> make_buffers(const CpuCase& state) {
+  std::vector<BufferSpec> specs;
+  for (int slot = 0; slot < state.slots; ++slot) {
+    for (const Shaped& t : state.tensors) specs.push_back({t.bytes, is_output(t)});
+  }
+  if (state.workspace > 0) specs.push_back({state.workspace, true});
+  return CpuBuffers::make(specs);
+}
+
+Result<CpuBuffers> make_small_buffers(const CpuCase& state) {
+  constexpr std::int64_t kPage = 4096;
+  std::vector<BufferSpec> specs;
+  for (const Shaped& t : state.tensors) specs.push_back({kPage, is_output(t)});
+  return CpuBuffers::make(specs);
 }
 
 Result<InputSet> make_host_set(const Task& task, const Case& c, const Binary& reference,
@@ -185,55 +193,51 @@ std::string degenerate_output(const std::vector<CpuCase>& cases) {
   return "";
 }
 
-void load_inputs(const CpuCase& state, int slot, const InputSet& set) {
+void load_inputs(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set) {
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     if (set.inputs[i].empty()) continue;
-    std::memcpy(state.buffers.data(place(state, slot, i)), set.inputs[i].data(),
-                set.inputs[i].size());
+    std::memcpy(buffers.data(place(state, slot, i)), set.inputs[i].data(), set.inputs[i].size());
   }
 }
 
-void poison_outputs(const CpuCase& state, int first, int count, std::uint64_t round,
-                    std::vector<Poison>* poisons) {
-  poisons->assign(state.tensors.size(), Poison{});
+std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffers, int first,
+                                   int count) {
+  std::vector<Poison> poisons(state.tensors.size());
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     if (!is_output(state.tensors[i])) continue;
-    (*poisons)[i] = make_poison(state.tensors[i].tensor->dtype, round + i);
+    poisons[i] = make_poison(state.tensors[i].tensor->dtype, secret_word());
     for (int slot = first; slot < first + count; ++slot) {
-      fill_poison((*poisons)[i], state.buffers.data(place(state, slot, i)), state.tensors[i].bytes);
+      fill_poison(poisons[i], buffers.data(place(state, slot, i)), state.tensors[i].bytes);
     }
   }
   const std::size_t workspace = place(state, state.slots, 0);
-  if (workspace >= state.buffers.slots().size()) return;
-  fill_poison(make_poison(DType::kFp32, round + workspace), state.buffers.data(workspace),
-              state.buffers.slots()[workspace].bytes);
+  if (workspace < buffers.slots().size()) {
+    fill_poison(make_poison(DType::kFp32, secret_word()), buffers.data(workspace),
+                buffers.slots()[workspace].bytes);
+  }
+  return poisons;
 }
 
-void clear_slots(const CpuCase& state, const InputSet& set, std::uint64_t round) {
-  for (int slot = 0; slot < state.slots; ++slot) load_inputs(state, slot, set);
-  std::vector<Poison> poisons;
-  poison_outputs(state, 0, state.slots, round, &poisons);
-}
-
-std::optional<Outcome> judge_memory(const CpuCase& state) {
-  const auto broken = state.buffers.broken_canary();
+std::optional<Outcome> judge_memory(const CpuCase& state, const CpuBuffers& buffers) {
+  const auto broken = buffers.broken_canary();
   if (!broken) return std::nullopt;
   const bool workspace = broken->slot >= place(state, state.slots, 0);
   const Tensor& tensor = *state.tensors[broken->slot % state.tensors.size()].tensor;
   const std::string name = workspace ? "the workspace" : "tensor " + tensor.name;
   return Crashed{"the kernel " +
-                     describe_stray(name, state.buffers.slots()[broken->slot].bytes,
+                     describe_stray(name, buffers.slots()[broken->slot].bytes,
                                     workspace ? 1 : dtype_bytes(tensor.dtype), broken->at, true) +
                      ", while checking case " + state.c->name,
                  ""};
 }
 
-std::optional<Outcome> judge_outputs(const CpuCase& state, int slot, const InputSet& set,
-                                     const std::vector<Poison>& poisons, double* max_error) {
+std::optional<Outcome> judge_outputs(const CpuCase& state, const CpuBuffers& buffers, int slot,
+                                     const InputSet& set, const std::vector<Poison>& poisons,
+                                     double* max_error) {
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& t = state.tensors[i];
     if (!is_output(t)) continue;
-    const char* data = state.buffers.data(place(state, slot, i));
+    const char* data = buffers.data(place(state, slot, i));
     const Comparison comparison = compare_output(t, data, set.expected[i]);
     const double allowed = allowed_error(set.expected[i].rule);
     if (comparison.ok()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One case of a task on the cpu target: its buffers, many input sets and the reference's results
-// for them. References and inputs that are not in use never leave this process.
+// One case of a task on the cpu target: many input sets, the reference's results for them, and the
+// layout of a worker's buffers. References and inputs that are not in use never leave this process.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct ProbeSet {
 struct CpuCase {
   const Case* c = nullptr;
   std::vector<Shaped> tensors;
-  int slots = 1;               // how many sets the buffers hold at once
-  CpuBuffers buffers;          // the tensors in order for each slot, then the workspace
+  int slots = 1;               // how many sets a worker's buffers hold at once
+  std::int64_t workspace = 0;  // bytes
   std::vector<InputSet> sets;  // the first of them exactly as the task draws it
   std::vector<ProbeSet> probes;
   std::vector<std::string> labels;  // of every verdict on this case
@@ -60,22 +60,26 @@ Result<InputSet> make_host_set(const Task& task, const Case& c, const Binary& re
 // "output y is constant ..." for the first output that is uninformative in every case, or "".
 std::string degenerate_output(const std::vector<CpuCase>& cases);
 
+// Memory for one process: the tensors in order for each of `state.slots`, then the workspace. Fails
+// as CpuBuffers::make does.
+Result<CpuBuffers> make_buffers(const CpuCase& state);
+// ... for a process that runs no candidate code: one slot of a page per tensor.
+Result<CpuBuffers> make_small_buffers(const CpuCase& state);
+
 // Copies a set's inputs into a slot.
-void load_inputs(const CpuCase& state, int slot, const InputSet& set);
+void load_inputs(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set);
 
-// Erases all traces of earlier calls: `set` in every slot, poison in every output.
-void clear_slots(const CpuCase& state, const InputSet& set, std::uint64_t round);
-
-// Poisons the outputs of slots [first, first + count) and the workspace. `poisons`: one per tensor,
-// for describe_mismatch; the same for all these slots.
-void poison_outputs(const CpuCase& state, int first, int count, std::uint64_t round,
-                    std::vector<Poison>* poisons);
+// Poisons the outputs of slots [first, first + count) and the workspace, in patterns that nobody
+// can predict. Returns them, one per tensor, for describe_mismatch; the same for all these slots.
+std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffers, int first,
+                                   int count);
 
 // Whether the kernel wrote outside a tensor, in any slot.
-std::optional<Outcome> judge_memory(const CpuCase& state);
+std::optional<Outcome> judge_memory(const CpuCase& state, const CpuBuffers& buffers);
 // The fault in a slot's outputs, or nullopt. Raises `max_error` to the largest error over tolerance
 // seen.
-std::optional<Outcome> judge_outputs(const CpuCase& state, int slot, const InputSet& set,
-                                     const std::vector<Poison>& poisons, double* max_error);
+std::optional<Outcome> judge_outputs(const CpuCase& state, const CpuBuffers& buffers, int slot,
+                                     const InputSet& set, const std::vector<Poison>& poisons,
+                                     double* max_error);
 
 }  // namespace kernelpro

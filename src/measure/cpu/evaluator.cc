@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/process/worker_path.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "core/inputs.h"
 #include "core/key.h"
@@ -56,7 +57,9 @@ class CpuEvaluator : public Evaluator {
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent,
                    const TimingPlan& plan, Correct* correct, std::vector<Interval>* ratios);
   std::optional<Outcome> check(const CpuCase& state, CpuSession& session, double* max_error);
-  Verdict probe(const CpuCase& state, const Binary& binary, Session session, Correct* correct);
+  Verdict probe(const CpuCase& state, const Binary& binary, Session session, Correct* correct,
+                std::vector<const ProbeSet*>* passed);
+  std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures, Correct* correct);
   Result<CpuSession::Started> start(const CpuCase& state, const Binary& binary);
 
   const Task& task_;
@@ -66,6 +69,11 @@ class CpuEvaluator : public Evaluator {
   std::vector<CpuCase> cases_;
   std::vector<std::string> labels_;  // of the task
 };
+
+// Where a call finds its tensors must not tell whether it is timed.
+int any_slot(const CpuCase& state) {
+  return static_cast<int>(secret_word() % static_cast<std::uint64_t>(state.slots));
+}
 
 void add_once(std::vector<std::string>* all, const std::string& text) {
   if (std::find(all->begin(), all->end(), text) == all->end()) all->push_back(text);
@@ -136,7 +144,9 @@ Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Bina
   SessionSettings settings;
   settings.worker = worker_;
   settings.load_timeout_s = std::max(settings_.timeout_s, 1.0);
-  return CpuSession::start(settings, binary, state.tensors, state.buffers,
+  const bool kernel = !binary.shared_object.empty();
+  KP_ASSIGN(CpuBuffers memory, kernel ? make_buffers(state) : make_small_buffers(state));
+  return CpuSession::start(settings, binary, state.tensors, std::move(memory),
                            "loading for case " + state.c->name);
 }
 
@@ -150,27 +160,32 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
   // The first two are the task's own, whatever else varies.
   for (std::size_t k = 0; k < checked; ++k) {
     const std::size_t rest = state.sets.size() - 2;
-    order.push_back(k < 2 || checked == state.sets.size() ? k : 2 + fresh_secret() % rest);
+    order.push_back(k < 2 || checked == state.sets.size() ? k : 2 + secret_word() % rest);
+  }
+  for (std::size_t k = order.size(); k-- > 1;) {
+    std::swap(order[k], order[secret_word() % (k + 1)]);
   }
   for (std::size_t k = order.size(); k-- > 1;) std::swap(order[k], order[fresh_secret() % (k + 1)]);
   order.push_back(order.front());
   const std::string phase = "checking case " + state.c->name;
   for (std::size_t k = 0; k < order.size(); ++k) {
     const InputSet& set = state.sets[order[k]];
-    load_inputs(state, 0, set);
-    std::vector<Poison> poisons;
-    poison_outputs(state, 0, 1, fresh_secret(), &poisons);
-    const auto called = session.call({}, settings_.timeout_s, phase);
+    const CpuBuffers& buffers = session.buffers();
+    const int slot = any_slot(state);
+    load_inputs(state, buffers, slot, set);
+    const std::vector<Poison> poisons = poison_outputs(state, buffers, slot, 1);
+    const auto called = session.call({slot, 1, 1, 0}, settings_.timeout_s, phase);
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
-    if (auto outcome = judge_memory(state)) return outcome;
-    if (auto outcome = judge_outputs(state, 0, set, poisons, max_error)) return outcome;
+    if (auto outcome = judge_memory(state, buffers)) return outcome;
+    if (auto outcome = judge_outputs(state, buffers, slot, set, poisons, max_error)) return outcome;
   }
   return std::nullopt;
 }
 
 // After a probe that ends the process, the next probe needs a new one.
 CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& binary,
-                                          Session session, Correct* correct) {
+                                          Session session, Correct* correct,
+                                          std::vector<const ProbeSet*>* passed) {
   std::vector<ProbeFailure> failures;
   for (const ProbeSet& each : state.probes) {
     if (!session) {
@@ -180,48 +195,58 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& bi
       }
       session = std::get<Session>(std::move(started));
     }
-    load_inputs(state, 0, each.set);
-    std::vector<Poison> poisons;
-    poison_outputs(state, 0, 1, fresh_secret(), &poisons);
-    const auto called = session->call(
-        {}, settings_.timeout_s, "checking case " + state.c->name + " " + probe_words(each.kind));
+    const CpuBuffers& buffers = session->buffers();
+    const int slot = any_slot(state);
+    load_inputs(state, buffers, slot, each.set);
+    const std::vector<Poison> poisons = poison_outputs(state, buffers, slot, 1);
+    const auto called =
+        session->call({slot, 1, 1, 0}, settings_.timeout_s,
+                      "checking case " + state.c->name + " " + probe_words(each.kind));
     double error = 0;
     std::optional<Outcome> outcome;
     if (const Outcome* ended = std::get_if<Outcome>(&called)) {
       if (perhaps_killed(*ended)) return std::optional<Outcome>(*ended);
       outcome = *ended;
       session.reset();
-    } else if (auto stray = judge_memory(state)) {
+    } else if (auto stray = judge_memory(state, buffers)) {
       return stray;
     } else {
-      outcome = judge_outputs(state, 0, each.set, poisons, &error);
+      outcome = judge_outputs(state, buffers, slot, each.set, poisons, &error);
     }
-    if (outcome)
+    if (outcome) {
       failures.push_back(probe_failure(each.kind, state.c->name, *outcome, state.tensors));
+    } else {
+      passed->push_back(&each);
+    }
   }
+  return take_failures(failures, correct);
+}
+
+// Rejects, or labels.
+std::optional<Outcome> CpuEvaluator::take_failures(const std::vector<ProbeFailure>& failures,
+                                                   Correct* correct) {
   ProbeVerdict verdict = judge_probes(task_.precision, failures);
-  if (verdict.rejected) return std::optional<Outcome>(*verdict.rejected);
+  if (verdict.rejected) return *verdict.rejected;
   for (std::size_t k = 0; k < verdict.labels.size(); ++k) {
     const auto& labels = correct->labels;
     if (std::find(labels.begin(), labels.end(), verdict.labels[k]) != labels.end()) continue;
     correct->labels.push_back(verdict.labels[k]);
     correct->notes.push_back(verdict.notes[k]);
   }
-  return std::optional<Outcome>();
+  return std::nullopt;
 }
 
 CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subject,
-                                             const Subject* incumbent, const TimingPlan& plan,
+                                             const Subject* incumbent, const TimingPlan& common,
                                              Correct* correct, std::vector<Interval>* ratios) {
-  CpuCase& state = cases_[i];
-  state.buffers.set_canaries();
-  clear_slots(state, state.sets[0], fresh_secret());
+  TimingPlan plan = common;
+  const CpuCase& state = cases_[i];
   const double begun = real_clock().now_s();
   KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   Session session = std::move(std::get<Session>(started));
   if (auto outcome = check(state, *session, &correct->max_error)) return outcome;
-  Verdict probed = probe(state, subject.binaries[i], std::move(session), correct);
+  Verdict probed = probe(state, subject.binaries[i], std::move(session), correct, &plan.probes);
   if (!probed || *probed) return probed;
   const double checked = real_clock().now_s();
   std::map<std::string, double>& observed = correct->observed;
@@ -234,6 +259,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   if (!timed) return tl::unexpected<Error>(timed.error());
   if (Outcome* outcome = std::get_if<Outcome>(&*timed)) return std::optional<Outcome>(*outcome);
   const Timed& t = std::get<Timed>(*timed);
+  if (auto outcome = take_failures(t.failures, correct)) return outcome;
   correct->timings.push_back(t.timing);
   correct->max_error = std::max(correct->max_error, t.max_error);
   if (t.ratio) ratios->push_back(*t.ratio);

@@ -321,6 +321,58 @@ TEST_F(CpuEvaluator, ContentsThatWereSeenAreNeverTimed) {
   EXPECT_GT(evaluation.correct()->timings[0].median_us, 500);
 }
 
+// What a candidate does to its memory while it is warmed up is its own fault, not the incumbent's.
+TEST_F(CpuEvaluator, AnIncumbentIsNotBlamed) {
+  const Subject plain = build(good());
+  const Subject strays = build(testing::kernel(
+      "static const float* warm; static int calls;",
+      "if (++calls > 12 && warm == nullptr) warm = a.x; if (warm == a.x) a.y[-1] = 1;", ""));
+  const Result<Evaluation> evaluation = evaluator_->evaluate(strays, &plain);
+  ASSERT_TRUE(evaluation) << evaluation.error().text();
+  const auto* crashed = std::get_if<Crashed>(&evaluation->outcome);
+  ASSERT_NE(crashed, nullptr) << outcome_summary(evaluation->outcome);
+  EXPECT_TRUE(contains(crashed->reason, "before the start of tensor y")) << crashed->reason;
+}
+
+TEST_F(CpuEvaluator, APretenceOfABrokenMachineIsACrash) {
+  expect_crash(testing::kernel("#include <unistd.h>\nstatic char m[516] = {0, 2};\n"
+                               "static long early = write(3, m, sizeof m);",
+                               "", ""),
+               "wrote to the worker's channel while it was loaded");
+}
+
+TEST_F(CpuEvaluator, AnAnswerBeforeItsOrderIsRefused) {
+  expect_rejected(
+      testing::kernel("#include <unistd.h>\nstatic int calls;", "",
+                      "const int m[2] = {4, 0}; if (++calls == 3 && write(3, m, 8)) {}"),
+      "own-messages");
+}
+
+// Sizing cannot shorten turns: sleeping meanwhile only costs time.
+TEST_F(CpuEvaluator, AKernelThatSleepsWhileItIsSizedGetsLongTurnsAllTheSame) {
+  const Subject sleeps = build(testing::kernel(
+      "#include <time.h>\nstatic int calls;",
+      "if (++calls > 6 && calls < 14) { timespec t{0, 60000000}; nanosleep(&t, nullptr); }", ""));
+  const Result<Evaluation> evaluation = evaluator_->evaluate(sleeps, nullptr);
+  ASSERT_TRUE(evaluation) << evaluation.error().text();
+  const Correct* correct = evaluation->correct();
+  ASSERT_NE(correct, nullptr) << outcome_summary(evaluation->outcome);
+  EXPECT_TRUE(contains(correct->timings[0].method, "at once")) << correct->timings[0].method;
+}
+
+TEST_F(CpuEvaluator, TheEnvironmentStaysOutside) {
+  ::setenv("KP_TEST_HIDDEN", "hunter2", 1);
+  const Crashed crashed = expect<Crashed>(
+      testing::kernel("#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>",
+                      "for (char** e = environ; *e; ++e) std::fprintf(stderr, \"%s\\n\", *e); "
+                      "std::abort();",
+                      ""));
+  EXPECT_TRUE(contains(crashed.output, "OMP_NUM_THREADS=")) << crashed.output;
+  EXPECT_FALSE(contains(crashed.output, "hunter2")) << crashed.output;
+  EXPECT_FALSE(contains(crashed.output, "HOME=")) << crashed.output;
+  ::unsetenv("KP_TEST_HIDDEN");
+}
+
 TEST_F(CpuEvaluator, ForgedClocks) {
   // Overriding the clock functions does not affect the worker's own.
   const std::string wait = "  for (volatile int i = 0; i < 400000; i = i + 1) {}\n";

@@ -103,11 +103,12 @@ class NativeReference : public CpuReference {
       : task_(task), c_(c), settings_(settings), tensors_(shaped_tensors(task, c)) {}
 
   Result<void> start(const Binary& binary) {
-    KP_ASSIGN(buffers_, reference_buffers(tensors_));
+    KP_ASSIGN(CpuBuffers memory, reference_buffers(tensors_));
     SessionSettings session;
     session.worker = settings_.worker;
-    KP_ASSIGN(CpuSession::Started started,
-              CpuSession::start(session, binary, tensors_, buffers_, "loading the reference"));
+    KP_ASSIGN(
+        CpuSession::Started started,
+        CpuSession::start(session, binary, tensors_, std::move(memory), "loading the reference"));
     if (const Outcome* outcome = std::get_if<Outcome>(&started)) {
       return reference_error(name(), *outcome);
     }
@@ -127,16 +128,15 @@ class NativeReference : public CpuReference {
       set.inputs[i].resize(static_cast<std::size_t>(t.bytes));
       draw_all(drawn, t.elements, static_cast<int>(i), request.key, set.inputs[i].data());
       const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
-      if (leaning && leans(*t.tensor))
-        lean(t, kp::subkey(request.key, kp::kLeanStream), &set.inputs[i]);
-      std::memcpy(buffers_.data(i), set.inputs[i].data(), set.inputs[i].size());
+      if (leaning && leans(*t.tensor)) lean(t, kp::mix64(request.seed), &set.inputs[i]);
+      std::memcpy(buffers().data(i), set.inputs[i].data(), set.inputs[i].size());
     }
     KP_TRY(run());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_output(tensors_[i])) continue;
       Rule rule = rule_for(task_, *tensors_[i].tensor, settings_.policy);
       rule.typical = request.probe == nullptr;
-      set.expected[i] = make_expected(tensors_[i], buffers_.data(i), rule);
+      set.expected[i] = make_expected(tensors_[i], buffers().data(i), rule);
     }
     if (request.probe != nullptr && !representable(tensors_, set)) {
       return std::optional<InputSet>();
@@ -147,6 +147,7 @@ class NativeReference : public CpuReference {
 
  private:
   std::string name() const { return "the reference of case " + c_.name; }
+  const CpuBuffers& buffers() const { return session_->buffers(); }
 
   // Runs on the inputs in the buffers; must overwrite the poison.
   Result<void> run() {
@@ -155,7 +156,7 @@ class NativeReference : public CpuReference {
       const Shaped& t = tensors_[i];
       if (!is_output(t)) continue;
       const DType dtype = is_floating(t.tensor->dtype) ? DType::kInt64 : t.tensor->dtype;
-      fill_poison(make_poison(dtype, round), buffers_.data(i), reference_bytes(t));
+      fill_poison(make_poison(dtype, round), buffers().data(i), reference_bytes(t));
     }
     const double start = real_clock().now_s();
     const auto called = session_->call({}, settings_.timeout_s, "running the reference");
@@ -163,7 +164,7 @@ class NativeReference : public CpuReference {
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
       return reference_error(name(), *outcome);
     }
-    if (const auto broken = buffers_.broken_canary()) {
+    if (const auto broken = buffers().broken_canary()) {
       const Shaped& t = tensors_[broken->slot];
       return fail(ErrorKind::kTask,
                   name() + " " +
@@ -179,7 +180,7 @@ class NativeReference : public CpuReference {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shaped& t = tensors_[i];
       if (!is_output(t)) continue;
-      const std::int64_t at = disagreement(t, set.expected[i], buffers_.data(i));
+      const std::int64_t at = disagreement(t, set.expected[i], buffers().data(i));
       if (at < 0) continue;
       return fail(ErrorKind::kTask,
                   name() +
@@ -195,8 +196,7 @@ class NativeReference : public CpuReference {
   const Case& c_;
   CpuReferenceSettings settings_;
   std::vector<Shaped> tensors_;
-  CpuBuffers buffers_;
-  std::unique_ptr<CpuSession> session_;  // after buffers_: destroyed first
+  std::unique_ptr<CpuSession> session_;
 };
 
 }  // namespace

@@ -15,11 +15,11 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <initializer_list>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/process/sandbox.h"
 #include "base/text.h"
 #include "machine/cpu.h"
 
@@ -31,55 +31,26 @@ constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kOwnMemory = 4LL << 30;    // what a candidate may allocate
 constexpr std::int64_t kPerThread = 160LL << 20;  // stack and malloc arena, mostly untouched
 constexpr std::int64_t kWorkerItself = 512LL << 20;
+constexpr std::size_t kMostThreads = 4096;
+constexpr double kAtOnce_s = 0.1;      // to receive what has been sent
 constexpr double kLongestStop_s = 10;  // for a worker to obey SIGSTOP; then it is killed
 constexpr double kUnseenShare = 0.02;  // of a call's processor time that ended threads may hide
 constexpr double kPatience = 8;  // limit on how far a call's time limit grows on a busy machine
+// Of our environment nothing else is passed on: a candidate can print what it gets.
+constexpr std::initializer_list<const char*> kSanitizerOptions = {"ASAN_OPTIONS", "TSAN_OPTIONS",
+                                                                  "UBSAN_OPTIONS", "LSAN_OPTIONS"};
 
 template <class T>
 std::string bytes_of(const T& value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-struct RefusedCall {
-  int number;
-  const char* rule;
-  const char* what;
-};
-constexpr RefusedCall kRefused[] = {
-    {SYS_clone, "no-new-processes", "tried to start a process (clone)"},
-#ifdef SYS_fork
-    {SYS_fork, "no-new-processes", "tried to start a process (fork)"},
-    {SYS_vfork, "no-new-processes", "tried to start a process (vfork)"},
-    {SYS_open, "no-file-writes", "tried to open a file for writing (open)"},
-    {SYS_creat, "no-file-writes", "tried to create a file (creat)"},
-#endif
-    {SYS_execve, "no-programs", "tried to run a program (execve)"},
-    {SYS_execveat, "no-programs", "tried to run a program (execveat)"},
-    {SYS_socket, "no-network", "tried to open a socket (socket)"},
-    {SYS_socketpair, "no-network", "tried to open a socket (socketpair)"},
-    {SYS_connect, "no-network", "tried to connect (connect)"},
-    {SYS_openat, "no-file-writes", "tried to open a file for writing (openat)"},
-    {SYS_unlinkat, "no-file-writes", "tried to remove a file (unlinkat)"},
-    {SYS_renameat2, "no-file-writes", "tried to rename a file (renameat2)"},
-    {SYS_mkdirat, "no-file-writes", "tried to create a folder (mkdirat)"},
-    {SYS_memfd_create, "no-file-writes", "tried to create a file in memory (memfd_create)"},
-    {SYS_ptrace, "no-other-processes", "tried to trace a process (ptrace)"},
-    {SYS_process_vm_readv, "no-other-processes", "tried to read another process's memory"},
-    {SYS_process_vm_writev, "no-other-processes", "tried to write another process's memory"},
-    {SYS_kill, "no-other-processes", "tried to send a signal (kill)"},
-    {SYS_fcntl, "no-other-processes", "tried to have signals sent (fcntl)"},
-    {SYS_tgkill, "no-other-processes", "tried to send a signal (tgkill)"},
-};
-
-Outcome explain_refused(int number) {
-  for (const RefusedCall& call : kRefused) {
-    if (call.number == number) {
-      return Rejected{call.rule,
-                      std::string("the kernel ") + call.what + "; candidates may only compute"};
-    }
-  }
-  return Rejected{"system-calls", "the kernel made system call number " + std::to_string(number) +
-                                      ", which candidates may not make"};
+// All zero when it is too short.
+CpuReady ready_of(const Frame& frame) {
+  CpuReady ready;
+  if (frame.bytes.size() >= sizeof ready) std::memcpy(&ready, frame.bytes.data(), sizeof ready);
+  ready.problem[sizeof ready.problem - 1] = '\0';
+  return ready;
 }
 
 }  // namespace
@@ -118,9 +89,10 @@ std::string CpuSession::setup_frame(const std::string& object) {
 }
 
 Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, const Binary& binary,
-                                              const std::vector<Shaped>& tensors,
-                                              const CpuBuffers& buffers, const std::string& phase) {
-  std::unique_ptr<CpuSession> session(new CpuSession(tensors, buffers));
+                                              const std::vector<Shaped>& tensors, CpuBuffers memory,
+                                              const std::string& phase) {
+  std::unique_ptr<CpuSession> session(new CpuSession(tensors, std::move(memory)));
+  const CpuBuffers& buffers = session->buffers_;
   KP_TRY(session->map_status());
   const int threads = read_cpu_info().threads;
   const std::int64_t spare = std::max<std::int64_t>(available_memory_bytes() / 2, 256 << 20);
@@ -130,6 +102,7 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   Command command;
   command.argv = {settings.worker, "cpu"};
   command.cwd = "/";
+  command.keep = {kSanitizerOptions.begin(), kSanitizerOptions.end()};
   command.env = {"OMP_NUM_THREADS=" + std::to_string(threads),
                  "OMP_DYNAMIC=false",
                  "GOMP_SPINCOUNT=20000",
@@ -137,10 +110,10 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
                  "OMP_PROC_BIND=false",
                  "MALLOC_ARENA_MAX=8",
                  "LC_ALL=C"};
-  command.unset = secret_variables();
-  command.unset.insert(command.unset.end(),
-                       {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "OMP_THREAD_LIMIT",
-                        "OMP_SCHEDULE", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY"});
+  const std::size_t addresses = session->sets() * tensors.size() + 1;
+  const std::size_t expected = sizeof(CpuReady) + addresses * sizeof(std::uint64_t);
+  command.limits.frame_bytes = std::max(expected, sizeof(CpuLoaded));
+  command.limits.frame_fds = 0;
   command.limits.output_kept = 16 << 10;
   command.limits.output_killed = 4 << 20;
   command.limits.memory_bytes = buffers.total_bytes() + own + (256 << 20);
@@ -152,21 +125,27 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   std::optional<Frame> frame;
   if (sent) frame = session->child_.receive(settings.load_timeout_s);
   if (!frame) return Started(session->explain(settings.load_timeout_s, phase));
-  CpuReady ready;
-  const std::size_t addresses = session->sets() * tensors.size() + 1;
-  const std::size_t expected = sizeof ready + addresses * sizeof(std::uint64_t);
-  if (frame->bytes.size() >= sizeof ready) std::memcpy(&ready, frame->bytes.data(), sizeof ready);
-  ready.problem[sizeof ready.problem - 1] = '\0';
-  if (ready.ok == 0) {
-    const std::string problem = ready.problem[0] != '\0' ? ready.problem : "an unknown reason";
-    if (problem.starts_with("the shared object")) return Started(Crashed{problem, ""});
-    return fail(ErrorKind::kEnvironment, "the worker process could not start: " + problem,
+  // Until here no candidate code has run, so this can be believed.
+  const CpuReady ready = ready_of(*frame);
+  if (ready.ok == 0 || frame->bytes.size() != expected) {
+    return fail(ErrorKind::kEnvironment,
+                "the worker process could not start: " +
+                    (ready.problem[0] != '\0' ? std::string(ready.problem) : "an unknown reason"),
                 "run `kernelpro doctor` to see what this machine allows");
   }
-  if (frame->bytes.size() != expected) return Started(Crashed{"sent an unexpected message", ""});
   session->addresses_.resize(addresses);
   std::memcpy(session->addresses_.data(), frame->bytes.data() + sizeof ready,
               expected - sizeof ready);
+  frame = session->child_.receive(settings.load_timeout_s);
+  if (!frame) return Started(session->explain(settings.load_timeout_s, phase));
+  const CpuLoaded loaded = ready_of(*frame);
+  if (frame->bytes.size() != sizeof loaded || loaded.ok == 0) {
+    const std::string problem = printable(loaded.problem);
+    return Started(Crashed{problem.starts_with("the shared object")
+                               ? problem
+                               : "the kernel wrote to the worker's channel while it was loaded",
+                           ""});
+  }
   return Started(std::move(session));
 }
 
@@ -207,6 +186,10 @@ class Alarm {
 
 }  // namespace
 
+std::string CpuSession::task_folder() const {
+  return "/proc/" + std::to_string(child_.pid()) + "/task/";
+}
+
 void CpuSession::pause() {
   if (child_.pid() <= 0 || ::kill(child_.pid(), SIGSTOP) != 0) return;
   const auto stopped = [&](int more) {
@@ -219,6 +202,7 @@ void CpuSession::pause() {
   const double end = real_clock().now_s() + kLongestStop_s;
   while (stopped(0) != 0 && errno == EINTR) {
     if (real_clock().now_s() < end) continue;
+    would_not_stop_ = true;
     child_.kill();
     return;
   }
@@ -237,8 +221,7 @@ void CpuSession::free_threads() {
 
 void CpuSession::scatter(std::uint64_t seed) {
   free_threads();
-  const std::vector<std::string> names =
-      list_dir("/proc/" + std::to_string(child_.pid()) + "/task");
+  const std::vector<std::string> names = list_dir(task_folder());
   std::uint64_t next = seed;
   bool crowded = false;
   for (const std::string& name : names) {
@@ -275,7 +258,7 @@ double CpuSession::cpu_ns() const {
 // Reads "cpu_ns waited_ns turns" of every living thread.
 CpuSession::ThreadTimes CpuSession::thread_times() const {
   ThreadTimes times;
-  const std::string folder = "/proc/" + std::to_string(child_.pid()) + "/task/";
+  const std::string folder = task_folder();
   for (const std::string& name : list_dir(folder)) {
     std::ifstream file(folder + name + "/schedstat");
     ThreadTime time;
@@ -311,15 +294,31 @@ std::variant<Called, Outcome> CpuSession::answer(double timeout_s, const std::st
   if (frame->bytes.size() != sizeof(CpuDone)) {
     return Rejected{"own-messages", "the kernel wrote to the worker's channel"};
   }
+  if (const std::size_t threads = list_dir(task_folder()).size(); threads > kMostThreads) {
+    return Crashed{"the kernel keeps " + std::to_string(threads) + " threads; at most " +
+                       std::to_string(kMostThreads) + " may remain, while " + phase,
+                   ""};
+  }
   return Called{};
 }
 
-std::variant<Called, Outcome> CpuSession::call(const CpuCall& order, double timeout_s,
+// An answer that comes before its order would stop the clock at once.
+std::optional<Outcome> CpuSession::order(const CpuCall& wanted, double timeout_s,
+                                         const std::string& phase) {
+  if (child_.has_spoken()) {
+    if (!child_.receive(kAtOnce_s)) return explain(timeout_s, phase);  // it has ended
+    return Rejected{"own-messages", "the kernel answered on the worker's channel before its order"};
+  }
+  if (!child_.send(bytes_of(wanted))) return explain(timeout_s, phase);
+  return std::nullopt;
+}
+
+std::variant<Called, Outcome> CpuSession::call(const CpuCall& wanted, double timeout_s,
                                                const std::string& phase) {
   load_.begin();
   const double computed = cpu_ns();
   const std::int64_t start = real_clock().now_ns();
-  if (!child_.send(bytes_of(order))) return explain(timeout_s, phase);
+  if (auto outcome = order(wanted, timeout_s, phase)) return *outcome;
   std::variant<Called, Outcome> answered = answer(timeout_s, phase);
   if (auto* called = std::get_if<Called>(&answered)) {
     called->wall_ns = static_cast<double>(real_clock().now_ns() - start);
@@ -328,140 +327,24 @@ std::variant<Called, Outcome> CpuSession::call(const CpuCall& order, double time
   return answered;
 }
 
-std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& order, double timeout_s,
+std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, double timeout_s,
                                                      const std::string& phase) {
   load_.begin();
   const ThreadTimes threads = thread_times();
   const double computed = cpu_ns();
-  if (!child_.send(bytes_of(order))) return explain(timeout_s, phase);
+  if (auto outcome = order(wanted, timeout_s, phase)) return *outcome;
   const std::int64_t start = real_clock().now_ns();
   go_on();
   std::variant<Called, Outcome> answered = answer(timeout_s, phase);
   if (auto* called = std::get_if<Called>(&answered)) {
     pause();
+    if (would_not_stop_) return explain(timeout_s, phase);
     called->wall_ns = static_cast<double>(real_clock().now_ns() - start);
     called->cpu_ns = cpu_ns() - computed;
     called->foreign = load_.since_begin({child_.pid()}).foreign;
     called->waited_ns = waited_since(threads, called->cpu_ns);
   }
   return answered;
-}
-
-bool CpuSession::near_memory_limit(const Exit& exit) const {
-  const std::int64_t mapped = status_.at->mapped_pages * kPage;
-  return contains(exit.output, "bad_alloc") || mapped > address_space_ - (1LL << 30) ||
-         mapped > address_space_ / 10 * 9;
-}
-
-Outcome CpuSession::explain(double timeout_s, const std::string& phase) {
-  if (child_.pid() > 0) go_on();
-  const Exit exit = child_.finish();
-  const int refused = status_.at->system_call;
-  if (refused >= 0) return explain_refused(refused);
-  switch (exit.kind) {
-    case Exit::Kind::kTimedOut:
-      return TimedOut{timeout_s, phase};
-    case Exit::Kind::kFlooded:
-    case Exit::Kind::kTooManyProcesses:
-      return Crashed{"the kernel " + exit.describe(limits_) + " while " + phase,
-                     clip(exit.output, 1024)};
-    case Exit::Kind::kOutOfMemory:
-      return Crashed{"the kernel used more than the memory limit of " +
-                         human_bytes(static_cast<double>(limits_.memory_bytes)) + " while " + phase,
-                     clip(exit.output, 2048)};
-    case Exit::Kind::kSignalled:
-      return explain_signal(exit, phase);
-    case Exit::Kind::kExited:
-      return Crashed{"the kernel ended its process with exit status " + std::to_string(exit.code) +
-                         " instead of returning, while " + phase,
-                     clip(exit.output, 2048)};
-  }
-  return Crashed{"the worker ended", exit.output};
-}
-
-Outcome CpuSession::explain_signal(const Exit& exit, const std::string& phase) const {
-  if (exit.code == SIGXFSZ) {
-    return Rejected{"no-file-writes", "the kernel tried to write to a file"};
-  }
-  if (exit.code == SIGSYS) {  // the report itself was blocked
-    return Rejected{"system-calls",
-                    "the kernel made a system call that candidates may not make, with signals "
-                    "blocked, as system and posix_spawn do to start a process"};
-  }
-  const std::string output = clip(exit.output, 2048);
-  // The system-call filter keeps a kernel from sending these to itself.
-  if (exit.from_outside()) {
-    return Crashed{"the worker process " + exit.describe(limits_) + ", while " + phase, output,
-                   Crashed::By::kOutside};
-  }
-  std::string reason = "the kernel was ended by signal " + std::to_string(exit.code) + " (" +
-                       signal_name(exit.code) + ")";
-  if (exit.code == SIGABRT && contains(output, "terminate called")) {
-    reason = "the kernel threw an exception out of launch";
-    const std::size_t type = output.find("instance of '");
-    if (type != std::string::npos) {
-      const std::size_t from = type + 13;
-      reason += " (" + output.substr(from, output.find('\'', from) - from) + ")";
-    }
-  }
-  if (near_memory_limit(exit)) {
-    return Crashed{reason + " at the memory limit of " +
-                       human_bytes(static_cast<double>(address_space_)) +
-                       " of address space, while " + phase,
-                   output};
-  }
-  if ((exit.code == SIGSEGV || exit.code == SIGBUS) && status_.at->signal == exit.code) {
-    reason += ": it " + explain_address(status_.at->address, status_.at->is_write != 0);
-  }
-  return Crashed{reason + ", while " + phase, output};
-}
-
-std::string CpuSession::buffer_name(std::size_t slot) const {
-  return is_workspace(slot) ? "the workspace"
-                            : "tensor " + tensors_[slot % tensors_.size()].tensor->name;
-}
-
-std::string CpuSession::explain_address(std::uint64_t address, bool is_write) const {
-  constexpr std::int64_t kNear = 16 << 20;  // a stray access this far off is still attributed
-  const char* verb = is_write ? "wrote" : "read";
-  if (address < 65536) {
-    return std::string(verb) + (is_write ? " to" : " from") + " a null pointer";
-  }
-  std::size_t best = addresses_.size();
-  std::int64_t best_distance = kNear;
-  for (std::size_t i = 0; i < addresses_.size(); ++i) {
-    if (addresses_[i] == 0 || i >= buffers_.slots().size()) continue;
-    const std::int64_t at = static_cast<std::int64_t>(address - addresses_[i]);
-    const std::int64_t bytes = buffers_.slots()[i].bytes;
-    if (at >= 0 && at < bytes) {
-      return std::string(verb) + " " + (is_write ? "to input " : "") + buffer_name(i) +
-             (is_write ? ", which is read-only" : "");
-    }
-    const std::int64_t distance = at < 0 ? -at : at - bytes;
-    if (distance >= best_distance) continue;
-    best_distance = distance;
-    best = i;
-  }
-  if (best == addresses_.size()) {
-    return std::string(verb) + " at an address that belongs to no tensor";
-  }
-  const Shaped& tensor = tensors_[best % tensors_.size()];
-  const std::int64_t element =
-      is_workspace(best) ? 1 : tensor.bytes / std::max<std::int64_t>(1, tensor.elements);
-  return describe_stray(buffer_name(best), buffers_.slots()[best].bytes, element,
-                        static_cast<std::int64_t>(address - addresses_[best]), is_write);
-}
-
-std::string describe_stray(const std::string& name, std::int64_t bytes, std::int64_t element_bytes,
-                           std::int64_t at, bool is_write) {
-  const std::string verb = is_write ? "wrote" : "read";
-  if (at < 0) {
-    const std::int64_t index = (at - element_bytes + 1) / element_bytes;
-    return verb + " before the start of " + name + " (element " + std::to_string(index) + ")";
-  }
-  const std::int64_t index = at / element_bytes;
-  return verb + " past the end of " + name + " (element " + std::to_string(index) + "; it has " +
-         std::to_string(bytes / element_bytes) + ")";
 }
 
 }  // namespace kernelpro

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -42,7 +44,9 @@ struct Called {
   double waited_ns = 0;
 };
 
-// Used by one thread at a time. `tensors` and `buffers` must outlive it. The process ends with it.
+// Used by one thread at a time. `tensors` must outlive it. The process ends with it, and so does
+// its memory: no two processes that run candidate code ever map the same pages, at the same time or
+// one after the other.
 class CpuSession {
  public:
   using Started = std::variant<std::unique_ptr<CpuSession>, Outcome>;
@@ -50,16 +54,17 @@ class CpuSession {
   // the cost of an order. `buffers` hold `tensors` once or several times (as the sets that CpuCall
   // counts), then the workspace if there is one. An Error is the machine's fault.
   static Result<Started> start(const SessionSettings& settings, const Binary& binary,
-                               const std::vector<Shaped>& tensors, const CpuBuffers& buffers,
+                               const std::vector<Shaped>& tensors, CpuBuffers buffers,
                                const std::string& phase);
+  const CpuBuffers& buffers() const { return buffers_; }
 
   // `phase`: for the outcome, "checking case small". A call that runs late while others use the
   // machine gets more time, up to eight times `timeout_s`.
-  std::variant<Called, Outcome> call(const CpuCall& order, double timeout_s,
+  std::variant<Called, Outcome> call(const CpuCall& wanted, double timeout_s,
                                      const std::string& phase);
   // The same for a stopped worker, which is stopped again on return: the worker cannot work outside
   // the timed interval.
-  std::variant<Called, Outcome> timed_call(const CpuCall& order, double timeout_s,
+  std::variant<Called, Outcome> timed_call(const CpuCall& wanted, double timeout_s,
                                            const std::string& phase);
   ~CpuSession();
   // `pause` stops all threads and waits until they are stopped; `go_on` resumes them. A worker that
@@ -84,9 +89,11 @@ class CpuSession {
   };
   using ThreadTimes = std::map<pid_t, ThreadTime>;
   ThreadTimes thread_times() const;
-  CpuSession(const std::vector<Shaped>& tensors, const CpuBuffers& buffers)
-      : tensors_(tensors), buffers_(buffers) {}
+  CpuSession(const std::vector<Shaped>& tensors, CpuBuffers buffers)
+      : tensors_(tensors), buffers_(std::move(buffers)) {}
+  std::optional<Outcome> order(const CpuCall& wanted, double timeout_s, const std::string& phase);
   std::variant<Called, Outcome> answer(double timeout_s, const std::string& phase);
+  std::string task_folder() const;
   Result<void> map_status();
   std::string setup_frame(const std::string& object);
   Outcome explain(double timeout_s, const std::string& phase);
@@ -114,11 +121,12 @@ class CpuSession {
   };
 
   const std::vector<Shaped>& tensors_;
-  const CpuBuffers& buffers_;
+  const CpuBuffers buffers_;
   StatusPage status_;
   Child child_;
   std::vector<Placed> placed_;  // threads pinned by `scatter`
   LoadMeter load_;              // since the last order
+  bool would_not_stop_ = false;
   Limits limits_;
   std::int64_t address_space_ = 0;
   std::vector<std::uint64_t> addresses_;  // of the slots, in the worker

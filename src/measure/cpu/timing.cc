@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/secret.h"
 #include "base/statistics/contest.h"
 #include "base/statistics/randomised.h"
 #include "base/text.h"
-#include "core/inputs.h"
-#include "core/key.h"
 #include "machine/cpu.h"
 #include "measure/cpu/perf_events.h"
 
@@ -51,7 +50,11 @@ class TimedContest {
       : state_(state), start_(start), plan_(plan), phase_("timing case " + state.c->name) {
     candidate_.binary = &candidate;
     incumbent_.binary = incumbent;
-    warm_ = fresh_secret() % state.sets.size();
+    probes_ = plan.probes;
+    warm_ = secret_word() % state.sets.size();
+    most_ = static_cast<int>(
+                std::min<std::size_t>(static_cast<std::size_t>(state.slots), state.sets.size())) -
+            1;
   }
 
   Result<std::variant<Timed, Outcome>> run() {
@@ -59,11 +62,18 @@ class TimedContest {
     if (Step outcome = prepare(); !outcome || *outcome) return answer(std::move(outcome));
     const double start = real_clock().now_s();
     for (;;) {
+      if (!probes_.empty() && secret_word() % 3 == 0) {
+        if (Step outcome = probe(); !outcome || *outcome) return answer(std::move(outcome));
+      }
       const Contest::Next next = contest_->next(real_clock().now_s() - start);
       if (next == Contest::Next::kDone) break;
       Step outcome =
           next == Contest::Next::kPair ? pair() : single(next == Contest::Next::kIncumbent);
       if (!outcome || *outcome) return answer(std::move(outcome));
+      if (too_short_) begin_contest();
+    }
+    while (!probes_.empty()) {
+      if (Step outcome = probe(); !outcome || *outcome) return answer(std::move(outcome));
     }
     return Answer(result());
   }
@@ -83,21 +93,25 @@ class TimedContest {
     std::vector<std::size_t> sets(state_.sets.size());
     std::iota(sets.begin(), sets.end(), std::size_t{0});
     std::erase(sets, warm_);
-    for (std::size_t k = sets.size(); k-- > 1;) std::swap(sets[k], sets[fresh_secret() % (k + 1)]);
+    for (std::size_t k = sets.size(); k-- > 1;) std::swap(sets[k], sets[secret_word() % (k + 1)]);
     return sets;
   }
 
-  // Starts a new process, which has seen only the warm-up set.
+  // Starts a new process in new memory, which sees only the warm-up set.
   Step begin(Side& side, std::vector<std::size_t> unseen) {
     side.session.reset();
     side.unseen = std::move(unseen);
-    clear_slots(state_, state_.sets[warm_], fresh_secret());
     KP_ASSIGN(CpuSession::Started started, start_(*side.binary));
     if (Outcome* outcome = std::get_if<Outcome>(&started)) {
       return std::optional<Outcome>(std::move(*outcome));
     }
     side.session = std::move(std::get<std::unique_ptr<CpuSession>>(started));
     side.session->pause();
+    const CpuBuffers& buffers = side.session->buffers();
+    for (int slot = 0; slot < state_.slots; ++slot) {
+      load_inputs(state_, buffers, slot, state_.sets[warm_]);
+    }
+    static_cast<void>(poison_outputs(state_, buffers, 0, state_.slots));
     if (side.call_ns == 0) return size_up(side);
     return std::optional<Outcome>();
   }
@@ -129,15 +143,39 @@ class TimedContest {
   Step prepare() {
     if (Step step = begin_empty(); !step || *step) return step;
     if (Step outcome = renew(); !outcome || *outcome) return outcome;
+    begin_contest();
+    return std::optional<Outcome>();
+  }
+
+  // Calls per turn, as fast as the sides seem.
+  int calls_for() const {
     double fastest = candidate_.call_ns, slowest = candidate_.call_ns;
     if (paired()) {
       fastest = std::min(fastest, incumbent_.call_ns);
       slowest = std::max(slowest, incumbent_.call_ns);
     }
-    const double most = static_cast<double>(
-        std::min<std::size_t>(static_cast<std::size_t>(state_.slots), state_.sets.size()) - 1);
-    calls_ = static_cast<int>(
-        std::clamp(std::min(std::ceil(kTurnNs / fastest), kLongestTurnNs / slowest), 1.0, most));
+    return std::clamp(
+        static_cast<int>(std::min(std::ceil(kTurnNs / fastest), kLongestTurnNs / slowest)), 1,
+        most_);
+  }
+
+  // A side that seemed slow, asleep perhaps, when it was sized up would get short turns, in which
+  // the cost of an order hides its work. So its turns count: if it is much faster in them, and they
+  // could be longer, the contest begins anew with longer ones.
+  void watch_length(Side& side, double wall_ns) {
+    const double call_ns = own_ns(wall_ns) / calls_;
+    if (call_ns >= side.call_ns) return;
+    const double seemed = std::exchange(side.call_ns, call_ns);
+    too_short_ = too_short_ || calls_for() > 2 * calls_;
+    if (!too_short_) side.call_ns = seemed;
+  }
+
+  // Forgets all turns so far.
+  void begin_contest() {
+    too_short_ = false;
+    dropped_ = disturbed_ = kept_ = 0;
+    foreign_ = cpu_ns_ = own_ns_ = 0;
+    calls_ = calls_for();
     ContestSettings settings;
     settings.incumbent_s = paired() ? calls_ * incumbent_.call_ns * 1e-9 : 0;
     settings.candidate_s = calls_ * candidate_.call_ns * 1e-9;
@@ -148,9 +186,8 @@ class TimedContest {
     settings.min_effect = plan_.min_effect;
     settings.alpha = plan_.alpha;
     settings.stop_early = plan_.stop_early;
-    settings.seed = fresh_secret();
+    settings.seed = secret_word();
     contest_.emplace(settings);
-    return std::optional<Outcome>();
   }
 
   // Starts the worker that does nothing when called.
@@ -193,7 +230,7 @@ class TimedContest {
     for (int step = 0; step < 4; ++step) {
       double wall = 0;
       for (int again = 0; again < kSizings; ++again) {
-        side.session->scatter(fresh_secret() >> 8);
+        side.session->scatter(secret_word() >> 8);
         const auto called =
             side.session->timed_call({kWarmSlot, 1, calls, 0}, plan_.timeout_s, phase_);
         if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
@@ -210,7 +247,7 @@ class TimedContest {
   }
 
   std::optional<Outcome> warm_up(Side& side) {
-    side.session->scatter(fresh_secret() >> 8);
+    side.session->scatter(secret_word() >> 8);
     if (side.warmup == 0) return std::nullopt;
     const auto warmed =
         side.session->timed_call({kWarmSlot, 1, side.warmup, 0}, plan_.timeout_s, phase_);
@@ -218,35 +255,34 @@ class TimedContest {
     return std::nullopt;
   }
 
-  // Copies the sets of the next turn into the timed slots.
-  std::vector<std::size_t> reveal(Side& side) {
-    std::vector<std::size_t> shown;
+  // The sets of the side's next turn.
+  std::vector<const InputSet*> take(Side& side) {
+    std::vector<const InputSet*> taken;
     for (int i = 0; i < calls_; ++i) {
-      shown.push_back(side.unseen.back());
+      taken.push_back(&state_.sets[side.unseen.back()]);
       side.unseen.pop_back();
-      load_inputs(state_, kWarmSlot + 1 + i, state_.sets[shown.back()]);
     }
-    return shown;
+    return taken;
   }
 
-  // Erases a turn's data before a process that has yet to see those sets runs.
-  void hide() {
-    std::vector<Poison> poisons;
-    for (int i = 0; i < calls_; ++i) load_inputs(state_, kWarmSlot + 1 + i, state_.sets[warm_]);
-    poison_outputs(state_, kWarmSlot + 1, calls_, fresh_secret(), &poisons);
-  }
-
-  // One turn on the sets shown, its results compared.
-  std::variant<Turn, Outcome> turn(Side& side, const std::vector<std::size_t>& shown,
-                                   double* max_error) {
-    std::vector<Poison> poisons;
-    poison_outputs(state_, kWarmSlot + 1, calls_, fresh_secret(), &poisons);
+  // One turn on these sets, its results compared. Its own warm-up comes directly before it, so that
+  // what the other side left in the caches does not matter.
+  std::variant<Turn, Outcome> turn(Side& side, const std::vector<const InputSet*>& shown,
+                                   double* max_error, const ProbeSet* probe = nullptr) {
+    if (auto outcome = warm_up(side)) return *outcome;
+    const CpuBuffers& buffers = side.session->buffers();
+    for (int i = 0; i < calls_; ++i) {
+      load_inputs(state_, buffers, kWarmSlot + 1 + i, *shown[static_cast<std::size_t>(i)]);
+    }
+    const std::vector<Poison> poisons = poison_outputs(state_, buffers, kWarmSlot + 1, calls_);
     const double limit = plan_.timeout_s + 10 * calls_ * side.call_ns * 1e-9;
     const auto called = side.session->timed_call({kWarmSlot + 1, calls_, 1, 0}, limit, phase_);
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
-    if (auto outcome = look(shown, poisons, max_error)) return *outcome;
+    if (auto outcome = look(buffers, shown, poisons, max_error, probe)) return *outcome;
     const Called& c = std::get<Called>(called);
-    return Turn{c.wall_ns, c.cpu_ns, c.foreign, c.waited_ns};
+    const Turn taken{c.wall_ns, c.cpu_ns, c.foreign, c.waited_ns};
+    if (probe == nullptr) watch_length(side, taken.wall_ns);
+    return taken;
   }
 
   static bool disturbed(double foreign) { return foreign > kBusyShare; }
@@ -264,6 +300,23 @@ class TimedContest {
     return true;
   }
 
+  // A turn of the candidate's in which one call, at random, gets a probe's inputs. Its time does
+  // not count, which the candidate cannot know: what is precise must be so when it is timed.
+  Step probe() {
+    const ProbeSet& probe = *probes_.back();
+    probes_.pop_back();
+    if (candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
+      if (Step step = begin(candidate_, shuffled_sets()); !step || *step) return step;
+    }
+    const bool lockstep = incumbent_.unseen == candidate_.unseen;
+    std::vector<const InputSet*> shown = take(candidate_);
+    if (lockstep) incumbent_.unseen = candidate_.unseen;
+    shown[secret_word() % shown.size()] = &probe.set;
+    auto result = turn(candidate_, shown, &max_error_, &probe);
+    if (auto* outcome = std::get_if<Outcome>(&result)) return std::optional<Outcome>(*outcome);
+    return std::optional<Outcome>();
+  }
+
   // One turn of the block, on its own sets.
   Step single(bool incumbent) {
     Side& side = incumbent ? incumbent_ : candidate_;
@@ -272,40 +325,27 @@ class TimedContest {
       if (!step || *step || !side.session) return step;
     }
     if (Step step = order_nothing(); !step) return step;
-    std::optional<Outcome> outcome = warm_up(side);
     double ignored = 0;
-    Turn taken;
-    if (!outcome) {
-      auto result = turn(side, reveal(side), incumbent ? &ignored : &max_error_);
-      if (auto* wrong = std::get_if<Outcome>(&result)) {
-        outcome = std::move(*wrong);
-      } else {
-        taken = std::get<Turn>(result);
-      }
-    }
-    hide();
-    if (outcome && !incumbent) return outcome;
-    if (outcome) {
+    auto result = turn(side, take(side), incumbent ? &ignored : &max_error_);
+    if (auto* outcome = std::get_if<Outcome>(&result)) {
+      if (!incumbent) return std::optional<Outcome>(std::move(*outcome));
       drop_incumbent();
-    } else if (counts(taken.foreign)) {
-      contest_->add_turn(incumbent, keep(side, taken));
+      return std::optional<Outcome>();
     }
+    const Turn& taken = std::get<Turn>(result);
+    if (!too_short_ && counts(taken.foreign)) contest_->add_turn(incumbent, keep(side, taken));
     return std::optional<Outcome>();
   }
 
-  // One turn of each, in a secret order, on the same sets. The second one finds the same cache
-  // contents: both are warmed up in the order of their turns.
+  // One turn of each, in a secret order, on the same sets.
   Step pair() {
     const bool lockstep = !paired() || incumbent_.unseen == candidate_.unseen;
     if (!lockstep || candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
       if (Step outcome = renew(); !outcome || *outcome) return outcome;
     }
     if (Step step = order_nothing(); !step) return step;
-    const bool incumbent_first = fresh_secret() % 2 == 0;
-    if (incumbent_first && paired() && warm_up(incumbent_)) drop_incumbent();
-    if (auto outcome = warm_up(candidate_)) return outcome;
-    if (!incumbent_first && paired() && warm_up(incumbent_)) drop_incumbent();
-    const std::vector<std::size_t> shown = reveal(candidate_);
+    const bool incumbent_first = secret_word() % 2 == 0;
+    const std::vector<const InputSet*> shown = take(candidate_);
     incumbent_.unseen = candidate_.unseen;
     std::optional<Turn> theirs;
     if (incumbent_first) theirs = incumbent_turn(shown);
@@ -314,14 +354,14 @@ class TimedContest {
     if (!incumbent_first) theirs = incumbent_turn(shown);
     const Turn& taken = std::get<Turn>(mine);
     const double foreign = std::max(taken.foreign, theirs ? theirs->foreign : 0);
-    if (counts(foreign)) {
+    if (!too_short_ && counts(foreign)) {
       const TurnTime candidate = keep(candidate_, taken);
       contest_->add_pair(theirs ? keep(incumbent_, *theirs) : 0, candidate, disturbed(foreign));
     }
     return std::optional<Outcome>();
   }
 
-  std::optional<Turn> incumbent_turn(const std::vector<std::size_t>& shown) {
+  std::optional<Turn> incumbent_turn(const std::vector<const InputSet*>& shown) {
     if (!paired()) return std::nullopt;
     double ignored = 0;
     auto taken = turn(incumbent_, shown, &ignored);
@@ -351,14 +391,20 @@ class TimedContest {
   }
 
   // Checks memory and results after a turn.
-  std::optional<Outcome> look(const std::vector<std::size_t>& shown,
-                              const std::vector<Poison>& poisons, double* max_error) {
-    if (auto outcome = judge_memory(state_)) return outcome;
-    for (int i = 0; i < calls_; ++i) {
-      auto outcome =
-          judge_outputs(state_, kWarmSlot + 1 + i, state_.sets[shown[static_cast<std::size_t>(i)]],
-                        poisons, max_error);
+  std::optional<Outcome> look(const CpuBuffers& buffers, const std::vector<const InputSet*>& shown,
+                              const std::vector<Poison>& poisons, double* max_error,
+                              const ProbeSet* probe) {
+    if (auto outcome = judge_memory(state_, buffers)) return outcome;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const bool probed = probe != nullptr && shown[i] == &probe->set;
+      double ignored = 0;
+      auto outcome = judge_outputs(state_, buffers, kWarmSlot + 1 + static_cast<int>(i), *shown[i],
+                                   poisons, probed ? &ignored : max_error);
       if (!outcome) continue;
+      if (probed) {
+        failures_.push_back(probe_failure(probe->kind, state_.c->name, *outcome, state_.tensors));
+        continue;
+      }
       if (auto* wrong = std::get_if<WrongResult>(&*outcome)) {
         wrong->reason = "in a timed call: " + wrong->reason;
       }
@@ -383,6 +429,7 @@ class TimedContest {
     if (calls_ > 1) timed.timing.method += ", " + std::to_string(calls_) + " at once";
     if (paired()) timed.ratio = contest_->ratio();
     timed.max_error = max_error_;
+    timed.failures = failures_;
     timed.observed["cpu.threads_busy"] = own_ns_ > 0 ? cpu_ns_ / own_ns_ : 0;
     timed.observed["load.foreign_cpu"] = foreign_ / std::max(1, kept_);
     timed.observed["load.pairs_dropped"] = dropped_;
@@ -426,6 +473,10 @@ class TimedContest {
   double foreign_ = 0;              // summed over what was kept
   double cpu_ns_ = 0, own_ns_ = 0;  // of the candidate's turns that were kept
   double max_error_ = 0;
+  std::vector<const ProbeSet*> probes_;  // to come
+  std::vector<ProbeFailure> failures_;
+  int most_ = 1;            // calls per turn
+  bool too_short_ = false;  // the contest begins anew with longer turns
 };
 
 }  // namespace

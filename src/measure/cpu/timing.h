@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a candidate on one case, alternating with an incumbent on the same buffers, or alone.
+// Times a candidate on one case, alternating with an incumbent, each in its own process and memory,
+// or alone.
 //
 // Only the supervisor's clock counts. It runs from the moment that a stopped worker may resume, its
 // inputs just revealed, until all its threads are seen to have stopped again. A worker of ours that
@@ -7,7 +8,8 @@
 // Nothing that the candidate's process reports or does can improve its time.
 //
 // Every timed call gets inputs that its process has never seen, so cached results are useless, and
-// the outputs of all timed calls are compared. A process that has seen all inputs is replaced.
+// the outputs of all timed calls are compared. A process that has seen all inputs is replaced, in
+// new memory: nothing that it left can be found by the next one.
 //
 // Load from other processes is observed during each turn (machine/host_load.h) and judged before
 // the turn's time is looked at. A disturbed turn is measured again and a disturbed pair dropped
@@ -28,6 +30,7 @@
 #include "core/evaluation.h"
 #include "measure/cpu/case.h"
 #include "measure/cpu/session.h"
+#include "measure/judge/probes.h"
 
 namespace kernelpro {
 
@@ -41,12 +44,16 @@ struct TimingPlan {
   double alpha = 0.02;     // chance of a wrong declaration on this case, over all looks
   bool stop_early = true;  // once decided (base/statistics/contest.h)
   int most_dropped = 10;   // limit on disturbed pairs and turns to measure again
+  // Those that the candidate has passed. Each comes again in one call of a turn that looks like all
+  // others.
+  std::vector<const ProbeSet*> probes;
 };
 
 struct Timed {
   Timing timing;
   std::optional<Interval> ratio;  // incumbent's time over candidate's
   double max_error = 0;
+  std::vector<ProbeFailure> failures;  // of probes among timed calls
   // "cpu.threads_busy", "load.foreign_cpu" (share of the machine that others used during turns that
   // count), "load.pairs_dropped", "load.pairs_disturbed" (pairs that count all the same) ...
   std::map<std::string, double> observed;

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/worker/cpu_sandbox.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
+#include <initializer_list>
+#include <optional>
 #include <vector>
 
 #include "base/files.h"
 #include "base/process/sandbox.h"
+#include "base/process/seccomp.h"
+#include "base/text.h"
 
 namespace kernelpro {
 
@@ -30,12 +32,12 @@ CpuStatus* g_status = nullptr;
 
 // Report that the process leaves when it dies; only async-signal-safe calls.
 
+// Open from before the sandbox; -1 without /proc.
+int g_statm = -1;
+
 std::int64_t mapped_pages() {
-  const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
   char text[64];
-  const ssize_t n = ::read(fd, text, sizeof text - 1);
-  ::close(fd);
+  const ssize_t n = ::pread(g_statm, text, sizeof text - 1, 0);
   std::int64_t pages = 0;
   for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; ++i) {
     pages = pages * 10 + (text[i] - '0');
@@ -60,7 +62,84 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (signal == SIGABRT) ::raise(SIGABRT);
 }
 
-void on_refused(int, siginfo_t* info, void*) {
+// Files that a candidate may open: descriptors from before the sandbox. The kernel refuses every
+// open; this process then gives itself a copy of one of these. No other name exists for it.
+struct Served {
+  const char* path;
+  int file;
+};
+constexpr int kMostServed = 8;
+Served g_served[kMostServed];
+int g_served_count = 0;
+
+void serve(const char* path) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  KP_ASSERT(g_served_count < kMostServed);
+  g_served[g_served_count++] = {path, file};
+}
+
+// The following run in the handler: only async-signal-safe calls that the filter allows.
+
+constexpr int kWriting = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
+
+long open_served(const char* path) {
+  for (int i = 0; i < g_served_count; ++i) {
+    if (std::strcmp(g_served[i].path, path) != 0) continue;
+    const int file = ::fcntl(g_served[i].file, F_DUPFD_CLOEXEC, 0);
+    if (file >= 0) ::lseek(file, 0, SEEK_SET);
+    return file >= 0 ? file : -errno;
+  }
+  return -ENOENT;
+}
+
+// newfstatat is how the C library asks about a descriptor, and nothing else may be asked about.
+long stat_descriptor(int file, const char* path, struct stat* to) {
+  if (path == nullptr || *path != '\0') return -ENOENT;
+  return ::syscall(SYS_fstat, file, to) == 0 ? 0 : -errno;
+}
+
+#if defined(__x86_64__)
+constexpr int kArguments[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10};
+greg_t& machine_register(ucontext_t* context, int index) {
+  return context->uc_mcontext.gregs[index];
+}
+long argument(ucontext_t* context, int i) { return machine_register(context, kArguments[i]); }
+void answer(ucontext_t* context, long result) { machine_register(context, REG_RAX) = result; }
+#else
+long argument(ucontext_t* context, int i) {
+  return static_cast<long>(context->uc_mcontext.regs[i]);
+}
+void answer(ucontext_t* context, long result) {
+  context->uc_mcontext.regs[0] = static_cast<unsigned long long>(result);
+}
+#endif
+
+// The result of a call that the kernel left to us, or nullopt if it is not allowed.
+std::optional<long> serve_call(int number, ucontext_t* context) {
+  const auto text = [&](int i) { return reinterpret_cast<const char*>(argument(context, i)); };
+  if (number == SYS_newfstatat) {
+    return stat_descriptor(static_cast<int>(argument(context, 0)), text(1),
+                           reinterpret_cast<struct stat*>(argument(context, 2)));
+  }
+#ifdef SYS_open
+  if (number == SYS_open) {
+    if ((argument(context, 1) & kWriting) != 0) return std::nullopt;
+    return open_served(text(0));
+  }
+#endif
+  if (number != SYS_openat || (argument(context, 2) & kWriting) != 0) return std::nullopt;
+  return open_served(text(1));
+}
+
+void on_system_call(int, siginfo_t* info, void* context) {
+  const int before = errno;
+  auto* machine = static_cast<ucontext_t*>(context);
+  if (const std::optional<long> result = serve_call(info->si_syscall, machine)) {
+    answer(machine, *result);
+    errno = before;
+    return;
+  }
   int none = 0;
   if (g_status->signal.compare_exchange_strong(none, SIGSYS)) {
     g_status->system_call = info->si_syscall;
@@ -80,13 +159,13 @@ void install_handlers() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
     ::sigaction(signal, &action, nullptr);
   }
-  action.sa_sigaction = on_refused;
+  action.sa_sigaction = on_system_call;
   ::sigaction(SIGSYS, &action, nullptr);
 }
 
-// System calls of OpenMP, std::thread, malloc, the dynamic loader and printing. Numbers that an
-// architecture lacks are left out.
-constexpr int kAllowed[] = {
+// System calls of OpenMP, std::thread, malloc, the dynamic loader and printing, whatever their
+// arguments. Numbers that an architecture lacks are left out.
+const std::initializer_list<long> kAllowed = {
     SYS_read,
     SYS_write,
     SYS_readv,
@@ -95,24 +174,14 @@ constexpr int kAllowed[] = {
     SYS_lseek,
     SYS_close,
     SYS_fstat,
-    SYS_newfstatat,
-    SYS_statx,
-    SYS_faccessat,
-    SYS_faccessat2,
-    SYS_readlinkat,
-    SYS_getdents64,
     SYS_getcwd,
-    SYS_fadvise64,
     SYS_mmap,
     SYS_munmap,
     SYS_mprotect,
     SYS_mremap,
-    SYS_madvise,
     SYS_brk,
-    SYS_mincore,
     SYS_mlock,
     SYS_munlock,
-    SYS_msync,
     SYS_membarrier,
     SYS_futex,
     SYS_set_robust_list,
@@ -127,7 +196,6 @@ constexpr int kAllowed[] = {
     SYS_sched_get_priority_min,
     SYS_getcpu,
     SYS_get_mempolicy,
-    SYS_mbind,
     SYS_clock_gettime,
     SYS_clock_getres,
     SYS_clock_nanosleep,
@@ -142,7 +210,6 @@ constexpr int kAllowed[] = {
     SYS_geteuid,
     SYS_getgid,
     SYS_getegid,
-    SYS_uname,
     SYS_sysinfo,
     SYS_getrandom,
     SYS_exit,
@@ -152,168 +219,109 @@ constexpr int kAllowed[] = {
     SYS_rt_sigpending,
     SYS_sigaltstack,
     SYS_restart_syscall,
-    SYS_recvmsg,
-    SYS_sendmsg,
     SYS_ppoll,
 #ifdef __x86_64__
-    SYS_stat,
-    SYS_lstat,
-    SYS_access,
-    SYS_readlink,
     SYS_poll,
     SYS_arch_prctl,
     SYS_time,
-    SYS_getdents,
 #endif
 };
 
-class Filter {
- public:
-  void statement(std::uint16_t code, std::uint32_t k) { code_.push_back({code, 0, 0, k}); }
-  // Skips `yes` or `no` instructions after the next one.
-  void jump(std::uint16_t test, std::uint32_t k, std::uint8_t yes, std::uint8_t no) {
-    code_.push_back({static_cast<std::uint16_t>(BPF_JMP | test | BPF_K), yes, no, k});
-  }
-  void load(std::size_t offset) {
-    statement(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
-  }
-  void load_argument(int index) {  // its low half
-    load(offsetof(seccomp_data, args) + 8 * static_cast<std::size_t>(index));
-  }
-  void give(std::uint32_t verdict) { statement(BPF_RET | BPF_K, verdict); }
-  void allow(int call) {
-    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 1);
-    give(SECCOMP_RET_ALLOW);
-  }
-  // Allows `call` if its argument has none of `bits`, else traps.
-  void allow_without(int call, int argument, std::uint32_t bits) {
-    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
-    load_argument(argument);
-    jump(BPF_JSET, bits, 0, 1);
-    give(SECCOMP_RET_TRAP);
-    give(SECCOMP_RET_ALLOW);
-  }
-  // Allows `call` if its argument is `value`, else `otherwise`.
-  void allow_equal(int call, int argument, std::uint32_t value, std::uint32_t otherwise) {
-    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
-    load_argument(argument);
-    jump(BPF_JEQ, value, 0, 1);
-    give(SECCOMP_RET_ALLOW);
-    give(otherwise);
-  }
-  // Allows `call` if both halves of these arguments are zero, else `otherwise`.
-  void allow_zero(int call, const std::vector<int>& arguments, std::uint32_t otherwise) {
-    const auto length = static_cast<std::uint8_t>(4 * arguments.size() + 2);
-    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, length);
-    std::uint8_t left = length;
-    for (const int argument : arguments) {
-      for (const int half : {0, 4}) {
-        load(offsetof(seccomp_data, args) + 8 * static_cast<std::size_t>(argument) +
-             static_cast<std::size_t>(half));
-        left = static_cast<std::uint8_t>(left - 2);
-        jump(BPF_JEQ, 0, 0, static_cast<std::uint8_t>(left - 1));
-      }
-    }
-    give(SECCOMP_RET_ALLOW);
-    give(otherwise);
-  }
-  // Allows `call` if its argument is none of these, else traps.
-  void allow_unless(int call, int argument, const std::vector<std::uint32_t>& values) {
-    auto left = static_cast<std::uint8_t>(values.size());
-    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, static_cast<std::uint8_t>(left + 3));
-    load_argument(argument);
-    for (const std::uint32_t value : values) jump(BPF_JEQ, value, left--, 0);
-    give(SECCOMP_RET_ALLOW);
-    give(SECCOMP_RET_TRAP);
-  }
-  // Traps `call` if the argument is `value`; other rules for it follow.
-  void trap_equal(int call, int argument, std::uint32_t value) {
-    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
-    load_argument(argument);
-    jump(BPF_JEQ, value, 0, 1);
-    give(SECCOMP_RET_TRAP);
-    load(offsetof(seccomp_data, nr));
-  }
-  std::vector<sock_filter>& code() { return code_; }
-
- private:
-  std::vector<sock_filter> code_;
-};
-
-constexpr std::uint32_t refuse(int error) {
-  return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
+// Calls that fail, as on a system that lacks what they ask for: programs try them in passing.
+void refuse_quietly(SeccompFilter* f) {
+  // Names of files, of the machine, and which pages of a file others have read.
+  f->when({SYS_faccessat, SYS_faccessat2, SYS_readlinkat}, SeccompFilter::refuse(ENOENT));
+#ifdef __x86_64__
+  f->when({SYS_stat, SYS_lstat, SYS_access, SYS_readlink}, SeccompFilter::refuse(ENOENT));
+#endif
+  f->when({SYS_statx, SYS_mincore, SYS_fadvise64, SYS_mbind, SYS_msync},
+          SeccompFilter::refuse(ENOSYS));
+  f->when(SYS_uname, SeccompFilter::refuse(EPERM));
+  f->when(SYS_ioctl, SeccompFilter::refuse(ENOTTY));
+  // The C library falls back from clone3, whose flags cannot be seen.
+  f->when(SYS_clone3, SeccompFilter::refuse(ENOSYS));
 }
 
-Filter make_filter() {
-#if defined(__x86_64__)
-  constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#else
-  constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#endif
-  constexpr std::uint32_t kWriting = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
-  Filter f;
-  f.load(offsetof(seccomp_data, arch));
-  f.jump(BPF_JEQ, kArchitecture, 1, 0);
-  f.give(SECCOMP_RET_KILL_PROCESS);
-  f.load(offsetof(seccomp_data, nr));
-#ifdef __x86_64__
-  f.jump(BPF_JSET, 0x40000000u, 0, 1);  // the x32 numbers
-  f.give(SECCOMP_RET_KILL_PROCESS);
-#endif
-  for (const int call : kAllowed) f.allow(call);
-  // Threads but not processes. The C library falls back from clone3, whose flags cannot be seen.
-  f.jump(BPF_JEQ, SYS_clone3, 0, 1);
-  f.give(refuse(ENOSYS));
-  f.jump(BPF_JEQ, SYS_clone, 0, 4);
-  f.load_argument(0);
-  f.jump(BPF_JSET, CLONE_THREAD, 0, 1);
-  f.give(SECCOMP_RET_ALLOW);
-  f.give(SECCOMP_RET_TRAP);
-  f.allow_without(SYS_openat, 2, kWriting);
-#ifdef __x86_64__
-  f.allow_without(SYS_open, 1, kWriting);
-#endif
-  // Signals to itself, so that abort works; but not the signals that others use to end a process:
-  // the supervisor attributes those to the machine.
-  for (const std::uint32_t signal : {SIGHUP, SIGINT, SIGKILL, SIGTERM}) {
-    f.trap_equal(SYS_tgkill, 2, signal);
-    f.trap_equal(SYS_kill, 1, signal);
+std::vector<sock_filter> make_filter() {
+  SeccompFilter f;
+  const std::uint32_t allow = SeccompFilter::allow(), trap = SeccompFilter::trap();
+  f.when(kAllowed, allow);
+  refuse_quietly(&f);
+  // Threads, as the C library starts them, but no processes.
+  constexpr std::uint32_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                                    CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                                    CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  f.when_any(SYS_clone, 0, ~(kThread | CLONE_DETACHED), trap);
+  f.when_any(SYS_clone, 0, CLONE_THREAD, allow);
+  // The one signal that abort needs. SIGCONT, above all, would undo the supervisor's SIGSTOP.
+  f.when_not(SYS_tgkill, 0, static_cast<std::uint32_t>(::getpid()), trap);
+  f.when_equal(SYS_tgkill, 2, SIGABRT, allow);
+  // The handler that answers and reports calls cannot be replaced.
+  f.when_equal(SYS_rt_sigaction, 0, SIGSYS, SeccompFilter::refuse(EPERM));
+  f.when(SYS_rt_sigaction, allow);
+  for (const std::uint32_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL}) {
+    f.when_equal(SYS_fcntl, 1, command, allow);
   }
-  f.allow_unless(SYS_fcntl, 1, {F_SETOWN, F_SETOWN_EX, F_SETSIG});
-  const std::uint32_t self = static_cast<std::uint32_t>(::getpid());
-  f.allow_equal(SYS_tgkill, 0, self, SECCOMP_RET_TRAP);
-  f.allow_equal(SYS_kill, 0, self, SECCOMP_RET_TRAP);
-  // The handler that reports refused calls cannot be replaced.
-  f.jump(BPF_JEQ, SYS_rt_sigaction, 0, 4);
-  f.load_argument(0);
-  f.jump(BPF_JEQ, SIGSYS, 0, 1);
-  f.give(refuse(EPERM));
-  f.give(SECCOMP_RET_ALLOW);
-  // It may read but not set its limits, choose its own thread's processors, name threads, and query
-  // terminals.
-  f.allow_zero(SYS_prlimit64, {0, 2}, refuse(EPERM));
-  f.allow_zero(SYS_sched_setaffinity, {0}, refuse(EPERM));
-  f.allow_equal(SYS_prctl, 0, PR_SET_NAME, refuse(EINVAL));
-  f.jump(BPF_JEQ, SYS_ioctl, 0, 1);
-  f.give(refuse(ENOTTY));
-  f.give(SECCOMP_RET_TRAP);
-  return f;
+  for (const std::uint32_t command : {F_SETOWN, 15 /* F_SETOWN_EX */, F_SETSIG}) {
+    f.when_equal(SYS_fcntl, 1, command, trap);
+  }
+  f.when(SYS_fcntl, SeccompFilter::refuse(EINVAL));
+  // What concerns its own pages only: not MADV_REMOVE or MADV_PAGEOUT, which take them from shared
+  // memory, nor merging, whose delays tell what others hold. 22-25: populating and collapsing.
+  for (const std::uint32_t advice :
+       {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE,
+        MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP, 22, 23, 25}) {
+    f.when_equal(SYS_madvise, 2, advice, allow);
+  }
+  f.when(SYS_madvise, SeccompFilter::refuse(EINVAL));
+  // It may read but not set its limits, choose its own thread's processors, and name threads.
+  for (const int argument : {0, 2}) {
+    f.when_set(SYS_prlimit64, argument, SeccompFilter::refuse(EPERM));
+  }
+  f.when(SYS_prlimit64, allow);
+  f.when_set(SYS_sched_setaffinity, 0, SeccompFilter::refuse(EPERM));
+  f.when(SYS_sched_setaffinity, allow);
+  f.when_equal(SYS_prctl, 0, PR_SET_NAME, allow);
+  f.when(SYS_prctl, SeccompFilter::refuse(EINVAL));
+  return f.finish(trap);
 }
 
-// Files that may be read: the system's and the candidate's own. A process in such a domain cannot
-// reach the memory of one outside it either, whatever its user. On kernels without Landlock, the
-// dropped capabilities keep root out of other processes, and files can be read.
-Sandbox files_of(const std::string& object) {
+// No file can be opened by name, on any kernel, since the filter refuses the calls. Where the
+// kernel has Landlock, a process in its domain cannot reach the memory of one outside it either,
+// whatever its user; elsewhere the dropped capabilities keep root out.
+Sandbox no_files() {
   Sandbox sandbox;
-  sandbox.read = system_roots();
-  for (const char* path :
-       {"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system"}) {
-    sandbox.read.emplace_back(path);
-  }
-  sandbox.read.push_back(dirname(object));
+  sandbox.own_pages = false;
   sandbox.open_files = 0;
   sandbox.file_bytes = 0;
   return sandbox;
+}
+
+// Loads the libraries that compilers link to, if `object` names them: a candidate opens no files.
+void load_libraries(const std::string& object) {
+  const Result<std::string> bytes = read_file(object);
+  if (!bytes) return;  // dlopen says why
+  for (const char* name :
+       {"libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libgomp.so.1", "libatomic.so.1",
+        "libquadmath.so.0", "libmvec.so.1", "libomp.so.5", "libomp.so", "libiomp5.so",
+        "libc++.so.1", "libc++abi.so.1", "libunwind.so.1"}) {
+    const std::string named = '\0' + std::string(name) + '\0';
+    if (contains(*bytes, named)) ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  }
+  ::dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);  // ending a thread early needs it
+}
+
+// What may be read: how many processors there are, and noise. /proc/self/maps: sanitizers need it.
+void serve_files(const std::string& object) {
+  serve(object.c_str());
+  for (const char* path : {"/proc/cpuinfo", "/sys/devices/system/cpu/online",
+                           "/sys/devices/system/cpu/possible", "/dev/urandom"}) {
+    serve(path);
+  }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  serve("/proc/self/maps");
+#endif
+  g_statm = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 }
 
 }  // namespace
@@ -321,6 +329,8 @@ Sandbox files_of(const std::string& object) {
 std::string enter_cpu_sandbox(CpuStatus* status, const std::string& object,
                               std::int64_t address_space) {
   g_status = status;
+  if (!object.empty()) load_libraries(object);
+  serve_files(object);
   install_handlers();
   const auto limit = [](auto resource, rlim_t value) {
     const rlimit both{value, value};
@@ -329,15 +339,13 @@ std::string enter_cpu_sandbox(CpuStatus* status, const std::string& object,
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, 0);
   if (address_space > 0) limit(RLIMIT_AS, static_cast<rlim_t>(address_space));
-  const Result<PreparedSandbox> files = PreparedSandbox::make(files_of(object));
+  const Result<PreparedSandbox> files = PreparedSandbox::make(no_files());
   if (!files) return files.error().text();
   if (const int error = files->enter(); error != 0) {
     return std::string("cannot give up privileges: ") + std::strerror(error);
   }
-  Filter filter = make_filter();
-  const sock_fprog program{static_cast<unsigned short>(filter.code().size()), filter.code().data()};
-  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {
-    return std::string("this kernel has no system-call filters (seccomp): ") + std::strerror(errno);
+  if (const int error = install_seccomp(make_filter()); error != 0) {
+    return std::string("this kernel has no system-call filters (seccomp): ") + std::strerror(error);
   }
   return "";
 }

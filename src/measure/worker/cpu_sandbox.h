@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rights that a process gives up before it runs a cpu candidate: new processes, programs, sockets,
-// files for writing, other processes' memory and every system call that a kernel does not need.
-// Holds for root as well and cannot be undone. Threads, memory and reading system files stay
-// allowed.
+// messages, signals, files of any name, other processes' memory, and every system call that a
+// kernel does not need. Holds for root as well and cannot be undone. Threads and memory stay
+// allowed, and reading a few files that tell how many processors there are.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@
 namespace kernelpro {
 
 // Sets limits and a system-call filter for the rest of this process. `status` records the cause of
-// its end: a refused system call, or a fault and its address. `object`: the candidate's; its folder
-// stays readable. Returns the error, or "".
+// its end: a refused system call, or a fault and its address. `object`: the candidate's; it can
+// still be loaded, with the libraries that compilers link to, and must outlive the process's use of
+// it. Returns the error, or "".
 // Call once, from the only thread.
 std::string enter_cpu_sandbox(CpuStatus* status, const std::string& object,
                               std::int64_t address_space);

@@ -3,8 +3,10 @@
 // shared object and calls it on command. Messages: core/cpu_protocol.h.
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -111,18 +113,49 @@ std::string bytes_of(const T& value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-bool report(Channel& channel, const std::string& problem, const Mapped& mapped) {
+// Frames of a Channel by plain reads and writes: the sandbox refuses messages, which can carry
+// descriptors.
+bool write_frame(const std::string& bytes) {
+  const std::string whole = bytes_of(static_cast<std::uint32_t>(bytes.size())) + bytes;
+  for (std::size_t done = 0; done < whole.size();) {
+    const ssize_t n = ::write(Child::kChannelFd, whole.data() + done, whole.size() - done);
+    if (n <= 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+bool read_whole(void* to, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t n = ::read(Child::kChannelFd, static_cast<char*>(to) + done, bytes - done);
+    if (n <= 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+bool report(const std::string& problem, const std::vector<void*>& addresses) {
   CpuReady ready;
   ready.ok = problem.empty() ? 1 : 0;
   problem.copy(ready.problem, sizeof ready.problem - 1);
   std::string bytes = bytes_of(ready);
-  for (const void* address : mapped.addresses) bytes += bytes_of(address);
-  return channel.send(bytes) == ChannelState::kOk && ready.ok != 0;
+  for (const void* address : addresses) bytes += bytes_of(address);
+  return write_frame(bytes) && ready.ok != 0;
 }
+
+// An order as it arrives, read at once: an order takes no more calls of the system than it must.
+struct OrderFrame {
+  std::uint32_t length = 0;
+  CpuCall order;
+};
+static_assert(sizeof(OrderFrame) == sizeof(std::uint32_t) + sizeof(CpuCall));
 
 }  // namespace
 
 int cpu_worker(int, char**) {
+  // Otherwise the C library asks about the descriptor when a candidate first prints.
+  static char printed[4096];
+  std::setvbuf(stdout, printed, _IOFBF, sizeof printed);
   Channel channel{Fd(Child::kChannelFd)};
   Frame frame;
   if (channel.receive(&frame, -1) != ChannelState::kOk) return 0;
@@ -132,19 +165,19 @@ int cpu_worker(int, char**) {
   if (problem.empty()) {
     problem = enter_cpu_sandbox(mapped.status, mapped.object, mapped.setup.address_space);
   }
-  Entry entry = nullptr;
-  if (problem.empty()) entry = load(mapped, &problem);
-  if (!report(channel, problem, mapped)) return 1;
+  if (!report(problem, mapped.addresses)) return 1;
+  Entry entry = load(mapped, &problem);
+  if (!report(problem, {})) return 1;
   for (;;) {
     mapped.status->phase = CpuStatus::kIdle;
-    if (channel.receive(&frame, -1) != ChannelState::kOk) return 0;
-    CpuCall order;
-    if (frame.bytes.size() != sizeof order) return 1;
-    std::memcpy(&order, frame.bytes.data(), sizeof order);
+    OrderFrame frame_in;
+    if (!read_whole(&frame_in, sizeof frame_in)) return 0;
+    const CpuCall& order = frame_in.order;
+    if (frame_in.length != sizeof order) return 1;
     if (order.first < 0 || order.sets < 0 || order.sets > mapped.setup.sets - order.first) return 1;
     mapped.status->phase = CpuStatus::kCalling;
     run_calls(entry, mapped, order);
-    if (channel.send(bytes_of(CpuDone{})) != ChannelState::kOk) return 0;
+    if (!write_frame(bytes_of(CpuDone{}))) return 0;
   }
 }
 

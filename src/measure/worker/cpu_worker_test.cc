@@ -55,11 +55,11 @@ struct CpuWorker : ::testing::Test {
   float* y(int set) { return reinterpret_cast<float*>(map<char>(outputs, set) + kFirst); }
 
   // Builds a shared object whose entry point has this body.
-  std::string object(const std::string& body) {
+  std::string object(const std::string& body, const std::string& top = "") {
     const std::string source = join(folder.path(), "k.cpp"), built = join(folder.path(), "k.so");
-    EXPECT_TRUE(write_file(source, "#include <cstdlib>\n#include <sys/socket.h>\n" +
-                                       std::string(kArgs) + "extern \"C\" void " + kCpuEntry +
-                                       "(const Args& args) {\n" + body + "\n}\n"));
+    EXPECT_TRUE(write_file(source, "#include <cstdlib>\n#include <sys/socket.h>\n" + top + kArgs +
+                                       "extern \"C\" void " + kCpuEntry + "(const Args& args) {\n" +
+                                       body + "\n}\n"));
     Command command;
     command.argv = {"c++", "-O0", "-shared", "-fPIC", "-o", built, source};
     const auto compiled = run(command);
@@ -95,12 +95,16 @@ struct CpuWorker : ::testing::Test {
     std::vector<int> fds = {status.get(), inputs.get(), outputs.get()};
     fds.resize(descriptors);
     child.send(frame, fds);
-    const std::optional<Frame> answer = child.receive(600);
-    if (!answer || answer->bytes.size() < sizeof(CpuReady)) return "gone";
-    CpuReady ready;
-    std::memcpy(&ready, answer->bytes.data(), sizeof ready);
-    EXPECT_EQ(ready.ok != 0, ready.problem[0] == 0);
-    return ready.problem;
+    // Before it loads the candidate, and after.
+    for (int message = 0; message < 2; ++message) {
+      const std::optional<Frame> answer = child.receive(600);
+      if (!answer || answer->bytes.size() < sizeof(CpuReady)) return "gone";
+      CpuReady ready;
+      std::memcpy(&ready, answer->bytes.data(), sizeof ready);
+      EXPECT_EQ(ready.ok != 0, ready.problem[0] == 0);
+      if (ready.ok == 0) return ready.problem;
+    }
+    return "";
   }
   // Whether it answers.
   bool call(int first, int sets, int repeats = 1) {
@@ -200,12 +204,72 @@ TEST_F(CpuWorker, LeavesTheReasonOfItsDeath) {
   }
 }
 
+// No name of a file leads anywhere, but the descriptors that it has can be asked about.
+TEST_F(CpuWorker, NoNameLeadsAnywhere) {
+  const std::string body =
+      "struct stat st; *args.calls = 1;\n"
+      "if (open(\"/\", O_RDONLY) < 0 && errno == ENOENT) *args.calls *= 2;\n"
+      "if (open(\"/no/such\", O_RDONLY) < 0 && errno == ENOENT) *args.calls *= 3;\n"
+      "if (stat(\"/\", &st) != 0 && errno == ENOENT) *args.calls *= 5;\n"
+      "if (fstat(1, &st) == 0 && S_ISFIFO(st.st_mode)) *args.calls *= 7;\n"
+      "if (fstatat(AT_FDCWD, \"/\", &st, AT_EMPTY_PATH) != 0) *args.calls *= 11;\n"
+      "char text[8] = {};\n"
+      "const int cpus = open(\"/sys/devices/system/cpu/online\", O_RDONLY);\n"
+      "if (read(cpus, text, 7) > 0) *args.calls *= 13;\n";
+  ASSERT_EQ(begin(setup(object(body,
+                               "#include <cerrno>\n#include <fcntl.h>\n"
+                               "#include <sys/stat.h>\n#include <unistd.h>\n"))),
+            "");
+  ASSERT_TRUE(call(0, 1));
+  EXPECT_EQ(calls(), 2 * 3 * 5 * 7 * 11 * 13);
+}
+
 TEST_F(CpuWorker, NamesTheRefusedSystemCall) {
   ASSERT_EQ(begin(setup(object("socket(AF_INET, SOCK_STREAM, 0);"))), "");
   EXPECT_FALSE(call(0, 1));
   EXPECT_EQ(child.finish().code, 159);
   EXPECT_EQ(page->signal, SIGSYS);
   EXPECT_EQ(page->system_call, SYS_socket);
+}
+
+TEST_F(CpuWorker, RefusesSignalsToItselfAndMessages) {
+  struct Refused {
+    const char* body;
+    long number;
+  };
+  const Refused all[] = {
+      {"kill(getpid(), SIGCONT);", SYS_kill},
+      {"raise(SIGCONT);", SYS_tgkill},
+      {"syscall(SYS_tkill, getpid(), SIGCONT);", SYS_tkill},
+      {"msghdr m{}; sendmsg(3, &m, 0);", SYS_sendmsg},
+      {"timer_t t; timer_create(CLOCK_MONOTONIC, nullptr, &t);", SYS_timer_create},
+      {"clone([](void*) { return 0; }, new char[65536] + 65536, CLONE_VM | CLONE_SIGHAND | "
+       "CLONE_THREAD | CLONE_VFORK, nullptr);",
+       SYS_clone},
+  };
+  for (const Refused& each : all) {
+    new (page) CpuStatus;
+    ASSERT_EQ(begin(setup(object(each.body,
+                                 "#include <sched.h>\n#include <signal.h>\n"
+                                 "#include <sys/syscall.h>\n#include <time.h>\n"
+                                 "#include <unistd.h>\n"))),
+              "");
+    EXPECT_FALSE(call(0, 1)) << each.body;
+    EXPECT_EQ(child.finish().code, 159) << each.body;
+    EXPECT_EQ(page->system_call, each.number) << each.body;
+  }
+}
+
+TEST_F(CpuWorker, GivesUpAdviceThatReachesBeyondItsPages) {
+  ASSERT_EQ(begin(setup(object(
+                "char* page = (char*)((unsigned long)args.y & ~4095ul);\n"
+                "args.y[3] = 5;\n"
+                "*args.calls = madvise(page, 4096, MADV_REMOVE) != 0 && errno == EINVAL &&\n"
+                "    madvise(page, 4096, 21) != 0 && madvise(page, 4096, MADV_HUGEPAGE) == 0;",
+                "#include <cerrno>\n#include <sys/mman.h>\n"))),
+            "");
+  ASSERT_TRUE(call(0, 1));
+  EXPECT_EQ(y(0)[3], 5);
 }
 
 }  // namespace
