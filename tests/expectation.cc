@@ -27,7 +27,8 @@ Answer holds_for(const Expectation::Alternative& wanted, const Outcome& outcome)
   if (const auto* correct = std::get_if<Correct>(&outcome)) {
     if (wanted.outcome == "slow") {
       const auto& versus = correct->versus;
-      if (!versus || versus->ratio <= kNoFaster) return Answer::kYes;
+      if (!versus) return Answer::kUnclear;  // an attack may have driven the incumbent away
+      if (versus->ratio <= kNoFaster) return Answer::kYes;
       return versus->low <= kDeclared ? Answer::kUnclear : Answer::kNo;
     }
     if (wanted.outcome != "correct") return Answer::kNo;

@@ -252,7 +252,7 @@ class TimedContest {
     const auto warmed =
         side.session->timed_call({kWarmSlot, 1, side.warmup, 0}, plan_.timeout_s, phase_);
     if (const Outcome* outcome = std::get_if<Outcome>(&warmed)) return *outcome;
-    return std::nullopt;
+    return judge_memory(state_, side.session->buffers());  // it could mend it in its turn
   }
 
   // The sets of the side's next turn.
