@@ -205,7 +205,7 @@ class CudaCompiler : public Compiler {
     Command command;
     command.cwd = folder;
     command.keep = compiler_variables();
-    command.env = {"LC_ALL=C", "TMPDIR=" + folder, "CCACHE_DISABLE=1"};
+    command.env = {"LC_ALL=C", "TMPDIR=" + folder, "HOME=" + folder, "CCACHE_DISABLE=1"};
     command.limits = limits_of(seconds_for(library));
     command.sandbox = compiler_sandbox(folder, toolchain_roots(), seconds_for(library) + 5);
     return command;

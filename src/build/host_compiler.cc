@@ -50,7 +50,7 @@ Result<Exit> run_limited(std::vector<std::string> argv, const std::string& folde
   command.argv = std::move(argv);
   command.cwd = folder;
   command.keep = compiler_variables();
-  command.env = {"LC_ALL=C", "CCACHE_DISABLE=1"};
+  command.env = {"LC_ALL=C", "CCACHE_DISABLE=1", "HOME=" + (folder.empty() ? "/" : folder)};
   if (!folder.empty()) command.env.push_back("TMPDIR=" + folder);
   command.limits = limits_of(seconds);
   return run(command);

@@ -324,9 +324,9 @@ TEST_F(CpuEvaluator, ContentsThatWereSeenAreNeverTimed) {
 // What a candidate does to its memory while it is warmed up is its own fault, not the incumbent's.
 TEST_F(CpuEvaluator, AnIncumbentIsNotBlamed) {
   const Subject plain = build(good());
-  const Subject strays = build(testing::kernel(
-      "static const float* warm; static int calls;",
-      "if (warm == a.x) a.y[-1] = 1; if (++calls == 12) warm = a.x;", ""));
+  const Subject strays =
+      build(testing::kernel("static const float* warm; static int calls;",
+                            "if (warm == a.x) a.y[-1] = 1; if (++calls == 12) warm = a.x;", ""));
   const Result<Evaluation> evaluation = evaluator_->evaluate(strays, &plain);
   ASSERT_TRUE(evaluation) << evaluation.error().text();
   const auto* crashed = std::get_if<Crashed>(&evaluation->outcome);
