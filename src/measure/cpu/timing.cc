@@ -13,19 +13,20 @@
 #include "base/text.h"
 #include "machine/cpu.h"
 #include "measure/cpu/perf_events.h"
+#include "measure/cpu/turns.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr double kTurnNs = 4e6;         // shorter calls are timed several at once, on several sets
-constexpr double kLongestTurnNs = 4e7;  // of the slower side
-constexpr double kWarmBelowNs = 20e6;   // longer calls are not warmed up before each turn
-constexpr int kSizings = 3;             // calls to estimate how long one takes
-constexpr int kFirstOrders = 5;         // orders without calls, before anything is timed
-constexpr double kLeastShare = 0.05;    // of a turn that counts as calls, whatever an order costs
-constexpr int kWarmSlot = 0;            // the slots after it are timed
-constexpr double kBusyNote = 0.5;       // a verdict notes when more than this was disturbed
+constexpr double kSizingNs = 1e6;      // of calls at once, to estimate how long one takes
+constexpr double kWarmBelowNs = 20e6;  // longer calls are not warmed up before each turn
+constexpr int kSizings = 3;            // calls to estimate how long one takes
+constexpr int kAlone = 5;              // calls alone, after a contest of several at once
+constexpr int kFirstOrders = 5;        // orders without calls, before anything is timed
+constexpr double kLeastShare = 0.05;   // of a turn that counts as calls, whatever an order costs
+constexpr int kWarmSlot = 0;           // the slots after it are timed
+constexpr double kBusyNote = 0.5;      // a verdict notes when more than this was disturbed
 
 // One side of the contest: a process, replaced when it has seen all inputs.
 struct Side {
@@ -34,13 +35,6 @@ struct Side {
   std::vector<std::size_t> unseen;  // sets that this process has not seen
   int warmup = 1;
   double call_ns = 0;
-};
-
-struct Turn {
-  double wall_ns = 0;
-  double cpu_ns = 0;
-  double foreign = 0;
-  double waited_ns = 0;
 };
 
 class TimedContest {
@@ -66,11 +60,15 @@ class TimedContest {
         if (Step outcome = probe(); !outcome || *outcome) return answer(std::move(outcome));
       }
       const Contest::Next next = contest_->next(real_clock().now_s() - start);
-      if (next == Contest::Next::kDone) break;
-      Step outcome =
-          next == Contest::Next::kPair ? pair() : single(next == Contest::Next::kIncumbent);
+      Step outcome = next == Contest::Next::kDone   ? try_alone()
+                     : next == Contest::Next::kPair ? pair()
+                                                    : single(next == Contest::Next::kIncumbent);
       if (!outcome || *outcome) return answer(std::move(outcome));
-      if (too_short_) begin_contest();
+      if (anew_) {
+        begin_contest();
+      } else if (next == Contest::Next::kDone) {
+        break;
+      }
     }
     while (!probes_.empty()) {
       if (Step outcome = probe(); !outcome || *outcome) return answer(std::move(outcome));
@@ -147,32 +145,42 @@ class TimedContest {
     return std::optional<Outcome>();
   }
 
-  // Calls per turn, as fast as the sides seem.
   int calls_for() const {
-    double fastest = candidate_.call_ns, slowest = candidate_.call_ns;
-    if (paired()) {
-      fastest = std::min(fastest, incumbent_.call_ns);
-      slowest = std::max(slowest, incumbent_.call_ns);
-    }
-    return std::clamp(
-        static_cast<int>(std::min(std::ceil(kTurnNs / fastest), kLongestTurnNs / slowest)), 1,
-        most_);
+    return calls_per_turn(candidate_.call_ns, paired() ? incumbent_.call_ns : 0, most_);
   }
 
-  // A side that seemed slow, asleep perhaps, when it was sized up would get short turns, in which
-  // the cost of an order hides its work. So its turns count: if it is much faster in them, and they
-  // could be longer, the contest begins anew with longer ones.
+  // Turns tell how fast a side is, whatever it did when it was sized up.
   void watch_length(Side& side, double wall_ns) {
     const double call_ns = own_ns(wall_ns) / calls_;
     if (call_ns >= side.call_ns) return;
     const double seemed = std::exchange(side.call_ns, call_ns);
-    too_short_ = too_short_ || calls_for() > 2 * calls_;
-    if (!too_short_) side.call_ns = seemed;
+    anew_ = anew_ || much_too_short(calls_, calls_for());
+    if (!anew_) side.call_ns = seemed;
+  }
+
+  // Tries a few of the candidate's calls alone. If they show that it gains by having several at
+  // once, the contest begins anew with turns of one call.
+  Step try_alone() {
+    if (calls_ == 1) return std::optional<Outcome>();
+    const std::vector<double>& times = contest_->candidate_times();
+    const double together = median_interval(times).mid * 1e3;
+    const int calls = std::exchange(calls_, 1);
+    double alone = 0;
+    for (int k = 0; k < kAlone; ++k) {
+      KP_ASSIGN(auto taken, extra_turn(nullptr));
+      if (const Outcome* outcome = std::get_if<Outcome>(&taken)) return std::optional(*outcome);
+      const double own = own_ns(std::get<Turn>(taken).wall_ns);
+      alone = k == 0 ? own : std::min(alone, own);
+    }
+    anew_ = only_fast_together(alone, together);
+    if (anew_) most_ = 1;
+    calls_ = calls;
+    return std::optional<Outcome>();
   }
 
   // Forgets all turns so far.
   void begin_contest() {
-    too_short_ = false;
+    anew_ = false;
     dropped_ = disturbed_ = kept_ = 0;
     foreign_ = cpu_ns_ = own_ns_ = 0;
     calls_ = calls_for();
@@ -239,8 +247,8 @@ class TimedContest {
         if (wall > kWarmBelowNs) break;
       }
       side.call_ns = std::max(wall / calls, 1.0);
-      if (wall > kTurnNs / 4) break;
-      calls = std::clamp(static_cast<int>(kTurnNs / 4 / side.call_ns), 2 * calls, 100000);
+      if (wall > kSizingNs) break;
+      calls = std::clamp(static_cast<int>(kSizingNs / side.call_ns), 2 * calls, 100000);
     }
     side.warmup = side.call_ns < kWarmBelowNs ? 1 : 0;
     return std::nullopt;
@@ -268,7 +276,8 @@ class TimedContest {
   // One turn on these sets, its results compared. Its own warm-up comes directly before it, so that
   // what the other side left in the caches does not matter.
   std::variant<Turn, Outcome> turn(Side& side, const std::vector<const InputSet*>& shown,
-                                   double* max_error, const ProbeSet* probe = nullptr) {
+                                   double* max_error, const ProbeSet* probe = nullptr,
+                                   bool counts = true) {
     if (auto outcome = warm_up(side)) return *outcome;
     const CpuBuffers& buffers = side.session->buffers();
     for (int i = 0; i < calls_; ++i) {
@@ -281,7 +290,7 @@ class TimedContest {
     if (auto outcome = look(buffers, shown, poisons, max_error, probe)) return *outcome;
     const Called& c = std::get<Called>(called);
     const Turn taken{c.wall_ns, c.cpu_ns, c.foreign, c.waited_ns};
-    if (probe == nullptr) watch_length(side, taken.wall_ns);
+    if (counts) watch_length(side, taken.wall_ns);
     return taken;
   }
 
@@ -300,20 +309,26 @@ class TimedContest {
     return true;
   }
 
-  // A turn of the candidate's in which one call, at random, gets a probe's inputs. Its time does
-  // not count, which the candidate cannot know: what is precise must be so when it is timed.
-  Step probe() {
-    const ProbeSet& probe = *probes_.back();
-    probes_.pop_back();
+  // A turn of the candidate's that does not count, which it cannot know. With a probe, one call, at
+  // random, gets its inputs: what is precise must be so when it is timed.
+  Result<std::variant<Turn, Outcome>> extra_turn(const ProbeSet* probe) {
     if (candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
-      if (Step step = begin(candidate_, shuffled_sets()); !step || *step) return step;
+      KP_ASSIGN(auto outcome, begin(candidate_, shuffled_sets()));
+      if (outcome) return std::variant<Turn, Outcome>(std::move(*outcome));
     }
     const bool lockstep = incumbent_.unseen == candidate_.unseen;
     std::vector<const InputSet*> shown = take(candidate_);
     if (lockstep) incumbent_.unseen = candidate_.unseen;
-    shown[secret_word() % shown.size()] = &probe.set;
-    auto result = turn(candidate_, shown, &max_error_, &probe);
-    if (auto* outcome = std::get_if<Outcome>(&result)) return std::optional<Outcome>(*outcome);
+    if (probe != nullptr) shown[secret_word() % shown.size()] = &probe->set;
+    return turn(candidate_, shown, &max_error_, probe, false);
+  }
+
+  // The next probe, among timed calls.
+  Step probe() {
+    const ProbeSet* probe = probes_.back();
+    probes_.pop_back();
+    KP_ASSIGN(auto taken, extra_turn(probe));
+    if (Outcome* outcome = std::get_if<Outcome>(&taken)) return std::optional(std::move(*outcome));
     return std::optional<Outcome>();
   }
 
@@ -333,7 +348,7 @@ class TimedContest {
       return std::optional<Outcome>();
     }
     const Turn& taken = std::get<Turn>(result);
-    if (!too_short_ && counts(taken.foreign)) contest_->add_turn(incumbent, keep(side, taken));
+    if (!anew_ && counts(taken.foreign)) contest_->add_turn(incumbent, keep(side, taken));
     return std::optional<Outcome>();
   }
 
@@ -354,7 +369,7 @@ class TimedContest {
     if (!incumbent_first) theirs = incumbent_turn(shown);
     const Turn& taken = std::get<Turn>(mine);
     const double foreign = std::max(taken.foreign, theirs ? theirs->foreign : 0);
-    if (!too_short_ && counts(foreign)) {
+    if (!anew_ && counts(foreign)) {
       const TurnTime candidate = keep(candidate_, taken);
       contest_->add_pair(theirs ? keep(incumbent_, *theirs) : 0, candidate, disturbed(foreign));
     }
@@ -370,19 +385,10 @@ class TimedContest {
     return std::nullopt;
   }
 
-  // What a turn would have taken at least on a machine without other work. It waited for nobody
-  // longer than its threads waited for a processor, nor longer than others used one; and it needs
-  // its own processor time.
-  double least_ns(const Turn& taken) const {
-    if (!disturbed(taken.foreign)) return taken.wall_ns;
-    const double late = std::min(taken.waited_ns, taken.foreign * taken.wall_ns * threads_);
-    return std::min(taken.wall_ns, std::max(taken.wall_ns - late, taken.cpu_ns / threads_));
-  }
-
   // Microseconds of a call.
   TurnTime keep(const Side& side, const Turn& taken) {
     const double own = own_ns(taken.wall_ns);
-    const double least = std::min(own, own_ns(least_ns(taken)));
+    const double least = std::min(own, own_ns(least_ns(taken, threads_)));
     if (&side == &candidate_) {
       cpu_ns_ += taken.cpu_ns;
       own_ns_ += own;
@@ -475,8 +481,8 @@ class TimedContest {
   double max_error_ = 0;
   std::vector<const ProbeSet*> probes_;  // to come
   std::vector<ProbeFailure> failures_;
-  int most_ = 1;            // calls per turn
-  bool too_short_ = false;  // the contest begins anew with longer turns
+  int most_ = 1;       // calls per turn
+  bool anew_ = false;  // the contest begins anew, with turns of another length
 };
 
 }  // namespace

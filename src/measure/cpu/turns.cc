@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cpu/turns.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/load.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kTurnNs = 4e6;         // shorter calls are timed several at once, on several sets
+constexpr double kLongestTurnNs = 4e7;  // of the slower side
+constexpr double kAloneTimes = 1.5;
+constexpr double kWakingNs = 1e5;
+
+}  // namespace
+
+int calls_per_turn(double candidate_ns, double incumbent_ns, int most) {
+  const double slowest = std::max(candidate_ns, incumbent_ns);
+  const double fastest = incumbent_ns > 0 ? std::min(candidate_ns, incumbent_ns) : candidate_ns;
+  const double calls = std::min(std::ceil(kTurnNs / fastest), kLongestTurnNs / slowest);
+  return static_cast<int>(std::clamp(calls, 1.0, static_cast<double>(most)));
+}
+
+bool much_too_short(int calls, int wanted) { return wanted > 2 * calls; }
+
+bool only_fast_together(double alone_ns, double together_ns) {
+  return alone_ns > kAloneTimes * together_ns + kWakingNs;
+}
+
+double least_ns(const Turn& taken, int threads) {
+  if (taken.foreign <= kBusyShare) return taken.wall_ns;
+  const double late = std::min(taken.waited_ns, taken.foreign * taken.wall_ns * threads);
+  return std::min(taken.wall_ns, std::max(taken.wall_ns - late, taken.cpu_ns / threads));
+}
+
+}  // namespace kernelpro

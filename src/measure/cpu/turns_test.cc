@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cpu/turns.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelpro {
+namespace {
+
+TEST(Turns, ShortCallsAreTimedSeveralAtOnce) {
+  EXPECT_EQ(calls_per_turn(1e5, 0, 128), 40);
+  EXPECT_EQ(calls_per_turn(1e3, 0, 128), 128);
+  EXPECT_EQ(calls_per_turn(5e6, 0, 128), 1);
+  EXPECT_EQ(calls_per_turn(1e12, 0, 128), 1);
+  EXPECT_EQ(calls_per_turn(1, 0, 1), 1);
+}
+
+// The faster side decides, as far as the slower one's turn does not become too long.
+TEST(Turns, BothSidesCount) {
+  EXPECT_EQ(calls_per_turn(1e5, 2e5, 128), 40);
+  EXPECT_EQ(calls_per_turn(2e5, 1e5, 128), 40);
+  EXPECT_EQ(calls_per_turn(1e5, 1e7, 128), 4);
+  EXPECT_EQ(calls_per_turn(1e5, 5e9, 128), 1);
+}
+
+TEST(Turns, ASideThatWasAsleepIsTimedAnew) {
+  const int asleep = calls_per_turn(6e7, 1e5, 128), awake = calls_per_turn(1e5, 1e5, 128);
+  EXPECT_EQ(asleep, 1);
+  EXPECT_TRUE(much_too_short(asleep, awake));
+  // Noise, or a side that cannot have longer turns, is none.
+  EXPECT_FALSE(much_too_short(40, calls_per_turn(0.7e5, 1e5, 128)));
+  EXPECT_FALSE(much_too_short(1, calls_per_turn(1e3, 5e9, 128)));
+}
+
+TEST(Turns, CallsThatAreFastOnlyTogether) {
+  EXPECT_TRUE(only_fast_together(8e5, 2e5));
+  EXPECT_FALSE(only_fast_together(2.2e5, 2e5));
+  EXPECT_FALSE(only_fast_together(9e4, 1e4)) << "its threads had to wake up";
+}
+
+// Nobody is credited for a wait that others cannot have caused: its own helper's work, for one.
+TEST(Turns, AWaitCountsOnlyAsFarAsOthersWorked) {
+  EXPECT_EQ(least_ns({1e6, 1e6, 0.01, 9e5}, 2), 1e6);
+  EXPECT_DOUBLE_EQ(least_ns({1e6, 1e6, 0.1, 9e5}, 2), 8e5);
+  EXPECT_DOUBLE_EQ(least_ns({1e6, 1e6, 0.4, 1e5}, 2), 9e5);
+  EXPECT_DOUBLE_EQ(least_ns({1e6, 1.6e6, 0.9, 9e5}, 2), 8e5);
+}
+
+}  // namespace
+}  // namespace kernelpro
