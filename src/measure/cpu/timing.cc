@@ -22,7 +22,7 @@ namespace {
 constexpr double kSizingNs = 1e6;      // of calls at once, to estimate how long one takes
 constexpr double kWarmBelowNs = 20e6;  // longer calls are not warmed up before each turn
 constexpr int kSizings = 3;            // calls to estimate how long one takes
-constexpr int kAlone = 5;              // calls alone, after a contest of several at once
+constexpr int kAlone = 12;             // calls alone, after a contest of several at once
 constexpr int kFirstOrders = 5;        // orders without calls, before anything is timed
 constexpr double kLeastShare = 0.05;   // of a turn that counts as calls, whatever an order costs
 constexpr int kWarmSlot = 0;           // the slots after it are timed
@@ -33,7 +33,6 @@ struct Side {
   const Binary* binary = nullptr;
   std::unique_ptr<CpuSession> session;
   std::vector<std::size_t> unseen;  // sets that this process has not seen
-  int warmup = 1;
   double call_ns = 0;
 };
 
@@ -158,21 +157,19 @@ class TimedContest {
     if (!anew_) side.call_ns = seemed;
   }
 
-  // Tries a few of the candidate's calls alone. If they show that it gains by having several at
-  // once, the contest begins anew with turns of one call.
+  // Tries some of the candidate's calls alone. If all show that it gains by having several at once,
+  // the contest begins anew with turns of one call.
   Step try_alone() {
     if (calls_ == 1) return std::optional<Outcome>();
     const std::vector<double>& times = contest_->candidate_times();
     const double together = median_interval(times).mid * 1e3;
     const int calls = std::exchange(calls_, 1);
-    double alone = 0;
-    for (int k = 0; k < kAlone; ++k) {
+    anew_ = true;
+    for (int k = 0; k < kAlone && anew_; ++k) {
       KP_ASSIGN(auto taken, extra_turn(nullptr));
       if (const Outcome* outcome = std::get_if<Outcome>(&taken)) return std::optional(*outcome);
-      const double own = own_ns(std::get<Turn>(taken).wall_ns);
-      alone = k == 0 ? own : std::min(alone, own);
+      anew_ = only_fast_together(own_ns(std::get<Turn>(taken).wall_ns), together);
     }
-    anew_ = only_fast_together(alone, together);
     if (anew_) most_ = 1;
     calls_ = calls;
     return std::optional<Outcome>();
@@ -250,15 +247,13 @@ class TimedContest {
       if (wall > kSizingNs) break;
       calls = std::clamp(static_cast<int>(kSizingNs / side.call_ns), 2 * calls, 100000);
     }
-    side.warmup = side.call_ns < kWarmBelowNs ? 1 : 0;
     return std::nullopt;
   }
 
   std::optional<Outcome> warm_up(Side& side) {
     side.session->scatter(secret_word() >> 8);
-    if (side.warmup == 0) return std::nullopt;
-    const auto warmed =
-        side.session->timed_call({kWarmSlot, 1, side.warmup, 0}, plan_.timeout_s, phase_);
+    if (side.call_ns > kWarmBelowNs) return std::nullopt;
+    const auto warmed = side.session->timed_call({kWarmSlot, 1, 1, 0}, plan_.timeout_s, phase_);
     if (const Outcome* outcome = std::get_if<Outcome>(&warmed)) return *outcome;
     return judge_memory(state_, side.session->buffers());  // it could mend it in its turn
   }
