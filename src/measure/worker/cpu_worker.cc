@@ -125,15 +125,6 @@ bool write_frame(const std::string& bytes) {
   return true;
 }
 
-bool read_whole(void* to, std::size_t bytes) {
-  for (std::size_t done = 0; done < bytes;) {
-    const ssize_t n = ::read(Child::kChannelFd, static_cast<char*>(to) + done, bytes - done);
-    if (n <= 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
 bool report(const std::string& problem, const std::vector<void*>& addresses) {
   CpuReady ready;
   ready.ok = problem.empty() ? 1 : 0;
@@ -149,6 +140,18 @@ struct OrderFrame {
   CpuCall order;
 };
 static_assert(sizeof(OrderFrame) == sizeof(std::uint32_t) + sizeof(CpuCall));
+
+// False: the supervisor has gone. Stops at a frame of another length.
+bool read_order(OrderFrame* frame) {
+  for (std::size_t done = 0; done < sizeof *frame;) {
+    const ssize_t n =
+        ::read(Child::kChannelFd, reinterpret_cast<char*>(frame) + done, sizeof *frame - done);
+    if (n <= 0) return false;
+    done += static_cast<std::size_t>(n);
+    if (done >= sizeof frame->length && frame->length != sizeof frame->order) return true;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -170,10 +173,10 @@ int cpu_worker(int, char**) {
   if (!report(problem, {})) return 1;
   for (;;) {
     mapped.status->phase = CpuStatus::kIdle;
-    OrderFrame frame_in;
-    if (!read_whole(&frame_in, sizeof frame_in)) return 0;
-    const CpuCall& order = frame_in.order;
-    if (frame_in.length != sizeof order) return 1;
+    OrderFrame ordered;
+    if (!read_order(&ordered)) return 0;
+    const CpuCall& order = ordered.order;
+    if (ordered.length != sizeof order) return 1;
     if (order.first < 0 || order.sets < 0 || order.sets > mapped.setup.sets - order.first) return 1;
     mapped.status->phase = CpuStatus::kCalling;
     run_calls(entry, mapped, order);
