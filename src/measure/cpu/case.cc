@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/secret.h"
 #include "base/text.h"
 #include "core/inputs.h"
 #include "core/key.h"
@@ -205,14 +204,14 @@ std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffe
   std::vector<Poison> poisons(state.tensors.size());
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     if (!is_output(state.tensors[i])) continue;
-    poisons[i] = make_poison(state.tensors[i].tensor->dtype, secret_word());
+    poisons[i] = make_poison(state.tensors[i].tensor->dtype, fresh_secret());
     for (int slot = first; slot < first + count; ++slot) {
       fill_poison(poisons[i], buffers.data(place(state, slot, i)), state.tensors[i].bytes);
     }
   }
   const std::size_t workspace = place(state, state.slots, 0);
   if (workspace < buffers.slots().size()) {
-    fill_poison(make_poison(DType::kFp32, secret_word()), buffers.data(workspace),
+    fill_poison(make_poison(DType::kFp32, fresh_secret()), buffers.data(workspace),
                 buffers.slots()[workspace].bytes);
   }
   return poisons;

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/process/worker_path.h"
-#include "base/secret.h"
 #include "base/text.h"
 #include "core/inputs.h"
 #include "core/key.h"
@@ -72,7 +71,7 @@ class CpuEvaluator : public Evaluator {
 
 // Where a call finds its tensors must not tell whether it is timed.
 int any_slot(const CpuCase& state) {
-  return static_cast<int>(secret_word() % static_cast<std::uint64_t>(state.slots));
+  return static_cast<int>(fresh_secret() % static_cast<std::uint64_t>(state.slots));
 }
 
 void add_once(std::vector<std::string>* all, const std::string& text) {
@@ -160,10 +159,7 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
   // The first two are the task's own, whatever else varies.
   for (std::size_t k = 0; k < checked; ++k) {
     const std::size_t rest = state.sets.size() - 2;
-    order.push_back(k < 2 || checked == state.sets.size() ? k : 2 + secret_word() % rest);
-  }
-  for (std::size_t k = order.size(); k-- > 1;) {
-    std::swap(order[k], order[secret_word() % (k + 1)]);
+    order.push_back(k < 2 || checked == state.sets.size() ? k : 2 + fresh_secret() % rest);
   }
   for (std::size_t k = order.size(); k-- > 1;) std::swap(order[k], order[fresh_secret() % (k + 1)]);
   order.push_back(order.front());

@@ -128,7 +128,9 @@ class NativeReference : public CpuReference {
       set.inputs[i].resize(static_cast<std::size_t>(t.bytes));
       draw_all(drawn, t.elements, static_cast<int>(i), request.key, set.inputs[i].data());
       const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
-      if (leaning && leans(*t.tensor)) lean(t, kp::mix64(request.seed), &set.inputs[i]);
+      if (leaning && leans(*t.tensor)) {
+        lean(t, kp::subkey(request.key, kp::kLeanStream), &set.inputs[i]);
+      }
       std::memcpy(buffers().data(i), set.inputs[i].data(), set.inputs[i].size());
     }
     KP_TRY(run());

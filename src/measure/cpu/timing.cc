@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/secret.h"
 #include "base/statistics/contest.h"
 #include "base/statistics/randomised.h"
 #include "base/text.h"
+#include "core/key.h"
 #include "machine/cpu.h"
 #include "measure/cpu/perf_events.h"
 #include "measure/cpu/turns.h"
@@ -44,7 +44,7 @@ class TimedContest {
     candidate_.binary = &candidate;
     incumbent_.binary = incumbent;
     probes_ = plan.probes;
-    warm_ = secret_word() % state.sets.size();
+    warm_ = fresh_secret() % state.sets.size();
     most_ = static_cast<int>(
                 std::min<std::size_t>(static_cast<std::size_t>(state.slots), state.sets.size())) -
             1;
@@ -55,7 +55,7 @@ class TimedContest {
     if (Step outcome = prepare(); !outcome || *outcome) return answer(std::move(outcome));
     const double start = real_clock().now_s();
     for (;;) {
-      if (!probes_.empty() && secret_word() % 3 == 0) {
+      if (!probes_.empty() && fresh_secret() % 3 == 0) {
         if (Step outcome = probe(); !outcome || *outcome) return answer(std::move(outcome));
       }
       const Contest::Next next = contest_->next(real_clock().now_s() - start);
@@ -90,7 +90,7 @@ class TimedContest {
     std::vector<std::size_t> sets(state_.sets.size());
     std::iota(sets.begin(), sets.end(), std::size_t{0});
     std::erase(sets, warm_);
-    for (std::size_t k = sets.size(); k-- > 1;) std::swap(sets[k], sets[secret_word() % (k + 1)]);
+    for (std::size_t k = sets.size(); k-- > 1;) std::swap(sets[k], sets[fresh_secret() % (k + 1)]);
     return sets;
   }
 
@@ -191,7 +191,7 @@ class TimedContest {
     settings.min_effect = plan_.min_effect;
     settings.alpha = plan_.alpha;
     settings.stop_early = plan_.stop_early;
-    settings.seed = secret_word();
+    settings.seed = fresh_secret();
     contest_.emplace(settings);
   }
 
@@ -235,7 +235,7 @@ class TimedContest {
     for (int step = 0; step < 4; ++step) {
       double wall = 0;
       for (int again = 0; again < kSizings; ++again) {
-        side.session->scatter(secret_word() >> 8);
+        side.session->scatter(fresh_secret() >> 8);
         const auto called =
             side.session->timed_call({kWarmSlot, 1, calls, 0}, plan_.timeout_s, phase_);
         if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
@@ -251,7 +251,7 @@ class TimedContest {
   }
 
   std::optional<Outcome> warm_up(Side& side) {
-    side.session->scatter(secret_word() >> 8);
+    side.session->scatter(fresh_secret() >> 8);
     if (side.call_ns > kWarmBelowNs) return std::nullopt;
     const auto warmed = side.session->timed_call({kWarmSlot, 1, 1, 0}, plan_.timeout_s, phase_);
     if (const Outcome* outcome = std::get_if<Outcome>(&warmed)) return *outcome;
@@ -314,7 +314,7 @@ class TimedContest {
     const bool lockstep = incumbent_.unseen == candidate_.unseen;
     std::vector<const InputSet*> shown = take(candidate_);
     if (lockstep) incumbent_.unseen = candidate_.unseen;
-    if (probe != nullptr) shown[secret_word() % shown.size()] = &probe->set;
+    if (probe != nullptr) shown[fresh_secret() % shown.size()] = &probe->set;
     return turn(candidate_, shown, &max_error_, probe, false);
   }
 
@@ -354,7 +354,7 @@ class TimedContest {
       if (Step outcome = renew(); !outcome || *outcome) return outcome;
     }
     if (Step step = order_nothing(); !step) return step;
-    const bool incumbent_first = secret_word() % 2 == 0;
+    const bool incumbent_first = fresh_secret() % 2 == 0;
     const std::vector<const InputSet*> shown = take(candidate_);
     incumbent_.unseen = candidate_.unseen;
     std::optional<Turn> theirs;
