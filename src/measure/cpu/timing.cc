@@ -2,7 +2,6 @@
 #include "measure/cpu/timing.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
