@@ -260,6 +260,25 @@ Admitted admit(const std::vector<double>& other, Expected* expected) {
   return result;
 }
 
+Deviation deviation(const std::vector<double>& other, const Expected& expected) {
+  Deviation result;
+  double errors = 0, sizes = 0;
+  for (std::size_t i = 0; i < std::min(other.size(), expected.values.size()); ++i) {
+    const double r = expected.values[i], d = std::fabs(other[i] - r);
+    if (!std::isfinite(d)) continue;
+    errors += d * d;
+    sizes += r * r;
+    if (d > 0) result.worst = std::max(result.worst, d / std::max(std::fabs(r), expected.rms));
+  }
+  result.norm = sizes > 0 ? std::sqrt(errors / sizes) : 0;
+  return result;
+}
+
+Deviation deviation(const Shaped& output, const void* data, const Expected& expected) {
+  if (!is_floating(output.tensor->dtype)) return {};
+  return deviation(as_doubles(output, data, false), expected);
+}
+
 Comparison compare_output(const Shaped& output, const void* data, const Expected& expected) {
   switch (output.tensor->dtype) {
     case DType::kFp32:

@@ -16,9 +16,10 @@ constexpr Label kTrusts[] = {
 const std::vector<Label>& known_labels() {
   static const std::vector<Label> labels = {
       {"given-distribution-only",
-       "right on the task's own inputs, wrong when they are centred or scaled"},
-      {"given-parameters-only",
-       "right with the parameters as constructed, wrong when constant ones are perturbed"},
+       "right on the task's own inputs, wrong on other values of the same shapes"},
+      {"given-parameters-only", "right with the parameters as constructed, wrong with others"},
+      {"precise-by-norm",
+       "fp32 by the norm of its errors, not in every element: a fast algorithm such as Winograd's"},
       {"float64-at-reduced-case",
        "float64 did not fit at full size: checked against it in a smaller case, and against strict "
        "fp32 at full size"},

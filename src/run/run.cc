@@ -27,6 +27,7 @@ namespace kernelpro {
 namespace {
 
 constexpr int kSweepStandby = 6;
+constexpr int kSearchProbes = 4;  // kinds in each evaluation; the confirmation runs all
 
 void tell_note(const Observer& observer, const std::string& note) {
   if (!observer || note.empty()) return;
@@ -95,6 +96,7 @@ Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSetti
 StationSettings station_of(const RunSettings& settings) {
   StationSettings station = settings;
   if (proposer_of(settings).exhaustive) station.standby = kSweepStandby;
+  station.probes_each = kSearchProbes;
   return station;
 }
 

@@ -19,6 +19,8 @@ namespace {
 constexpr std::int64_t kSetsBytes = 256 << 20;  // for all sets of a case, beyond the minimum
 constexpr std::int64_t kSlotsBytes = 32 << 20;  // for all slots of a case, beyond two
 
+constexpr double kShortSum = 2048;  // terms
+
 struct Sizes {
   std::int64_t inputs = 0, outputs = 0, references = 0;
 };
@@ -54,20 +56,95 @@ std::size_t place(const CpuCase& state, int slot, std::size_t tensor) {
   return static_cast<std::size_t>(slot) * state.tensors.size() + tensor;
 }
 
-// Long sums accumulate the last digits too, and honest fp32 would look less precise. Sums are
-// shortest in the smallest case.
-bool smallest(const Task& task, const Case& c) {
+bool probed(const Task& task, const Case& c) {
+  const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
+  return c.timed ||
+         std::none_of(all.begin(), all.end(), [](const Case* other) { return other->timed; });
+}
+
+// Long sums accumulate the last digits too, in the same direction, and honest fp32 would look less
+// precise. In the smallest of the probed cases they are shortest.
+bool leans_here(const Task& task, const Case& c) {
+  double results = 1, most = 1;
+  for (const Shaped& t : shaped_tensors(task, c)) {
+    double& which = is_output(t) ? results : most;
+    which = std::max(which, static_cast<double>(t.elements));
+  }
+  if (std::max(task_flops(task, c) / 2, most) / results > kShortSum) return false;
   const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
   return std::none_of(all.begin(), all.end(), [&](const Case* other) {
-    return compulsory_bytes(task, *other) < compulsory_bytes(task, c);
+    return probed(task, *other) && compulsory_bytes(task, *other) < compulsory_bytes(task, c);
   });
+}
+
+std::vector<OutputLook> looks_of(const InputSet& set) {
+  std::vector<OutputLook> looks;
+  for (const Expected& expected : set.expected) {
+    if (expected.values.empty()) continue;
+    const auto [low, high] = std::minmax_element(expected.values.begin(), expected.values.end());
+    looks.push_back({expected.rms, *low, *high});
+  }
+  return looks;
+}
+
+// One of the inputs, if the results are linear in each of them; else -1.
+Result<int> linear_input(const Task& task, const CpuCase& state, CpuReference& reference,
+                         const kp::Key& key) {
+  const std::vector<std::string>& labels = reference.labels();
+  if (std::find(labels.begin(), labels.end(), "no-float64") != labels.end()) return -1;
+  const std::vector<int> all = linear_candidates(task);
+  for (const int tensor : all) {
+    std::vector<std::vector<OutputLook>> looks;
+    for (const float factor : kLinearFactors) {
+      SetRequest request;
+      request.key = key;
+      request.shapes = power_shapes(state.tensors, tensor, factor);
+      KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
+      if (!set) return -1;
+      looks.push_back(looks_of(*set));
+    }
+    if (!is_linear(looks[0], looks[1], looks[2])) return -1;
+  }
+  return all.empty() ? -1 : all[kp::subkey(key, kp::kShapeStream) % all.size()];
+}
+
+Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuReference& reference,
+                         CpuCase* state) {
+  const double start = real_clock().now_s();
+  const std::vector<ProbePlan> plans = plan_probes(task);
+  std::vector<std::size_t> order =
+      choose_probes(std::vector<char>(plans.size()), 0, fresh_secret());
+  // The one that shows most comes first, whatever the budget.
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t i) { return plans[i].kind == DrawKind::kSparse; });
+  for (const std::size_t i : order) {
+    const DrawKind kind = plans[i].kind;
+    const bool spent = real_clock().now_s() - start > settings.probe_budget_s;
+    if (spent && state->probes.size() >= kFewestProbes) break;
+    if (kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
+    if (kind == DrawKind::kSparse && !multiplies(task, *state->c)) continue;
+    SetRequest request;
+    request.key = fresh_key();
+    request.probe = &plans[i];
+    int linear = -1;
+    if (kind == DrawKind::kSparse) {
+      KP_ASSIGN(linear, linear_input(task, *state, reference, request.key));
+      if (linear < 0) continue;
+    }
+    request.shapes =
+        probe_shapes(task, state->tensors, kind, kp::subkey(request.key, kp::kShapeStream), linear);
+    KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
+    if (set) state->probes.push_back({kind, std::move(*set)});
+  }
+  return {};
 }
 
 }  // namespace
 
 std::int64_t case_memory_bytes(const Task& task, const Case& c) {
   const Sizes sizes = sizes_of(shaped_tensors(task, c));
-  const auto probes = static_cast<std::int64_t>(plan_probes(task).size());
+  const auto probes =
+      probed(task, c) ? static_cast<std::int64_t>(plan_probes(task).size()) : std::int64_t{0};
   const std::int64_t sets = (c.timed ? kFewestSets : kCheckedSets) + probes;
   const std::int64_t slots = c.timed ? 4 : 1;  // two in each of two processes
   // The reference holds one more set of inputs and results.
@@ -94,15 +171,10 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
     state.reference_seconds = reference.seconds();
     if (k == 0) count = set_count(state, settings, real_clock().now_s() - start);
   }
-  if (contract && settings.probes) {
-    for (const ProbePlan& plan : plan_probes(task)) {
-      if (plan.kind == DrawKind::kLowBits && !smallest(task, c)) continue;
-      SetRequest request;
-      request.key = fresh_key();
-      request.probe = &plan;
-      KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
-      if (set) state.probes.push_back({plan.kind, std::move(*set)});
-    }
+  if (contract && settings.probes && probed(task, c)) {
+    const Result<void> made = make_probes(task, settings, reference, &state);
+    // A reference that cannot take a probe's values has nothing to say about them.
+    if (!made && made.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(made.error());
   }
   state.labels = reference.labels();
   state.slots = slot_count(state);
@@ -228,6 +300,17 @@ std::optional<Outcome> judge_memory(const CpuCase& state, const CpuBuffers& buff
                                     workspace ? 1 : dtype_bytes(tensor.dtype), broken->at, true) +
                      ", while checking case " + state.c->name,
                  ""};
+}
+
+void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set,
+                    std::vector<SparseError>* all) {
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    const Shaped& t = state.tensors[i];
+    if (!is_output(t) || t.tensor->dtype != DType::kFp32) continue;
+    all->push_back({state.c->name, t.tensor->name,
+                    deviation(t, buffers.data(place(state, slot, i)), set.expected[i]),
+                    set.nudged[i]});
+  }
 }
 
 std::optional<Outcome> judge_outputs(const CpuCase& state, const CpuBuffers& buffers, int slot,

@@ -25,10 +25,10 @@ struct ProbeSet {
 struct CpuCase {
   const Case* c = nullptr;
   std::vector<Shaped> tensors;
-  int slots = 1;               // how many sets a worker's buffers hold at once
-  std::int64_t workspace = 0;  // bytes
-  std::vector<InputSet> sets;  // the first of them exactly as the task draws it
-  std::vector<ProbeSet> probes;
+  int slots = 1;                    // how many sets a worker's buffers hold at once
+  std::int64_t workspace = 0;       // bytes
+  std::vector<InputSet> sets;       // the first of them exactly as the task draws it
+  std::vector<ProbeSet> probes;     // ready to run, in random order
   std::vector<std::string> labels;  // of every verdict on this case
   double reference_seconds = 0;     // one computation of the reference
 };
@@ -36,20 +36,22 @@ struct CpuCase {
 struct CpuCaseSettings {
   Policy policy = Policy::kContract;
   bool probes = true;
-  double budget_s = 1.0;  // reference time for sets beyond the minimum
+  double budget_s = 1.0;        // reference time for sets beyond the minimum
+  double probe_budget_s = 3.0;  // time for probes beyond the fewest
 };
 
-constexpr std::size_t kFewestSets = 4;   // of a timed case
-constexpr std::size_t kMostSets = 129;   // of a timed case
-constexpr std::size_t kCheckedSets = 3;  // of any case
-constexpr std::size_t kTrials = 5;       // as in KernelBench
+constexpr std::size_t kFewestSets = 4;    // of a timed case
+constexpr std::size_t kMostSets = 129;    // of a timed case
+constexpr std::size_t kCheckedSets = 3;   // of any case
+constexpr std::size_t kTrials = 5;        // as in KernelBench
+constexpr std::size_t kFewestProbes = 4;  // where as many apply
 
 // Minimum memory that the case needs in all processes together.
 std::int64_t case_memory_bytes(const Task& task, const Case& c);
 
 // Draws the inputs and keeps the reference's results. A timed case gets as many sets as the
-// reference can compute in its budget and a share of memory can hold. Fails with kTask as the
-// reference does.
+// reference can compute in its budget and a share of memory can hold. Timed cases also get probes,
+// or all cases if none is timed. Fails with kTask as the reference does.
 Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& reference,
                               const CpuCaseSettings& settings);
 
@@ -73,6 +75,10 @@ void load_inputs(const CpuCase& state, const CpuBuffers& buffers, int slot, cons
 // can predict. Returns them, one per tensor, for describe_mismatch; the same for all these slots.
 std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffers, int first,
                                    int count);
+
+// Adds the deviations of a slot's fp32 outputs on sparse inputs.
+void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set,
+                    std::vector<SparseError>* all);
 
 // Whether the kernel wrote outside a tensor, in any slot.
 std::optional<Outcome> judge_memory(const CpuCase& state, const CpuBuffers& buffers);

@@ -33,6 +33,7 @@ class CpuEvaluator : public Evaluator {
     TimingPlan plan;
     plan.max_pairs = std::max(4, settings_.samples);
     plan.budget_s = incumbent != nullptr ? 1.0 : 0.5;
+    most_probes_ = settings_.probes_each;
     return judge(subject, incumbent, plan);
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
@@ -42,6 +43,7 @@ class CpuEvaluator : public Evaluator {
     plan.enough_pairs = 15;
     plan.hard_budget_s = 25;
     plan.stop_early = false;
+    most_probes_ = 0;
     return judge(subject, &incumbent, plan);
   }
   std::vector<std::string> task_labels() const override { return labels_; }
@@ -58,7 +60,8 @@ class CpuEvaluator : public Evaluator {
   std::optional<Outcome> check(const CpuCase& state, CpuSession& session, double* max_error);
   Verdict probe(const CpuCase& state, const Binary& binary, Session session, Correct* correct,
                 std::vector<const ProbeSet*>* passed);
-  std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures, Correct* correct);
+  std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures,
+                                       const std::vector<SparseError>& sparse, Correct* correct);
   Result<CpuSession::Started> start(const CpuCase& state, const Binary& binary);
 
   const Task& task_;
@@ -67,6 +70,7 @@ class CpuEvaluator : public Evaluator {
   std::string worker_;
   std::vector<CpuCase> cases_;
   std::vector<std::string> labels_;  // of the task
+  int most_probes_ = 0;              // of the current evaluation; 0: all
 };
 
 // Where a call finds its tensors must not tell whether it is timed.
@@ -183,7 +187,10 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& bi
                                           Session session, Correct* correct,
                                           std::vector<const ProbeSet*>* passed) {
   std::vector<ProbeFailure> failures;
-  for (const ProbeSet& each : state.probes) {
+  std::vector<SparseError> sparse;
+  const std::vector<char> ready(state.probes.size(), 1);
+  for (const std::size_t chosen : choose_probes(ready, most_probes_, fresh_secret())) {
+    const ProbeSet& each = state.probes[chosen];
     if (!session) {
       KP_ASSIGN(CpuSession::Started started, start(state, binary));
       if (Outcome* outcome = std::get_if<Outcome>(&started)) {
@@ -211,17 +218,19 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& bi
     }
     if (outcome) {
       failures.push_back(probe_failure(each.kind, state.c->name, *outcome, state.tensors));
-    } else {
-      passed->push_back(&each);
+      continue;
     }
+    if (each.kind == DrawKind::kSparse) add_deviations(state, buffers, slot, each.set, &sparse);
+    passed->push_back(&each);
   }
-  return take_failures(failures, correct);
+  return take_failures(failures, sparse, correct);
 }
 
 // Rejects, or labels.
 std::optional<Outcome> CpuEvaluator::take_failures(const std::vector<ProbeFailure>& failures,
+                                                   const std::vector<SparseError>& sparse,
                                                    Correct* correct) {
-  ProbeVerdict verdict = judge_probes(task_.precision, failures);
+  ProbeVerdict verdict = judge_probes(task_.precision, failures, sparse);
   if (verdict.rejected) return *verdict.rejected;
   for (std::size_t k = 0; k < verdict.labels.size(); ++k) {
     const auto& labels = correct->labels;
@@ -255,7 +264,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   if (!timed) return tl::unexpected<Error>(timed.error());
   if (Outcome* outcome = std::get_if<Outcome>(&*timed)) return std::optional<Outcome>(*outcome);
   const Timed& t = std::get<Timed>(*timed);
-  if (auto outcome = take_failures(t.failures, correct)) return outcome;
+  if (auto outcome = take_failures(t.failures, t.sparse, correct)) return outcome;
   correct->timings.push_back(t.timing);
   correct->max_error = std::max(correct->max_error, t.max_error);
   if (t.ratio) ratios->push_back(*t.ratio);

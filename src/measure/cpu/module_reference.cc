@@ -84,8 +84,10 @@ class TorchReference : public CpuReference {
     if (request.probe != nullptr && !representable(tensors_, set)) return std::optional<InputSet>();
     // The rules of the first set apply to others drawn like it.
     if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
+    if (kind == DrawKind::kSparse && !measure_nudged(&set)) return std::optional<InputSet>();
     KP_ASSIGN(bool usable, admit_rounding(request.probe == nullptr, &set));
     if (!usable) return std::optional<InputSet>();
+    for (Expected& expected : set.expected) make_room(kind, &expected);
     return std::optional<InputSet>(std::move(set));
   }
 
@@ -96,10 +98,8 @@ class TorchReference : public CpuReference {
       const Shaped& t = tensors_[i];
       if (is_output(t)) continue;
       set->inputs[i].assign(buffers_.data(i), buffers_.data(i) + t.bytes);
-      const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
-      if (leaning && t.tensor->role == Role::kInput && t.tensor->dtype == DType::kFp32) {
-        lean(t, kp::subkey(request.key, kp::kLeanStream), &set->inputs[i]);
-      }
+      const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
+      reshape_input(t, request.shapes, i, kind, request.key, &set->inputs[i]);
       if (!request.vary_weights || t.tensor->role != Role::kParameter) continue;
       if (vary(t, kp::subkey(request.key, kp::kVaryStreams + i), &set->inputs[i]))
         set->varied = true;
@@ -161,6 +161,32 @@ class TorchReference : public CpuReference {
     return given ? keep_rules(admitted, set) : Result<bool>(says_something(admitted, *set));
   }
 
+  // False without enough memory for it.
+  bool measure_nudged(InputSet* set) {
+    InputSet nudged;
+    nudged.inputs = nudged_inputs(task_, tensors_, *set);
+    if (!compute(Numerics::kFloat64, false, nudged)) return false;
+    set->nudged = deviations(*set);
+    if (!compute(Numerics::kStrict, false, *set)) return false;
+    const std::vector<Deviation> plain = deviations(*set);
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      set->nudged[i].norm = std::max(set->nudged[i].norm, kPlainRoom * plain[i].norm);
+    }
+    return true;
+  }
+
+  // Of the results in the buffers.
+  std::vector<Deviation> deviations(const InputSet& set) const {
+    std::vector<Deviation> all(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
+      const auto* values = reinterpret_cast<const double*>(buffers_.data(i));
+      all[i] = deviation({values, values + t.elements}, set.expected[i]);
+    }
+    return all;
+  }
+
   static bool noise(const Shaped& t, const Admitted& admitted) {
     return static_cast<double>(admitted.jumps) > kNoisyShare * static_cast<double>(t.elements);
   }
@@ -168,8 +194,7 @@ class TorchReference : public CpuReference {
   bool says_something(const std::vector<Admitted>& admitted, const InputSet& set) const {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_output(tensors_[i])) continue;
-      if (noise(tensors_[i], admitted[i])) return false;
-      if (admitted[i].worst > kProbeRoom * set.expected[i].rule.tolerance) return false;
+      if (!conclusive(tensors_[i], admitted[i], set.expected[i].rule)) return false;
     }
     return true;
   }

@@ -39,6 +39,29 @@ bool representable(const std::vector<Shaped>& tensors, const InputSet& set) {
   return true;
 }
 
+bool conclusive(const Shaped& output, const Admitted& admitted, const Rule& rule) {
+  const bool noise =
+      static_cast<double>(admitted.jumps) > kNoisyShare * static_cast<double>(output.elements);
+  return !noise && admitted.worst <= kProbeRoom * rule.tolerance;
+}
+
+void make_room(DrawKind kind, Expected* expected) {
+  if (expected->rule.kind != Rule::Kind::kScaled) return;
+  expected->scale = std::max(expected->scale, least_scale(kind) * expected->rms);
+}
+
+std::vector<std::vector<char>> nudged_inputs(const Task& task, const std::vector<Shaped>& tensors,
+                                             const InputSet& set) {
+  const std::uint64_t word = fresh_secret();
+  const std::vector<kp::ShapeSpec> specs = nudge_shapes(tensors, task.precision, true);
+  std::vector<std::vector<char>> inputs = set.inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].empty() || specs[i].shape == kp::kUnchanged) continue;
+    reshape(specs[i], kp::shape_key(word, static_cast<unsigned>(i)), &inputs[i]);
+  }
+  return inputs;
+}
+
 namespace {
 
 constexpr const char* kMendReference = "correct the task's reference.cpp";
@@ -127,10 +150,8 @@ class NativeReference : public CpuReference {
       if (request.probe != nullptr) drawn.init = request.probe->inits[i];
       set.inputs[i].resize(static_cast<std::size_t>(t.bytes));
       draw_all(drawn, t.elements, static_cast<int>(i), request.key, set.inputs[i].data());
-      const bool leaning = request.probe != nullptr && request.probe->kind == DrawKind::kLowBits;
-      if (leaning && leans(*t.tensor)) {
-        lean(t, kp::subkey(request.key, kp::kLeanStream), &set.inputs[i]);
-      }
+      const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
+      reshape_input(t, request.shapes, i, kind, request.key, &set.inputs[i]);
       std::memcpy(buffers().data(i), set.inputs[i].data(), set.inputs[i].size());
     }
     KP_TRY(run());
@@ -144,6 +165,11 @@ class NativeReference : public CpuReference {
       return std::optional<InputSet>();
     }
     if (request.twice) KP_TRY(run_again(set));
+    if (request.probe != nullptr && probe_varies(request.probe->kind)) {
+      KP_ASSIGN(const bool usable, admit_nudged(&set));
+      if (!usable) return std::optional<InputSet>();
+      for (Expected& expected : set.expected) make_room(request.probe->kind, &expected);
+    }
     return std::optional<InputSet>(std::move(set));
   }
 
@@ -175,6 +201,29 @@ class NativeReference : public CpuReference {
                   kMendReference);
     }
     return {};
+  }
+
+  // Allows for what nudged inputs change. False: too much of it for the probe to be conclusive.
+  Result<bool> admit_nudged(InputSet* set) {
+    const std::vector<std::vector<char>> nudged = nudged_inputs(task_, tensors_, *set);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!nudged[i].empty()) std::memcpy(buffers_.data(i), nudged[i].data(), nudged[i].size());
+    }
+    KP_TRY(run());
+    set->nudged.resize(tensors_.size());
+    bool usable = true;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
+      const auto* values = reinterpret_cast<const double*>(buffers_.data(i));
+      const std::vector<double> results(values, values + t.elements);
+      Expected& expected = set->expected[i];
+      set->nudged[i] = deviation(results, expected);
+      const double scale = expected.scale;
+      usable = conclusive(t, admit(results, &expected), expected.rule) && usable;
+      usable = usable && expected.scale <= kProbeRoom * scale;
+    }
+    return usable;
   }
 
   Result<void> run_again(const InputSet& set) {

@@ -16,6 +16,7 @@
 #include "core/policy.h"
 #include "core/task.h"
 #include "measure/cpu/buffers.h"
+#include "measure/judge/probe_shapes.h"
 #include "measure/judge/probes.h"
 #include "task/reference/module_reference.h"
 
@@ -26,15 +27,17 @@ struct InputSet {
   bool varied = false;                    // its weights differ slightly from the module's
   std::vector<std::vector<char>> inputs;  // by tensor; empty for outputs
   std::vector<Expected> expected;         // by tensor; empty for inputs
+  std::vector<Deviation> nudged;          // by tensor, of sparse probes (measure/judge/probes.h)
 };
 
 struct SetRequest {
-  kp::Key key{};                     // kernelbench's tensors: of the trial number
-  const ProbePlan* probe = nullptr;  // null: as given
-  DrawKind kind = DrawKind::kGiven;  // without a probe
-  bool twice = false;                // check that the reference agrees with itself
-  bool vary_weights = false;         // modules: change non-constant parameters by up to
-                                     // 1/64, so that values cached in another call are wrong
+  kp::Key key{};                      // kernelbench's tensors: of the trial number
+  const ProbePlan* probe = nullptr;   // null: as given
+  DrawKind kind = DrawKind::kGiven;   // without a probe
+  std::vector<kp::ShapeSpec> shapes;  // by tensor, applied to what was drawn; may be empty
+  bool twice = false;                 // check that the reference agrees with itself
+  bool vary_weights = false;          // modules: change non-constant parameters by up to
+                                      // 1/64, so that values cached in another call are wrong
 };
 
 // One thread at a time.
@@ -76,5 +79,12 @@ std::int64_t reference_bytes(const Shaped& tensor);
 Result<CpuBuffers> reference_buffers(const std::vector<Shaped>& tensors);
 // Whether each output's type can hold all its expected values.
 bool representable(const std::vector<Shaped>& tensors, const InputSet& set);
+// Whether rounding leaves so much of a probe's output that comparing it is conclusive.
+bool conclusive(const Shaped& output, const Admitted& admitted, const Rule& rule);
+// Raises the scale of a probe's output to the least of its kind.
+void make_room(DrawKind kind, Expected* expected);
+// A copy of the inputs, nudged (measure/judge/probe_shapes.h).
+std::vector<std::vector<char>> nudged_inputs(const Task& task, const std::vector<Shaped>& tensors,
+                                             const InputSet& set);
 
 }  // namespace kernelpro

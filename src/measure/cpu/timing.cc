@@ -398,8 +398,12 @@ class TimedContest {
     for (std::size_t i = 0; i < shown.size(); ++i) {
       const bool probed = probe != nullptr && shown[i] == &probe->set;
       double ignored = 0;
-      auto outcome = judge_outputs(state_, buffers, kWarmSlot + 1 + static_cast<int>(i), *shown[i],
-                                   poisons, probed ? &ignored : max_error);
+      const int slot = kWarmSlot + 1 + static_cast<int>(i);
+      auto outcome =
+          judge_outputs(state_, buffers, slot, *shown[i], poisons, probed ? &ignored : max_error);
+      if (!outcome && probed && probe->kind == DrawKind::kSparse) {
+        add_deviations(state_, buffers, slot, *shown[i], &sparse_);
+      }
       if (!outcome) continue;
       if (probed) {
         failures_.push_back(probe_failure(probe->kind, state_.c->name, *outcome, state_.tensors));
@@ -430,6 +434,7 @@ class TimedContest {
     if (paired()) timed.ratio = contest_->ratio();
     timed.max_error = max_error_;
     timed.failures = failures_;
+    timed.sparse = sparse_;
     timed.observed["cpu.threads_busy"] = own_ns_ > 0 ? cpu_ns_ / own_ns_ : 0;
     timed.observed["load.foreign_cpu"] = foreign_ / std::max(1, kept_);
     timed.observed["load.pairs_dropped"] = dropped_;
@@ -475,6 +480,7 @@ class TimedContest {
   double max_error_ = 0;
   std::vector<const ProbeSet*> probes_;  // to come
   std::vector<ProbeFailure> failures_;
+  std::vector<SparseError> sparse_;
   int most_ = 1;       // calls per turn
   bool anew_ = false;  // the contest begins anew, with turns of another length
 };

@@ -230,6 +230,16 @@ Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
   return std::optional<SetVerdict>();
 }
 
+Result<std::vector<Deviation>> deviations(CudaLink& judge, const CudaCase& state, int set) {
+  KP_ASSIGN(const Reply reply,
+            trusted(judge.ask(about(state, "deviations", set), kJudgeTimeout), "the judge"));
+  std::vector<Deviation> all;
+  for (const Json& item : JsonReader(reply.json).array("outputs")) {
+    all.push_back({read_number(item["norm"]), read_number(item["worst"])});
+  }
+  return all;
+}
+
 Result<bool> forget_broken_sets(CudaLink& judge, CudaCase& state) {
   KP_ASSIGN(const Reply reply,
             trusted(judge.ask(about(state, "broken", 0), kJudgeTimeout), "the judge"));

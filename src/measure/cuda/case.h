@@ -53,16 +53,23 @@ struct CudaCase {
   Numerics numerics = Numerics::kFloat64;  // of a module's results
   std::vector<char> lesser;                // by set: results in strict fp32, for lack of memory
   std::map<DrawKind, std::vector<Admitted>> admitted;  // what rounding needs, by output
-  bool self_checked = false;                           // the reference agreed with itself
-  double reference_s = 0;                              // time of the last draw and computation
+  std::optional<std::vector<int>> linear;  // inputs in which the results are linear; once known
+  std::vector<Deviation> nudged;           // of sparse probes, by output
+  bool self_checked = false;               // the reference agreed with itself
+  double reference_s = 0;                  // time of the last draw and computation, as given
 
   int sets() const { return plan.sets(); }
   // The set whose contents change: an extra one, or the last of the rotation.
   int spare() const { return plan.extra > 0 ? plan.rotation : plan.rotation - 1; }
-  // The set for probe `number` (from 0): a separate one where there is memory for it.
-  int probe_set(int number) const {
-    return plan.extra > kProbeSets ? plan.rotation + 1 + number : spare();
+  // The set for the kind of probe at place `number`: where there is memory for it, one that it
+  // shares with few other kinds and that keeps its contents.
+  int probe_set(std::size_t number) const {
+    return plan.extra > kProbeSets
+               ? plan.rotation + 1 + static_cast<int>(number % static_cast<std::size_t>(kProbeSets))
+               : spare();
   }
+  // Whether a set has its parameters in common with others, which must not change.
+  bool shares_parameters(int set) const { return plan.share_parameters && set < plan.rotation; }
 };
 
 // Opens a planned case at the judge: memory, layouts, descriptors.
@@ -85,6 +92,9 @@ struct SetVerdict {
 Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
                                          const std::vector<int>& sets, bool intrusions,
                                          const SetKeys& then_poison, double* max_error);
+
+// How far a set's outputs are from its expected results, by output. Only with a wide plan.
+Result<std::vector<Deviation>> deviations(CudaLink& judge, const CudaCase& state, int set);
 
 // Forgets the contents of sets whose inputs were modified. True if there were any.
 Result<bool> forget_broken_sets(CudaLink& judge, CudaCase& state);

@@ -81,6 +81,7 @@ class CudaEvaluator : public Evaluator {
   Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
     CudaTimingPlan plan;
     plan.max_pairs = plan.max_samples = std::max(20, settings_.samples);
+    shop_.probes_each = settings_.probes_each;
     return judge(subject, incumbent, plan);
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
@@ -88,6 +89,7 @@ class CudaEvaluator : public Evaluator {
     plan.min_samples = std::max(60, 2 * settings_.samples);
     plan.max_pairs = 2 * plan.min_samples;
     plan.budget_s = 2;
+    shop_.probes_each = 0;
     return judge(subject, &incumbent, plan);
   }
   std::vector<std::string> task_labels() const override { return preparation_.labels(); }

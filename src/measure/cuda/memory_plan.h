@@ -26,7 +26,7 @@ struct MemoryNeed {
 
 struct MemoryPlan {
   int rotation = 0;  // sets that are checked and timed in turn
-  int extra = 0;     // further sets: one whose contents change, or that and one for each probe
+  int extra = 0;     // further sets: one whose contents change, or that and those for probes
   bool wide = true;
   bool share_parameters = false;  // one memory for the parameters of all sets of the rotation
   double bytes = 0;               // all of it, the module's process included
@@ -36,7 +36,7 @@ struct MemoryPlan {
 
 // Contexts of the judge, two workers and a module's process, and the memory of their libraries.
 inline constexpr double kContextBytes = 6e9;
-inline constexpr int kProbeSets = 4;
+inline constexpr int kProbeSets = 4;  // whose contents stay for further evaluations
 // Results cached from one set are wrong on another.
 inline constexpr int kLeastSets = 2;
 

@@ -14,8 +14,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kRoundedSet = 1000;  // not the number of any input set
-
 std::vector<kp::DrawSpec> native_specs(const Task& task, DrawKind kind) {
   std::vector<Init> inits;
   for (const ProbePlan& plan : plan_probes(task)) {
@@ -124,8 +122,8 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
     // A kernel that cached a prepared weight in one call finds a different one in the next. Set 0
     // keeps the module's own.
     const bool shared = state.plan.share_parameters && set < state.plan.rotation;
-    if (content.kind == DrawKind::kLowBits) return lean(state, set, content.key);
-    if (content.kind != DrawKind::kGiven || set == 0 || shared) return {};
+    if (content.kind != DrawKind::kGiven) return shape_drawn(state, set, content);
+    if (set == 0 || shared) return {};
     Json vary = about(state, "vary", set);
     vary["key"] = key_to_text(content.key);
     KP_TRY(trusted(judge_.ask(vary, kJudgeTimeout), "the judge"));
@@ -135,8 +133,7 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
   message["key"] = key_to_text(content.key);
   message["specs"] = *parse_json(draw_specs_to_json(native_specs(task_, content.kind)));
   KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
-  if (content.kind == DrawKind::kLowBits) return lean(state, set, content.key);
-  return {};
+  return shape_drawn(state, set, content);
 }
 
 Result<void> CudaReference::lean(const CudaCase& state, int set, const kp::Key& key) {
@@ -220,12 +217,25 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
     const double start = real_clock().now_s();
     KP_TRY(draw(state, set, content, &filled.changed));
     if (!filled.changed) return filled;
+    bool nudged = wants_nudging(state, content.kind);
+    if (nudged) {
+      KP_ASSIGN(nudged, compute_nudged(state, set, content));
+      KP_TRY(draw(state, set, content, &filled.changed));
+    }
     KP_TRY(compute(state, set));
     // A probe's values may be small by cancellation, which is no kernel's fault.
     KP_TRY(look(state, set, content.kind == DrawKind::kGiven));
-    state.reference_s = real_clock().now_s() - start;
-    KP_TRY(admit_rounding(state, set, content.kind));
+    // A probe is computed up to three times.
+    if (content.kind == DrawKind::kGiven) state.reference_s = real_clock().now_s() - start;
+    KP_TRY(nudged ? admit_nudged(state, set, content.kind)
+                  : admit_rounding(state, set, content.kind));
+    KP_TRY(make_room(state, set, content.kind));
     now = content;
+  }
+  // Without float64 there is nothing to measure small errors by.
+  if (content.kind == DrawKind::kSparse &&
+      (state.nudged.empty() || state.lesser[static_cast<std::size_t>(set)])) {
+    filled.usable = false;
   }
   std::size_t output = 0;
   for (const JudgeTensor& t : state.judged) {
@@ -241,6 +251,9 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
       filled.usable = false;
     }
     if (is_noise(t, needed)) filled.usable = false;
+    if (settings_.module == nullptr && needed.least > kProbeRoom * look.rms) {
+      filled.usable = false;
+    }
   }
   return filled;
 }
@@ -252,28 +265,34 @@ Result<void> CudaReference::recompute(CudaCase& state, int set) {
   return admit_rounding(state, set, DrawKind::kGiven);
 }
 
-// The effect of rounding is measured on the first set of each kind and applies to the others: it is
-// many times the change from plain arithmetic.
+// The effect of rounding is measured on the first set of each kind and applies to the others, if
+// these are like it: it is many times the change from plain arithmetic.
 Result<void> CudaReference::admit_rounding(CudaCase& state, int set, DrawKind kind) {
-  if (settings_.module == nullptr || settings_.policy != Policy::kContract ||
-      state.numerics != Numerics::kFloat64) {
-    return {};
-  }
+  if (settings_.policy != Policy::kContract || state.numerics != Numerics::kFloat64) return {};
   const auto known = state.admitted.find(kind);
-  if (known == state.admitted.end()) return measure_rounding(state, set, &state.admitted[kind]);
+  if (known != state.admitted.end() && !probe_varies(kind)) {
+    return tell_least(state, set, known->second);
+  }
+  if (settings_.module == nullptr) return {};
+  std::vector<Admitted>& measured = state.admitted[kind];
+  measured.clear();
+  return measure_rounding(state, set, &measured);
+}
+
+Result<void> CudaReference::tell_least(CudaCase& state, int set,
+                                       const std::vector<Admitted>& admitted) {
   Json least = Json::array();
-  for (const Admitted& each : known->second) least.push_back(each.least);
+  for (const Admitted& each : admitted) least.push_back(each.least);
   Json message = about(state, "least", set);
   message["least"] = least;
   KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
   return {};
 }
 
-Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
-                                             std::vector<Admitted>* admitted) {
+// The set's inputs once more, as a set whose expected results are the outputs, in their types.
+Result<void> CudaReference::attach_outputs(CudaCase& state, int set) {
   std::vector<Fd> keep;
   KP_ASSIGN(auto buffers, buffers_of(judge_, state, set, &keep));
-  // Into the outputs, in their declared types.
   for (SharedBuffer& b : buffers) {
     if (!b.expected) continue;
     const AddressLayout::Slot& slot = state.layout.slots[static_cast<std::size_t>(b.tensor)];
@@ -286,7 +305,23 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
     b.bytes = slot.mapping_bytes;
     b.offset = slot.address - slot.mapping;
   }
-  KP_TRY(settings_.module->attach(task_, *state.c, kRoundedSet, buffers));
+  return settings_.module->attach(task_, *state.c, kRoundedSet, buffers);
+}
+
+Result<std::vector<Admitted>> CudaReference::ask_admitted(const CudaCase& state, int set) {
+  KP_ASSIGN(const Reply reply,
+            trusted(judge_.ask(about(state, "admit", set), kJudgeTimeout), "the judge"));
+  std::vector<Admitted> all;
+  for (const Json& item : JsonReader(reply.json).array("outputs")) {
+    const JsonReader r(item);
+    all.push_back({r.real("least"), r.real("worst"), r.natural("jumps")});
+  }
+  return all;
+}
+
+Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
+                                             std::vector<Admitted>* admitted) {
+  KP_TRY(attach_outputs(state, set));
   std::int64_t fewest = kManyRounded;
   for (const JudgeTensor& t : state.judged) {
     if (t.output) fewest = std::min(fewest, t.elements);
@@ -294,16 +329,13 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
   for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
     // Without enough memory for it, the rules stay unchanged.
     if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
-    KP_ASSIGN(const Reply reply,
-              trusted(judge_.ask(about(state, "admit", set), kJudgeTimeout), "the judge"));
-    const Json& outputs = JsonReader(reply.json).array("outputs");
-    admitted->resize(outputs.size());
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const JsonReader r(outputs[k]);
+    KP_ASSIGN(const std::vector<Admitted> now, ask_admitted(state, set));
+    admitted->resize(now.size());
+    for (std::size_t k = 0; k < now.size(); ++k) {
       Admitted& each = (*admitted)[k];
-      each.least = r.real("least");
-      each.worst = std::max(each.worst, r.real("worst"));
-      each.jumps = std::max(each.jumps, r.natural("jumps"));
+      each.least = now[k].least;
+      each.worst = std::max(each.worst, now[k].worst);
+      each.jumps = std::max(each.jumps, now[k].jumps);
     }
   }
   return {};

@@ -10,8 +10,12 @@
 #include "build/compiler.h"
 #include "measure/cuda/case.h"
 #include "measure/judge/evaluator.h"
+#include "measure/judge/probe_shapes.h"
 
 namespace kernelpro {
+
+// A module's name for the set whose expected results are another set's outputs.
+inline constexpr int kRoundedSet = 1000;
 
 class CudaReference {
  public:
@@ -30,6 +34,9 @@ class CudaReference {
   };
   // Fails with kTask on a reference that crashes, is random or disagrees with itself.
   Result<Filled> fill(CudaCase& state, int set, const SetContent& content);
+  // The inputs that may be made sparse: all, if the results are linear in each of them, or none
+  // (measure/judge/probe_shapes.h). Uses `set`.
+  Result<std::vector<int>> linear_inputs(CudaCase& state, int set);
   // Recomputes whatever the set holds: for inputs that were changed on purpose. Draws nothing.
   Result<void> recompute(CudaCase& state, int set);
 
@@ -41,7 +48,18 @@ class CudaReference {
   Result<void> compute_native(CudaCase& state, int set, bool twice);
   Result<void> look(CudaCase& state, int set, bool typical);
   Result<void> admit_rounding(CudaCase& state, int set, DrawKind kind);
+  Result<void> tell_least(CudaCase& state, int set, const std::vector<Admitted>& admitted);
   Result<void> measure_rounding(CudaCase& state, int set, std::vector<Admitted>* admitted);
+  Result<void> attach_outputs(CudaCase& state, int set);
+  Result<std::vector<Admitted>> ask_admitted(const CudaCase& state, int set);
+  bool wants_nudging(const CudaCase& state, DrawKind kind) const;
+  Result<bool> compute_nudged(CudaCase& state, int set, const SetContent& content);
+  Result<void> make_room(CudaCase& state, int set, DrawKind kind);
+  Result<void> admit_nudged(CudaCase& state, int set, DrawKind kind);
+  Result<void> reshape(const CudaCase& state, int set, std::uint64_t seed,
+                       const std::vector<kp::ShapeSpec>& specs);
+  Result<void> shape_drawn(CudaCase& state, int set, const SetContent& content);
+  Result<bool> scales(CudaCase& state, int set, int tensor);
 
   CudaLink& judge_;
   const Task& task_;

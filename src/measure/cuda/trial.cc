@@ -254,45 +254,6 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   return time_case(state, incumbent != nullptr ? &incumbent->binaries[i] : nullptr);
 }
 
-// Other values of the same shapes, once each: does the kernel compute the task? Runs last, because
-// a kernel may crash here and still be right on the task's inputs.
-CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
-  const Lap lap(&probe_s_);
-  std::vector<ProbeFailure> failures;
-  int number = 0;
-  for (const ProbePlan& plan : plan_probes(shop_.task)) {
-    const int set = state.probe_set(number++);
-    const SetContent content{fresh_key(), plan.kind};
-    const auto filled = shop_.reference.fill(state, set, content);
-    // If the reference cannot take these values, the probe is inconclusive.
-    if (!filled && filled.error().kind == ErrorKind::kTask) continue;
-    if (!filled) return tl::unexpected<Error>(filled.error());
-    if (!filled->changed || !filled->usable) continue;
-    const SetKeys keys = {{set, fresh_secret()}};
-    KP_TRY(poison(shop_.judge, state, keys, true));
-    KP_ASSIGN(auto ran, run_on(state, keys));
-    if (ran) {
-      if (perhaps_killed(*ran)) return ran;
-      failures.push_back(probe_failure(plan.kind, state.c->name, *ran, state.tensors));
-      if (!worker_.link.running() || std::holds_alternative<Crashed>(*ran)) break;
-      continue;
-    }
-    double ignored = 0;
-    KP_ASSIGN(const auto wrong, verify(shop_.judge, state, {set}, true, {}, &ignored));
-    if (wrong) {
-      failures.push_back(probe_failure(plan.kind, state.c->name, wrong->outcome, state.tensors));
-    } else if (plan.kind == DrawKind::kCentred || plan.kind == DrawKind::kLowBits) {
-      Verdict timed = compare_times(state, set, plan.kind);
-      if (!timed || *timed) return timed;
-    }
-  }
-  ProbeVerdict verdict = judge_probes(shop_.task.precision, failures);
-  if (verdict.rejected) return std::optional<Outcome>(std::move(*verdict.rejected));
-  for (const std::string& name : verdict.labels) label(name);
-  for (std::string& note : verdict.notes) correct_.notes.push_back(std::move(note));
-  return std::optional<Outcome>();
-}
-
 // A crash on the GPU has little detail: compute-sanitizer, where available, adds the thread, the
 // access and the source line.
 Outcome CudaTrial::explained(Outcome outcome) const {
@@ -320,11 +281,8 @@ Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent)
     if (verdict) return explained(std::move(*verdict));
   }
   if (shop_.settings.probes && shop_.settings.policy == Policy::kContract) {
-    const auto smallest = std::min_element(shop_.cases.begin(), shop_.cases.end(),
-                                           [&](const CudaCase& a, const CudaCase& b) {
-                                             return a.plan.held / a.sets() < b.plan.held / b.sets();
-                                           });
-    KP_ASSIGN(auto verdict, probe(*smallest));
+    const Lap lap(&probe_s_);
+    KP_ASSIGN(auto verdict, probe_cases());
     if (verdict) return std::move(*verdict);
   }
   if (!ratios_.empty()) correct_.versus = combine(incumbent->hash, ratios_);

@@ -15,6 +15,7 @@
 #include "measure/cuda/timing.h"
 #include "measure/cuda/worker.h"
 #include "measure/judge/evaluator.h"
+#include "measure/judge/probes.h"
 
 namespace kernelpro {
 
@@ -31,6 +32,7 @@ struct CudaShop {
   // Further workers for the current trial, which returns them; none: nullopt.
   std::function<std::optional<CudaWorker>()> another = nullptr;
   std::function<void(CudaWorker)> retire = nullptr;
+  int probes_each = 0;  // kinds of probes in the current trial, at random; 0: all
   // Number of foreign processes that used the GPU since the trial began.
   std::function<int()> others = [] { return 0; };
 };
@@ -71,7 +73,11 @@ class CudaTrial {
   Verdict check_clock(CudaCase& state, CudaTimed* timed);
   Verdict check_floors(CudaCase& state, const CudaTimed& timed);
   Verdict compare_times(CudaCase& state, int set, DrawKind kind);
+  Verdict probe_cases();
   Verdict probe(CudaCase& state);
+  Verdict probe_once(CudaCase& state, DrawKind kind, std::size_t place);
+  SetContent probe_content(const CudaCase& state, DrawKind kind, int set);
+  Result<bool> sparse_applies(CudaCase& state);
   Outcome explained(Outcome outcome) const;
   void label(const std::string& name);
   std::string doing(const char* what, const CudaCase& state) const;
@@ -91,6 +97,8 @@ class CudaTrial {
   std::string kernels_;                        // of the current subject, for messages
   std::map<const CudaCase*, double> idle_us_;  // of a loop over all sets without calls
   double call_s_ = 0;                          // time of a call with all overhead; 0 unknown
+  std::vector<ProbeFailure> failures_;         // of the current case's probes
+  std::vector<SparseError> sparse_;
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };
 

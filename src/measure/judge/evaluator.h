@@ -41,7 +41,8 @@ struct EvaluateSettings {
   Compiler* host_compiler = nullptr;  // cuda: builds reference.cpp for the cross-check; may be null
   ModuleReference* module = nullptr;  // of a task with a Module: has described it; must outlive us
   Policy policy = Policy::kContract;
-  bool probes = true;   // centred and scaled inputs, perturbed parameters
+  bool probes = true;   // other values of the same shapes (measure/judge/probes.h)
+  int probes_each = 0;  // how many kinds of them `evaluate` runs, at random; 0, and `confirm`: all
   bool redraw = false;  // cuda: new input sets for each evaluation
   bool timing = true;   // false: verdicts alone, on two input sets, without an incumbent
   std::string gpu;      // cuda: UUID or index; "" the first

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/text.h"
 #include "core/inputs.h"
+#include "measure/judge/probe_shapes.h"
 
 namespace kernelpro {
 
@@ -15,6 +15,17 @@ namespace {
 constexpr double kRounded = 0.05;          // larger errors are not a matter of precision
 constexpr std::int64_t kFewElements = 16;  // their common scale may be small by chance
 constexpr double kNoise = 0.25;            // around a constant parameter, over max(1, |constant|)
+constexpr DrawKind kShaped[] = {DrawKind::kTiny,
+                                DrawKind::kHeavy,
+                                DrawKind::kRepeated,
+                                DrawKind::kRows,
+                                DrawKind::kTop,
+                                DrawKind::kSparse,
+                                DrawKind::kLargeParameters,
+                                DrawKind::kTinyParameters,
+                                DrawKind::kEnds,
+                                DrawKind::kEqual,
+                                DrawKind::kRamp};
 
 // Shifts by the mean if it (practically) never changes sign.
 Init centred(const Init& init) {
@@ -93,6 +104,15 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
     }
     if (changed) plans.push_back(std::move(plan));
   }
+  for (const DrawKind kind : kShaped) {
+    if (!shape_applies(kind, task)) continue;
+    if (kind == DrawKind::kSparse && task.precision != Precision::kFp32) continue;
+    ProbePlan plan;
+    plan.kind = kind;
+    for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
+    if (task.module) plan.inits.clear();
+    plans.push_back(std::move(plan));
+  }
   const bool any = task.module || std::any_of(task.tensors.begin(), task.tensors.end(), leans);
   if (task.precision == Precision::kFp32 && any) {
     ProbePlan plan;
@@ -104,19 +124,30 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
   return plans;
 }
 
-bool leans(const Tensor& tensor) {
-  const bool drawn =
-      tensor.init.kind == Init::Kind::kUniform || tensor.init.kind == Init::Kind::kNormal;
-  return tensor.role == Role::kInput && tensor.dtype == DType::kFp32 && drawn;
+bool changes_parameters(DrawKind kind) {
+  return kind == DrawKind::kParameters || kind == DrawKind::kLargeParameters ||
+         kind == DrawKind::kTinyParameters;
 }
 
-void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.elements); ++i) {
-    unsigned bits = 0;
-    std::memcpy(&bits, data->data() + 4 * i, sizeof bits);
-    bits = kp::lean_bits(bits, digits, i);
-    std::memcpy(data->data() + 4 * i, &bits, sizeof bits);
+std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int most,
+                                       std::uint64_t random) {
+  std::vector<std::size_t> all(resident.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  for (std::size_t i = all.size(); i > 1; --i) {
+    random = kp::mix64(random + i);
+    std::swap(all[i - 1], all[random % i]);
   }
+  if (most <= 0 || static_cast<std::size_t>(most) >= all.size()) return all;
+  std::vector<std::size_t> chosen;
+  const auto take = [&](bool ready, std::size_t until) {
+    for (const std::size_t i : all) {
+      const bool known = std::find(chosen.begin(), chosen.end(), i) != chosen.end();
+      if (chosen.size() < until && !known && (!ready || resident[i])) chosen.push_back(i);
+    }
+  };
+  take(true, static_cast<std::size_t>(most) / 2);
+  take(false, static_cast<std::size_t>(most));
+  return chosen;
 }
 
 std::string probe_words(DrawKind kind) {
@@ -129,6 +160,28 @@ std::string probe_words(DrawKind kind) {
       return "with other parameters";
     case DrawKind::kLowBits:
       return "on inputs whose last digits round one way";
+    case DrawKind::kTiny:
+      return "on smaller inputs";
+    case DrawKind::kHeavy:
+      return "on heavy-tailed inputs";
+    case DrawKind::kRepeated:
+      return "on inputs with repeated values";
+    case DrawKind::kRows:
+      return "on inputs whose rows and channels differ in size";
+    case DrawKind::kTop:
+      return "on rows full of near-maximum values";
+    case DrawKind::kSparse:
+      return "on sparse inputs";
+    case DrawKind::kLargeParameters:
+      return "with larger parameters";
+    case DrawKind::kTinyParameters:
+      return "with smaller parameters";
+    case DrawKind::kEnds:
+      return "on integers at both ends of their range";
+    case DrawKind::kEqual:
+      return "on equal integers";
+    case DrawKind::kRamp:
+      return "on sorted or distinct integers";
     default:
       return "on the task's own inputs";
   }
@@ -168,10 +221,44 @@ ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Ou
   return failure;
 }
 
-ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures) {
+namespace {
+
+constexpr DrawKind kTelling[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kSparse};
+
+template <std::size_t N>
+bool among(const DrawKind (&kinds)[N], DrawKind kind) {
+  return std::find(std::begin(kinds), std::end(kinds), kind) != std::end(kinds);
+}
+
+void judge_sparse(const SparseError& error, ProbeVerdict* verdict) {
+  const double allowed = std::max(kNormFloor, kNormRoom * error.nudged.norm);
+  if (error.got.norm > allowed && !verdict->rejected) {
+    verdict->rejected =
+        Rejected{"precision", "computes in less than fp32: the products in " + error.tensor +
+                                  " err by " + number(error.got.norm, 3) + " of their norm " +
+                                  probe_words(DrawKind::kSparse) + " (allowed " +
+                                  number(allowed, 3) + "), case " + error.case_name};
+  }
+  const bool labelled = std::find(verdict->labels.begin(), verdict->labels.end(), kPreciseByNorm) !=
+                        verdict->labels.end();
+  if (labelled || error.got.worst <= std::max(kElementRoom, kElementNudged * error.nudged.worst))
+    return;
+  verdict->labels.emplace_back(kPreciseByNorm);
+  verdict->notes.push_back(
+      "its errors are those of fp32 by their norm alone, as with Winograd's algorithm: single "
+      "elements of " +
+      error.tensor + " err by " + number(error.got.worst, 3) + " of the output's scale " +
+      probe_words(DrawKind::kSparse) + " (case " + error.case_name + ")");
+}
+
+}  // namespace
+
+ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures,
+                          const std::vector<SparseError>& sparse) {
   ProbeVerdict verdict;
+  for (const SparseError& error : sparse) judge_sparse(error, &verdict);
   for (const ProbeFailure& failure : failures) {
-    const bool telling = failure.kind == DrawKind::kCentred || failure.kind == DrawKind::kLowBits;
+    const bool telling = among(kTelling, failure.kind);
     const bool rounded = telling && failure.dtype == DType::kFp32 && failure.tolerance > 0 &&
                          failure.error > failure.tolerance && failure.error < kRounded &&
                          failure.elements >= kFewElements;
@@ -182,7 +269,7 @@ ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& 
                            number(failure.tolerance, 3) + "), case " + failure.case_name};
     }
     add_label(&verdict,
-              failure.kind == DrawKind::kParameters ? kGivenParametersOnly : kGivenDistributionOnly,
+              changes_parameters(failure.kind) ? kGivenParametersOnly : kGivenDistributionOnly,
               failure);
   }
   return verdict;

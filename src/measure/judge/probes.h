@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/evaluation.h"
+#include "core/mismatch.h"
 #include "core/task.h"
 #include "task/reference/module_reference.h"
 
@@ -20,6 +21,7 @@ namespace kernelpro {
 // Correct::labels set by probes.
 inline constexpr std::string_view kGivenDistributionOnly = "given-distribution-only";
 inline constexpr std::string_view kGivenParametersOnly = "given-parameters-only";
+inline constexpr std::string_view kPreciseByNorm = "precise-by-norm";
 
 struct ProbePlan {
   DrawKind kind = DrawKind::kCentred;
@@ -28,23 +30,27 @@ struct ProbePlan {
   std::vector<Init> inits;
 };
 
-// The probes of a task in the order in which they run. A native task gets those that change
-// something: centred and scaled for its floating inputs, parameters for its constant floating
-// parameters, low bits where fp32 arithmetic is required. Contract probes only: other policies have
-// their own rules.
+// The probes of a task. A native task gets those that change something: centred and scaled for its
+// floating inputs, parameters for its constant floating parameters, low bits where fp32 arithmetic
+// is required; and every task those of the shapes below that apply to its tensors. Contract probes
+// only: other policies have their own rules.
 std::vector<ProbePlan> plan_probes(const Task& task);
 
-// Probe kLowBits, after drawing: changes the last digits of fp32 inputs, by up to 1/128
-// (core/device/draw.h, lean_bits). Parameters stay: a kernel may rely on constant ones.
-bool leans(const Tensor& tensor);
-void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data);
+bool changes_parameters(DrawKind kind);
+
+// Which of `plans` to run, as places in it, in random order: all of them, or `most` (0: all).
+// `resident`: for each, whether its contents are ready, which makes it cheap; they get half of the
+// places, so that over many evaluations every kind runs with new contents.
+std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int most,
+                                       std::uint64_t random);
 
 // For messages: "on inputs centred on zero".
 std::string probe_words(DrawKind kind);
 
 // A probe with an expected value that is not finite, or beyond this, is inconclusive and skipped.
-// (So is one on which rounding alone may change a module's results by more than kProbeRoom times
-// the tolerance.)
+// So is one on which rounding alone may change a module's results by more than kProbeRoom times the
+// tolerance; and a shape (probe_varies) on which nudged inputs change a native task's results so
+// much that its scale would have to grow more than this.
 double largest_value(DType dtype);
 
 // A module's outputs are recomputed once with rounded operands, those with few elements several
@@ -66,15 +72,34 @@ struct ProbeFailure {
 ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Outcome& outcome,
                            const std::vector<Shaped>& tensors);
 
+// The deviation of an fp32 output on sparse inputs, and that of the reference on nudged ones (or of
+// a module in plain fp32, times kPlainRoom, where that is larger).
+struct SparseError {
+  std::string case_name, tensor;
+  Deviation got, nudged;
+};
+
 struct ProbeVerdict {
   std::optional<Rejected> rejected;
   std::vector<std::string> labels;  // each once
   std::vector<std::string> notes;   // one sentence for each label
 };
-// Under Precision kFp32 a floating fp32 output that is out of tolerance on centred inputs or on
-// those with other last digits, by less than 0.05 of its scale, was computed in less than fp32:
-// rule "precision". (A single number may cancel by chance: outputs of fewer than 16 elements only
-// get the label.) Everything else is a label and a note.
-ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures);
+// Under Precision kFp32 a floating fp32 output that is out of tolerance on centred or sparse
+// inputs or on those with other last digits, by less than 0.05 of its scale, was computed in less
+// than fp32: rule "precision". (A single number may cancel by chance: outputs of fewer than 16
+// elements only get the label.) Everything else is a label and a note.
+//
+// On sparse inputs the norm of the errors decides: products in fp32 reach 3e-8 of the norm of the
+// results, three bf16 parts 5e-9, Winograd's F(2x2) 1e-7 and F(4x4) 1e-6, two bf16 parts 3e-6. So
+// an output is rejected above about 1.9e-6 (kNormRoom times the deviation on nudged inputs), and
+// one whose elements err by more than 2^-18 gets the label "precise-by-norm": a fast algorithm.
+ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures,
+                          const std::vector<SparseError>& sparse = {});
+inline constexpr double kNormRoom = 1.4;
+inline constexpr double kNormFloor = 0x1p-20;  // for fast functions of few elements
+// A module in plain fp32 errs by what its products and everything else need: this much more passes.
+inline constexpr double kPlainRoom = 1.5;  // times kNormRoom
+inline constexpr double kElementRoom = 0x1p-18;
+inline constexpr double kElementNudged = 0.5;  // of the largest deviation on nudged inputs
 
 }  // namespace kernelpro

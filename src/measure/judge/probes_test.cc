@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "base/text.h"
 #include "core/inputs.h"
 #include "core/key.h"
+#include "measure/judge/probe_shapes.h"
 
 namespace kernelpro {
 namespace {
@@ -34,42 +37,86 @@ const Init kUnit{Init::Kind::kUniform, 0, 1};
 const Init kStandard{Init::Kind::kNormal, 0, 1};
 const Init kOnes{Init::Kind::kConstant, 1, 0};
 
-TEST(Probes, OnlyThoseThatChangeSomething) {
-  const std::vector<ProbePlan> all = plan_probes(task_with(kUnit, kOnes));
-  ASSERT_EQ(all.size(), 4u);
-  EXPECT_EQ(all[3].kind, DrawKind::kLowBits);
-  EXPECT_EQ(all[3].inits[0].b, 1);
-  EXPECT_EQ(all[0].kind, DrawKind::kCentred);
-  EXPECT_EQ(all[0].inits[0].a, -0.5);
-  EXPECT_EQ(all[0].inits[0].b, 0.5);
-  EXPECT_EQ(all[0].inits[1].kind, Init::Kind::kConstant);
-  EXPECT_EQ(all[1].inits[0].b, 64);
-  EXPECT_EQ(all[2].inits[1].kind, Init::Kind::kUniform);
-  EXPECT_GT(all[2].inits[1].a, 0);  // a scale or variance stays positive
+std::vector<DrawKind> kinds(const Task& task) {
+  std::vector<DrawKind> all;
+  for (const ProbePlan& plan : plan_probes(task)) all.push_back(plan.kind);
+  return all;
+}
+bool has(const std::vector<DrawKind>& all, DrawKind kind) {
+  return std::find(all.begin(), all.end(), kind) != all.end();
+}
+ProbePlan plan_of(const Task& task, DrawKind kind) {
+  for (ProbePlan& plan : plan_probes(task)) {
+    if (plan.kind == kind) return plan;
+  }
+  ADD_FAILURE() << "no such probe";
+  return {DrawKind::kGiven, {task.tensors[0].init, task.tensors[1].init}};
+}
 
-  const std::vector<ProbePlan> centred_already = plan_probes(task_with(kStandard, kStandard));
-  ASSERT_EQ(centred_already.size(), 2u);
-  EXPECT_EQ(centred_already[0].kind, DrawKind::kScaled);
-  EXPECT_EQ(centred_already[1].kind, DrawKind::kLowBits);
-  EXPECT_TRUE(plan_probes(task_with({Init::Kind::kBernoulli, 0.5, 0}, kStandard)).empty());
+TEST(Probes, OnlyThoseThatChangeSomething) {
+  const Task task = task_with(kUnit, kOnes);
+  EXPECT_EQ(plan_of(task, DrawKind::kLowBits).inits[0].b, 1);
+  EXPECT_EQ(plan_of(task, DrawKind::kCentred).inits[0].a, -0.5);
+  EXPECT_EQ(plan_of(task, DrawKind::kCentred).inits[0].b, 0.5);
+  EXPECT_EQ(plan_of(task, DrawKind::kCentred).inits[1].kind, Init::Kind::kConstant);
+  EXPECT_EQ(plan_of(task, DrawKind::kScaled).inits[0].b, 64);
+  EXPECT_EQ(plan_of(task, DrawKind::kParameters).inits[1].kind, Init::Kind::kUniform);
+  EXPECT_GT(plan_of(task, DrawKind::kParameters).inits[1].a, 0);  // a variance stays positive
+  EXPECT_FALSE(has(kinds(task), DrawKind::kLargeParameters));
+  EXPECT_FALSE(has(kinds(task), DrawKind::kEnds));
+
+  const std::vector<DrawKind> centred_already = kinds(task_with(kStandard, kStandard));
+  EXPECT_FALSE(has(centred_already, DrawKind::kCentred));
+  EXPECT_FALSE(has(centred_already, DrawKind::kParameters));
+  for (const DrawKind kind :
+       {DrawKind::kTiny, DrawKind::kHeavy, DrawKind::kRepeated, DrawKind::kRows, DrawKind::kTop,
+        DrawKind::kSparse, DrawKind::kLargeParameters, DrawKind::kTinyParameters}) {
+    EXPECT_TRUE(has(centred_already, kind)) << probe_words(kind);
+  }
+  const std::vector<DrawKind> masks = kinds(task_with({Init::Kind::kBernoulli, 0.5, 0}, kOnes));
+  EXPECT_EQ(masks, (std::vector<DrawKind>{DrawKind::kParameters, DrawKind::kEnds, DrawKind::kEqual,
+                                          DrawKind::kRamp}));
 }
 
 TEST(Probes, FarFromZeroCountsAsNeverChangingSign) {
-  const auto plans = plan_probes(task_with({Init::Kind::kNormal, 1000, 0.1}, kStandard));
-  ASSERT_EQ(plans.size(), 3u);
-  EXPECT_EQ(plans[0].inits[0].a, 0);
-  EXPECT_EQ(plans[0].inits[0].b, 0.1);
+  const Task task = task_with({Init::Kind::kNormal, 1000, 0.1}, kStandard);
+  EXPECT_EQ(plan_of(task, DrawKind::kCentred).inits[0].a, 0);
+  EXPECT_EQ(plan_of(task, DrawKind::kCentred).inits[0].b, 0.1);
 }
 
 TEST(Probes, IntegersAndHalves) {
-  const auto halves = plan_probes(task_with(kUnit, kStandard, DType::kFp16));
-  ASSERT_EQ(halves.size(), 2u);
-  EXPECT_EQ(halves[1].inits[0].b, 4);
-  EXPECT_TRUE(plan_probes(task_with({Init::Kind::kIntegers, 0, 9}, kOnes, DType::kInt64)).empty());
-  const auto counts = plan_probes(task_with({Init::Kind::kIntegers, 0, 9}, kStandard));
-  ASSERT_EQ(counts.size(), 1u);
-  EXPECT_EQ(counts[0].inits[0].b - counts[0].inits[0].a, 9);
-  EXPECT_LT(counts[0].inits[0].a, 0);
+  const Task halves = task_with(kUnit, kStandard, DType::kFp16);
+  EXPECT_EQ(plan_of(halves, DrawKind::kScaled).inits[0].b, 4);
+  EXPECT_FALSE(has(kinds(halves), DrawKind::kLowBits));
+  EXPECT_FALSE(has(kinds(halves), DrawKind::kSparse));
+  EXPECT_EQ(kinds(task_with({Init::Kind::kIntegers, 0, 9}, kOnes, DType::kInt64)),
+            (std::vector<DrawKind>{DrawKind::kEnds, DrawKind::kEqual, DrawKind::kRamp}));
+  const Task counts = task_with({Init::Kind::kIntegers, 0, 9}, kStandard);
+  const Init centred = plan_of(counts, DrawKind::kCentred).inits[0];
+  EXPECT_EQ(centred.b - centred.a, 9);
+  EXPECT_LT(centred.a, 0);
+}
+
+TEST(Probes, EqualElementsAreLeftOutWhereAnIndexCouldNameEither) {
+  Task task = task_with(kUnit, kOnes);
+  EXPECT_TRUE(has(kinds(task), DrawKind::kRepeated));
+  task.tensors.push_back(tensor("at", Role::kOutput, {}, DType::kInt64));
+  EXPECT_FALSE(has(kinds(task), DrawKind::kRepeated));
+  EXPECT_FALSE(has(kinds(task), DrawKind::kTop));
+}
+
+TEST(Probes, AFewAtATimeHalfOfThemReady) {
+  EXPECT_EQ(choose_probes({0, 0, 0}, 0, 1).size(), 3u);
+  EXPECT_EQ(choose_probes({0, 0, 0}, 9, 1).size(), 3u);
+  std::vector<int> often(8);
+  for (std::uint64_t round = 0; round < 200; ++round) {
+    const std::vector<std::size_t> chosen = choose_probes({1, 1, 0, 0, 0, 0, 0, 0}, 4, round * 977);
+    ASSERT_EQ(chosen.size(), 4u);
+    EXPECT_EQ(std::set<std::size_t>(chosen.begin(), chosen.end()).size(), 4u);
+    for (const std::size_t i : chosen) ++often[i];
+  }
+  EXPECT_EQ(often[0] + often[1], 400);
+  for (std::size_t i = 2; i < 8; ++i) EXPECT_GT(often[i], 20) << i;
 }
 
 ProbeFailure failure(DrawKind kind, double error, std::int64_t elements = 4096) {
@@ -135,6 +182,23 @@ TEST(Probes, LastDigitsThatRoundOneWayShowRounding) {
   const std::vector<char> before = whole;
   lean({&x, {4}, 4, 16}, 5, &whole);
   EXPECT_EQ(whole, before);
+}
+
+SparseError sparse(double norm, double worst, double nudged = 1.35e-6) {
+  return {"large", "y", {norm, worst}, {nudged, 5e-6}};
+}
+
+// The deviations are measured ones, of products and of Winograd's algorithm.
+TEST(Probes, SparseInputsShowThePrecisionOfProducts) {
+  EXPECT_TRUE(judge_probes(Precision::kFp32, {}, {sparse(3.2e-6, 4e-5)}).rejected);  // two bf16
+  const ProbeVerdict plain = judge_probes(Precision::kFp32, {}, {sparse(3e-8, 1e-7)});
+  EXPECT_FALSE(plain.rejected);
+  EXPECT_TRUE(plain.labels.empty());
+  const ProbeVerdict winograd = judge_probes(Precision::kFp32, {}, {sparse(1.6e-6, 1.4e-5)});
+  EXPECT_FALSE(winograd.rejected);
+  EXPECT_EQ(winograd.labels, std::vector<std::string>{std::string(kPreciseByNorm)});
+  EXPECT_EQ(winograd.notes.size(), 1u);
+  EXPECT_FALSE(judge_probes(Precision::kFp32, {}, {sparse(9e-7, 2e-6, 0)}).rejected);
 }
 
 TEST(Probes, OtherFailuresAreLabelledOnce) {

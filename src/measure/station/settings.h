@@ -18,7 +18,8 @@ struct StationSettings {
   double timeout_s = 30;  // for one call of a candidate
   Objective objective;    // energy: cuda, native candidates
   Policy policy = Policy::kContract;
-  bool probes = true;                     // centred and scaled inputs, perturbed parameters
+  bool probes = true;                     // other values of the same shapes
+  int probes_each = 0;                    // how many kinds of them, at random; 0: all
   bool redraw = false;                    // cuda: new inputs for each evaluation
   bool timing = true;                     // false: verdicts only
   std::string gpu;                        // cuda: UUID or index; "" the first

@@ -51,6 +51,7 @@ Result<Target> make(const Task& task, const StationSettings& settings,
   evaluate.timeout_s = settings.timeout_s;
   evaluate.policy = settings.policy;
   evaluate.probes = settings.probes;
+  evaluate.probes_each = settings.probes_each;
   evaluate.redraw = settings.redraw;
   evaluate.timing = settings.timing;
   evaluate.gpu = settings.gpu;

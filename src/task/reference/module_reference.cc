@@ -22,9 +22,23 @@ constexpr double kImportTimeout = 300;        // of torch, from a cold disk
 constexpr std::int64_t kPrinted = 1LL << 30;  // output limit of a module
 constexpr std::int64_t kMaxDescription = 16 << 20;
 constexpr std::size_t kFdsPerFrame = Channel::kMaxFds - 4;
-constexpr const char* kDrawKinds[] = {"given",      "centred",     "scaled",
-                                      "parameters", "kernelbench", "given"};
 constexpr const char* kNumerics[] = {"float64", "strict", "declared", "kernelbench", "rounded"};
+
+// What the module itself draws.
+const char* drawn_as(DrawKind kind) {
+  switch (kind) {
+    case DrawKind::kCentred:
+      return "centred";
+    case DrawKind::kScaled:
+      return "scaled";
+    case DrawKind::kParameters:
+      return "parameters";
+    case DrawKind::kKernelBench:
+      return "kernelbench";
+    default:
+      return "given";
+  }
+}
 
 ErrorKind kind_of(const std::string& rule) {
   if (rule == "task") return ErrorKind::kTask;
@@ -83,7 +97,7 @@ class PythonReference : public ModuleReference {
                                       {"dims", c.dims},
                                       {"set", set},
                                       {"seed", seed},
-                                      {"kind", kDrawKinds[static_cast<int>(kind)]}}));
+                                      {"kind", drawn_as(kind)}}));
     return DrawFacts{JsonReader(answer).flag("changed", true)};
   }
 

@@ -33,9 +33,35 @@ struct ReferenceSettings {
 //   centred:     floating inputs that never change sign are shifted by their mean; else as given;
 //   scaled:      floating inputs times 64 (times 4 for half types); else as given;
 //   parameters:  floating parameters that are constant (all ones, all zeros) get noise added;
-//   lowbits:     as given; the caller then perturbs the low bits (measure/judge/probes.h);
 //   kernelbench: exactly KernelBench's tensors for trial `seed` (drawn on the CPU, cast, moved).
-enum class DrawKind { kGiven, kCentred, kScaled, kParameters, kKernelBench, kLowBits };
+// For the others the module draws as given, and the caller changes the values (measure/judge/
+// probes.h):
+//   lowbits:     the last digits of fp32 inputs all round one way;
+//   tiny, heavy, repeated, rows, top: floating inputs get small, heavy-tailed, repeated values,
+//   rows
+//                and channels of different size, rows full of near-maximum values;
+//   sparse:      one fp32 input in which the results are linear is nearly all zero;
+//   large parameters, tiny parameters: some floating parameters times a power of two;
+//   ends, equal, ramp: integers at both ends of their range, all equal, sorted or all different.
+enum class DrawKind {
+  kGiven,
+  kCentred,
+  kScaled,
+  kParameters,
+  kKernelBench,
+  kLowBits,
+  kTiny,
+  kHeavy,
+  kRepeated,
+  kRows,
+  kTop,
+  kSparse,
+  kLargeParameters,
+  kTinyParameters,
+  kEnds,
+  kEqual,
+  kRamp
+};
 
 // Arithmetic in which the module computes expected results:
 //   float64:  module and inputs as float64;

@@ -12,6 +12,8 @@
 //   draw {case, set, key, specs}
 //   reference {case, set, cubin, plan, again} -> {"agrees"}
 //   seal {case, set, typical} -> {"outputs":[summary,...]}
+//   reshape {case, set, seed, specs}, narrow {case, set}
+//   deviations {case, set} -> {"outputs":[{"norm","worst"},...]}
 //   admit {case, set} -> {"outputs":[{"least","worst","jumps"},...]}
 //   least {case, set, least:[SCALE,...]}
 //   tolerances {case, tolerances:[T,...]}
@@ -60,7 +62,8 @@ class Judge {
         {"disturb", &Judge::disturb}, {"restore", &Judge::restore},
         {"vary", &Judge::vary},       {"tolerances", &Judge::tolerances},
         {"lean", &Judge::lean},       {"admit", &Judge::admit},
-        {"least", &Judge::least},
+        {"least", &Judge::least},     {"reshape", &Judge::reshape},
+        {"narrow", &Judge::narrow},   {"deviations", &Judge::deviations},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
@@ -307,6 +310,22 @@ class Judge {
   Result<Json> lean(const WorkerCommand& command) {
     KP_ASSIGN(const kp::Key key, key_in(command));
     return done(case_->lean(set_of(command), key));
+  }
+  Result<Json> reshape(const WorkerCommand& command) {
+    const auto specs = shape_specs_from_json(dump_json(JsonReader(command.json).array("specs")));
+    if (!specs || specs->size() != case_->tensors().size()) {
+      return fail(ErrorKind::kInternal, "the shapes cannot be read", "");
+    }
+    return done(case_->reshape(set_of(command), command.natural("seed"), *specs));
+  }
+  Result<Json> narrow(const WorkerCommand& command) { return done(case_->narrow(set_of(command))); }
+  Result<Json> deviations(const WorkerCommand& command) {
+    KP_ASSIGN(const std::vector<Deviation> found, case_->deviations(set_of(command)));
+    Json all = Json::array();
+    for (const Deviation& d : found) {
+      all.push_back({{"norm", number_json(d.norm)}, {"worst", number_json(d.worst)}});
+    }
+    return Json{{"outputs", all}};
   }
   Result<Json> tolerances(const WorkerCommand& command) {
     std::vector<double> values;

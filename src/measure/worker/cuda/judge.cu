@@ -2,6 +2,7 @@
 // The judge's own kernels and the ceilings' kernels, compiled by NVRTC for the current GPU.
 // Trusted: this module contains no candidate code. All use grid-stride loops over 64-bit indices.
 #include "draw.h"
+#include "shapes.h"
 
 typedef unsigned long long u64;
 
@@ -345,14 +346,74 @@ extern "C" __global__ void vary(void* data, int dtype, u64 key, u64 count) {
     const float u = static_cast<float>(kp::mix64(key + i) >> 40) * 5.9604644775390625e-8f;
     const float value =
         static_cast<float>(as_double(load_bits(data, dtype, i), dtype)) * (1 + (u - 0.5f) / 32);
-    if (dtype == 0) static_cast<float*>(data)[i] = value;
-    if (dtype == 1) static_cast<unsigned short*>(data)[i] = kp::to_half(value);
-    if (dtype == 2) static_cast<unsigned short*>(data)[i] = kp::to_bfloat16(value);
+    if (dtype <= 2) store_bits(data, dtype, i, kp::value_bits(dtype, value));
   }
 }
 
 extern "C" __global__ void lean(unsigned* data, u64 key, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) data[i] = kp::lean_bits(data[i], key, i);
+}
+
+// What a tensor's values are like (core/shapes.h, Surveyed); zeroed before.
+struct Survey {
+  u64 low_complement, high;  // as in Summary
+  u64 descents;
+};
+
+extern "C" __global__ void survey(const void* data, int dtype, u64 count, Survey* out) {
+  u64 low = 0, high = 0, descents = 0;
+  for (u64 i = first_index(); i < count; i += stride()) {
+    const double v = as_double(load_bits(data, dtype, i), dtype);
+    if (i > 0 && !(v >= as_double(load_bits(data, dtype, i - 1), dtype))) ++descents;
+    if (!isfinite(v)) continue;
+    low = max(low, ~ordered(v));
+    high = max(high, ordered(v));
+  }
+  if (high > 0) atomicMax(&out->high, high);
+  if (low > 0) atomicMax(&out->low_complement, low);
+  if (descents > 0) atomicAdd(&out->descents, descents);
+}
+
+extern "C" __global__ void reshape(void* data, kp::ShapeSpec spec, u64 key, u64 count) {
+  for (u64 i = first_index(); i < count; i += stride()) {
+    store_bits(data, spec.dtype, i,
+               kp::reshaped_bits(spec, key, i, load_bits(data, spec.dtype, i)));
+  }
+}
+
+// An expected result, in doubles, into the output of its type.
+extern "C" __global__ void narrow(const double* expected, void* out, int dtype, u64 count) {
+  for (u64 i = first_index(); i < count; i += stride()) {
+    store_bits(out, dtype, i, kp::value_bits(dtype, static_cast<float>(expected[i])));
+  }
+}
+
+// core/mismatch.h's deviation; zeroed before.
+struct Deviation {
+  double errors, sizes;  // sums of squares; `worst`: bits of a non-negative double
+  u64 worst;
+};
+
+extern "C" __global__ void deviate(const void* out, const void* expected, int dtype, double rms,
+                                   u64 count, Deviation* result) {
+  double errors = 0, sizes = 0, worst = 0;
+  for (u64 i = first_index(); i < count; i += stride()) {
+    const double e = expected_value(expected, dtype, 1, i);
+    const double d = fabs(as_double(load_bits(out, dtype, i), dtype) - e);
+    if (!isfinite(d)) continue;
+    errors += d * d;
+    sizes += e * e;
+    if (d > 0) worst = fmax(worst, d / fmax(fabs(e), rms));
+  }
+  for (int lane = 16; lane > 0; lane /= 2) {
+    errors += __shfl_down_sync(~0u, errors, lane);
+    sizes += __shfl_down_sync(~0u, sizes, lane);
+  }
+  if (threadIdx.x % 32 == 0) {
+    atomicAdd(&result->errors, errors);
+    atomicAdd(&result->sizes, sizes);
+  }
+  if (worst > 0) atomicMax(&result->worst, static_cast<u64>(__double_as_longlong(worst)));
 }
 
 // Do these bytes of an input matter to the result? Mode 0: makes floating values large, with
@@ -365,9 +426,7 @@ extern "C" __global__ void disturb(void* data, int dtype, int mode, float large,
       continue;
     }
     const float value = (i & 1) != 0 ? -large : large;
-    if (dtype == 0) static_cast<float*>(data)[first + i] = value;
-    if (dtype == 1) static_cast<unsigned short*>(data)[first + i] = kp::to_half(value);
-    if (dtype == 2) static_cast<unsigned short*>(data)[first + i] = kp::to_bfloat16(value);
+    if (dtype <= 2) store_bits(data, dtype, first + i, kp::value_bits(dtype, value));
   }
 }
 
@@ -412,20 +471,14 @@ __device__ inline void scrub_local(u64 key, unsigned* sink) {
   }
   if (frame[(key >> 7) % kWords] == 0x12345678u && frame[key % kWords] == 0x12345678u) *sink = 1;
 }
-extern "C" __global__ void scrub_local_1k(u64 key, unsigned* sink) { scrub_local<256>(key, sink); }
-extern "C" __global__ void scrub_local_8k(u64 key, unsigned* sink) { scrub_local<2048>(key, sink); }
-extern "C" __global__ void scrub_local_16k(u64 key, unsigned* sink) {
-  scrub_local<4096>(key, sink);
-}
-extern "C" __global__ void scrub_local_32k(u64 key, unsigned* sink) {
-  scrub_local<8192>(key, sink);
-}
-extern "C" __global__ void scrub_local_64k(u64 key, unsigned* sink) {
-  scrub_local<16384>(key, sink);
-}
-extern "C" __global__ void scrub_local_128k(u64 key, unsigned* sink) {
-  scrub_local<32768>(key, sink);
-}
+#define KP_SCRUB_LOCAL(name, words) \
+  extern "C" __global__ void name(u64 key, unsigned* sink) { scrub_local<words>(key, sink); }
+KP_SCRUB_LOCAL(scrub_local_1k, 256)
+KP_SCRUB_LOCAL(scrub_local_8k, 2048)
+KP_SCRUB_LOCAL(scrub_local_16k, 4096)
+KP_SCRUB_LOCAL(scrub_local_32k, 8192)
+KP_SCRUB_LOCAL(scrub_local_64k, 16384)
+KP_SCRUB_LOCAL(scrub_local_128k, 32768)
 
 extern "C" __global__ void copy(const uint4* from, uint4* to, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) to[i] = from[i];

@@ -6,6 +6,7 @@
 
 #if KERNELPRO_HAVE_CUDA
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "core/mismatch.h"
 #include "core/protocol.h"
+#include "core/shapes.h"
 #include "measure/worker/cuda/graph.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/memory.h"
@@ -47,6 +49,12 @@ struct ExpectedSummary {
   std::uint64_t seal = 0;  // of all its bytes
 };
 
+// Inverse of ordered() in judge.cu.
+inline double from_ordered(std::uint64_t bits) {
+  bits = bits >> 63 ? bits & ~(1ull << 63) : ~bits;
+  return std::bit_cast<double>(bits);
+}
+
 class JudgeCase {
  public:
   // The first `sharing` sets have their parameters in common (equal in all of them); all sets share
@@ -76,6 +84,12 @@ class JudgeCase {
   Result<void> vary(int set, const kp::Key& key);
   // Changes the last digits of fp32 inputs (core/device/draw.h, lean_bits).
   Result<void> lean(int set, const kp::Key& key);
+  // Changes inputs and parameters by the probes' shapes (core/shapes.h); one spec per tensor.
+  Result<void> reshape(int set, std::uint64_t seed, const std::vector<kp::ShapeSpec>& specs);
+  // Floating expected results into the outputs, in the outputs' types.
+  Result<void> narrow(int set);
+  // Of the outputs from the sealed expected results; by output. Zero for types without doubles.
+  Result<std::vector<Deviation>> deviations(int set);
   // Replaces those given to `open`; by tensor.
   void set_tolerances(const std::vector<double>& tolerances);
   // A set's outputs hold another result of the reference: raises the set's scales until that result
@@ -135,6 +149,7 @@ class JudgeCase {
   Result<void> seal_data(std::uint64_t at, std::uint64_t bytes, std::uint64_t result);
   Result<std::vector<std::uint64_t>> input_seals(const std::vector<int>& sets);
   Result<std::vector<std::uint64_t>> expected_seals(const Set& set);
+  Result<Surveyed> survey(const Set& set, std::size_t tensor);
   Result<double> scale_of_expected(const Set& set, std::size_t tensor);
   Result<void> poison_buffer(Buffer* buffer, std::size_t slot, std::uint64_t key, bool slack);
   Result<void> compare_set(Set* set, const std::vector<std::uint64_t>& seals, SetFindings* found);

@@ -6,19 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace kernelpro {
 
 namespace {
-
-// Inverse of ordered() in judge.cu.
-double from_ordered(std::uint64_t bits) {
-  bits = bits >> 63 ? bits & ~(1ull << 63) : ~bits;
-  double value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 // Mirrors struct Summary of judge.cu.
 struct RawSummary {

@@ -9,6 +9,7 @@
 #include "core/inputs.h"
 #include "core/key.h"
 #include "core/protocol.h"
+#include "core/shapes.h"
 #include "measure/worker/roles.h"
 #include "measure/worker/testing/fake_gpu.h"
 #include "measure/worker/testing/role.h"
@@ -126,6 +127,40 @@ TEST_F(Judges, FillAndCompareASet) {
   EXPECT_EQ(fetch(0, false), std::string(reinterpret_cast<char*>(x.data()), 4 * kElements));
 }
 
+// As the host does it, and errors in the norm as the host measures them.
+TEST_F(Judges, ReshapeAndMeasureDeviations) {
+  ASSERT_TRUE(ok(open()));
+  kp::ShapeSpec spec{};
+  spec.period = spec.depth = 4;
+  spec.row = 10;
+  spec.inner = spec.channels = 1;
+  spec.count = kElements;
+  for (const int shape : {kp::kHeavy, kp::kRepeated, kp::kRows, kp::kTop, kp::kGrow}) {
+    ASSERT_TRUE(ok(draw()));
+    spec.shape = shape;
+    std::vector<char> data(4 * kElements);
+    draw_inputs(task.tensors[0], 0, key_of(5), 0, kElements, data.data());
+    reshape(spec, kp::shape_key(77, 0), &data);
+    const Json specs = *parse_json(shape_specs_to_json({spec, kp::ShapeSpec{}}));
+    ASSERT_TRUE(ok(ask("reshape", {{"seed", 77}, {"specs", specs}})));
+    EXPECT_EQ(fetch(0, false), std::string(data.begin(), data.end())) << shape;
+  }
+  ASSERT_TRUE(ok(reference()));
+  ASSERT_TRUE(ok(ask("narrow")));
+  ASSERT_TRUE(ok(ask("seal", {{"typical", false}})));
+  const Json near = ask("deviations");
+  ASSERT_EQ(near["outputs"].size(), 1u) << near;
+  EXPECT_GT(near["outputs"][0]["norm"], 0);
+  EXPECT_LT(near["outputs"][0]["norm"], 1e-7) << "doubles as floats";
+  spec.shape = kp::kPowerOfTwo;
+  spec.factor = 1.5f;
+  ASSERT_TRUE(
+      ok(ask("reshape", {{"seed", 1}, {"specs", *parse_json(shape_specs_to_json({spec, spec}))}})));
+  ASSERT_TRUE(ok(reference()));
+  ASSERT_TRUE(ok(ask("seal", {{"typical", false}})));
+  EXPECT_NEAR(ask("deviations")["outputs"][0]["norm"].get<double>(), 1 / 3.0, 1e-6);
+}
+
 TEST_F(Judges, PoisonAnewOnlyWhereAllIsRight) {
   ASSERT_TRUE(ok(open()));
   ASSERT_TRUE(ok(draw()));
@@ -168,8 +203,9 @@ TEST_F(Judges, ShareOnlyWhatIsASetsOwn) {
 TEST_F(Judges, RefuseWhatIsNotThere) {
   EXPECT_EQ(error(ask("dance")), "unknown command");
   for (const char* what :
-       {"close", "share", "draw", "reference", "seal", "broken", "poison", "verify", "window",
-        "fetch", "disturb", "restore", "vary", "tolerances", "lean", "admit", "least"}) {
+       {"close",  "share",  "draw",  "reference", "seal",    "broken",    "poison",
+        "verify", "window", "fetch", "disturb",   "restore", "vary",      "tolerances",
+        "lean",   "admit",  "least", "reshape",   "narrow",  "deviations"}) {
     EXPECT_EQ(error(ask(what)), "no such case or set") << what;
   }
   ASSERT_TRUE(ok(open()));
@@ -179,6 +215,7 @@ TEST_F(Judges, RefuseWhatIsNotThere) {
   EXPECT_EQ(error(ask("poison", {{"keys", {{2, 1}}}})), "no such set");
   EXPECT_EQ(error(ask("poison", {{"keys", {{0, -1}}}})), "no such set") << "a key is natural";
   EXPECT_EQ(error(ask("draw", {{"specs", {{1, 2}}}})), "the draws cannot be read");
+  EXPECT_EQ(error(ask("reshape", {{"specs", {{{"shape", 1}}}}})), "the shapes cannot be read");
   EXPECT_EQ(error(ask("reference", {{"plan", {{"nodes", {1}}}}})),
             "the reference's plan cannot be read");
   EXPECT_EQ(error(ask("window", {{"tensor", 0}})), "no such output");
@@ -222,7 +259,8 @@ TEST_F(Judges, SurviveEveryFailureOfARound) {
     bool all = ok(draw()) && ok(reference()) && ok(ask("seal", {{"typical", true}}));
     all = all && ok(ask("poison", {{"keys", {{0, 4}}}, {"slack", true}}));
     all = all && ok(ask("verify", {{"sets", {0}}, {"intrusions", true}}));
-    return all && ok(ask("vary", {{"key", key_to_text(key_of(3))}})) && ok(ask("admit"));
+    return all && ok(ask("vary", {{"key", key_to_text(key_of(3))}})) && ok(ask("admit")) &&
+           ok(ask("narrow")) && ok(ask("deviations"));
   };
   ASSERT_TRUE(round());
   const std::uint64_t before = fake::calls();

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "embedded/draw_source.h"
+#include "embedded/shapes_source.h"
 
 namespace kernelpro {
 
@@ -131,15 +132,17 @@ Result<NvrtcOutput> nvrtc_compile(const std::string& source, const std::string& 
 
 Result<std::string> trusted_cubin_path(std::string_view source, const std::string& arch) {
   KP_ASSIGN(const std::string version, nvrtc_version());
-  return join(join(cache_dir(), "trusted"),
-              hash_hex({source, embedded::draw_source, arch, version}) + ".cubin");
+  return join(
+      join(cache_dir(), "trusted"),
+      hash_hex({source, embedded::draw_source, embedded::shapes_source, arch, version}) + ".cubin");
 }
 
 Result<std::string> trusted_cubin(std::string_view source, const std::string& arch) {
   KP_ASSIGN(const std::string path, trusted_cubin_path(source, arch));
   if (exists(path)) return read_file(path);
   KP_ASSIGN(NvrtcOutput output, nvrtc_compile(std::string(source), "judge.cu",
-                                              {{"draw.h", std::string(embedded::draw_source)}},
+                                              {{"draw.h", std::string(embedded::draw_source)},
+                                               {"shapes.h", std::string(embedded::shapes_source)}},
                                               {"-arch=" + arch, "-std=c++17", "-default-device"}));
   if (!output.ok) {
     return fail(ErrorKind::kInternal, "our own kernels do not compile: " + output.log,

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What probes do to values after they were drawn, shared by host code (core/shapes.cc) and the
+// judge's kernels (compiled by NVRTC). Element i becomes a function of itself, its place and a key,
+// in place and in any order. Where it can, a shape depends on the value and not on the place: equal
+// elements stay equal, so that a symmetric or repeating tensor stays one. Zeros, infinities and NaN
+// stay, since they may be structure (a triangle, a mask); values stay within the drawn range, since
+// others may be meaningless to the task (probabilities, logarithms).
+//
+// Includes nothing: the includer must include draw.h before.
+#pragma once
+
+namespace kp {
+
+// Streams under a key (draw.h) that shapes take one word of.
+constexpr unsigned long long kShapeStream = 3ull << 32;
+constexpr unsigned long long kNudgeStream = 4ull << 32;
+
+enum Shape {
+  kUnchanged,
+  kPowerOfTwo,  // all times `factor`
+  kGrow,        // likewise: a factor of at least 8 that makes the largest at least 1
+  kHeavy,       // most get small, one in 64 keeps its size: heavy tails
+  kRepeated,    // one in four becomes one of at most 128 values of either sign
+  kRows,        // rows and channels of different size, rising rows
+  kTop,         // rows whose elements are all near the maximum, constant rows
+  kSparse,      // one in `period` keeps its size, times `factor`; the others are zero or negligible
+  kEnds,        // integers: half of them at either end of the range
+  kEqual,       // integers: all at one end
+  kRamp,        // integers: sorted, or all different as long as the range lasts
+  kNudge,       // all times 1 +- `factor`
+};
+
+struct ShapeSpec {
+  int shape;
+  int dtype;        // as kernelpro::DType
+  unsigned period;  // kSparse
+  unsigned depth;   // kRows: sizes differ by up to this power of two
+  float factor;     // kPowerOfTwo, kSparse, kNudge; kRepeated, kTop: a step, a power of two
+  float low, high;  // range of the drawn values
+  long long first;  // ... of integers: the smallest, and the largest minus it
+  unsigned long long range;            //
+  unsigned long long row;              // elements of a row
+  unsigned long long inner, channels;  // a channel is (i / inner) % channels
+  unsigned long long count;            // elements of the tensor
+};
+
+KP_DRAW unsigned long long shape_word(unsigned long long key, unsigned long long i) {
+  return mix64(key + 0x9e3779b97f4a7c15ull * (i + 1));
+}
+
+KP_DRAW unsigned long long shape_key(unsigned long long seed, unsigned tensor) {
+  return shape_word(seed ^ 0x5eed5a9e5ull, tensor);
+}
+
+KP_DRAW float two_to(int power) { return bits_float(static_cast<unsigned>(127 + power) << 23); }
+
+KP_DRAW float unit_float(unsigned long long word) {
+  return static_cast<float>(word >> 40) * 5.9604644775390625e-8f;
+}
+
+KP_DRAW float within(const ShapeSpec& spec, float value) {
+  return value < spec.low ? spec.low : value > spec.high ? spec.high : value;
+}
+
+// The middle of the step that holds `value`. Sums of these are exact in fp32 for long, so that
+// repeating the same few values does not add up the same rounding error each time.
+KP_DRAW float stepped(const ShapeSpec& spec, float value, float step) {
+  const float size = value < 0 ? -value : value;
+  const float middle = (static_cast<float>(static_cast<int>(size / step)) + 0.5f) * step;
+  return within(spec, value < 0 ? -middle : middle);
+}
+
+KP_DRAW float reshaped_row(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
+                           float value) {
+  const unsigned long long row = i / spec.row;
+  const unsigned long long w = shape_word(key, row);
+  const float width = spec.high - spec.low;
+  const unsigned kind = static_cast<unsigned>(w) & 3u;
+  if (spec.shape == kTop) {
+    if (kind == 0) return stepped(spec, fmaf(width, unit_float(w), spec.low), 4 * spec.factor);
+    if (kind == 3) return value;
+    return within(spec, fmaf(-0.00390625f * width, unit_float(shape_word(~key, i)), spec.high));
+  }
+  if (kind == 2) {
+    const float along = static_cast<float>(i % spec.row) + unit_float(shape_word(~key, i));
+    return within(spec, fmaf(width, along / static_cast<float>(spec.row), spec.low));
+  }
+  if (kind == 3) return value;
+  float size = two_to(-static_cast<int>((w >> 8) % spec.depth));
+  if ((key & 1u) != 0 && spec.channels > 1) {
+    const unsigned long long channel = (i / spec.inner) % spec.channels;
+    size *= two_to(-static_cast<int>(shape_word(key ^ 0xc4a1ull, channel) % spec.depth));
+  }
+  return value * size;
+}
+
+KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
+                             float value) {
+  const unsigned bits = float_bits(value);
+  if ((bits & 0x7fffffffu) == 0 || (bits & 0x7f800000u) == 0x7f800000u) return value;
+  const unsigned long long w = shape_word(key, bits);
+  switch (spec.shape) {
+    case kPowerOfTwo:
+    case kGrow:
+      return value * spec.factor;
+    case kHeavy: {
+      int power = -6;
+      for (unsigned long long rest = w; power < 0 && (rest & 1u) == 0; rest >>= 1) ++power;
+      return value * two_to(power);
+    }
+    case kRepeated:
+      return (w & 3u) == 0 ? stepped(spec, value, spec.factor) : value;
+    case kRows:
+    case kTop:
+      return reshaped_row(spec, key, i, value);
+    case kSparse:
+      if ((w >> 8) % spec.period == 0) return value * spec.factor;
+      return (key & 1u) != 0 ? value * (spec.factor * 8.6736173798840355e-19f) : 0.0f;  // 2^-60
+    case kNudge:
+      return fmaf(value, (shape_word(key, i) & 1u) != 0 ? spec.factor : -spec.factor, value);
+    default:
+      return value;
+  }
+}
+
+KP_DRAW long long reshaped_integer(const ShapeSpec& spec, unsigned long long key,
+                                   unsigned long long i, long long value) {
+  const long long last = spec.first + static_cast<long long>(spec.range);
+  switch (spec.shape) {
+    case kEnds: {
+      const unsigned long long w = shape_word(key, i) & 3u;
+      return w == 0 ? spec.first : w == 1 ? last : value;
+    }
+    case kEqual:
+      return (key & 1u) != 0 ? spec.first : last;
+    case kRamp: {
+      if ((key & 1u) == 0) return spec.first + static_cast<long long>(i % (spec.range + 1));
+      const double share = static_cast<double>(i) / static_cast<double>(spec.count);
+      return spec.first + static_cast<long long>(share * static_cast<double>(spec.range));
+    }
+    default:
+      return value;
+  }
+}
+
+// A value of a floating type, in its own bits.
+KP_DRAW unsigned value_bits(int dtype, float value) {
+  return dtype == 0 ? float_bits(value) : dtype == 1 ? to_half(value) : to_bfloat16(value);
+}
+
+// The new bits of element i, which holds `bits`, in the low bytes.
+KP_DRAW unsigned long long reshaped_bits(const ShapeSpec& spec, unsigned long long key,
+                                         unsigned long long i, unsigned long long bits) {
+  const bool floating = spec.dtype <= 2;
+  float value = 0;
+  if (spec.dtype == 0) value = bits_float(static_cast<unsigned>(bits));
+  if (spec.dtype == 1) value = from_half(static_cast<unsigned short>(bits));
+  if (spec.dtype == 2) value = from_bfloat16(static_cast<unsigned short>(bits));
+  if (!floating || spec.shape == kEnds || spec.shape == kEqual || spec.shape == kRamp) {
+    const long long whole = floating          ? static_cast<long long>(value)
+                            : spec.dtype == 3 ? static_cast<int>(static_cast<unsigned>(bits))
+                                              : static_cast<long long>(bits);
+    const long long result = reshaped_integer(spec, key, i, whole);
+    if (spec.dtype == 3) return static_cast<unsigned>(result);
+    if (spec.dtype == 4) return static_cast<unsigned long long>(result);
+    if (spec.dtype == 5) return result != 0 ? 1u : 0u;
+    value = static_cast<float>(result);
+  } else {
+    value = reshaped_float(spec, key, i, value);
+  }
+  return spec.dtype == 0   ? float_bits(value)
+         : spec.dtype == 1 ? to_half(value)
+                           : to_bfloat16(value);
+}
+
+}  // namespace kp

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/judge/probe_shapes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace kernelpro {
+
+namespace {
+
+// Nonzero elements: sums of few are short, and many are needed to know the norm of the errors.
+constexpr std::int64_t kFewestSparse = 64, kMostSparse = 512;
+constexpr std::int64_t kFlatRow = 64;  // what counts as a row of a vector
+constexpr double kLinear = 1e-9;       // float64 sums in another order
+// As in python/kernelpro_torch/rounding.py.
+constexpr double kNudges[] = {0x1p-20, 0x1p-11, 0x1p-10, 0x1p-7};  // by Precision
+
+bool is_discrete(const Tensor& tensor) {
+  return !is_floating(tensor.dtype) || tensor.init.kind == Init::Kind::kIntegers ||
+         tensor.init.kind == Init::Kind::kBernoulli;
+}
+
+int shape_of(DrawKind kind) {
+  switch (kind) {
+    case DrawKind::kTiny:
+    case DrawKind::kTinyParameters:
+      return kp::kPowerOfTwo;
+    case DrawKind::kLargeParameters:
+      return kp::kGrow;
+    case DrawKind::kHeavy:
+      return kp::kHeavy;
+    case DrawKind::kRepeated:
+      return kp::kRepeated;
+    case DrawKind::kRows:
+      return kp::kRows;
+    case DrawKind::kTop:
+      return kp::kTop;
+    case DrawKind::kSparse:
+      return kp::kSparse;
+    case DrawKind::kEnds:
+      return kp::kEnds;
+    case DrawKind::kEqual:
+      return kp::kEqual;
+    case DrawKind::kRamp:
+      return kp::kRamp;
+    default:
+      return kp::kUnchanged;
+  }
+}
+
+// Whether the shape of `kind` may change this tensor.
+bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
+  const bool constant = tensor.init.kind == Init::Kind::kConstant;
+  switch (kind) {
+    case DrawKind::kEnds:
+    case DrawKind::kEqual:
+    case DrawKind::kRamp:
+      return tensor.role == Role::kInput && is_discrete(tensor) && !constant;
+    case DrawKind::kLargeParameters:
+    case DrawKind::kTinyParameters:
+      return tensor.role == Role::kParameter && is_floating(tensor.dtype) && !constant;
+    case DrawKind::kSparse: {
+      const std::vector<int> all = linear_candidates(task);
+      return std::any_of(all.begin(), all.end(), [&](int i) {
+        return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
+      });
+    }
+    case DrawKind::kRepeated:
+    case DrawKind::kTop:
+      // Which of two equal elements an index names is often left open.
+      if (std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& t) {
+            return t.role == Role::kOutput && !is_floating(t.dtype);
+          })) {
+        return false;
+      }
+      [[fallthrough]];
+    default:
+      return shape_of(kind) != kp::kUnchanged && tensor.role == Role::kInput &&
+             !is_discrete(tensor) && !constant;
+  }
+}
+
+// The tensor's rows and channels; unchanged.
+kp::ShapeSpec plain_spec(const Shaped& t) {
+  kp::ShapeSpec spec{};
+  spec.dtype = static_cast<int>(t.tensor->dtype);
+  spec.period = 1;
+  spec.depth = t.tensor->dtype == DType::kFp32 ? 9 : 5;
+  spec.factor = 1;
+  spec.count = static_cast<unsigned long long>(std::max<std::int64_t>(t.elements, 1));
+  spec.row = spec.inner = spec.channels = 1;
+  const auto& shape = t.shape;
+  std::int64_t row = shape.size() < 2 ? kFlatRow : shape.back(), inner = 1, channels = 1;
+  // [rows, columns], or [batch, channels, ...].
+  if (shape.size() >= 2) channels = shape[1];
+  for (std::size_t d = 2; d < shape.size(); ++d) inner *= shape[d];
+  spec.row = static_cast<unsigned long long>(std::max<std::int64_t>(row, 1));
+  spec.inner = static_cast<unsigned long long>(std::max<std::int64_t>(inner, 1));
+  spec.channels = static_cast<unsigned long long>(std::max<std::int64_t>(channels, 1));
+  return spec;
+}
+
+}  // namespace
+
+bool leans(const Tensor& tensor) {
+  const bool drawn =
+      tensor.init.kind == Init::Kind::kUniform || tensor.init.kind == Init::Kind::kNormal;
+  return tensor.role == Role::kInput && tensor.dtype == DType::kFp32 && drawn;
+}
+
+void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.elements); ++i) {
+    unsigned bits = 0;
+    std::memcpy(&bits, data->data() + 4 * i, sizeof bits);
+    bits = kp::lean_bits(bits, digits, i);
+    std::memcpy(data->data() + 4 * i, &bits, sizeof bits);
+  }
+}
+
+bool probe_varies(DrawKind kind) { return shape_of(kind) != kp::kUnchanged; }
+
+double least_scale(DrawKind kind) {
+  return probe_varies(kind) && kind != DrawKind::kSparse ? kShapeRoom : 0;
+}
+
+bool shape_applies(DrawKind kind, const Task& task) {
+  return std::any_of(task.tensors.begin(), task.tensors.end(),
+                     [&](const Tensor& t) { return applies(kind, task, t); });
+}
+
+std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shaped>& tensors,
+                                        DrawKind kind, std::uint64_t word, int linear) {
+  std::vector<kp::ShapeSpec> specs;
+  if (shape_of(kind) == kp::kUnchanged) return specs;
+  const auto parameters = static_cast<std::uint64_t>(
+      std::count_if(tensors.begin(), tensors.end(),
+                    [&](const Shaped& t) { return applies(kind, task, *t.tensor); }));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Shaped& t = tensors[i];
+    kp::ShapeSpec& spec = specs.emplace_back(plain_spec(t));
+    if (!applies(kind, task, *t.tensor)) continue;
+    if (kind == DrawKind::kSparse && static_cast<int>(i) != linear) continue;
+    // A module's square matrix may be symmetric.
+    const bool square = t.shape.size() == 2 && t.shape[0] == t.shape[1];
+    if (task.module && square && (kind == DrawKind::kRows || kind == DrawKind::kTop)) continue;
+    const std::uint64_t mine = kp::shape_word(word, i);
+    spec.shape = shape_of(kind);
+    if (kind == DrawKind::kTiny) spec.factor = t.tensor->dtype == DType::kFp32 ? 0x1p-10f : 0x1p-4f;
+    if (kind == DrawKind::kLargeParameters || kind == DrawKind::kTinyParameters) {
+      // Two of many: products of many factors leave the range.
+      if (parameters > 2 && (mine >> 8) % parameters >= 2) spec.shape = kp::kUnchanged;
+      spec.factor = 0x1p-10f;
+    }
+    if (kind == DrawKind::kSparse) {
+      constexpr float kSizes[] = {1, 0x1p-8f, 0x1p8f};
+      const std::int64_t nonzero = std::clamp(t.elements / 512, kFewestSparse, kMostSparse);
+      spec.period =
+          static_cast<unsigned>(std::clamp<std::int64_t>(t.elements / nonzero, 2, 1 << 30));
+      spec.factor = kSizes[(mine >> 8) % 3];
+    }
+    if (t.tensor->init.kind == Init::Kind::kIntegers) {
+      spec.first = static_cast<long long>(t.tensor->init.a);
+      spec.range = static_cast<unsigned long long>(t.tensor->init.b - t.tensor->init.a);
+    }
+    if (t.tensor->init.kind == Init::Kind::kBernoulli) spec.range = 1;
+  }
+  const bool any = std::any_of(specs.begin(), specs.end(), [](const kp::ShapeSpec& spec) {
+    return spec.shape != kp::kUnchanged;
+  });
+  if (!any) specs.clear();
+  return specs;
+}
+
+void reshape_input(const Shaped& tensor, const std::vector<kp::ShapeSpec>& specs, std::size_t index,
+                   DrawKind kind, const kp::Key& key, std::vector<char>* data) {
+  const Tensor& t = *tensor.tensor;
+  const bool given = t.init.kind == Init::Kind::kModule;
+  const bool leaning = leans(t) || (given && t.role == Role::kInput && t.dtype == DType::kFp32);
+  if (kind == DrawKind::kLowBits && leaning) lean(tensor, kp::subkey(key, kp::kLeanStream), data);
+  if (index >= specs.size() || specs[index].shape == kp::kUnchanged) return;
+  const std::uint64_t word = kp::subkey(key, kp::kShapeStream);
+  reshape(specs[index], kp::shape_key(word, static_cast<unsigned>(index)), data);
+}
+
+bool multiplies(const Task& task, const Case& c) { return task_matmul_flops(task, c) > 0; }
+
+std::vector<int> linear_candidates(const Task& task) {
+  const bool result = std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& t) {
+    return t.role == Role::kOutput && t.dtype == DType::kFp32;
+  });
+  std::vector<int> all;
+  for (std::size_t i = 0; result && i < task.tensors.size(); ++i) {
+    const Tensor& t = task.tensors[i];
+    const bool drawn = t.init.kind == Init::Kind::kUniform || t.init.kind == Init::Kind::kNormal ||
+                       t.init.kind == Init::Kind::kModule;
+    if (t.role == Role::kInput && t.dtype == DType::kFp32 && drawn) {
+      all.push_back(static_cast<int>(i));
+    }
+  }
+  return all;
+}
+
+std::vector<kp::ShapeSpec> power_shapes(const std::vector<Shaped>& tensors, int tensor,
+                                        float factor) {
+  std::vector<kp::ShapeSpec> specs;
+  for (const Shaped& t : tensors) specs.push_back(plain_spec(t));
+  kp::ShapeSpec& spec = specs[static_cast<std::size_t>(tensor)];
+  spec.shape = kp::kPowerOfTwo;
+  spec.factor = factor;
+  return specs;
+}
+
+bool is_linear(const std::vector<OutputLook>& once, const std::vector<OutputLook>& doubled,
+               const std::vector<OutputLook>& negated) {
+  const auto same = [](double a, double b, double scale) {
+    return std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) <= kLinear * scale;
+  };
+  bool any = false;
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    const OutputLook &a = once[i], &b = doubled[i], &c = negated[i];
+    any = any || a.rms > 0;
+    const double scale = std::max({std::fabs(a.low), std::fabs(a.high), a.rms});
+    if (!same(2 * a.rms, b.rms, scale) || !same(2 * a.low, b.low, scale) ||
+        !same(2 * a.high, b.high, scale) || !same(a.rms, c.rms, scale) ||
+        !same(-a.low, c.high, scale) || !same(-a.high, c.low, scale)) {
+      return false;
+    }
+  }
+  return any;
+}
+
+std::vector<kp::ShapeSpec> nudge_shapes(const std::vector<Shaped>& tensors, Precision precision,
+                                        bool parameters) {
+  std::vector<kp::ShapeSpec> specs;
+  for (const Shaped& t : tensors) {
+    kp::ShapeSpec& spec = specs.emplace_back(plain_spec(t));
+    const bool wanted =
+        t.tensor->role == Role::kInput || (parameters && t.tensor->role == Role::kParameter);
+    if (!wanted || !is_floating(t.tensor->dtype)) continue;
+    spec.shape = kp::kNudge;
+    spec.factor = static_cast<float>(kNudges[static_cast<int>(precision)]);
+  }
+  return specs;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How probes change values that were drawn (core/device/shapes.h defines each shape), and what
+// sparse inputs need: whether the results are linear in them, and how much honest arithmetic errs.
+// Shared by both targets. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/shapes.h"
+#include "core/task.h"
+#include "task/reference/module_reference.h"
+
+namespace kernelpro {
+
+// Probe kLowBits, after drawing: changes the last digits of fp32 inputs, by up to 1/128
+// (core/device/draw.h, lean_bits). Parameters stay: a kernel may rely on constant ones.
+bool leans(const Tensor& tensor);
+void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data);
+
+// Whether a kind's draws differ by more than chance: in which tensor, which rows, which direction.
+bool probe_varies(DrawKind kind);
+// Rows of nearly equal elements add up the same rounding error, term by term: a naive sum of many
+// errs by much more than chance would have it. So the scale of results on shapes is at least this
+// many times their root mean square. A kernel that leaves something out errs by as much as they
+// are.
+inline constexpr double kShapeRoom = 10;
+// kShapeRoom where it applies, else 0.
+double least_scale(DrawKind kind);
+// Whether the shape of a kind of probe may change a tensor of this task.
+bool shape_applies(DrawKind kind, const Task& task);
+
+// How a probe changes each tensor after it was drawn; empty if it changes none. `linear`: for
+// kSparse, the tensor to make sparse; `word`: of kShapeStream.
+std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shaped>& tensors,
+                                        DrawKind kind, std::uint64_t word, int linear = -1);
+// Changes what a probe's plan drew: kLowBits, or the shapes. `specs`: may be empty.
+void reshape_input(const Shaped& tensor, const std::vector<kp::ShapeSpec>& specs, std::size_t index,
+                   DrawKind kind, const kp::Key& key, std::vector<char>* data);
+
+// Sparse inputs. A sum of few products shows how precise the products are, whatever the order of
+// summation; but only where the results are linear in each of the inputs. Otherwise they depend on
+// long sums of other things too, or zeros are added up as exp(0). And only in tasks with matrix
+// products: others may multiply by what they compute themselves, such as the cosine of a large
+// number, which plain fp32 does less precisely than its products.
+//
+// The inputs that may be made sparse if so.
+std::vector<int> linear_candidates(const Task& task);
+bool multiplies(const Task& task, const Case& c);
+// Times a power of two, which floating-point arithmetic takes exactly: results that are linear in
+// the tensor, or affine, are multiplied by the same power (of large inputs, that an addend does not
+// matter to).
+std::vector<kp::ShapeSpec> power_shapes(const std::vector<Shaped>& tensors, int tensor,
+                                        float factor);
+inline constexpr float kLinearFactors[] = {0x1p40f, 0x1p41f, -0x1p40f};
+struct OutputLook {
+  double rms = 0, low = 0, high = 0;
+};
+// From the looks at all floating outputs under each of kLinearFactors.
+bool is_linear(const std::vector<OutputLook>& once, const std::vector<OutputLook>& doubled,
+               const std::vector<OutputLook>& negated);
+
+// All floating inputs and parameters (`parameters`) times 1 +- `size`: results of honest arithmetic
+// differ from exact ones by about as much as these do, wherever products and functions of single
+// elements are concerned.
+std::vector<kp::ShapeSpec> nudge_shapes(const std::vector<Shaped>& tensors, Precision precision,
+                                        bool parameters);
+
+}  // namespace kernelpro

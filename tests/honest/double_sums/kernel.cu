@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// task: matmul
+// expect: correct
+// Sums in double precision.
+#include "task.h"
+
+__global__ void matmul(const float* a, const float* b, float* c) {
+  const int j = blockIdx.x * 128 + threadIdx.x, i = blockIdx.y;
+  if (j >= N) return;
+  double sum = 0;
+  for (int k = 0; k < K; ++k) sum += double(a[i * K + k]) * b[k * N + j];
+  c[i * N + j] = static_cast<float>(sum);
+}
+KP_LAUNCH(matmul, kp::dim((N + 127) / 128, M), kp::dim(128), 0, arg::a, arg::b, arg::c)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// task: conv3
+// expect: correct
+// Winograd's F(2 x 2, 3 x 3) in fp32: close to plain fp32.
+#include "task.h"
+
+constexpr int kOut = 2, kIn = 4;
+static const float kInput[kIn * kIn] = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1};
+static const float kWeights[kIn * 3] = {1, 0, 0, .5f, .5f, .5f, .5f, -.5f, .5f, 0, 0, 1};
+static const float kOutput[kOut * kIn] = {1, 1, 1, 0, 0, 1, -1, -1};
+
+// y = m x m^T with an R x S matrix m.
+template <int R, int S>
+static void both_sides(const float (&m)[R * S], const float* x, float* y) {
+  float half[R * S];
+  for (int i = 0; i < R; ++i) {
+    for (int j = 0; j < S; ++j) {
+      half[i * S + j] = 0;
+      for (int k = 0; k < S; ++k) half[i * S + j] += m[i * S + k] * x[k * S + j];
+    }
+  }
+  for (int i = 0; i < R; ++i) {
+    for (int j = 0; j < R; ++j) {
+      y[i * R + j] = 0;
+      for (int k = 0; k < S; ++k) y[i * R + j] += half[i * S + k] * m[j * S + k];
+    }
+  }
+}
+
+extern "C" void launch(const Args& args) {
+  constexpr int P = H - 2, Q = W - 2, kDown = P / kOut, kAlong = Q / kOut;
+  for (int o = 0; o < N * K * kDown * kAlong; ++o) {
+    const int q = o % kAlong * kOut, p = o / kAlong % kDown * kOut;
+    const int k = o / (kAlong * kDown) % K, n = o / (kAlong * kDown * K);
+    float sums[kIn * kIn] = {};
+    for (int c = 0; c < C; ++c) {
+      float tile[kIn * kIn], v[kIn * kIn], u[kIn * kIn];
+      for (int f = 0; f < kIn * kIn; ++f) {
+        tile[f] = args.x[((n * C + c) * H + p + f / kIn) * W + q + f % kIn];
+      }
+      both_sides<kIn, kIn>(kInput, tile, v);
+      both_sides<kIn, 3>(kWeights, args.w + (k * C + c) * 9, u);
+      for (int f = 0; f < kIn * kIn; ++f) sums[f] += u[f] * v[f];
+    }
+    float out[kOut * kOut];
+    both_sides<kOut, kIn>(kOutput, sums, out);
+    for (int f = 0; f < kOut * kOut; ++f) {
+      args.y[((n * K + k) * P + p + f / kOut) * Q + q + f % kOut] = out[f];
+    }
+  }
+}
