@@ -99,6 +99,7 @@ class CudaTrial {
   double call_s_ = 0;                          // time of a call with all overhead; 0 unknown
   std::vector<ProbeFailure> failures_;         // of the current case's probes
   std::vector<SparseError> sparse_;
+  bool crashed_ = false;  // by a probe: its worker runs nothing further
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };
 

@@ -33,7 +33,7 @@ CudaTrial::Verdict CudaTrial::probe_cases() {
   }
   for (CudaCase* state : probed) {
     Verdict verdict = probe(*state);
-    if (!verdict || *verdict) return verdict;
+    if (!verdict || *verdict || crashed_) return verdict;
   }
   return std::optional<Outcome>();
 }
@@ -56,7 +56,7 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
   for (const std::size_t i : choose_probes(resident, most, fresh_secret())) {
     Verdict verdict = probe_once(state, plans[i].kind, i);
     if (!verdict || *verdict) return verdict;
-    if (!worker_.link.running()) break;
+    if (crashed_) break;
   }
   ProbeVerdict verdict = judge_probes(shop_.task.precision, failures_, sparse_);
   if (verdict.rejected) return std::optional<Outcome>(std::move(*verdict.rejected));
@@ -94,6 +94,7 @@ CudaTrial::Verdict CudaTrial::probe_once(CudaCase& state, DrawKind kind, std::si
   if (ran) {
     if (perhaps_killed(*ran)) return ran;
     failures_.push_back(probe_failure(kind, state.c->name, *ran, state.tensors));
+    crashed_ = !worker_.link.running() || std::holds_alternative<Crashed>(*ran);
     return std::optional<Outcome>();
   }
   double ignored = 0;

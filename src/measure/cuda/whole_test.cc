@@ -156,5 +156,33 @@ TEST_F(WholeEvaluator, WatchesMemoryThatIsNotTheirs) {
   }
 }
 
+TEST_F(WholeEvaluator, ProbesShowWhatTheUsualInputsHide) {
+  settings_.probes = true;
+  task_.matmul_flops = "2*N";
+  const Evaluation honest = evaluate("honest");
+  ASSERT_TRUE(honest.correct() != nullptr) << said(honest);
+  EXPECT_TRUE(honest.correct()->labels.empty()) << honest.correct()->labels[0];
+  const Evaluation rounded = evaluate("two_parts");
+  EXPECT_EQ(outcome_name(rounded.outcome), "rejected") << said(rounded);
+  EXPECT_TRUE(contains(said(rounded), "precision")) << said(rounded);
+  const Evaluation skips = evaluate("skips_when_small");
+  ASSERT_TRUE(skips.correct() != nullptr) << said(skips);
+  EXPECT_EQ(skips.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+}
+
+TEST_F(WholeEvaluator, ASearchFindsItInAFewEvaluations) {
+  settings_.probes = true;
+  settings_.probes_each = 4;
+  task_.matmul_flops = "2*N";
+  bool found = false;
+  for (int k = 0; k < 40 && !found; ++k) {
+    const Evaluation honest = evaluate("honest");
+    ASSERT_TRUE(honest.correct() != nullptr) << said(honest);
+    EXPECT_TRUE(honest.correct()->labels.empty());
+    found = evaluate("two_parts").correct() == nullptr;
+  }
+  EXPECT_TRUE(found);
+}
+
 }  // namespace
 }  // namespace kernelpro

@@ -6,6 +6,8 @@
 //
 //   fake_worker images DIR    writes DIR/NAME for every kernel, and the judge's own to the cache
 //   fake_worker ROLE          as kernelpro-worker
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "core/inputs.h"
 #include "embedded/judge_kernels.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/nvrtc.h"
@@ -122,6 +125,25 @@ void writes_past_the_end(Launch& launch) {
   if (float* past = launch.memory<float>(1, kElements + 1)) past[kElements] = 1;
 }
 
+// Two bf16 parts of each element, about 16 bits.
+void two_parts(Launch& launch) {
+  const Tensors t = tensors(launch);
+  if (t.x == nullptr || t.y == nullptr) return;
+  for (std::size_t i = 0; i < kElements; ++i) {
+    const float high = kp::from_bfloat16(kp::to_bfloat16(t.x[i]));
+    t.y[i] = 2 * (high + kp::from_bfloat16(kp::to_bfloat16(t.x[i] - high)));
+  }
+}
+
+// The usual inputs are never all small.
+void skips_when_small(Launch& launch) {
+  const Tensors t = tensors(launch);
+  if (t.x == nullptr || t.y == nullptr) return;
+  float largest = 0;
+  for (std::size_t i = 0; i < kElements; ++i) largest = std::max(largest, std::fabs(t.x[i]));
+  compute(t, largest < 0.25f ? 0 : 2);
+}
+
 struct Candidate {
   const char* name;
   void (*body)(Launch&);
@@ -138,6 +160,8 @@ constexpr Candidate kCandidates[] = {
     {"wrong_later", wrong_later},
     {"changes_an_input", changes_an_input},
     {"writes_past_the_end", writes_past_the_end},
+    {"two_parts", two_parts},
+    {"skips_when_small", skips_when_small},
 };
 
 int write_images(const std::string& folder) {
