@@ -207,7 +207,7 @@ class NativeReference : public CpuReference {
   Result<bool> admit_nudged(InputSet* set) {
     const std::vector<std::vector<char>> nudged = nudged_inputs(task_, tensors_, *set);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      if (!nudged[i].empty()) std::memcpy(buffers_.data(i), nudged[i].data(), nudged[i].size());
+      if (!nudged[i].empty()) std::memcpy(buffers().data(i), nudged[i].data(), nudged[i].size());
     }
     KP_TRY(run());
     set->nudged.resize(tensors_.size());
@@ -215,7 +215,7 @@ class NativeReference : public CpuReference {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shaped& t = tensors_[i];
       if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
-      const auto* values = reinterpret_cast<const double*>(buffers_.data(i));
+      const auto* values = reinterpret_cast<const double*>(buffers().data(i));
       const std::vector<double> results(values, values + t.elements);
       Expected& expected = set->expected[i];
       set->nudged[i] = deviation(results, expected);
