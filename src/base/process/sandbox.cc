@@ -241,15 +241,6 @@ int allow_own_names(int ruleset, int version) {
   return error;
 }
 
-bool holds_homes(const std::string& folder) {
-  const char* home = std::getenv("HOME");
-  std::error_code error;
-  const std::string own =
-      home != nullptr ? std::filesystem::weakly_canonical(home, error).string() : "";
-  return folder == "/" || folder == "/home" || folder == "/root" || folder == "/tmp" ||
-         folder == "/var" || folder == "/etc" || folder == own || own.starts_with(folder + "/");
-}
-
 std::string folder_above(const std::filesystem::path& program) {
   const std::string above = program.parent_path().parent_path().string();
   return holds_homes(above) ? program.parent_path().string() : above;
@@ -279,6 +270,15 @@ std::vector<std::string> system_roots() {
           "/etc/localtime",
           "/dev/urandom",
           "/dev/random"};
+}
+
+bool holds_homes(const std::string& folder) {
+  const char* home = std::getenv("HOME");
+  std::error_code error;
+  const std::string own =
+      home != nullptr ? std::filesystem::weakly_canonical(home, error).string() : "";
+  return folder == "/" || folder == "/home" || folder == "/root" || folder == "/tmp" ||
+         folder == "/var" || folder == "/etc" || folder == own || own.starts_with(folder + "/");
 }
 
 std::string program_root(const std::string& program) {
@@ -339,6 +339,9 @@ Sandbox candidate_python_sandbox(const std::string& folder, const std::vector<st
         "/etc/mime.types", "/etc/OpenCL", "/etc/nvidia", "/run/nvidia"}) {
     sandbox.read.emplace_back(path);
   }
+  for (const std::string& name : list_dir("/etc")) {
+    if (name.starts_with("python3")) sandbox.read.push_back("/etc/" + name);  // sitecustomize
+  }
   sandbox.write = {folder, "/dev/null", "/dev/zero"};
   for (const std::string& name : list_dir("/dev")) {
     if (name.starts_with("nvidia")) sandbox.write.push_back("/dev/" + name);
@@ -355,6 +358,7 @@ Result<PreparedSandbox> PreparedSandbox::make(const Sandbox& sandbox) {
   prepared.own_pages_ = sandbox.own_pages;
   prepared.file_bytes_ = sandbox.file_bytes;
   prepared.open_files_ = sandbox.open_files;
+  prepared.data_bytes_ = sandbox.data_bytes;
   prepared.cpu_seconds_ = sandbox.cpu_seconds;
   if (prepared.landlock_abi_ > 0) {
     KP_ASSIGN(prepared.ruleset_, make_ruleset(sandbox, prepared.landlock_abi_));
@@ -369,6 +373,7 @@ int PreparedSandbox::enter() const {
   int error = limit(RLIMIT_CORE, 0);
   if (error == 0 && file_bytes_ > 0) error = limit(RLIMIT_FSIZE, file_bytes_);
   if (error == 0 && open_files_ > 0) error = limit(RLIMIT_NOFILE, open_files_);
+  if (error == 0 && data_bytes_ > 0) error = limit(RLIMIT_DATA, data_bytes_);
   if (error == 0 && cpu_seconds_ > 0) {
     error = limit(RLIMIT_CPU, static_cast<std::int64_t>(cpu_seconds_) + 1);
   }

@@ -35,12 +35,17 @@ struct Sandbox {
   int max_processes = 256;              // processes and threads at once, watched; 0: unwatched
   std::int64_t file_bytes = 4LL << 30;  // limit per written file
   int open_files = 4096;
+  std::int64_t data_bytes = 0;  // private writable memory, per process; 0: no limit
   double cpu_seconds = 0;  // per process, enforced even after its parents are gone; 0: no limit
 };
 
 // Programs, libraries and settings that any program may need to read: /usr, /lib, the loader's
 // cache, time zones, random numbers, ...; nothing that belongs to a user.
 std::vector<std::string> system_roots();
+
+// Whether a folder is a place for many owners' files (/, /tmp, /home ...), or the user's home or
+// above it: too much to let a child read.
+bool holds_homes(const std::string& folder);
 
 // Install root of a program: the folder above the one that holds the program (links followed),
 // unless that is /, a folder that holds homes, or the user's home.
@@ -79,6 +84,7 @@ class PreparedSandbox {
   std::vector<sock_filter> filter_;
   std::int64_t file_bytes_ = 0;
   int open_files_ = 0;
+  std::int64_t data_bytes_ = 0;
   double cpu_seconds_ = 0;
 };
 

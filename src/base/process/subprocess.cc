@@ -18,6 +18,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/process/processes.h"
+#include "base/process/rest_watch.h"
 #include "base/process/spawner.h"
 #include "base/process/warden.h"
 #include "base/text.h"
@@ -54,6 +55,23 @@ std::vector<std::string> child_environment(const Command& command) {
   }
   result.insert(result.end(), command.env.begin(), command.env.end());
   return result;
+}
+
+// Which limit a child and its descendants exceed. A limit of 0 is none.
+std::optional<Exit::Kind> excess(const TreeUse& use, std::int64_t memory, int processes) {
+  if (memory > 0 && use.resident_bytes > memory) return Exit::Kind::kOutOfMemory;
+  if (processes > 0 && use.threads > processes) return Exit::Kind::kTooManyProcesses;
+  return std::nullopt;
+}
+
+// REQUIRES: the child has not been reaped.
+void kill_tree(pid_t pid, bool warden) {
+  if (warden) {
+    ::kill(pid, SIGTERM);  // it kills the rest
+    return;
+  }
+  ::kill(-pid, SIGKILL);
+  ::kill(pid, SIGKILL);
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -238,8 +256,19 @@ Result<Child> Child::start(const Command& command, bool with_channel) {
   child.limits_ = command.limits;
   child.max_processes_ = command.sandbox ? command.sandbox->max_processes : 0;
   child.started_ = real_clock().now_s();
+  if (command.limits.at_rest) {
+    child.rest_ = std::make_unique<RestWatch>([pid = child.pid_, warden = child.report_.valid(),
+                                               memory = child.limits_.memory_bytes,
+                                               processes = child.max_processes_] {
+      const auto why = excess(tree_use(pid, !warden), memory, processes);
+      if (why) kill_tree(pid, warden);
+      return why ? static_cast<int>(*why) : 0;
+    });
+  }
   return child;
 }
+
+Child::Child() = default;
 
 Child::Child(Child&& other) noexcept { *this = std::move(other); }
 
@@ -253,6 +282,7 @@ Child& Child::operator=(Child&& other) noexcept {
   limits_ = other.limits_;
   max_processes_ = other.max_processes_;
   next_look_ = other.next_look_;
+  rest_ = std::move(other.rest_);
   output_seen_ = other.output_seen_;
   started_ = other.started_;
   reaped_ = other.reaped_;
@@ -273,12 +303,7 @@ Child::~Child() {
 void Child::kill_group() {
   if (reaped_ || pid_ <= 0) return;
   ended_by_us_ = true;
-  if (report_.valid()) {
-    ::kill(pid_, SIGTERM);  // the warden kills the rest
-    return;
-  }
-  ::kill(-pid_, SIGKILL);
-  ::kill(pid_, SIGKILL);
+  kill_tree(pid_, report_.valid());
 }
 
 // A warden that was itself killed has not reported: use its own status.
@@ -392,23 +417,29 @@ bool Child::end_for(Exit::Kind why) {
   return true;
 }
 
+// From here on only the owner's thread looks at the child, which may then be reaped.
+void Child::end_rest() {
+  if (rest_ == nullptr) return;
+  const int why = rest_->end();
+  rest_.reset();
+  if (why == 0) return;
+  ended_by_us_ = true;
+  if (!verdict_) verdict_ = static_cast<Exit::Kind>(why);
+}
+
 bool Child::over_limits() {
   const double now = real_clock().now_s();
   if ((limits_.memory_bytes <= 0 && max_processes_ <= 0) || now < next_look_) return false;
   const TreeUse use = tree_use(pid_, !report_.valid());
   const double after = real_clock().now_s();
   next_look_ = after + std::max(kWatchStep, kWatchShare * (after - now));
-  if (limits_.memory_bytes > 0 && use.resident_bytes > limits_.memory_bytes) {
-    return end_for(Exit::Kind::kOutOfMemory);
-  }
-  if (max_processes_ > 0 && use.threads > max_processes_) {
-    return end_for(Exit::Kind::kTooManyProcesses);
-  }
-  return false;
+  const std::optional<Exit::Kind> why = excess(use, limits_.memory_bytes, max_processes_);
+  return why && end_for(*why);
 }
 
 const Exit& Child::finish() {
   if (pid_ <= 0) return exit_;
+  end_rest();
   // Give a child that has just closed its channel a moment to exit.
   const double end = real_clock().now_s() + (verdict_ ? 0.0 : 0.05);
   while (!reap()) {
@@ -429,6 +460,7 @@ const Exit& Child::finish() {
 
 const Exit& Child::wait(double timeout_s) {
   if (pid_ <= 0) return exit_;
+  end_rest();
   channel_.close();
   const double end = real_clock().now_s() + timeout_s;
   while (!verdict_ && !reap()) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct Limits {
   std::size_t frame_fds = Channel::kMaxFds;
   // Resident memory of the process and all its descendants; 0 = unwatched.
   std::int64_t memory_bytes = 0;
+  // Memory and processes are watched while nobody waits for the child, too: for children that live
+  // long and rest between commands.
+  bool at_rest = false;
 };
 
 struct Command {
@@ -64,13 +68,15 @@ struct Exit {
 // Runs to completion. Fails (kEnvironment) only when the program cannot be started.
 Result<Exit> run(const Command& command);
 
+class RestWatch;
+
 // A child with a message channel, which it finds at descriptor 3.
 class Child {
  public:
   static constexpr int kChannelFd = 3;
 
   static Result<Child> start(const Command& command);
-  Child() = default;
+  Child();
   Child(Child&&) noexcept;
   Child& operator=(Child&&) noexcept;
   ~Child();  // kills the child
@@ -103,6 +109,7 @@ class Child {
   void drain();
   bool reap();
   bool over_limits();
+  void end_rest();
   bool end_for(Exit::Kind why);
   void take_report(int* status);
   void kill_group();
@@ -114,6 +121,7 @@ class Child {
   Limits limits_;
   int max_processes_ = 0;
   double next_look_ = 0;  // when to check the tree's memory and processes again
+  std::unique_ptr<RestWatch> rest_;
   std::int64_t output_seen_ = 0;
   double started_ = 0;
   bool reaped_ = false;

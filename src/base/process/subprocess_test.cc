@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -345,6 +346,25 @@ TEST(Subprocess, AFlagEndsAChildThatOwesAMessage) {
   EXPECT_LT(real_clock().now_s() - from, 60);
   EXPECT_EQ(child->finish().kind, Exit::Kind::kTimedOut);
   other.join();
+}
+
+TEST(Subprocess, MemoryIsWatchedWhileNobodyWaits) {
+  Command command = shell("head -c 400m /dev/zero | tail -n 1 | sleep 1000");
+  command.limits.memory_bytes = 100 << 20;
+  command.limits.at_rest = true;
+  command.sandbox.emplace().read_all = true;
+  Result<Child> started = Child::start(command);
+  ASSERT_TRUE(started) << started.error().text();
+  Child child = std::move(*started);
+  const pid_t pid = child.pid();
+  EXPECT_TRUE(eventually([&] {
+    const std::vector<ProcessInfo> all = all_processes();
+    return std::none_of(all.begin(), all.end(),
+                        [&](const ProcessInfo& each) { return each.pid == pid && !each.zombie; });
+  }));
+  const Exit& exit = child.finish();
+  EXPECT_EQ(exit.kind, Exit::Kind::kOutOfMemory) << exit.describe(command.limits);
+  EXPECT_FALSE(exit.from_outside());
 }
 
 }  // namespace
