@@ -16,6 +16,7 @@ import types
 
 import torch
 
+from . import sandbox
 from .channel import Refusal
 
 PARAMETER_SEED = 42  # KernelBench draws constructor arguments and weights under this seed
@@ -107,9 +108,10 @@ class telling:
             return False
         if is_out_of_memory(error):
             raise Refusal(f"{self.what}: not enough memory: {first_line(error)}", "memory",
-                          "evaluate a smaller case") from None
+                          "evaluate a smaller case, or set KERNELPRO_MODULE_MEMORY to more "
+                          "gigabytes") from None
         raise Refusal(f"{self.what}:\n{shown(kind, error, trace)}", "task",
-                      "fix the file") from None
+                      sandbox.advice(error) or "fix the file") from None
 
 
 def is_out_of_memory(error):

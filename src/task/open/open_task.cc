@@ -75,6 +75,7 @@ Result<OpenedTask> open_module(const std::string& path, const OpenSettings& sett
   reference.target = settings.target;
   reference.gpu = settings.gpu;
   reference.timeout_s = settings.timeout_s;
+  reference.folder = dirname(absolute(path));
   KP_ASSIGN(auto module, ModuleReference::start(reference));
   const auto meanwhile = std::async(std::launch::async, [&] {
     if (settings.meanwhile) settings.meanwhile(settings.target);

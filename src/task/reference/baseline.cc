@@ -5,12 +5,11 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/process/available_memory.h"
 #include "base/process/subprocess.h"
 #include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "core/json.h"
-#include "task/reference/module_reference.h"
+#include "task/reference/module_process.h"
 #include "task/reference/python.h"
 
 namespace kernelpro {
@@ -28,7 +27,8 @@ std::vector<std::string> kinds_of(const BaselineSettings& settings) {
 
 class Process {
  public:
-  explicit Process(const BaselineSettings& settings) : settings_(settings) {}
+  Process(const BaselineSettings& settings, std::string folder)
+      : settings_(settings), folder_(std::move(folder)) {}
 
   // The process's answer; an Error if none can be started. If the process dies, `lost` says how,
   // and the next call starts another.
@@ -42,6 +42,9 @@ class Process {
     limits_.wall_seconds = timeout_s;
     const Exit& exit = child_.finish();
     *lost = "the process " + exit.describe(limits_);
+    if (const std::string advice = module_limit_advice(exit.kind); !advice.empty()) {
+      *lost += "; " + advice;
+    }
     if (exit.kind != Exit::Kind::kTimedOut && !exit.output.empty()) {
       const std::size_t from = exit.output.size() > 1000 ? exit.output.size() - 1000 : 0;
       *lost += "\n" + exit.output.substr(from);
@@ -52,21 +55,16 @@ class Process {
 
  private:
   Result<void> start() {
-    KP_ASSIGN(PythonCommand python, python_command("baseline", settings_.python));
-    Command command;
-    command.argv = python.argv;
-    command.argv.push_back(std::string(target_name(settings_.target)));
-    command.env = python.env;
-    if (!settings_.gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + settings_.gpu);
-    command.limits.memory_bytes = settings_.memory_bytes > 0
-                                      ? settings_.memory_bytes
-                                      : module_memory_limit(available_memory_bytes());
-    limits_ = command.limits;
-    KP_ASSIGN(child_, Child::start(command));
+    KP_ASSIGN(process_, module_process({"baseline", settings_.python, settings_.target,
+                                        settings_.gpu, folder_, settings_.memory_bytes}));
+    limits_ = process_.command.limits;
+    KP_ASSIGN(child_, Child::start(process_.command));
     return {};
   }
 
   const BaselineSettings& settings_;
+  const std::string folder_;  // of the module's file
+  ModuleProcess process_;     // its scratch folder outlives the child
   Child child_;
   Limits limits_;
 };
@@ -115,7 +113,9 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
     const std::vector<Baseline> known = text ? baselines_from_json(*text) : std::vector<Baseline>();
     if (known.size() == kinds_of(settings).size()) return known;
   }
-  Process process(settings);
+  const std::string& file = task.module->path;
+  Process process(settings, file.empty() ? "" : dirname(absolute(file)));
+  KP_ASSIGN(const double timeout_s, module_seconds(settings.timeout_s));
   std::string lost;
   KP_ASSIGN(const std::optional<Json> hello, process.ask({{"do", "hello"}}, kStartTimeout, &lost));
   if (!hello) {
@@ -133,7 +133,7 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
                            {"precision", precision_name(task.precision)},
                            {"kind", kind},
                            {"seconds", settings.seconds}},
-                          settings.timeout_s, &lost));
+                          timeout_s, &lost));
     Baseline baseline;
     baseline.name = kind;
     if (!answer) {

@@ -2,22 +2,18 @@
 #include "task/reference/module_reference.h"
 
 #include "base/hash.h"
-#include "base/process/available_memory.h"
 #include "base/process/channel.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
 #include "task/reference/describe.h"
+#include "task/reference/module_process.h"
 #include "task/reference/python.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr const char* kLessMemory =
-    "give smaller sizes for integers at the top of the file (--set NAME=VALUE), free memory, or "
-    "use "
-    "a machine with more: the limit is half of what is available when the process starts";
 constexpr double kImportTimeout = 300;        // of torch, from a cold disk
 constexpr std::int64_t kPrinted = 1LL << 30;  // output limit of a module
 constexpr std::int64_t kMaxDescription = 16 << 20;
@@ -49,10 +45,11 @@ ErrorKind kind_of(const std::string& rule) {
 class PythonReference : public ModuleReference {
  public:
   // `kept`: cache folder for descriptions, keyed by interpreter, PyTorch and our package.
-  PythonReference(ReferenceSettings settings, Child child, Limits limits, std::string kept)
-      : settings_(std::move(settings)),
+  PythonReference(double timeout_s, ModuleProcess process, Child child, std::string kept)
+      : timeout_s_(timeout_s),
+        process_(std::move(process)),
         child_(std::move(child)),
-        limits_(limits),
+        limits_(process_.command.limits),
         kept_(std::move(kept)) {}
 
   Result<ModuleDescription> describe(const std::string& source, const std::string& path,
@@ -157,7 +154,7 @@ class PythonReference : public ModuleReference {
 
   Result<Json> ask(const Json& message, const std::vector<int>& fds = {}) {
     KP_TRY(greet());
-    return exchange(message, fds, settings_.timeout_s, "for the command " + message["do"].dump());
+    return exchange(message, fds, timeout_s_, "for the command " + message["do"].dump());
   }
 
   Result<Json> exchange(const Json& message, const std::vector<int>& fds, double timeout_s,
@@ -183,16 +180,19 @@ class PythonReference : public ModuleReference {
 
   Error loss(double timeout_s, const std::string& purpose) {
     const Exit& exit = child_.finish();
+    const std::string advice = module_limit_advice(exit.kind);
     if (exit.kind == Exit::Kind::kTimedOut) {
       return {ErrorKind::kTask,
               "the module's process needed more than " + number(timeout_s) + " s " + purpose +
                   " and was ended",
-              "check that the module terminates, or choose smaller sizes"};
+              advice};
     }
     if (exit.kind == Exit::Kind::kOutOfMemory) {
-      return {ErrorKind::kBadInput, "the module's process " + exit.describe(limits_), kLessMemory};
+      return {ErrorKind::kBadInput, "the module's process " + exit.describe(limits_), advice};
     }
-    limits_.wall_seconds = timeout_s;
+    if (!advice.empty()) {
+      return {ErrorKind::kTask, "the module's process " + exit.describe(limits_), advice};
+    }
     std::string text = "the module's process " + exit.describe(limits_);
     const std::string said(trim(exit.output));
     // The end of the output is the useful part.
@@ -205,7 +205,8 @@ class PythonReference : public ModuleReference {
                      : "try `python3 -c 'import torch'`; `kernelpro doctor` shows what is missing"};
   }
 
-  ReferenceSettings settings_;
+  const double timeout_s_;
+  const ModuleProcess process_;  // its scratch folder outlives the child
   Child child_;
   Limits limits_;
   bool greeted_ = false;
@@ -227,26 +228,18 @@ Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceS
                     ", but the cuda target needs 2.1 or newer with CUDA",
                 "pip install torch, or set KERNELPRO_PYTHON to another interpreter");
   }
-  KP_ASSIGN(PythonCommand python, python_command("reference", settings.python));
-  Command command;
-  command.argv = python.argv;
-  command.argv.emplace_back(target_name(settings.target));
-  command.env = python.env;
-  command.env.emplace_back("CUBLAS_WORKSPACE_CONFIG=:4096:8");  // reproducible results
-  if (!cuda) command.env.emplace_back("CUDA_VISIBLE_DEVICES=");
-  if (cuda && !settings.gpu.empty()) {
-    command.env.emplace_back("CUDA_VISIBLE_DEVICES=" + settings.gpu);
-  }
-  command.limits.output_killed = kPrinted;
-  command.limits.memory_bytes = settings.memory_bytes > 0
-                                    ? settings.memory_bytes
-                                    : module_memory_limit(available_memory_bytes());
-  KP_ASSIGN(Child child, Child::start(command));
+  KP_ASSIGN(const double timeout_s, module_seconds(settings.timeout_s));
+  KP_ASSIGN(ModuleProcess process,
+            module_process({"reference", settings.python, settings.target, settings.gpu,
+                            settings.folder, settings.memory_bytes}));
+  process.command.env.emplace_back("CUBLAS_WORKSPACE_CONFIG=:4096:8");  // reproducible results
+  process.command.limits.output_killed = kPrinted;
+  KP_ASSIGN(Child child, Child::start(process.command));
   KP_ASSIGN(const std::string package, unpacked_package());
   const std::string kept = join(
       join(cache_dir(), "descriptions"),
       hash_hex({facts.interpreter, facts.torch_version, package, target_name(settings.target)}));
-  return std::make_unique<PythonReference>(settings, std::move(child), command.limits, kept);
+  return std::make_unique<PythonReference>(timeout_s, std::move(process), std::move(child), kept);
 }
 
 Result<std::unique_ptr<ModuleReference>> restart_module(const Task& task, TargetKind target,
@@ -255,6 +248,7 @@ Result<std::unique_ptr<ModuleReference>> restart_module(const Task& task, Target
   ReferenceSettings settings;
   settings.target = target;
   settings.gpu = gpu;
+  if (!task.module->path.empty()) settings.folder = dirname(absolute(task.module->path));
   KP_ASSIGN(auto module, ModuleReference::start(settings));
   const auto dims = task.cases.empty() ? decltype(Case::dims)() : task.cases.back().dims;
   KP_TRY(module->describe(task.module->source, task.module->path, dims));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PyTorch module as the reference of a task: one persistent Python process (python/), the only
-// trusted Python. It describes the module, draws inputs with the module's get_inputs, and computes
-// expected results, all in buffers owned by the judge: physical GPU memory (descriptors of CUDA
-// virtual-memory handles) on the cuda target, shared memory on the cpu target. One thread at a
-// time; calls block. The process ends with the object.
+// A PyTorch module as the reference of a task: one persistent Python process (python/), which is
+// trusted with the task's data but not with the machine (module_process.h). It describes the
+// module, draws inputs with the module's get_inputs, and computes expected results, all in buffers
+// owned by the judge: physical GPU memory (descriptors of CUDA virtual-memory handles) on the cuda
+// target, shared memory on the cpu target. One thread at a time; calls block. The process ends with
+// the object.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,12 @@ namespace kernelpro {
 struct ReferenceSettings {
   std::string python;  // interpreter; "" = $KERNELPRO_PYTHON, else python3
   TargetKind target = TargetKind::kCuda;
-  std::string gpu;                // CUDA_VISIBLE_DEVICES for the process; "" inherits it
-  double timeout_s = 120;         // for one command; a module that hangs is killed after it
-  std::int64_t memory_bytes = 0;  // limit of the process; 0: a share of available memory
+  std::string gpu;     // CUDA_VISIBLE_DEVICES for the process; "" inherits it
+  std::string folder;  // of the module's file, which may import and read what lies there
+  // For one command; a module that hangs is killed after it. KERNELPRO_MODULE_SECONDS wins.
+  double timeout_s = 120;
+  // Limit of the process; 0: KERNELPRO_MODULE_MEMORY, else a share of available memory.
+  std::int64_t memory_bytes = 0;
 };
 
 // How a set's inputs and parameters are drawn. Probes change distributions, not shapes:

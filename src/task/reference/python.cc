@@ -25,9 +25,10 @@ constexpr const char* kInstall =
     "install PyTorch (pip install torch, or the package python3-torch), or set KERNELPRO_PYTHON to "
     "an interpreter that has it";
 
-// Finds torch's version without importing it, which would take seconds.
+// Finds torch's version without importing it, which would take seconds. Then the interpreter itself
+// (we may have started a shim), and what a sandbox must let it read.
 constexpr const char* kAsk = R"py(
-import importlib.util, os, re, sys
+import importlib.util, os, re, site, sys
 spec = importlib.util.find_spec("torch")
 version = "none"
 if spec is not None and spec.origin:
@@ -38,21 +39,35 @@ if spec is not None and spec.origin:
     except OSError:
         version = "unknown"
 print("kernelpro", "%d.%d" % sys.version_info[:2], version)
+print("program", sys.executable)
+print("user", site.getuserbase())
+folders = [sys.prefix, sys.base_prefix] + [path for path in sys.path if path]
+if spec is not None and spec.origin:
+    folders.append(os.path.dirname(spec.origin))
+for folder in dict.fromkeys(map(os.path.abspath, folders)):
+    print("folder", folder)
 )py";
 
-// "" if it cannot be run; else torch's version, "none" without torch.
-std::string torch_of(const std::string& interpreter) {
+// torch_version: "" if it cannot be run, "none" without torch.
+PythonFacts facts_of(const std::string& interpreter) {
+  PythonFacts facts;
+  facts.interpreter = interpreter;
   Command command;
   command.argv = {interpreter, "-c", kAsk};
   command.cwd = "/";
   command.limits.wall_seconds = 30;
   const Result<Exit> exit = run(command);
-  if (!exit || !exit->ok()) return "";
+  if (!exit || !exit->ok()) return facts;
   for (const std::string& line : lines(exit->output)) {
     const std::vector<std::string> parts = words(line);
-    if (parts.size() == 3 && parts[0] == "kernelpro") return parts[2];
+    const std::size_t space = line.find(' ');
+    const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
+    if (parts.size() == 3 && parts[0] == "kernelpro") facts.torch_version = parts[2];
+    if (line.starts_with("program /")) facts.interpreter = rest;
+    if (line.starts_with("user /")) facts.user_base = rest;
+    if (line.starts_with("folder /")) facts.folders.push_back(rest);
   }
-  return "";
+  return facts;
 }
 
 std::string program(const std::string& name) {
@@ -70,7 +85,8 @@ Result<PythonFacts> search(const std::string& wanted) {
   for (const std::string& name : tried) {
     const std::string path = program(name);
     if (path.empty() || path == without) continue;
-    const std::string version = torch_of(path);
+    PythonFacts facts = facts_of(path);
+    const std::string version = facts.torch_version;
     if (version == "none") {
       if (without.empty()) without = path;
       continue;
@@ -84,7 +100,7 @@ Result<PythonFacts> search(const std::string& wanted) {
                   path + " has PyTorch " + version + ", but 1.13 is the oldest that works",
                   "install a newer PyTorch, or set KERNELPRO_PYTHON to another interpreter");
     }
-    return PythonFacts{path, version};
+    return facts;
   }
   if (!without.empty()) return fail(ErrorKind::kEnvironment, without + " has no PyTorch", kInstall);
   return fail(
