@@ -2,8 +2,10 @@
 // Requests as bytes; then a real `kernelpro serve` process and real sockets.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
+#include "base/testing.h"
 #include "serve/http/connection.h"
 #include "serve/http/message.h"
 #include "serve/mcp/frames.h"
@@ -12,6 +14,7 @@
 namespace kernelpro {
 namespace {
 
+using testing::connect_to;
 using testing::http_exchange;
 using testing::ServerProcess;
 
@@ -202,6 +205,46 @@ TEST_F(HttpServed, ACancelledCallEndsItsStream) {
   EXPECT_TRUE(contains(streamed, "notifications/progress")) << streamed;
   EXPECT_FALSE(contains(streamed, "\"result\"")) << streamed;
   EXPECT_TRUE(streamed.ends_with("\r\n0\r\n\r\n"));
+}
+
+// Three hundred clients without a token, one byte at a time and never a whole head.
+TEST_F(HttpServed, SlowStrangersKeepNobodyOut) {
+  constexpr std::size_t kStrangers = 300;
+  const std::string id = session();
+  std::atomic<bool> over{false};
+  std::atomic<std::size_t> connected{0}, dropped{0};
+  std::thread strangers([&] {
+    std::vector<Fd> sockets;
+    const std::string head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Filler: ";
+    for (std::size_t step = 0; !over; ++step) {
+      // The first round connects them all; those that are dropped come back.
+      while (sockets.size() < kStrangers && !over) {
+        sockets.push_back(connect_to(port_));
+        if (sockets.back().valid()) ++connected;
+      }
+      const char byte = step < head.size() ? head[step] : 'x';
+      const std::size_t before = sockets.size();
+      std::erase_if(sockets, [&](const Fd& socket) {
+        return !socket.valid() || ::send(socket.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1;
+      });
+      dropped += before - sockets.size();
+      ::usleep(200000);
+    }
+  });
+  EXPECT_TRUE(eventually([&] { return connected >= 2 * kStrangers; }));
+  const double begun = real_clock().now_s();
+  for (int i = 2; i < 22; ++i) {
+    const std::string text = ask({.more = id, .body = message(i, "ping", Json::object())});
+    EXPECT_EQ(status_line(text), 200) << i << ": " << text;
+  }
+  EXPECT_EQ(status({.token = "", .body = message(1, "ping", Json::object())}), 401);
+  // A place would come free every few seconds if each had to be waited for.
+  EXPECT_LT(real_clock().now_s() - begun, 20);
+  over = true;
+  strangers.join();
+  EXPECT_GE(dropped, kStrangers);
+  ASSERT_EQ(::kill(server_.pid(), SIGTERM), 0);
+  EXPECT_EQ(server_.wait(20), 0);
 }
 
 TEST_F(HttpServed, EndsWithASignal) {

@@ -67,7 +67,7 @@ Result<HttpListener> listen_on(const std::string& host, int port, bool remote) {
   ::setsockopt(listener.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const bool bound = listener.socket.valid() &&
                      ::bind(listener.socket.get(), found->ai_addr, found->ai_addrlen) == 0 &&
-                     ::listen(listener.socket.get(), 64) == 0;
+                     ::listen(listener.socket.get(), 1024) == 0;
   if (!bound && errno == EADDRINUSE) {
     return fail(ErrorKind::kEnvironment,
                 "port " + std::to_string(port) + " of " + host + " is taken by another program",

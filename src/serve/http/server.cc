@@ -28,7 +28,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kMaxConnections = 64;
+constexpr std::size_t kMaxConnections = 64;  // that have shown the token
+constexpr std::size_t kMaxStrangers = 128;   // that have not
+constexpr double kGrace = 0.25;              // seconds that a stranger keeps its place in any case
 constexpr std::size_t kMaxSessions = 64;
 constexpr double kHeartbeat = 15;  // seconds between heartbeats in a stream
 
@@ -95,10 +97,18 @@ class HttpServer {
   };
   struct Served {
     std::thread thread;
+    std::atomic<bool> known{false};  // has shown the token
     std::atomic<bool> over{false};
+    double since = 0;  // accepting thread only, as the next
+    bool dropped = false;
+    std::mutex mutex;  // guards socket
+    int socket = -1;   // while the thread's connection has it open
   };
 
-  void converse(HttpConnection* connection);
+  void begin(Fd socket);
+  bool make_room();
+  void converse(HttpConnection* connection, Served* served);
+  bool shows_token(const HttpRequestHead& head) const;
   // False: the connection is no longer usable.
   bool request(HttpConnection* connection, const HttpRequestHead& head);
   std::optional<Reply> refused(const HttpRequestHead& head) const;
@@ -145,37 +155,83 @@ void HttpServer::serve(const HttpListener& listener) {
       return true;
     });
     if ((polled[0].revents & POLLIN) == 0) continue;
+    if (!make_room()) {
+      ::usleep(20000);  // others wait in the queue, where they cost nothing
+      continue;
+    }
     Fd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket.valid()) {
       ::usleep(20000);  // mostly out of descriptors: wait for connections to end
       continue;
     }
-    Served& each = served_.emplace_back();
-    const bool full = served_.size() > kMaxConnections;
-    each.thread = std::thread([this, &each, full, fd = socket.release()] {
-      HttpConnection connection(Fd(fd), stopping_, settings_.send_s);
-      if (full) {
-        answer(&connection, {}, refusal(503, "too many connections: try again later"));
-      } else {
-        converse(&connection);
-      }
-      connection.drain();
-      each.over = true;
-    });
+    begin(std::move(socket));
   }
   end();
 }
 
-void HttpServer::converse(HttpConnection* connection) {
+// Ends the oldest stranger if there are too many: it had the most time to show the token. False:
+// even that one has come just now.
+bool HttpServer::make_room() {
+  const auto stranger = [](const Served& each) {
+    return !each.known && !each.over && !each.dropped;
+  };
+  const auto strangers = std::count_if(served_.begin(), served_.end(), stranger);
+  if (strangers < static_cast<std::ptrdiff_t>(kMaxStrangers)) return true;
+  // They are in the order of their arrival.
+  const auto oldest = std::find_if(served_.begin(), served_.end(), stranger);
+  if (oldest == served_.end()) return true;
+  if (real_clock().now_s() - oldest->since < kGrace) return false;
+  const std::lock_guard<std::mutex> lock(oldest->mutex);
+  if (oldest->socket >= 0) ::shutdown(oldest->socket, SHUT_RDWR);
+  oldest->dropped = true;
+  return true;
+}
+
+void HttpServer::begin(Fd socket) {
+  const bool full = std::count_if(served_.begin(), served_.end(), [](const Served& each) {
+                      return each.known && !each.over;
+                    }) >= static_cast<std::ptrdiff_t>(kMaxConnections);
+  Served& each = served_.emplace_back();
+  each.since = real_clock().now_s();
+  each.socket = socket.get();
+  each.thread = std::thread([this, &each, full, fd = socket.release()] {
+    {
+      HttpConnection connection(Fd(fd), stopping_, settings_.send_s);
+      if (full) {
+        answer(&connection, {}, refusal(503, "too many connections: try again later"));
+      } else {
+        converse(&connection, &each);
+      }
+      connection.drain();
+      const std::lock_guard<std::mutex> lock(each.mutex);
+      each.socket = -1;
+    }
+    each.over = true;
+  });
+}
+
+void HttpServer::converse(HttpConnection* connection, Served* served) {
+  const double until = real_clock().now_s() + settings_.stranger_s;
   while (!stopping_) {
-    const auto read = connection->head(settings_.idle_s, settings_.receive_s);
+    const double left = until - real_clock().now_s();
+    if (!served->known && left <= 0) return;
+    const auto read = served->known ? connection->head(settings_.idle_s, settings_.receive_s)
+                                    : connection->head(left, std::min(left, settings_.receive_s));
     if (const auto* fault = std::get_if<HttpFault>(&read)) {
       if (fault->status != 0) answer(connection, {}, refusal(fault->status, fault->reason));
       return;
     }
     const HttpRequestHead& head = std::get<HttpRequestHead>(read);
+    if (shows_token(head)) served->known = true;
     if (!request(connection, head) || !head.keep_alive) return;
   }
+}
+
+bool HttpServer::shows_token(const HttpRequestHead& head) const {
+  const std::string bearer = head.header("authorization");
+  const bool scheme =
+      bearer.size() > 7 && (bearer.starts_with("Bearer ") || bearer.starts_with("bearer "));
+  return scheme && same_secret(trim(std::string_view(bearer).substr(7)), settings_.token);
 }
 
 // Refuses unauthorized and unanswerable requests before a byte of the body is read.
@@ -199,10 +255,7 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
                        " may not use this server: start it with --allow-origin if they should");
   }
   if (head.method == "OPTIONS" && !origin.empty()) return Reply{204, "", {}};
-  const std::string bearer = head.header("authorization");
-  const bool scheme =
-      bearer.size() > 7 && (bearer.starts_with("Bearer ") || bearer.starts_with("bearer "));
-  if (!scheme || !same_secret(trim(std::string_view(bearer).substr(7)), settings_.token)) {
+  if (!shows_token(head)) {
     Reply reply = refusal(401, "send the server's token: Authorization: Bearer TOKEN");
     reply.headers.push_back("WWW-Authenticate: Bearer");
     return reply;

@@ -2,7 +2,9 @@
 // MCP's streamable HTTP transport: POST /mcp is answered with JSON or an event stream; DELETE ends
 // a session; GET is refused, because the server starts no streams itself. Any client with the token
 // can run code. So the server binds to loopback unless `remote` is set, and checks the names in
-// Host and Origin, so that no web page can reach it through a browser.
+// Host and Origin, so that no web page can reach it through a browser. A client that has not shown
+// the token yet holds one of a few places for a few seconds, and loses it to a newer client when
+// they are all taken: slow strangers cannot keep anyone out.
 #pragma once
 
 #include <functional>
@@ -21,7 +23,9 @@ struct HttpSettings {
   std::string token;                 // REQUIRES: not empty
   std::vector<std::string> hosts;    // names allowed in Host, in addition to this machine's
   std::vector<std::string> origins;  // web origins that may send requests
-  // Timeouts in seconds: to receive a head or a body, to send an answer, between requests.
+  // Timeouts in seconds: to show the token after connecting; then to receive a head or a body, to
+  // send an answer, between requests.
+  double stranger_s = 5;
   double receive_s = 20;
   double send_s = 30;
   double idle_s = 120;

@@ -158,15 +158,22 @@ class ServerProcess {
   std::string buffer_;
 };
 
-// Sends `bytes` to the server on this port; returns its reply up to the end of the connection.
-inline std::string http_exchange(int port, const std::string& bytes, double timeout_s = 20) {
-  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+// A connection to the server on this port; invalid if there is none.
+inline Fd connect_to(int port) {
+  Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-    return "";
+    socket.reset();
+  return socket;
+}
+
+// Sends `bytes` to the server on this port; returns its reply up to the end of the connection.
+inline std::string http_exchange(int port, const std::string& bytes, double timeout_s = 20) {
+  const Fd socket = connect_to(port);
+  if (!socket.valid()) return "";
   std::string_view rest = bytes;
   while (!rest.empty()) {
     const ssize_t n = ::send(socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
