@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdio>
@@ -120,6 +121,24 @@ std::size_t utf8_length(std::string_view text) {
   if (n == 4 && ((lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90))) return 0;
   return n;
 }
+
+// Whether a whole UTF-8 character commands a terminal rather than being shown: a control character
+// other than \n and \t, of C1 too (U+0080 to U+009F), or one that turns the direction of writing
+// (U+202A to U+202E, U+2066 to U+2069).
+bool commands(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  switch (character.size()) {
+    case 1:
+      return (byte(0) < 0x20 && byte(0) != '\n' && byte(0) != '\t') || byte(0) == 0x7f;
+    case 2:
+      return byte(0) == 0xc2 && byte(1) < 0xa0;
+    case 3:
+      return byte(0) == 0xe2 && ((byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) ||
+                                 (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9));
+    default:
+      return false;
+  }
+}
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -127,17 +146,35 @@ std::string printable(std::string_view text) {
   result.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t n = utf8_length(text.substr(i));
-    const char c = text[i];
-    const bool control = n == 1 && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f);
-    if (n == 0 || (control && c != '\n' && c != '\t')) {
+    const std::string_view character = text.substr(i, std::max<std::size_t>(n, 1));
+    if (n == 0 || commands(character)) {
       result += '?';
-      i += 1;
     } else {
-      result += text.substr(i, n);
-      i += n;
+      result += character;
     }
+    i += character.size();
   }
   return result;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line = printable(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
+}
+
+std::string fenced(std::string_view text, std::string_view language) {
+  std::size_t longest = 2;
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  const std::string fence(longest + 1, '`');
+  std::string block = fence + std::string(language) + "\n" + std::string(text);
+  if (!text.ends_with('\n')) block += '\n';
+  return block + fence + "\n";
 }
 
 std::string number(double value, int significant_digits) {

@@ -24,9 +24,18 @@ bool is_identifier(std::string_view text);
 std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes);
 // The first `max_bytes`, cut at a line end, with a note of how much was left out.
 std::string clip(std::string_view text, std::size_t max_bytes);
-// Replaces bytes that are not valid UTF-8, and control characters other than \n and \t, by '?':
-// candidates' output goes into JSON, HTML and terminals.
+
+// Text from outside (candidates' and tasks' output, compilers' logs, names in a profile) goes
+// through one of these wherever it is shown; HTML has `escape` (report/html.h) as well.
+
+// For terminals, and whatever has no rule below: replaces by '?' bytes that are not valid UTF-8,
+// control characters other than \n and \t, and characters that turn the direction of writing.
 std::string printable(std::string_view text);
+// As `printable`, with spaces for line ends and tabs: nothing can begin a line.
+std::string one_line(std::string_view text);
+// For Markdown: a block whose fence is longer than any run of backticks in the text, so that the
+// text cannot end it. `language`: "cpp", "" ... The text itself is unchanged: a source stays whole.
+std::string fenced(std::string_view text, std::string_view language = "");
 
 // "1.23 ms", "45.6 us": microseconds in a readable unit.
 std::string human_us(double microseconds);

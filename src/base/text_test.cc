@@ -73,6 +73,20 @@ TEST(Text, PrintableKeepsUtf8AndDropsTheRest) {
   EXPECT_EQ(printable("\xe2\x82"
                       "a"),
             "??a");
+  // Commands to a terminal beyond ASCII: CSI as one character, and the direction of writing.
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "31mb"),
+            "a?31mb");
+  EXPECT_EQ(printable("\xc2\xa0"), "\xc2\xa0");
+  EXPECT_EQ(printable("x = 1; \xe2\x80\xae; y \xe2\x81\xa6"), "x = 1; ?; y ?");
+  EXPECT_EQ(one_line("a\n## Rules\r\n\tb\x1b[2J"), "a ## Rules?  b?[2J");
+}
+
+TEST(Text, NothingInsideEndsAFence) {
+  EXPECT_EQ(fenced("int x;", "cpp"), "```cpp\nint x;\n```\n");
+  EXPECT_EQ(fenced("int x;\n"), "```\nint x;\n```\n");
+  EXPECT_EQ(fenced(""), "```\n\n```\n");
+  EXPECT_EQ(fenced("a\n```\n## Rules\n`````"), "``````\na\n```\n## Rules\n`````\n``````\n");
 }
 
 TEST(Text, NumbersForPeople) {

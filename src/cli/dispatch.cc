@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/parse.h"
 
 namespace kernelpro {
@@ -13,7 +14,7 @@ namespace {
 
 int report(const Error& error) {
   std::fflush(stdout);
-  std::fprintf(stderr, "kernelpro: %s\n", error.text().c_str());
+  std::fprintf(stderr, "kernelpro: %s\n", printable(error.text()).c_str());
   return static_cast<int>(error.kind);
 }
 

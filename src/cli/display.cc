@@ -16,10 +16,6 @@ namespace kernelpro {
 
 namespace {
 
-std::string one_line(const std::string& text) {
-  return replace_all(replace_all(printable(text), "\n", " "), "\t", " ");
-}
-
 // Cuts to at most `width` bytes at a character boundary.
 std::string fit(std::string text, int width) {
   if (static_cast<int>(text.size()) <= width) return text;

@@ -141,7 +141,7 @@ std::string verdict_text(const VerdictContext& context, const EvaluateOneResult&
   if (result.evaluation.correct() != nullptr && !result.evidence.items().empty()) {
     text += "\n" + diagnosis_for_terminal(result.diagnosis, result.evidence, {});
   }
-  return text;
+  return printable(text);
 }
 
 Json verdict_json(const VerdictContext& context, const EvaluateOneResult& result) {

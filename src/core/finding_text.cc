@@ -28,8 +28,10 @@ std::string finding_text(const Finding& finding, std::size_t position) {
       std::to_string(position) + ". **" + finding.tool + "** (" +
       std::string(severity_name(finding.severity)) + "; " + gain(finding) + "; from " +
       std::string(level_name(finding.level)) + " evidence" +
-      (finding.kernel.empty() ? "" : "; kernel `" + short_kernel_name(finding.kernel) + "`") +
-      (finding.where.empty() ? "" : "; " + finding.where) + ")\n   " + finding.cause + "\n";
+      (finding.kernel.empty() ? ""
+                              : "; kernel `" + one_line(short_kernel_name(finding.kernel)) + "`") +
+      (finding.where.empty() ? "" : "; " + one_line(finding.where)) + ")\n   " +
+      one_line(finding.cause) + "\n";
   const std::size_t count = std::min(finding.prescriptions.size(), kPrescriptionsShown);
   for (std::size_t i = 0; i < count; ++i) {
     const Prescription& prescription = finding.prescriptions[i];

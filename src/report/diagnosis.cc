@@ -40,10 +40,6 @@ std::string padded_left(const std::string& text, int width) {
   return std::string(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ') + text;
 }
 
-std::string plain(const std::string& text) {
-  return replace_all(replace_all(printable(text), "\n", " "), "\t", " ");
-}
-
 const char* color_of(const Finding& finding) {
   if (finding.stop) return kGreen;
   return finding.severity == Severity::kCritical  ? kRed
@@ -65,19 +61,19 @@ struct Widths {
 std::string finding_lines(const Finding& finding, std::size_t position, const Widths& widths,
                           const DiagnosisStyle& style) {
   const std::string number = padded_left(std::to_string(position), 2) + ". ";
-  std::string text = number +
-                     painted(padded(plain(finding.tool), widths.tool), color_of(finding), style) +
-                     "  " + gain_of(finding, widths.likely, widths.upper) +
-                     painted("  (" + level_words(finding.level) + ")", kDim, style) + "\n";
-  std::string cause = plain(finding.cause);
-  if (!finding.kernel.empty()) cause = short_kernel_name(plain(finding.kernel)) + ": " + cause;
+  std::string text =
+      number + painted(padded(one_line(finding.tool), widths.tool), color_of(finding), style) +
+      "  " + gain_of(finding, widths.likely, widths.upper) +
+      painted("  (" + level_words(finding.level) + ")", kDim, style) + "\n";
+  std::string cause = one_line(finding.cause);
+  if (!finding.kernel.empty()) cause = short_kernel_name(one_line(finding.kernel)) + ": " + cause;
   text += wrapped(cause, style.width, 4);
   if (!finding.where.empty()) {
-    text += painted(wrapped("at " + plain(finding.where), style.width, 4), kDim, style);
+    text += painted(wrapped("at " + one_line(finding.where), style.width, 4), kDim, style);
   }
   for (const Prescription& p : finding.prescriptions) {
-    std::string line = plain(p.text);
-    if (!p.not_when.empty()) line += " Not when " + plain(p.not_when) + ".";
+    std::string line = one_line(p.text);
+    if (!p.not_when.empty()) line += " Not when " + one_line(p.not_when) + ".";
     std::string part = wrapped(line, style.width, 6);
     part.replace(4, 1, "-");
     text += part;
@@ -89,7 +85,7 @@ std::string findings_text(const Diagnosis& diagnosis, const DiagnosisStyle& styl
   if (diagnosis.findings.empty()) return "No tool found anything to change.\n";
   Widths widths;
   for (const Finding& finding : diagnosis.findings) {
-    widths.tool = std::max(widths.tool, columns(plain(finding.tool)));
+    widths.tool = std::max(widths.tool, columns(one_line(finding.tool)));
     if (finding.stop || finding.upper_speedup <= 1) continue;
     widths.likely = std::max(widths.likely, columns(speedup_text(finding.likely_speedup)));
     widths.upper = std::max(widths.upper, columns(speedup_text(finding.upper_speedup)));
@@ -120,11 +116,11 @@ std::string tools_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) 
   std::string text = painted("tools", kBold, style) + "\n";
   for (const ToolRun& run : diagnosis.tools) {
     std::string told = state_words(run.state);
-    if (!run.reason.empty()) told += ": " + plain(run.reason);
+    if (!run.reason.empty()) told += ": " + one_line(run.reason);
     // Continuation lines leave the name column empty.
     bool first = true;
     for (const std::string& part : lines(wrapped(told, style.width - width - 4, 0))) {
-      text += "  " + padded(first ? plain(run.tool) : "", width) + "  " + part + "\n";
+      text += "  " + padded(first ? one_line(run.tool) : "", width) + "  " + part + "\n";
       first = false;
     }
   }
@@ -154,7 +150,7 @@ std::string items_text(const std::string& title, const Evidence& evidence,
         metric == nullptr || metric->unit == "1" ? "" : " " + std::string(metric->unit);
     text += "  " + padded(name, name_width) + "  " +
             padded_left(value_text(item.value), value_width) + padded(unit, 7) + "  " +
-            painted(plain(item.source), kDim, style) + "\n";
+            painted(one_line(item.source), kDim, style) + "\n";
   }
   return text;
 }
@@ -167,11 +163,11 @@ std::string missing_text(const Evidence& evidence, const DiagnosisStyle& style) 
   for (const auto& [names, reason, next] : all) {
     std::vector<std::string> shown = names;
     if (!style.all && shown.size() > kNamed) shown.resize(kNamed);
-    std::string line = plain(join_text(shown, ", "));
+    std::string line = one_line(join_text(shown, ", "));
     if (shown.size() < names.size()) {
       line += " and " + std::to_string(names.size() - shown.size()) + " more";
     }
-    line += ": " + plain(reason) + (next.empty() ? "" : "; " + plain(next)) + ".";
+    line += ": " + one_line(reason) + (next.empty() ? "" : "; " + one_line(next)) + ".";
     text += wrapped(line, style.width, 2);
   }
   return text;
@@ -220,7 +216,7 @@ std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& e
   DiagnosisStyle style = asked;
   style.width = std::clamp(style.width, 40, 120);
   std::string text =
-      wrapped(plain(diagnosis.summary), style.width, 0) + "\n" + findings_text(diagnosis, style);
+      wrapped(one_line(diagnosis.summary), style.width, 0) + "\n" + findings_text(diagnosis, style);
   if (!style.all) {
     const std::string blind = blind_text(diagnosis, style);
     return blind.empty() ? text : text + "\n" + blind;
@@ -229,7 +225,7 @@ std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& e
   const std::string items = items_text("evidence about the call", evidence, style);
   if (!items.empty()) text += "\n" + items;
   for (const KernelEvidence& kernel : evidence.kernels) {
-    text += "\n" + items_text("evidence about " + short_kernel_name(plain(kernel.name), 60),
+    text += "\n" + items_text("evidence about " + short_kernel_name(one_line(kernel.name), 60),
                               kernel.facts, style);
   }
   const std::string missing = missing_text(evidence, style);

@@ -188,7 +188,7 @@ std::string broken_list(const std::vector<TaskResult>& results) {
   for (const TaskResult& r : results) {
     if (r.state != RunState::kBroken) continue;
     text += "- " + r.arm + ", " + r.task.name + ": " +
-            replace_all(r.reason, "\n  next:", "; next:") + "\n";
+            one_line(replace_all(r.reason, "\n  next:", "; next:")) + "\n";
   }
   return text.empty() ? "" : "\n## Broken tasks\n\nThey are not part of any measure.\n\n" + text;
 }
@@ -240,7 +240,7 @@ std::string suite_markdown(const SuiteSettings& settings, const std::vector<Task
 
 std::string result_line(const TaskResult& r) {
   std::string text = r.arm + " " + r.task.name + ": ";
-  if (r.state == RunState::kBroken) return text + r.reason;
+  if (r.state == RunState::kBroken) return text + one_line(r.reason);
   if (r.state != RunState::kFinished) text += std::string(run_state_name(r.state)) + ", ";
   text += r.correct ? speedup_cell(r) : "no correct candidate but the start";
   if (!r.held_out.empty()) text += ", in held-out cases " + held_out_cell(r);

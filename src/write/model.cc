@@ -213,7 +213,7 @@ void ModelProposer::repair(const ProposalRequest& request) {
     job.user = repair_question(
         job.about, "candidate " + std::to_string(failed->id), job.meant,
         failure_text(failed->evaluation.outcome),
-        block_of(failed->candidate.source, language_row(failed->candidate.language).fence));
+        fenced(failed->candidate.source, language_row(failed->candidate.language).fence));
     jobs.push_back(std::move(job));
   }
   run(jobs, request);
@@ -352,7 +352,7 @@ std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& te
     const std::string shown = clip(told.call.reply, kBrokenReplyShown);
     const std::lock_guard lock(mutex_);
     now.user = repair_question(job.about, "an answer without a kernel", job.meant, told.why + "\n",
-                               block_of(shown, ""));
+                               fenced(shown));
   }
 }
 

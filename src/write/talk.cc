@@ -35,7 +35,7 @@ class Lookups {
     for (std::size_t i = 0; i < calls.size(); ++i) {
       CodeTools::Answered answered = one(calls[i], i, last, said);
       said->tools += "### " + printable(calls[i].name) + " " + printable(calls[i].arguments) +
-                     "\n" + block_of(answered.text, "");
+                     "\n" + fenced(answered.text);
       results.push_back({calls[i].id, std::move(answered.text), answered.failed});
     }
     return results;

@@ -57,17 +57,17 @@ std::string sizes(const Case& c) {
 std::string title(const ExportRequest& request, const char* mark) {
   const Task& task = *request.task;
   const std::string begin = std::string(mark) + " ";
-  std::string text = begin + "The task " + one_line(task.name) +
-                     (task.summary.empty() ? "" : ": " + one_line(task.summary)) + "\n";
+  std::string text = begin + "The task " + comment_line(task.name) +
+                     (task.summary.empty() ? "" : ": " + comment_line(task.summary)) + "\n";
   text += begin + "Written by `kernelpro export` (KernelPro " KERNELPRO_VERSION ").\n";
-  text += begin + "  sizes:     case " + one_line(request.c->name) +
+  text += begin + "  sizes:     case " + comment_line(request.c->name) +
           (sizes(*request.c).empty() ? "" : " (" + sizes(*request.c) + ")") + "\n";
-  text += begin + "  knobs:     " + one_line(knob_text(request)) + "\n";
+  text += begin + "  knobs:     " + comment_line(knob_text(request)) + "\n";
   text += begin + "  precision: " + std::string(precision_name(task.precision)) + "\n";
   text += begin + "  measured:  " +
           (request.measured.empty() ? "not measured; `kernelpro evaluate` does"
-                                    : one_line(request.measured)) +
-          (request.device.empty() ? "" : ", on " + one_line(request.device)) + "\n";
+                                    : comment_line(request.measured)) +
+          (request.device.empty() ? "" : ", on " + comment_line(request.device)) + "\n";
   return text;
 }
 

@@ -126,10 +126,8 @@ std::string with_sizes(const std::string& module, const std::map<std::string, st
   return join_text(text, "\n") + (after.empty() ? "" : "\n" + after);
 }
 
-std::string one_line(std::string_view text) {
-  std::string result = printable(text);
-  std::replace(result.begin(), result.end(), '\n', ' ');
-  std::replace(result.begin(), result.end(), '\t', ' ');
+std::string comment_line(std::string_view text) {
+  std::string result = one_line(text);
   while (!result.empty() && result.back() == '\\') result.pop_back();  // would continue a comment
   return result;
 }

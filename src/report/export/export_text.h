@@ -25,8 +25,8 @@ std::string without_task_header(const std::string& source);
 // returns the sizes that the kernel was built for.
 std::string with_sizes(const std::string& module, const std::map<std::string, std::int64_t>& dims);
 
-// Replaces control characters and newlines with spaces, for use in comments.
-std::string one_line(std::string_view text);
+// One line that ends with the comment that it is in.
+std::string comment_line(std::string_view text);
 
 // Namespace of the exported functions: "kernelpro_" and the task's name as an identifier.
 std::string export_namespace(const Task& task);

@@ -5,6 +5,7 @@
 #include "core/ceiling_json.h"
 #include "report/labels.h"
 #include "report/view.h"
+#include "write/prompt/prompt.h"
 
 namespace kernelpro {
 
@@ -27,13 +28,13 @@ Sitting::RowPtr incumbent_of(const Sitting& sitting, const Correct::Versus& vers
   return nullptr;
 }
 
-std::string failure_text(const Outcome& outcome) {
+std::string details_text(const Outcome& outcome) {
   if (const auto* error = std::get_if<CompileError>(&outcome)) {
-    return "```\n" + clip(printable(error->log), kLogShown) + "\n```\n";
+    return fenced(clip(printable(error->log), kLogShown));
   }
   if (const auto* crash = std::get_if<Crashed>(&outcome)) {
     if (trim(crash->output).empty()) return "";
-    return "It printed:\n```\n" + clip(printable(crash->output), kReasonShown) + "\n```\n";
+    return "It printed:\n" + fenced(clip(printable(crash->output), kReasonShown));
   }
   return "";
 }
@@ -66,9 +67,9 @@ std::string row_text(const Sitting& sitting, const Sitting::Row& row) {
   std::string text = "Candidate " + std::to_string(known.id) + ": ";
   if (correct == nullptr) {
     const bool compiles = !std::holds_alternative<CompileError>(known.evaluation.outcome);
-    text += compiles ? clip(printable(outcome_summary(known.evaluation.outcome)), kReasonShown)
-                     : "does not compile";
-    text += ".\n" + failure_text(known.evaluation.outcome);
+    text +=
+        compiles ? outcome_text(known.evaluation.outcome, ".", kReasonShown) : "does not compile.";
+    text += "\n" + details_text(known.evaluation.outcome);
   } else {
     text += "correct, " + row_line(row) + ".\n";
     if (correct->versus) {
@@ -80,7 +81,7 @@ std::string row_text(const Sitting& sitting, const Sitting::Row& row) {
     for (const std::string& label : correct->labels) {
       text += "Label " + label + ": " + std::string(label_meaning(label)) + "\n";
     }
-    for (const std::string& note : correct->notes) text += "Note: " + printable(note) + "\n";
+    for (const std::string& note : correct->notes) text += "Note: " + one_line(note) + "\n";
   }
   const auto best = sitting.best();
   if (best == nullptr) {

@@ -123,9 +123,12 @@ TEST(Stdio, EvaluatesAndRemembers) {
   EXPECT_FALSE(wrong["isError"].get<bool>()) << text_of(wrong);
   EXPECT_EQ(wrong["structuredContent"]["outcome"], "wrong-result");
   EXPECT_EQ(wrong["structuredContent"]["candidate"], 2);  // the start is the first
-  const Json broken = server.call(4, "evaluate", {{"task", "axpy"}, {"source", axpy("nonsense")}});
+  const Json broken =
+      server.call(4, "evaluate", {{"task", "axpy"}, {"source", axpy("nonsense ```")}});
   EXPECT_EQ(broken["structuredContent"]["outcome"], "compile-error");
   EXPECT_TRUE(contains(text_of(broken), "nonsense")) << text_of(broken);
+  EXPECT_TRUE(contains(text_of(broken), "\n````\n")) << "the log must not end its fence\n"
+                                                     << text_of(broken);
   const Json good = server.call(
       5, "evaluate",
       {{"task", "axpy"}, {"source", axpy("args.z[i] + 2 * args.x[i]")}, {"idea", "swapped"}});

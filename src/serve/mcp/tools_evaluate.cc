@@ -119,7 +119,7 @@ Result<ToolAnswer> evaluate_tool(Desk& desk, const Json& arguments, Ticket& tick
   if (row.known.evaluation.correct() != nullptr) {
     text += "\n" + diagnosis_to_text(row.known.diagnosis);
   }
-  if (!done.note.empty()) text += "Note: " + printable(done.note) + "\n";
+  if (!done.note.empty()) text += "Note: " + one_line(done.note) + "\n";
   if (text.size() > kPageBytes) {
     text = clip(text, kPageBytes) + "\n[diagnose with candidate " + std::to_string(row.known.id) +
            " shows everything]\n";
@@ -163,7 +163,7 @@ Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticke
   const Correct* correct = duel->correct();
   if (correct == nullptr || !correct->versus) {
     return ToolAnswer{"Timing " + names + " in turn failed this time: " +
-                          printable(outcome_summary(duel->outcome)) + "\n",
+                          one_line(outcome_summary(duel->outcome)) + "\n",
                       {{"a", a->known.id}, {"b", (*b)->known.id}, {"ratio", nullptr}}};
   }
   const Correct::Versus& v = *correct->versus;

@@ -21,9 +21,7 @@ std::string head(const Sitting& sitting) {
 }
 
 std::string with_fence(const Candidate& candidate) {
-  const std::string& source = candidate.source;
-  return "```" + std::string(language_name(candidate.language)) + "\n" + source +
-         (source.ends_with('\n') ? "" : "\n") + "```\n";
+  return fenced(candidate.source, language_name(candidate.language));
 }
 
 // Evidence is only in the store.
@@ -60,8 +58,7 @@ Result<ToolAnswer> history_tool(Desk& desk, const Json& arguments, Ticket&) {
     const Origin& origin = candidate.origin;
     text += "- " + std::to_string(rows[i]->known.id);
     if (origin.parent != 0) text += " (from " + std::to_string(origin.parent) + ")";
-    text +=
-        ": " + (origin.idea.empty() ? origin.proposer : clip(printable(idea_text(origin)), 200));
+    text += ": " + (origin.idea.empty() ? origin.proposer : clip(one_line(idea_text(origin)), 200));
     if (!candidate.knobs.empty()) text += " [" + knobs_to_text(candidate.knobs) + "]";
     text += " => " + row_line(*rows[i]) + (best == rows[i] ? " (best)" : "") + "\n";
     if (i + kListed < rows.size()) continue;
@@ -117,8 +114,8 @@ Result<ToolAnswer> diagnose_tool(Desk& desk, const Json& arguments, Ticket&) {
   const Known& known = row->known;
   std::string text = row_text(*sitting, *row);
   if (const auto* error = std::get_if<CompileError>(&known.evaluation.outcome)) {
-    text = "Candidate " + std::to_string(known.id) + ": does not compile.\n```\n" +
-           printable(error->log) + "\n```\n";
+    text = "Candidate " + std::to_string(known.id) + ": does not compile.\n" +
+           fenced(printable(error->log));
   } else if (known.evaluation.correct() != nullptr) {
     Diagnosis diagnosis = known.diagnosis;
     // Tools for the other target would fill the page.

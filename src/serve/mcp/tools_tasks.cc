@@ -49,10 +49,6 @@ const Case* largest_timed(const Task& task, TargetKind target) {
   return largest;
 }
 
-std::string fenced(const std::string& language, const std::string& text) {
-  return "```" + language + "\n" + text + (text.ends_with('\n') ? "" : "\n") + "```\n";
-}
-
 std::string task_text(const Task& task, TargetKind target) {
   const LanguageRow& language = native_language(target);
   const std::string fence(language.fence);
@@ -73,16 +69,16 @@ std::string task_text(const Task& task, TargetKind target) {
   text +=
       "\n## What to write\nOne " + std::string(language.title) +
       " file that includes \"task.h\" and defines\n" +
-      fenced(fence, std::string(language.signature) + ";") +
+      fenced(std::string(language.signature) + ";", fence) +
       "Declare constants worth tuning as knobs, in comments: `// @knob TILE 16 32 64`; evaluate "
       "takes their values. `// @require TILE % WARPS == 0` restricts the combinations.\n";
   if (const Case* c = largest_timed(task, target)) {
     text +=
-        "\n## task.h of the case " + c->name + "\n" + fenced("cpp", task_header(task, *c, target));
+        "\n## task.h of the case " + c->name + "\n" + fenced(task_header(task, *c, target), "cpp");
   }
-  if (!kernel.empty()) text += "\n## The kernel to start from\n" + fenced(fence, kernel);
+  if (!kernel.empty()) text += "\n## The kernel to start from\n" + fenced(kernel, fence);
   if (!task.module && !reference.empty()) {
-    text += "\n## The reference\n" + fenced(fence, reference);
+    text += "\n## The reference\n" + fenced(reference, fence);
   }
   return text;
 }

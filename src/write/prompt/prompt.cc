@@ -71,6 +71,10 @@ std::string tried(const ProposalRequest& request) {
   return text.empty() ? "- nothing yet\n" : text;
 }
 
+std::string log_block(const CompileError& failed) {
+  return fenced(clip(printable(failed.log), kLogShown));
+}
+
 std::string standing(const ProposalRequest& request) {
   const Known& parent = *request.parent;
   KnownPtr best;
@@ -79,13 +83,13 @@ std::string standing(const ProposalRequest& request) {
     if (best == nullptr || comparable_us(*known) < comparable_us(*best)) best = known;
   }
   std::string text = "Candidate " + std::to_string(parent.id) + ": " +
-                     outcome_summary(parent.evaluation.outcome) + ".";
+                     outcome_text(parent.evaluation.outcome, ".", kFailureShown);
   if (!parent.candidate.knobs.empty()) {
     text += "\nIt ran with " + knobs_to_text(parent.candidate.knobs) +
             "; a reply runs with the first value of each knob that it declares.";
   }
   if (const auto* failed = std::get_if<CompileError>(&parent.evaluation.outcome)) {
-    text += "\n```\n" + clip(failed->log, kLogShown) + "\n```";
+    text += "\n" + std::string(trim(log_block(*failed)));
   }
   if (best != nullptr) {
     text += "\nThe fastest so far is candidate " + std::to_string(best->id) + ", " +
@@ -109,9 +113,9 @@ std::string shape_text(const Task& task, std::size_t i) {
 // The PyTorch module of a task, if any: its source, and its tensors' names in Args.
 std::string definition(const Task& task) {
   if (!task.module) return "";
-  std::string text =
-      "\n## What it computes\nThis PyTorch module is the definition:\n\n```python\n" +
-      clip(task.module->source, kDefinitionShown) + "\n```\n\nIts tensors in `Args`:\n";
+  std::string text = "\n## What it computes\nThis PyTorch module is the definition:\n\n" +
+                     fenced(clip(task.module->source, kDefinitionShown), "python") +
+                     "\nIts tensors in `Args`:\n";
   for (std::size_t i = 0; i < task.tensors.size(); ++i) {
     const Tensor& tensor = task.tensors[i];
     text += "  - `" + tensor.name + "`: " + std::string(role_name(tensor.role)) + ", " +
@@ -123,7 +127,7 @@ std::string definition(const Task& task) {
     for (const auto& [name, value] : last->constants) text += " " + name + " = " + value;
     text += "\n";
   }
-  if (!task.module->note.empty()) text += "Note: " + task.module->note + ".\n";
+  if (!task.module->note.empty()) text += "Note: " + one_line(task.module->note) + ".\n";
   return text;
 }
 
@@ -186,7 +190,7 @@ std::string metric_tables(const std::optional<Evidence>& evidence) {
   if (!evidence || (evidence->items().empty() && evidence->kernels.empty())) return "";
   std::string text = "## What was measured\n" + metric_rows(*evidence);
   for (std::size_t i = 0; i < std::min(evidence->kernels.size(), kKernelsShown); ++i) {
-    text += "\nKernel `" + printable(evidence->kernels[i].name) + "`:\n\n" +
+    text += "\nKernel `" + one_line(evidence->kernels[i].name) + "`:\n\n" +
             metric_rows(evidence->kernels[i].facts);
   }
   return text;
@@ -231,7 +235,7 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"cases", cases(*request.task, request.target)},
       {"extension", std::string(wanted.extension)},
       {"header", request.task_header},
-      {"source", block_of(parent.candidate.source, written.fence)}};
+      {"source", fenced(parent.candidate.source, written.fence)}};
   fields.merge(advice_fields(*request.task, request.target,
                              request.machine ? &*request.machine : nullptr, prompts));
   if (parent.evaluation.correct() == nullptr) {
@@ -258,8 +262,16 @@ std::string task_prompt(const PromptFields& fields, const Prompts& prompts,
   return prompts.fill("task", all);
 }
 
+std::string outcome_text(const Outcome& outcome, const std::string& end, std::size_t most) {
+  const std::string summary = printable(outcome_summary(outcome));
+  const std::size_t line_end = std::min(summary.find('\n'), summary.size());
+  const std::string_view rest = trim(std::string_view(summary).substr(line_end));
+  const std::string first = clip(summary.substr(0, line_end), most) + end;
+  return rest.empty() ? first : first + "\n" + std::string(trim(fenced(clip(rest, most))));
+}
+
 std::string failure_text(const Outcome& outcome) {
-  std::string text = outcome_summary(outcome) + "\n";
+  std::string text = outcome_text(outcome, "", kFailureShown) + "\n";
   std::string more;
   if (const auto* failed = std::get_if<CompileError>(&outcome)) {
     text = "It does not compile:\n";
@@ -268,30 +280,18 @@ std::string failure_text(const Outcome& outcome) {
     more = crashed->output;
   }
   if (trim(more).empty()) return text;
-  return text + "\n" + block_of(clip(printable(more), kFailureShown), "");
-}
-
-std::string block_of(const std::string& text, std::string_view language) {
-  std::size_t longest = 2;
-  std::size_t run = 0;
-  for (const char c : text) {
-    run = c == '`' ? run + 1 : 0;
-    longest = std::max(longest, run);
-  }
-  const std::string fence(longest + 1, '`');
-  return fence + std::string(language) + "\n" + text + (text.ends_with('\n') ? "" : "\n") + fence +
-         "\n";
+  return text + "\n" + fenced(clip(printable(more), kFailureShown));
 }
 
 std::string result_text(const Known& known, const History& history, Feedback feedback) {
   std::string text = "# Candidate " + std::to_string(known.id) + ": " +
-                     outcome_summary(known.evaluation.outcome) + "\n";
+                     outcome_text(known.evaluation.outcome, "", kFailureShown) + "\n";
   if (known.evaluation.correct() != nullptr) {
     text +=
         "\n" + human_us(score_us(known.evaluation)) + " a call, " + speed(known, history) + ".\n";
     if (feedback == Feedback::kDiagnosed) text += "\n" + diagnosis_to_text(known.diagnosis);
   } else if (const auto* failed = std::get_if<CompileError>(&known.evaluation.outcome)) {
-    text += "\n```\n" + clip(failed->log, kLogShown) + "\n```\n";
+    text += "\n" + log_block(*failed);
   }
   return text;
 }

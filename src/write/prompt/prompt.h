@@ -29,10 +29,11 @@ std::string contract_text(const Task& task);
 
 // A candidate's result, for its writer: outcome, speed versus the start, diagnosis.
 std::string result_text(const Known& known, const History& history, Feedback feedback);
+// An outcome as a sentence that ends with `end`. Lines after the first, which may be a candidate's
+// own words, follow in a block. Each part has about `most` bytes. Markdown, without a last line
+// end.
+std::string outcome_text(const Outcome& outcome, const std::string& end, std::size_t most);
 // Why a candidate failed, for the model that repairs it. Markdown.
 std::string failure_text(const Outcome& outcome);
-
-// `text` as a fenced block, whatever backticks it contains. `language`: "cpp", "" ...
-std::string block_of(const std::string& text, std::string_view language);
 
 }  // namespace kernelpro
