@@ -329,7 +329,9 @@ TEST(Process, ADescriptionThatIsKeptMustStillBeTrue) {
                                            "SIZE = int(open('" + size + "').read())\n");
   // The size that a new process reports, and whether it is confirmed on use.
   const auto told = [&](bool holds) {
-    auto own = ModuleReference::start(cpu_settings());
+    ReferenceSettings settings = cpu_settings();
+    settings.folder = folder.path();
+    auto own = ModuleReference::start(settings);
     const auto d = (*own)->describe(source, "", {});
     EXPECT_TRUE(d) << d.error().text();
     const Task task = task_of(*d, source);
