@@ -233,13 +233,13 @@ TEST_F(HttpServed, SlowStrangersKeepNobodyOut) {
   });
   EXPECT_TRUE(eventually([&] { return connected >= 2 * kStrangers; }));
   const double begun = real_clock().now_s();
-  for (int i = 2; i < 22; ++i) {
+  for (int i = 2; i < 12; ++i) {
     const std::string text = ask({.more = id, .body = message(i, "ping", Json::object())});
     EXPECT_EQ(status_line(text), 200) << i << ": " << text;
   }
   EXPECT_EQ(status({.token = "", .body = message(1, "ping", Json::object())}), 401);
-  // A place would come free every few seconds if each had to be waited for.
-  EXPECT_LT(real_clock().now_s() - begun, 20);
+  // Behind three hundred that each keep their place for five seconds it would take minutes.
+  EXPECT_LT(real_clock().now_s() - begun, 60);
   over = true;
   strangers.join();
   EXPECT_GE(dropped, kStrangers);

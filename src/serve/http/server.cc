@@ -29,7 +29,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kMaxConnections = 64;  // that have shown the token
-constexpr std::size_t kMaxStrangers = 128;   // that have not
+constexpr std::size_t kMaxStrangers = 256;   // that have not
 constexpr double kGrace = 0.25;              // seconds that a stranger keeps its place in any case
 constexpr std::size_t kMaxSessions = 64;
 constexpr double kHeartbeat = 15;  // seconds between heartbeats in a stream
