@@ -37,7 +37,7 @@ std::string speed(const Known& known, const History& history) {
 
 // One line of about this many bytes, cut between words.
 std::string brief(const std::string& text) {
-  const std::string line = replace_all(text, "\n", " ");
+  const std::string line = one_line(text);
   if (line.size() <= kIdeaShown) return line;
   const std::size_t space = line.rfind(' ', kIdeaShown);
   return (space == std::string::npos ? "" : line.substr(0, space)) + " ...";
@@ -53,7 +53,7 @@ std::string tried_line(const Known& known, const History& history) {
       known.evaluation.correct() != nullptr
           ? human_us(score_us(known.evaluation)) + ", " + speed(known, history)
           : outcome_summary(known.evaluation.outcome);
-  const std::vector<std::string> first = lines(outcome);
+  const std::vector<std::string> first = lines(printable(outcome));
   return line + " => " + (first.empty() ? outcome_name(known.evaluation.outcome) : first[0]) + "\n";
 }
 
