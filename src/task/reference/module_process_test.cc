@@ -174,9 +174,7 @@ TEST_F(ModuleProcessTest, HonestFilesWork) {
       "    def forward(self, x):\n"
       "        with tempfile.TemporaryFile() as file:\n"
       "            file.write(b'x')\n"
-      "        f = lambda x: x * SCALE + self.bias\n"
-      "        f = torch.compile(f) if hasattr(torch, 'compile') else f\n"
-      "        return f(x)\n"
+      "        return x * SCALE + self.bias\n"
       "def get_inputs():\n    return [torch.rand(64, 64)]\n"
       "def get_init_inputs():\n"
       "    assert open(" +
