@@ -124,7 +124,7 @@ TEST(Stdio, EvaluatesAndRemembers) {
   EXPECT_EQ(wrong["structuredContent"]["outcome"], "wrong-result");
   EXPECT_EQ(wrong["structuredContent"]["candidate"], 2);  // the start is the first
   const Json broken =
-      server.call(4, "evaluate", {{"task", "axpy"}, {"source", axpy("nonsense ```")}});
+      server.call(4, "evaluate", {{"task", "axpy"}, {"source", axpy("nonsense /* ``` */")}});
   EXPECT_EQ(broken["structuredContent"]["outcome"], "compile-error");
   EXPECT_TRUE(contains(text_of(broken), "nonsense")) << text_of(broken);
   EXPECT_TRUE(contains(text_of(broken), "\n````\n")) << "the log must not end its fence\n"
