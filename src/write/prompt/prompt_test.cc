@@ -201,7 +201,8 @@ TEST_F(PromptTest, NothingThatACandidateSaysIsPartOfThePrompt) {
            CompileError{hostile}, Crashed{hostile, hostile}, Rejected{"no-fork", hostile},
            WrongResult{"small", "y", hostile, 0.5, 1e-5}}) {
     all[1].evaluation.outcome = outcome;
-    request.parent = &all[1];
+    request.parent = shared(all[1]);
+    request.history = shared(all);
     for (const std::string& text :
          {filled("coder"), exchange_prompt(request, "0001", prompts), failure_text(outcome),
           result_text(all[1], request.history, Feedback::kDiagnosed)}) {
