@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
 #include <thread>
 
 #include "base/process/available_memory.h"
 #include "base/text.h"
 #include "task/reference/python.h"
 #include "task/reference/python_command.h"
-
-extern char** environ;
 
 namespace kernelpro {
 
@@ -23,48 +20,36 @@ constexpr unsigned kProcesses = 512;          // processes and threads, or
 constexpr unsigned kProcessesPerCore = 8;     // pools have a thread for each core
 constexpr double kGigabyte = 1e9;
 
-// The variables that a task's process inherits: where programs and libraries are, how numbers of
-// threads and GPUs are chosen, where downloaded models are. None that holds a secret.
-constexpr std::string_view kInherited[] = {"PATH",
-                                           "LANG",
-                                           "LANGUAGE",
-                                           "TZ",
-                                           "LD_LIBRARY_PATH",
-                                           "PYTHONPATH",
-                                           "PYTHONHOME",
-                                           "VIRTUAL_ENV",
-                                           "CONDA_PREFIX",
-                                           "CC",
-                                           "CXX",
-                                           "CUDA_HOME",
-                                           "CUDA_PATH",
-                                           "CUDA_VISIBLE_DEVICES",
-                                           "CUDA_DEVICE_ORDER",
-                                           "NVIDIA_VISIBLE_DEVICES",
-                                           "NVIDIA_DRIVER_CAPABILITIES",
-                                           "OMP_NUM_THREADS",
-                                           "MKL_NUM_THREADS",
-                                           "OPENBLAS_NUM_THREADS",
-                                           "PYTORCH_CUDA_ALLOC_CONF",
-                                           "TORCH_CUDA_ARCH_LIST",
-                                           "TORCH_HOME",
-                                           "HF_HOME",
-                                           "HF_HUB_OFFLINE",
-                                           "TRANSFORMERS_OFFLINE"};
-
-bool is_inherited(std::string_view name) {
-  return name.starts_with("LC_") ||
-         std::find(std::begin(kInherited), std::end(kInherited), name) != std::end(kInherited);
-}
-
-std::vector<std::string> withheld_variables() {
-  std::vector<std::string> names;
-  for (char** e = environ; *e != nullptr; ++e) {
-    const std::string_view entry = *e;
-    const std::string_view name = entry.substr(0, entry.find('='));
-    if (!is_inherited(name)) names.emplace_back(name);
-  }
-  return names;
+// Of our environment, what locates programs, libraries and downloaded models, and chooses numbers
+// of threads and GPUs. None that holds a secret.
+std::vector<std::string> inherited_variables() {
+  return {"PATH",
+          "LANG",
+          "LC_ALL",
+          "LC_CTYPE",
+          "TZ",
+          "LD_LIBRARY_PATH",
+          "PYTHONPATH",
+          "PYTHONHOME",
+          "VIRTUAL_ENV",
+          "CONDA_PREFIX",
+          "CC",
+          "CXX",
+          "CUDA_HOME",
+          "CUDA_PATH",
+          "CUDA_VISIBLE_DEVICES",
+          "CUDA_DEVICE_ORDER",
+          "NVIDIA_VISIBLE_DEVICES",
+          "NVIDIA_DRIVER_CAPABILITIES",
+          "OMP_NUM_THREADS",
+          "MKL_NUM_THREADS",
+          "OPENBLAS_NUM_THREADS",
+          "PYTORCH_CUDA_ALLOC_CONF",
+          "TORCH_CUDA_ARCH_LIST",
+          "TORCH_HOME",
+          "HF_HOME",
+          "HF_HUB_OFFLINE",
+          "TRANSFORMERS_OFFLINE"};
 }
 
 std::vector<std::string> paths_in(const char* variable) {
@@ -134,7 +119,7 @@ Result<ModuleProcess> module_process(const ModuleProcessSettings& settings) {
   command.argv = std::move(python.argv);
   command.argv.emplace_back(target_name(settings.target));
   command.cwd = scratch;
-  command.unset = withheld_variables();
+  command.keep = inherited_variables();
   command.env = std::move(python.env);
   for (const char* name : {"HOME", "TMPDIR", "XDG_CACHE_HOME", "TRITON_CACHE_DIR",
                            "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH"}) {
@@ -149,6 +134,7 @@ Result<ModuleProcess> module_process(const ModuleProcessSettings& settings) {
   }
   command.limits.memory_bytes = memory;
   command.limits.at_rest = true;
+  command.limits.frame_fds = 0;  // it has none to give
   Sandbox sandbox = candidate_python_sandbox(scratch, readable(facts, package, settings.folder));
   sandbox.max_processes = static_cast<int>(
       std::max(kProcesses, kProcessesPerCore * std::thread::hardware_concurrency()));
