@@ -10,7 +10,6 @@
 #include "base/files.h"
 #include "build/compiler.h"
 #include "measure/station/target.h"
-#include "task/load/header.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -33,7 +32,6 @@ int compile_times(int argc, char** argv) {
   CompileSettings settings;
   settings.cache_dir = cache.path();
   settings.cuda_arch = "sm_90a";
-  settings.task_header = task_header;
   settings.include_dirs.assign(argv + 3, argv + argc);
   const auto compiler = make_cuda_compiler(settings);
   if (!compiler) {

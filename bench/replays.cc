@@ -14,7 +14,6 @@
 #include "measure/cuda/capture.h"
 #include "measure/cuda/replay.h"
 #include "measure/station/target.h"
-#include "task/load/header.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -85,7 +84,6 @@ int main_of_replays(int argc, char** argv) {
   if (!machine) return fail_with(machine.error());
   CompileSettings settings;
   settings.timeout_s = kTimeout;
-  settings.task_header = task_header;
   settings.cuda_arch = machine->arch;
   const auto compiler = make_cuda_compiler(settings);
   if (!compiler) return fail_with(compiler.error());

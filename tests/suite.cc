@@ -27,7 +27,6 @@
 #include "measure/station/target.h"
 #include "run/evaluate_one.h"
 #include "run/store/settings.h"
-#include "task/load/header.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -140,7 +139,6 @@ class Suite {
     const Result<Machine> machine = cpu ? describe_cpu_machine() : describe_cuda_machine();
     CompileSettings settings;
     settings.timeout_s = kCompileTimeout;
-    settings.task_header = task_header;
     settings.cuda_arch = machine && !cpu ? machine->arch : "sm_90a";
     auto compiler = cpu ? make_cpu_compiler(settings) : make_cuda_compiler(settings);
     if (!compiler) {

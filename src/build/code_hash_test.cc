@@ -6,20 +6,9 @@
 
 #include "base/files.h"
 #include "build/compiler.h"
-#include "embedded/plan_vocabulary.h"
 
 namespace kernelpro {
 namespace {
-
-std::string header(const Task&, const Case&, TargetKind target) {
-  const std::string args = "#pragma once\nstruct Args { const float* x; float* y; };\n";
-  if (target == TargetKind::kCpu) return args + "extern \"C\" void launch(const Args&);\n";
-  return args + "#ifndef __CUDACC_RTC__\n" +
-         "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n#endif\n" +
-         std::string(embedded::plan_vocabulary) +
-         "namespace arg {\nconstexpr kp::Address<const float> x{0, 0};\n"
-         "constexpr kp::Address<float> y{1, 0};\n}\n";
-}
 
 struct CodeHash : ::testing::Test {
   TempDir dir;
@@ -35,7 +24,6 @@ struct CodeHash : ::testing::Test {
     CompileSettings settings;
     settings.cache_dir = dir.path();
     settings.cuda_arch = "sm_90a";
-    settings.task_header = header;
     return settings;
   }
   std::string hash(Compiler& compiler, Language language, const std::string& source,

@@ -3,7 +3,6 @@
 // from several threads at once, and several processes may share the cache.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -38,9 +37,6 @@ struct CompileSettings {
   // cuda: absolute folders, in addition to the toolkit's, that candidates may include from. Sources
   // that do so get three times `timeout_s`.
   std::vector<std::string> include_dirs;
-  // Text of task.h. Required. Callers pass kernelpro::task_header (task/load/header.h), which
-  // build/ may not include.
-  std::function<std::string(const Task&, const Case&, TargetKind)> task_header;
 };
 
 // Fails with kEnvironment if no host compiler is found. Tries $CXX, then c++, g++, clang++.

@@ -25,6 +25,7 @@
 #include "core/architecture.h"
 #include "core/cuda_tools.h"
 #include "core/knobs.h"
+#include "task/load/header.h"
 
 namespace kernelpro {
 
@@ -185,7 +186,7 @@ class CudaCompiler : public Compiler {
       return fail(ErrorKind::kEnvironment, "nvcc was not found, but " + file + " needs it",
                   "install the CUDA toolkit and set CUDA_HOME, or write the kernel in plan form");
     }
-    const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
+    const std::string header = task_header(task, c, TargetKind::kCuda);
     const bool library = !includes_.used_by(source).empty();
     const std::string key =
         hash_hex({"cuda-host-5", nvcc_, nvcc_version_, settings_.cuda_arch, header, source, entry,
@@ -325,7 +326,7 @@ class CudaCompiler : public Compiler {
       return fail(ErrorKind::kEnvironment, "NVRTC was not found, but the plan form needs it",
                   "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
     }
-    const std::string header = settings_.task_header(task, c, TargetKind::kCuda);
+    const std::string header = task_header(task, c, TargetKind::kCuda);
     const std::string key = hash_hex({"cuda-plan-7", nvcc_version_, nvrtc_version_,
                                       settings_.cuda_arch, header, source.text, source.library,
                                       source.library.empty() ? "" : includes_.fingerprint()});

@@ -11,23 +11,9 @@
 #include "build/compiler.h"
 #include "build/plan_form.h"
 #include "build/ptxas.h"
-#include "embedded/plan_vocabulary.h"
 
 namespace kernelpro {
 namespace {
-
-// A header like task/load/header.h's, which build/ may not include.
-std::string header(const Task&, const Case& c, TargetKind) {
-  return "#pragma once\nconstexpr int N = " + std::to_string(c.dims.at("N")) +
-         ";\nstruct Args { const float* x; float* y; void* workspace; };\n"
-         "struct ReferenceArgs { const float* x; double* y; };\n"
-         "#ifndef __CUDACC_RTC__\n"
-         "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n#endif\n" +
-         std::string(embedded::plan_vocabulary) +
-         "namespace arg {\nconstexpr kp::Address<const float> x{0, 0};\n"
-         "constexpr kp::Address<float> y{1, 0};\nconstexpr kp::Address<void> workspace{-1, "
-         "0};\n}\n";
-}
 
 class CudaCompilerTest : public ::testing::Test {
  protected:
@@ -40,7 +26,6 @@ class CudaCompilerTest : public ::testing::Test {
     CompileSettings settings;
     settings.cache_dir = dir_.path();
     settings.cuda_arch = "sm_90a";
-    settings.task_header = header;
     auto compiler = make_cuda_compiler(settings);
     if (!compiler) GTEST_SKIP() << compiler.error().text();
     compiler_ = std::move(*compiler);

@@ -15,19 +15,6 @@
 namespace kernelpro {
 namespace {
 
-std::string header(const Task&, const Case&, TargetKind target) {
-  std::string text =
-      "#pragma once\nconstexpr int N = 1024;\n"
-      "struct Args { const float* x; float* y; void* workspace; };\n"
-      "struct ReferenceArgs { const float* x; double* y; };\n";
-  if (target == TargetKind::kCpu) return text + "extern \"C\" void launch(const Args& args);\n";
-  return text +
-         "#ifndef __CUDACC_RTC__\n"
-         "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n#else\n"
-         "template <class F> struct Step { F f; };\n"
-         "#define KP_LAUNCH(f, ...) __device__ Step<decltype(&f)> kp_step{&f};\n#endif\n";
-}
-
 struct Failure {
   const char* name;
   const char* source;  // after #include "task.h"
@@ -41,7 +28,6 @@ class FailuresTest : public ::testing::Test {
     settings_.cache_dir = dir_.path();
     settings_.timeout_s = 60;
     settings_.cuda_arch = "sm_90a";
-    settings_.task_header = header;
     task_.name = "t";
     task_.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0},
                      {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
@@ -262,28 +248,32 @@ TEST_F(CudaFailuresTest, Nvcc) {
 
 TEST_F(CudaFailuresTest, Nvrtc) {
   if (contains(compiler_->describe(), "no NVRTC")) GTEST_SKIP() << "no NVRTC";
-  check(
-      *compiler_,
-      {{"undeclared",
-        "__global__ void k(float* y) {\n  y[0] = nothing;\n}\nKP_LAUNCH(k)\n",
-        {"kernel.cu(3): error", "nothing", "y[0] = nothing;", "^"},
-        {"detected in the compilation", "precompiled"}},
-       {"static_assert",
-        "static_assert(N == 7, \"N must be seven\");\n__global__ void k() {}\n"
-        "KP_LAUNCH(k)\n",
-        {"kernel.cu(2): error", "N must be seven"}},
-       {"missing header", "#include <vectorious>\nKP_LAUNCH(k)\n", {"kernel.cu(2)", "vectorious"}},
-       {"bad instruction",
-        "__global__ void k(float* y) { int z; asm volatile(\"mov.u99 %0, 1;\" "
-        ": \"=r\"(z)); y[0] = z; }\nKP_LAUNCH(k)\n",
-        {"Unknown modifier '.u99'"},
-        {"aborted"}},
-       {"types",
-        "__global__ void k(float* y) { const float* x = y; *x = 3; }\nKP_LAUNCH(k)\n",
-        {"kernel.cu(2): error", "^"}}});
+  check(*compiler_,
+        {{"undeclared",
+          "__global__ void k(float* y) {\n  y[0] = nothing;\n}\nKP_LAUNCH(k, kp::dim(1), "
+          "kp::dim(32), 0, arg::y)\n",
+          {"kernel.cu(3): error", "nothing", "y[0] = nothing;", "^"},
+          {"detected in the compilation", "precompiled"}},
+         {"static_assert",
+          "static_assert(N == 7, \"N must be seven\");\n__global__ void k() {}\n"
+          "KP_LAUNCH(k, kp::dim(1), kp::dim(32), 0)\n",
+          {"kernel.cu(2): error", "N must be seven"}},
+         {"missing header",
+          "#include <vectorious>\nKP_LAUNCH(k, kp::dim(1), kp::dim(32), 0, arg::y)\n",
+          {"kernel.cu(2)", "vectorious"}},
+         {"bad instruction",
+          "__global__ void k(float* y) { int z; asm volatile(\"mov.u99 %0, 1;\" "
+          ": \"=r\"(z)); y[0] = z; }\nKP_LAUNCH(k, kp::dim(1), kp::dim(32), 0, arg::y)\n",
+          {"Unknown modifier '.u99'"},
+          {"aborted"}},
+         {"types",
+          "__global__ void k(float* y) { const float* x = y; *x = 3; }\nKP_LAUNCH(k, kp::dim(1), "
+          "kp::dim(32), 0, arg::y)\n",
+          {"kernel.cu(2): error", "^"}}});
   const std::string file = secret();
-  const std::string log =
-      log_of(*compiler_, "#include \"" + file + "\"\n__global__ void k() {}\nKP_LAUNCH(k)\n");
+  const std::string log = log_of(
+      *compiler_, "#include \"" + file +
+                      "\"\n__global__ void k() {}\nKP_LAUNCH(k, kp::dim(1), kp::dim(32), 0)\n");
   EXPECT_FALSE(contains(log, "hidden_text")) << log;
   EXPECT_TRUE(contains(log, "error")) << log;
 }

@@ -13,6 +13,7 @@
 #include "build/diagnostics.h"
 #include "core/cpu_protocol.h"
 #include "core/knobs.h"
+#include "task/load/header.h"
 
 namespace kernelpro {
 
@@ -103,7 +104,6 @@ HostCompiler::HostCompiler(CompileSettings settings, std::string program, std::s
       flags_(kFlags) {}
 
 Result<std::unique_ptr<HostCompiler>> HostCompiler::make(const CompileSettings& settings) {
-  KP_ASSERT(settings.task_header);
   std::string tried;
   for (const std::string& name : compiler_names()) {
     tried += (tried.empty() ? "" : ", ") + name;
@@ -169,7 +169,7 @@ CompileResult HostCompiler::compile_reference(const Task& task, const Case& c) {
 }
 
 CompileResult HostCompiler::build(const Task& task, const Case& c, const Source& source) {
-  const std::string header = settings_.task_header(task, c, TargetKind::kCpu);
+  const std::string header = task_header(task, c, TargetKind::kCpu);
   const std::string key =
       hash_hex({"cpu-3", program_, version_, native_, join_text(flags_, " "),
                 join_text(source.flags, " "), source.entry, header, source.text});

@@ -27,17 +27,12 @@ class HostCompilerTest : public ::testing::Test {
  protected:
   HostCompilerTest() {
     task_.name = "t";
+    task_.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0},
+                     {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
     c_.name = "small";
     c_.dims["N"] = 7;
     settings_.cache_dir = dir_.path();
     settings_.timeout_s = 30;
-    settings_.task_header = [](const Task&, const Case& c, TargetKind) {
-      return "#pragma once\nconstexpr int N = " + std::to_string(c.dims.at("N")) +
-             ";\nstruct Args { const float* x; float* y; };\nstruct ReferenceArgs { const float* "
-             "x; "
-             "double* y; };\nextern \"C\" void launch(const Args&);\n"
-             "extern \"C\" void reference(const ReferenceArgs&);\n";
-    };
   }
   std::unique_ptr<Compiler> make() {
     auto compiler = make_cpu_compiler(settings_);

@@ -7,7 +7,6 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "build/compiler.h"
-#include "embedded/plan_vocabulary.h"
 
 namespace kernelpro {
 namespace {
@@ -69,14 +68,6 @@ class LibraryTest : public testing::Test {
     settings_.cache_dir = join(dir_.path(), "cache");
     settings_.cuda_arch = "sm_90a";
     settings_.include_dirs = {library_};
-    settings_.task_header = [](const Task&, const Case& c, TargetKind) {
-      return "#pragma once\nconstexpr int N = " + std::to_string(c.dims.at("N")) +
-             ";\nstruct Args { const float* x; float* y; };\n#ifndef __CUDACC_RTC__\n"
-             "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n#endif\n" +
-             std::string(embedded::plan_vocabulary) +
-             "namespace arg {\nconstexpr kp::Address<const float> x{0, 0};\n"
-             "constexpr kp::Address<float> y{1, 0};\n}\n";
-    };
     auto compiler = make_cuda_compiler(settings_);
     if (!compiler) GTEST_SKIP() << compiler.error().text();
     compiler_ = std::move(*compiler);

@@ -115,12 +115,10 @@ TEST_F(NvccSteps, TheCompilerStillTakesEverySource) {
   CompileSettings settings;
   settings.cache_dir = dir_.path();
   settings.cuda_arch = "sm_90a";
-  settings.task_header = [](const Task&, const Case&, TargetKind) {
-    return std::string("struct Args { float* x; };\n");
-  };
   auto compiler = make_cuda_compiler(settings);
   ASSERT_TRUE(compiler) << compiler.error().text();
   Task task;
+  task.tensors = {{"x", Role::kOutput, DType::kFp32, {"32"}, {}, 0}};
   task.cases = {{"c", {}, true, {}}};
   const std::string source =
       "#include \"task.h\"\n#include <cmath>\n"

@@ -18,7 +18,6 @@
 #include "core/key.h"
 #include "core/knobs.h"
 #include "core/mismatch.h"
-#include "task/load/header.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -97,7 +96,6 @@ class Example {
     task_.cases = {case_};
     CompileSettings settings;
     settings.cache_dir = cache_.path();
-    settings.task_header = task_header;
     auto compiler = make_cpu_compiler(settings);
     EXPECT_TRUE(compiler) << compiler.error().text();
     compiler_ = std::move(*compiler);

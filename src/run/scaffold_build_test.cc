@@ -5,7 +5,6 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "build/compiler.h"
-#include "task/load/header.h"
 #include "task/load/loader.h"
 #include "task/load/unfilled.h"
 #include "task/scaffold/scaffold.h"
@@ -20,7 +19,6 @@ struct ScaffoldBuild : ::testing::Test {
     CompileSettings settings;
     settings.cache_dir = cache.path();
     settings.cuda_arch = "sm_90a";
-    settings.task_header = task_header;
     auto made = make_cuda_compiler(settings);
     if (!made || find_program("nvcc").empty()) GTEST_SKIP() << "there is no CUDA compiler";
     compiler = std::move(*made);

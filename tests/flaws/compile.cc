@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "build/build.h"
 #include "measure/station/target.h"
-#include "task/load/header.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -66,7 +65,6 @@ class Compile {
     }
     CompileSettings settings;
     settings.timeout_s = kCompileTimeout;
-    settings.task_header = task_header;
     settings.cuda_arch = kArch;
     auto compiler = make_cuda_compiler(settings);
     if (!compiler) {

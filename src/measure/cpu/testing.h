@@ -52,27 +52,6 @@ inline Task scale_task() {
   return task;
 }
 
-// The output of task/load/header.h, for the types that these tests use.
-inline std::string header(const Task& task, const Case& c, TargetKind) {
-  std::string text = "#pragma once\n";
-  for (const auto& [name, value] : c.dims) {
-    text += "constexpr long long " + name + " = " + std::to_string(value) + ";\n";
-  }
-  for (const bool reference : {false, true}) {
-    text += reference ? "struct ReferenceArgs {\n" : "struct Args {\n";
-    for (const Tensor& t : task.tensors) {
-      const bool output = t.role == Role::kOutput;
-      const bool wide = reference && output && is_floating(t.dtype);
-      text += std::string("  ") + (output ? "" : "const ") +
-              (wide ? "double" : std::string(dtype_cpu_type(t.dtype))) + "* " + t.name + ";\n";
-    }
-    text += reference ? "};\n" : "  void* workspace;\n};\n";
-  }
-  return text +
-         "extern \"C\" void launch(const Args&);\n"
-         "extern \"C\" void reference(const ReferenceArgs&);\n";
-}
-
 // A kernel for scale_task: correct rows and counts between `before` and `after`.
 inline std::string kernel(const std::string& top, const std::string& before,
                           const std::string& after) {
@@ -94,7 +73,6 @@ inline std::string kernel(const std::string& top, const std::string& before,
 inline CompileSettings compile_settings(const std::string& cache) {
   CompileSettings settings;
   settings.cache_dir = cache;
-  settings.task_header = header;
   return settings;
 }
 

@@ -7,32 +7,10 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "embedded/plan_vocabulary.h"
 #include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {
 namespace {
-
-// As task/load/header.h generates, which this test may not include: x (2N floats) -> y (N floats).
-std::string header(const Task&, const Case& c, TargetKind target) {
-  const std::string n = std::to_string(c.dims.at("N"));
-  if (target == TargetKind::kCpu) {
-    return "#pragma once\nconstexpr int N = " + n +
-           ";\nstruct Args { const float* x; float* y; void* workspace; };\n"
-           "struct ReferenceArgs { const float* x; double* y; };\n"
-           "extern \"C\" void reference(const ReferenceArgs& args);\n";
-  }
-  return "#pragma once\nconstexpr int N = " + n +
-         ";\nstruct Args { const float* x; float* y; void* workspace; };\n"
-         "struct ReferenceArgs { const float* x; double* y; };\n"
-         "#ifndef __CUDACC_RTC__\n"
-         "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n"
-         "extern \"C\" void reference(const ReferenceArgs& args, cudaStream_t stream);\n#endif\n" +
-         std::string(embedded::plan_vocabulary) +
-         "namespace arg {\nconstexpr kp::Address<const float> x{0, 0};\n"
-         "constexpr kp::Address<float> y{1, 0};\nconstexpr kp::Address<void> workspace{-1, "
-         "0};\n}\n";
-}
 
 // y[i] = 2 x[i] + x[i + N].
 constexpr const char* kReference = R"(
@@ -65,7 +43,6 @@ class CudaEvaluatorTest : public ::testing::Test {
     }
     machine_ = new Machine(*machine);
     CompileSettings settings;
-    settings.task_header = header;
     settings.cuda_arch = machine_->arch;
     auto compiler = make_cuda_compiler(settings);
     auto host = make_cpu_compiler(settings);

@@ -44,14 +44,6 @@ double value(const LaunchCounters& launch, const char* name) {
 }
 
 // y[i] = 2 x[i] + x[i + N], as in evaluator_test.cc.
-std::string header(const Task&, const Case& c, TargetKind) {
-  return "#pragma once\nconstexpr int N = " + std::to_string(c.dims.at("N")) +
-         ";\nstruct Args { const float* x; float* y; void* workspace; };\n"
-         "struct ReferenceArgs { const float* x; double* y; };\n"
-         "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n"
-         "extern \"C\" void reference(const ReferenceArgs& args, cudaStream_t stream);\n";
-}
-
 constexpr const char* kReference = R"(
 #include "task.h"
 __global__ void k(const float* x, double* y) {
@@ -107,7 +99,6 @@ class CudaProfileGpu : public ::testing::Test {
     }
     machine_ = new Machine(*machine);
     CompileSettings settings;
-    settings.task_header = header;
     settings.cuda_arch = machine_->arch;
     auto compiler = make_cuda_compiler(settings);
     ASSERT_TRUE(compiler) << compiler.error().text();

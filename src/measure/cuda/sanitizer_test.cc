@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "build/compiler.h"
 #include "core/cuda_tools.h"
-#include "embedded/plan_vocabulary.h"
 #include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {
@@ -83,14 +82,6 @@ TEST_F(SanitizerTest, NothingFoundIsNothingSaid) {
   }
 }
 
-std::string header(const Task&, const Case&, TargetKind) {
-  return "#pragma once\nconstexpr int N = 1024;\n"
-         "struct Args { const float* x; float* y; void* workspace; };\n" +
-         std::string(embedded::plan_vocabulary) +
-         "namespace arg {\nconstexpr kp::Address<const float> x{0, 0};\n"
-         "constexpr kp::Address<float> y{1, 0};\n}\n";
-}
-
 // The real tool on a real kernel.
 TEST_F(SanitizerTest, FindsAnOverrunOnTheGpu) {
   const Result<Machine> machine = describe_cuda_machine();
@@ -100,7 +91,6 @@ TEST_F(SanitizerTest, FindsAnOverrunOnTheGpu) {
   CompileSettings settings;
   settings.cache_dir = cache.path();
   settings.cuda_arch = machine->arch;
-  settings.task_header = header;
   auto compiler = make_cuda_compiler(settings);
   if (!compiler) GTEST_SKIP() << compiler.error().text();
   Task task;

@@ -6,35 +6,11 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "embedded/plan_vocabulary.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/judge/evaluator.h"
 
 namespace kernelpro {
 namespace {
-
-// As task/load/header.h generates, which this test may not include: fp32 tensors only.
-std::string header(const Task& task, const Case& c, TargetKind) {
-  std::string text = "#pragma once\n", args, reference, names;
-  for (const auto& [name, value] : c.dims) {
-    text += "constexpr int " + name + " = " + std::to_string(value) + ";\n";
-  }
-  int index = 0;
-  for (const Tensor& t : task.tensors) {
-    const bool output = t.role == Role::kOutput;
-    const std::string type = output ? "float" : "const float";
-    args += type + "* " + t.name + "; ";
-    reference += (output ? "double" : "const float") + std::string("* ") + t.name + "; ";
-    names +=
-        "constexpr kp::Address<" + type + "> " + t.name + "{" + std::to_string(index++) + ", 0};\n";
-  }
-  return text + "struct Args { " + args + "void* workspace; };\nstruct ReferenceArgs { " +
-         reference + "};\n#ifndef __CUDACC_RTC__\n" +
-         "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n"
-         "extern \"C\" void reference(const ReferenceArgs& args, cudaStream_t stream);\n#endif\n" +
-         std::string(embedded::plan_vocabulary) + "namespace arg {\n" + names +
-         "constexpr kp::Address<void> workspace{-1, 0};\n}\n";
-}
 
 // A task with its evaluator. Empty without a GPU: `why` has the reason.
 struct Bench {
@@ -53,7 +29,6 @@ struct Bench {
     }
     machine = std::make_unique<Machine>(*described);
     CompileSettings settings;
-    settings.task_header = header;
     settings.cuda_arch = machine->arch;
     auto made = make_cuda_compiler(settings);
     if (!made) {

@@ -8,7 +8,6 @@
 #include "measure/ceilings/ceilings.h"
 #include "profile/code/disassemble.h"
 #include "profile/collect/collect.h"
-#include "task/load/header.h"
 
 namespace kernelpro {
 
@@ -19,7 +18,6 @@ Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& 
   CompileSettings settings;
   settings.include_dirs = std::move(include_dirs);
   settings.cuda_arch = kind == TargetKind::kCuda ? machine.arch : "";
-  settings.task_header = task_header;
   return kind == TargetKind::kCpu ? make_cpu_compiler(settings) : make_cuda_compiler(settings);
 }
 
