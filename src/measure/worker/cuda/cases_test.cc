@@ -8,48 +8,34 @@
 
 #include "measure/worker/testing/fake_gpu.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
 
-using testing::at;
-using testing::FakeGpu;
-using testing::toy_layout;
-
-struct Cases : FakeGpu {
+struct Cases : FakeContext {
   void SetUp() override {
-    FakeGpu::SetUp();
+    FakeContext::SetUp();
     if (IsSkipped()) return;
-    Result<CudaContext> opened = CudaContext::open();
-    ASSERT_TRUE(opened);
-    context = std::move(*opened);
     cases = std::make_unique<OpenCases>(cu(), 0);
-    // The judge's mapping of all sets: word 0 of a slot holds 100 set + slot.
-    window = *AddressRange::reserve(cu(), 0, 256u << 20);
-    next = window.base();
+    judge.open(cu(), 256u << 20);
   }
   void TearDown() override {
     cases.reset();
-    window = AddressRange();
-    judge.clear();
-    context = CudaContext();
-    FakeGpu::TearDown();
+    judge.close();
+    FakeContext::TearDown();
   }
 
   Result<Json> open(const Json& list) { return cases->open({{{"cases", list}}, {}}); }
   Result<Json> open_toy(int sets = 3) {
     return open(Json::array({{{"case", "toy"},
-                              {"layout", *parse_json(layout_to_json(layout))},
+                              {"layout", json_of(layout)},
                               {"sets", sets},
                               {"inputs", {true, false, false}}}}));
   }
   Result<Json> memory(const Json& message, const std::vector<std::pair<int, int>>& what = {}) {
     WorkerCommand command{message, {}};
     for (const auto& [set, slot] : what) {
-      judge.push_back(*PhysicalMemory::create(cu(), 0, kBytes));
-      KP_ASSERT(window.map(0, next, kBytes, judge.back().handle()));
-      *at<int>(next) = 100 * set + slot;
-      next = next + kBytes;
-      command.fds.push_back(std::move(*judge.back().share()));
+      command.fds.push_back(judge.share());
+      *at<int>(judge.last()) = 100 * set + slot;
     }
     return cases->memory(command);
   }
@@ -75,12 +61,8 @@ struct Cases : FakeGpu {
     return std::count(fake::log().begin(), fake::log().end(), "MemMap");
   }
 
-  static constexpr std::uint64_t kBytes = 2u << 20;
   const AddressLayout layout = toy_layout(1000, 64);
-  CudaContext context;
-  std::vector<PhysicalMemory> judge;
-  AddressRange window;
-  std::uint64_t next = 0;
+  JudgeMemory judge;  // word 0 of each piece holds 100 set + slot
   std::unique_ptr<OpenCases> cases;
 };
 
@@ -120,7 +102,7 @@ TEST_F(Cases, NeverKeepMemoryThatWasReplaced) {
     ASSERT_TRUE(give(0, {1}));
     if (toy().sets[0][1].get() == mapped) break;
   }
-  *at<int>(next - kBytes) = 1000;
+  *at<int>(judge.last()) = 1000;
   ASSERT_TRUE(cases->bind(toy(), 0));
   EXPECT_EQ(seen()[1], 1000);
 }
@@ -128,7 +110,7 @@ TEST_F(Cases, NeverKeepMemoryThatWasReplaced) {
 TEST_F(Cases, SwitchBetweenCasesAtTheSameAddresses) {
   Json list = Json::array();
   for (const char* name : {"toy", "other"}) {
-    list.push_back({{"case", name}, {"layout", *parse_json(layout_to_json(layout))}, {"sets", 1}});
+    list.push_back({{"case", name}, {"layout", json_of(layout)}, {"sets", 1}});
   }
   ASSERT_TRUE(open(list));
   ASSERT_TRUE(give(0, {0, 1, 2}));
@@ -192,6 +174,6 @@ TEST_F(Cases, TryAgainAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

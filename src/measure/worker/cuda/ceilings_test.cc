@@ -9,17 +9,14 @@
 #include "measure/worker/testing/fake_gpu.h"
 #include "measure/worker/testing/role.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
 
-using testing::FakeGpu;
-using testing::RoleThread;
-
 struct CudaCeilings : FakeGpu {
+  CudaCeilings() : FakeGpu(Needs::kJudgeKernels) {}
   void SetUp() override {
     FakeGpu::SetUp();
     if (IsSkipped()) return;
-    if (!cache_judge_kernels()) GTEST_SKIP() << "no NVRTC";
     // A quarter of it is copied. Our kernels take their time and do nothing.
     fake::set_memory(64u << 20);
     fake::define("poison", {{8, 8, 8}});
@@ -64,6 +61,6 @@ TEST_F(CudaCeilings, AreNotInventedWhereAMeasurementFails) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

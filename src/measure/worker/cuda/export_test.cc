@@ -7,19 +7,13 @@
 #include "measure/worker/cuda/capture.h"
 #include "measure/worker/testing/fake_gpu.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
 
-using testing::FakeGpu;
-using testing::toy_layout;
-
-struct Export : FakeGpu {
+struct Export : FakeContext {
   void SetUp() override {
-    FakeGpu::SetUp();
+    FakeContext::SetUp();
     if (IsSkipped()) return;
-    Result<CudaContext> opened = CudaContext::open();
-    ASSERT_TRUE(opened);
-    context = std::move(*opened);
     auto made = ScratchMapping::make(cu(), 0, layout);
     ASSERT_TRUE(made);
     scratch = std::move(*made);
@@ -32,8 +26,7 @@ struct Export : FakeGpu {
     if (graph != nullptr) cu().GraphDestroy(graph);
     if (module != nullptr) cu().ModuleUnload(module);
     scratch = ScratchMapping();
-    context = CudaContext();
-    FakeGpu::TearDown();
+    FakeContext::TearDown();
   }
 
   struct Pair {
@@ -89,7 +82,6 @@ struct Export : FakeGpu {
 
   const AddressLayout layout = toy_layout(1000);
   const std::uint64_t x = layout.slots[0].address, y = layout.slots[1].address;
-  CudaContext context;
   ScratchMapping scratch;
   CUmodule module = nullptr;
   CUfunction function = nullptr;
@@ -249,6 +241,6 @@ TEST_F(Export, ReportsADriverThatFails) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

@@ -9,28 +9,15 @@
 #include "measure/worker/cuda/profiler_launches.h"
 #include "measure/worker/testing/fake_gpu.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
-
-using testing::at;
-using testing::constant;
-using testing::FakeGpu;
-using testing::in_a_row;
-using testing::kernel;
-using testing::MappedLayout;
-using testing::tensor;
-using testing::toy_layout;
-using testing::workspace;
 
 constexpr std::uint64_t kElements = 1000;
 
-struct Graphs : FakeGpu {
+struct Graphs : FakeContext {
   void SetUp() override {
-    FakeGpu::SetUp();
+    FakeContext::SetUp();
     if (IsSkipped()) return;
-    Result<CudaContext> opened = CudaContext::open();
-    ASSERT_TRUE(opened);
-    context = std::move(*opened);
     mapped = MappedLayout::make(cu(), 0, layout);
     fake::define("add", {{8, 8, 4}, [](fake::Launch& launch) {
                            float* x = launch.memory<float>(0, kElements);
@@ -47,8 +34,7 @@ struct Graphs : FakeGpu {
   }
   void TearDown() override {
     mapped = MappedLayout();
-    context = CudaContext();
-    FakeGpu::TearDown();
+    FakeContext::TearDown();
   }
   Result<ReplayGraph> build(const LaunchPlan& plan, const std::string& cubin = "") {
     return ReplayGraph::build(cu(), cubin.empty() ? fake::image({"add", "count", "big"}) : cubin,
@@ -67,7 +53,6 @@ struct Graphs : FakeGpu {
   float* y() { return at<float>(layout.slots[1].address); }
 
   const AddressLayout layout = toy_layout(kElements, 4096);
-  CudaContext context;
   MappedLayout mapped;
 };
 
@@ -347,6 +332,6 @@ TEST_F(Graphs, EncodeTensorMapsForTheLayout) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

@@ -15,15 +15,8 @@
 #include "core/mismatch.h"
 #include "measure/worker/testing/fake_gpu.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
-
-using testing::at;
-using testing::constant;
-using testing::FakeGpu;
-using testing::in_a_row;
-using testing::kernel;
-using testing::tensor;
 
 // One set's slots where a worker maps them, at the candidate's addresses.
 struct View {
@@ -66,14 +59,11 @@ void store(DType dtype, void* data, std::size_t i, float value) {
   if (dtype == DType::kBf16) static_cast<unsigned short*>(data)[i] = kp::to_bfloat16(value);
 }
 
-struct JudgeCases : FakeGpu {
+struct JudgeCases : FakeContext {
+  JudgeCases() : FakeContext(Needs::kJudgeKernels) {}
   void SetUp() override {
-    FakeGpu::SetUp();
+    FakeContext::SetUp();
     if (IsSkipped()) return;
-    if (!cache_judge_kernels()) GTEST_SKIP() << "no NVRTC";
-    Result<CudaContext> opened = CudaContext::open();
-    ASSERT_TRUE(opened);
-    context = std::move(*opened);
     auto loaded = TrustedKernels::load(cu(), context);
     ASSERT_TRUE(loaded) << loaded.error().text();
     kernels = std::move(*loaded);
@@ -82,8 +72,7 @@ struct JudgeCases : FakeGpu {
     view.reset();
     judge.reset();
     kernels = TrustedKernels();
-    context = CudaContext();
-    FakeGpu::TearDown();
+    FakeContext::TearDown();
   }
 
   Result<JudgeCase> make(int sets, int sharing = 0, Policy policy = Policy::kContract) {
@@ -159,7 +148,6 @@ struct JudgeCases : FakeGpu {
   Task task;
   double noise = 0;
   int jitter = 0;
-  CudaContext context;
   TrustedKernels kernels;
   std::unique_ptr<JudgeCase> judge;
   std::unique_ptr<View> view;
@@ -473,6 +461,6 @@ TEST_F(JudgeCases, SayHowMuchMemoryIsMissing) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

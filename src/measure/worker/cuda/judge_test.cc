@@ -14,25 +14,16 @@
 #include "measure/worker/testing/fake_gpu.h"
 #include "measure/worker/testing/role.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
-
-using testing::FakeGpu;
-using testing::in_a_row;
-using testing::kernel;
-using testing::RoleThread;
-using testing::tensor;
 
 constexpr int kElements = 100;
 
 struct Judges : FakeGpu {
+  Judges() : FakeGpu(Needs::kJudgeKernels) {}
   void SetUp() override {
     FakeGpu::SetUp();
     if (IsSkipped()) return;
-    if (!cache_judge_kernels()) GTEST_SKIP() << "no NVRTC";
-    task.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0},
-                    {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
-    task.cases = {Case{"toy", {{"N", kElements}}, true, {}}};
     fake::define("reference", {{8, 8}, [](fake::Launch& launch) {
                                  const float* x = launch.memory<float>(0, kElements);
                                  double* y = launch.memory<double>(1, kElements);
@@ -57,11 +48,9 @@ struct Judges : FakeGpu {
     return role->ask(message);
   }
   Json open(int sets = 2) {
-    return ask("open", {{"tensors", *parse_json(judge_tensors_to_json(judge_tensors(
-                                        task, task.cases[0], Policy::kContract, true)))},
-                        {"workspace", 64},
-                        {"sets", sets},
-                        {"sharing", 0}});
+    return ask(
+        "open",
+        {{"tensors", tensors_json(task)}, {"workspace", 64}, {"sets", sets}, {"sharing", 0}});
   }
   Json draw(int set = 0, unsigned seed = 5) {
     return ask("draw", {{"set", set},
@@ -70,12 +59,10 @@ struct Judges : FakeGpu {
                                       {draw_spec(task.tensors[0]), draw_spec(task.tensors[1])}))}});
   }
   Json reference(const char* name = "reference", int set = 0) {
-    return ask(
-        "reference",
-        {{"set", set},
-         {"cubin", cubin},
-         {"again", true},
-         {"plan", *parse_json(plan_to_json(in_a_row({kernel(name, {tensor(0), tensor(1)})})))}});
+    return ask("reference", {{"set", set},
+                             {"cubin", cubin},
+                             {"again", true},
+                             {"plan", json_of(in_a_row({kernel(name, {tensor(0), tensor(1)})}))}});
   }
   // The bytes of a tensor or its expected result.
   std::string fetch(int index, bool expected) {
@@ -83,11 +70,8 @@ struct Judges : FakeGpu {
     const Json answer = ask("fetch", {{"tensor", index}, {"expected", expected}, {"path", path}});
     return ok(answer) ? read_file(path).value_or("") : error(answer);
   }
-  static bool ok(const Json& answer) { return JsonReader(answer).flag("ok"); }
-  static std::string error(const Json& answer) { return JsonReader(answer).text("error"); }
-  static std::string rule(const Json& answer) { return JsonReader(answer).text("rule", "none"); }
 
-  Task task;
+  const Task task = two_vectors(kElements);
   const TempDir folder;
   std::string cubin;
   std::unique_ptr<RoleThread> role;
@@ -276,6 +260,6 @@ TEST_F(Judges, SurviveEveryFailureOfARound) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

@@ -7,31 +7,20 @@
 
 #include "measure/worker/testing/fake_gpu.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
-
-using testing::at;
-using testing::FakeGpu;
-using testing::toy_layout;
 
 constexpr std::uint64_t kBytes = 2u << 20;
 
-struct Memory : FakeGpu {
+struct Memory : FakeContext {
   void SetUp() override {
-    FakeGpu::SetUp();
+    FakeContext::SetUp();
     if (IsSkipped()) return;
-    Result<CudaContext> opened = CudaContext::open();
-    ASSERT_TRUE(opened);
-    context = std::move(*opened);
   }
-  void TearDown() override {
-    context = CudaContext();
-    FakeGpu::TearDown();
-  }
+  void TearDown() override { FakeContext::TearDown(); }
   Result<AddressRange> range(std::uint64_t base = kCandidateBase) {
     return AddressRange::reserve(cu(), base, 64u << 20);
   }
-  CudaContext context;
 };
 
 TEST_F(Memory, IsAtTheAgreedAddressesAndSharedThroughADescriptor) {
@@ -131,6 +120,6 @@ TEST_F(Memory, AContextThatCannotBeOpenedSaysWhy) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

@@ -13,25 +13,16 @@
 #include "measure/worker/roles.h"
 #include "measure/worker/testing/fake_gpu.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
-
-using testing::FakeGpu;
-using testing::in_a_row;
-using testing::kernel;
-using testing::tensor;
-using testing::toy_layout;
 
 constexpr int kElements = 50;
 
 struct Replays : FakeGpu {
+  Replays() : FakeGpu(Needs::kJudgeKernels) {}
   void SetUp() override {
     FakeGpu::SetUp();
     if (IsSkipped()) return;
-    if (!cache_judge_kernels()) GTEST_SKIP() << "no NVRTC";
-    task.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0},
-                    {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
-    task.cases = {Case{"toy", {{"N", kElements}}, true, {}}};
     fake::define("look", {{8, 8}, [this](fake::Launch& launch) {
                             const float* x = launch.memory<float>(0, kElements);
                             if (x != nullptr) seen.assign(x, x + kElements);
@@ -45,19 +36,17 @@ struct Replays : FakeGpu {
     return cuda_replay(3, arguments);
   }
   int replay_kernel(const char* name) {
-    const Json json = {
-        {"cubin", join(folder.path(), "k.cubin")},
-        {"plan", *parse_json(plan_to_json(in_a_row({kernel(name, {tensor(0), tensor(1)})})))},
-        {"layout", *parse_json(layout_to_json(toy_layout(kElements)))},
-        {"tensors", *parse_json(judge_tensors_to_json(
-                        judge_tensors(task, task.cases[0], Policy::kContract, true)))},
-        {"key", key_to_text(key_of(11))}};
+    const Json json = {{"cubin", join(folder.path(), "k.cubin")},
+                       {"plan", json_of(in_a_row({kernel(name, {tensor(0), tensor(1)})}))},
+                       {"layout", json_of(toy_layout(kElements))},
+                       {"tensors", tensors_json(task)},
+                       {"key", key_to_text(key_of(11))}};
     const std::string file = join(folder.path(), "replay.json");
     EXPECT_TRUE(write_file(file, dump_json(json)));
     return replay(file);
   }
 
-  Task task;
+  const Task task = two_vectors(kElements);
   const TempDir folder;
   std::vector<float> seen;
 };
@@ -91,6 +80,6 @@ TEST_F(Replays, GiveAllBackWhateverFails) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

@@ -10,34 +10,21 @@
 #include "measure/worker/testing/fake_gpu.h"
 #include "measure/worker/testing/role.h"
 
-namespace kernelpro {
+namespace kernelpro::testing {
 namespace {
 
-using testing::at;
-using testing::constant;
-using testing::FakeGpu;
-using testing::in_a_row;
-using testing::kernel;
-using testing::RoleThread;
-using testing::tensor;
-using testing::toy_layout;
-using testing::workspace;
 using Lines = std::vector<std::string>;
 
 constexpr std::uint64_t kElements = 500;
-constexpr std::uint64_t kBytes = 2u << 20;
+constexpr std::uint64_t kBytes = JudgeMemory::kBytes;
 constexpr std::uint64_t kFlush = 128u << 20;
 
-struct Workers : FakeGpu {
+struct Workers : FakeContext {
+  Workers() : FakeContext(Needs::kJudgeKernels) {}
   void SetUp() override {
-    FakeGpu::SetUp();
+    FakeContext::SetUp();
     if (IsSkipped()) return;
-    if (!cache_judge_kernels()) GTEST_SKIP() << "no NVRTC";
-    Result<CudaContext> opened = CudaContext::open();
-    ASSERT_TRUE(opened);
-    context = std::move(*opened);
-    window = *AddressRange::reserve(cu(), 0, 64u << 20);
-    next = window.base();
+    judge.open(cu(), 64u << 20);
     // y = x + 1; which call of its module this is goes into the workspace.
     fake::define("plus_one", {{8, 8, 8},
                               [](fake::Launch& launch) {
@@ -59,10 +46,8 @@ struct Workers : FakeGpu {
     const int status = role ? role->end() : 0;
     EXPECT_EQ(status, 0);
     role.reset();
-    window = AddressRange();
-    judge.clear();
-    context = CudaContext();
-    FakeGpu::TearDown();
+    judge.close();
+    FakeContext::TearDown();
   }
 
   void start() { role = std::make_unique<RoleThread>(cuda_worker); }
@@ -77,21 +62,17 @@ struct Workers : FakeGpu {
   // Opens a case with this many sets, each with its own memory: x[i] is 10 set + i.
   void open(int sets = 2) {
     if (!role) start();
-    const Json answer =
-        ask({{"do", "open"},
-             {"cases", Json::array({{{"case", "toy"},
-                                     {"layout", *parse_json(layout_to_json(layout))},
-                                     {"sets", sets},
-                                     {"inputs", {true, false, false}}}})}});
+    const Json answer = ask({{"do", "open"},
+                             {"cases", Json::array({{{"case", "toy"},
+                                                     {"layout", json_of(layout)},
+                                                     {"sets", sets},
+                                                     {"inputs", {true, false, false}}}})}});
     ASSERT_TRUE(ok(answer)) << answer;
     for (int set = 0; set < sets; ++set) {
       std::vector<Fd> fds;
       std::vector<int> numbers;
       for (std::size_t slot = 0; slot < layout.slots.size(); ++slot) {
-        judge.push_back(*PhysicalMemory::create(cu(), 0, kBytes));
-        ASSERT_TRUE(window.map(0, next, kBytes, judge.back().handle()));
-        next += kBytes;
-        fds.push_back(*judge.back().share());
+        fds.push_back(judge.share());
         numbers.push_back(fds.back().get());
       }
       const Json given =
@@ -106,7 +87,7 @@ struct Workers : FakeGpu {
   template <class T>
   T* data(int set, int slot) {
     const AddressLayout::Slot& s = layout.slots[static_cast<std::size_t>(slot)];
-    return at<T>(window.base() + static_cast<std::uint64_t>(3 * set + slot) * kBytes +
+    return at<T>(judge.base() + static_cast<std::uint64_t>(3 * set + slot) * kBytes +
                  (s.address - s.mapping));
   }
   Json load(const LaunchPlan& plan, const std::string& subject = "candidate") {
@@ -114,7 +95,7 @@ struct Workers : FakeGpu {
                 {"case", "toy"},
                 {"subject", subject},
                 {"cubin", cubin},
-                {"plan", *parse_json(plan_to_json(plan))}});
+                {"plan", json_of(plan)}});
   }
   Json run(const std::vector<Json>& steps, const std::string& subject = "candidate") {
     return ask({{"do", "run"}, {"case", "toy"}, {"subject", subject}, {"steps", steps}});
@@ -127,9 +108,6 @@ struct Workers : FakeGpu {
   static Json step(int set, bool timed, const char* subject = "candidate") {
     return {{"subject", subject}, {"set", set}, {"timed", timed}};
   }
-  static bool ok(const Json& answer) { return JsonReader(answer).flag("ok"); }
-  static std::string error(const Json& answer) { return JsonReader(answer).text("error"); }
-  static std::string rule(const Json& answer) { return JsonReader(answer).text("rule", "none"); }
   static LaunchPlan plan() {
     return in_a_row({kernel("plus_one", {tensor(0), tensor(1), workspace()})});
   }
@@ -152,10 +130,7 @@ struct Workers : FakeGpu {
   const TempDir folder;
   std::string cubin;
   const AddressLayout layout = toy_layout(kElements, 64);
-  CudaContext context;
-  std::vector<PhysicalMemory> judge;
-  AddressRange window;
-  std::uint64_t next = 0;
+  JudgeMemory judge;
   std::unique_ptr<RoleThread> role;
 };
 
@@ -416,6 +391,6 @@ TEST_F(Workers, SurviveEveryFailureOfARound) {
 }
 
 }  // namespace
-}  // namespace kernelpro
+}  // namespace kernelpro::testing
 
 #endif

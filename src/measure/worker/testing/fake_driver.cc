@@ -394,15 +394,8 @@ KP_FAKE(LaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void*
 KP_FAKE(LaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream,
         void** parameters, void** extra) {
-  CUlaunchConfig config{};
-  config.gridDimX = grid_x;
-  config.gridDimY = grid_y;
-  config.gridDimZ = grid_z;
-  config.blockDimX = block_x;
-  config.blockDimY = block_y;
-  config.blockDimZ = block_z;
-  config.sharedMemBytes = shared;
-  config.hStream = stream;
+  const CUlaunchConfig config{grid_x,  grid_y, grid_z, block_x, block_y,
+                              block_z, shared, stream, nullptr, 0};
   return cuLaunchKernelEx(&config, function, parameters, extra);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For this room's tests: a fake GPU for each test, which must be left as it was found, and launch
-// plans over a case of two fp32 tensors, x and y.
+// For this room's tests, which are in this namespace: a fake GPU for each test, which must be left
+// as it was found, and tasks and launch plans over two fp32 tensors, x and y.
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA
@@ -16,6 +16,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "core/json.h"
 #include "core/launch_plan.h"
 #include "core/protocol.h"
 #include "embedded/judge_kernels.h"
@@ -28,12 +29,15 @@ namespace kernelpro::testing {
 
 class FakeGpu : public ::testing::Test {
  protected:
+  enum class Needs { kNothing, kJudgeKernels };
+  explicit FakeGpu(Needs needs = Needs::kNothing) : needs_(needs) {}
   void SetUp() override {
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "ThreadSanitizer needs the addresses of the launch plan";
 #endif
     fake::reset(true);
     ASSERT_TRUE(cuda_driver()) << cuda_driver().error().text();
+    if (needs_ == Needs::kJudgeKernels && !cache_judge_kernels()) GTEST_SKIP() << "no NVRTC";
   }
   void TearDown() override {
     EXPECT_EQ(fake::alive(), "");
@@ -68,7 +72,47 @@ class FakeGpu : public ::testing::Test {
       ASSERT_EQ(fake::alive(), before) << "after call " << i << ", " << fake::failed();
     }
   }
+
+ private:
+  const Needs needs_;
 };
+
+// With a context for the test's own driver calls.
+class FakeContext : public FakeGpu {
+ protected:
+  using FakeGpu::FakeGpu;
+  void SetUp() override {
+    FakeGpu::SetUp();
+    if (IsSkipped()) return;
+    Result<CudaContext> opened = CudaContext::open();
+    ASSERT_TRUE(opened) << opened.error().text();
+    context = std::move(*opened);
+  }
+  void TearDown() override {
+    context = CudaContext();
+    FakeGpu::TearDown();
+  }
+
+  CudaContext context;
+};
+
+// x -> y, both of this many fp32 elements, in the case "toy".
+inline Task two_vectors(std::int64_t elements) {
+  Task task;
+  task.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {}, 0},
+                  {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
+  task.cases = {Case{"toy", {{"N", elements}}, true, {}}};
+  return task;
+}
+
+// As members of messages.
+inline Json json_of(const AddressLayout& layout) { return *parse_json(layout_to_json(layout)); }
+inline Json json_of(const LaunchPlan& plan) { return *parse_json(plan_to_json(plan)); }
+// The tensors of the task's first case.
+inline Json tensors_json(const Task& task) {
+  return *parse_json(
+      judge_tensors_to_json(judge_tensors(task, task.cases[0], Policy::kContract, true)));
+}
 
 inline AddressLayout toy_layout(std::uint64_t elements, std::uint64_t workspace = 0) {
   return make_layout({4 * elements, 4 * elements}, workspace, 2u << 20, kCandidateBase);
@@ -137,6 +181,36 @@ template <class T>
 T* at(std::uint64_t address) {
   return reinterpret_cast<T*>(address);
 }
+
+// Memory as the judge has it: pieces mapped in a row, each of them shared.
+class JudgeMemory {
+ public:
+  static constexpr std::uint64_t kBytes = 2u << 20;
+  void open(const CudaDriver& cu, std::uint64_t bytes) {
+    cu_ = &cu;
+    window_ = *AddressRange::reserve(cu, 0, bytes);
+    next_ = window_.base();
+  }
+  void close() {
+    pieces_.clear();
+    window_ = AddressRange();
+  }
+  // Adds a piece.
+  Fd share() {
+    pieces_.push_back(*PhysicalMemory::create(*cu_, 0, kBytes));
+    KP_ASSERT(window_.map(0, next_, kBytes, pieces_.back().handle()));
+    next_ += kBytes;
+    return std::move(*pieces_.back().share());
+  }
+  std::uint64_t base() const { return window_.base(); }
+  std::uint64_t last() const { return next_ - kBytes; }  // address of the piece added last
+
+ private:
+  const CudaDriver* cu_ = nullptr;
+  AddressRange window_;
+  std::vector<PhysicalMemory> pieces_;
+  std::uint64_t next_ = 0;
+};
 
 }  // namespace kernelpro::testing
 

@@ -318,14 +318,7 @@ namespace {
 CUresult memset_now(CUdeviceptr to, std::size_t pitch, unsigned value, unsigned bytes,
                     std::size_t width, std::size_t height, CUstream stream) {
   if (!state().good_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
-  CUDA_MEMSET_NODE_PARAMS set{};
-  set.dst = to;
-  set.pitch = pitch;
-  set.value = value;
-  set.elementSize = bytes;
-  set.width = width;
-  set.height = height;
-  return state().set(set);
+  return state().set({to, pitch, value, bytes, width, height});
 }
 }  // namespace
 

@@ -17,6 +17,11 @@
 
 namespace kernelpro::testing {
 
+// What a role answered.
+inline bool ok(const Json& answer) { return JsonReader(answer).flag("ok"); }
+inline std::string error(const Json& answer) { return JsonReader(answer).text("error"); }
+inline std::string rule(const Json& answer) { return JsonReader(answer).text("rule", "none"); }
+
 class RoleThread {
  public:
   using Role = int (*)(int argc, char** argv);
