@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings for building, judging, timing and profiling at a station.
+// Settings for building, judging, timing and profiling at a station: a plain value with its JSON.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,9 @@ struct StationSettings {
   int evaluations = 0;        // to come; 0: unknown. After the last, no worker is prepared
   int standby = 1;            // cuda: worker processes kept ready; brief calls are timed in all
 };
+
+std::string station_settings_to_json(const StationSettings& settings);
+// Missing fields keep their defaults; nullopt when the text is damaged.
+std::optional<StationSettings> station_settings_from_json(const std::string& json);
 
 }  // namespace kernelpro

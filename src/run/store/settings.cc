@@ -42,7 +42,9 @@ RoleSettings roles_from_json(const json& j) {
 }  // namespace
 
 std::string settings_to_json(const RunSettings& s) {
-  const json j = {{"target", target_name(s.target)},
+  // Without what concerns one process alone: jobs, standby workers ...
+  const json station = *parse_json(station_settings_to_json(s));
+  const json j = {{"target", station["target"]},
                   {"proposer", s.proposer},
                   {"replay_from", s.replay_from},
                   {"seed", s.seed},
@@ -52,16 +54,16 @@ std::string settings_to_json(const RunSettings& s) {
                   {"max_seconds", s.max_seconds},
                   {"near_ceiling", s.near_ceiling},
                   {"plateau", s.plateau},
-                  {"timeout_s", s.timeout_s},
+                  {"timeout_s", station["timeout_s"]},
                   {"exchange_wait_s", s.exchange_wait_s},
-                  {"objective", objective_text(s.objective)},
-                  {"policy", policy_name(s.policy)},
-                  {"probes", s.probes},
-                  {"gpu", s.gpu},
-                  {"gpus", s.gpus},
-                  {"include_dirs", s.include_dirs},
-                  {"counters", counter_set_name(s.counters)},
-                  {"profile_each", s.profile_each},
+                  {"objective", station["objective"]},
+                  {"policy", station["policy"]},
+                  {"probes", station["probes"]},
+                  {"gpu", station["gpu"]},
+                  {"gpus", station["gpus"]},
+                  {"include_dirs", station["include_dirs"]},
+                  {"counters", station["counters"]},
+                  {"profile_each", station["profile_each"]},
                   {"record", s.record},
                   {"facts", s.facts},
                   {"memory", s.memory},
@@ -75,12 +77,11 @@ std::string settings_to_json(const RunSettings& s) {
 std::optional<RunSettings> settings_from_json(const std::string& text) {
   const std::optional<json> parsed = parse_json(text);
   const json j = parsed.value_or(json());
-  if (!j.is_object()) return std::nullopt;
+  const auto station = station_settings_from_json(text);
+  if (!j.is_object() || !station) return std::nullopt;
   try {
     RunSettings s;
-    const auto target = target_from_name(j.value("target", "cpu"));
-    if (!target) return std::nullopt;
-    s.target = *target;
+    static_cast<StationSettings&>(s) = *station;
     s.proposer = j.value("proposer", s.proposer);
     s.replay_from = j.value("replay_from", s.replay_from);
     s.seed = j.value("seed", s.seed);
@@ -90,20 +91,7 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.max_seconds = j.value("max_seconds", s.max_seconds);
     s.near_ceiling = j.value("near_ceiling", s.near_ceiling);
     s.plateau = j.value("plateau", s.plateau);
-    s.timeout_s = j.value("timeout_s", s.timeout_s);
     s.exchange_wait_s = j.value("exchange_wait_s", s.exchange_wait_s);
-    const auto policy = policy_from_name(j.value("policy", "contract"));
-    if (!policy) return std::nullopt;
-    s.policy = *policy;
-    const auto objective = objective_from_text(j.value("objective", "time"));
-    if (!objective) return std::nullopt;
-    s.objective = *objective;
-    s.probes = j.value("probes", s.probes);
-    s.gpu = j.value("gpu", s.gpu);
-    s.gpus = j.value("gpus", s.gpus);
-    s.include_dirs = j.value("include_dirs", s.include_dirs);
-    s.counters = counter_set_from_name(j.value("counters", "off")).value_or(CounterSet::kOff);
-    s.profile_each = j.value("profile_each", s.profile_each);
     s.record = j.value("record", s.record);
     s.facts = j.value("facts", s.facts);
     s.memory = j.value("memory", s.memory);

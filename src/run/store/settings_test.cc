@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace kernelpro {
 namespace {
 
@@ -42,6 +44,33 @@ TEST(Settings, RoundTrip) {
   EXPECT_EQ(back->start_from.size(), 2u);
   EXPECT_FALSE(settings_from_json("{\"seed\":\"many\"}"));
   EXPECT_FALSE(settings_from_json("rubbish"));
+}
+
+// Runs of earlier versions must open, and later versions must read what this one writes.
+TEST(Settings, TheStoredFormStays) {
+  RunSettings s;
+  s.target = TargetKind::kCuda;
+  s.gpus = {"0", "1"};
+  s.counters = CounterSet::kFull;
+  s.jobs = 3;  // of this process, like those below
+  s.redraw = true;
+  s.timing = false;
+  s.standby = 4;
+  const std::string text = settings_to_json(s);
+  EXPECT_TRUE(text.starts_with(
+      "{\"target\":\"cuda\",\"proposer\":\"tuner\",\"replay_from\":\"\",\"seed\":1,"))
+      << text;
+  EXPECT_TRUE(contains(text,
+                       "\"timeout_s\":30.0,\"exchange_wait_s\":3600.0,\"objective\":\"time\","
+                       "\"policy\":\"contract\",\"probes\":true,\"gpu\":\"\",\"gpus\":[\"0\","
+                       "\"1\"],\"include_dirs\":[],\"counters\":\"full\",\"profile_each\":false,"
+                       "\"record\":\"\""))
+      << text;
+  for (const char* name : {"jobs", "redraw", "timing", "standby", "modules_ahead", "evaluations"}) {
+    EXPECT_FALSE(contains(text, "\"" + std::string(name) + "\"")) << text;
+  }
+  EXPECT_EQ(settings_from_json(text)->gpus, s.gpus);
+  EXPECT_FALSE(settings_from_json("{\"policy\":\"none\"}"));
 }
 
 }  // namespace
