@@ -21,7 +21,7 @@
 #include <set>
 
 #include "base/clock.h"
-#include "measure/station/local.h"
+#include "measure/station/target.h"
 #include "run/launch.h"
 #include "run/store/lock.h"
 #include "run/store/settings.h"
@@ -149,7 +149,7 @@ class RecordedCompiler : public Compiler {
 class RecordedEvaluator : public Evaluator {
  public:
   explicit RecordedEvaluator(const Records& records) : records_(records) {}
-  Result<void> prepare() override { return {}; }
+  Result<void> prepare(const References&) override { return {}; }
   Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
     const Evaluation& evaluation = records_.at(subject.hash)->known.evaluation;
     const Correct* correct = evaluation.correct();

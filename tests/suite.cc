@@ -247,9 +247,9 @@ class Suite {
         continue;
       }
       if (!target) {  // the first kernel, or the previous one broke the target
-        target = target_with(module_)(task, settings);
+        target = make_target(task, settings, module_);
         if (!target) return give_up(target.error());
-        const Result<void> prepared = target->evaluator->prepare();
+        const Result<void> prepared = prepare_target(task, kind, *target);
         if (!prepared) return give_up(prepared.error());
       }
       // Kernels expected to be slow are timed against the task's kernel.

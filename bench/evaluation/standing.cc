@@ -99,7 +99,7 @@ Standing::Standing(Task given, TargetKind kind, double timeout_s, int standby)
   settings.timeout_s = timeout_s;
   settings.standby = standby;
   target = must(make_target(task, settings));
-  must(target.evaluator->prepare());
+  must(prepare_target(task, kind, target));
 }
 
 std::variant<Subject, CompileError> Standing::build(const Candidate& candidate) const {

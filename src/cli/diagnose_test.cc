@@ -110,6 +110,24 @@ TEST_F(DiagnoseTest, AnUnknownGpuIsSaid) {
   EXPECT_TRUE(contains(named.output, "In theory memory bounds")) << named.output;
 }
 
+// Compiled at a station, not run: static evidence in every build that has a CUDA compiler.
+TEST_F(DiagnoseTest, AKernelForAGpuThatIsNotHereIsCompiledAlone) {
+  const std::string task = std::string(KERNELPRO_SOURCE_DIR) + "/examples/softmax";
+  const std::string kernel = join(task, "kernel.cu");
+  const Exit exit = kernelpro({"diagnose", kernel, "--task", task, "--device", "H100", "--json"});
+  if (exit.code == 3) GTEST_SKIP() << exit.output;  // no CUDA compiler
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "compiling alone, for sm_90a")) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "and not run")) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "\"launch__registers_per_thread\"")) << exit.output;
+  EXPECT_FALSE(contains(exit.output, "\"timing.median\"")) << exit.output;
+  const std::string broken = join(dir.path(), "broken.cu");
+  ASSERT_TRUE(write_file(broken, "#include \"task.h\"\nint nonsense = nothing;\n"));
+  const Exit refused = kernelpro({"diagnose", broken, "--task", task, "--device", "H100"});
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_TRUE(contains(refused.output, "does not compile")) << refused.output;
+}
+
 TEST_F(DiagnoseTest, TheRecordMovesTheLikelyGain) {
   const std::vector<std::string> ask = {"diagnose", csv, "--bytes", "2147483648", "--json"};
   const auto likely = [&](const std::string& output) {

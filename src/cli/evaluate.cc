@@ -189,9 +189,8 @@ int run_evaluate(const Options& options) {
     std::fflush(stdout);
     first = false;
   };
-  std::vector<EvaluateOneResult> results =
-      require(evaluate_many(opened.task, kernels, settings, show,
-                            local_stations(target_with(std::move(opened.module), tools))));
+  std::vector<EvaluateOneResult> results = require(evaluate_many(
+      opened.task, kernels, settings, show, local_stations(std::move(opened.module), tools)));
 
   bool all_correct = true;
   Json array = Json::array();

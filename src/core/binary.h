@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ struct Binary {
 struct Subject {
   std::string hash;  // Candidate::content_hash
   std::vector<Binary> binaries;
+};
+
+// A task's compiled references; empty for a task that a PyTorch module defines.
+struct References {
+  std::vector<Binary> binaries;  // one per case of cases_for(task, target), in that order
+  std::optional<Binary> host;    // cuda: reference.cpp in the smallest case, for the cross-check
 };
 
 }  // namespace kernelpro

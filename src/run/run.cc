@@ -301,7 +301,7 @@ Result<std::vector<std::string>> propose(const std::string& directory, int count
 
 Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,
                            std::shared_ptr<ModuleReference> module) {
-  return optimize_with(local_stations(target_with(std::move(module))), task, settings, observer);
+  return optimize_with(local_stations(std::move(module)), task, settings, observer);
 }
 
 Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,

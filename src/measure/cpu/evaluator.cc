@@ -24,11 +24,10 @@ namespace {
 
 class CpuEvaluator : public Evaluator {
  public:
-  CpuEvaluator(const Task& task, Compiler& compiler, const EvaluateSettings& settings,
-               std::string worker)
-      : task_(task), compiler_(compiler), settings_(settings), worker_(std::move(worker)) {}
+  CpuEvaluator(const Task& task, const EvaluateSettings& settings, std::string worker)
+      : task_(task), settings_(settings), worker_(std::move(worker)) {}
 
-  Result<void> prepare() override;
+  Result<void> prepare(const References& references) override;
   Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
     TimingPlan plan;
     plan.max_pairs = std::max(4, settings_.samples);
@@ -52,7 +51,8 @@ class CpuEvaluator : public Evaluator {
   using Session = std::unique_ptr<CpuSession>;
   using Verdict = Result<std::optional<Outcome>>;  // nullopt: no fault so far
 
-  Result<CpuCase> prepare_case(const Case& c);
+  // `reference`: null for a Module's.
+  Result<CpuCase> prepare_case(const Case& c, const Binary* reference);
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, TimingPlan plan);
   Result<Outcome> run_all(const Subject& subject, const Subject* incumbent, const TimingPlan& plan);
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent,
@@ -65,7 +65,6 @@ class CpuEvaluator : public Evaluator {
   Result<CpuSession::Started> start(const CpuCase& state, const Binary& binary);
 
   const Task& task_;
-  Compiler& compiler_;
   EvaluateSettings settings_;
   std::string worker_;
   std::vector<CpuCase> cases_;
@@ -82,7 +81,7 @@ void add_once(std::vector<std::string>* all, const std::string& text) {
   if (std::find(all->begin(), all->end(), text) == all->end()) all->push_back(text);
 }
 
-Result<void> CpuEvaluator::prepare() {
+Result<void> CpuEvaluator::prepare(const References& references) {
   const std::vector<const Case*> cases = cases_for(task_, TargetKind::kCpu);
   if (cases.empty()) {
     return fail(ErrorKind::kTask, "the task " + task_.name + " has no case for the cpu target",
@@ -105,10 +104,12 @@ Result<void> CpuEvaluator::prepare() {
                     human_bytes(static_cast<double>(available)) + " available",
                 "make the cases smaller or free some memory");
   }
+  KP_ASSERT(task_.module || references.binaries.size() == cases.size());
   cases_.clear();
   labels_.clear();
-  for (const Case* c : cases) {
-    KP_ASSIGN(CpuCase state, prepare_case(*c));
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    KP_ASSIGN(CpuCase state,
+              prepare_case(*cases[i], task_.module ? nullptr : &references.binaries[i]));
     for (const std::string& label : state.labels) add_once(&labels_, label);
     cases_.push_back(std::move(state));
   }
@@ -119,28 +120,18 @@ Result<void> CpuEvaluator::prepare() {
   return {};
 }
 
-Result<CpuCase> CpuEvaluator::prepare_case(const Case& c) {
+Result<CpuCase> CpuEvaluator::prepare_case(const Case& c, const Binary* reference) {
   CpuReferenceSettings from;
   from.policy = settings_.policy;
   from.worker = worker_;
   from.timeout_s = std::max(settings_.timeout_s, 1.0);
-  Result<std::unique_ptr<CpuReference>> reference;
-  if (task_.module) {
-    reference = make_module_reference(task_, c, *settings_.module, from);
-  } else {
-    KP_ASSIGN(auto built, compiler_.compile_reference(task_, c));
-    if (const auto* error = std::get_if<CompileError>(&built)) {
-      return fail(ErrorKind::kTask,
-                  "the reference does not compile for case " + c.name + ":\n" + error->log,
-                  "correct the task's reference.cpp");
-    }
-    reference = make_native_reference(task_, c, std::get<Binary>(built), from);
-  }
-  if (!reference) return tl::unexpected<Error>(reference.error());
+  KP_ASSIGN(std::unique_ptr<CpuReference> source,
+            reference == nullptr ? make_module_reference(task_, c, *settings_.module, from)
+                                 : make_native_reference(task_, c, *reference, from));
   CpuCaseSettings settings;
   settings.policy = settings_.policy;
   settings.probes = settings_.probes;
-  return make_cpu_case(task_, c, **reference, settings);
+  return make_cpu_case(task_, c, *source, settings);
 }
 
 Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Binary& binary) {
@@ -328,12 +319,11 @@ Result<Evaluation> CpuEvaluator::judge(const Subject& subject, const Subject* in
 
 }  // namespace
 
-Result<std::unique_ptr<Evaluator>> make_cpu_evaluator(const Task& task, Compiler& compiler,
-                                                      const Machine&,
+Result<std::unique_ptr<Evaluator>> make_cpu_evaluator(const Task& task, const Machine&,
                                                       const EvaluateSettings& settings) {
   KP_ASSIGN(std::string worker, worker_path());
   return std::unique_ptr<Evaluator>(
-      std::make_unique<CpuEvaluator>(task, compiler, settings, std::move(worker)));
+      std::make_unique<CpuEvaluator>(task, settings, std::move(worker)));
 }
 
 }  // namespace kernelpro

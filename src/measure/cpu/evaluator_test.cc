@@ -29,10 +29,10 @@ class CpuEvaluator : public ::testing::Test {
     compiler_ = compiler->release();
     EvaluateSettings settings;
     settings.timeout_s = 4;  // honest kernels need a thousandth of it
-    auto evaluator = make_cpu_evaluator(*task_, *compiler_, Machine{}, settings);
+    auto evaluator = make_cpu_evaluator(*task_, Machine{}, settings);
     ASSERT_TRUE(evaluator) << evaluator.error().text();
     evaluator_ = evaluator->release();
-    const Result<void> prepared = evaluator_->prepare();
+    const Result<void> prepared = testing::prepare(*evaluator_, *task_, *compiler_);
     ASSERT_TRUE(prepared) << prepared.error().text();
   }
   static void TearDownTestSuite() {

@@ -93,10 +93,10 @@ class CpuModule : public ::testing::Test {
     settings.samples = 6;
     settings.module = module_.get();
     settings.policy = policy;
-    auto evaluator = make_cpu_evaluator(task_, *compiler_, Machine{}, settings);
+    auto evaluator = make_cpu_evaluator(task_, Machine{}, settings);
     if (!evaluator) return tl::unexpected<Error>(evaluator.error());
     evaluator_ = std::move(*evaluator);
-    return evaluator_->prepare();
+    return evaluator_->prepare({});
   }
   void expect_refused(const std::string& source, const std::string& words) {
     const Result<void> prepared = prepare(source);

@@ -22,9 +22,9 @@ class CpuReference : public ::testing::Test {
     EXPECT_TRUE(compiler) << compiler.error().text();
     EvaluateSettings settings;
     settings.timeout_s = 4;
-    auto evaluator = make_cpu_evaluator(task, **compiler, Machine{}, settings);
+    auto evaluator = make_cpu_evaluator(task, Machine{}, settings);
     EXPECT_TRUE(evaluator) << evaluator.error().text();
-    return (*evaluator)->prepare();
+    return testing::prepare(**evaluator, task, **compiler);
   }
   void expect_refused(const std::string& reference, const std::string& words) {
     const Result<void> prepared = prepare(reference);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/files.h"
-#include "build/compiler.h"
+#include "build/build.h"
 #include "measure/judge/evaluator.h"
 
 namespace kernelpro::testing {
@@ -68,6 +68,13 @@ inline std::string kernel(const std::string& top, const std::string& before,
          "}\n"
          "extern \"C\" void launch(const Args& a) {\n  " +
          before + "\n  compute(a);\n  " + after + "\n}\n";
+}
+
+// What `evaluator` says to the task with its references.
+inline Result<void> prepare(Evaluator& evaluator, const Task& task, Compiler& compiler) {
+  KP_ASSIGN(const References references,
+            build_references(task, TargetKind::kCpu, compiler, nullptr));
+  return evaluator.prepare(references);
 }
 
 inline CompileSettings compile_settings(const std::string& cache) {

@@ -44,13 +44,13 @@ void raise_descriptor_limit() {
 
 class CudaEvaluator : public Evaluator {
  public:
-  CudaEvaluator(const Task& task, Compiler& compiler, const Machine& machine,
-                const EvaluateSettings& settings, CudaLink judge)
+  CudaEvaluator(const Task& task, const Machine& machine, const EvaluateSettings& settings,
+                CudaLink judge)
       : task_(task),
         machine_(machine),
         settings_(settings),
         judge_(std::move(judge)),
-        reference_(judge_, task_, compiler, settings_),
+        reference_(judge_, task_, settings_),
         shop_{task_, machine_, settings_, judge_, reference_, cases_, {}, {}} {}
 
   // All processes end in parallel: each takes a while to destroy its context.
@@ -76,7 +76,7 @@ class CudaEvaluator : public Evaluator {
     crew_.fill_modules();
   }
 
-  Result<void> prepare() override;
+  Result<void> prepare(const References& references) override;
 
   Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
     CudaTimingPlan plan;
@@ -131,7 +131,7 @@ void CudaEvaluator::make_ready() {
   if (capture) shop_.capture = std::move(*capture);
 }
 
-Result<void> CudaEvaluator::prepare() {
+Result<void> CudaEvaluator::prepare(const References& references) {
   if (cases_for(task_, TargetKind::kCuda).empty()) {
     return fail(ErrorKind::kTask, "the task " + task_.name + " has no case for the cuda target",
                 "add a case to task.toml that names the cuda target");
@@ -146,7 +146,7 @@ Result<void> CudaEvaluator::prepare() {
   const JsonReader r(hello.json);
   uuid_ = r.text("uuid");
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
-  KP_TRY(preparation_.prepare(static_cast<double>(r.natural("free_bytes")),
+  KP_TRY(preparation_.prepare(references, static_cast<double>(r.natural("free_bytes")),
                               static_cast<double>(r.natural("granularity"))));
   crew_.brief(uuid_, device_files_of_others(uuid_));
   prepared_ = true;
@@ -333,16 +333,14 @@ std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers)
   return ahead;
 }
 
-Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, Compiler& compiler,
-                                                       const Machine& machine,
+Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, const Machine& machine,
                                                        const EvaluateSettings& settings) {
   raise_descriptor_limit();
   CudaAhead* ahead = settings.ahead.get();
   if (ahead != nullptr && (ahead->gpu != settings.gpu || !ahead->judge.running())) ahead = nullptr;
   KP_ASSIGN(CudaLink judge, ahead != nullptr ? Result<CudaLink>(std::move(ahead->judge))
                                              : CudaLink::start("cuda-judge", settings.gpu));
-  auto evaluator =
-      std::make_unique<CudaEvaluator>(task, compiler, machine, settings, std::move(judge));
+  auto evaluator = std::make_unique<CudaEvaluator>(task, machine, settings, std::move(judge));
   if (ahead != nullptr) evaluator->take(ahead);
   evaluator->start_ahead();
   return evaluator;

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "build/build.h"
 #include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {
@@ -54,11 +55,13 @@ class CudaEvaluatorTest : public ::testing::Test {
     host_ = host->release();
     EvaluateSettings evaluate;
     evaluate.timeout_s = 5;
-    evaluate.host_compiler = host_;
-    auto evaluator = make_cuda_evaluator(*task_, *compiler_, *machine_, evaluate);
+    auto evaluator = make_cuda_evaluator(*task_, *machine_, evaluate);
     ASSERT_TRUE(evaluator);
     evaluator_ = evaluator->release();
-    const auto prepared = evaluator_->prepare();
+    const auto references = build_references(*task_, TargetKind::kCuda, *compiler_, host_);
+    ASSERT_TRUE(references) << references.error().text();
+    ASSERT_TRUE(references->host);
+    const auto prepared = evaluator_->prepare(*references);
     ASSERT_TRUE(prepared) << prepared.error().text();
   }
   static void TearDownTestSuite() {

@@ -19,15 +19,20 @@ constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a float64 tensor
 
 }  // namespace
 
-Result<void> CudaPreparation::prepare(double free_bytes, double granularity) {
+Result<void> CudaPreparation::prepare(const References& references, double free_bytes,
+                                      double granularity) {
   cases_.clear();
   KP_TRY(open_cases(free_bytes, granularity));
-  for (CudaCase& state : cases_) {
+  const bool native = settings_.module == nullptr;
+  KP_ASSERT(!native || references.binaries.size() == cases_.size());
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    CudaCase& state = cases_[i];
+    if (native) state.reference = references.binaries[i];
     KP_TRY(reference_.attach(state));
     KP_TRY(fill_case(state));
     KP_TRY(widen_tolerances(state));
   }
-  KP_TRY(cross_check());
+  if (references.host) KP_TRY(cross_check(*references.host));
   find_labels();
   return {};
 }
@@ -140,12 +145,12 @@ Result<void> CudaPreparation::tell_rules(const CudaCase& state) {
 }
 
 // reference.cpp and reference.cu must agree at the smallest case, on identical inputs.
-Result<void> CudaPreparation::cross_check() {
-  if (settings_.host_compiler == nullptr || task_.reference_cpp.empty()) return {};
-  const CudaCase& state =
-      *std::min_element(cases_.begin(), cases_.end(), [&](const CudaCase& a, const CudaCase& b) {
-        return compulsory_bytes(task_, *a.c) < compulsory_bytes(task_, *b.c);
-      });
+Result<void> CudaPreparation::cross_check(const Binary& host_reference) {
+  const auto smallest = std::find_if(cases_.begin(), cases_.end(), [&](const CudaCase& each) {
+    return each.c->name == host_reference.case_name;
+  });
+  KP_ASSERT(smallest != cases_.end());
+  const CudaCase& state = *smallest;
   for (const Shaped& shaped : state.tensors) {
     if (shaped.elements * 8 <= kCrossCheckBytes) continue;
     return fail(ErrorKind::kTask,
@@ -153,15 +158,10 @@ Result<void> CudaPreparation::cross_check() {
                     ", is too large to compare reference.cpp with reference.cu",
                 "add a small case for the cuda target to task.toml, or leave reference.cpp out");
   }
-  KP_ASSIGN(auto built, settings_.host_compiler->compile_reference(task_, *state.c));
-  if (const auto* error = std::get_if<CompileError>(&built)) {
-    return fail(ErrorKind::kTask, "reference.cpp does not compile:\n" + error->log,
-                "correct the task's reference.cpp");
-  }
   KP_ASSIGN(const std::string worker, worker_path());
   KP_ASSERT(state.contents[0].has_value());
   KP_ASSIGN(const InputSet host,
-            make_host_set(task_, *state.c, std::get<Binary>(built), worker, state.contents[0]->key,
+            make_host_set(task_, *state.c, host_reference, worker, state.contents[0]->key,
                           std::max(settings_.timeout_s, 10.0)));
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& shaped = state.tensors[i];

@@ -22,8 +22,8 @@ class CudaPreparation {
       : task_(task), settings_(settings), judge_(judge), reference_(reference), cases_(cases) {}
 
   // Fills `cases`. Fails with kTask for a task that cannot be judged, with kBadInput when a case
-  // does not fit into `free_bytes` of GPU memory.
-  Result<void> prepare(double free_bytes, double granularity);
+  // does not fit into `free_bytes` of GPU memory. REQUIRES: references of a native task.
+  Result<void> prepare(const References& references, double free_bytes, double granularity);
   // New contents for every set.
   Result<void> redraw();
   // Of every verdict on the task. Valid after `prepare`.
@@ -34,7 +34,7 @@ class CudaPreparation {
   Result<void> fill_case(CudaCase& state);
   Result<void> widen_tolerances(CudaCase& state);
   Result<void> tell_rules(const CudaCase& state);
-  Result<void> cross_check();
+  Result<void> cross_check(const Binary& host);
   void find_labels();
   bool contract() const { return settings_.policy == Policy::kContract; }
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "build/build.h"
 #include "core/cuda_tools.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/judge/evaluator.h"
@@ -106,10 +107,12 @@ class CudaProfileGpu : public ::testing::Test {
     EvaluateSettings evaluate;
     evaluate.timeout_s = 10;
     evaluate.counters = counters;
-    auto evaluator = make_cuda_evaluator(*task_, *compiler_, *machine_, evaluate);
+    auto evaluator = make_cuda_evaluator(*task_, *machine_, evaluate);
     ASSERT_TRUE(evaluator);
     evaluator_ = evaluator->release();
-    const auto prepared = evaluator_->prepare();
+    const auto references = build_references(*task_, TargetKind::kCuda, *compiler_, nullptr);
+    ASSERT_TRUE(references) << references.error().text();
+    const auto prepared = evaluator_->prepare(*references);
     ASSERT_TRUE(prepared) << prepared.error().text();
   }
   static void TearDownTestSuite() {

@@ -90,13 +90,6 @@ Result<void> CudaReference::attach(CudaCase& state) {
     }
     return {};
   }
-  KP_ASSIGN(auto built, compiler_.compile_reference(task_, *state.c));
-  if (const auto* error = std::get_if<CompileError>(&built)) {
-    return fail(ErrorKind::kTask,
-                "reference.cu does not compile for case " + state.c->name + ":\n" + error->log,
-                "correct the task's reference.cu");
-  }
-  state.reference = std::get<Binary>(built);
   if (state.reference.form == Binary::Form::kPlanForm) {
     state.reference_plan = state.reference.plan;
     return {};

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 
-#include "build/compiler.h"
 #include "measure/cuda/case.h"
 #include "measure/judge/evaluator.h"
 #include "measure/judge/probe_shapes.h"
@@ -20,12 +19,11 @@ inline constexpr int kRoundedSet = 1000;
 class CudaReference {
  public:
   // All must outlive the object.
-  CudaReference(CudaLink& judge, const Task& task, Compiler& compiler,
-                const EvaluateSettings& settings)
-      : judge_(judge), task_(task), compiler_(compiler), settings_(settings) {}
+  CudaReference(CudaLink& judge, const Task& task, const EvaluateSettings& settings)
+      : judge_(judge), task_(task), settings_(settings) {}
 
-  // Compiles a native reference for the case and captures it, or hands the case's memory to the
-  // module's process. Fails with kTask if there is no usable reference.
+  // Captures the case's native reference, or hands the case's memory to the module's process. Fails
+  // with kTask if the reference is not usable.
   Result<void> attach(CudaCase& state);
 
   struct Filled {
@@ -63,7 +61,6 @@ class CudaReference {
 
   CudaLink& judge_;
   const Task& task_;
-  Compiler& compiler_;
   const EvaluateSettings& settings_;
 };
 

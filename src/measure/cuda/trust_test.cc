@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "build/build.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/judge/evaluator.h"
 
@@ -39,10 +40,12 @@ struct Bench {
     EvaluateSettings evaluate;
     evaluate.timeout_s = 5;
     evaluate.policy = policy;
-    auto opened = make_cuda_evaluator(task, *compiler, *machine, evaluate);
+    auto opened = make_cuda_evaluator(task, *machine, evaluate);
     ASSERT_TRUE(opened) << opened.error().text();
     evaluator = std::move(*opened);
-    const auto prepared = evaluator->prepare();
+    const auto references = build_references(task, TargetKind::kCuda, *compiler, nullptr);
+    ASSERT_TRUE(references) << references.error().text();
+    const auto prepared = evaluator->prepare(*references);
     ASSERT_TRUE(prepared) << prepared.error().text();
   }
 

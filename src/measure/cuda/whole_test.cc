@@ -30,31 +30,6 @@ PlanNode call(const std::string& name) {
   return node;
 }
 
-// Builds nothing: the image of a kernel lies in a folder under its name.
-class Images : public Compiler {
- public:
-  explicit Images(std::string folder) : folder_(std::move(folder)) {}
-  CompileResult compile(const Task&, const Case& c, const Candidate& candidate) override {
-    return binary(c, candidate.source);
-  }
-  CompileResult compile_reference(const Task&, const Case& c) override {
-    return binary(c, "reference");
-  }
-  std::string describe() const override { return "images"; }
-  Binary binary(const Case& c, const std::string& name) const {
-    Binary made;
-    made.form = Binary::Form::kPlanForm;
-    made.case_name = c.name;
-    made.hash = name;
-    made.cubin = join(folder_, name);
-    made.plan.nodes = {call(name)};
-    return made;
-  }
-
- private:
-  std::string folder_;
-};
-
 class WholeEvaluator : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -88,14 +63,24 @@ class WholeEvaluator : public ::testing::Test {
     }
   }
 
-  Subject subject(const std::string& name) const {
-    return {name, {images_.binary(task_.cases[0], name)}};
+  // The image of a kernel lies in the folder under its name.
+  Binary binary(const std::string& name) const {
+    Binary made;
+    made.form = Binary::Form::kPlanForm;
+    made.case_name = task_.cases[0].name;
+    made.hash = name;
+    made.cubin = join(folder_.path(), name);
+    made.plan.nodes = {call(name)};
+    return made;
   }
+  Subject subject(const std::string& name) const { return {name, {binary(name)}}; }
   Evaluation evaluate(const std::string& name, const std::string& incumbent = "") {
     if (!evaluator_) {
-      auto made = make_cuda_evaluator(task_, images_, machine_, settings_);
+      auto made = make_cuda_evaluator(task_, machine_, settings_);
       if (made) evaluator_ = std::move(*made);
-      const auto ready = evaluator_ ? evaluator_->prepare() : Result<void>();
+      References references;
+      references.binaries = {binary("reference")};
+      const auto ready = evaluator_ ? evaluator_->prepare(references) : Result<void>();
       if (!ready) ADD_FAILURE() << ready.error().text();
       if (!evaluator_ || !ready) return {};
     }
@@ -108,7 +93,6 @@ class WholeEvaluator : public ::testing::Test {
   static std::string said(const Evaluation& e) { return outcome_summary(e.outcome); }
 
   TempDir folder_;
-  Images images_{folder_.path()};
   Task task_;
   Machine machine_;
   EvaluateSettings settings_;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "build/compiler.h"
 #include "core/binary.h"
 #include "core/counters.h"
 #include "core/evaluation.h"
@@ -34,12 +33,13 @@ struct CudaAhead;
 std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers);
 
 struct EvaluateSettings {
-  double timeout_s = 30;              // for one call in one case, at most; a hang is killed then
-  int samples = 40;                   // timed pairs per timed case, at most
-  double min_effect = 0.005;          // differences below this are ties
-  double alpha = 0.02;                // chance of declaring equals different, over all looks
-  Compiler* host_compiler = nullptr;  // cuda: builds reference.cpp for the cross-check; may be null
-  ModuleReference* module = nullptr;  // of a task with a Module: has described it; must outlive us
+  double timeout_s = 30;      // for one call in one case, at most; a hang is killed then
+  int samples = 40;           // timed pairs per timed case, at most
+  double min_effect = 0.005;  // differences below this are ties
+  double alpha = 0.02;        // chance of declaring equals different, over all looks
+  // Of a task with a Module: has described it. Owned by the caller (the station's Target,
+  // measure/station/target.h), and must outlive the evaluator.
+  ModuleReference* module = nullptr;
   Policy policy = Policy::kContract;
   bool probes = true;   // other values of the same shapes (measure/judge/probes.h)
   int probes_each = 0;  // how many kinds of them `evaluate` runs, at random; 0, and `confirm`: all
@@ -59,10 +59,10 @@ struct EvaluateSettings {
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // Builds and runs the references. Fails with kTask when they do not compile, crash, disagree with
-  // themselves or each other, or the task is degenerate (an output that is constant or independent
-  // of the inputs); with kEnvironment or kBadInput when a case does not fit.
-  virtual Result<void> prepare() = 0;
+  // Runs the references (build/build.h builds them). Fails with kTask when they crash, disagree
+  // with themselves or each other, or the task is degenerate (an output that is constant or
+  // independent of the inputs); with kEnvironment or kBadInput when a case does not fit.
+  virtual Result<void> prepare(const References& references) = 0;
   // Never throws for anything that a candidate does; an Error is the machine's fault. `incumbent`
   // may be null: then the candidate is timed alone.
   virtual Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) = 0;
@@ -93,12 +93,10 @@ class Evaluator {
   virtual Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) = 0;
 };
 
-// `task`, `compiler` and `machine` must outlive the evaluator.
-Result<std::unique_ptr<Evaluator>> make_cpu_evaluator(const Task& task, Compiler& compiler,
-                                                      const Machine& machine,
+// `task` and `machine` must outlive the evaluator.
+Result<std::unique_ptr<Evaluator>> make_cpu_evaluator(const Task& task, const Machine& machine,
                                                       const EvaluateSettings& settings);
-Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, Compiler& compiler,
-                                                       const Machine& machine,
+Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, const Machine& machine,
                                                        const EvaluateSettings& settings);
 
 }  // namespace kernelpro

@@ -10,8 +10,8 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
-#include "build/code_hash.h"
 #include "measure/station/energy.h"
+#include "measure/station/target.h"
 #include "measure/station/unless_killed.h"
 #include "measure/station/workshop.h"
 
@@ -56,7 +56,7 @@ class LocalStation : public Station {
   std::string name() const override {
     return settings_.gpu.empty() ? "this machine" : "GPU " + settings_.gpu;
   }
-  Result<void> prepare() override { return target_.evaluator->prepare(); }
+  Result<void> prepare() override { return prepare_target(task_, settings_.target, target_); }
   Building begin(const Candidate& candidate, std::function<void()> done) override {
     return workshop_->begin(candidate, std::move(done));
   }
@@ -127,13 +127,19 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
     measured.evaluation->compile_ms = kernel.compile_ms;
     return measured;
   }
+  const Subject& subject = std::get<Subject>(*kernel.built);
+  if (order.inspect) {
+    measured.evidence = inspect(task_, settings_.target, target_, subject);
+    measured.phases_ms["evidence"] = watch.lap();
+    return measured;
+  }
+  KP_ASSERT(target_.evaluator != nullptr);
   auto versus = incumbent(order);
   if (cancel_requested()) return measured;
   if (!versus) return tl::unexpected<Error>(std::move(versus.error()));
   // Compilers and kernels would compete for the cores.
   if (settings_.target == TargetKind::kCpu) workshop_->wait_until_idle();
   measured.phases_ms["wait"] += watch.lap();
-  const Subject& subject = std::get<Subject>(*kernel.built);
   std::future<void> disassembling;
   if (order.observe) disassembling = observe_ahead(task_, settings_.target, subject);
   auto evaluation = evaluate(order, subject, *versus ? &**versus : nullptr, phase);
@@ -141,7 +147,7 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
   if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
   if (!*evaluation) return measured;
   measured.evaluation = std::move(*evaluation);
-  measured.evaluation->code = code_hash(subject.binaries);
+  measured.evaluation->code = kernel.code;
   measured.evaluation->compile_ms = kernel.compile_ms;
   measured.phases_ms["evaluate"] = watch.lap();
   measured.labels = target_.evaluator->task_labels();
@@ -177,6 +183,20 @@ std::vector<Result<Target>> make_targets(const Task& task, const StationSettings
 }
 
 }  // namespace
+
+StationMaker local_stations(std::shared_ptr<ModuleReference> module, ToolsAhead tools) {
+  return local_stations([module = std::move(module), tools = std::move(tools)](
+                            const Task& task, const StationSettings& settings) {
+    const bool first = settings.gpus.empty() || settings.gpu == settings.gpus.front();
+    return first ? make_target(task, settings, module, tools) : make_target(task, settings);
+  });
+}
+
+StationMaker compiling_stations(const Machine& machine) {
+  return local_stations([machine](const Task&, const StationSettings& settings) {
+    return make_compiling_target(machine, settings);
+  });
+}
 
 StationMaker local_stations(TargetMaker maker) {
   return [maker = std::move(maker)](const Task& task, const StationSettings& settings) {

@@ -24,7 +24,8 @@ bool read_member(const JsonReader& r, const char* name, Read read, std::optional
 std::string order_to_json(const Order& order) {
   Json json = {{"candidate", member(candidate_to_json(order.candidate))},
                {"confirm", order.confirm},
-               {"observe", order.observe}};
+               {"observe", order.observe},
+               {"inspect", order.inspect}};
   if (order.incumbent) json["incumbent"] = member(candidate_to_json(*order.incumbent));
   if (order.energy) {
     json["energy"] = {{"windows", order.energy->windows}, {"window_s", order.energy->window_s}};
@@ -52,6 +53,7 @@ std::optional<Order> order_from_json(const std::string& json) {
                               energy.real("window_s", usual.window_s)};
   }
   order.observe = r.flag("observe", true);
+  order.inspect = r.flag("inspect");
   order.counters_above.reset();
   if (r.member("counters_above") != nullptr) order.counters_above = r.real("counters_above");
   return order;

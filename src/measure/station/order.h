@@ -27,7 +27,7 @@ struct Built {
 // The machine's faults (no compiler, a full disk) are errors.
 using Building = std::shared_future<Result<Built>>;
 
-// Measure one candidate.
+// Measure one candidate, or only inspect it.
 struct Order {
   Candidate candidate;
   // Timed in alternation with the candidate; one with the same content counts as none.
@@ -40,12 +40,16 @@ struct Order {
   // candidate is faster than its incumbent with confidence, or if the incumbent's time over its own
   // exceeds this; 0: always; nullopt: never.
   std::optional<double> counters_above = 0;
+  // Build it, read its machine code, and do not run it: the answer has evidence and no evaluation,
+  // or a CompileError. Needs no prepared station.
+  bool inspect = false;
 };
 
 struct Measured {
-  std::optional<Evaluation> evaluation;  // nullopt: ended from outside before there was one
-  Evidence evidence;                     // empty unless correct and observed
-  std::vector<std::string> labels;       // of every verdict on this task at this station
+  // nullopt: inspected alone, or ended from outside before there was one.
+  std::optional<Evaluation> evaluation;
+  Evidence evidence;                // empty unless correct and observed, or inspected
+  std::vector<std::string> labels;  // of every verdict on this task at this station
   // Milliseconds: "compile", "wait" (for the compiler), "evaluate", "evidence".
   std::map<std::string, double> phases_ms;
 };

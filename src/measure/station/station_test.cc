@@ -77,6 +77,110 @@ TEST(Station, AnOrderSurvivesTheWire) {
   EXPECT_FALSE(order_from_json(order_to_json(order)));
 }
 
+TEST(Station, SettingsSurviveTheWire) {
+  StationSettings s;
+  s.target = TargetKind::kCuda;
+  s.timeout_s = 2.5;
+  s.objective = *objective_from_text("energy");
+  s.policy = Policy::kKernelBench;
+  s.probes = s.timing = false;
+  s.redraw = s.profile_each = true;
+  s.gpu = "1";
+  s.gpus = {"1", "0"};
+  s.include_dirs = {"/opt/cutlass"};
+  s.counters = CounterSet::kFull;
+  s.jobs = 2;
+  s.modules_ahead = 3;
+  s.evaluations = 4;
+  s.standby = 5;
+  const std::string text = station_settings_to_json(s);
+  const auto back = station_settings_from_json(text);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(station_settings_to_json(*back), text);
+  EXPECT_EQ(back->standby, 5);
+  EXPECT_TRUE(back->redraw);
+  EXPECT_FALSE(back->timing);
+  const auto usual = station_settings_from_json("{}");
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(station_settings_to_json(*usual), station_settings_to_json(StationSettings()));
+  for (const char* damaged : {"", "[]", "{\"target\": \"tpu\"}", "{\"gpus\": 3}"}) {
+    EXPECT_FALSE(station_settings_from_json(damaged)) << damaged;
+  }
+}
+
+// Orders that only inspect need neither an evaluator nor a prepared station.
+TEST(Station, InspectsWithoutRunning) {
+  FakeSettings fake = by_v();
+  fake.before_evaluate = [] { ADD_FAILURE() << "it was run"; };
+  const auto without_evaluator = [fake](const Task& task, const StationSettings& settings) {
+    auto target = fake_target(fake)(task, settings);
+    target->evaluator.reset();
+    return target;
+  };
+  const Task task = fake_task();
+  const Stations stations = local_stations(without_evaluator)(task, StationSettings());
+  ASSERT_TRUE(stations.front());
+  Order order = order_of("4");
+  order.inspect = true;
+  const auto back = order_from_json(order_to_json(order));
+  ASSERT_TRUE(back && back->inspect);
+  const auto inspected = (*stations.front())->measure(*back, {});
+  ASSERT_TRUE(inspected) << inspected.error().text();
+  EXPECT_FALSE(inspected->evaluation);
+  EXPECT_TRUE(inspected->evidence.get("task.compulsory_bytes"));
+  const Missing* why = why_missing(inspected->evidence, "timing.median");
+  ASSERT_NE(why, nullptr);
+  EXPECT_TRUE(contains(why->reason, "not run")) << why->reason;
+  order.candidate = candidate("16");
+  const auto broken = (*stations.front())->measure(order, {});
+  ASSERT_TRUE(broken && broken->evaluation);
+  EXPECT_TRUE(std::holds_alternative<CompileError>(broken->evaluation->outcome));
+}
+
+// A reference that does not compile is found before the evaluator runs any.
+TEST(Station, BuildsTheReferences) {
+  struct Recorder : testing::FakeEvaluator {
+    explicit Recorder(References* to) : FakeEvaluator(FakeSettings()), to_(to) {}
+    Result<void> prepare(const References& references) override {
+      *to_ = references;
+      return {};
+    }
+    References* to_;
+  };
+  struct Picky : testing::FakeCompiler {
+    explicit Picky(std::string wrong) : FakeCompiler(by_v().landscape), wrong_(std::move(wrong)) {}
+    CompileResult compile_reference(const Task&, const Case& c) override {
+      if (c.name == wrong_) return CompileError{"nonsense"};
+      Binary binary;
+      binary.case_name = c.name;
+      return binary;
+    }
+    std::string wrong_;
+  };
+  const Task task = fake_task();
+  References seen;
+  const auto prepare = [&](const std::string& wrong) {
+    const auto maker = [&](const Task& its, const StationSettings& settings) {
+      auto target = fake_target(by_v())(its, settings);
+      target->compiler = std::make_shared<Picky>(wrong);
+      target->evaluator = std::make_unique<Recorder>(&seen);
+      return target;
+    };
+    const Stations stations = local_stations(maker)(task, StationSettings());
+    return (*stations.front())->prepare();
+  };
+  ASSERT_TRUE(prepare(""));
+  ASSERT_EQ(seen.binaries.size(), task.cases.size());
+  EXPECT_EQ(seen.binaries.back().case_name, task.cases.back().name);
+  EXPECT_FALSE(seen.host);
+  const Result<void> refused = prepare(task.cases.back().name);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kTask);
+  EXPECT_TRUE(contains(refused.error().message,
+                       "reference.cpp does not compile for case " + task.cases.back().name))
+      << refused.error().message;
+}
+
 TEST(Station, WhatWasMeasuredSurvivesTheWire) {
   Opened opened(fake_station(by_v()));
   auto measured = opened.station().measure(order_of("4", "1"), {});

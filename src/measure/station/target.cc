@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/station/target.h"
 
+#include <algorithm>
 #include <future>
 #include <random>
+#include <utility>
 
 #include "base/files.h"
+#include "build/build.h"
 #include "measure/ceilings/ceilings.h"
 #include "profile/code/disassemble.h"
 #include "profile/collect/collect.h"
 
 namespace kernelpro {
+
+struct Tools {
+  Machine machine;
+  std::unique_ptr<Compiler> compiler;
+  std::shared_ptr<CudaAhead> processes;  // cuda; may be null
+};
+
+struct ToolsBegun {
+  std::future<Result<Tools>> tools;
+};
 
 namespace {
 
@@ -28,24 +41,40 @@ Result<Tools> make_tools(TargetKind kind, const std::vector<std::string>& includ
   return Tools{std::move(machine), std::move(compiler), nullptr};
 }
 
-Result<Target> make(const Task& task, const StationSettings& settings,
-                    std::shared_ptr<ModuleReference> module, const ToolsAhead& ahead) {
+// Marks timing as missing: nothing was run.
+Evidence without_timing(const Evidence& from, const std::string& arch) {
+  Evidence e;
+  for (const auto& [name, item] : from.items()) e.set(name, item.value, item.level, item.source);
+  e.texts = from.texts;
+  e.kernels = from.kernels;
+  for (const Missing& missing : from.missing()) {
+    if (missing.family != Family::kTiming) e.note_missing(missing);
+  }
+  e.note_missing({Family::kTiming, "it was compiled for " + arch + " and not run",
+                  "evaluate it on a machine with a GPU"});
+  return e;
+}
+
+}  // namespace
+
+Result<Target> make_target(const Task& task, const StationSettings& settings,
+                           std::shared_ptr<ModuleReference> module, const ToolsAhead& ahead) {
   const bool cpu = settings.target == TargetKind::kCpu;
   Target target;
   target.module = std::move(module);
   if (task.module && target.module == nullptr) {
     KP_ASSIGN(target.module, restart_module(task, settings.target, settings.gpu));
   }
-  const bool ready = ahead != nullptr && ahead->valid();
-  KP_ASSIGN(Tools tools, ready ? ahead->get() : make_tools(settings.target, settings.include_dirs));
+  const bool ready = ahead != nullptr && ahead->tools.valid();
+  KP_ASSIGN(Tools tools,
+            ready ? ahead->tools.get() : make_tools(settings.target, settings.include_dirs));
   target.machine = std::make_unique<Machine>(std::move(tools.machine));
   target.compiler = std::move(tools.compiler);
-  EvaluateSettings evaluate;
   if (!cpu && !task.reference_cpp.empty()) {
     // For the cross-check of reference.cu against reference.cpp.
     KP_ASSIGN(target.host_compiler, make_compiler(TargetKind::kCpu, *target.machine, {}));
-    evaluate.host_compiler = target.host_compiler.get();
   }
+  EvaluateSettings evaluate;
   evaluate.timeout_s = settings.timeout_s;
   evaluate.policy = settings.policy;
   evaluate.probes = settings.probes;
@@ -59,9 +88,8 @@ Result<Target> make(const Task& task, const StationSettings& settings,
   evaluate.counters = settings.counters;
   evaluate.module = target.module.get();
   evaluate.ahead = std::move(tools.processes);
-  KP_ASSIGN(target.evaluator,
-            cpu ? make_cpu_evaluator(task, *target.compiler, *target.machine, evaluate)
-                : make_cuda_evaluator(task, *target.compiler, *target.machine, evaluate));
+  KP_ASSIGN(target.evaluator, cpu ? make_cpu_evaluator(task, *target.machine, evaluate)
+                                  : make_cuda_evaluator(task, *target.machine, evaluate));
   target.collect = collect_evidence;
   // On several GPUs, others are being timed meanwhile.
   if (cpu || settings.gpus.size() < 2) {
@@ -73,30 +101,33 @@ Result<Target> make(const Task& task, const StationSettings& settings,
   return target;
 }
 
-}  // namespace
-
-Result<Target> make_target(const Task& task, const StationSettings& settings) {
-  return make(task, settings, nullptr, nullptr);
-}
-
 ToolsAhead begin_tools(const StationSettings& settings, int workers) {
   const TargetKind kind = settings.target;
   std::shared_ptr<CudaAhead> processes;
   if (kind == TargetKind::kCuda) processes = start_cuda_ahead(settings.gpu, workers);
-  return std::make_shared<std::future<Result<Tools>>>(
-      std::async(std::launch::async, [kind, processes, dirs = settings.include_dirs] {
-        Result<Tools> tools = make_tools(kind, dirs);
-        if (tools) tools->processes = processes;
-        return tools;
-      }));
+  auto begun = std::make_shared<ToolsBegun>();
+  begun->tools = std::async(std::launch::async, [kind, processes, dirs = settings.include_dirs] {
+    Result<Tools> tools = make_tools(kind, dirs);
+    if (tools) tools->processes = processes;
+    return tools;
+  });
+  return begun;
 }
 
-TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools) {
-  return [module = std::move(module), tools = std::move(tools)](const Task& task,
-                                                                const StationSettings& settings) {
-    const bool first = settings.gpus.empty() || settings.gpu == settings.gpus.front();
-    return first ? make(task, settings, module, tools) : make(task, settings, nullptr, nullptr);
-  };
+Result<Target> make_compiling_target(const Machine& machine, const StationSettings& settings) {
+  KP_ASSERT(settings.target == TargetKind::kCuda);
+  Target target;
+  target.machine = std::make_unique<Machine>(machine);
+  KP_ASSIGN(target.compiler, make_compiler(settings.target, machine, settings.include_dirs));
+  target.collect = collect_evidence;
+  return target;
+}
+
+Result<void> prepare_target(const Task& task, TargetKind kind, const Target& target) {
+  KP_ASSERT(target.evaluator != nullptr);
+  KP_ASSIGN(const References references,
+            build_references(task, kind, *target.compiler, target.host_compiler.get()));
+  return target.evaluator->prepare(references);
 }
 
 std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject& subject) {
@@ -141,6 +172,17 @@ Evidence observe(const Task& task, TargetKind kind, Target* target, const Subjec
     call.counters = target->evaluator->profile(subject, chosen, counters);
   }
   return target->collect(task, *cases[chosen], *target->machine, binary, evaluation, call);
+}
+
+Evidence inspect(const Task& task, TargetKind kind, const Target& target, const Subject& subject) {
+  const std::vector<const Case*> cases = cases_for(task, kind);
+  const auto rank = [&](const Case* c) { return std::pair(c->timed, compulsory_bytes(task, *c)); };
+  const auto chosen = std::max_element(
+      cases.begin(), cases.end(), [&](const Case* a, const Case* b) { return rank(a) < rank(b); });
+  if (chosen == cases.end()) return {};
+  const Binary& binary = subject.binaries[static_cast<std::size_t>(chosen - cases.begin())];
+  return without_timing(target.collect(task, **chosen, *target.machine, binary, Evaluation(), {}),
+                        target.machine->arch);
 }
 
 }  // namespace kernelpro

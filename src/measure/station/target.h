@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mechanisms behind a local station (measure/station/local.h): machine, compiler, evaluator and
-// collector. The only place that maps a TargetKind to these; tests put fakes behind TargetMaker.
+// The mechanisms behind a local station (measure/station/local.h, which needs none of their types):
+// machine, compiler, evaluator and collector. The only place that maps a TargetKind to these; tests
+// put fakes behind TargetMaker.
 #pragma once
 
 #include <functional>
@@ -14,17 +15,20 @@
 #include "core/machine.h"
 #include "core/task.h"
 #include "measure/judge/evaluator.h"
-#include "measure/station/settings.h"
+#include "measure/station/ahead.h"
+#include "measure/station/station.h"
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {
 
 struct Target {
-  std::shared_ptr<ModuleReference> module;  // of a task with a Module
+  // Of a task with a Module. The targets that one maker makes in turn share the process (held-out
+  // cases) and own it; the evaluator borrows it.
+  std::shared_ptr<ModuleReference> module;
   std::unique_ptr<Machine> machine;
   std::shared_ptr<Compiler> compiler;
   std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
-  std::unique_ptr<Evaluator> evaluator;
+  std::unique_ptr<Evaluator> evaluator;     // null: compiles only
   // Remeasures the machine's ceilings; if empty, they never change.
   std::function<Result<Machine>()> remeasure;
   // As collect_evidence (profile/collect/collect.h).
@@ -37,23 +41,21 @@ struct Target {
 using TargetMaker =
     std::function<Result<Target>(const Task& task, const StationSettings& settings)>;
 
-// The real one; starts the reference of a task with a Module. Fails with kEnvironment when this
-// machine or this build lacks the target.
-Result<Target> make_target(const Task& task, const StationSettings& settings);
-// The parts of a target that do not depend on its task. Made in the background while the task is
-// still being opened: compilers report their versions, the evaluator's processes create contexts.
-struct Tools {
-  Machine machine;
-  std::unique_ptr<Compiler> compiler;
-  std::shared_ptr<CudaAhead> processes;  // cuda; may be null
-};
-using ToolsAhead = std::shared_ptr<std::future<Result<Tools>>>;
-// Uses of `settings`: target, gpu, include_dirs. `workers`: as for start_cuda_ahead.
-ToolsAhead begin_tools(const StationSettings& settings, int workers);
+// The real one, with a running reference that has described the task; null: starts one if the task
+// has a Module. `tools`: null: finds its own. Fails with kEnvironment when this machine or this
+// build lacks the target.
+Result<Target> make_target(const Task& task, const StationSettings& settings,
+                           std::shared_ptr<ModuleReference> module = nullptr,
+                           const ToolsAhead& tools = nullptr);
+// One that compiles for `machine` and reads machine code. REQUIRES: the cuda target.
+Result<Target> make_compiling_target(const Machine& machine, const StationSettings& settings);
 
-// As make_target, with a running reference that has described the task; null: starts one. It and
-// `tools` (null: each target finds its own) are for the first GPU of a run.
-TargetMaker target_with(std::shared_ptr<ModuleReference> module, ToolsAhead tools = nullptr);
+// Stations on targets that `maker` makes (in parallel where there are several GPUs).
+StationMaker local_stations(TargetMaker maker);
+
+// Builds the task's references and has the evaluator run them. Fails with kTask when they do not
+// compile, and as Evaluator::prepare does.
+Result<void> prepare_target(const Task& task, TargetKind kind, const Target& target);
 
 // Begins the work that evidence needs and an evaluation does not, in parallel with it: the
 // disassembly of the timed cases' code. Wait for it (or drop it, which waits) before `observe`.
@@ -66,5 +68,8 @@ std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKi
 // `counters`: the GPU's counters to collect for it now.
 Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
                  const Evaluation& evaluation, CounterSet counters = CounterSet::kOff);
+// What the machine code of a candidate shows that was not run, in the timed case that moves the
+// most bytes.
+Evidence inspect(const Task& task, TargetKind kind, const Target& target, const Subject& subject);
 
 }  // namespace kernelpro

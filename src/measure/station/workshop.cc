@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/cancel.h"
-#include "build/code_hash.h"
 
 namespace kernelpro {
 
@@ -31,11 +30,8 @@ Result<Built> built_of(const Candidate& candidate, const BuiltKernel& kernel) {
   Built built;
   built.candidate = candidate.content_hash();
   built.compile_ms = kernel.compile_ms;
-  if (const auto* subject = std::get_if<Subject>(&*kernel.built)) {
-    built.code = code_hash(subject->binaries);
-  } else {
-    built.error = std::get<CompileError>(*kernel.built);
-  }
+  built.code = kernel.code;
+  if (const auto* error = std::get_if<CompileError>(&*kernel.built)) built.error = *error;
   return built;
 }
 

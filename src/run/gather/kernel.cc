@@ -2,17 +2,14 @@
 // A kernel's source with its task: evaluated if the machine allows it, else compiled and inspected.
 #include "base/files.h"
 #include "base/text.h"
-#include "build/compiler.h"
 #include "core/architecture.h"
 #include "core/knobs.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/station/local.h"
-#include "profile/collect/collect.h"
 #include "profile/import/device.h"
 #include "run/evaluate_one.h"
 #include "run/gather/theory.h"
 #include "run/libraries.h"
-#include "task/load/header.h"
 
 namespace kernelpro {
 
@@ -31,50 +28,39 @@ Result<Candidate> candidate_of(const Task& task, const std::string& file) {
   return candidate;
 }
 
-// The evidence without its runtime part, which is marked missing for `reason`.
-Evidence without_timing(const Evidence& from, const std::string& reason) {
-  Evidence e;
-  for (const auto& [name, item] : from.items()) e.set(name, item.value, item.level, item.source);
-  e.texts = from.texts;
-  e.kernels = from.kernels;
-  for (const Missing& missing : from.missing()) {
-    if (missing.family != Family::kTiming) e.note_missing(missing);
-  }
-  e.note_missing({Family::kTiming, reason, "evaluate it on a machine with a GPU"});
-  return e;
-}
-
 Result<Gathered> compiled_only(const Task& task, const std::string& file, const Theory& theory,
                                const Error& why) {
   const bool named = !theory.device.empty();
-  const Machine machine = nominal_machine(listed_device(named ? theory.device : kAssumedDevice));
+  Machine machine = nominal_machine(listed_device(named ? theory.device : kAssumedDevice));
   const auto arch = Architecture::parse(machine.arch);
   if (!arch) {
     return fail(ErrorKind::kBadInput, "the GPU \"" + theory.device + "\" is not listed",
                 "name one as in --device H100, A100, B200, L40S or \"RTX 4090\"");
   }
+  machine.arch = arch->compile_name();
   KP_ASSIGN(const auto c, case_of(task, TargetKind::kCuda, theory.case_name));
-  KP_ASSIGN(const auto candidate, candidate_of(task, file));
-  CompileSettings settings;
-  settings.cuda_arch = arch->compile_name();
-  settings.task_header = task_header;
+  Task one = task;
+  one.cases = {*c};
+  StationSettings settings;
+  settings.target = TargetKind::kCuda;
   if (auto dirs = include_dirs({})) settings.include_dirs = std::move(*dirs);
-  KP_ASSIGN(const auto compiler, make_cuda_compiler(settings));
-  KP_ASSIGN(auto built, compiler->compile(task, *c, candidate));
-  if (const auto* error = std::get_if<CompileError>(&built)) {
-    return fail(ErrorKind::kBadInput, file + " does not compile: " + clip(error->log, 2000),
+  const Stations stations = compiling_stations(machine)(one, settings);
+  if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
+  Order order;
+  order.inspect = true;
+  KP_ASSIGN(order.candidate, candidate_of(task, file));
+  KP_ASSIGN(Measured measured, (*stations.front())->measure(order, {}));
+  if (measured.evaluation) {
+    const auto& error = std::get<CompileError>(measured.evaluation->outcome);
+    return fail(ErrorKind::kBadInput, file + " does not compile: " + clip(error.log, 2000),
                 "fix it; kernelpro evaluate shows the whole log");
   }
-  Machine bare = machine;
-  bare.arch = settings.cuda_arch;
   Gathered gathered;
   gathered.subject = file + ", case " + c->name + " of " + task.name;
-  gathered.basis = "compiling alone, for " + bare.arch;
+  gathered.basis = "compiling alone, for " + machine.arch;
   gathered.ceilings = machine.ceilings.how;
-  gathered.evidence =
-      without_timing(collect_evidence(task, *c, bare, std::get<Binary>(built), Evaluation()),
-                     "no GPU was there to run it: " + why.message);
-  gathered.notes.push_back("It was compiled for " + bare.arch + " and not run: " + why.message +
+  gathered.evidence = std::move(measured.evidence);
+  gathered.notes.push_back("It was compiled for " + machine.arch + " and not run: " + why.message +
                            (named ? "" : " (another GPU: --device NAME)") + ".");
   return gathered;
 }
@@ -82,8 +68,8 @@ Result<Gathered> compiled_only(const Task& task, const std::string& file, const 
 Result<Gathered> evaluated(const Task& task, TargetKind target, const std::string& file,
                            const RunSettings& settings, std::shared_ptr<ModuleReference> module) {
   KP_ASSIGN(auto source, read_file(file, 4 << 20));
-  KP_ASSIGN(auto result, evaluate_one(task, target, source, {}, settings,
-                                      local_stations(target_with(std::move(module)))));
+  KP_ASSIGN(auto result,
+            evaluate_one(task, target, source, {}, settings, local_stations(std::move(module))));
   if (result.evaluation.correct() == nullptr) {
     return fail(ErrorKind::kBadInput,
                 file + " cannot be diagnosed, for it is not correct: " +

@@ -213,7 +213,7 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   auto sitting = Sitting::open(
       std::move(opened.task), settings, local_stations(),
       [&](const std::string& phase) { ticket.phase(phase); },
-      local_stations(target_with(std::move(opened.module))));
+      local_stations(std::move(opened.module)));
   if (!sitting) return tl::unexpected<Error>(std::move(sitting.error()));
   const std::shared_ptr<Sitting> made = std::move(*sitting);
   use(made);

@@ -14,6 +14,7 @@
 #include "core/candidate.h"
 #include "core/testing/toy_task.h"
 #include "measure/station/local.h"
+#include "measure/station/target.h"
 
 namespace kernelpro::testing {
 
@@ -59,7 +60,7 @@ class FakeEvaluator : public Evaluator {
  public:
   explicit FakeEvaluator(const FakeSettings& settings, std::string gpu = "")
       : settings_(settings), gpu_(std::move(gpu)) {}
-  Result<void> prepare() override { return {}; }
+  Result<void> prepare(const References&) override { return {}; }
 
   Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) override {
     if (settings_.before_evaluate) settings_.before_evaluate();
@@ -126,7 +127,9 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
     target.collect = [](const Task& task, const Case& c, const Machine& machine, const Binary&,
                         const Evaluation& evaluation, const CallFacts&) {
       Evidence evidence;
-      evidence.set("timing.median", score_us(evaluation), Level::kTiming, "timing");
+      if (evaluation.correct() != nullptr) {
+        evidence.set("timing.median", score_us(evaluation), Level::kTiming, "timing");
+      }
       evidence.set("task.compulsory_bytes", compulsory_bytes(task, c), Level::kTiming, "task");
       evidence.set("ceiling.copy_bandwidth", machine.ceilings.copy_bytes_per_s, Level::kTiming,
                    "ceilings");

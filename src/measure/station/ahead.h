@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a station that do not depend on its task, made in the background while the task is
+// still being opened: compilers report their versions, the evaluator's processes create contexts.
+#pragma once
+
+#include <memory>
+
+#include "measure/station/settings.h"
+
+namespace kernelpro {
+
+struct ToolsBegun;  // measure/station/target.cc
+using ToolsAhead = std::shared_ptr<ToolsBegun>;
+
+// Uses of `settings`: target, gpu, include_dirs. `workers`: as for start_cuda_ahead
+// (measure/judge/evaluator.h). Returns at once.
+ToolsAhead begin_tools(const StationSettings& settings, int workers);
+
+}  // namespace kernelpro
