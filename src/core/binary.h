@@ -27,8 +27,10 @@ struct Binary {
   std::string hash;           // of compiler, flags and input: its cache key
   std::string shared_object;  // path; cpu target, and host form's code for the capture process
   std::string cubin;          // path; cuda target
-  std::string module;         // path of the .py; kModule
-  LaunchPlan plan;            // plan form only; the host form's plan comes from its capture
+  std::vector<std::string>
+      images;          // paths of a captured PyTorch call's cubins, in place of `cubin`
+  std::string module;  // path of the .py; kModule
+  LaunchPlan plan;     // plan form and captured PyTorch calls; the host form's is captured
   std::map<std::string, KernelResources> resources;  // by mangled kernel name; cuda
   double compile_ms = 0;                             // 0 when it came from the cache
   std::string warnings;

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kMaxNodes = 100'000;
 constexpr std::size_t kMaxParameterBytes = 32'764;  // per kernel launch, CUDA 12.1 and later
+constexpr int kMaxImages = 4096;
+constexpr std::uint64_t kMaxScratch = 1ull << 40;
 constexpr std::string_view kNodeKinds[] = {"kernel", "memcpy", "memset", "empty"};
 constexpr std::string_view kParameterKinds[] = {"bytes", "tensor", "workspace"};
 
@@ -123,6 +125,7 @@ Json kernel_to_json(const PlanNode& n) {
   for (const PlanParameter& p : n.parameters) parameters.push_back(parameter_to_json(p));
   return {{"kind", "kernel"},
           {"function", n.function},
+          {"image", n.image},
           {"grid", dims_to_json(n.grid)},
           {"block", dims_to_json(n.block)},
           {"cluster", dims_to_json(n.cluster)},
@@ -138,6 +141,7 @@ Json kernel_to_json(const PlanNode& n) {
 
 bool read_kernel(const JsonReader& r, PlanNode* n) {
   n->function = r.text("function");
+  n->image = static_cast<int>(r.integer("image"));
   if (!read_dims(r.array("grid"), &n->grid) || !read_dims(r.array("block"), &n->block) ||
       !read_dims(r.array("cluster"), &n->cluster)) {
     return false;
@@ -195,6 +199,7 @@ std::string kernel_problem(const PlanNode& n) {
     return static_cast<double>(d[0]) * d[1] * d[2];
   };
   if (n.function.empty() || n.function.size() > 4096) return "a kernel without a usable name";
+  if (n.image < 0 || n.image >= kMaxImages) return n.function + ": no such image";
   if (volume(n.grid) < 1) return n.function + ": an empty grid";
   if (volume(n.block) < 1 || volume(n.block) > 1024) {
     return n.function + ": a block must have 1 to 1024 threads";
@@ -270,6 +275,12 @@ std::string LaunchPlan::problem() const {
       return "a memset of elements of " + std::to_string(n.element_bytes) + " bytes";
     }
   }
+  if (scratch_bytes > kMaxScratch) return "more than a terabyte of scratch";
+  for (const PlanConstant& c : constants) {
+    if (c.offset > scratch_bytes || c.bytes > scratch_bytes - c.offset) {
+      return "a constant outside its scratch";
+    }
+  }
   // Kahn's algorithm: nodes that cannot be ordered are on a cycle.
   std::vector<int> waiting(nodes.size(), 0);
   std::vector<std::vector<int>> after(nodes.size());
@@ -313,7 +324,14 @@ std::string plan_to_json(const LaunchPlan& plan) {
   Json edges = Json::array();
   for (const PlanEdge& e : plan.edges)
     edges.push_back({e.from, e.to, e.from_port, e.to_port, e.type});
-  return dump_json({{"nodes", nodes}, {"edges", edges}});
+  Json constants = Json::array();
+  for (const PlanConstant& c : plan.constants) {
+    constants.push_back({{"offset", c.offset}, {"bytes", c.bytes}, {"file", c.file}});
+  }
+  return dump_json({{"nodes", nodes},
+                    {"edges", edges},
+                    {"scratch_bytes", plan.scratch_bytes},
+                    {"constants", constants}});
 }
 
 std::optional<LaunchPlan> plan_from_json(const std::string& json) {
@@ -347,6 +365,11 @@ std::optional<LaunchPlan> plan_from_json(const std::string& json) {
       v[i] = static_cast<int>(value);
     }
     plan.edges.push_back({v[0], v[1], v[2], v[3], v[4]});
+  }
+  plan.scratch_bytes = r.natural("scratch_bytes");
+  for (const Json& constant : r.array("constants")) {
+    const JsonReader c(constant);
+    plan.constants.push_back({c.natural("offset"), c.natural("bytes"), c.text("file")});
   }
   return plan;
 }

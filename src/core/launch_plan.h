@@ -2,9 +2,9 @@
 // The launch plan, which is trusted instead of a candidate's host code: a directed acyclic graph of
 // kernel launches, device copies, memsets and empty nodes over buffers at agreed addresses.
 //
-// It is either captured from `launch` in a separate process (host form) or read from the compiled
-// device code (plan form). The worker rebuilds the CUDA graph from it for each check and never
-// loads the candidate's host code. See docs/launch-plan.md.
+// It is captured from `launch` (host form) or from a PyTorch module's call in a separate process,
+// or read from the compiled device code (plan form). The worker rebuilds the CUDA graph from it for
+// each check and never loads the candidate's host code. See docs/launch-plan.md.
 #pragma once
 
 #include <array>
@@ -51,6 +51,7 @@ struct PlanNode {
 
   // kKernel. Attribute values as in the CUDA driver API.
   std::string function;  // mangled name in the cubin
+  int image = 0;         // which of the plan's cubins (Binary::images)
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::array<std::uint32_t, 3> cluster{0, 0, 0};  // 0: none
@@ -88,9 +89,21 @@ struct PlanEdge {
   int type = 0;
 };
 
+// Bytes that stand in the scratch before every call: a table that a PyTorch module computed when it
+// was constructed, which depends on neither inputs nor parameters.
+struct PlanConstant {
+  std::uint64_t offset = 0;  // in the scratch
+  std::uint64_t bytes = 0;
+  std::string file;  // path
+};
+
 struct LaunchPlan {
   std::vector<PlanNode> nodes;
   std::vector<PlanEdge> edges;
+  // Memory at kScratchBase that the plan uses besides its case's buffers: what a PyTorch module
+  // allocates during a call. The worker that runs it provides it and overwrites it between calls.
+  std::uint64_t scratch_bytes = 0;
+  std::vector<PlanConstant> constants;
   int kernel_count() const;
   // Whether each node but the first waits for the previous one to end, so that no two overlap.
   bool one_after_another() const;
@@ -102,6 +115,9 @@ struct LaunchPlan {
 std::string plan_to_json(const LaunchPlan& plan);
 // nullopt when the text is not a plan. Safe on any bytes.
 std::optional<LaunchPlan> plan_from_json(const std::string& json);
+
+// Between the buffers of candidates and those of references (measure/worker/cuda/memory.h).
+inline constexpr std::uint64_t kScratchBase = 0x300000000000ull;
 
 // Where the buffers of one case are, the same in the capture process, the worker and the judge's
 // reference. Unmapped memory follows the end of each tensor, so that an overrun faults.
@@ -117,6 +133,11 @@ struct AddressLayout {
   std::uint64_t reserve_bytes = 0;
   std::vector<Slot> slots;  // Args tensors in order, then the workspace if it has bytes
   bool has_workspace = false;
+  std::uint64_t scratch_bytes = 0;  // of the plan in use, at kScratchBase; not in messages
+  // Whether it is an address that a plan may use.
+  bool contains(std::uint64_t address) const {
+    return address - base < reserve_bytes || address - kScratchBase < scratch_bytes;
+  }
 };
 
 // `sizes`: bytes of each tensor in order of Args; `workspace`: bytes, may be 0. A tensor is at the

@@ -22,6 +22,7 @@
 //       tensor starts at address - mapping. A set's slots may come in several frames. Slots that a
 //       set never gets are those of set 0 (parameters that all sets share).
 //   {"do":"load","case":CASE,"subject":SUBJECT,"cubin":PATH,"plan":PLAN} -> {"facts":{...}}
+//       With "images":[PATH,...] in place of "cubin" where the plan has several.
 //   {"do":"load","case":CASE,"subject":SUBJECT,"module":PATH,"task_source":TEXT,"task_path":PATH,
 //    "precision":"fp32"|"tf32"|"fp16"|"bf16","policy":"contract"|"kernelbench"}
 //                                                                    -> {"facts":{...}}
