@@ -24,7 +24,7 @@
   X(MemGetAllocationGranularity) X(MemAlloc) X(MemFree) X(MemcpyDtoH) X(MemcpyHtoD) \
   X(MemcpyDtoDAsync) X(MemsetD8Async) X(MemGetInfo) X(PointerGetAttribute) X(ModuleLoadData) \
   X(ModuleUnload) X(ModuleGetFunction) X(FuncSetAttribute) X(FuncGetAttribute) X(FuncGetName) \
-  X(FuncGetParamInfo) X(KernelGetName) X(KernelGetParamInfo) X(KernelGetAttribute) \
+  X(FuncGetParamInfo) X(FuncGetModule) X(KernelGetName) X(KernelGetParamInfo) X(KernelGetAttribute) \
   X(LaunchKernel) X(StreamCreate) X(StreamDestroy) X(StreamSynchronize) X(StreamBeginCapture) \
   X(StreamEndCapture) X(GraphCreate) X(GraphDestroy) X(GraphGetNodes) X(GraphGetEdges) \
   X(GraphNodeGetType) X(GraphKernelNodeGetParams) X(GraphKernelNodeGetAttribute) \

@@ -18,10 +18,22 @@ struct CaptureFault {
   std::string reason;
 };
 
+// What a captured program brings along besides the one cubin and the case's buffers.
+class CaptureSurroundings {
+ public:
+  virtual ~CaptureSurroundings() = default;
+  // Whether the memory at this address goes with the plan.
+  virtual bool holds(std::uint64_t address) = 0;
+  // The image that has this kernel (PlanNode::image).
+  virtual tl::expected<int, CaptureFault> image_of(const CUDA_KERNEL_NODE_PARAMS& launch,
+                                                   const std::string& name) = 0;
+};
+
 // Every address in the plan must lie in `layout`. An address of other memory (cudaMalloc, a
-// __device__ variable's symbol address) is a fault.
+// __device__ variable's symbol address) is a fault, unless `surroundings` (may be null) hold it.
 tl::expected<LaunchPlan, CaptureFault> export_graph(const CudaDriver& cu, CUgraph graph,
-                                                    const AddressLayout& layout);
+                                                    const AddressLayout& layout,
+                                                    CaptureSurroundings* surroundings = nullptr);
 
 }  // namespace kernelpro
 

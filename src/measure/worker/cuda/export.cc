@@ -42,7 +42,8 @@ std::string node_type_name(CUgraphNodeType type) {
 
 class Exporter {
  public:
-  Exporter(const CudaDriver& cu, const AddressLayout& layout) : cu_(cu), layout_(layout) {}
+  Exporter(const CudaDriver& cu, const AddressLayout& layout, CaptureSurroundings* surroundings)
+      : cu_(cu), layout_(layout), surroundings_(surroundings) {}
 
   tl::expected<PlanNode, CaptureFault> node(CUgraphNode handle) {
     CUgraphNodeType type{};
@@ -88,6 +89,11 @@ class Exporter {
     result = p.func != nullptr ? cu_.FuncGetName(&name, p.func) : cu_.KernelGetName(&name, p.kern);
     if (result != CUDA_SUCCESS || name == nullptr) return driver_fault("a kernel's name", result);
     n.function = name;
+    if (surroundings_ != nullptr) {
+      const auto image = surroundings_->image_of(p, n.function);
+      if (!image) return Fault(image.error());
+      n.image = *image;
+    }
     n.grid = {p.gridDimX, p.gridDimY, p.gridDimZ};
     n.block = {p.blockDimX, p.blockDimY, p.blockDimZ};
     n.dynamic_shared = p.sharedMemBytes;
@@ -177,7 +183,7 @@ class Exporter {
   }
 
   bool inside(std::uint64_t address) const {
-    return address >= layout_.base && address < layout_.base + layout_.reserve_bytes;
+    return layout_.contains(address) || (surroundings_ != nullptr && surroundings_->holds(address));
   }
 
   // Checks every aligned 8-byte word: is it an address outside the layout known to the driver?
@@ -258,12 +264,14 @@ class Exporter {
 
   const CudaDriver& cu_;
   const AddressLayout& layout_;
+  CaptureSurroundings* surroundings_;
 };
 
 }  // namespace
 
 tl::expected<LaunchPlan, CaptureFault> export_graph(const CudaDriver& cu, CUgraph graph,
-                                                    const AddressLayout& layout) {
+                                                    const AddressLayout& layout,
+                                                    CaptureSurroundings* surroundings) {
   std::size_t count = 0;
   CUresult result = cu.GraphGetNodes(graph, nullptr, &count);
   if (result != CUDA_SUCCESS) return driver_fault("the captured graph", result);
@@ -271,7 +279,7 @@ tl::expected<LaunchPlan, CaptureFault> export_graph(const CudaDriver& cu, CUgrap
   if (count > 0) result = cu.GraphGetNodes(graph, handles.data(), &count);
   if (result != CUDA_SUCCESS) return driver_fault("the captured graph", result);
   LaunchPlan plan;
-  Exporter exporter(cu, layout);
+  Exporter exporter(cu, layout, surroundings);
   for (const CUgraphNode handle : handles) {
     auto node = exporter.node(handle);
     if (!node) return Fault(node.error());

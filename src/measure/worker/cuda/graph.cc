@@ -59,11 +59,14 @@ Result<CUgraphNode> add_memset(const CudaDriver& cu, CUgraph graph, const PlanNo
   return made;
 }
 
-Result<CUgraphNode> add(const CudaDriver& cu, CUmodule module, CUgraph graph, const PlanNode& node,
-                        const AddressLayout& layout) {
+Result<CUgraphNode> add(const CudaDriver& cu, const std::vector<CUmodule>& modules, CUgraph graph,
+                        const PlanNode& node, const AddressLayout& layout) {
   switch (node.kind) {
-    case PlanNode::Kind::kKernel:
-      return add_kernel(cu, module, graph, node, layout);
+    case PlanNode::Kind::kKernel: {
+      const auto image = static_cast<std::size_t>(node.image);
+      if (image >= modules.size()) return plan_misfit(node.function + " is in no image");
+      return add_kernel(cu, modules[image], graph, node, layout);
+    }
     case PlanNode::Kind::kMemcpy:
       return add_memcpy(cu, graph, node, layout);
     case PlanNode::Kind::kMemset:
@@ -76,11 +79,11 @@ Result<CUgraphNode> add(const CudaDriver& cu, CUmodule module, CUgraph graph, co
   return made;
 }
 
-Result<void> fill(const CudaDriver& cu, CUmodule module, CUgraph graph, const LaunchPlan& plan,
-                  const AddressLayout& layout) {
+Result<void> fill(const CudaDriver& cu, const std::vector<CUmodule>& modules, CUgraph graph,
+                  const LaunchPlan& plan, const AddressLayout& layout) {
   std::vector<CUgraphNode> nodes;
   for (const PlanNode& node : plan.nodes) {
-    KP_ASSIGN(CUgraphNode made, add(cu, module, graph, node, layout));
+    KP_ASSIGN(CUgraphNode made, add(cu, modules, graph, node, layout));
     nodes.push_back(made);
   }
   for (const PlanEdge& edge : plan.edges) {
@@ -98,17 +101,22 @@ Result<void> fill(const CudaDriver& cu, CUmodule module, CUgraph graph, const La
 
 }  // namespace
 
-Result<ReplayGraph> ReplayGraph::build(const CudaDriver& cu, const std::string& cubin,
+Result<ReplayGraph> ReplayGraph::build(const CudaDriver& cu, std::span<const std::string> images,
                                        const LaunchPlan& plan, const AddressLayout& layout) {
   const std::string problem = plan.problem();
   if (!problem.empty()) return plan_misfit(problem);
   ReplayGraph replay;
   replay.cu_ = &cu;
-  CUresult result = cu.ModuleLoadData(&replay.module_, cubin.data());
-  if (result != CUDA_SUCCESS) return plan_misfit("the cubin does not load", result);
+  CUresult result = CUDA_SUCCESS;
+  for (const std::string& image : images) {
+    CUmodule module = nullptr;
+    result = cu.ModuleLoadData(&module, image.data());
+    if (result != CUDA_SUCCESS) return plan_misfit("the cubin does not load", result);
+    replay.modules_.push_back(module);
+  }
   CUgraph graph = nullptr;
   KP_CUDA_TRY(cu.GraphCreate(&graph, 0));
-  const Result<void> filled = fill(cu, replay.module_, graph, plan, layout);
+  const Result<void> filled = fill(cu, replay.modules_, graph, plan, layout);
   if (filled) result = cu.GraphInstantiate(&replay.exec_, graph, 0);
   cu.GraphDestroy(graph);
   if (!filled) return tl::unexpected<Error>(filled.error());
@@ -117,7 +125,8 @@ Result<ReplayGraph> ReplayGraph::build(const CudaDriver& cu, const std::string& 
     CUfunction f = nullptr;
     int bytes = 0;
     if (node.kind == PlanNode::Kind::kKernel &&
-        cu.ModuleGetFunction(&f, replay.module_, node.function.c_str()) == CUDA_SUCCESS &&
+        cu.ModuleGetFunction(&f, replay.modules_[static_cast<std::size_t>(node.image)],
+                             node.function.c_str()) == CUDA_SUCCESS &&
         cu.FuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f) == CUDA_SUCCESS) {
       replay.local_bytes_ = std::max(replay.local_bytes_, bytes);
     }
@@ -129,7 +138,9 @@ int ReplayGraph::resident_blocks(const PlanNode& node) const {
   CUfunction f = nullptr;
   int blocks = 0;
   const int threads = static_cast<int>(node.block[0] * node.block[1] * node.block[2]);
-  if (cu_->ModuleGetFunction(&f, module_, node.function.c_str()) != CUDA_SUCCESS ||
+  const auto image = static_cast<std::size_t>(node.image);
+  if (image >= modules_.size() ||
+      cu_->ModuleGetFunction(&f, modules_[image], node.function.c_str()) != CUDA_SUCCESS ||
       cu_->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, threads, node.dynamic_shared) !=
           CUDA_SUCCESS) {
     return 0;
@@ -141,7 +152,7 @@ ReplayGraph::ReplayGraph(ReplayGraph&& other) noexcept { *this = std::move(other
 
 ReplayGraph& ReplayGraph::operator=(ReplayGraph&& other) noexcept {
   std::swap(cu_, other.cu_);
-  std::swap(module_, other.module_);
+  std::swap(modules_, other.modules_);
   std::swap(exec_, other.exec_);
   std::swap(local_bytes_, other.local_bytes_);
   return *this;
@@ -150,7 +161,7 @@ ReplayGraph& ReplayGraph::operator=(ReplayGraph&& other) noexcept {
 ReplayGraph::~ReplayGraph() {
   if (cu_ == nullptr) return;
   if (exec_ != nullptr) cu_->GraphExecDestroy(exec_);
-  if (module_ != nullptr) cu_->ModuleUnload(module_);
+  for (const CUmodule module : modules_) cu_->ModuleUnload(module);
 }
 
 }  // namespace kernelpro

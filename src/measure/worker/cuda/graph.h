@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA graph rebuilt from a launch plan and a cubin, without the candidate's host code.
+// A CUDA graph rebuilt from a launch plan and its cubins, without the candidate's host code.
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/launch_plan.h"
 #include "machine/driver/cuda_driver.h"
 
 namespace kernelpro {
 
-// A module and an executable graph over it; the object owns both. One thread, current context.
+// Modules and an executable graph over them; the object owns both. One thread, current context.
 class ReplayGraph {
  public:
-  // Loads `cubin` anew (its globals are fresh) and builds the graph. Fails with kBadInput when the
-  // plan does not fit the cubin (no such function, wrong parameters, an address outside `layout`),
-  // with the mismatch in the message.
-  static Result<ReplayGraph> build(const CudaDriver& cu, const std::string& cubin,
+  // Loads the images (cubins) anew, so that their globals are fresh, and builds the graph. Fails
+  // with kBadInput when the plan does not fit them (no such function, wrong parameters, an address
+  // outside `layout`), with the mismatch in the message.
+  static Result<ReplayGraph> build(const CudaDriver& cu, std::span<const std::string> images,
                                    const LaunchPlan& plan, const AddressLayout& layout);
+  static Result<ReplayGraph> build(const CudaDriver& cu, const std::string& cubin,
+                                   const LaunchPlan& plan, const AddressLayout& layout) {
+    return build(cu, std::span(&cubin, 1), plan, layout);
+  }
   ReplayGraph() = default;
   ReplayGraph(ReplayGraph&& other) noexcept;
   ReplayGraph& operator=(ReplayGraph&& other) noexcept;
@@ -41,7 +47,7 @@ class ReplayGraph {
 
  private:
   const CudaDriver* cu_ = nullptr;
-  CUmodule module_ = nullptr;
+  std::vector<CUmodule> modules_;  // by image
   CUgraphExec exec_ = nullptr;
   int local_bytes_ = 0;
 };

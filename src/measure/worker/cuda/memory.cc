@@ -134,6 +134,19 @@ Result<Fd> PhysicalMemory::share() const {
   return Fd(fd);
 }
 
+Result<void> FixedMemory::cover(const CudaDriver& cu, CUdevice device, std::uint64_t address,
+                                std::uint64_t bytes) {
+  if (bytes <= memory_.bytes()) return {};
+  constexpr std::uint64_t kStep = 64ull << 20;  // smaller ranges are placed elsewhere (make_layout)
+  const std::uint64_t all = (bytes + kStep - 1) / kStep * kStep;
+  range_ = AddressRange();
+  memory_ = PhysicalMemory();
+  KP_ASSIGN(PhysicalMemory memory, PhysicalMemory::create(cu, device, all));
+  memory_ = std::move(memory);
+  KP_ASSIGN(range_, AddressRange::reserve(cu, address, all));
+  return range_.map(device, address, all, memory_.handle());
+}
+
 Result<ScratchMapping> ScratchMapping::make(const CudaDriver& cu, CUdevice device,
                                             const AddressLayout& layout) {
   ScratchMapping mapping;

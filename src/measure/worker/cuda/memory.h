@@ -71,6 +71,19 @@ class PhysicalMemory {
   std::uint64_t bytes_ = 0;
 };
 
+// One piece of memory at a fixed address, which grows when asked to. Growing discards contents.
+class FixedMemory {
+ public:
+  // Covers `bytes` from `address` on, the same in every call.
+  Result<void> cover(const CudaDriver& cu, CUdevice device, std::uint64_t address,
+                     std::uint64_t bytes);
+  std::uint64_t bytes() const { return memory_.bytes(); }
+
+ private:
+  PhysicalMemory memory_;
+  AddressRange range_;  // unmapped before the memory is released
+};
+
 // Memory without tensor data behind every slot of a layout: the runtime refuses to capture copies
 // and memsets of unmapped addresses. Large slots map the same few chunks repeatedly.
 class ScratchMapping {

@@ -114,13 +114,12 @@ std::vector<CUlaunchAttribute> attributes_of(const PlanNode& node) {
   return all;
 }
 
-// An address in the layout's range, or 0. Unmapped addresses fault on access.
+// An address that the layout contains, or 0. Unmapped addresses fault on access.
 std::uint64_t address_of(const PlanParameter& parameter, const AddressLayout& layout) {
   const std::string bytes = parameter_bytes(parameter, layout);
   std::uint64_t value = 0;
   if (bytes.size() == sizeof value) std::memcpy(&value, bytes.data(), sizeof value);
-  const bool inside = value >= layout.base && value < layout.base + layout.reserve_bytes;
-  return inside ? value : 0;
+  return layout.contains(value) ? value : 0;
 }
 
 }  // namespace

@@ -78,6 +78,7 @@ Result<PlanLauncher> PlanLauncher::build(const CudaDriver& cu, const std::string
     Node& node = launcher.nodes_.emplace_back();
     node.plan = plan_node;
     if (plan_node.kind == PlanNode::Kind::kKernel) {
+      if (plan_node.image != 0) return plan_misfit(plan_node.function + " is in no image");
       KP_ASSIGN(node.kernel, kernel_node(cu, launcher.module_, plan_node, layout));
     } else if (plan_node.kind == PlanNode::Kind::kMemcpy) {
       KP_ASSIGN(node.copy, memcpy_node(plan_node, layout));

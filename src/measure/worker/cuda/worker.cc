@@ -16,6 +16,7 @@
 #include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/message.h"
+#include "measure/worker/cuda/node.h"
 #include "measure/worker/roles.h"
 #include "profile/collect/plan_facts.h"
 
@@ -78,8 +79,10 @@ class Worker {
 
  private:
   struct Subject {
-    std::string cubin;
+    std::vector<std::string> images;
     LaunchPlan plan;
+    std::vector<std::string> constants;  // contents of the plan's
+    AddressLayout layout;                // its case's, and its scratch
     ReplayGraph graph;
     std::deque<ReplayGraph> past;  // graphs of earlier loads, the last few
     int scrub_kib = 0;             // KiB of each thread's local memory to overwrite
@@ -96,14 +99,15 @@ class Worker {
 
   // A fresh module has fresh globals. It also has a different address than the last few: the
   // placement of code and parameters is worth a percent of a short call, and must vary.
-  Result<void> reload(const OpenCase& c, Subject* subject) {
+  Result<void> reload(Subject* subject) {
     subject->past.push_back(std::move(subject->graph));
     subject->graph = ReplayGraph();
     while (subject->past.size() > kPastGraphs) subject->past.pop_front();
-    Result<ReplayGraph> graph = ReplayGraph::build(cu_, subject->cubin, subject->plan, c.layout);
+    Result<ReplayGraph> graph =
+        ReplayGraph::build(cu_, subject->images, subject->plan, subject->layout);
     if (!graph) {  // large globals may not fit more than once
       subject->past.clear();
-      graph = ReplayGraph::build(cu_, subject->cubin, subject->plan, c.layout);
+      graph = ReplayGraph::build(cu_, subject->images, subject->plan, subject->layout);
     }
     if (!graph) return tl::unexpected<Error>(graph.error());
     subject->graph = std::move(*graph);
@@ -122,12 +126,26 @@ class Worker {
   }
 
   Result<Json> load_into(const OpenCase& c, const WorkerCommand& command, Subject* subject) {
-    KP_ASSIGN(std::string cubin, read_file(command.text("cubin")));
     const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
     if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
-    subject->cubin = std::move(cubin);
+    if (const std::string problem = plan->problem(); !problem.empty()) return plan_misfit(problem);
+    *subject = Subject();
+    for (const std::string& path : image_paths(command)) {
+      KP_ASSIGN(std::string image, read_file(path));
+      subject->images.push_back(std::move(image));
+    }
+    for (const PlanConstant& constant : plan->constants) {
+      KP_ASSIGN(std::string bytes, read_file(constant.file));
+      if (bytes.size() != constant.bytes) {
+        return fail(ErrorKind::kBadInput, "a constant has another size than its plan states", "");
+      }
+      subject->constants.push_back(std::move(bytes));
+    }
     subject->plan = *plan;
-    KP_TRY(reload(c, subject));
+    subject->layout = c.layout;
+    subject->layout.scratch_bytes = plan->scratch_bytes;
+    KP_TRY(scratch_.cover(cu_, context_.device(), kScratchBase, plan->scratch_bytes));
+    KP_TRY(reload(subject));
     Json answer = launch_facts(c, *subject);
     subject->scrub_kib = scrub_frame(subject->graph.local_bytes());
     if (subject->scrub_kib == 0 && subject->graph.local_bytes() > 0) {
@@ -137,6 +155,15 @@ class Worker {
                        "between calls"});
     }
     return answer;
+  }
+
+  static std::vector<std::string> image_paths(const WorkerCommand& command) {
+    std::vector<std::string> paths;
+    for (const Json& path : JsonReader(command.json).array("images")) {
+      if (path.is_string()) paths.push_back(path.get<std::string>());
+    }
+    if (paths.empty()) paths.push_back(command.text("cubin"));
+    return paths;
   }
 
   // Facts for the evidence about the plan, and about the grid of the launch with the most threads.
@@ -164,6 +191,24 @@ class Worker {
     const auto it = subjects_.find({c->name, name});
     if (it == subjects_.end()) return fail(ErrorKind::kInternal, "no subject " + name, "");
     return &it->second;
+  }
+
+  // Before each call: nothing in the scratch outlives the last one but the plan's constants.
+  Result<void> renew_scratch(const Subject& subject, std::uint64_t key) {
+    const std::uint64_t words = subject.plan.scratch_bytes / 4;
+    if (words > 0) {
+      KP_CUDA_TRY(kernels_->run_on(stream_.get(), "poison", kernels_->blocks_for(words), 256u, 0u,
+                                   kScratchBase, key, words));
+    }
+    if (subject.constants.empty()) return {};
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
+    for (std::size_t i = 0; i < subject.constants.size(); ++i) {
+      const std::string& bytes = subject.constants[i];
+      KP_CUDA_TRY(cu_.MemcpyHtoD(kScratchBase + subject.plan.constants[i].offset, bytes.data(),
+                                 bytes.size()));
+    }
+    KP_CUDA_TRY(cu_.CtxSynchronize());
+    return {};
   }
 
   // Overwrites leftovers of the last kernel in shared and local memory with noise.
@@ -202,8 +247,9 @@ class Worker {
     for (const Json& item : JsonReader(command.json).array("steps")) {
       const JsonReader step(item);
       KP_TRY(cases_.bind(*c, step.integer("set", -1)));
-      KP_TRY(reload(*c, subject));
+      KP_TRY(reload(subject));
       KP_TRY(scrub(*subject, step.natural("key")));
+      KP_TRY(renew_scratch(*subject, step.natural("key")));
       KP_CUDA_TRY(subject->graph.launch(stream_.get()));
       KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     }
@@ -212,25 +258,30 @@ class Worker {
 
   // Freshly mapped memory is missing from the TLBs, which real programs would not see: every
   // multiprocessor reads one word of each page.
-  Result<void> touch_pages(const OpenCase& c) {
-    for (const AddressLayout::Slot& slot : c.layout.slots) {
-      const std::uint64_t pages = slot.mapping_bytes / kPageBytes;
-      KP_CUDA_TRY(kernels_->run_on(stream_.get(), "touch_pages",
-                                   static_cast<unsigned>(kernels_->multiprocessors()), 256u, 0u,
-                                   slot.mapping, pages, kPageBytes, flush_.get() + flush_bytes_));
+  Result<void> touch_pages(const AddressLayout& layout) {
+    for (const AddressLayout::Slot& slot : layout.slots) {
+      KP_TRY(touch(slot.mapping, slot.mapping_bytes / kPageBytes));
     }
+    if (layout.scratch_bytes == 0) return {};
+    return touch(kScratchBase, (layout.scratch_bytes + kPageBytes - 1) / kPageBytes);
+  }
+
+  Result<void> touch(std::uint64_t address, std::uint64_t pages) {
+    KP_CUDA_TRY(kernels_->run_on(stream_.get(), "touch_pages",
+                                 static_cast<unsigned>(kernels_->multiprocessors()), 256u, 0u,
+                                 address, pages, kPageBytes, flush_.get() + flush_bytes_));
     return {};
   }
 
   // One L2-cold replay, in microseconds. The flush keeps the GPU busy while the host submits, so
   // that the window contains the graph and no host time.
-  Result<double> timed(const OpenCase& c, const Subject& subject) {
+  Result<double> timed(const Subject& subject) {
     const std::uint64_t words = flush_bytes_ / 16;
     // Persisting lines of a kernel would outlive the flush.
     static_cast<void>(cu_.CtxResetPersistingL2Cache());
     KP_CUDA_TRY(kernels_->run_on(stream_.get(), "flush_cache", kernels_->blocks_for(words), 256u,
                                  0u, flush_.get(), words, flush_.get() + flush_bytes_));
-    KP_TRY(touch_pages(c));
+    KP_TRY(touch_pages(subject.layout));
     KP_CUDA_TRY(cu_.EventRecord(begin_.get(), stream_.get()));
     KP_CUDA_TRY(subject.graph.launch(stream_.get()));
     KP_CUDA_TRY(cu_.EventRecord(end_.get(), stream_.get()));
@@ -246,7 +297,7 @@ class Worker {
     const std::uint64_t key = command.natural("key");
     for (const Json& name : r.array("reload")) {
       KP_ASSIGN(const auto subject, find(c, name.is_string() ? name.get<std::string>() : ""));
-      KP_TRY(reload(*c, subject));
+      KP_TRY(reload(subject));
       KP_TRY(scrub(*subject, key));
     }
     const std::uint64_t words = flush_bytes_ / 4;
@@ -258,8 +309,9 @@ class Worker {
       const JsonReader step(item);
       KP_ASSIGN(const auto subject, find(c, step.text("subject")));
       KP_TRY(cases_.bind(*c, step.integer("set", -1)));
+      KP_TRY(renew_scratch(*subject, key));
       if (step.flag("timed")) {
-        KP_ASSIGN(const double us, timed(*c, *subject));
+        KP_ASSIGN(const double us, timed(*subject));
         times.push_back(us);
       } else {
         KP_CUDA_TRY(subject->graph.launch(stream_.get()));
@@ -307,6 +359,7 @@ class Worker {
   unsigned resident_threads_ = 0;
   int largest_frame_kib_ = 0;  // memory for it is already reserved
   OpenCases cases_;
+  FixedMemory scratch_;                                              // of whichever subject runs
   std::map<std::pair<std::string, std::string>, Subject> subjects_;  // by case and name
 };
 

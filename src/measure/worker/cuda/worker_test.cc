@@ -240,6 +240,75 @@ TEST_F(Workers, KeepAModuleBetweenTimedCallsUnlessToldToReload) {
             (Lines{"ModuleLoadData", "launch scrub_shared", "launch flush_cache"}));
 }
 
+// What a captured PyTorch call brings along: several cubins, memory of its own, a table.
+TEST_F(Workers, GiveAPlanItsScratchAnewBeforeEachCall) {
+  // y[0] = table[0], y[1] = what the scratch held; which it then overwrites.
+  fake::define("remember", {{8, 8},
+                            [](fake::Launch& launch) {
+                              float* y = launch.memory<float>(0, kElements);
+                              int* scratch = launch.memory<int>(1, 129);
+                              if (y == nullptr || scratch == nullptr) return;
+                              y[0] = static_cast<float>(scratch[128]);
+                              reinterpret_cast<int*>(y)[1] = scratch[0];
+                              scratch[0] = scratch[128] = 7;
+                            },
+                            31.25});
+  const std::string other = join(folder.path(), "other.cubin"), table = join(folder.path(), "t");
+  ASSERT_TRUE(write_file(other, fake::image({"remember"})));
+  const int value = 42;
+  ASSERT_TRUE(write_file(table, std::string(reinterpret_cast<const char*>(&value), 4)));
+  LaunchPlan both = in_a_row({kernel("plus_one", {tensor(0), tensor(1), workspace()}),
+                              kernel("remember", {tensor(1), constant(kScratchBase)})});
+  both.nodes[1].image = 1;
+  both.scratch_bytes = 516;
+  both.constants = {{512, 4, table}};
+  flush_nothing();
+  fake::define("poison", {{8, 8, 8}, [](fake::Launch& launch) {
+                            const auto count = launch.value<std::uint64_t>(2);
+                            if (launch.value<std::uint64_t>(0) != kScratchBase) return;
+                            int* words = launch.memory<int>(0, count);
+                            for (std::size_t i = 0; words != nullptr && i < count; ++i) {
+                              words[i] = launch.value<int>(1);
+                            }
+                          }});
+  open();
+  const auto load_both = [&](const LaunchPlan& plan) {
+    return ask({{"do", "load"},
+                {"case", "toy"},
+                {"subject", "candidate"},
+                {"images", {cubin, other}},
+                {"plan", *parse_json(plan_to_json(plan))}});
+  };
+  const Json loaded = load_both(both);
+  ASSERT_TRUE(ok(loaded)) << loaded;
+  ASSERT_TRUE(ok(run({call(0, 5), call(1, 6)})));
+  for (const int set : {0, 1}) {
+    EXPECT_EQ(data<float>(set, 1)[0], 42) << "the table stands there again";
+    EXPECT_EQ(data<int>(set, 1)[1], 5 + set) << "and nothing else";
+    EXPECT_EQ(data<float>(set, 1)[2], data<float>(set, 0)[2] + 1);
+  }
+  const Json timed = time({step(0, true), step(1, true)}, {"candidate"}, 9);
+  ASSERT_TRUE(ok(timed)) << timed;
+  EXPECT_EQ(timed["times"], Json::array({62.5, 62.5}));
+  EXPECT_EQ(data<int>(1, 1)[1], 9);
+  EXPECT_EQ(data<float>(1, 1)[0], 42);
+  // A plan without scratch may not use its addresses.
+  LaunchPlan copying = in_a_row({kernel("plus_one", {tensor(0), tensor(1), workspace()})});
+  PlanNode copy;
+  copy.kind = PlanNode::Kind::kMemcpy;
+  copy.source = tensor(0);
+  copy.destination = constant(kScratchBase);
+  copy.width = 4;
+  copying.nodes.push_back(copy);
+  EXPECT_EQ(rule(load_both(copying)), "plan");
+  copying.scratch_bytes = 4;
+  EXPECT_TRUE(ok(load_both(copying)));
+  both.constants[0].bytes = 3;
+  EXPECT_TRUE(contains(error(load_both(both)), "another size"));
+  both.constants[0].offset = 600;
+  EXPECT_EQ(rule(load_both(both)), "plan");
+}
+
 // A module of the same code at another place than the last few, but not one more for each load.
 TEST_F(Workers, KeepAFewModulesOnly) {
   flush_nothing();

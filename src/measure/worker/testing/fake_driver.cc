@@ -347,6 +347,11 @@ KP_FAKE(FuncGetName, const char** name, CUfunction function) {
   *name = reinterpret_cast<const Function*>(function)->name.c_str();
   return CUDA_SUCCESS;
 }
+KP_FAKE(FuncGetModule, CUmodule* module, CUfunction function) {
+  KP_FAKE_ENTER(FuncGetModule);
+  *module = reinterpret_cast<CUmodule>(reinterpret_cast<const Function*>(function)->module);
+  return CUDA_SUCCESS;
+}
 KP_FAKE(FuncGetParamInfo, CUfunction function, std::size_t i, std::size_t* offset,
         std::size_t* bytes) {
   KP_FAKE_ENTER(FuncGetParamInfo);
@@ -372,6 +377,29 @@ KP_FAKE(OccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction, int 
   return CUDA_SUCCESS;
 }
 
+// After what the graph already has.
+static CUresult capture_launch(CUgraph handle, const CUlaunchConfig& config, CUfunction function,
+                               void** parameters) {
+  CUDA_KERNEL_NODE_PARAMS params{};
+  params.func = function;
+  params.gridDimX = config.gridDimX;
+  params.gridDimY = config.gridDimY;
+  params.gridDimZ = config.gridDimZ;
+  params.blockDimX = config.blockDimX;
+  params.blockDimY = config.blockDimY;
+  params.blockDimZ = config.blockDimZ;
+  params.sharedMemBytes = config.sharedMemBytes;
+  params.kernelParams = parameters;
+  Graph& graph = *reinterpret_cast<Graph*>(handle);
+  Node* last = graph.nodes.empty() ? nullptr : graph.nodes.back().get();
+  CUgraphNode made = nullptr;
+  const CUresult added = cuGraphAddKernelNode(&made, handle, nullptr, 0, &params);
+  if (added == CUDA_SUCCESS && last != nullptr) {
+    graph.edges.push_back({last, reinterpret_cast<Node*>(made), CUgraphEdgeData{}});
+  }
+  return added;
+}
+
 KP_FAKE(LaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** parameters,
         void**) {
   KP_FAKE_ENTER(LaunchKernelEx);
@@ -388,6 +416,10 @@ KP_FAKE(LaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void*
     apply_attribute(config->attrs[i].id, config->attrs[i].value, &launch);
   }
   if (const CUresult bad = check_launch(*f, launch); bad != CUDA_SUCCESS) return bad;
+  if (const auto captured = state().captures.find(config->hStream);
+      captured != state().captures.end()) {
+    return capture_launch(captured->second, *config, function, parameters);
+  }
   read_parameters(*f->kernel, parameters, &launch);
   return state().run(f, std::move(launch), "launch");
 }
@@ -413,8 +445,23 @@ KP_FAKE(StreamSynchronize, CUstream stream) {
   KP_FAKE_ENTER(StreamSynchronize);
   return state().good_stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
-KP_FAKE(StreamBeginCapture, CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
-KP_FAKE(StreamEndCapture, CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
+// Kernels are captured, one after the other; nothing else.
+KP_FAKE(StreamBeginCapture, CUstream stream, CUstreamCaptureMode) {
+  KP_FAKE_ENTER(StreamBeginCapture);
+  if (!state().good_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  state().captures[stream] = reinterpret_cast<CUgraph>(state().graphs.add());
+  return CUDA_SUCCESS;
+}
+KP_FAKE(StreamEndCapture, CUstream stream, CUgraph* graph) {
+  const auto found = state().captures.find(stream);
+  if (found == state().captures.end()) return CUDA_ERROR_INVALID_HANDLE;
+  *graph = found->second;
+  state().captures.erase(found);
+  const CUresult entered = state().enter("StreamEndCapture");
+  if (entered == CUDA_SUCCESS) return CUDA_SUCCESS;
+  state().graphs.remove(std::exchange(*graph, nullptr));
+  return entered;
+}
 
 KP_FAKE(EventCreate, CUevent* event, unsigned) {
   KP_FAKE_ENTER(EventCreate);

@@ -348,6 +348,16 @@ KP_FAKE(MemsetD2D32Async, CUdeviceptr to, std::size_t pitch, unsigned value, std
 
 KP_FAKE(PointerGetAttribute, void* data, CUpointer_attribute attribute, CUdeviceptr address) {
   KP_FAKE_ENTER(PointerGetAttribute);
+  if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
+      attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+    for (const auto& [start, bytes] : state().allocations) {
+      if (address - start >= bytes) continue;
+      const bool first = attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR;
+      *static_cast<std::uint64_t*>(data) = first ? start : bytes;
+      return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   if (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) return CUDA_ERROR_NOT_SUPPORTED;
   const bool host = state().host_memory.count(address) != 0;
   if (!host && !state().is_mapped(address, 1)) return CUDA_ERROR_INVALID_VALUE;

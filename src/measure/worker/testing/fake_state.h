@@ -137,6 +137,7 @@ struct State {
   Objects<Event> events;
   Objects<Graph> graphs;
   Objects<Exec> execs;
+  std::map<CUstream, CUgraph> captures;  // streams that are being captured
 
   // Logs a call; the error that it must return.
   CUresult enter(const char* call);
