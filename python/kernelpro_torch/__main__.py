@@ -23,6 +23,10 @@ def main(role, arguments):
         from kernelpro_torch import candidate
 
         candidate.serve(channel, *arguments)
+    elif role == "capture":
+        from kernelpro_torch import capture
+
+        capture.serve(channel, *arguments)
     elif role == "baseline":
         from kernelpro_torch import baseline
 

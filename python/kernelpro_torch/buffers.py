@@ -87,13 +87,7 @@ class CudaMapping:
         """A contiguous tensor over the memory starting at byte `offset`; `dtype` is a name."""
         count = _count(shape)
         _check(offset, count, dtype, self.bytes)
-        if count == 0:
-            return torch.empty(tuple(shape), dtype=DTYPES[dtype], device="cuda")
-        flat = torch.as_tensor(_Interface(self._address + offset, count, _CARRIERS[dtype]),
-                               device="cuda")
-        if flat.dtype != DTYPES[dtype]:
-            flat = flat.view(DTYPES[dtype])
-        return flat.view(tuple(shape))
+        return tensor_at(self._address + offset, dtype, shape)
 
     @property
     def address(self):
@@ -107,6 +101,17 @@ class CudaMapping:
         if self._mapped:
             driver().cuMemUnmap(address, ctypes.c_size_t(self.bytes))
         driver().cuMemAddressFree(address, ctypes.c_size_t(self.bytes))
+
+
+def tensor_at(address, dtype, shape):
+    """A contiguous tensor over device memory; `dtype` is a name."""
+    count = _count(shape)
+    if count == 0:
+        return torch.empty(tuple(shape), dtype=DTYPES[dtype], device="cuda")
+    flat = torch.as_tensor(_Interface(address, count, _CARRIERS[dtype]), device="cuda")
+    if flat.dtype != DTYPES[dtype]:
+        flat = flat.view(DTYPES[dtype])
+    return flat.view(tuple(shape))
 
 
 class DriverError(RuntimeError):

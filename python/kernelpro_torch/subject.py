@@ -30,10 +30,11 @@ class Subject:
     """`task`: the case's candidate.TaskSide. Loading runs the candidate's code; all its exceptions
     become a Refusal, with the rule "compile" during import."""
 
-    def __init__(self, path, task, device, precision, policy):
+    def __init__(self, path, task, device, precision, policy, seed=PARAMETER_SEED):
         self.path, self.task, self.device = path, task, device
         self.precision, self.kernelbench = precision, policy == "kernelbench"
         self._half = _HALF.get(precision) if self.kernelbench or task.recast else None
+        self._seed = seed
         self.notes = []
         self._needs_grad = False  # until forward fails without gradients
         self.lead = Lead()
@@ -57,6 +58,10 @@ class Subject:
         for s, value in zip(self._states, values):
             if s is not None:
                 _copy(s.tensor.data, value)
+
+    def states(self):
+        """For each parameter of the task, the candidate's own (state.State), or None."""
+        return self._states
 
     def arguments(self, inputs):
         """The inputs, cast to the types that forward gets."""
@@ -116,7 +121,7 @@ class Subject:
     def _construct(self):
         cast = self._cast
         positional, named = self.task.init_inputs(cast if self.kernelbench else lambda v: v)
-        seed_everything(PARAMETER_SEED)
+        seed_everything(self._seed)
         _grad(False)
         try:
             model = self._module.ModelNew(*positional, **named)

@@ -10,8 +10,8 @@
 namespace kernelpro {
 
 // `kernelpro_torch` is embedded in the program and unpacked into the cache. `role`: "reference",
-// "candidate", "baseline". Fails with kEnvironment if there is no interpreter, no torch, or a torch
-// that is too old.
+// "candidate", "capture", "baseline". Fails with kEnvironment if there is no interpreter, no torch,
+// or a torch that is too old.
 struct PythonCommand {
   std::vector<std::string> argv;
   std::vector<std::string> env;  // "NAME=value"
