@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/evaluation.h"
 
+#include <algorithm>
+
 #include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "core/json.h"
@@ -30,6 +32,13 @@ std::string outcome_name(const Outcome& outcome) {
                                [](const Correct&) { return "correct"; }},
                     outcome);
 }
+
+bool is_host_form(const Correct& correct) {
+  return std::find(correct.labels.begin(), correct.labels.end(), kHostFormLabel) !=
+         correct.labels.end();
+}
+
+bool outranks(const Correct& a, const Correct& b) { return !is_host_form(a) && is_host_form(b); }
 
 bool perhaps_killed(const Outcome& outcome) {
   const auto* crashed = std::get_if<Crashed>(&outcome);

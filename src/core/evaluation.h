@@ -92,13 +92,20 @@ struct Evaluation {
   double compile_ms = 0;
   double run_ms = 0;  // in workers, including waiting
   // How it was run: "plan" (launch plan, no host code of the candidate), "in-process" (cpu target),
-  // "module" (PyTorch candidate in its own Python process).
+  // "module" (PyTorch candidate in host form: in its own Python process).
   std::string trust;
   // Hash of its machine code and launches (build/code_hash.h): equal ones are measured once. "":
   // unknown.
   std::string code;
   const Correct* correct() const { return std::get_if<Correct>(&outcome); }
 };
+
+// Label of a candidate whose own process held the data and the clock, because no launch plan of it
+// could be made (docs/launch-plan.md).
+inline constexpr const char* kHostFormLabel = "host-form";
+bool is_host_form(const Correct& correct);
+// Whether `a`, whatever its time, comes before `b`: a launch plan before a host form.
+bool outranks(const Correct& a, const Correct& b);
 
 std::string outcome_name(const Outcome& outcome);  // "correct", "compile-error", ...
 // Its process was killed by a signal that the candidate need not have sent.

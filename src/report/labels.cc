@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/labels.h"
 
+#include "core/evaluation.h"
+
 namespace kernelpro {
 
 namespace {
@@ -38,6 +40,9 @@ const std::vector<Label>& known_labels() {
        "again and confirmed"},
       {"time-depends-on-values",
        "right on a probe's inputs, but faster or slower on them by more than a quarter"},
+      {kHostFormLabel,
+       "no launch plan of it could be made: its own process held the data and the clock, so any "
+       "launch plan ranks before it"},
       {"host-bound",
        "calls in a row take longer than the GPU needs, because Python is slow to submit them"},
       {"no-fresh-audit", "the reference is too slow to time the kernel again on unseen inputs"},

@@ -42,6 +42,10 @@ Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Bina
   const Reply& reply = std::get<Reply>(answer);
   std::optional<LaunchPlan> plan = plan_from_json(dump_json(JsonReader(reply.json).object("plan")));
   if (!plan) return Captured{Rejected{"plan", "the captured plan cannot be read"}};
+  // What only PyTorch candidates' plans have, and the supervisor puts there itself.
+  if (plan->scratch_bytes > 0 || !plan->constants.empty()) {
+    return Captured{Rejected{"plan", "the captured plan cannot be read"}};
+  }
   const std::string problem = plan->problem();
   if (!problem.empty()) return Captured{Rejected{"plan", "the launch plan has " + problem}};
   return Captured{std::move(*plan)};

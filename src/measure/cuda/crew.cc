@@ -11,7 +11,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
-constexpr int kModulesAtOnce = 4;      // PyTorch candidates' processes
+constexpr int kCapturesAtOnce = 4;     // PyTorch candidates' processes
 // This many in a row must work with one queue before the next are started with one.
 constexpr int kSure = 2;
 
@@ -24,8 +24,8 @@ void CudaCrew::dismiss_native() {
 
 void CudaCrew::dismiss() {
   dismiss_native();
-  for (CudaLink& link : modules_) retire(std::move(link));
-  modules_.clear();
+  for (CudaLink& link : captures_) retire(std::move(link));
+  captures_.clear();
 }
 
 // Ending a process that has a context takes a while; nothing needs to wait for it.
@@ -58,13 +58,13 @@ void CudaCrew::fill() {
   }
 }
 
-void CudaCrew::fill_modules() {
-  if (!modules_.empty()) return;
-  for (int i = std::min(modules_to_come_, kModulesAtOnce); i > 0; --i) {
-    Result<CudaLink> link = start_module_worker(task_, settings_.gpu);
+void CudaCrew::fill_captures() {
+  if (!captures_.empty()) return;
+  for (int i = std::min(captures_to_come_, kCapturesAtOnce); i > 0; --i) {
+    Result<CudaLink> link = start_module_capture(task_, settings_.gpu);
     if (!link) return;
     link->post({{"do", "hello"}});
-    modules_.push_back(std::move(*link));
+    captures_.push_back(std::move(*link));
   }
 }
 
@@ -82,8 +82,8 @@ void CudaCrew::hide_nothing() {
 }
 
 void CudaCrew::settle() {
-  // A module's process is checked again when it is taken.
-  for (CudaLink& link : modules_) static_cast<void>(link.settle(kStartTimeout));
+  // One that failed says so when it is used.
+  for (CudaLink& link : captures_) static_cast<void>(link.settle(kStartTimeout));
   std::deque<CudaLink> ready;
   bool left = false;
   for (CudaLink& link : native_) {
@@ -129,18 +129,21 @@ Result<CudaWorker> CudaCrew::take_native(Queues queues) {
 }
 
 Result<CudaWorker> CudaCrew::take_module() {
-  modules_to_come_ = std::max(modules_to_come_, 1);
-  fill_modules();
-  if (modules_.empty()) {
-    KP_ASSIGN(CudaLink link, start_module_worker(task_, settings_.gpu));
-    modules_.push_back(std::move(link));
-  }
-  CudaWorker worker{std::move(modules_.front()), true};
-  modules_.pop_front();
-  --modules_to_come_;
+  KP_ASSIGN(CudaLink link, start_module_worker(task_, settings_.gpu));
+  CudaWorker worker{std::move(link), true};
   post_cases(worker.link, task_, cases_);
   KP_TRY(trusted(worker.link.settle(kStartTimeout), "the worker"));
   return worker;
+}
+
+Result<CudaLink> CudaCrew::take_capture() {
+  captures_to_come_ = std::max(captures_to_come_, 1);
+  fill_captures();
+  --captures_to_come_;
+  if (captures_.empty()) return start_module_capture(task_, settings_.gpu);
+  CudaLink link = std::move(captures_.front());
+  captures_.pop_front();
+  return link;
 }
 
 }  // namespace kernelpro

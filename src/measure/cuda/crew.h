@@ -21,7 +21,10 @@ class CudaCrew {
  public:
   // All must outlive it. `cases` may be filled later.
   CudaCrew(const Task& task, const EvaluateSettings& settings, const std::vector<CudaCase>& cases)
-      : task_(task), settings_(settings), cases_(cases), modules_to_come_(settings.modules_ahead) {}
+      : task_(task),
+        settings_(settings),
+        cases_(cases),
+        captures_to_come_(settings.modules_ahead) {}
   ~CudaCrew() { dismiss(); }
   CudaCrew(const CudaCrew&) = delete;
   CudaCrew& operator=(const CudaCrew&) = delete;
@@ -31,8 +34,8 @@ class CudaCrew {
   // When the last native workers were used up, starts as many as the settings ask for, with the
   // queues that recent candidates needed. Returns at once; `take_native` reports failures.
   void fill();
-  // The same for PyTorch candidates.
-  void fill_modules();
+  // The same for the processes that capture PyTorch candidates.
+  void fill_captures();
   // Call once the cases are known: describes them to waiting and later workers. Later ones run on
   // the GPU `uuid` without `hidden`, other GPUs' device files (machine/gpu_watch.h).
   void brief(const std::string& uuid, std::vector<std::string> hidden);
@@ -44,6 +47,7 @@ class CudaCrew {
   // A worker that is ready. An Error is the machine's fault.
   Result<CudaWorker> take_native(Queues queues);
   Result<CudaWorker> take_module();
+  Result<CudaLink> take_capture();
   // Another one, if one is standing by: starts nothing.
   std::optional<CudaWorker> another();
   // Ends the process in the background.
@@ -61,8 +65,8 @@ class CudaCrew {
   const Task& task_;
   const EvaluateSettings& settings_;
   const std::vector<CudaCase>& cases_;
-  std::deque<CudaLink> native_, modules_;
-  int modules_to_come_;
+  std::deque<CudaLink> native_, captures_;
+  int captures_to_come_;
   int few_in_a_row_ = 0;  // latest candidates in a row for which one queue was enough
   bool briefed_ = false;
   std::string uuid_;

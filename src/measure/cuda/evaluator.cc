@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
+#include <set>
 
 #include "base/clock.h"
 #include "core/inputs.h"
@@ -17,6 +17,7 @@
 #include "measure/cuda/ahead.h"
 #include "measure/cuda/crew.h"
 #include "measure/cuda/energy.h"
+#include "measure/cuda/module_plan.h"
 #include "measure/cuda/prepare.h"
 #include "measure/cuda/profile.h"
 #include "measure/cuda/trial.h"
@@ -27,12 +28,20 @@ namespace {
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLeaseTimeout = 900;
+constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
 
 bool holds_lesser(const CudaCase& state) {
   return std::find(state.lesser.begin(), state.lesser.end(), true) != state.lesser.end();
 }
 
 bool is_module(const Subject& subject) { return subject.binaries[0].form == Binary::Form::kModule; }
+
+bool compared(const Outcome& outcome) {
+  const auto* correct = std::get_if<Correct>(&outcome);
+  return correct != nullptr && correct->versus.has_value();
+}
+
+std::string form_key(const Binary& binary) { return binary.hash + "/" + binary.case_name; }
 
 // A case with many tensors and sets takes a descriptor for each.
 void raise_descriptor_limit() {
@@ -73,7 +82,7 @@ class CudaEvaluator : public Evaluator {
   // Processes create their contexts while the caller does other work.
   void start_ahead() {
     make_ready();
-    crew_.fill_modules();
+    crew_.fill_captures();
   }
 
   Result<void> prepare(const References& references) override;
@@ -100,6 +109,14 @@ class CudaEvaluator : public Evaluator {
 
  private:
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
+  Result<Outcome> attempt(const Subject& subject, const Subject* incumbent,
+                          const CudaTimingPlan& plan, double* ready_s);
+  Subject planned(const Subject& subject, std::optional<CudaLink> capture);
+  std::optional<CudaLink> capture_for(const Subject& subject);
+  Result<void> give_up_plan(const Subject& subject, std::string reason);
+  bool in_doubt(const Subject& subject, const Subject& form) const;
+  const std::string& why_host_form(const Subject& subject) const;
+  std::vector<std::string> capture_notes(const Subject& subject) const;
   Queues queues_for(const Subject& subject, const Subject* beside) const;
   // Forgets modified inputs, which are then redrawn before their next use.
   Result<void> sweep() {
@@ -117,6 +134,8 @@ class CudaEvaluator : public Evaluator {
   CudaShop shop_;
   CudaCrew crew_{task_, settings_, cases_};
   CudaProfile profile_{settings_.gpu};
+  std::map<std::string, ModuleForm> forms_;  // of PyTorch candidates, by form_key
+  std::set<std::string> sound_;              // ... whose plans were found correct
   bool prepared_ = false;
   std::string uuid_;
   std::uint64_t round_ = 0;
@@ -171,6 +190,104 @@ Queues CudaEvaluator::queues_for(const Subject& subject, const Subject* beside) 
   return Queues::kOne;
 }
 
+// A process to capture a PyTorch candidate in, unless it has been captured.
+std::optional<CudaLink> CudaEvaluator::capture_for(const Subject& subject) {
+  const auto known = [&](const Binary& binary) { return forms_.count(form_key(binary)) != 0; };
+  const auto& all = subject.binaries;
+  if (!is_module(subject) || std::all_of(all.begin(), all.end(), known)) return std::nullopt;
+  Result<CudaLink> link = crew_.take_capture();
+  if (link) return std::move(*link);
+  for (const Binary& binary : all) forms_[form_key(binary)] = HostForm{link.error().message};
+  return std::nullopt;
+}
+
+// A PyTorch candidate with launch plans, if every case has one; any other subject as it is.
+Subject CudaEvaluator::planned(const Subject& subject, std::optional<CudaLink> capture) {
+  if (!is_module(subject)) return subject;
+  Subject result = subject;
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    const std::string key = form_key(subject.binaries[i]);
+    if (forms_.count(key) == 0 && capture) {
+      forms_[key] = capture_module(*capture, cases_[i], task_, settings_.policy,
+                                   subject.binaries[i], kBuildTimeout);
+    }
+    const auto known = forms_.find(key);
+    const auto* made = known == forms_.end() ? nullptr : std::get_if<ModulePlan>(&known->second);
+    if (made == nullptr) {
+      result = subject;
+      break;
+    }
+    Binary& binary = result.binaries[i];
+    binary.form = Binary::Form::kPlanForm;
+    binary.plan = made->plan;
+    binary.images = made->images;
+  }
+  if (capture) crew_.retire(std::move(*capture));
+  return result;
+}
+
+// From now on it runs in host form.
+Result<void> CudaEvaluator::give_up_plan(const Subject& subject, std::string reason) {
+  forms_[form_key(subject.binaries[0])] = HostForm{std::move(reason)};
+  crew_.wait_for_leaving();  // the worker no longer touches the sets
+  return sweep();
+}
+
+// Whether `form`, the form of a subject, is a PyTorch candidate's plan that nobody has checked.
+bool CudaEvaluator::in_doubt(const Subject& subject, const Subject& form) const {
+  return is_module(subject) && !is_module(form) && sound_.count(form_key(subject.binaries[0])) == 0;
+}
+
+const std::string& CudaEvaluator::why_host_form(const Subject& subject) const {
+  for (const Binary& binary : subject.binaries) {
+    const auto known = forms_.find(form_key(binary));
+    const auto* form = known == forms_.end() ? nullptr : std::get_if<HostForm>(&known->second);
+    if (form != nullptr) return form->reason;
+  }
+  static const std::string kUnknown = "it was not captured";
+  return kUnknown;
+}
+
+std::vector<std::string> CudaEvaluator::capture_notes(const Subject& subject) const {
+  std::vector<std::string> notes;
+  for (const Binary& binary : subject.binaries) {
+    const auto known = forms_.find(form_key(binary));
+    const auto* made = known == forms_.end() ? nullptr : std::get_if<ModulePlan>(&known->second);
+    if (made != nullptr) notes.insert(notes.end(), made->notes.begin(), made->notes.end());
+  }
+  return notes;
+}
+
+// One trial in fresh workers. REQUIRES: the lease is held.
+Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
+                                       const CudaTimingPlan& plan, double* ready_s) {
+  const bool apart = incumbent != nullptr && is_module(*incumbent) != is_module(subject);
+  std::optional<CudaWorker> worker, other;
+  const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
+    // Two different kinds need separate workers.
+    const Subject* beside = apart ? nullptr : incumbent;
+    KP_ASSIGN(*into, is_module(whose) ? crew_.take_module()
+                                      : crew_.take_native(queues_for(whose, beside)));
+    return {};
+  };
+  crew_.wait_for_leaving();  // no process starts or exits during timing
+  crew_.settle();
+  KP_TRY(take(subject, &worker));
+  if (apart) KP_TRY(take(*incumbent, &other));
+  *ready_s = real_clock().now_s();
+  // All were settled above: taking one starts nothing during timing.
+  shop_.retire = [this](CudaWorker leaving) { crew_.retire(std::move(leaving.link)); };
+  shop_.another = [this, left = kTimingProcesses - 1]() mutable {
+    return left-- > 0 ? crew_.another() : std::nullopt;
+  };
+  if (incumbent != nullptr) shop_.another = nullptr;
+  Result<Outcome> outcome =
+      CudaTrial(shop_, *worker, other ? &*other : nullptr, plan).run(subject, incumbent);
+  crew_.retire(std::move(worker->link));
+  if (other) crew_.retire(std::move(other->link));
+  return outcome;
+}
+
 Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* incumbent,
                                         CudaTimingPlan plan) {
   const double start = real_clock().now_s();
@@ -182,51 +299,61 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   const auto timed = std::count_if(cases_.begin(), cases_.end(),
                                    [](const CudaCase& state) { return state.c->timed; });
   plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, timed));
-  const bool apart = incumbent != nullptr && is_module(*incumbent) != is_module(subject);
 
   // Python takes seconds to start: other work may use the GPU meanwhile.
-  std::optional<CudaWorker> worker, other;
-  const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
-    // Two different kinds need separate workers.
-    const Subject* beside = apart ? nullptr : incumbent;
-    KP_ASSIGN(*into, is_module(whose) ? crew_.take_module()
-                                      : crew_.take_native(queues_for(whose, beside)));
-    return {};
-  };
-  if (is_module(subject)) KP_TRY(take(subject, &worker));
-  if (apart && is_module(*incumbent)) KP_TRY(take(*incumbent, &other));
+  std::optional<CudaLink> capture = capture_for(subject);
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
-  crew_.wait_for_leaving();  // no process starts or exits during timing
-  crew_.settle();
   profile_.settle();
-  if (settings_.redraw && round_ > 1) KP_TRY(preparation_.redraw());
-  if (!worker) KP_TRY(take(subject, &worker));
-  if (apart && !other) KP_TRY(take(*incumbent, &other));
-  const double ready = real_clock().now_s();
-  // All were settled above: taking one starts nothing during timing.
-  shop_.retire = [this](CudaWorker leaving) { crew_.retire(std::move(leaving.link)); };
-  shop_.another = [this, left = kTimingProcesses - 1]() mutable {
-    return left-- > 0 ? crew_.another() : std::nullopt;
-  };
-  if (incumbent != nullptr) shop_.another = nullptr;
+  const Subject mine = planned(subject, std::move(capture));
+  std::optional<Subject> theirs;
+  if (incumbent != nullptr) theirs = planned(*incumbent, capture_for(*incumbent));
+  if (settings_.redraw && round_ > 1) {
+    crew_.wait_for_leaving();
+    KP_TRY(preparation_.redraw());
+  }
 
   const auto before = gpu_state(uuid_);
   shop_.others = [&] {
     const auto now = gpu_state(uuid_);
     return before && now ? foreign_processes(*before, *now) : 0;
   };
-  Result<Outcome> outcome =
-      CudaTrial(shop_, *worker, other ? &*other : nullptr, plan).run(subject, incumbent);
+  double ready = 0;
+  Result<Outcome> outcome = attempt(mine, theirs ? &*theirs : nullptr, plan, &ready);
+  if (outcome && theirs && in_doubt(*incumbent, *theirs) && !compared(*outcome)) {
+    // Not the candidate's fault, perhaps.
+    KP_TRY(give_up_plan(*incumbent, "as a launch plan it could not be compared"));
+    theirs = *incumbent;
+    outcome = attempt(mine, &*theirs, plan, &ready);
+  }
+  bool host_form = is_module(mine);
+  if (outcome && is_module(subject) && !host_form && !std::holds_alternative<Correct>(*outcome)) {
+    // Not its fault, perhaps: a plan leaves out what a module keeps from one call to the next.
+    KP_TRY(give_up_plan(subject, "as a launch plan it is not correct (" +
+                                     outcome_summary(*outcome) +
+                                     "); it may use tensors that it derives from its parameters "
+                                     "beforehand"));
+    host_form = true;
+    outcome = attempt(subject, theirs ? &*theirs : nullptr, plan, &ready);
+  }
+  if (outcome && std::holds_alternative<Correct>(*outcome)) {
+    if (!host_form) sound_.insert(form_key(subject.binaries[0]));
+    if (incumbent != nullptr && compared(*outcome)) {
+      sound_.insert(form_key(incumbent->binaries[0]));
+    }
+  }
   const auto after = gpu_state(uuid_);
-  crew_.retire(std::move(worker->link));
-  if (other) crew_.retire(std::move(other->link));
   if (!outcome) return tl::unexpected<Error>(outcome.error());
 
   Evaluation evaluation;
-  evaluation.trust = is_module(subject) ? "module" : "plan";
+  evaluation.trust = host_form ? "module" : "plan";
   evaluation.outcome = std::move(*outcome);
   if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
     correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
+    if (host_form) {
+      correct->labels.emplace_back(kHostFormLabel);
+      correct->notes.push_back("host form: " + why_host_form(subject));
+    }
+    for (const std::string& note : capture_notes(subject)) correct->notes.push_back(note);
     for (const std::string& name : preparation_.labels()) correct->labels.push_back(name);
     for (const CudaCase& state : cases_) {
       if (!holds_lesser(state)) continue;

@@ -6,25 +6,29 @@
 
 #include "base/process/available_memory.h"
 #include "base/process/sandbox.h"
+#include "base/process/worker_path.h"
 #include "task/reference/module_reference.h"
 #include "task/reference/python.h"
 
 namespace kernelpro {
 
 namespace {
-constexpr std::int64_t kHostMemory = 64LL << 30;  // a candidate may compile with several processes
-}
 
-Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu) {
+constexpr std::int64_t kHostMemory = 64LL << 30;  // a candidate may compile with several processes
+
+// `library`: a file that the role gets as its argument; may be empty.
+Result<CudaLink> start_python(const std::string& role, const std::string& library, const Task& task,
+                              const std::string& gpu) {
   if (!task.module) {
     return fail(ErrorKind::kBadInput, "a PyTorch candidate needs a task that is a PyTorch file",
                 "give the module's .py as the task");
   }
-  KP_ASSIGN(const PythonCommand python, python_command("candidate"));
-  const std::string folder = join(cache_dir(), "candidates");
+  KP_ASSIGN(const PythonCommand python, python_command(role));
+  const std::string folder = module_folder();
   KP_TRY(make_dirs(folder));
   Command command;
   command.argv = python.argv;
+  if (!library.empty()) command.argv.push_back(library);
   command.env = python.env;
   command.env.push_back("TORCH_EXTENSIONS_DIR=" + join(folder, "extensions"));
   command.env.push_back("TRITON_CACHE_DIR=" + join(folder, "triton"));
@@ -49,11 +53,28 @@ Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu) {
   }
   if (!task.module->path.empty()) roots.push_back(dirname(task.module->path));
   if (const char* cuda = std::getenv("CUDA_HOME")) roots.emplace_back(cuda);
+  if (!library.empty()) roots.push_back(dirname(library));
   command.sandbox = candidate_python_sandbox(folder, roots);
   command.limits.memory_bytes =
       std::min(kHostMemory, module_memory_limit(available_memory_bytes()));
   command.limits.output_killed = 256 << 20;
   return CudaLink::start(std::move(command));
+}
+
+}  // namespace
+
+std::string module_folder() { return join(cache_dir(), "candidates"); }
+
+Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu) {
+  return start_python("candidate", "", task, gpu);
+}
+
+Result<CudaLink> start_module_capture(const Task& task, const std::string& gpu) {
+  const std::string library = companion_path("libkernelpro_capture.so");
+  if (!exists(library)) {
+    return fail(ErrorKind::kEnvironment, library + " is missing", "install kernelpro again");
+  }
+  return start_python("capture", library, task, gpu);
 }
 
 }  // namespace kernelpro

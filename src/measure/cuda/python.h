@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python process that runs PyTorch candidates.
+// The Python processes that run PyTorch candidates.
 #pragma once
 
 #include <string>
@@ -13,5 +13,11 @@ namespace kernelpro {
 // can read the cache, which holds candidates' files, and write only to a folder under the cache,
 // where its builds are kept for later processes.
 Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu);
+
+// The same without data, for a candidate's launch plan (measure/cuda/module_plan.h).
+Result<CudaLink> start_module_capture(const Task& task, const std::string& gpu);
+
+// The only folder that they may write to.
+std::string module_folder();
 
 }  // namespace kernelpro

@@ -98,9 +98,11 @@ CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const C
     return load_module(worker, state, shop_.task, shop_.settings.policy, name, binary,
                        kBuildTimeout, facts, facts != nullptr ? &correct_.notes : nullptr);
   }
-  KP_ASSIGN(const std::string cubin, read_file(binary.cubin));
-  if (const ForbiddenSymbol symbol = forbidden_symbol(cubin); !symbol.rule.empty()) {
-    return std::optional<Outcome>(Rejected{symbol.rule, symbol.reason});
+  if (binary.images.empty()) {  // others were looked at when they were captured
+    KP_ASSIGN(const std::string cubin, read_file(binary.cubin));
+    if (const ForbiddenSymbol symbol = forbidden_symbol(cubin); !symbol.rule.empty()) {
+      return std::optional<Outcome>(Rejected{symbol.rule, symbol.reason});
+    }
   }
   KP_ASSIGN(auto plan, plan_of(state, binary));
   if (auto* outcome = std::get_if<Outcome>(&plan)) {

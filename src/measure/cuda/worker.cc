@@ -16,6 +16,8 @@ namespace {
 constexpr double kLoadTimeout = 60;
 constexpr std::size_t kMostNotes = 16;
 
+}  // namespace
+
 Json tensors_json(const CudaCase& state) {
   Json all = Json::array();
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
@@ -28,6 +30,8 @@ Json tensors_json(const CudaCase& state) {
   }
   return all;
 }
+
+namespace {
 
 std::optional<Outcome> loaded(const Answer& answer, const CudaCase& state,
                               std::map<std::string, double>* facts,
@@ -89,13 +93,13 @@ std::optional<Outcome> load_plan(CudaWorker& worker, const CudaCase& state, cons
                                  const Binary& binary, const LaunchPlan& plan,
                                  std::map<std::string, double>* facts,
                                  std::vector<std::string>* notes) {
-  return loaded(worker.link.ask({{"do", "load"},
-                                 {"case", state.c->name},
-                                 {"subject", name},
-                                 {"cubin", binary.cubin},
-                                 {"plan", *parse_json(plan_to_json(plan))}},
-                                kLoadTimeout),
-                state, facts, notes);
+  Json message = {{"do", "load"},
+                  {"case", state.c->name},
+                  {"subject", name},
+                  {"cubin", binary.cubin},
+                  {"plan", *parse_json(plan_to_json(plan))}};
+  if (!binary.images.empty()) message["images"] = binary.images;
+  return loaded(worker.link.ask(message, kLoadTimeout), state, facts, notes);
 }
 
 std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, const Task& task,

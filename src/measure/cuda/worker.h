@@ -18,6 +18,9 @@ struct CudaWorker {
   bool module = false;  // Python: calls by stream launch; else graphs replayed from plans
 };
 
+// A module's tensors as a message has them: "name", "label", "role", "dtype", "shape".
+Json tensors_json(const CudaCase& state);
+
 // Sends the cases and their memory to a worker, without waiting for answers.
 void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases);
 

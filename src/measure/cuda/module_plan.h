@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a PyTorch candidate to its launch plan, through a process that has no data. See
+// docs/launch-plan.md.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/binary.h"
+#include "core/policy.h"
+#include "measure/cuda/case.h"
+#include "measure/cuda/link.h"
+
+namespace kernelpro {
+
+// A candidate that cannot become a plan runs in host form: its process holds the data and the
+// clock.
+struct HostForm {
+  std::string reason;  // why, one sentence
+};
+struct ModulePlan {
+  LaunchPlan plan;
+  std::vector<std::string> images;  // paths of its cubins, in our cache
+  std::vector<std::string> notes;   // for the verdict
+};
+using ModuleForm = std::variant<ModulePlan, HostForm>;
+
+// Captures a module's call in `link`, a process of start_module_capture (measure/cuda/python.h)
+// that has captured only the same candidate before. Building it may take `timeout_s`.
+ModuleForm capture_module(CudaLink& link, const CudaCase& state, const Task& task, Policy policy,
+                          const Binary& binary, double timeout_s);
+
+// What the process answered, of which nothing is believed: the files that it names in `folder` go
+// into our cache under their hashes.
+ModuleForm module_form(const Json& answer, const AddressLayout& layout, const std::string& folder);
+
+}  // namespace kernelpro
