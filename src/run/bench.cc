@@ -310,7 +310,11 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
       tell("unconfirmed", *finalists[i], outcome_summary(evaluation->outcome));
       continue;
     }
-    if (winner == nullptr || ratio_of(*evaluation) > ratio_of(confirmed)) {
+    const bool better = winner == nullptr ||
+                        outranks(*evaluation->correct(), *confirmed.correct()) ||
+                        (ratio_of(*evaluation) > ratio_of(confirmed) &&
+                         !outranks(*confirmed.correct(), *evaluation->correct()));
+    if (better) {
       winner = finalists[i];
       confirmed = std::move(*evaluation);
     }

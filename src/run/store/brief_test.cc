@@ -57,6 +57,10 @@ Evaluation evaluation(int i, const std::string& best) {
     c.energy.emplace().millijoules = 5.0 / (1 + i);
     c.energy->versus = Energy::Versus{1.1, 1.05, 1.15};
   }
+  if (i % 8 == 7) {
+    c.labels = {kHostFormLabel};
+    e.code = "";
+  }
   e.outcome = c;
   return e;
 }
@@ -124,6 +128,8 @@ void expect_same(const Ledger& a, const Ledger& b) {
     EXPECT_EQ(a.comparable_us(x.id), b.comparable_us(x.id));
     EXPECT_EQ(a.cost(x.id), b.cost(x.id));
     EXPECT_EQ(x.evaluation.code, y.evaluation.code);
+    EXPECT_EQ(x.evaluation.correct() != nullptr && is_host_form(*x.evaluation.correct()),
+              y.evaluation.correct() != nullptr && is_host_form(*y.evaluation.correct()));
     EXPECT_EQ(x.diagnosis.bound, y.diagnosis.bound);
     planted_a.place(x.candidate.origin.parent, x.id, node_result(a, x.id, Feedback::kDiagnosed));
     planted_b.place(x.candidate.origin.parent, x.id, node_result(b, x.id, Feedback::kDiagnosed));

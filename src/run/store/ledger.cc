@@ -37,7 +37,11 @@ bool Ledger::record(StoredBrief stored) {
   return true;
 }
 
+const Correct& Ledger::held() const { return *history_[champions_.back()]->evaluation.correct(); }
+
 bool Ledger::is_better(const Correct& correct) const {
+  if (outranks(correct, held())) return true;
+  if (outranks(held(), correct)) return false;
   if (!correct.versus) return false;
   if (correct.versus->incumbent == best_hash_) return beats(correct, objective_, min_effect_);
   const Comparable* then = comparables_.find(correct.versus->incumbent);
@@ -116,7 +120,8 @@ History Ledger::finalists() const {
   std::size_t absolute = kNone;
   const auto us = [this](std::size_t at) { return score_us(history_[at]->evaluation); };
   for (std::size_t at = 0; at < history_.size(); ++at) {
-    if (history_[at]->evaluation.correct() == nullptr) continue;
+    const Correct* correct = history_[at]->evaluation.correct();
+    if (correct == nullptr || outranks(held(), *correct)) continue;
     const double time = entries_[at].comparable.us;
     if (comparable == kNone || time < entries_[comparable].comparable.us) comparable = at;
     if (absolute == kNone || us(at) < us(absolute)) absolute = at;

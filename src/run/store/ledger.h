@@ -27,7 +27,8 @@ class Ledger {
   // A newcomer replaces the best when it is better by the objective (faster, if that is time) by
   // more than `min_effect` with 95 % confidence: the lower end of the interval measured in
   // alternation counts. It may have been measured against an earlier best: then what the current
-  // best gained since, at the upper end of its interval, is subtracted (time only).
+  // best gained since, at the upper end of its interval, is subtracted (time only). Before all that
+  // a launch plan is better than a host form (`outranks`, core/evaluation.h).
   explicit Ledger(double min_effect, const Objective& objective = {})
       : min_effect_(min_effect), objective_(objective) {}
 
@@ -83,6 +84,7 @@ class Ledger {
   std::size_t place(std::int64_t id) const;  // in the history; kNone: it is not there
   const KnownPtr& whole(std::size_t at) const;
   bool is_better(const Correct& correct) const;
+  const Correct& held() const;  // the best's. REQUIRES: there is one
 
   double min_effect_;
   Objective objective_;

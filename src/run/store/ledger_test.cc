@@ -52,5 +52,25 @@ TEST(Ledger, WhatWasHandedOutStaysAsItIs) {
   EXPECT_EQ(ledger.best(), ledger.history()[0]);
 }
 
+// The start could not be captured; the first plan becomes the best, however slow it is.
+TEST(Ledger, APlanComesBeforeAHostForm) {
+  const auto host_form = [](Known known) {
+    std::get<Correct>(known.evaluation.outcome).labels = {kHostFormLabel};
+    return known;
+  };
+  Ledger ledger(0.005);
+  const Known a = host_form(timed(1, 100, "", 1));
+  const std::string a_hash = a.candidate.content_hash();
+  EXPECT_TRUE(ledger.record(a));
+  EXPECT_TRUE(ledger.record(host_form(timed(2, 50, a_hash, 2))));
+  EXPECT_TRUE(ledger.record(timed(3, 200, a_hash, 0.5))) << "slower, but a plan";
+  const std::string plan = ledger.best()->candidate.content_hash();
+  EXPECT_FALSE(ledger.record(host_form(timed(4, 10, plan, 20))));
+  EXPECT_EQ(ledger.best()->id, 3);
+  EXPECT_EQ(ledger.finalists().front()->id, 3);
+  for (const KnownPtr& each : ledger.finalists()) EXPECT_NE(each->id, 4);
+  EXPECT_TRUE(ledger.record(timed(5, 100, plan, 2)));
+}
+
 }  // namespace
 }  // namespace kernelpro

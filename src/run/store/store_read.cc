@@ -62,7 +62,11 @@ const Query& briefs_query() {
            repairs +
            ", o.outcome, o.score_us, o.incumbent, o.ratio, o.low, o.high, o.energy_mj,"
            " o.energy_ratio, o.energy_low, o.energy_high, o.code, o.bound, o.floor_us, o.fraction,"
-           " o.stop, o.likely, o.upper FROM outcomes o JOIN candidates c ON c.id = o.candidate"
+           " o.stop, o.likely, o.upper,"
+           // Its label, which has no column: only what has no machine code can be a host form.
+           " CASE WHEN o.code = '' AND o.outcome = 'correct' THEN (SELECT instr(e.json,"
+           " '\"host-form\"') FROM evaluations e WHERE e.candidate = o.candidate) ELSE 0 END"
+           " FROM outcomes o JOIN candidates c ON c.id = o.candidate"
            " ORDER BY o.position";
   });
   return query;
@@ -121,6 +125,9 @@ bool read_brief(const Statement& row, StoredBrief* brief) {
   known.diagnosis.floor_us = row.real(22);
   known.diagnosis.fraction_of_ceiling = row.real(23);
   brief->promise = {row.integer(24) != 0, row.real(25), row.real(26)};
+  if (auto* correct = std::get_if<Correct>(&known.evaluation.outcome); row.integer(27) != 0) {
+    if (correct != nullptr) correct->labels.emplace_back(kHostFormLabel);
+  }
   return true;
 }
 

@@ -29,7 +29,12 @@ Winner winner_of(const std::vector<StoredCandidate>& candidates,
     const Comparable time = times.add(content_hash(known), known.evaluation);
     if (eligible && !eligible(*candidate)) continue;
     if (confirmation != nullptr && confirmation->best == known.id) return {candidate, true};
-    if (time.us <= 0 || (winner.candidate != nullptr && time.us >= least_us)) continue;
+    if (time.us <= 0) continue;
+    if (winner.candidate != nullptr) {
+      const Correct& mine = *known.evaluation.correct();
+      const Correct& best = *winner.candidate->known.evaluation.correct();
+      if (outranks(best, mine) || (time.us >= least_us && !outranks(mine, best))) continue;
+    }
     winner.candidate = candidate;
     least_us = time.us;
   }

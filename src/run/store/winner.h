@@ -14,7 +14,8 @@ struct Winner {
   bool confirmed = false;                      // in fresh processes
 };
 // The confirmed winner if it is eligible; else the fastest eligible correct candidate, by
-// comparable times (run/store/comparable.h). `confirmation` may be null, `eligible` empty.
+// comparable times (run/store/comparable.h), a launch plan before any host form. `confirmation` may
+// be null, `eligible` empty.
 Winner winner_of(const std::vector<StoredCandidate>& candidates,
                  const StoredConfirmation* confirmation,
                  const std::function<bool(const StoredCandidate&)>& eligible = {});

@@ -64,5 +64,16 @@ TEST(Winner, OnlyTheEligible) {
   EXPECT_EQ(winner_of({}, nullptr).candidate, nullptr);
 }
 
+TEST(Winner, AHostFormNeverOutranksAPlan) {
+  Recorded run;
+  run.all.push_back(timed(4, 10, &run.all[1], 5));
+  std::get<Correct>(run.all[3].known.evaluation.outcome).labels = {kHostFormLabel};
+  EXPECT_EQ(winner_of(run.all, nullptr).candidate->known.id, 2) << "five times slower, but a plan";
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::get<Correct>(run.all[i].known.evaluation.outcome).labels = {kHostFormLabel};
+  }
+  EXPECT_EQ(winner_of(run.all, nullptr).candidate->known.id, 4) << "among host forms time decides";
+}
+
 }  // namespace
 }  // namespace kernelpro
