@@ -39,6 +39,7 @@ class WholeEvaluator : public ::testing::Test {
     const std::string worker = join(executable_dir(), "../fake_driver/fake_worker");
     ASSERT_TRUE(exists(worker)) << "build fake_worker";
     ::setenv("KERNELPRO_WORKER", worker.c_str(), 1);
+    ::setenv("KERNELPRO_PYTHON", worker.c_str(), 1);
     ::setenv("KERNELPRO_CACHE", folder_.path().c_str(), 1);
     ::setenv("KERNELPRO_LEASES", folder_.path().c_str(), 1);
     Command images;
@@ -58,7 +59,8 @@ class WholeEvaluator : public ::testing::Test {
   }
   void TearDown() override {
     evaluator_.reset();
-    for (const char* name : {"KERNELPRO_WORKER", "KERNELPRO_CACHE", "KERNELPRO_LEASES"}) {
+    for (const char* name :
+         {"KERNELPRO_WORKER", "KERNELPRO_CACHE", "KERNELPRO_LEASES", "KERNELPRO_PYTHON"}) {
       ::unsetenv(name);
     }
   }
@@ -74,7 +76,20 @@ class WholeEvaluator : public ::testing::Test {
     return made;
   }
   Subject subject(const std::string& name) const { return {name, {binary(name)}}; }
+  // A PyTorch candidate, whose file the fake Python only takes the name of.
+  Subject module(const std::string& name) const {
+    Binary made;
+    made.form = Binary::Form::kModule;
+    made.case_name = task_.cases[0].name;
+    made.hash = "module " + name;
+    made.module = join(folder_.path(), name);
+    return {made.hash, {made}};
+  }
   Evaluation evaluate(const std::string& name, const std::string& incumbent = "") {
+    const Subject against = subject(incumbent);
+    return evaluate(subject(name), incumbent.empty() ? nullptr : &against);
+  }
+  Evaluation evaluate(const Subject& candidate, const Subject* incumbent) {
     if (!evaluator_) {
       auto made = make_cuda_evaluator(task_, machine_, settings_);
       if (made) evaluator_ = std::move(*made);
@@ -83,9 +98,9 @@ class WholeEvaluator : public ::testing::Test {
       const auto ready = evaluator_ ? evaluator_->prepare(references) : Result<void>();
       if (!ready) ADD_FAILURE() << ready.error().text();
       if (!evaluator_ || !ready) return {};
+      task_.module = Module{};  // its reference stays the native one
     }
-    const Subject against = subject(incumbent);
-    auto evaluation = evaluator_->evaluate(subject(name), incumbent.empty() ? nullptr : &against);
+    auto evaluation = evaluator_->evaluate(candidate, incumbent);
     if (evaluation) return std::move(*evaluation);
     ADD_FAILURE() << evaluation.error().text();
     return {};
@@ -128,6 +143,26 @@ TEST_F(WholeEvaluator, EveryTimedCallIsCompared) {
   for (const char* name : {"wrong", "wrong_later", "wrong_when_known"}) {
     const Evaluation e = evaluate(name, "honest");
     EXPECT_EQ(outcome_name(e.outcome), "wrong-result") << name << ": " << said(e);
+  }
+}
+
+TEST_F(WholeEvaluator, PyTorchCandidatesAreTimedAsTheirPlans) {
+  const Evaluation alone = evaluate(module("honest"), nullptr);
+  ASSERT_TRUE(alone.correct() != nullptr) << said(alone);
+  EXPECT_EQ(alone.trust, "plan");
+  EXPECT_FALSE(is_host_form(*alone.correct()));
+  EXPECT_NEAR(alone.correct()->timings[0].median_us, kHonestUs, 0.1);
+  const Subject slow = module("twice_as_slow");
+  const Evaluation against = evaluate(subject("honest"), &slow);
+  ASSERT_TRUE(against.correct() && against.correct()->versus) << said(against);
+  EXPECT_NEAR(against.correct()->versus->ratio, 2, 0.01);
+}
+
+TEST_F(WholeEvaluator, PyTorchCandidatesWithoutASoundPlanRunInHostForm) {
+  for (const char* name : {"item", "wrong"}) {
+    const Evaluation e = evaluate(module(name), nullptr);
+    EXPECT_EQ(e.trust, "module") << name;
+    EXPECT_TRUE(contains(said(e), "it ran in host form")) << name << ": " << said(e);
   }
 }
 

@@ -26,5 +26,5 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   target_link_libraries(fake_worker PRIVATE kernelpro_measure_worker kernelpro_fake_driver)
   set_target_properties(fake_worker PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
-  cmake_language(DEFER CALL add_dependencies test_measure_cuda fake_worker)
+  cmake_language(DEFER CALL add_dependencies test_measure_cuda fake_worker kernelpro_capture)
 endif()

@@ -6,6 +6,9 @@
 //
 //   fake_worker images DIR    writes DIR/NAME for every kernel, and the judge's own to the cache
 //   fake_worker ROLE          as kernelpro-worker
+//   fake_worker -c ...        as Python that is asked for its version of PyTorch
+//   fake_worker FILE.py ROLE  as the Python processes of a PyTorch candidate, which is the kernel
+//                             that its file is named after; "item" cannot be captured
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,7 +20,9 @@
 #include <vector>
 
 #include "base/files.h"
+#include "core/captured_call.h"
 #include "core/inputs.h"
+#include "core/protocol.h"
 #include "embedded/judge_kernels.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/nvrtc.h"
@@ -184,6 +189,55 @@ int capture_nothing(int, char**) {
   return 0;
 }
 
+// One launch of the candidate's kernel, captured with the buffers at `by` bytes from their places.
+kernelpro::Json captured(const std::string& name, const kernelpro::AddressLayout& layout,
+                         std::uint64_t by) {
+  kernelpro::CapturedCall call;
+  call.tensors = {layout.base + by, layout.reserve_bytes};
+  call.scratch = {kernelpro::kScratchBase + 2 * by, 512};
+  kernelpro::PlanNode& node = call.plan.nodes.emplace_back();
+  node.kind = kernelpro::PlanNode::Kind::kKernel;
+  node.function = name;
+  node.grid = {16, 1, 1};
+  node.block = {256, 1, 1};
+  for (std::size_t slot = 0; slot < 2; ++slot) {
+    const std::uint64_t address = layout.slots[slot].address + by;
+    node.parameters.emplace_back().bytes.assign(reinterpret_cast<const char*>(&address), 8);
+  }
+  return {{"call", *kernelpro::parse_json(kernelpro::captured_call_to_json(call))},
+          {"images", kernelpro::Json::array({"image.cubin"})}};
+}
+
+kernelpro::Result<kernelpro::Json> capture(const kernelpro::WorkerCommand& command) {
+  using namespace kernelpro;
+  const std::string path = command.text("module"), folder = command.text("folder");
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name == "item") return fail(ErrorKind::kBadInput, "it waits for the GPU", "");
+  const auto layout = layout_from_json(dump_json(JsonReader(command.json).object("layout")));
+  if (!layout || layout->slots.size() < 2) return fail(ErrorKind::kBadInput, "no layout", "");
+  KP_TRY(make_dirs(folder));
+  KP_TRY(write_file(join(folder, "image.cubin"), fake::image({name})));
+  return Json{
+      {"captures", Json::array({captured(name, *layout, 0), captured(name, *layout, 1ull << 42)})}};
+}
+
+// A candidate in host form crashes in its first call.
+int python(const std::string& role) {
+  kernelpro::WorkerChannel channel;
+  while (const auto command = channel.next()) {
+    const std::string verb = command->verb();
+    if (role == "capture" && verb == "capture") {
+      const auto answer = capture(*command);
+      answer ? channel.answer(*answer) : channel.answer_error(answer.error());
+    } else if (verb == "run") {
+      channel.answer_error("it ran in host form");
+    } else {
+      channel.answer(kernelpro::Json::object());
+    }
+  }
+  return 0;
+}
+
 constexpr kernelpro::WorkerRole kRoles[] = {
     {"cuda-judge", "", kernelpro::cuda_judge},
     {"cuda-worker", "", kernelpro::cuda_worker},
@@ -194,6 +248,8 @@ constexpr kernelpro::WorkerRole kRoles[] = {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "images") == 0) return write_images(argv[2]);
+  if (argc >= 2 && std::strcmp(argv[1], "-c") == 0) return std::puts("kernelpro 3.11 2.11.0") < 0;
+  if (argc >= 3 && std::string(argv[1]).ends_with(".py")) return python(argv[2]);
   kernelpro::fake::reset(true);
   for (const Candidate& candidate : kCandidates) {
     kernelpro::fake::define(candidate.name, {{8, 8}, candidate.body, candidate.us});
