@@ -167,8 +167,7 @@ int run_evaluate(const Options& options) {
   const bool native = std::any_of(kernels.begin(), kernels.end(), [](const KernelFile& kernel) {
     return language_row(kernel.language).compiled;
   });
-  const int workers = settings.station.timing ? kTimingProcesses : 1;
-  const ToolsAhead tools = begin_tools(settings.station, native ? workers : 0);
+  const ToolsAhead tools = begin_tools(settings.station, native);
   OpenedTask opened = require(open_task(path, open));
   const double open_ms = 1000 * (real_clock().now_s() - began);
 

@@ -12,8 +12,8 @@ namespace kernelpro {
 struct ToolsBegun;  // measure/station/target.cc
 using ToolsAhead = std::shared_ptr<ToolsBegun>;
 
-// Uses of `settings`: target, gpu, include_dirs. `workers`: as for start_cuda_ahead
-// (measure/judge/evaluator.h). Returns at once.
-ToolsAhead begin_tools(const StationSettings& settings, int workers);
+// Uses of `settings`: target, gpu, include_dirs, timing. `native`: whether candidates other than
+// PyTorch files are to come, whose processes then start too. Returns at once.
+ToolsAhead begin_tools(const StationSettings& settings, bool native);
 
 }  // namespace kernelpro

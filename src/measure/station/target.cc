@@ -101,7 +101,8 @@ Result<Target> make_target(const Task& task, const StationSettings& settings,
   return target;
 }
 
-ToolsAhead begin_tools(const StationSettings& settings, int workers) {
+ToolsAhead begin_tools(const StationSettings& settings, bool native) {
+  const int workers = !native ? 0 : settings.timing ? kTimingProcesses : 1;
   const TargetKind kind = settings.target;
   std::shared_ptr<CudaAhead> processes;
   if (kind == TargetKind::kCuda) processes = start_cuda_ahead(settings.gpu, workers);

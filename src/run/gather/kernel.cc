@@ -8,6 +8,7 @@
 #include "measure/station/local.h"
 #include "profile/import/device.h"
 #include "run/evaluate_one.h"
+#include "run/gather/gather.h"
 #include "run/gather/theory.h"
 #include "run/libraries.h"
 
