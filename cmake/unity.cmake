@@ -13,6 +13,11 @@ if(CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(unity_default OFF)
 endif()
 option(KERNELPRO_UNITY "compile several files of a room as one source" ${unity_default})
+# GCC collects its garbage from 128 MiB on. Starting later costs a compiler a fifth more memory and
+# saves a tenth of its time.
+if(KERNELPRO_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  add_compile_options(--param=ggc-min-expand=100 --param=ggc-min-heapsize=524288)
+endif()
 
 # Maximum bytes per group: keeps two compilers busy without running out of memory.
 set(KERNELPRO_UNITY_BYTES 100000)
@@ -26,7 +31,7 @@ function(kernelpro_defined_names file out)
   string(REPLACE "]" ")" text "${text}")
   string(REPLACE "\\" "/" text "${text}")
   string(REGEX MATCHALL "\n[A-Za-z#][A-Za-z0-9_:<>,*& ]*[ *&][A-Za-z0-9_]+ ?[({=]" found "${text}")
-  string(REGEX MATCHALL "\n(#define|struct|class|enum class) +[A-Za-z0-9_]+" types "${text}")
+  string(REGEX MATCHALL "\n(#define|struct|class|enum class) +[A-Za-z0-9_:]+" types "${text}")
   set(names "")
   list(FILTER found EXCLUDE REGEX "^\n(namespace|struct|class|enum) ")
   foreach(line ${found} ${types})

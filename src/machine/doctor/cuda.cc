@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kCuda = "cuda target";
 
 // The driver API functions used here, unchanged since CUDA 4.
-using Init = int (*)(unsigned);
+using InitFunction = int (*)(unsigned);
 using DriverVersion = int (*)(int*);
 using DeviceCount = int (*)(int*);
 using DeviceGet = int (*)(int*, int);
@@ -73,7 +73,7 @@ std::vector<Probe> driver_probes() {
              "install NVIDIA's driver; in a container, start it with --gpus all"},
             no_gpu("not visible without a driver")};
   }
-  const auto init = symbol<Init>(library, "cuInit");
+  const auto init = symbol<InitFunction>(library, "cuInit");
   const auto get_version = symbol<DriverVersion>(library, "cuDriverGetVersion");
   const auto count_devices = symbol<DeviceCount>(library, "cuDeviceGetCount");
   int version = 0, count = 0;

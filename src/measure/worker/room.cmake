@@ -17,6 +17,8 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   target_link_options(kernelpro_fake_driver PRIVATE "LINKER:--no-as-needed")
   target_link_libraries(kernelpro_fake_driver PRIVATE kernelpro_fake_cublas PUBLIC
     kernelpro_cuda_api)
+  kernelpro_unity(kernelpro_fake_driver measure/worker ${dir}/testing/fake_driver.cc
+    ${dir}/testing/fake_memory.cc ${dir}/testing/fake_graphs.cc)
   # Device code: its warnings are NVRTC's business.
   set_source_files_properties(${dir}/testing/judge_on_host.cc PROPERTIES COMPILE_OPTIONS "-w;-O2")
   cmake_language(DEFER CALL target_link_libraries test_measure_worker PRIVATE

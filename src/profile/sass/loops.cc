@@ -152,7 +152,7 @@ double work_of(const SassInstruction& i) {
   }
 }
 
-struct Candidate {
+struct Weighed {
   HotLoop loop;
   std::set<std::string> payload;        // kinds of work, without widths
   std::set<std::pair<int, int>> lines;  // its source lines
@@ -227,8 +227,8 @@ void deepen_callees(const SassFunction& f, const std::vector<Flow>& flow,
   }
 }
 
-std::vector<Candidate> weigh(const SassFunction& f, const std::vector<Loop>& loops,
-                             const HotCode& code) {
+std::vector<Weighed> weigh(const SassFunction& f, const std::vector<Loop>& loops,
+                           const HotCode& code) {
   std::vector<int> owner(f.code.size(), -1);
   for (std::size_t l = 0; l < loops.size(); ++l) {
     for (const int i : loops[l].body) {
@@ -238,10 +238,10 @@ std::vector<Candidate> weigh(const SassFunction& f, const std::vector<Loop>& loo
       }
     }
   }
-  std::vector<Candidate> all(loops.size());
+  std::vector<Weighed> all(loops.size());
   for (std::size_t i = 0; i < owner.size(); ++i) {
     if (owner[i] < 0 || code.cold[i]) continue;
-    Candidate& c = all[static_cast<std::size_t>(owner[i])];
+    Weighed& c = all[static_cast<std::size_t>(owner[i])];
     const double work = work_of(f.code[i]);
     c.loop.own.push_back(static_cast<int>(i));
     c.loop.weight += work;
@@ -249,7 +249,7 @@ std::vector<Candidate> weigh(const SassFunction& f, const std::vector<Loop>& loo
     c.payload.insert(f.code[i].root);
     if (f.code[i].file >= 0) c.lines.insert({f.code[i].file, f.code[i].line});
   }
-  std::vector<Candidate> result;
+  std::vector<Weighed> result;
   for (std::size_t l = 0; l < loops.size(); ++l) {
     if (waits(f, loops[l].body) || code.cold[static_cast<std::size_t>(loops[l].header)]) continue;
     all[l].loop.body = loops[l].body;
@@ -263,7 +263,7 @@ std::vector<Candidate> weigh(const SassFunction& f, const std::vector<Loop>& loo
 }
 
 // Whether `shorter` is the remainder of `longer`: a subset of its kinds of work, from its lines.
-bool is_remainder(const Candidate& shorter, const Candidate& longer) {
+bool is_remainder(const Weighed& shorter, const Weighed& longer) {
   if (shorter.loop.parent != longer.loop.parent || shorter.payload.empty()) return false;
   if (shorter.loop.own.size() >= longer.loop.own.size()) return false;
   const auto part_of = [](const auto& part, const auto& all) {
@@ -275,11 +275,11 @@ bool is_remainder(const Candidate& shorter, const Candidate& longer) {
 
 // Of sibling loops that do the same work, the longer is the unrolled main loop and the shorter its
 // remainder.
-void drop_remainders(std::vector<Candidate>* all) {
+void drop_remainders(std::vector<Weighed>* all) {
   if (all->size() > kMostCompared) return;
   std::vector<bool> dropped(all->size(), false);
   for (std::size_t i = 0; i < all->size(); ++i) {
-    for (const Candidate& other : *all) dropped[i] = dropped[i] || is_remainder((*all)[i], other);
+    for (const Weighed& other : *all) dropped[i] = dropped[i] || is_remainder((*all)[i], other);
   }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < all->size(); ++i) {
@@ -370,11 +370,11 @@ HotCode find_hot_code(const SassFunction& kernel) {
   std::vector<Loop> loops = find_loops(flow);
   deepen_callees(kernel, flow, &loops);
   count_loops(kernel, loops, &code);
-  std::vector<Candidate> all = weigh(kernel, loops, code);
+  std::vector<Weighed> all = weigh(kernel, loops, code);
   drop_remainders(&all);
   double heaviest = 0;
-  for (const Candidate& c : all) heaviest = std::max(heaviest, c.loop.weight);
-  for (Candidate& c : all) {
+  for (const Weighed& c : all) heaviest = std::max(heaviest, c.loop.weight);
+  for (Weighed& c : all) {
     if (c.loop.weight >= kHotShare * heaviest) code.hot.push_back(std::move(c.loop));
   }
   std::stable_sort(code.hot.begin(), code.hot.end(),

@@ -81,13 +81,13 @@ Diagnosis diagnosis(int i) {
   return d;
 }
 
-struct StoredRun {
+struct StoredChain {
   TempDir dir;
   std::string run = join(dir.path(), "run");
   Ledger whole{0.005};
 
   // A chain of 24 candidates, and one that waits.
-  explicit StoredRun(Objective objective = {}) : whole(0.005, objective) {
+  explicit StoredChain(Objective objective = {}) : whole(0.005, objective) {
     RunHeader header;
     header.task = testing::fake_task();
     header.machine.name = "a machine";
@@ -147,7 +147,7 @@ void expect_same(const Ledger& a, const Ledger& b) {
 TEST(Brief, ALedgerInBriefIsTheSameLedger) {
   for (const char* objective : {"time", "time,energy", "weighted:0.5"}) {
     const Objective what = *objective_from_text(objective);
-    const StoredRun stored(what);
+    const StoredChain stored(what);
     const auto store = Store::open(stored.run, Store::Mode::kRead);
     ASSERT_TRUE(store) << store.error().text();
     Ledger ledger(0.005, what);
@@ -183,7 +183,7 @@ TEST(Brief, ALedgerInBriefIsTheSameLedger) {
 }
 
 TEST(Brief, SourcesAreComparedWithoutTheirText) {
-  const StoredRun stored;
+  const StoredChain stored;
   const auto store = Store::open(stored.run, Store::Mode::kRead);
   std::vector<StoredBrief> all;
   ASSERT_TRUE((*store)->briefs([&](StoredBrief brief) { all.push_back(std::move(brief)); }));
@@ -212,7 +212,7 @@ constexpr const char* kAsVersion5 =
     "ALTER TABLE candidates DROP COLUMN repairs; PRAGMA user_version = 5";
 
 TEST(Brief, AStoreWithoutTheColumnsIsReadAndGetsThem) {
-  const StoredRun stored;
+  const StoredChain stored;
   patch(stored.run, kAsVersion5);
   const auto ledger_of = [&](Store::Mode mode, bool brief) {
     const auto store = Store::open(stored.run, mode);
@@ -233,7 +233,7 @@ TEST(Brief, AStoreWithoutTheColumnsIsReadAndGetsThem) {
 }
 
 TEST(Brief, AnOlderStoreThatIsDamagedStaysAsItIs) {
-  const StoredRun stored;
+  const StoredChain stored;
   patch(stored.run, kAsVersion5);
   patch(stored.run, "UPDATE evaluations SET json = 'torn' WHERE candidate = 7");
   const auto store = Store::open(stored.run, Store::Mode::kWrite);
@@ -245,7 +245,7 @@ TEST(Brief, AnOlderStoreThatIsDamagedStaysAsItIs) {
 }
 
 TEST(Brief, TheSearchOfAStoredRunIsRebuilt) {
-  const StoredRun stored;
+  const StoredChain stored;
   const auto store = Store::open(stored.run, Store::Mode::kRead);
   const auto nodes = stored_nodes(**store);
   ASSERT_TRUE(nodes) << nodes.error().text();

@@ -22,9 +22,9 @@ StoredCandidate timed(std::int64_t id, double us, const StoredCandidate* incumbe
   return stored;
 }
 
-struct Recorded {
+struct RecordedRun {
   std::vector<StoredCandidate> all;
-  Recorded() {
+  RecordedRun() {
     all.push_back(timed(1, 100, nullptr, 1));
     all.push_back(timed(2, 50, &all[0], 2));
     all.push_back(timed(3, 45, &all[1], 0.9));  // the machine got faster, not the kernel
@@ -32,7 +32,7 @@ struct Recorded {
 };
 
 TEST(Winner, ComparableTimesDecideAndNotTheClock) {
-  const Recorded run;
+  const RecordedRun run;
   const Winner winner = winner_of(run.all, nullptr);
   ASSERT_NE(winner.candidate, nullptr);
   EXPECT_EQ(winner.candidate->known.id, 2);
@@ -40,7 +40,7 @@ TEST(Winner, ComparableTimesDecideAndNotTheClock) {
 }
 
 TEST(Winner, WhatWasConfirmedWins) {
-  const Recorded run;
+  const RecordedRun run;
   StoredConfirmation confirmation;
   confirmation.best = 1;
   const Winner winner = winner_of(run.all, &confirmation);
@@ -50,7 +50,7 @@ TEST(Winner, WhatWasConfirmedWins) {
 }
 
 TEST(Winner, OnlyTheEligible) {
-  Recorded run;
+  RecordedRun run;
   StoredConfirmation confirmation;
   confirmation.best = 2;
   const auto not_two = [](const StoredCandidate& each) { return each.known.id != 2; };

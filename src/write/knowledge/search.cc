@@ -36,7 +36,7 @@ constexpr std::size_t kShapeDigits = 8;
 constexpr int kExcerptLines = 8;
 constexpr std::size_t kExcerptColumns = 160;
 
-struct Candidate {
+struct Ranked {
   std::int64_t chunk = 0;
   double chunk_score = 0;
   std::int64_t file = 0;
@@ -58,19 +58,19 @@ class Search {
     std::unordered_set<std::int64_t> listed;
     for (const Scored& chunk : chunks) add_chunk(chunk.row, chunk.score);
     add_definitions();
-    for (const Candidate& candidate : candidates_) listed.insert(candidate.file);
+    for (const Ranked& candidate : candidates_) listed.insert(candidate.file);
     for (const Scored& file : files) {
       if (listed.count(file.row) == 0) add_head(file.row);
     }
-    for (Candidate& candidate : candidates_) judge(&candidate);
+    for (Ranked& candidate : candidates_) judge(&candidate);
     std::stable_sort(candidates_.begin(), candidates_.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+                     [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
     return folded();
   }
 
  private:
   void take_row(Statement& row, double score) {
-    Candidate candidate;
+    Ranked candidate;
     candidate.chunk = row.integer(0);
     candidate.file = row.integer(1);
     candidate.chunk_score = score;
@@ -134,7 +134,7 @@ class Search {
     }
   }
 
-  void judge(Candidate* candidate) {
+  void judge(Ranked* candidate) {
     Statement row = db_->prepare("SELECT path, language, shape, included FROM files WHERE id = ?");
     if (row.bind(0, candidate->file).step() != SQLITE_ROW) return;
     candidate->hit.path = row.text(0);
@@ -165,7 +165,7 @@ class Search {
   }
 
   // Whether a hit covers all of another; a near-copy is listed with it.
-  static bool folds(Candidate* hit, const Candidate& other) {
+  static bool folds(Ranked* hit, const Ranked& other) {
     if (hit->file == other.file) return hit->fold == other.fold;
     if (alike(hit->shape, other.shape) < kNearCopy) return false;
     if (hit->hit.copies.size() < 10) hit->hit.copies.push_back(other.hit.path);
@@ -175,27 +175,27 @@ class Search {
   // Repeatedly takes the best of the rest, with a penalty for resembling earlier hits: five
   // variants of one thing would hide everything else.
   std::vector<Hit> folded() {
-    std::vector<Candidate*> left;
+    std::vector<Ranked*> left;
     std::unordered_set<std::int64_t> files;
-    for (Candidate& candidate : candidates_) {
+    for (Ranked& candidate : candidates_) {
       if (candidate.score <= 0) continue;
       if (settings_.one_per_file && !files.insert(candidate.file).second) continue;
       left.push_back(&candidate);
     }
-    std::vector<Candidate*> kept;
+    std::vector<Ranked*> kept;
     const auto limit = static_cast<std::size_t>(std::clamp(settings_.limit, 1, 100));
     while (!left.empty() && kept.size() < limit) {
-      const auto best = std::max_element(
-          left.begin(), left.end(),
-          [](const Candidate* a, const Candidate* b) { return a->score < b->score; });
-      Candidate* hit = *best;
+      const auto best =
+          std::max_element(left.begin(), left.end(),
+                           [](const Ranked* a, const Ranked* b) { return a->score < b->score; });
+      Ranked* hit = *best;
       left.erase(best);
       left.erase(std::remove_if(left.begin(), left.end(),
-                                [&](const Candidate* other) { return folds(hit, *other); }),
+                                [&](const Ranked* other) { return folds(hit, *other); }),
                  left.end());
       hit->hit.score = hit->score;
       kept.push_back(hit);
-      for (Candidate* other : left) {
+      for (Ranked* other : left) {
         if (other->file == hit->file) continue;
         double like = kLikeness * alike(hit->shape, other->shape) / kShapeParts;
         if (folder(hit->hit.path) == folder(other->hit.path)) like += kSameFolder;
@@ -203,7 +203,7 @@ class Search {
       }
     }
     std::vector<Hit> hits;
-    for (Candidate* candidate : kept) hits.push_back(std::move(candidate->hit));
+    for (Ranked* candidate : kept) hits.push_back(std::move(candidate->hit));
     return hits;
   }
 
@@ -213,7 +213,7 @@ class Search {
   std::unordered_map<std::int64_t, double> file_scores_;
   std::unordered_map<std::int64_t, double> defined_;        // by chunk
   std::unordered_map<std::int64_t, std::size_t> by_chunk_;  // in candidates_
-  std::vector<Candidate> candidates_;
+  std::vector<Ranked> candidates_;
 };
 
 }  // namespace
