@@ -126,10 +126,10 @@ TEST(Collect, ReadsARealSharedObjectAndKeepsTheText) {
   EXPECT_TRUE(e.missing().empty());
   EXPECT_TRUE(exists(so + ".objdump.txt"));
   // The cached text suffices once the tool no longer finds the file.
-  ASSERT_TRUE(run({{"truncate", "-s", "0", so}, "", {}, {}, {}})->ok());
-  ASSERT_TRUE(run({{"touch", "-d", "2000-01-01", so}, "", {}, {}, {}})->ok());
+  ASSERT_TRUE(run({{"truncate", "-s", "0", so}, "", {}, {}, {}, {}})->ok());
+  ASSERT_TRUE(run({{"touch", "-d", "2000-01-01", so}, "", {}, {}, {}, {}})->ok());
   EXPECT_TRUE(disassemble_host(so));
-  ASSERT_TRUE(run({{"touch", so}, "", {}, {}, {}})->ok());
+  ASSERT_TRUE(run({{"touch", so}, "", {}, {}, {}, {}})->ok());
   EXPECT_FALSE(disassemble_host(so)) << "an outdated text was used";
 }
 
@@ -144,7 +144,7 @@ TEST(Collect, ReadsSassAndPtxas) {
   // The text is only used if a disassembler is installed; a stand-in is enough.
   const std::string tool = join(dir.path(), "nvdisasm");
   ASSERT_TRUE(write_file(tool, "#!/bin/sh\nexit 1\n"));
-  ASSERT_TRUE(run({{"chmod", "+x", tool}, "", {}, {}, {}})->ok());
+  ASSERT_TRUE(run({{"chmod", "+x", tool}, "", {}, {}, {}, {}})->ok());
   const std::string path = getenv("PATH");
   setenv("PATH", (dir.path() + ":" + path).c_str(), 1);
   Binary binary;
