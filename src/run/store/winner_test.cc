@@ -65,7 +65,7 @@ TEST(Winner, OnlyTheEligible) {
 }
 
 TEST(Winner, AHostFormNeverOutranksAPlan) {
-  Recorded run;
+  RecordedRun run;
   run.all.push_back(timed(4, 10, &run.all[1], 5));
   std::get<Correct>(run.all[3].known.evaluation.outcome).labels = {kHostFormLabel};
   EXPECT_EQ(winner_of(run.all, nullptr).candidate->known.id, 2) << "five times slower, but a plan";
