@@ -382,7 +382,8 @@ class TimedContest {
   // Microseconds of a call.
   TurnTime keep(const Side& side, const Turn& taken) {
     const double own = own_ns(taken.wall_ns);
-    const double least = std::min(own, own_ns(least_ns(taken, threads_)));
+    // Processor time of a short turn may not have been booked yet.
+    const double least = std::clamp(own_ns(least_ns(taken, threads_)), kLeastShare * own, own);
     if (&side == &candidate_) {
       cpu_ns_ += taken.cpu_ns;
       own_ns_ += own;

@@ -98,8 +98,9 @@ class WholeEvaluator : public ::testing::Test {
       const auto ready = evaluator_ ? evaluator_->prepare(references) : Result<void>();
       if (!ready) ADD_FAILURE() << ready.error().text();
       if (!evaluator_ || !ready) return {};
-      task_.module = Module{};  // its reference stays the native one
     }
+    const bool module = candidate.binaries[0].form == Binary::Form::kModule;
+    if (module) task_.module = Module{};  // the reference stays the native one
     auto evaluation = evaluator_->evaluate(candidate, incumbent);
     if (evaluation) return std::move(*evaluation);
     ADD_FAILURE() << evaluation.error().text();
