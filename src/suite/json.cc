@@ -30,7 +30,7 @@ Json measures_json(const std::string& arm, int level, const std::string& yardsti
           {"fraction_of_speed_of_light", m.fraction}};
 }
 
-Json comparison_json(const Comparison& c) {
+Json comparison_json(const ArmComparison& c) {
   return {{"arm", c.b},
           {"against", c.a},
           {"pairs", c.pairs},
@@ -137,7 +137,7 @@ std::string suite_json(const SuiteSettings& settings, const std::vector<TaskResu
     }
     arms.emplace_back(arm.name, scores(results, arm.name, 0, "start"));
   }
-  for (const Comparison& c : compare_arms(arms, settings.run.seed)) {
+  for (const ArmComparison& c : compare_arms(arms, settings.run.seed)) {
     comparisons.push_back(comparison_json(c));
   }
   for (const TaskResult& r : results) tasks.push_back(result_json(r));

@@ -11,9 +11,9 @@ namespace {
 bool scored(const Score& score) { return !score.correct || score.speedup > 0; }
 double counted(const Score& score) { return score.correct ? score.speedup : 1; }
 
-Comparison compare(const std::string& a, const std::vector<Score>& of_a, const std::string& b,
-                   const std::vector<Score>& of_b, std::uint64_t seed) {
-  Comparison result;
+ArmComparison compare(const std::string& a, const std::vector<Score>& of_a, const std::string& b,
+                      const std::vector<Score>& of_b, std::uint64_t seed) {
+  ArmComparison result;
   result.a = a;
   result.b = b;
   std::map<std::string, const Score*> first;
@@ -69,9 +69,9 @@ Measures measure_scores(const std::vector<Score>& scores) {
   return m;
 }
 
-std::vector<Comparison> compare_arms(
+std::vector<ArmComparison> compare_arms(
     const std::vector<std::pair<std::string, std::vector<Score>>>& arms, std::uint64_t seed) {
-  std::vector<Comparison> all;
+  std::vector<ArmComparison> all;
   std::vector<double> p;
   for (std::size_t a = 0; a < arms.size(); ++a) {
     for (std::size_t b = a + 1; b < arms.size(); ++b) {

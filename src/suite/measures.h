@@ -39,7 +39,7 @@ Measures measure_scores(const std::vector<Score>& scores);
 
 // Arm b against arm a, over the tasks that are scored in both: logarithms of speedups, with 1x for
 // failures.
-struct Comparison {
+struct ArmComparison {
   std::string a, b;
   int pairs = 0;
   double ratio = 1;            // geometric mean of b's speedup over a's
@@ -49,7 +49,7 @@ struct Comparison {
   int only_a = 0, only_b = 0;  // tasks solved by one arm only
 };
 // Every pair of arms, in order. `seed` is the bootstrap's.
-std::vector<Comparison> compare_arms(
+std::vector<ArmComparison> compare_arms(
     const std::vector<std::pair<std::string, std::vector<Score>>>& arms, std::uint64_t seed);
 
 }  // namespace kernelpro

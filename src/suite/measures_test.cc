@@ -46,7 +46,7 @@ TEST(Measures, WhatHasNoTimeIsNotScored) {
 TEST(Compare, PairsTasksAndCountsFailuresAsOne) {
   const std::vector<Score> a = {{"x", true, 2, 0}, {"y", false, 0, 0}, {"z", true, 3, 0}};
   const std::vector<Score> b = {{"y", true, 2, 0}, {"x", true, 4, 0}, {"w", true, 9, 0}};
-  const std::vector<Comparison> all = compare_arms({{"a", a}, {"b", b}}, 1);
+  const std::vector<ArmComparison> all = compare_arms({{"a", a}, {"b", b}}, 1);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].pairs, 2);  // x: 4 against 2, y: 2 against 1
   EXPECT_NEAR(all[0].ratio, 2, 1e-12);
@@ -61,7 +61,7 @@ TEST(Compare, EveryPairOfArmsAndHolmOverThem) {
     slow.push_back({"t" + std::to_string(i), true, 1.0 + 0.01 * i, 0});
     fast.push_back({"t" + std::to_string(i), true, 2.0 + 0.05 * i, 0});
   }
-  const std::vector<Comparison> all =
+  const std::vector<ArmComparison> all =
       compare_arms({{"slow", slow}, {"fast", fast}, {"again", slow}}, 1);
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].b, "fast");

@@ -111,7 +111,7 @@ std::string comparison_table(const SuiteSettings& settings,
   for (const Arm& arm : settings.arms) {
     arms.emplace_back(arm.name, scores(results, arm.name, 0, "start"));
   }
-  for (const Comparison& c : compare_arms(arms, settings.run.seed)) {
+  for (const ArmComparison& c : compare_arms(arms, settings.run.seed)) {
     table.add({c.b, c.a, std::to_string(c.pairs), fixed("%.3f", c.ratio),
                fixed("%.3f", c.low) + " to " + fixed("%.3f", c.high),
                p_text(c.test.p) + (c.test.exact ? " (exact)" : ""), p_text(c.adjusted_p),

@@ -167,7 +167,7 @@ class TimedContest {
     for (int k = 0; k < kAlone && anew_; ++k) {
       KP_ASSIGN(auto taken, extra_turn(nullptr));
       if (const Outcome* outcome = std::get_if<Outcome>(&taken)) return std::optional(*outcome);
-      anew_ = only_fast_together(own_ns(std::get<Turn>(taken).wall_ns), together);
+      anew_ = only_fast_together(own_ns(std::get<MeasuredTurn>(taken).wall_ns), together);
     }
     if (anew_) most_ = 1;
     calls_ = calls;
@@ -269,9 +269,9 @@ class TimedContest {
 
   // One turn on these sets, its results compared. Its own warm-up comes directly before it, so that
   // what the other side left in the caches does not matter.
-  std::variant<Turn, Outcome> turn(Side& side, const std::vector<const InputSet*>& shown,
-                                   double* max_error, const ProbeSet* probe = nullptr,
-                                   bool counts = true) {
+  std::variant<MeasuredTurn, Outcome> turn(Side& side, const std::vector<const InputSet*>& shown,
+                                           double* max_error, const ProbeSet* probe = nullptr,
+                                           bool counts = true) {
     if (auto outcome = warm_up(side)) return *outcome;
     const CpuBuffers& buffers = side.session->buffers();
     for (int i = 0; i < calls_; ++i) {
@@ -283,7 +283,7 @@ class TimedContest {
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
     if (auto outcome = look(buffers, shown, poisons, max_error, probe)) return *outcome;
     const Called& c = std::get<Called>(called);
-    const Turn taken{c.wall_ns, c.cpu_ns, c.foreign, c.waited_ns};
+    const MeasuredTurn taken{c.wall_ns, c.cpu_ns, c.foreign, c.waited_ns};
     if (counts) watch_length(side, taken.wall_ns);
     return taken;
   }
@@ -305,10 +305,10 @@ class TimedContest {
 
   // A turn of the candidate's that does not count, which it cannot know. With a probe, one call, at
   // random, gets its inputs: what is precise must be so when it is timed.
-  Result<std::variant<Turn, Outcome>> extra_turn(const ProbeSet* probe) {
+  Result<std::variant<MeasuredTurn, Outcome>> extra_turn(const ProbeSet* probe) {
     if (candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
       KP_ASSIGN(auto outcome, begin(candidate_, shuffled_sets()));
-      if (outcome) return std::variant<Turn, Outcome>(std::move(*outcome));
+      if (outcome) return std::variant<MeasuredTurn, Outcome>(std::move(*outcome));
     }
     const bool lockstep = incumbent_.unseen == candidate_.unseen;
     std::vector<const InputSet*> shown = take(candidate_);
@@ -341,7 +341,7 @@ class TimedContest {
       drop_incumbent();
       return std::optional<Outcome>();
     }
-    const Turn& taken = std::get<Turn>(result);
+    const MeasuredTurn& taken = std::get<MeasuredTurn>(result);
     if (!anew_ && counts(taken.foreign)) contest_->add_turn(incumbent, keep(side, taken));
     return std::optional<Outcome>();
   }
@@ -356,12 +356,12 @@ class TimedContest {
     const bool incumbent_first = fresh_secret() % 2 == 0;
     const std::vector<const InputSet*> shown = take(candidate_);
     incumbent_.unseen = candidate_.unseen;
-    std::optional<Turn> theirs;
+    std::optional<MeasuredTurn> theirs;
     if (incumbent_first) theirs = incumbent_turn(shown);
     auto mine = turn(candidate_, shown, &max_error_);
     if (auto* outcome = std::get_if<Outcome>(&mine)) return std::optional<Outcome>(*outcome);
     if (!incumbent_first) theirs = incumbent_turn(shown);
-    const Turn& taken = std::get<Turn>(mine);
+    const MeasuredTurn& taken = std::get<MeasuredTurn>(mine);
     const double foreign = std::max(taken.foreign, theirs ? theirs->foreign : 0);
     if (!anew_ && counts(foreign)) {
       const TurnTime candidate = keep(candidate_, taken);
@@ -370,17 +370,17 @@ class TimedContest {
     return std::optional<Outcome>();
   }
 
-  std::optional<Turn> incumbent_turn(const std::vector<const InputSet*>& shown) {
+  std::optional<MeasuredTurn> incumbent_turn(const std::vector<const InputSet*>& shown) {
     if (!paired()) return std::nullopt;
     double ignored = 0;
     auto taken = turn(incumbent_, shown, &ignored);
-    if (const Turn* fine = std::get_if<Turn>(&taken)) return *fine;
+    if (const MeasuredTurn* fine = std::get_if<MeasuredTurn>(&taken)) return *fine;
     drop_incumbent();
     return std::nullopt;
   }
 
   // Microseconds of a call.
-  TurnTime keep(const Side& side, const Turn& taken) {
+  TurnTime keep(const Side& side, const MeasuredTurn& taken) {
     const double own = own_ns(taken.wall_ns);
     // Processor time of a short turn may not have been booked yet.
     const double least = std::clamp(own_ns(least_ns(taken, threads_)), kLeastShare * own, own);

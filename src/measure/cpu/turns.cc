@@ -30,7 +30,7 @@ bool only_fast_together(double alone_ns, double together_ns) {
   return alone_ns > kAloneTimes * together_ns + kWakingNs;
 }
 
-double least_ns(const Turn& taken, int threads) {
+double least_ns(const MeasuredTurn& taken, int threads) {
   if (taken.foreign <= kBusyShare) return taken.wall_ns;
   const double late = std::min(taken.waited_ns, taken.foreign * taken.wall_ns * threads);
   return std::min(taken.wall_ns, std::max(taken.wall_ns - late, taken.cpu_ns / threads));

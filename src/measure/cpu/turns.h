@@ -5,7 +5,7 @@
 
 namespace kernelpro {
 
-struct Turn {
+struct MeasuredTurn {
   double wall_ns = 0;
   double cpu_ns = 0;     // of all its threads
   double foreign = 0;    // share of the machine that others used, 0..1
@@ -30,6 +30,6 @@ bool only_fast_together(double alone_ns, double together_ns);
 // What a turn would have taken at least on a machine without other work. It waited for nobody
 // longer than its threads waited for a processor, nor longer than others used one; and it needs its
 // own processor time.
-double least_ns(const Turn& taken, int threads);
+double least_ns(const MeasuredTurn& taken, int threads);
 
 }  // namespace kernelpro
