@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // task: conv3
-// expect: correct precise-by-norm
+// expect: correct precise-by-norm | correct
 // Winograd's F(4 x 4, 3 x 3) in fp32: its errors are those of fp32 by their norm, while small
 // elements beside large ones err by more.
 #include "task.h"
