@@ -343,9 +343,9 @@ TEST_F(CpuEvaluator, APretenceOfABrokenMachineIsACrash) {
 
 // It arrives before the order of the next call, or in place of an answer to this one.
 TEST_F(CpuEvaluator, AnAnswerBeforeItsOrderIsRefused) {
-  const Evaluation evaluation = evaluate(
-      testing::kernel("#include <unistd.h>\nstatic int calls;", "",
-                      "const int m[2] = {4, 0}; if (++calls == 3 && write(3, m, 8)) {}"));
+  const Evaluation evaluation =
+      evaluate(testing::kernel("#include <unistd.h>\nstatic int calls;", "",
+                               "const int m[2] = {4, 0}; if (++calls == 3 && write(3, m, 8)) {}"));
   const auto* rejected = std::get_if<Rejected>(&evaluation.outcome);
   EXPECT_TRUE(rejected != nullptr ? rejected->rule == "own-messages"
                                   : std::holds_alternative<WrongResult>(evaluation.outcome))
