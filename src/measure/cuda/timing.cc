@@ -317,11 +317,10 @@ Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaRef
   return Timer(judge, reference, candidate, incumbent, state, plan, max_error).run();
 }
 
-Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
+Result<std::variant<std::vector<double>, Outcome>> call_once(CudaLink& judge, CudaWorker& worker,
                                                              const CudaCase& state,
                                                              const std::vector<int>& sets, int warm,
-                                                             const CudaTimingPlan& plan,
-                                                             double* max_error) {
+                                                             const CudaTimingPlan& plan) {
   using Times = std::variant<std::vector<double>, Outcome>;
   SetKeys keys;
   for (const int set : sets) keys.emplace_back(set, fresh_secret());
@@ -351,12 +350,23 @@ Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, Cu
   if (times.size() != sets.size() || sum > wall_us) {
     return Times(Rejected{"timing", "the device's times do not fit the parent's clock"});
   }
+  return Times(std::move(times));
+}
+
+Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
+                                                             const CudaCase& state,
+                                                             const std::vector<int>& sets, int warm,
+                                                             const CudaTimingPlan& plan,
+                                                             double* max_error) {
+  using Times = std::variant<std::vector<double>, Outcome>;
+  KP_ASSIGN(Times called, call_once(judge, worker, state, sets, warm, plan));
+  if (std::holds_alternative<Outcome>(called)) return called;
   std::vector<int> each = sets;
   std::sort(each.begin(), each.end());
   each.erase(std::unique(each.begin(), each.end()), each.end());
   KP_ASSIGN(auto wrong, verify(judge, state, each, true, {}, max_error));
   if (wrong) return Times(std::move(wrong->outcome));
-  return Times(std::move(times));
+  return called;
 }
 
 }  // namespace kernelpro

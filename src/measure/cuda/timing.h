@@ -61,8 +61,13 @@ Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaRef
 // The verdict when sets no longer hold their inputs after timing.
 Rejected changed_inputs();
 
-// One timed call for each of `sets`, in which a set may recur; then all are compared. For contents
-// outside ordinary passes; `warm` is the set of an untimed first call, or -1.
+// One timed call for each of `sets`, in which a set may recur, on freshly poisoned outputs; nothing
+// is compared. `warm` is the set of an untimed first call, or -1.
+Result<std::variant<std::vector<double>, Outcome>> call_once(CudaLink& judge, CudaWorker& worker,
+                                                             const CudaCase& state,
+                                                             const std::vector<int>& sets, int warm,
+                                                             const CudaTimingPlan& plan);
+// ... then all are compared. For contents outside ordinary passes.
 Result<std::variant<std::vector<double>, Outcome>> time_once(CudaLink& judge, CudaWorker& worker,
                                                              const CudaCase& state,
                                                              const std::vector<int>& sets, int warm,

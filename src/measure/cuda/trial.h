@@ -72,7 +72,10 @@ class CudaTrial {
   Verdict time_idle_loops();
   Verdict check_clock(CudaCase& state, CudaTimed* timed);
   Verdict check_floors(CudaCase& state, const CudaTimed& timed);
-  Verdict compare_times(CudaCase& state, int set, DrawKind kind);
+  Verdict probe_among_others(CudaCase& state, DrawKind kind, int set);
+  Verdict look_at_probe(CudaCase& state, DrawKind kind, int set);
+  void compare_times(const CudaCase& state, DrawKind kind, const std::vector<double>& given_us,
+                     const std::vector<double>& probe_us);
   Verdict probe_cases();
   Verdict probe(CudaCase& state);
   Verdict probe_once(CudaCase& state, DrawKind kind, std::size_t place);

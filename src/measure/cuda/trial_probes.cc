@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "core/key.h"
 #include "measure/cuda/passes.h"
 #include "measure/cuda/trial.h"
@@ -12,9 +13,14 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kSlowReference = 2;  // seconds
-constexpr int kFewProbes = 2;         // at such a reference, or without sets that keep contents
-constexpr std::uint64_t kKept = 4;    // contents that are ready serve this often, on average
+constexpr double kSlowReference = 2;    // seconds
+constexpr int kFewProbes = 2;           // at such a reference, or without sets that keep contents
+constexpr std::uint64_t kKept = 4;      // contents that are ready serve this often, on average
+constexpr std::size_t kCompanions = 3;  // calls on given contents around a probe's
+constexpr double kValuesFactor = 1.25;  // largest ratio of times on other values ...
+constexpr double kValuesSlackUs = 0.5;  // ... plus the clock's steps
+constexpr double kValuesCalls = 5;      // on each of the two, at most ...
+constexpr double kValuesSeconds = 0.2;  // ... and for at most this long
 
 }  // namespace
 
@@ -97,24 +103,86 @@ CudaTrial::Verdict CudaTrial::probe_once(CudaCase& state, DrawKind kind, std::si
     crashed_ = !worker_.link.running() || std::holds_alternative<Crashed>(*ran);
     return std::optional<Outcome>();
   }
+  const std::size_t failed = failures_.size();
+  Verdict looked = look_at_probe(state, kind, set);
+  if (!looked || *looked || failures_.size() > failed) return looked;
+  return probe_among_others(state, kind, set);
+}
+
+// Whether the results of a call on the probe's set are right; notes failures.
+CudaTrial::Verdict CudaTrial::look_at_probe(CudaCase& state, DrawKind kind, int set) {
   double ignored = 0;
   KP_ASSIGN(const auto wrong, verify(shop_.judge, state, {set}, true, {}, &ignored));
   if (wrong) {
     failures_.push_back(probe_failure(kind, state.c->name, wrong->outcome, state.tensors));
     return std::optional<Outcome>();
   }
-  if (kind == DrawKind::kSparse) {
-    KP_ASSIGN(const std::vector<Deviation> got, deviations(shop_.judge, state, set));
-    std::size_t output = 0;
-    for (const JudgeTensor& t : state.judged) {
-      if (!t.output) continue;
-      const std::size_t at = output++;
-      if (t.dtype != DType::kFp32) continue;
-      sparse_.push_back({state.c->name, t.name, got[at], state.nudged[at]});
+  if (kind != DrawKind::kSparse) return std::optional<Outcome>();
+  KP_ASSIGN(const std::vector<Deviation> got, deviations(shop_.judge, state, set));
+  std::size_t output = 0;
+  for (const JudgeTensor& t : state.judged) {
+    if (!t.output) continue;
+    const std::size_t at = output++;
+    if (t.dtype != DType::kFp32) continue;
+    sparse_.push_back({state.c->name, t.name, got[at], state.nudged[at]});
+  }
+  return std::optional<Outcome>();
+}
+
+// The probe again, as one of the calls of a pass like those that are timed, at a random place after
+// an untimed call: what a kernel does in the first call after it was loaded proves nothing about
+// the others.
+CudaTrial::Verdict CudaTrial::probe_among_others(CudaCase& state, DrawKind kind, int set) {
+  std::vector<int> given;
+  for (const int other : secret_order(state.plan.rotation, fresh_secret())) {
+    if (other != set && given.size() <= kCompanions) given.push_back(other);
+  }
+  if (given.empty() || !shop_.settings.timing) return std::optional<Outcome>();
+  for (const int other : given) {
+    const auto& held = state.contents[static_cast<std::size_t>(other)];
+    if (held && held->kind == DrawKind::kGiven) continue;
+    KP_TRY(shop_.reference.fill(state, other, {fresh_key(), DrawKind::kGiven}));
+  }
+  const int warm = given.size() > 1 ? given.back() : given.front();
+  if (given.size() > 1) given.pop_back();
+  const bool compared = kind == DrawKind::kCentred || kind == DrawKind::kLowBits;
+  const double affordable = kValuesSeconds / std::max(call_s_, 1e-6);
+  const int passes = compared ? static_cast<int>(std::clamp(affordable, 1.0, kValuesCalls)) : 1;
+  std::vector<double> given_us, probe_us;
+  for (int pass = 0; pass < passes; ++pass) {
+    std::vector<int> sets = given;
+    const auto place = static_cast<std::ptrdiff_t>(fresh_secret() % (sets.size() + 1));
+    sets.insert(sets.begin() + place, set);
+    KP_ASSIGN(auto called, call_once(shop_.judge, worker_, state, sets, warm, timing_));
+    if (const auto* outcome = std::get_if<Outcome>(&called)) {
+      if (perhaps_killed(*outcome)) return std::optional<Outcome>(*outcome);
+      failures_.push_back(probe_failure(kind, state.c->name, *outcome, state.tensors));
+      crashed_ = !worker_.link.running() || std::holds_alternative<Crashed>(*outcome);
+      return std::optional<Outcome>();
+    }
+    const std::size_t failed = failures_.size();
+    Verdict looked = look_at_probe(state, kind, set);
+    if (!looked || *looked || failures_.size() > failed) return looked;
+    KP_ASSIGN(auto wrong, verify(shop_.judge, state, given, true, {}, &correct_.max_error));
+    if (wrong) return std::optional<Outcome>(std::move(wrong->outcome));
+    const std::vector<double>& us = std::get<std::vector<double>>(called);
+    for (std::size_t k = 0; k < us.size(); ++k) {
+      (sets[k] == set ? probe_us : given_us).push_back(us[k]);
     }
   }
-  if (kind != DrawKind::kCentred && kind != DrawKind::kLowBits) return std::optional<Outcome>();
-  return compare_times(state, set, kind);
+  if (compared) compare_times(state, kind, given_us, probe_us);
+  return std::optional<Outcome>();
+}
+
+// A kernel that takes another path for these values effectively runs a different kernel.
+void CudaTrial::compare_times(const CudaCase& state, DrawKind kind,
+                              const std::vector<double>& given_us,
+                              const std::vector<double>& probe_us) {
+  const double a = median(given_us), b = median(probe_us);
+  if (std::max(a, b) <= kValuesFactor * std::min(a, b) + kValuesSlackUs) return;
+  label("time-depends-on-values");
+  correct_.notes.push_back("a call takes " + human_us(b) + " " + probe_words(kind) + ", but " +
+                           human_us(a) + " on the task's own (case " + state.c->name + ")");
 }
 
 }  // namespace kernelpro

@@ -24,11 +24,7 @@ constexpr double kLoopFactor = 1.25;  // over the module process's own figure, a
 constexpr double kLoopSlackUs = 50;   // Python overhead of a module
 constexpr int kLoopTries = 3;         // the fastest counts
 constexpr int kIdleLoops = 5;
-constexpr double kSlowReference = 2;    // seconds; slower ones are not rerun for each candidate
-constexpr double kValuesFactor = 1.25;  // largest ratio of times on other values ...
-constexpr double kValuesSlackUs = 0.5;  // ... plus the clock's steps
-constexpr double kValuesCalls = 5;      // on each of the two, at most ...
-constexpr double kValuesSeconds = 0.2;  // ... and for at most this long
+constexpr double kSlowReference = 2;  // seconds; slower ones are not rerun for each candidate
 
 void slow_down(double by, CudaTimed* timed) {
   for (double* us : {&timed->timing.median_us, &timed->timing.low_us, &timed->timing.high_us}) {
@@ -175,33 +171,6 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
   if (us >= measured_floor_us(shop_.task, state, shop_.machine)) return std::optional<Outcome>();
   label("above-measured-ceiling");
   return check(state);
-}
-
-// A kernel that takes another path for these values effectively runs a different kernel.
-CudaTrial::Verdict CudaTrial::compare_times(CudaCase& state, int set, DrawKind kind) {
-  if (set == 0 || !shop_.settings.timing) return std::optional<Outcome>();
-  const SetContent given = check_contents(state, shop_.settings.policy).front();
-  KP_TRY(shop_.reference.fill(state, 0, given));
-  std::vector<int> steps;
-  const double affordable = kValuesSeconds / std::max(call_s_, 1e-6);
-  const int calls = static_cast<int>(std::clamp(affordable, 1.0, kValuesCalls));
-  for (int k = 0; k < calls; ++k) steps.insert(steps.end(), {0, set});
-  double ignored = 0;
-  KP_ASSIGN(auto once, time_once(shop_.judge, worker_, state, steps, 0, timing_, &ignored));
-  if (auto* outcome = std::get_if<Outcome>(&once)) {
-    return std::optional<Outcome>(std::move(*outcome));
-  }
-  const std::vector<double>& us = std::get<std::vector<double>>(once);
-  std::vector<double> mine, others;
-  for (std::size_t k = 0; k < us.size(); ++k) (k % 2 == 0 ? mine : others).push_back(us[k]);
-  const double a = median(mine), b = median(others);
-  if (std::max(a, b) <= kValuesFactor * std::min(a, b) + kValuesSlackUs) {
-    return std::optional<Outcome>();
-  }
-  label("time-depends-on-values");
-  correct_.notes.push_back("a call takes " + human_us(b) + " " + probe_words(kind) + ", but " +
-                           human_us(a) + " on the task's own (case " + state.c->name + ")");
-  return std::optional<Outcome>();
 }
 
 }  // namespace kernelpro

@@ -117,6 +117,15 @@ void wrong_later(Launch& launch) {
   compute(tensors(launch), ++calls > 20 ? 3 : 2);
 }
 
+// Right on large inputs in the first call after loading only.
+void careful_at_first(Launch& launch) {
+  const Tensors t = tensors(launch);
+  const bool first = (*launch.globals)["calls"]++ == 0;
+  bool large = false;
+  for (std::size_t i = 0; i < kElements; ++i) large = large || std::fabs(t.x[i]) > 30;
+  compute(t, large && !first ? 3 : 2);
+}
+
 void changes_an_input(Launch& launch) {
   static int calls = 0;
   const Tensors t = tensors(launch);
@@ -163,6 +172,7 @@ constexpr Candidate kCandidates[] = {
     {"skips_when_done", skips_when_done},
     {"wrong_when_known", wrong_when_known},
     {"wrong_later", wrong_later},
+    {"careful_at_first", careful_at_first},
     {"changes_an_input", changes_an_input},
     {"writes_past_the_end", writes_past_the_end},
     {"two_parts", two_parts},
