@@ -68,7 +68,7 @@ struct Energy {
 struct Correct {
   std::vector<Timing> timings;  // one per timed case
   double max_error = 0;         // largest output-scaled error seen, over its tolerance
-  // Time of the incumbent over time of this candidate, measured in alternation on the same buffers
+  // Time of the incumbent over time of this candidate, measured in alternation on the same inputs
   // (geometric mean over timed cases): > 1 is faster. Absent when there was no incumbent.
   struct Versus {
     std::string incumbent;  // content hash

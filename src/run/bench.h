@@ -73,7 +73,7 @@ class Bench {
   // How many times that happened: diagnoses of earlier candidates changed with it.
   int revisions() const { return revisions_; }
 
-  // Times one candidate against another in alternation on the same buffers. Nothing is stored. A
+  // Times one candidate against another in alternation on the same inputs. Nothing is stored. A
   // compile error of the first is returned as the outcome; nullopt: cancelled.
   Result<std::optional<Evaluation>> duel(const Candidate& candidate, const Candidate& versus);
 

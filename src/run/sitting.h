@@ -58,7 +58,7 @@ class Sitting {
   // with kBadInput on faulty knobs or an unknown parent, before anything runs.
   Result<std::optional<Evaluated>> evaluate(const Given& given, const Phase& phase);
 
-  // Times two evaluated candidates in alternation on the same buffers; nullopt: cancelled.
+  // Times two evaluated candidates in alternation on the same inputs; nullopt: cancelled.
   // REQUIRES: both are correct, and they differ.
   Result<std::optional<Evaluation>> compare(const Row& a, const Row& b, const Phase& phase);
 

@@ -106,7 +106,7 @@ constexpr McpTool kTools[] = {
      "says what failed, or how fast the kernel is and what limits it.",
      kEvaluate, false, Lane::kRunKernels, evaluate_tool},
     {"compare", "Compare two kernels",
-     "Times two correct kernels of a task in alternation on the same buffers, and returns the "
+     "Times two correct kernels of a task in alternation on the same inputs, and returns the "
      "ratio with its 95 % interval. New sources are evaluated first.",
      kCompare, false, Lane::kRunKernels, compare_tool},
     {"history", "What was tried",
