@@ -14,7 +14,9 @@
 #ifdef __CUDACC__
 #define KP_DRAW __host__ __device__ inline
 #else
-#define KP_DRAW inline
+// Inlined even without optimisation: of copies in several objects the linker keeps any, and all
+// inputs pass through here.
+#define KP_DRAW [[gnu::always_inline]] inline
 #endif
 
 namespace kp {

@@ -37,7 +37,7 @@ struct CpuCaseSettings {
   Policy policy = Policy::kContract;
   bool probes = true;
   double budget_s = 1.0;        // reference time for sets beyond the minimum
-  double probe_budget_s = 3.0;  // time for probes beyond the fewest
+  double probe_budget_s = 1.0;  // time for probes beyond the fewest
 };
 
 constexpr std::size_t kFewestSets = 4;    // of a timed case
