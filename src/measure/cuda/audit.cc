@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/inputs.h"
 #include "core/key.h"
 
 namespace kernelpro {

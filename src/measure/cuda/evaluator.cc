@@ -11,7 +11,6 @@
 #include <set>
 
 #include "base/clock.h"
-#include "core/inputs.h"
 #include "machine/gpu_lease.h"
 #include "machine/gpu_watch.h"
 #include "measure/cuda/ahead.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <future>
-#include <random>
 #include <utility>
 
 #include "base/files.h"
