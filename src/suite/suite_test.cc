@@ -127,8 +127,7 @@ TEST(Bench, TheSupervisorDoesNotGrowFromTaskToTask) {
   settings.run.max_evaluations = 1;
   settings.run.near_ceiling = 0;
   int number = 0;
-  for (const int size : {7000000, 90000, 200000, 3000000, 70000, 5000000, 1500000, 400000, 6000000,
-                         300000, 50000, 2500000}) {
+  for (const int size : {2000000, 90000, 70000, 3000000, 1500000, 50000}) {
     const std::string path = join(settings.suite, "t" + std::to_string(++number));
     ASSERT_TRUE(testing::write_scale_task(path, 2, size));
     ASSERT_TRUE(write_file(join(path, "kernel.cpp"),
@@ -146,7 +145,7 @@ TEST(Bench, TheSupervisorDoesNotGrowFromTaskToTask) {
   const auto summary = work_on(settings, {}, hears);
   ASSERT_TRUE(summary) << summary.error().text();
   ASSERT_EQ(kb.size(), settings.tasks.size());
-  for (const std::int64_t each : kb) EXPECT_LT(each, kb.front() + (32 << 10));
+  for (const std::int64_t each : kb) EXPECT_LT(each, kb.front() + (16 << 10));
 }
 
 // Reports a kernel that is correct only at the size that the search knew.

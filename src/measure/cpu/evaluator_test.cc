@@ -163,8 +163,9 @@ TEST_F(CpuEvaluator, AKernelCannotPretendToBeKilledFromOutside) {
 
 TEST_F(CpuEvaluator, ASlowerKernelLosesBothWays) {
   const Subject fast = build(good());
+  // A call takes longer than a turn ever waits for a processor, so that load cannot hide it.
   const Subject slow = build(testing::kernel("",
-                                             "for (int i = 0; i < 800; ++i) { compute(a); "
+                                             "for (int i = 0; i < 40000; ++i) { compute(a); "
                                              "asm volatile(\"\" ::: \"memory\"); }",
                                              ""));
   const auto loses = [&](const Evaluation& evaluation) {
