@@ -11,6 +11,7 @@
 
 #include "core/launch_plan.h"
 #include "core/missing.h"
+#include "core/samples.h"
 
 namespace kernelpro {
 
@@ -53,6 +54,7 @@ struct CallFacts {
   LaunchPlan plan;       // no nodes: not known
   AddressLayout layout;  // of the plan's addresses; no slots: the plan names tensors
   CounterAnswers counters;
+  SampleAnswers samples;
 };
 
 std::string counter_answers_to_json(const CounterAnswers& answers);

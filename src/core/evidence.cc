@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/metrics.h"
 #include "core/missing_json.h"
+#include "core/places_json.h"
 
 namespace kernelpro {
 
@@ -56,6 +57,7 @@ Json to_json(const Evidence& evidence) {
   Json json = {{"items", items},
                {"texts", evidence.texts},
                {"missing", missing_to_json(evidence.missing())}};
+  if (evidence.places) json["places"] = places_to_json(*evidence.places);
   if (!evidence.kernels.empty()) {
     Json kernels = Json::array();
     for (const KernelEvidence& kernel : evidence.kernels) {
@@ -110,6 +112,7 @@ Evidence from_json(const Plain& json, bool with_kernels) {
   for (const Plain& each : array(json, "missing")) {
     for (Missing& missing : missing_from_json(each)) evidence.note_missing(std::move(missing));
   }
+  evidence.places = places_from_json(member(json, "places"));
   if (!with_kernels) return evidence;
   for (const Plain& item : array(json, "kernels")) {
     evidence.kernels.push_back({text(item, "name"), from_json(item, false)});

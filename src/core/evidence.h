@@ -15,6 +15,7 @@
 
 #include "core/metric.h"
 #include "core/missing.h"
+#include "core/places.h"
 
 namespace kernelpro {
 
@@ -39,6 +40,9 @@ class Evidence {
   // Texts that tools may quote, such as hot-loop disassembly by kernel.
   std::map<std::string, std::string> texts;
   std::vector<KernelEvidence> kernels;
+  // Of a kernel: where its time goes. Scope and absence as for a kernel's items; why there are no
+  // samples is under Family::kSamples.
+  std::optional<Places> places;
 
   const std::map<std::string, Observation>& items() const { return items_; }
   const std::vector<Missing>& missing() const { return missing_; }

@@ -20,6 +20,63 @@ TEST(Evidence, TakesTheLevelOfTheRowUnlessToldAnother) {
   EXPECT_EQ(again->find("launch__grid_size")->source, "a trace");
 }
 
+TEST(Evidence, KeepsThePlacesOfAKernel) {
+  Places places;
+  places.samples = 1000;
+  places.single_producer = 0.75;
+  places.stalls = {{Stall::kLongScoreboard, 0.8, 0.6}, {Stall::kSelected, 0.2, 0}};
+  const CodePoint load{{"kernel.cu", 12, "x[idx[i]]"}, 0x90, "LDG.E R4, [R2.64]"};
+  const CodePoint use{{"", 0, ""}, 0xa0, "FADD R5, R4, R5"};
+  places.places = {{use, Stall::kLongScoreboard, 0.8, 0.6, {{load, 0.9}}}};
+  Evidence e;
+  e.kernels.push_back({"k", {}});
+  e.kernels[0].facts.places = places;
+  const auto again = evidence_from_json(evidence_to_json(e));
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->places);
+  const auto& found = again->kernels.at(0).facts.places;
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->basis, Places::Basis::kSampled);
+  EXPECT_EQ(found->samples, 1000);
+  EXPECT_EQ(found->single_producer, 0.75);
+  ASSERT_EQ(found->stalls.size(), 2u);
+  EXPECT_EQ(found->stalls[0].exposed, 0.6);
+  ASSERT_EQ(found->places.size(), 1u);
+  const Place& place = found->places[0];
+  EXPECT_EQ(place.at.offset, 0xa0);
+  EXPECT_EQ(place.at.line.file, "");
+  EXPECT_EQ(place.stall, Stall::kLongScoreboard);
+  EXPECT_EQ(place.share, 0.8);
+  ASSERT_EQ(place.producers.size(), 1u);
+  EXPECT_EQ(place.producers[0].part, 0.9);
+  EXPECT_EQ(place.producers[0].at.line.file, "kernel.cu");
+  EXPECT_EQ(place.producers[0].at.line.line, 12);
+  EXPECT_EQ(place.producers[0].at.line.text, "x[idx[i]]");
+  EXPECT_EQ(place.producers[0].at.instruction, "LDG.E R4, [R2.64]");
+}
+
+TEST(Evidence, DamagedPlacesAreMendedOrLeftOut) {
+  const auto read = [](const std::string& places) {
+    const auto e =
+        evidence_from_json(R"({"items":{},"texts":{},"missing":[],"places":)" + places + "}");
+    EXPECT_TRUE(e);
+    return e ? e->places : std::nullopt;
+  };
+  EXPECT_FALSE(read("3"));
+  EXPECT_FALSE(read(R"({"basis":"dreamt"})"));
+  const auto places = read(
+      R"({"basis":"estimated","samples":-5,"stalls":[{"stall":"wait","share":7},{"stall":"new"}],)"
+      R"("places":[{"stall":"wait","share":0.5,"exposed":3,"producers":[4]},{"stall":"new"},3]})");
+  ASSERT_TRUE(places);
+  EXPECT_EQ(places->basis, Places::Basis::kEstimated);
+  EXPECT_EQ(places->samples, 0);
+  ASSERT_EQ(places->stalls.size(), 1u);
+  EXPECT_EQ(places->stalls[0].share, 1);
+  ASSERT_EQ(places->places.size(), 1u);
+  EXPECT_EQ(places->places[0].exposed, 0.5);
+  EXPECT_EQ(places->places[0].producers.size(), 0u);
+}
+
 TEST(Missing, AFamilyExplainsEachOfItsMetricsAndNoOther) {
   for (int i = 0; i < kFamilies; ++i) {
     Evidence e;

@@ -27,6 +27,7 @@ constexpr FamilyRow kFamilyRows[] = {
     {Family::kResources, "resources", "registers and spills"},
     {Family::kSass, "sass", "SASS instruction mix"},
     {Family::kCounters, "counters", "hardware counters"},
+    {Family::kSamples, "samples", "program-counter samples"},
     {Family::kTrace, "trace", "trace"},
 };
 static_assert(std::size(kFamilyRows) == kFamilies);

@@ -30,9 +30,10 @@ enum class Family {
   kResources,  // registers, spills, shared memory, and the occupancy that follows
   kSass,       // a kernel's machine code
   kCounters,   // hardware counters
+  kSamples,    // program-counter samples of a kernel (core/places.h)
   kTrace,      // a trace of a call or of a whole program
 };
-inline constexpr int kFamilies = 12;
+inline constexpr int kFamilies = 13;
 // In JSON: "ceilings".
 std::string_view family_name(Family family);
 std::optional<Family> family_from_name(std::string_view name);

@@ -116,8 +116,17 @@ constexpr MetricRow kCounterRows[] = {
      "waiting for a fixed latency"},
 };
 
+constexpr MetricRow kSampleRows[] = {
+    {"samples.taken", "1", "program-counter samples of the kernel"},
+    {"samples.exposed", "1",
+     "part of the samples in whose cycle the scheduler issued nothing, 0 to 1"},
+    {"samples.single_producer", "1",
+     "part of the waits for an earlier instruction that have exactly one producer, 0 to 1"},
+};
+
 constexpr MetricTable kTables[] = {
     {Family::kCounters, Level::kCounters, Scope::kKernel, kCounterRows},
+    {Family::kSamples, Level::kCounters, Scope::kKernel, kSampleRows},
 };
 }  // namespace
 

@@ -28,6 +28,7 @@ ToolTarget target_of(Family family) {
     case Family::kResources:
     case Family::kSass:
     case Family::kCounters:
+    case Family::kSamples:
     case Family::kTrace:
       return ToolTarget::kCuda;
     case Family::kTask:

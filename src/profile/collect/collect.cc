@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "core/metrics.h"
 #include "core/rates.h"
 #include "profile/code/disassemble.h"
@@ -15,6 +16,7 @@
 #include "profile/code/written.h"
 #include "profile/collect/counters.h"
 #include "profile/collect/plan_facts.h"
+#include "profile/places/places.h"
 #include "profile/sass/device_code.h"
 
 namespace kernelpro {
@@ -211,6 +213,9 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
   if (call.counters.source.empty() && missing.empty()) {
     missing.push_back({Family::kCounters, "they were not collected", "evaluate with --profile"});
   }
+  // After the counters, which weigh what was not sampled. The source lies beside the cubin.
+  add_places(code.functions, call.samples, lines_in(dirname(binary.cubin)), &code.kernels,
+             &missing);
   for (Missing& each : missing) e->note_missing(std::move(each));
   // After the counters, which bound what kernels can have passed on.
   collect_plan(task, c, call, &code.kernels, e);

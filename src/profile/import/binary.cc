@@ -13,6 +13,7 @@
 #include "core/cuda_tools.h"
 #include "profile/code/disassemble.h"
 #include "profile/code/hot_loops.h"
+#include "profile/places/places.h"
 #include "profile/sass/device_code.h"
 #include "profile/sass/sass.h"
 
@@ -151,6 +152,8 @@ Result<void> read_cubin(const std::string& cubin, const std::string& only, const
   machine.arch = arch;
   Evidence remarks;
   CodeFacts facts = device_code(binary, LaunchPlan(), machine, &remarks);
+  std::vector<Missing> missing;
+  add_places(facts.functions, {}, lines_in(dirname(cubin)), &facts.kernels, &missing);
   for (auto& [name, kernel] : facts.kernels) {
     if (!contains(kernel.name, only)) continue;
     const auto usage = usages.find(name);

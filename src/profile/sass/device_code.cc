@@ -104,27 +104,30 @@ void add_launch(const PlanNode& node, Evidence* e) {
   put(e, "launch__cluster_size", std::max(1.0, volume(node.cluster)), "launch plan");
 }
 
-// The cubin's SASS by kernel; empty, with a note, when unavailable.
-std::map<std::string, SassMix> sass_of(const Binary& binary, std::string* tool, Evidence* call) {
-  std::map<std::string, SassMix> mixes;
+// The cubin's kernels by name; empty, with a note, when unavailable.
+std::map<std::string, SassFunction> sass_of(const Binary& binary, std::string* tool,
+                                            Evidence* call) {
+  std::map<std::string, SassFunction> kernels;
   if (binary.cubin.empty()) {
     call->note_missing({Family::kSass, "there is no cubin", "compile the candidate"});
-    return mixes;
+    return kernels;
   }
   const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin);
   if (!disassembly) {
     call->note_missing({Family::kSass, disassembly.error().message, disassembly.error().next});
-    return mixes;
+    return kernels;
   }
   *tool = disassembly->tool;
-  for (SassKernel& kernel : kernel_mixes(disassembly->text)) {
-    mixes[kernel.name] = std::move(kernel.mix);
+  for (SassFunction& function : parse_sass(disassembly->text)) {
+    if (!function.entry || function.code.empty()) continue;
+    const std::string name = function.name;
+    kernels[name] = std::move(function);
   }
-  if (mixes.empty()) {
+  if (kernels.empty()) {
     call->note_missing({Family::kSass, *tool + " showed no kernel in the cubin",
                         "check that the candidate has a __global__ function"});
   }
-  return mixes;
+  return kernels;
 }
 
 }  // namespace
@@ -132,15 +135,15 @@ std::map<std::string, SassMix> sass_of(const Binary& binary, std::string* tool, 
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
                       Evidence* call) {
   std::string tool;
-  const std::map<std::string, SassMix> mixes = sass_of(binary, &tool, call);
   CodeFacts facts;
+  facts.functions = sass_of(binary, &tool, call);
   const auto want = [&](const std::string& name) {
     if (plan.kernel_count() > 0 && largest_launch(plan, name) == nullptr) return;
     KernelEvidence& kernel = facts.kernels[name];
     kernel.name = demangled(name);
     kernel.facts.texts["kernel"] = name;
   };
-  for (const auto& [name, mix] : mixes) want(name);
+  for (const auto& [name, function] : facts.functions) want(name);
   for (const auto& [name, resources] : binary.resources) want(name);
   for (const PlanNode& node : plan.nodes) {
     if (node.kind == PlanNode::Kind::kKernel) want(node.function);
@@ -148,9 +151,10 @@ CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machin
   for (auto& [name, kernel] : facts.kernels) {
     Evidence* e = &kernel.facts;
     double work = 1;
-    if (const auto mix = mixes.find(name); mix != mixes.end()) {
-      add_sass(mix->second, tool, e);
-      work = std::max(1.0, mix->second.weight);
+    if (const auto code = facts.functions.find(name); code != facts.functions.end()) {
+      const SassMix mix = hot_mix(code->second);
+      add_sass(mix, tool, e);
+      work = std::max(1.0, mix.weight);
     }
     const auto resources = binary.resources.find(name);
     const bool known = resources != binary.resources.end();

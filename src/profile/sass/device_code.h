@@ -9,11 +9,13 @@
 #include "core/evidence.h"
 #include "core/launch_plan.h"
 #include "core/machine.h"
+#include "profile/sass/program.h"
 
 namespace kernelpro {
 
 struct CodeFacts {
   std::map<std::string, KernelEvidence> kernels;  // by mangled name
+  std::map<std::string, SassFunction> functions;  // their code, where it is known
   std::map<std::string, double> weights;          // estimated work of each, for sorting
 };
 

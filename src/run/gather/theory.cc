@@ -115,6 +115,7 @@ Result<void> add_code(const Theory& theory, Gathered* gathered) {
           kernel.facts.set(name, item.value, item.level, item.source);
         }
       }
+      if (!kernel.facts.places) kernel.facts.places = theirs.facts.places;
       kernel.facts.texts.insert(theirs.facts.texts.begin(), theirs.facts.texts.end());
       ++count;
       break;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which earlier instructions made a warp wait, for each stall reason. After GPA (HPCToolkit's
+// GPUAdvisor-Blame.cpp) and LEO (arXiv:2604.20032): producers by registers and scoreboards, pruned
+// by opcode class and by latencies that the path already covers; those left share by
+// 1/distance times how often each issues. Pure.
+#pragma once
+
+#include <vector>
+
+#include "core/stall.h"
+#include "profile/places/slices.h"
+#include "profile/sass/loops.h"
+
+namespace kernelpro {
+
+// How often each instruction issues and how much is waited at it, by index; any unit.
+struct CodeLoad {
+  std::vector<double> issued;
+  std::vector<double> waited;  // exposed waits, those at barriers left out
+};
+
+struct Blamed {
+  int instruction = 0;
+  double part = 0;  // 0..1
+};
+
+class Blamer {
+ public:
+  // All must outlive it.
+  Blamer(const SassFunction& function, const HotCode& hot, const ControlFlow& control,
+         const CodeLoad& load);
+
+  // The largest part first; parts add up to at most 1. Empty: no producer is known.
+  std::vector<Blamed> blame(int instruction, Stall stall) const;
+
+ private:
+  struct Candidate {
+    int instruction;
+    double weight;
+  };
+  static std::vector<Blamed> shared(const std::vector<Candidate>& candidates);
+  std::vector<Blamed> weighed(const std::vector<Reached>& producers) const;
+  std::vector<Blamed> scoreboard(int use, bool far) const;
+  std::vector<Blamed> fixed_latency(int use) const;
+  std::vector<Blamed> preceding(int use, bool (*is)(const SassInstruction&),
+                                bool (*stops)(const SassInstruction&)) const;
+  std::vector<Blamed> async_copies(int use) const;
+  std::vector<Blamed> from_other_warps(int use) const;
+  std::vector<Blamed> since_barrier(int use) const;
+  std::vector<Blamed> unit(int use, Stall stall) const;
+  const SassInstruction& at(int index) const { return f_.code[static_cast<std::size_t>(index)]; }
+  double issued(int index) const;
+
+  const SassFunction& f_;
+  const HotCode& hot_;
+  const CodeLoad& load_;
+  Slicer slicer_;
+};
+
+}  // namespace kernelpro

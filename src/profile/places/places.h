@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fills a kernel's places (core/places.h): where its time goes by line, for what its warps wait
+// there, and which earlier lines made them wait. From program-counter samples where there are any,
+// else estimated from machine code and weighted by the stall counters. Pure; any input is safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/evidence.h"
+#include "core/samples.h"
+#include "profile/sass/program.h"
+
+namespace kernelpro {
+
+// The text of a source line; "": not at hand.
+using LineText = std::function<std::string(const std::string& file, int line)>;
+// Lines of sources in `folder`, read once when first asked for. Only names without folders and with
+// a source file's extension are read.
+LineText lines_in(const std::string& folder);
+
+Places sampled_places(const SassFunction& kernel, const KernelSamples& samples,
+                      const LineText& text);
+// `facts`: of the kernel; its stall counters and occupancy are used if known.
+Places estimated_places(const SassFunction& kernel, const Evidence& facts, const LineText& text);
+
+// For every kernel in `kernels` whose code is in `functions` (both by mangled name). Adds the
+// samples.* items, and notes in `missing` why samples are missing.
+void add_places(const std::map<std::string, SassFunction>& functions, const SampleAnswers& samples,
+                const LineText& text, std::map<std::string, KernelEvidence>* kernels,
+                std::vector<Missing>* missing);
+
+}  // namespace kernelpro

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places over recorded disassembly, with samples made up for instructions whose cause is known.
+#include "profile/places/places.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "profile/places/testing/synthetic.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr const char* kCoded[] = {"patterns.sm_80.txt", "patterns.sm_90a.txt",
+                                  "patterns.sm_100a.txt", "patterns.sm_120a.txt"};
+constexpr const char* kAll[] = {
+    "patterns.sm_80.txt",     "patterns.sm_90a.txt", "patterns.sm_100a.txt",
+    "patterns.sm_120a.txt",   "sm_80.nvdisasm.txt",  "sm_90a.nvdisasm.txt",
+    "sm_90a.cuobjdump.txt",   "sm_120.nvdisasm.txt", "sm_100a.nvdisasm.txt",
+    "blackwell.nvdisasm.txt", "hopper.nvdisasm.txt",
+};
+
+std::size_t slot(int index) { return static_cast<std::size_t>(index); }
+
+int find_root(const SassFunction& f, std::string_view root, int from = 0) {
+  for (int k = from; k < static_cast<int>(f.code.size()); ++k) {
+    if (f.code[slot(k)].root == root) return k;
+  }
+  ADD_FAILURE() << f.name << " has no " << root;
+  return 0;
+}
+
+// The first instruction after `producer` that waits for the scoreboard that it sets.
+int waiter_of(const SassFunction& f, int producer) {
+  const int board = f.code[slot(producer)].control.written_by;
+  for (int k = producer + 1; k < static_cast<int>(f.code.size()); ++k) {
+    if (board < 6 && (f.code[slot(k)].control.waits >> board & 1) != 0) return k;
+  }
+  ADD_FAILURE() << "nothing waits for it";
+  return producer;
+}
+
+Places of_one(const SassFunction& f, int instruction, Stall stall) {
+  KernelSamples samples;
+  add_samples(f, instruction, stall, 100, 80, &samples);
+  return sampled_places(f, samples, {});
+}
+
+LineText fixture_lines() {
+  return lines_in(std::string(KERNELPRO_SOURCE_DIR) + "/src/profile/fixtures");
+}
+
+void expect_sound(const Places& places, const std::string& name) {
+  double all = 0;
+  for (const StallShare& each : places.stalls) {
+    EXPECT_LE(each.exposed, each.share + 1e-9) << name;
+    all += each.share;
+  }
+  EXPECT_NEAR(all, 1, 1e-9) << name;
+  double placed = 0;
+  EXPECT_LE(places.places.size(), static_cast<std::size_t>(kMostPlaces));
+  for (const Place& place : places.places) {
+    placed += place.share;
+    EXPECT_GE(place.share, place.exposed - 1e-9) << name;
+    double blamed = 0;
+    for (const Producer& producer : place.producers) blamed += producer.part;
+    EXPECT_LE(blamed, 1 + 1e-9) << name;
+    EXPECT_FALSE(place.at.instruction.empty()) << name;
+  }
+  EXPECT_LE(placed, 1 + 1e-9) << name;
+  EXPECT_GE(places.single_producer, 0) << name;
+  EXPECT_LE(places.single_producer, 1 + 1e-9) << name;
+}
+
+TEST(Places, SharesAddUpWhateverIsSampled) {
+  for (const char* file : kAll) {
+    for (const auto& [name, kernel] : recorded_kernels(file)) {
+      expect_sound(sampled_places(kernel, samples_everywhere(kernel), {}), name);
+    }
+  }
+}
+
+TEST(Places, AreEstimatedForEveryKernel) {
+  int kernels = 0;
+  for (const char* file : kAll) {
+    for (const auto& [name, kernel] : recorded_kernels(file)) {
+      const Places places = estimated_places(kernel, {}, {});
+      EXPECT_EQ(places.basis, Places::Basis::kEstimated);
+      EXPECT_FALSE(places.places.empty()) << file << " " << name;
+      expect_sound(places, name);
+      ++kernels;
+    }
+  }
+  EXPECT_GT(kernels, 100);
+}
+
+TEST(Places, AUseIsBlamedOnTheLoadThatItWaitsFor) {
+  for (const char* file : kCoded) {
+    const auto kernels = recorded_kernels(file);
+    for (const char* name : {"global_histogram", "far_lanes", "pointer_chase", "warp_sum"}) {
+      const SassFunction& f = kernels.at(name);
+      const int load = find_root(f, "LDG");
+      const Places places = of_one(f, waiter_of(f, load), Stall::kLongScoreboard);
+      ASSERT_EQ(places.places.size(), 1u);
+      const Place& place = places.places[0];
+      EXPECT_DOUBLE_EQ(place.exposed, 0.8);
+      ASSERT_EQ(place.producers.size(), 1u) << file << " " << name;
+      EXPECT_TRUE(contains(place.producers[0].at.instruction, "LDG")) << file << " " << name;
+      EXPECT_EQ(place.producers[0].at.offset, static_cast<int>(f.code[slot(load)].address));
+      EXPECT_DOUBLE_EQ(place.producers[0].part, 1);
+      EXPECT_EQ(places.single_producer, 1);
+    }
+  }
+}
+
+TEST(Places, ShowTheLineAndItsText) {
+  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  const SassFunction& f = kernels.at("pointer_chase");
+  KernelSamples samples;
+  add_samples(f, waiter_of(f, find_root(f, "LDG")), Stall::kLongScoreboard, 9, 9, &samples);
+  const Places places = sampled_places(f, samples, fixture_lines());
+  const SourceLine& line = places.places.at(0).producers.at(0).at.line;
+  EXPECT_EQ(line.file, "patterns.cu");
+  EXPECT_TRUE(contains(line.text, "at = x[at];")) << line.text;
+}
+
+TEST(Places, AMultiplicationIsBlamedOnTheOneBeforeIt) {
+  for (const char* file : kCoded) {
+    const auto kernels = recorded_kernels(file);
+    const SassFunction& f = kernels.at("one_chain");
+    const int last = find_root(f, "FFMA", find_root(f, "FFMA") + 1);
+    const Places places = of_one(f, last, Stall::kWait);
+    ASSERT_EQ(places.places.at(0).producers.size(), 1u) << file;
+    EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "FFMA")) << file;
+  }
+}
+
+TEST(Places, AnAsynchronousCopyIsBlamedForTheWaitForItsGroup) {
+  for (const char* file : kCoded) {
+    const auto kernels = recorded_kernels(file);
+    const SassFunction& f = kernels.at("stages_in_flight");
+    const Places places = of_one(f, find_root(f, "DEPBAR"), Stall::kLongScoreboard);
+    ASSERT_FALSE(places.places.at(0).producers.empty()) << file;
+    for (const Producer& producer : places.places[0].producers) {
+      EXPECT_TRUE(contains(producer.at.instruction, "LDGSTS")) << producer.at.instruction;
+    }
+  }
+}
+
+TEST(Places, ABarrierIsBlamedOnTheCostliestWaitBeforeIt) {
+  for (const char* file : kCoded) {
+    const auto kernels = recorded_kernels(file);
+    const SassFunction& f = kernels.at("conflicting_tile");
+    const int store = waiter_of(f, find_root(f, "LDG"));
+    const int barrier = find_root(f, "BAR", store);
+    KernelSamples samples;
+    add_samples(f, store, Stall::kLongScoreboard, 50, 50, &samples);
+    add_samples(f, barrier, Stall::kBarrier, 100, 100, &samples);
+    const Places places = sampled_places(f, samples, {});
+    const Place& first = places.places.at(0);
+    EXPECT_EQ(first.stall, Stall::kBarrier);
+    ASSERT_EQ(first.producers.size(), 1u) << file;
+    EXPECT_EQ(first.producers[0].at.offset, static_cast<int>(f.code[slot(store)].address));
+  }
+}
+
+TEST(Places, AWarpgroupsWaitIsBlamedOnItsProducts) {
+  const auto kernels = recorded_kernels("hopper.nvdisasm.txt");
+  const SassFunction& f = kernels.at("wgmma_wait");
+  int wait = find_root(f, "WARPGROUP");
+  while (!f.code[slot(wait)].has("DEPBAR")) wait = find_root(f, "WARPGROUP", wait + 1);
+  const Places places = of_one(f, wait, Stall::kGmma);
+  ASSERT_FALSE(places.places.at(0).producers.empty());
+  EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "HGMMA"));
+}
+
+TEST(Places, AThrottledLoadIsBlamedOnTheLoadsOfItsLoop) {
+  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  const SassFunction& f = kernels.at("loads_in_flight");
+  const Places places = of_one(f, find_root(f, "LDG"), Stall::kLgThrottle);
+  ASSERT_FALSE(places.places.at(0).producers.empty());
+  for (const Producer& producer : places.places[0].producers) {
+    EXPECT_TRUE(contains(producer.at.instruction, "LDG"));
+  }
+}
+
+TEST(Places, AHelpersTimeStandsAtTheLineThatCallsIt) {
+  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  const SassFunction& f = kernels.at("long_division");
+  const int last = static_cast<int>(f.code.size()) - 2;
+  KernelSamples samples;
+  add_samples(f, last, Stall::kWait, 9, 9, &samples);
+  const Places places = sampled_places(f, samples, fixture_lines());
+  EXPECT_TRUE(contains(places.places.at(0).at.line.text, "x[i] / d"))
+      << places.places[0].at.line.text;
+}
+
+TEST(Places, CountersSayHowMuchEachReasonTakes) {
+  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  Evidence facts;
+  facts.set("smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio", 6, "test");
+  facts.set("smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", 3, "test");
+  facts.set("smsp__issue_active.avg.per_cycle_active", 0.25, "test");
+  const Places places = estimated_places(kernels.at("far_lanes"), facts, {});
+  expect_sound(places, "far_lanes");
+  ASSERT_EQ(places.stalls.size(), 3u);
+  EXPECT_EQ(places.stalls[0].stall, Stall::kLgThrottle);
+  EXPECT_NEAR(places.stalls[0].share, 0.6, 1e-9);
+  double exposed = 0;
+  for (const StallShare& share : places.stalls) exposed += share.exposed;
+  EXPECT_NEAR(exposed, 0.75, 1e-9);
+  EXPECT_EQ(places.places.at(0).stall, Stall::kLgThrottle);
+}
+
+TEST(Places, SamplesOutsideTheCodeCountButHaveNoPlace) {
+  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  KernelSamples samples{"far_lanes", {{1 << 24, {{Stall::kWait, 5, 5}}}}};
+  const Places places = sampled_places(kernels.at("far_lanes"), samples, {});
+  EXPECT_EQ(places.samples, 5);
+  EXPECT_TRUE(places.places.empty());
+  ASSERT_EQ(places.stalls.size(), 1u);
+  EXPECT_EQ(places.stalls[0].share, 1);
+}
+
+TEST(Places, AreAddedToEachKernelWithItsSamples) {
+  const auto functions = recorded_kernels("patterns.sm_90a.txt");
+  std::map<std::string, KernelEvidence> kernels;
+  kernels["far_lanes"], kernels["warp_sum"], kernels["unknown"];
+  SampleAnswers answers;
+  answers.source = "cupti";
+  answers.kernels = {samples_everywhere(functions.at("far_lanes"))};
+  answers.missing = {{Family::kSamples, "some were lost", "", {}, "of the rest"}};
+  std::vector<Missing> missing;
+  add_places(functions, answers, {}, &kernels, &missing);
+  EXPECT_EQ(kernels["far_lanes"].facts.places->basis, Places::Basis::kSampled);
+  EXPECT_GT(*kernels["far_lanes"].facts.get("samples.taken"), 0);
+  EXPECT_EQ(kernels["warp_sum"].facts.places->basis, Places::Basis::kEstimated);
+  EXPECT_FALSE(kernels["warp_sum"].facts.get("samples.taken"));
+  EXPECT_FALSE(kernels["unknown"].facts.places);
+  EXPECT_EQ(missing.size(), 1u);
+}
+
+}  // namespace
+}  // namespace kernelpro
