@@ -105,13 +105,14 @@ void add_launch(const PlanNode& node, Evidence* e) {
 }
 
 // The cubin's SASS by kernel; empty, with a note, when unavailable.
-std::map<std::string, SassMix> sass_of(const Binary& binary, std::string* tool, Evidence* call) {
+std::map<std::string, SassMix> sass_of(const Binary& binary, const std::vector<std::string>& only,
+                                       std::string* tool, Evidence* call) {
   std::map<std::string, SassMix> mixes;
   if (binary.cubin.empty()) {
     call->note_missing({Family::kSass, "there is no cubin", "compile the candidate"});
     return mixes;
   }
-  const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin);
+  const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin, only);
   if (!disassembly) {
     call->note_missing({Family::kSass, disassembly.error().message, disassembly.error().next});
     return mixes;
@@ -130,9 +131,9 @@ std::map<std::string, SassMix> sass_of(const Binary& binary, std::string* tool, 
 }  // namespace
 
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
-                      Evidence* call) {
+                      Evidence* call, const std::vector<std::string>& only) {
   std::string tool;
-  const std::map<std::string, SassMix> mixes = sass_of(binary, &tool, call);
+  const std::map<std::string, SassMix> mixes = sass_of(binary, only, &tool, call);
   CodeFacts facts;
   const auto want = [&](const std::string& name) {
     if (plan.kernel_count() > 0 && largest_launch(plan, name) == nullptr) return;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/binary.h"
 #include "core/evidence.h"
@@ -17,9 +18,10 @@ struct CodeFacts {
   std::map<std::string, double> weights;          // estimated work of each, for sorting
 };
 
-// Covers the kernels that `plan` launches, or all in the cubin when the plan has no nodes. Blocks
+// Covers the kernels that `plan` launches, or those of `only` (mangled; empty: all) in the cubin
+// when the plan has no nodes. Blocks
 // while the disassembler runs. Notes in `call` what could not be read.
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
-                      Evidence* call);
+                      Evidence* call, const std::vector<std::string>& only = {});
 
 }  // namespace kernelpro
