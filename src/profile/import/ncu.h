@@ -49,9 +49,8 @@ bool is_ncu_csv(std::string_view text);
 // permission, another page) and how to export.
 Result<NcuImport> import_ncu_csv(std::string_view text, const NcuSettings& settings);
 
-// Whether `text` may be ncu's details page, or the output of `ncu PROGRAM`. kBadInput without a
-// metric that we know.
-bool is_ncu_details(std::string_view text);
+// ncu's details page as text (profile/import/ncu_details.h). kBadInput without a metric that we
+// know.
 Result<NcuImport> import_ncu_details(std::string_view text, const NcuSettings& settings);
 
 // ncu's source page alone (--page source --print-source sass --csv): samples and code, without

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "profile/import/csv.h"
-#include "profile/import/ncu.h"
 
 namespace kernelpro {
 

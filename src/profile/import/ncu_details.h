@@ -17,6 +17,7 @@ struct NcuDetails {
   std::vector<std::string> programs;  // paths of profiled programs that the text names
 };
 
+bool is_ncu_details(std::string_view text);
 NcuDetails read_ncu_details(std::string_view text);
 
 }  // namespace kernelpro

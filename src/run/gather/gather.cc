@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "measure/ceilings/ceilings.h"
 #include "profile/import/binary.h"
+#include "profile/import/ncu_details.h"
 #include "profile/import/ncu_run.h"
 #include "profile/import/ncu_source.h"
 #include "profile/import/nsys.h"
