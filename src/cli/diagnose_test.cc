@@ -84,6 +84,26 @@ TEST_F(DiagnoseTest, NcusDetailsAsText) {
   EXPECT_EQ((*same)["subject"], "standard input");
 }
 
+// ncu's source page alone, written by hand after its layout.
+TEST_F(DiagnoseTest, NcusSourcePage) {
+  const std::string page = join(dir.path(), "source.csv");
+  ASSERT_TRUE(write_file(page,
+                         "\"Kernel Name\",\"scale(float *, int)\",\n"
+                         "\"Address\",\"Source\",\"stall_long_sb\",\"stall_wait\"\n"
+                         "\"0x7fc48541d900\",\"      LDG.E R2, [R4.64] \",\"0\",\"2\"\n"
+                         "\"0x7fc48541d910\",\"      FADD R3, R2, R2 \",\"90\",\"2\"\n"
+                         "\"0x7fc48541d920\",\"      STG.E [R4.64], R3 \",\"0\",\"6\"\n"
+                         "\"0x7fc48541d930\",\"      EXIT \",\"0\",\"0\"\n"));
+  const Exit exit = kernelpro({"diagnose", page, "--device", "H100", "--json"});
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  const auto json = parse_json(exit.output);
+  ASSERT_TRUE(json) << exit.output;
+  const std::string basis = (*json)["basis"].get<std::string>();
+  EXPECT_TRUE(contains(basis, "program-counter samples")) << basis;
+  EXPECT_TRUE(contains(basis, "instructions of 1 kernel")) << basis;
+  EXPECT_EQ((*json)["evidence"]["kernels"].size(), 1u);
+}
+
 // A program under the tracer with a fake CUPTI, which loads a module; a stand-in disassembles it.
 TEST_F(DiagnoseTest, AProgramBringsItsMachineCode) {
   const std::string program = join(executable_dir(), "kernelpro-traced");

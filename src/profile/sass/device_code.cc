@@ -35,16 +35,6 @@ void add_ptxas(const KernelResources& r, Evidence* e) {
   put(e, "launch__shared_mem_per_block_static", r.shared_bytes, "ptxas");
 }
 
-void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
-  for (const auto& [metric, value] : mix.metrics) put(e, metric, value, tool);
-  for (const auto& [metric, lines] : mix.where) e->texts["line of " + metric] = lines;
-  const std::pair<const char*, const std::string&> texts[] = {
-      {"hot loops", mix.text}, {"dependent chain", mix.chain}, {"waits", mix.waits}};
-  for (const auto& [name, text] : texts) {
-    if (!text.empty()) e->texts[name] = text;
-  }
-}
-
 // Adds the resident blocks of the largest launch and their limiter.
 void add_occupancy(const PlanNode& node, const KernelResources& r, const Machine& machine,
                    Evidence* e) {
@@ -129,6 +119,16 @@ std::map<std::string, SassMix> sass_of(const Binary& binary, const std::vector<s
 }
 
 }  // namespace
+
+void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
+  for (const auto& [metric, value] : mix.metrics) put(e, metric, value, tool);
+  for (const auto& [metric, lines] : mix.where) e->texts["line of " + metric] = lines;
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"hot loops", mix.text}, {"dependent chain", mix.chain}, {"waits", mix.waits}};
+  for (const auto& [name, text] : texts) {
+    if (!text.empty()) e->texts[name] = text;
+  }
+}
 
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
                       Evidence* call, const std::vector<std::string>& only) {

@@ -10,6 +10,7 @@
 #include "core/evidence.h"
 #include "core/launch_plan.h"
 #include "core/machine.h"
+#include "profile/sass/mix.h"
 
 namespace kernelpro {
 
@@ -23,5 +24,8 @@ struct CodeFacts {
 // while the disassembler runs. Notes in `call` what could not be read.
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
                       Evidence* call, const std::vector<std::string>& only = {});
+
+// What a kernel's instructions tell, by themselves; `tool`: whose text it was.
+void add_sass(const SassMix& mix, const std::string& tool, Evidence* e);
 
 }  // namespace kernelpro

@@ -109,6 +109,7 @@ Result<Gathered> gather_ncu(Result<NcuImport> import, const std::string& file,
       "their times are longer than in the program.");
   KP_TRY(add_theory(theory, &gathered));
   KP_TRY(add_code(theory, programs_of(*import, file), &gathered));
+  add_instructions(import->sass, &gathered);
   add_machine(theory, import->device, &gathered);
   return gathered;
 }

@@ -12,6 +12,8 @@
 #include "core/kernel_name.h"
 #include "core/rates.h"
 #include "profile/import/binary.h"
+#include "profile/sass/device_code.h"
+#include "profile/sass/sass.h"
 
 namespace kernelpro {
 
@@ -98,6 +100,11 @@ Result<void> add_theory(const Theory& theory, Gathered* gathered) {
 
 namespace {
 
+// By names as different tools print them.
+bool same_kernel(const std::string& a, const std::string& b) {
+  return short_kernel_name(a, kWholeName) == short_kernel_name(b, kWholeName);
+}
+
 // Whether an earlier file had the kernel's code.
 bool has_code(const KernelEvidence& kernel) { return kernel.facts.texts.count("kernel") != 0; }
 
@@ -107,10 +114,7 @@ int match_code(const BinaryImport& import, Evidence* e) {
   for (KernelEvidence& kernel : e->kernels) {
     if (has_code(kernel)) continue;
     for (const KernelEvidence& theirs : import.evidence.kernels) {
-      if (short_kernel_name(theirs.name, kWholeName) !=
-          short_kernel_name(kernel.name, kWholeName)) {
-        continue;
-      }
+      if (!same_kernel(theirs.name, kernel.name)) continue;
       for (const auto& [name, item] : theirs.facts.items()) {
         // A profiler's figures outrank those that the file declares.
         if (kernel.facts.find(name) == nullptr) {
@@ -162,6 +166,14 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
                 theory.code + " has none of the kernels of " + gathered->subject,
                 "give the file that the profiled program was made of");
   }
+  for (const KernelEvidence& kernel : e.kernels) {
+    if (!has_code(kernel)) continue;
+    for (KernelSamples& samples : gathered->samples.kernels) {
+      if (same_kernel(samples.function, kernel.name)) {
+        samples.function = kernel.facts.texts.at("kernel");
+      }
+    }
+  }
   if (failed) {
     e.note_missing({Family::kSass, failed->message, failed->next});
     gathered->notes.push_back((count == 0 ? "The diagnosis is without machine code: "
@@ -177,6 +189,22 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
   gathered->basis +=
       ", and the machine code of " + std::to_string(count) + (count == 1 ? " kernel" : " kernels");
   return {};
+}
+
+void add_instructions(const std::string& sass, Gathered* gathered) {
+  if (sass.empty()) return;
+  int count = 0;
+  for (const SassKernel& code : kernel_mixes(sass)) {
+    for (KernelEvidence& kernel : gathered->evidence.kernels) {
+      if (has_code(kernel) || !same_kernel(code.name, kernel.name)) continue;
+      add_sass(code.mix, "ncu", &kernel.facts);
+      ++count;
+    }
+  }
+  if (count > 0) {
+    gathered->basis += ", and the instructions of " + std::to_string(count) +
+                       (count == 1 ? " kernel" : " kernels");
+  }
 }
 
 std::optional<Machine> measured_machine(const std::string& name) {
