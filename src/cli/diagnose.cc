@@ -22,7 +22,8 @@ namespace {
 constexpr OptionSpec kDiagnoseOptions[] = {
     {"WHAT", "", "",
      "A run (RUN) or candidate (RUN:N), a .cu kernel with --task, a .cubin, .so or program, a "
-     ".ncu-rep or ncu's CSV, an .nsys-rep or its SQLite or CSV export, or saved evidence."},
+     ".ncu-rep, ncu's CSV or its printed pages, an .nsys-rep or its SQLite or CSV export, or saved "
+     "evidence. - reads text from standard input."},
     {"--", "PROGRAM ARGUMENT...", "", "A program to run and trace on this GPU."},
     {"--task", "TASK", "",
      "Task that the kernel or report belongs to: a folder, or a PyTorch file."},
@@ -39,7 +40,8 @@ constexpr OptionSpec kDiagnoseOptions[] = {
     {"--range", "NAME", "", "In a trace: only work launched inside NVTX ranges of this name."},
     {"--timeout", "S", "600",
      "Time limit for the program, or for one call of a kernel, in seconds."},
-    {"--no-counters", "", "", "Do not run the program again under ncu to collect counters."},
+    {"--no-counters", "", "",
+     "Do not run the program again to collect counters, under ncu, and samples."},
     {"--gpu", "ID", "", "GPU by index or UUID; the first by default."},
     kPrecisionOption,
     kSetOption,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kernelpro diagnose` and `kernelpro tools` through the real binary, on files and without a GPU.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/files.h"
 #include "base/process/subprocess.h"
@@ -45,6 +46,113 @@ TEST_F(DiagnoseTest, ImportedCountersWithTheoryByHand) {
   EXPECT_TRUE(contains(exit.output, "nominal peaks of NVIDIA H100 80GB HBM3")) << exit.output;
   EXPECT_TRUE(contains(exit.output, "In theory memory bounds")) << exit.output;
   EXPECT_FALSE(contains(exit.output, "\x1b[")) << "colour in a pipe";
+}
+
+// The text that ncu prints, written by hand after its layout; pasted, or piped.
+TEST_F(DiagnoseTest, NcusDetailsAsText) {
+  const std::string details = join(dir.path(), "details.txt");
+  ASSERT_TRUE(write_file(
+      details,
+      "  scale(float *, int) (4096, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n"
+      "    Section: GPU Speed Of Light Throughput\n"
+      "    Metric Name             Metric Unit Metric Value\n"
+      "    DRAM Throughput                   %        33.10\n"
+      "    Duration                         us     2,000.00\n"
+      "    L2 Hit Rate                       %        12.00\n"
+      "    Section: Launch Statistics\n"
+      "    Registers Per Thread register/thread          16\n"));
+  const std::vector<std::string> theory = {"--bytes", "2147483648", "--device", "H100", "--json"};
+  std::vector<std::string> arguments = {"diagnose", details};
+  arguments.insert(arguments.end(), theory.begin(), theory.end());
+  const Exit named = kernelpro(arguments);
+  ASSERT_TRUE(named.ok()) << named.output;
+  const auto json = parse_json(named.output);
+  ASSERT_TRUE(json) << named.output;
+  const Json& kernel = (*json)["evidence"]["kernels"].at(0);
+  EXPECT_EQ(kernel["name"], "scale(float *, int)");
+  EXPECT_TRUE(contains((*json)["notes"].dump(), "L2 Hit Rate")) << (*json)["notes"];
+  Command piped;
+  piped.argv = {"sh", "-c",
+                join(executable_dir(), "kernelpro") + " diagnose - " + join_text(theory, " ") +
+                    " < " + details};
+  piped.env = {"KERNELPRO_STATE=" + dir.path(), "KERNELPRO_CACHE=" + dir.path()};
+  const auto exit = run(piped);
+  ASSERT_TRUE(exit && exit->ok());
+  const auto same = parse_json(exit->output);
+  ASSERT_TRUE(same) << exit->output;
+  EXPECT_EQ((*same)["diagnosis"].dump(), (*json)["diagnosis"].dump());
+  EXPECT_EQ((*same)["subject"], "standard input");
+}
+
+// ncu's source page alone, written by hand after its layout.
+TEST_F(DiagnoseTest, NcusSourcePage) {
+  const std::string page = join(dir.path(), "source.csv");
+  ASSERT_TRUE(write_file(page,
+                         "\"Kernel Name\",\"scale(float *, int)\",\n"
+                         "\"Address\",\"Source\",\"stall_long_sb\",\"stall_wait\"\n"
+                         "\"0x7fc48541d900\",\"      LDG.E R2, [R4.64] \",\"0\",\"2\"\n"
+                         "\"0x7fc48541d910\",\"      FADD R3, R2, R2 \",\"90\",\"2\"\n"
+                         "\"0x7fc48541d920\",\"      STG.E [R4.64], R3 \",\"0\",\"6\"\n"
+                         "\"0x7fc48541d930\",\"      EXIT \",\"0\",\"0\"\n"));
+  const Exit exit = kernelpro({"diagnose", page, "--device", "H100", "--json"});
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  const auto json = parse_json(exit.output);
+  ASSERT_TRUE(json) << exit.output;
+  const std::string basis = (*json)["basis"].get<std::string>();
+  EXPECT_TRUE(contains(basis, "program-counter samples")) << basis;
+  EXPECT_TRUE(contains(basis, "instructions of 1 kernel")) << basis;
+  EXPECT_EQ((*json)["evidence"]["kernels"].size(), 1u);
+}
+
+// A program under the tracer with a fake CUPTI, which loads a module; a stand-in disassembles it.
+TEST_F(DiagnoseTest, AProgramBringsItsMachineCode) {
+  const std::string program = join(executable_dir(), "kernelpro-traced");
+  const std::string cupti = join(executable_dir(), "libkernelpro_fake_cupti.so");
+  if (!exists(program) || !exists(cupti)) GTEST_SKIP() << "build test_profile_trace first";
+  std::string image(64, '\0');  // an ELF header of NVIDIA's, and nothing behind it
+  image.replace(0, 4,
+                "\x7f"
+                "ELF");
+  image[18] = static_cast<char>(190);
+  const std::string module = join(dir.path(), "module");
+  ASSERT_TRUE(write_file(module, image));
+  const auto sass =
+      read_file(std::string(KERNELPRO_SOURCE_DIR) + "/src/profile/fixtures/sm_90a.nvdisasm.txt");
+  ASSERT_TRUE(sass);
+  ASSERT_TRUE(write_file(join(dir.path(), "sass"), replace_all(*sass, "copy128", "_Z3addPKfPfi")));
+  ASSERT_TRUE(make_dirs(join(dir.path(), "bin")));
+  const auto disassembler = [&](const std::string& script) {
+    const std::string path = join(dir.path(), "bin/nvdisasm");
+    ASSERT_TRUE(write_file(path, "#!/bin/sh\n" + script));
+    ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
+  };
+  const auto diagnosed = [&] {
+    Command command;
+    command.argv = {join(executable_dir(), "kernelpro"),
+                    "diagnose",
+                    "--no-counters",
+                    "--json",
+                    "--",
+                    program,
+                    "exit",
+                    module};
+    command.env = {"KERNELPRO_STATE=" + dir.path(), "KERNELPRO_CACHE=" + dir.path(),
+                   "KERNELPRO_TRACE_CUPTI=" + cupti, "CUDA_HOME=" + dir.path()};
+    command.limits.output_kept = 4 << 20;
+    const auto exit = run(command);
+    EXPECT_TRUE(exit && exit->ok()) << (exit ? exit->output : exit.error().text());
+    return exit ? parse_json(exit->output).value_or(Json()) : Json();
+  };
+  disassembler("exec cat " + join(dir.path(), "sass") + "\n");
+  const Json with = diagnosed();
+  EXPECT_TRUE(contains(with["basis"].dump(), "machine code of 1 kernel")) << with["basis"];
+  EXPECT_TRUE(contains(with["evidence"].dump(), "sass.hot.instructions")) << with["notes"];
+  // Too much code: a diagnosis without, which says so.
+  disassembler("exec head -c 80000000 /dev/zero\n");
+  const Json without = diagnosed();
+  EXPECT_FALSE(contains(without["basis"].dump(), "machine code")) << without["basis"];
+  EXPECT_TRUE(contains(without["notes"].dump(), "64 MiB")) << without["notes"];
+  EXPECT_EQ(without["evidence"]["kernels"].size(), 1u);
 }
 
 TEST_F(DiagnoseTest, SavedEvidenceGivesTheSameDiagnosis) {

@@ -16,7 +16,7 @@
 namespace kernelpro {
 
 // Which counters to collect. kTriage: enough to find the limiting resource (few passes); kFull:
-// every metric of the family.
+// every metric of the family. Program-counter samples come with both.
 enum class CounterSet { kOff, kTriage, kFull };
 std::string_view counter_set_name(CounterSet set);  // "off", "triage", "full"
 std::optional<CounterSet> counter_set_from_name(std::string_view name);

@@ -53,7 +53,16 @@
 //                                                  -> {"answers":{...}} (core/counters.h)
 //       Runs the plan's nodes one by one over the set's memory, L2 cold, once and then once per
 //       pass. Overwrites outputs and workspace.
+//   {"do":"release"} -> {}
+//       Gives the GPU's counters back until they are wanted again.
 // Rule "unavailable" from this process: no counters can be collected here.
+//
+// Verbs of the process that collects program-counter samples (measure/worker/cuda/sampler.cc):
+// hello, open, memory and load as above, and
+//   {"do":"sample","case":CASE,"subject":SUBJECT,"set":SET} -> {"answers":{...}} (core/samples.h)
+//       Runs the plan's nodes one by one over the set's memory, twice unsampled, then once sampled
+//       with L2 cold at the start. Overwrites outputs and workspace.
+// Rule "busy": another process holds the hardware; "unavailable": no samples can be had here.
 //
 // Refusals by rule: "plan" (the plan does not fit its cubin); module workers add their own
 // ("stream-escape", "not-a-tensor" ...), which become Rejected; without a rule: the candidate

@@ -56,6 +56,9 @@ std::vector<std::string> folders() {
 }
 
 void* open_library(std::string* path) {
+  // Two copies in one process would conflict.
+  *path = kSoname;
+  if (void* library = ::dlopen(kSoname, RTLD_NOW | RTLD_NOLOAD)) return library;
   for (const char* name : {kSoname, "libcupti.so"}) {
     for (const std::string& folder : folders()) {
       *path = folder.empty() ? std::string(name) : join(folder, name);
@@ -70,14 +73,22 @@ void* open_library(std::string* path) {
   return nullptr;
 }
 
-Result<Cupti> load_cupti() {
-  Cupti cupti;
-  void* library = open_library(&cupti.path);
-  if (library == nullptr) {
+Result<CuptiLibrary> load_library() {
+  CuptiLibrary library;
+  library.handle = open_library(&library.path);
+  if (library.handle == nullptr) {
     return fail(ErrorKind::kEnvironment, "CUPTI (" + std::string(kSoname) + ") was not found",
                 "install it with the CUDA toolkit, or `pip install nvidia-cuda-cupti`, and put "
                 "its lib folder on LD_LIBRARY_PATH");
   }
+  return library;
+}
+
+Result<Cupti> load_cupti() {
+  KP_ASSIGN(const CuptiLibrary* opened, cupti_library());
+  void* library = opened->handle;
+  Cupti cupti;
+  cupti.path = opened->path;
 #define KP_CUPTI_LOAD(name)                                                             \
   cupti.name = reinterpret_cast<decltype(cupti.name)>(::dlsym(library, "cupti" #name)); \
   if (cupti.name == nullptr)                                                            \
@@ -117,6 +128,12 @@ std::string remedy(CUptiResult result) {
 
 }  // namespace
 
+Result<const CuptiLibrary*> cupti_library() {
+  static const Result<CuptiLibrary> library = load_library();
+  if (!library) return tl::unexpected<Error>(library.error());
+  return &*library;
+}
+
 Result<const Cupti*> cupti() {
   static const Result<Cupti> library = load_cupti();
   if (!library) return tl::unexpected<Error>(library.error());
@@ -124,9 +141,13 @@ Result<const Cupti*> cupti() {
 }
 
 Error cupti_error(const char* call, CUptiResult result) {
-  const Result<const Cupti*> library = cupti();
+  const Result<const CuptiLibrary*> library = cupti_library();
   const char* name = nullptr;
-  if (library) (*library)->GetResultString(result, &name);
+  if (library) {
+    const auto text_of = reinterpret_cast<decltype(&::cuptiGetResultString)>(
+        ::dlsym((*library)->handle, "cuptiGetResultString"));
+    if (text_of != nullptr) text_of(result, &name);
+  }
   // The function's name: the source text without the table's name and the arguments.
   std::string what(call);
   if (const std::size_t arrow = what.find("->"); arrow != std::string::npos) {

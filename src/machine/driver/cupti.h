@@ -43,8 +43,14 @@ struct Cupti {
   std::string path;  // of the library that was opened
 };
 
-// Opens libcupti once: from the CUDA toolkit, else where the loader finds it, else from Python's
-// packages. kEnvironment if there is none or it is too old.
+struct CuptiLibrary {
+  void* handle = nullptr;
+  std::string path;
+};
+// Opens libcupti once: the copy that this process has loaded, else from the CUDA toolkit, else
+// where the loader finds it, else from Python's packages. kEnvironment if there is none.
+Result<const CuptiLibrary*> cupti_library();
+// Its range profiler; kEnvironment if there is none or it is too old.
 Result<const Cupti*> cupti();
 
 // Explains a failed call and what to do about it: missing permission, counters in use by another

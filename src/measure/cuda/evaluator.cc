@@ -19,6 +19,7 @@
 #include "measure/cuda/module_plan.h"
 #include "measure/cuda/prepare.h"
 #include "measure/cuda/profile.h"
+#include "measure/cuda/sampling.h"
 #include "measure/cuda/trial.h"
 
 namespace kernelpro {
@@ -103,6 +104,7 @@ class CudaEvaluator : public Evaluator {
   std::vector<std::string> task_labels() const override { return preparation_.labels(); }
   std::optional<CallFacts> call_facts(const Subject& subject, std::size_t at) const override;
   CounterAnswers profile(const Subject& subject, std::size_t at, CounterSet set) override;
+  SampleAnswers sample(const Subject& subject, std::size_t at) override;
   Result<std::variant<Energy, Outcome>> energy(const Subject& subject, const Subject* incumbent,
                                                const EnergyPlan& plan) override;
 
@@ -123,6 +125,11 @@ class CudaEvaluator : public Evaluator {
     return {};
   }
   void make_ready();
+  // Runs `collect(state, binary, plan)` while no other process of ours uses the GPU. Not null: why
+  // it could not.
+  template <class Collect>
+  std::optional<Missing> observed(const Subject& subject, std::size_t at, Family family,
+                                  Collect collect);
 
   const Task& task_;
   const Machine& machine_;
@@ -133,6 +140,7 @@ class CudaEvaluator : public Evaluator {
   CudaShop shop_;
   CudaCrew crew_{task_, settings_, cases_};
   CudaProfile profile_{settings_.gpu};
+  CudaSampling sampling_{settings_.gpu};
   std::map<std::string, ModuleForm> forms_;  // of PyTorch candidates, by form_key
   std::set<std::string> sound_;              // ... whose plans were found correct
   bool prepared_ = false;
@@ -170,6 +178,7 @@ Result<void> CudaEvaluator::prepare(const References& references) {
   prepared_ = true;
   make_ready();
   profile_.start_ahead(task_, cases_, settings_.counters);
+  if (settings_.counters != CounterSet::kOff) sampling_.start_ahead(task_, cases_);
   return {};
 }
 
@@ -303,6 +312,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   std::optional<CudaLink> capture = capture_for(subject);
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
   profile_.settle();
+  sampling_.settle();
   const Subject mine = planned(subject, std::move(capture));
   std::optional<Subject> theirs;
   if (incumbent != nullptr) theirs = planned(*incumbent, capture_for(*incumbent));
@@ -389,28 +399,49 @@ std::optional<CallFacts> CudaEvaluator::call_facts(const Subject& subject, std::
   return call;
 }
 
-CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, CounterSet set) {
-  CounterAnswers answers;
-  const auto without = [&](const std::string& reason, const std::string& next) {
-    answers.missing.push_back({Family::kCounters, reason, next});
-    return answers;
+template <class Collect>
+std::optional<Missing> CudaEvaluator::observed(const Subject& subject, std::size_t at,
+                                               Family family, Collect collect) {
+  const auto missing = [&](const Error& error) {
+    return Missing{family, error.message, error.next};
   };
-  if (set == CounterSet::kOff || at >= cases_.size()) return answers;
   const std::optional<CallFacts> call = call_facts(subject, at);
   if (!call) {
-    return without("there is no launch plan to profile",
-                   "evaluate a native candidate first; a PyTorch file has no plan");
+    return Missing{family, "there is no launch plan to profile",
+                   "evaluate a native candidate first; a PyTorch file has no plan"};
   }
   CudaCase& state = cases_[at];
-  const Binary& binary = subject.binaries[at];
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
-  if (!lease) return without(lease.error().message, lease.error().next);
+  if (!lease) return missing(lease.error());
   crew_.wait_for_leaving();
-  answers = profile_.collect(task_, cases_, state, binary, call->plan, set, settings_.timeout_s);
+  collect(state, subject.binaries[at], call->plan);
   // Forgets sets that the kernels modified, so that the next candidate is not affected.
-  if (const auto swept = forget_broken_sets(judge_, state); !swept) {
-    return without(swept.error().message, swept.error().next);
-  }
+  if (const auto swept = forget_broken_sets(judge_, state); !swept) return missing(swept.error());
+  return std::nullopt;
+}
+
+CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, CounterSet set) {
+  CounterAnswers answers;
+  if (set == CounterSet::kOff || at >= cases_.size()) return answers;
+  auto missing = observed(subject, at, Family::kCounters,
+                          [&](const CudaCase& state, const Binary& binary, const LaunchPlan& plan) {
+                            answers = profile_.collect(task_, cases_, state, binary, plan, set,
+                                                       settings_.timeout_s);
+                          });
+  if (missing) answers.missing.push_back(std::move(*missing));
+  return answers;
+}
+
+SampleAnswers CudaEvaluator::sample(const Subject& subject, std::size_t at) {
+  SampleAnswers answers;
+  if (at >= cases_.size()) return answers;
+  auto missing = observed(subject, at, Family::kSamples,
+                          [&](const CudaCase& state, const Binary& binary, const LaunchPlan& plan) {
+                            answers =
+                                sampling_.collect(task_, cases_, state, binary, plan,
+                                                  settings_.timeout_s, [&] { profile_.release(); });
+                          });
+  if (missing) answers.missing.push_back(std::move(*missing));
   return answers;
 }
 
@@ -427,6 +458,7 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
   crew_.wait_for_leaving();
   crew_.settle();
   profile_.settle();
+  sampling_.settle();
   // A PyTorch incumbent's energy is not measured.
   const bool both = incumbent != nullptr && !is_module(*incumbent);
   KP_ASSIGN(CudaWorker worker, crew_.take_native(queues_for(subject, both ? incumbent : nullptr)));
@@ -439,25 +471,6 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
 }
 
 }  // namespace
-
-std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers) {
-  Result<CudaLink> judge = CudaLink::start("cuda-judge", gpu);
-  if (!judge) return nullptr;
-  auto ahead = std::make_shared<CudaAhead>();
-  ahead->gpu = gpu;
-  ahead->judge = std::move(*judge);
-  for (int i = 0; i < workers; ++i) {
-    if (auto worker = CudaLink::start("cuda-worker", gpu)) {
-      ahead->workers.push_back(std::move(*worker));
-    }
-  }
-  if (workers > 0) {
-    if (auto capture = CudaLink::start("cuda-capture", gpu, Queues::kOne)) {
-      ahead->capture = std::move(*capture);
-    }
-  }
-  return ahead;
-}
 
 Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, const Machine& machine,
                                                        const EvaluateSettings& settings) {

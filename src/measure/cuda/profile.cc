@@ -74,6 +74,13 @@ void CudaProfile::settle() {
   link_.reset();
 }
 
+void CudaProfile::release() {
+  settle();
+  if (!link_) return;
+  prepared_ = CounterSet::kOff;
+  if (!std::holds_alternative<Reply>(link_->ask({{"do", "release"}}, kStartTimeout))) link_.reset();
+}
+
 CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase>& cases,
                                     const CudaCase& state, const Binary& binary,
                                     const LaunchPlan& plan, CounterSet set, double timeout_s) {

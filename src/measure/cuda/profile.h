@@ -22,6 +22,8 @@ class CudaProfile {
   void start_ahead(const Task& task, const std::vector<CudaCase>& cases, CounterSet set);
   // Waits until the process is idle: nothing may run during timing.
   void settle();
+  // Frees the GPU's counters for another process, until they are wanted again.
+  void release();
 
   // Counters of one call on set 0, whose outputs and workspace are overwritten. Blocks; kills the
   // process after `timeout_s`. Where CUPTI cannot be used: a report of ncu, if available.

@@ -59,8 +59,8 @@ class WholeEvaluator : public ::testing::Test {
   }
   void TearDown() override {
     evaluator_.reset();
-    for (const char* name :
-         {"KERNELPRO_WORKER", "KERNELPRO_CACHE", "KERNELPRO_LEASES", "KERNELPRO_PYTHON"}) {
+    for (const char* name : {"KERNELPRO_WORKER", "KERNELPRO_CACHE", "KERNELPRO_LEASES",
+                             "KERNELPRO_PYTHON", "KERNELPRO_FAKE_SAMPLING"}) {
       ::unsetenv(name);
     }
   }
@@ -125,6 +125,42 @@ TEST_F(WholeEvaluator, TimesHonestKernels) {
   const Evaluation against = evaluate("honest", "twice_as_slow");
   ASSERT_TRUE(against.correct() && against.correct()->versus) << said(against);
   EXPECT_NEAR(against.correct()->versus->ratio, 2, 0.01);
+}
+
+TEST_F(WholeEvaluator, SamplesCorrectKernels) {
+  settings_.counters = CounterSet::kTriage;  // starts the process early
+  ASSERT_TRUE(evaluate("honest").correct() != nullptr);
+  for (int again = 0; again < 2; ++again) {
+    const SampleAnswers answers = evaluator_->sample(subject("honest"), 0);
+    ASSERT_EQ(answers.kernels.size(), 1u)
+        << (answers.missing.empty() ? "" : answers.missing[0].reason);
+    EXPECT_EQ(answers.source, "cupti");
+    EXPECT_EQ(answers.kernels[0].function, "honest");
+    EXPECT_EQ(answers.kernels[0].pcs.size(), 2u);
+    // The next verdict is as good as the one before.
+    ASSERT_TRUE(evaluate("honest").correct() != nullptr);
+  }
+  EXPECT_TRUE(evaluator_->sample(subject("honest"), 1).kernels.empty()) << "no such case";
+}
+
+TEST_F(WholeEvaluator, SaysWhyThereAreNoSamples) {
+  // 26: the hardware is busy; 35: no permission.
+  for (const auto& [refusal, reason] :
+       {std::pair("Enable 26 2", "HARDWARE_BUSY"), {"Enable 35 1000", "INSUFFICIENT_PRIVILEGES"}}) {
+    evaluator_.reset();
+    ::setenv("KERNELPRO_FAKE_SAMPLING", refusal, 1);
+    EXPECT_TRUE(evaluate("honest").correct() != nullptr);
+    const SampleAnswers answers = evaluator_->sample(subject("honest"), 0);
+    ASSERT_EQ(answers.missing.size(), 1u);
+    EXPECT_EQ(answers.missing[0].family, Family::kSamples);
+    EXPECT_TRUE(contains(answers.missing[0].reason, reason)) << answers.missing[0].reason;
+    EXPECT_FALSE(answers.missing[0].next.empty());
+  }
+  // Busy once: it is asked again when the counters have been freed.
+  evaluator_.reset();
+  ::setenv("KERNELPRO_FAKE_SAMPLING", "Enable 26 1", 1);
+  EXPECT_TRUE(evaluate("honest").correct() != nullptr);
+  EXPECT_EQ(evaluator_->sample(subject("honest"), 0).kernels.size(), 1u);
 }
 
 TEST_F(WholeEvaluator, WhatWasKeptFromEarlierCallsIsOfNoUse) {

@@ -53,7 +53,8 @@ struct EvaluateSettings {
   std::shared_ptr<CudaAhead>
       ahead;              // cuda: used if they are on `gpu`, by one evaluator; may be null
   int modules_ahead = 0;  // cuda: PyTorch candidates still to come; their processes start early
-  CounterSet counters = CounterSet::kOff;  // cuda: those that `profile` will want; prepared early
+  // cuda: those that `profile` will want, and `sample` with them (core/counters.h); prepared early.
+  CounterSet counters = CounterSet::kOff;
 };
 
 class Evaluator {
@@ -80,6 +81,8 @@ class Evaluator {
   virtual CounterAnswers profile(const Subject& /*subject*/, std::size_t /*at*/, CounterSet) {
     return {};
   }
+  // Program-counter samples of the same call, by the same rules.
+  virtual SampleAnswers sample(const Subject& /*subject*/, std::size_t /*at*/) { return {}; }
   // Energy per call of a correct candidate in the largest timed case, with the incumbent's (may
   // be null). An Outcome: it failed meanwhile. Fails where energy cannot be measured: the message
   // gives the remedy.

@@ -170,6 +170,7 @@ Evidence observe(const Task& task, TargetKind kind, Target* target, const Subjec
   if (auto known = target->evaluator->call_facts(subject, chosen)) call = std::move(*known);
   if (counters != CounterSet::kOff) {
     call.counters = target->evaluator->profile(subject, chosen, counters);
+    call.samples = target->evaluator->sample(subject, chosen);
   }
   return target->collect(task, *cases[chosen], *target->machine, binary, evaluation, call);
 }

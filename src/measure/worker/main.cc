@@ -17,6 +17,7 @@ constexpr kernelpro::WorkerRole kRoles[] = {
     {"cuda-judge", "owns buffers, draws inputs, compares outputs", kernelpro::cuda_judge},
     {"cuda-worker", "rebuilds graphs from launch plans and times them", kernelpro::cuda_worker},
     {"cuda-profiler", "collects hardware counters of launch plans", kernelpro::cuda_profiler},
+    {"cuda-sampler", "collects program-counter samples of launch plans", kernelpro::cuda_sampler},
     {"cuda-replay", "runs a launch plan once, for compute-sanitizer", kernelpro::cuda_replay},
     {"cuda-ceilings", "describes the GPU and measures its ceilings", kernelpro::cuda_ceilings},
 #endif

@@ -19,6 +19,7 @@ int cuda_capture(int argc, char** argv);   // host form -> LaunchPlan, with no r
 int cuda_judge(int argc, char** argv);     // owns buffers, draws inputs, reference, compares
 int cuda_worker(int argc, char** argv);    // rebuilds graphs from plans, runs and times them
 int cuda_profiler(int argc, char** argv);  // hardware counters of a plan's kernels
+int cuda_sampler(int argc, char** argv);   // program-counter samples of a plan's kernels
 int cuda_replay(int argc, char** argv);    // runs one plan once, for compute-sanitizer
 int cuda_ceilings(int argc, char** argv);  // describes the GPU and measures its ceilings
 

@@ -21,11 +21,20 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
     ${dir}/testing/fake_memory.cc ${dir}/testing/fake_graphs.cc)
   # Device code: its warnings are NVRTC's business.
   set_source_files_properties(${dir}/testing/judge_on_host.cc PROPERTIES COMPILE_OPTIONS "-w;-O2")
+  # And the tests' CUPTI (testing/fake_sampling.h), with the real one's soname.
+  add_library(kernelpro_fake_sampling SHARED EXCLUDE_FROM_ALL ${dir}/testing/fake_sampling.cc)
+  set_target_properties(kernelpro_fake_sampling PROPERTIES OUTPUT_NAME cupti SOVERSION 13
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver CXX_VISIBILITY_PRESET hidden
+    UNITY_BUILD OFF)
+  target_include_directories(kernelpro_fake_sampling PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(kernelpro_fake_sampling PUBLIC kernelpro_fake_driver)
   cmake_language(DEFER CALL target_link_libraries test_measure_worker PRIVATE
-    kernelpro_fake_driver)
+    kernelpro_fake_driver kernelpro_fake_sampling)
   # The worker program over it, for the tests of measure/cuda.
   add_executable(fake_worker EXCLUDE_FROM_ALL ${dir}/testing/fake_worker.cc)
-  target_link_libraries(fake_worker PRIVATE kernelpro_measure_worker kernelpro_fake_driver)
+  target_link_libraries(fake_worker PRIVATE kernelpro_measure_worker kernelpro_fake_driver
+    kernelpro_fake_sampling)
+  target_link_options(fake_worker PRIVATE "LINKER:--no-as-needed")
   set_target_properties(fake_worker PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
   cmake_language(DEFER CALL add_dependencies test_measure_cuda fake_worker kernelpro_capture)

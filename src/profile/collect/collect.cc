@@ -210,6 +210,7 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
   collect_matrix_kernels(&code.kernels);
   std::vector<Missing> missing;
   add_counters(call.counters, call.plan, &code.kernels, &missing);
+  for (const Missing& each : call.samples.missing) e->note_missing(each);
   if (call.counters.source.empty() && missing.empty()) {
     missing.push_back({Family::kCounters, "they were not collected", "evaluate with --profile"});
   }

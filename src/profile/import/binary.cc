@@ -5,12 +5,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/architecture.h"
 #include "core/cuda_tools.h"
+#include "core/kernel_name.h"
+#include "profile/code/cubin.h"
 #include "profile/code/disassemble.h"
 #include "profile/code/hot_loops.h"
 #include "profile/places/places.h"
@@ -20,6 +24,8 @@
 namespace kernelpro {
 
 namespace {
+
+constexpr std::size_t kWholeName = 1000;
 
 enum class Kind { kCubin, kHost, kOther };
 
@@ -141,36 +147,57 @@ void add_usage(const Usage& usage, Evidence* e) {
   put(e, "launch__shared_mem_per_block_static", usage.shared, "cuobjdump");
 }
 
-Result<void> read_cubin(const std::string& cubin, const std::string& only, const std::string& arch,
-                        std::vector<Found>* found) {
+// Which kernels are asked for.
+struct Asked {
+  std::string part;             // of the name; "": any
+  std::set<std::string> names;  // in short; empty: any
+
+  bool any() const { return part.empty() && names.empty(); }
+  bool has(const std::string& mangled) const {
+    if (!part.empty() && !contains(demangled(mangled), part)) return false;
+    return names.empty() || names.count(short_kernel_name(mangled, kWholeName)) != 0;
+  }
+};
+
+// "sm_90a", as nvdisasm prints it before the first function; "" if it does not.
+std::string arch_in(const Disassembly& disassembly) {
+  for (const SassFunction& function : parse_sass(disassembly.text.substr(0, 1 << 16))) {
+    if (!function.arch.empty()) return function.arch;
+  }
+  return "";
+}
+
+Result<void> read_cubin(const std::string& cubin, const Asked& asked, std::string* arch,
+                        std::vector<Found>* found, int* left_out) {
+  std::vector<std::string> only;
+  if (!asked.any()) {
+    KP_ASSIGN(const std::string image, read_file(cubin, 1LL << 30));
+    const std::vector<CubinFunction> functions = cubin_functions(image);
+    for (const CubinFunction& function : functions) {
+      if (asked.has(function.name)) only.push_back(function.name);
+    }
+    if (only.empty() && !functions.empty()) return {};
+  }
   // Checked here, so that a missing disassembler is an error and not just a note.
-  KP_TRY(disassemble_cubin(cubin));
+  KP_ASSIGN(const Disassembly disassembly, disassemble_cubin(cubin, only));
+  *left_out += disassembly.left_out;
+  if (arch->empty()) *arch = arch_in(disassembly);
   const std::map<std::string, Usage> usages = resource_usage(cubin);
   Binary binary;
   binary.cubin = cubin;
   Machine machine;
-  machine.arch = arch;
+  machine.arch = *arch;
   Evidence remarks;
-  CodeFacts facts = device_code(binary, LaunchPlan(), machine, &remarks);
+  CodeFacts facts = device_code(binary, LaunchPlan(), machine, &remarks, only);
   std::vector<Missing> missing;
   add_places(facts.functions, {}, lines_in(dirname(cubin)), &facts.kernels, &missing);
   for (auto& [name, kernel] : facts.kernels) {
-    if (!contains(kernel.name, only)) continue;
+    if (!asked.has(name)) continue;
     const auto usage = usages.find(name);
     if (usage != usages.end()) add_usage(usage->second, &kernel.facts);
     found->push_back({std::move(kernel), facts.weights[name]});
   }
   return {};
-}
-
-// "sm_90a", from the ELF flags of a cubin as nvdisasm prints them.
-std::string arch_of_cubin(const std::string& cubin) {
-  const Result<Disassembly> disassembly = disassemble_cubin(cubin);
-  if (!disassembly) return "";
-  for (const SassFunction& function : parse_sass(disassembly->text)) {
-    if (!function.arch.empty()) return function.arch;
-  }
-  return "";
 }
 
 Result<BinaryImport> host_code(const std::string& path) {
@@ -197,7 +224,8 @@ Result<BinaryImport> host_code(const std::string& path) {
 }  // namespace
 
 Result<BinaryImport> import_binary(const std::string& path, const std::string& arch,
-                                   const std::string& kernel) {
+                                   const std::string& kernel,
+                                   const std::vector<std::string>& names) {
   KP_ASSIGN(const std::string bytes, read_file(path, 1LL << 30));
   const Kind kind = kind_of(bytes);
   if (kind == Kind::kOther) {
@@ -227,12 +255,27 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
     }
   }
   std::vector<Found> found;
-  if (chosen.empty()) chosen = arch_of_cubin(cubins.front());
-  for (const std::string& cubin : cubins) KP_TRY(read_cubin(cubin, kernel, chosen, &found));
+  Asked asked{kernel, {}};
+  for (const std::string& name : names) asked.names.insert(short_kernel_name(name, kWholeName));
+  int left_out = 0;
+  std::optional<Error> failed;
+  for (const std::string& cubin : cubins) {
+    if (auto read = read_cubin(cubin, asked, &chosen, &found, &left_out); !read) {
+      failed = read.error();
+    }
+  }
+  if (failed && found.empty()) return tl::unexpected<Error>(*failed);
+  if (failed) import.notes.push_back("Part of the code was left out: " + failed->message + ".");
+  if (left_out > 0) {
+    import.notes.push_back("The file has so much code that its " + std::to_string(left_out) +
+                           " smallest functions were left out; --kernel TEXT chooses some.");
+  }
   if (found.empty()) {
     return fail(ErrorKind::kBadInput,
                 path + " has no kernel" +
-                    (kernel.empty() ? std::string() : " with \"" + kernel + "\" in its name"),
+                    (!kernel.empty() ? " with \"" + kernel + "\" in its name"
+                     : names.empty() ? ""
+                                     : " of those that are asked for"),
                 "check that it was compiled with a __global__ function in it");
   }
   std::stable_sort(found.begin(), found.end(),

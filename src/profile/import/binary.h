@@ -19,9 +19,11 @@ struct BinaryImport {
 };
 
 // `arch` ("sm_90a"): which copy of the code to use; "" = the newest. `kernel`: only kernels whose
-// name contains it. kBadInput when the file is of neither kind, holds no kernel, or holds PTX only;
-// kEnvironment without the disassemblers. Blocks.
+// name contains it; `names`: only these, mangled or not ({}: all). Nothing else is disassembled.
+// kBadInput when the file is of neither kind, holds no such kernel, or holds PTX only; kEnvironment
+// without the disassemblers, or when the text would be too large. Blocks.
 Result<BinaryImport> import_binary(const std::string& path, const std::string& arch,
-                                   const std::string& kernel = "");
+                                   const std::string& kernel = "",
+                                   const std::vector<std::string>& names = {});
 
 }  // namespace kernelpro

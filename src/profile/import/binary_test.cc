@@ -56,6 +56,14 @@ TEST_F(BinaryTest, Cubin) {
     // Facts that only the compiler reported are not made up.
     EXPECT_FALSE(kernel.facts.get("ptxas.spill_store_bytes"));
   }
+  for (const char* name : {"_Z7indexedPfi", "indexed(float*, int)"}) {
+    const auto named = import_binary(cubin, "", "", {name, "elsewhere"});
+    ASSERT_TRUE(named) << named.error().text();
+    ASSERT_EQ(named->evidence.kernels.size(), 1u);
+    EXPECT_EQ(named->evidence.kernels[0].facts.texts.at("kernel"), "_Z7indexedPfi");
+    EXPECT_EQ(named->evidence.texts.at("arch").rfind("sm_90", 0), 0u);
+  }
+  EXPECT_FALSE(import_binary(cubin, "", "", {"elsewhere"}));
   const auto one = import_binary(cubin, "", "axpy");
   ASSERT_TRUE(one);
   ASSERT_EQ(one->evidence.kernels.size(), 1u);

@@ -8,13 +8,16 @@
 #include <optional>
 #include <set>
 
+#include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/cuda_tools.h"
 #include "core/kernel_name.h"
 #include "core/metrics.h"
 #include "profile/import/csv.h"
+#include "profile/import/ncu_details.h"
 #include "profile/import/ncu_launch.h"
+#include "profile/import/ncu_source.h"
 #include "profile/import/ncu_table.h"
 
 namespace kernelpro {
@@ -210,8 +213,9 @@ bool is_ncu_csv(std::string_view text) {
   return contains(text, "Kernel Name") || contains(head, "==PROF==") || contains(head, "==ERROR==");
 }
 
-Result<NcuImport> import_ncu_csv(std::string_view text, const NcuSettings& settings) {
-  NcuTable table = read_ncu_table(text, is_wanted_of_ncu);
+namespace {
+
+Result<NcuImport> import_table(NcuTable table, const NcuSettings& settings) {
   if (!settings.kernel.empty()) {
     const std::size_t before = table.launches.size();
     std::erase_if(table.launches, [&](const NcuLaunch& launch) {
@@ -266,6 +270,110 @@ Result<NcuImport> import_ncu_csv(std::string_view text, const NcuSettings& setti
   return import;
 }
 
+// The first with code that is there: absolute paths in ncu's session page, which names the program,
+// its folder and its arguments under labels that differ between versions.
+std::vector<std::string> paths_in(const std::string& text) {
+  constexpr std::size_t kMost = 16;
+  std::vector<std::string> paths;
+  for (const std::string& line : lines(text)) {
+    for (std::size_t at = line.find('/'); at != std::string::npos && paths.size() < kMost;) {
+      const std::size_t end = std::min(line.find_first_of("\",;|()<> \t\r", at), line.size());
+      const std::string path = line.substr(at, end - at);
+      const bool begins = at == 0 || contains("\",;|()<> \t=", line.substr(at - 1, 1));
+      if (begins && exists(path) && !is_dir(path) &&
+          std::find(paths.begin(), paths.end(), path) == paths.end()) {
+        paths.push_back(path);
+      }
+      at = line.find('/', end);
+    }
+  }
+  return paths;
+}
+
+void take_source_page(std::string_view text, const NcuSettings& settings, NcuImport* import) {
+  NcuSourcePage page = read_ncu_source_page(text);
+  std::erase_if(page.samples.kernels, [&](const KernelSamples& kernel) {
+    return !contains(demangled(kernel.function), settings.kernel);
+  });
+  import->samples = std::move(page.samples);
+  import->sass = std::move(page.sass);
+  for (std::string& note : page.notes) import->notes.push_back(std::move(note));
+  for (const Missing& missing : import->samples.missing) import->evidence.note_missing(missing);
+}
+
+}  // namespace
+
+Result<NcuImport> import_ncu_csv(std::string_view text, const NcuSettings& settings) {
+  return import_table(read_ncu_table(text, is_wanted_of_ncu), settings);
+}
+
+Result<NcuImport> import_ncu_details(std::string_view text, const NcuSettings& settings) {
+  NcuDetails details = read_ncu_details(text);
+  const bool any = std::any_of(details.table.launches.begin(), details.table.launches.end(),
+                               [](const NcuLaunch& launch) { return !launch.metrics.empty(); });
+  if (!any && !details.table.launches.empty()) {
+    return fail(ErrorKind::kBadInput, "none of the text's metrics is known", kHowToExport);
+  }
+  KP_ASSIGN(NcuImport import, import_table(std::move(details.table), settings));
+  if (!details.unknown.empty()) {
+    import.notes.push_back("Not understood, having no counter of ours: " +
+                           some_of({details.unknown.begin(), details.unknown.end()}) + ".");
+  }
+  import.programs = std::move(details.programs);
+  return import;
+}
+
+Result<NcuImport> import_ncu_source(std::string_view text, const NcuSettings& settings) {
+  NcuImport import;
+  take_source_page(text, settings, &import);
+  if (import.samples.kernels.empty()) {
+    return fail(ErrorKind::kBadInput, "the source page has no samples",
+                "profile with `ncu --set full`, or --section SourceCounters");
+  }
+  Evidence& e = import.evidence;
+  e.texts["target"] = "cuda";
+  e.texts["profiler"] = "Nsight Compute";
+  for (const KernelSamples& kernel : import.samples.kernels) {
+    e.kernels.emplace_back().name = demangled(printable(kernel.function));
+  }
+  note_missing_counters(&e);
+  e.note_missing({Family::kTiming, "the source page has no times", kHowToExport});
+  import.notes.push_back(
+      "The file is ncu's source page, which has no counters; `ncu --import FILE --page raw --csv` "
+      "gives them.");
+  return import;
+}
+
+namespace {
+
+// What `ncu --import FILE` prints of a page.
+Result<Exit> print_page(const std::string& ncu, const std::string& path,
+                        std::vector<std::string> page) {
+  Command command;
+  command.argv = {ncu, "--import", path, "--page"};
+  command.argv.insert(command.argv.end(), page.begin(), page.end());
+  command.env = {"LC_ALL=C"};
+  command.limits = {300, 512LL << 20, 1LL << 30, 0};
+  return run(command);
+}
+
+// Reports without it, and versions without the options, are no error.
+void add_source_page(const std::string& ncu, const std::string& path, const NcuSettings& settings,
+                     NcuImport* import) {
+  for (const bool mangled : {true, false}) {
+    std::vector<std::string> page = {"source", "--csv", "--print-source", "sass"};
+    if (mangled) page.insert(page.end(), {"--print-kernel-base", "mangled"});
+    const auto exit = print_page(ncu, path, page);
+    if (!exit || !exit->ok() || !is_ncu_source_page(exit->output)) continue;
+    return take_source_page(exit->output, settings, import);
+  }
+  import->evidence.note_missing(
+      {Family::kSamples, "the report has no source counters, or this ncu does not print them",
+       "profile with `ncu --set full`, or --section SourceCounters"});
+}
+
+}  // namespace
+
 Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& settings) {
   const std::string ncu = find_cuda_tool("ncu");
   if (ncu.empty()) {
@@ -273,12 +381,8 @@ Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& 
                 "reading " + path + " needs Nsight Compute's ncu, which was not found",
                 kHowToExport);
   }
-  Command command;
-  command.argv = {ncu,     "--import",      path,   "--page",    "raw",
-                  "--csv", "--print-units", "base", "--print-fp"};
-  command.env = {"LC_ALL=C"};
-  command.limits = {300, 512LL << 20, 1LL << 30, 0};
-  KP_ASSIGN(Exit exit, run(command));
+  KP_ASSIGN(Exit exit,
+            print_page(ncu, path, {"raw", "--csv", "--print-units", "base", "--print-fp"}));
   if (!exit.ok()) {
     std::string said;
     for (const std::string& line : lines(exit.output)) {
@@ -286,11 +390,16 @@ Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& 
     }
     return fail(ErrorKind::kBadInput,
                 "ncu could not read " + path + ": " +
-                    clip(said.empty() ? exit.describe(command.limits) : said, 400),
+                    clip(said.empty() ? exit.describe(Limits()) : said, 400),
                 "an older ncu cannot read newer reports: use the version that wrote it, here or to "
                 "export it (--page raw --csv)");
   }
-  return import_ncu_csv(exit.output, settings);
+  KP_ASSIGN(NcuImport import, import_ncu_csv(exit.output, settings));
+  add_source_page(ncu, path, settings, &import);
+  if (const auto session = print_page(ncu, path, {"session"}); session && session->ok()) {
+    import.programs = paths_in(session->output);
+  }
+  return import;
 }
 
 }  // namespace kernelpro

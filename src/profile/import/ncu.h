@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence from Nsight Compute: its CSV in every layout, and .ncu-rep files through an installed
-// ncu. Reports may come from other GPUs or versions, or be truncated: whatever is usable is used,
-// the rest is reported in `notes`; only a text without a single launch is an error.
+// Evidence from Nsight Compute: its CSV in every layout, its details page as text, and .ncu-rep
+// files through an installed ncu. Reports may come from other GPUs or versions, or be truncated:
+// whatever is usable is used, the rest is reported in `notes`; only a text without a single launch
+// is an error.
 #pragma once
 
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "core/evidence.h"
+#include "core/samples.h"
 #include "profile/import/device.h"
 
 namespace kernelpro {
@@ -28,6 +30,10 @@ struct NcuImport {
   // "target", "arch", "device", "profiler".
   Evidence evidence;
   DeviceFacts device;
+  // Of the kernels, under the names that ncu printed; from reports with a source page.
+  SampleAnswers samples;
+  std::string sass;                   // the kernels' code (profile/import/ncu_source.h)
+  std::vector<std::string> programs;  // paths that the report names, of what was profiled
   int launches = 0;
   std::vector<std::string> notes;  // sentences
 };
@@ -43,8 +49,16 @@ bool is_ncu_csv(std::string_view text);
 // permission, another page) and how to export.
 Result<NcuImport> import_ncu_csv(std::string_view text, const NcuSettings& settings);
 
-// Runs `ncu --import` on the file. kBadInput when ncu cannot read it; kEnvironment without ncu, and
-// the message explains how to export on a machine that has it. Blocks.
+// ncu's details page as text (profile/import/ncu_details.h). kBadInput without a metric that we
+// know.
+Result<NcuImport> import_ncu_details(std::string_view text, const NcuSettings& settings);
+
+// ncu's source page alone (--page source --print-source sass --csv): samples and code, without
+// counters. kBadInput when it holds no samples.
+Result<NcuImport> import_ncu_source(std::string_view text, const NcuSettings& settings);
+
+// Runs `ncu --import` on the file, for each page. kBadInput when ncu cannot read it; kEnvironment
+// without ncu, and the message explains how to export on a machine that has it. Blocks.
 Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& settings);
 
 }  // namespace kernelpro

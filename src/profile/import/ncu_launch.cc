@@ -33,6 +33,7 @@ constexpr Alias kAliases[] = {
     {"smsp__issue_active.avg.pct_of_peak_sustained_active",
      "smsp__issue_active.avg.per_cycle_active", 0.01},
     {"smsp__inst_issued.avg.per_cycle_active", "smsp__issue_active.avg.per_cycle_active"},
+    {"sm__inst_issued.avg.per_cycle_active", "smsp__issue_active.avg.per_cycle_active", 0.25},
     {"sm__warps_active.avg.per_cycle_active", "smsp__warps_active.avg.per_cycle_active", 0.25},
 };
 

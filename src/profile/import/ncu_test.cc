@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/files.h"
@@ -248,15 +249,41 @@ struct NcuProgram : ::testing::Test {
 };
 
 TEST_F(NcuProgram, ReportsAreExported) {
-  ASSERT_TRUE(write_file(join(dir.path(), "out.csv"), kWide));
+  const std::string source =
+      "\"Kernel Name\",\"_Z5scalePf\"\n\"Address\",\"Source\",\"stall_wait\"\n"
+      "\"0x7f0000000000\",\"EXIT\",\"5\"\n";
+  const std::string program = join(dir.path(), "app");
+  ASSERT_TRUE(write_file(join(dir.path(), "raw"), kWide));
+  ASSERT_TRUE(write_file(join(dir.path(), "source"), source));
+  ASSERT_TRUE(write_file(program, "a program"));
+  ASSERT_TRUE(write_file(join(dir.path(), "session"), "Launch Settings\n  Executable   " + program +
+                                                          "\n  Folder  " + dir.path() +
+                                                          "\n  Arguments  /gone\n"));
   put_program(join(home, "bin/ncu"),
-              "echo \"$@\" > " + dir.path() + "/arguments\ncat " + dir.path() + "/out.csv\n");
+              "cd " + dir.path() + "\necho \"$@\" >> arguments\nexec cat \"$4\"\n");
   const auto got = import_ncu_report(join(dir.path(), "x.ncu-rep"), {});
   ASSERT_TRUE(got) << got.error().text();
   EXPECT_EQ(got->launches, 3);
   const auto arguments = read_file(join(dir.path(), "arguments"));
   ASSERT_TRUE(arguments);
   EXPECT_TRUE(contains(*arguments, "--page raw --csv --print-units base")) << *arguments;
+  EXPECT_TRUE(contains(*arguments, "--page source --csv --print-source sass")) << *arguments;
+  ASSERT_EQ(got->samples.kernels.size(), 1u);
+  EXPECT_EQ(got->samples.kernels[0].function, "_Z5scalePf");
+  EXPECT_TRUE(contains(got->sass, "EXIT"));
+  EXPECT_EQ(got->programs, std::vector<std::string>{program});
+}
+
+TEST_F(NcuProgram, AReportWithoutSourceCountersSaysSo) {
+  ASSERT_TRUE(write_file(join(dir.path(), "raw"), kWide));
+  put_program(join(home, "bin/ncu"), "cd " + dir.path() + "\nexec cat \"$4\"\n");
+  const auto got = import_ncu_report(join(dir.path(), "x.ncu-rep"), {});
+  ASSERT_TRUE(got) << got.error().text();
+  EXPECT_TRUE(got->samples.kernels.empty());
+  EXPECT_TRUE(std::any_of(got->evidence.missing().begin(), got->evidence.missing().end(),
+                          [](const Missing& missing) {
+                            return missing.family == Family::kSamples && !missing.next.empty();
+                          }));
 }
 
 TEST_F(NcuProgram, AnOlderNcuRefuses) {

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's activity API, opened at run time. The tracer may be loaded into a program that brings its
-// own CUPTI: a copy that the process has already loaded is preferred, since two would conflict.
+// CUPTI's activity, callback and sampling APIs, opened at run time. The tracer may be loaded into a
+// program that brings its own CUPTI: a copy that the process has already loaded is preferred, since
+// two would conflict.
 #pragma once
 
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 
 #include <string>
 
-// Names without their "cupti". The last two are missing in older versions.
+// Names without their "cupti". The optional ones are missing in older versions.
 // clang-format off
 #define KP_ACTIVITY_FUNCTIONS(X) \
   X(GetVersion) X(GetResultString) X(GetCallbackName) X(ActivityRegisterCallbacks) \
   X(ActivityEnable) X(ActivityFlushAll) X(ActivityGetNextRecord) \
   X(ActivityGetNumDroppedRecords)
-#define KP_ACTIVITY_OPTIONAL(X) X(ActivityEnableRuntimeApi) X(ActivityEnableDriverApi)
+#define KP_ACTIVITY_OPTIONAL(X) X(ActivityEnableRuntimeApi) X(ActivityEnableDriverApi) \
+  X(Subscribe) X(EnableCallback) KP_SAMPLING_FUNCTIONS(X)
+#define KP_SAMPLING_FUNCTIONS(X) \
+  X(PCSamplingEnable) X(PCSamplingStart) X(PCSamplingStop) X(PCSamplingGetNumStallReasons) \
+  X(PCSamplingGetStallReasons) X(PCSamplingSetConfigurationAttribute)
 // clang-format on
 
 namespace kernelpro::tracer {
@@ -24,6 +30,11 @@ struct CuptiTable {
   KP_ACTIVITY_FUNCTIONS(KP_MEMBER)
   KP_ACTIVITY_OPTIONAL(KP_MEMBER)
 #undef KP_MEMBER
+  bool can_sample() const {
+#define KP_HAS(name) &&name != nullptr
+    return true KP_SAMPLING_FUNCTIONS(KP_HAS);
+#undef KP_HAS
+  }
 };
 
 // The process's only table; nullptr without a usable CUPTI, with the reason and the remedy in

@@ -13,7 +13,8 @@ endif()
 
 if(KERNELPRO_TRACER)
   add_library(kernelpro_trace SHARED src/profile/inject/tracer.cc src/profile/inject/trace_writer.cc
-    src/profile/inject/cupti_table.cc)
+    src/profile/inject/cupti_table.cc src/profile/inject/module_writer.cc
+    src/profile/inject/sampler.cc)
   add_library(kernelpro_fake_cupti SHARED EXCLUDE_FROM_ALL src/profile/inject/testing/fake_cupti.cc)
   foreach(library kernelpro_trace kernelpro_fake_cupti)
     target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)

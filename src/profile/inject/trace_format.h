@@ -16,6 +16,12 @@ inline constexpr char kMagic[8] = {'K', 'P', 'T', 'R', 'A', 'C', 'E', '1'};
 inline constexpr char kFolderVariable[] = "KERNELPRO_TRACE_FOLDER";  // where files go; unset: off
 inline constexpr char kCuptiVariable[] = "KERNELPRO_TRACE_CUPTI";    // which libcupti; optional
 inline constexpr char kLimitVariable[] = "KERNELPRO_TRACE_LIMIT";    // bytes of a file; optional
+inline constexpr char kCodeVariable[] = "KERNELPRO_TRACE_CODE";  // bytes of code to keep; "0": none
+// Samples instead of a trace: the period, as an exponent of two in cycles.
+inline constexpr char kSampleVariable[] = "KERNELPRO_TRACE_SAMPLES";
+
+// Machine code of loaded modules lies beside the trace, in files of this kind.
+inline constexpr char kCodeSuffix[] = ".cubin";
 
 struct FileHead {
   char magic[8];
@@ -34,6 +40,8 @@ enum class Kind : std::uint16_t {
   kOverhead = 7,
   kNote = 8,  // text: why something could not be recorded
   kEnd = 9,
+  kSampling = 10,
+  kSample = 11,
 };
 
 struct RecordHead {
@@ -80,6 +88,19 @@ struct Marker {
 // A delay caused by the profiler itself.
 struct Overhead {
   std::uint64_t start, end;
+};
+
+// Before the samples of a process.
+struct Sampling {
+  std::uint64_t dropped;  // samples lost
+  std::uint32_t period;   // exponent of two in cycles
+  std::uint32_t reserved;
+};
+
+struct Sample {
+  std::uint32_t function, offset;  // bytes from the function's start
+  std::uint32_t reason;            // as CUPTI names it
+  std::uint32_t samples;
 };
 
 struct End {

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library that the CUDA driver loads into a program (CUDA_INJECTION64_PATH) to record its GPU
-// activity: kernels, copies, memsets, and the API calls that launch, copy, wait and allocate. It is
-// standalone, does nothing unless KERNELPRO_TRACE_FOLDER is set, and never breaks the program: the
-// file notes what could not be recorded.
+// activity: kernels, copies, memsets, and the API calls that launch, copy, wait and allocate; and
+// the machine code that it loads (module_writer.h). Or instead, program-counter samples of its
+// kernels (sampler.h). It is standalone, does nothing unless KERNELPRO_TRACE_FOLDER is set, and
+// never breaks the program: the file notes what could not be recorded. CUPTI has one subscriber in
+// a process: a program that profiles itself gets along without, or we do.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <time.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
 #include "profile/inject/cupti_table.h"
+#include "profile/inject/module_writer.h"
+#include "profile/inject/sampler.h"
 #include "profile/inject/trace_writer.h"
 
 namespace kernelpro::tracer {
@@ -23,6 +28,7 @@ using trace_format::Kind;
 
 constexpr std::size_t kBufferBytes = 1 << 20;
 constexpr std::uint64_t kDefaultLimit = 256ull << 20;
+constexpr std::uint64_t kDefaultCodeLimit = 512ull << 20;
 // How much of the trace is lost when the program is killed.
 constexpr long kFlushNanoseconds = 100'000'000;
 constexpr CUpti_CallbackId kMostCallbacks = 4096;
@@ -32,10 +38,13 @@ static_assert(offsetof(CUpti_ActivityKernel10, clusterZ) ==
               offsetof(CUpti_ActivityKernel9, clusterZ));
 
 struct Tracer {
-  Tracer(const CuptiTable* table, const std::string& folder, std::uint64_t limit)
-      : cupti(table), writer(folder, limit) {}
+  Tracer(const CuptiTable* table, const std::string& folder, std::uint64_t limit,
+         std::uint64_t code_limit)
+      : cupti(table), writer(folder, limit), modules(folder, code_limit) {}
   const CuptiTable* cupti;
   TraceWriter writer;
+  ModuleWriter modules;
+  Sampler* sampler = nullptr;  // null: a trace
   std::mutex flushing;
   bool stopped = false;  // under `flushing`
   std::atomic<bool> forked{false};
@@ -161,7 +170,15 @@ void at_exit() {
     const std::lock_guard lock(tracer->flushing);
     if (tracer->stopped) return;
     tracer->stopped = true;
-    static_cast<void>(tracer->cupti->ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+    if (tracer->sampler != nullptr) {
+      tracer->sampler->end(&tracer->writer);
+    } else {
+      static_cast<void>(tracer->cupti->ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+    }
+    if (const std::uint64_t left_out = tracer->modules.left_out(); left_out > 0) {
+      TraceWriter::Batch(&tracer->writer)
+          .note("the machine code of " + std::to_string(left_out) + " modules was not kept");
+    }
   }
   tracer->writer.close();
 }
@@ -232,25 +249,84 @@ std::string start() {
   return "";
 }
 
+void CUPTIAPI on_resource(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                          const void* data) {
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE || tracer->forked.load()) return;
+  const auto* resource = static_cast<const CUpti_ResourceData*>(data);
+  if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+    const auto* module = static_cast<const CUpti_ModuleResourceData*>(resource->resourceDescriptor);
+    tracer->modules.write(module->pCubin, module->cubinSize);
+    return;
+  }
+  const std::lock_guard lock(tracer->flushing);
+  if (tracer->sampler == nullptr || tracer->stopped) return;
+  if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
+    const std::string problem = tracer->sampler->begin(resource->context);
+    if (!problem.empty()) TraceWriter::Batch(&tracer->writer).note(problem);
+  } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+    tracer->sampler->end_of(resource->context, &tracer->writer);
+  }
+}
+
+// "", or why not.
+std::string watch(std::initializer_list<CUpti_CallbackId> events) {
+  const CuptiTable& cupti = *tracer->cupti;
+  if (cupti.Subscribe == nullptr || cupti.EnableCallback == nullptr) {
+    return "this CUPTI has no callbacks";
+  }
+  CUpti_SubscriberHandle subscriber{};
+  if (const CUptiResult result = cupti.Subscribe(&subscriber, on_resource, nullptr);
+      result != CUPTI_SUCCESS) {
+    return describe(result);
+  }
+  for (const CUpti_CallbackId event : events) {
+    const CUptiResult result = cupti.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, event);
+    if (result != CUPTI_SUCCESS) return describe(result);
+  }
+  return "";
+}
+
+std::string start_sampling(std::uint32_t period) {
+  tracer->sampler = new Sampler(*tracer->cupti, period);
+  const std::string problem =
+      watch({CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING});
+  return problem.empty() ? ""
+                         : "CUPTI does not report contexts (" + problem +
+                               "), so the program was not sampled; it must not profile itself";
+}
+
+std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
 void begin() {
   const char* folder = std::getenv(trace_format::kFolderVariable);
   if (folder == nullptr || *folder == '\0' || tracer != nullptr) return;
-  std::uint64_t limit = kDefaultLimit;
-  if (const char* text = std::getenv(trace_format::kLimitVariable)) {
-    limit = std::strtoull(text, nullptr, 10);
-  }
+  const std::uint64_t limit = number_in(trace_format::kLimitVariable, kDefaultLimit);
+  const std::uint64_t code_limit = number_in(trace_format::kCodeVariable, kDefaultCodeLimit);
+  const std::uint64_t period = number_in(trace_format::kSampleVariable, 0);
   std::string problem;
   const CuptiTable* table = cupti_table(&problem);
-  tracer = new Tracer(table, folder, limit);
-  if (table != nullptr) problem = start();
+  tracer = new Tracer(table, folder, limit, code_limit);
+  if (table != nullptr) {
+    problem = period > 0 ? start_sampling(static_cast<std::uint32_t>(period)) : start();
+  }
   if (!problem.empty()) {
     TraceWriter::Batch(&tracer->writer).note(problem);
     tracer->writer.close();
     return;
   }
+  if (period == 0 && code_limit > 0) {
+    const std::string none = watch({CUPTI_CBID_RESOURCE_MODULE_LOADED});
+    if (!none.empty()) {
+      TraceWriter::Batch(&tracer->writer).note("the machine code was not recorded: " + none);
+    }
+  }
   static_cast<void>(::pthread_atfork(nullptr, nullptr, in_forked_child));
   static_cast<void>(std::atexit(at_exit));
   static_cast<void>(std::at_quick_exit(at_exit));
+  if (period > 0) return;
   pthread_t thread;
   if (::pthread_create(&thread, nullptr, flush_now_and_then, nullptr) == 0) {
     ::pthread_detach(thread);

@@ -35,16 +35,6 @@ void add_ptxas(const KernelResources& r, Evidence* e) {
   put(e, "launch__shared_mem_per_block_static", r.shared_bytes, "ptxas");
 }
 
-void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
-  for (const auto& [metric, value] : mix.metrics) put(e, metric, value, tool);
-  for (const auto& [metric, lines] : mix.where) e->texts["line of " + metric] = lines;
-  const std::pair<const char*, const std::string&> texts[] = {
-      {"hot loops", mix.text}, {"dependent chain", mix.chain}, {"waits", mix.waits}};
-  for (const auto& [name, text] : texts) {
-    if (!text.empty()) e->texts[name] = text;
-  }
-}
-
 // Adds the resident blocks of the largest launch and their limiter.
 void add_occupancy(const PlanNode& node, const KernelResources& r, const Machine& machine,
                    Evidence* e) {
@@ -105,14 +95,15 @@ void add_launch(const PlanNode& node, Evidence* e) {
 }
 
 // The cubin's kernels by name; empty, with a note, when unavailable.
-std::map<std::string, SassFunction> sass_of(const Binary& binary, std::string* tool,
+std::map<std::string, SassFunction> sass_of(const Binary& binary,
+                                            const std::vector<std::string>& only, std::string* tool,
                                             Evidence* call) {
   std::map<std::string, SassFunction> kernels;
   if (binary.cubin.empty()) {
     call->note_missing({Family::kSass, "there is no cubin", "compile the candidate"});
     return kernels;
   }
-  const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin);
+  const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin, only);
   if (!disassembly) {
     call->note_missing({Family::kSass, disassembly.error().message, disassembly.error().next});
     return kernels;
@@ -132,11 +123,21 @@ std::map<std::string, SassFunction> sass_of(const Binary& binary, std::string* t
 
 }  // namespace
 
+void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
+  for (const auto& [metric, value] : mix.metrics) put(e, metric, value, tool);
+  for (const auto& [metric, lines] : mix.where) e->texts["line of " + metric] = lines;
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"hot loops", mix.text}, {"dependent chain", mix.chain}, {"waits", mix.waits}};
+  for (const auto& [name, text] : texts) {
+    if (!text.empty()) e->texts[name] = text;
+  }
+}
+
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
-                      Evidence* call) {
+                      Evidence* call, const std::vector<std::string>& only) {
   std::string tool;
   CodeFacts facts;
-  facts.functions = sass_of(binary, &tool, call);
+  facts.functions = sass_of(binary, only, &tool, call);
   const auto want = [&](const std::string& name) {
     if (plan.kernel_count() > 0 && largest_launch(plan, name) == nullptr) return;
     KernelEvidence& kernel = facts.kernels[name];

@@ -4,11 +4,13 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/binary.h"
 #include "core/evidence.h"
 #include "core/launch_plan.h"
 #include "core/machine.h"
+#include "profile/sass/mix.h"
 #include "profile/sass/program.h"
 
 namespace kernelpro {
@@ -19,9 +21,13 @@ struct CodeFacts {
   std::map<std::string, double> weights;          // estimated work of each, for sorting
 };
 
-// Covers the kernels that `plan` launches, or all in the cubin when the plan has no nodes. Blocks
+// Covers the kernels that `plan` launches, or those of `only` (mangled; empty: all) in the cubin
+// when the plan has no nodes. Blocks
 // while the disassembler runs. Notes in `call` what could not be read.
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
-                      Evidence* call);
+                      Evidence* call, const std::vector<std::string>& only = {});
+
+// What a kernel's instructions tell, by themselves; `tool`: whose text it was.
+void add_sass(const SassMix& mix, const std::string& tool, Evidence* e);
 
 }  // namespace kernelpro

@@ -2,6 +2,7 @@
 #include "profile/trace/file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -20,6 +21,7 @@ constexpr std::int64_t kMostBytes = 1ll << 30;
 constexpr std::size_t kLongestName = 64 << 10;
 // Later than any clock; larger times are corrupt.
 constexpr std::uint64_t kLatest = 1ull << 62;
+constexpr std::uint32_t kLargestOffset = 1u << 30;  // in a function's code
 
 // Values of CUPTI's enums.
 constexpr int kHostToDevice = 1, kDeviceToHost = 2, kHostToArray = 3, kArrayToHost = 4;
@@ -52,6 +54,7 @@ class Reader {
     }
     trace_->complete = trace_->complete && ended_;
     merge_calls();
+    merge_samples();
     return true;
   }
 
@@ -118,6 +121,10 @@ class Reader {
         }
         return true;
       }
+      case format::Kind::kSampling:
+        return sampling(payload);
+      case format::Kind::kSample:
+        return sample(payload);
       case format::Kind::kNote:
         trace_->notes.push_back(printable(payload.substr(0, kLongestName)));
         return true;
@@ -131,6 +138,52 @@ class Reader {
       }
     }
     return true;  // from a later version
+  }
+
+  bool sampling(std::string_view payload) {
+    format::Sampling s{};
+    if (!take(&payload, &s) || s.dropped > kLatest || s.period > 31) return true;
+    trace_->samples.source = "cupti";
+    trace_->samples.period_cycles = std::ldexp(1.0, static_cast<int>(s.period));
+    trace_->samples.dropped += static_cast<double>(s.dropped);
+    return true;
+  }
+
+  bool sample(std::string_view payload) {
+    format::Sample s{};
+    if (!take(&payload, &s) || s.offset > kLargestOffset) return true;
+    const std::string reason = name(s.reason);
+    const auto stall = stall_from_name(reason);
+    if (!stall || trace_->samples.source.empty()) return true;
+    StallSamples& at = samples_[name(s.function)][static_cast<int>(s.offset)][*stall];
+    (reason.ends_with("_not_issued") ? at.exposed : at.all) += s.samples;
+    return true;
+  }
+
+  // Adds this process's samples to those of the others.
+  void merge_samples() {
+    if (samples_.empty()) return;
+    for (const KernelSamples& kernel : trace_->samples.kernels) {
+      for (const PcSamples& pc : kernel.pcs) {
+        for (const StallSamples& stall : pc.stalls) {
+          StallSamples& at = samples_[kernel.function][pc.offset][stall.stall];
+          at.all += stall.all;
+          at.exposed += stall.exposed;
+        }
+      }
+    }
+    trace_->samples.kernels.clear();
+    for (const auto& [function, pcs] : samples_) {
+      KernelSamples& kernel = trace_->samples.kernels.emplace_back();
+      kernel.function = function;
+      for (const auto& [offset, stalls] : pcs) {
+        PcSamples& pc = kernel.pcs.emplace_back();
+        pc.offset = offset;
+        for (const auto& [stall, at] : stalls) {
+          pc.stalls.push_back({stall, std::max(at.all, at.exposed), at.exposed});
+        }
+      }
+    }
   }
 
   bool kernel(std::string_view payload) {
@@ -264,6 +317,7 @@ class Reader {
   std::unordered_map<std::uint32_t, std::string> names_;
   std::vector<Call> calls_;
   std::unordered_map<std::uint32_t, Trace::Range> open_ranges_;
+  std::map<std::string, std::map<int, std::map<Stall, StallSamples>>> samples_;
 };
 
 }  // namespace

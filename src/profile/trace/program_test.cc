@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <map>
+#include <set>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -62,6 +64,81 @@ TEST_F(TraceProgram, RecordsComeThrough) {
   EXPECT_EQ(trace.calls[0].name, "cudaLaunchKernel");
   EXPECT_EQ(trace.calls[0].correlation, trace.kernels[0].correlation);
   EXPECT_EQ(trace.calls[2].name, "cudaDeviceSynchronize");
+}
+
+TEST_F(TraceProgram, MachineCodeIsKeptOnce) {
+  const TempDir files;
+  std::vector<std::string> argv = {built("kernelpro-traced"), "exit"};
+  for (const char* name : {"a", "b", "a again"}) {
+    argv.push_back(join(files.path(), name));
+    ASSERT_TRUE(write_file(argv.back(), name[0] == 'a' ? std::string(100'001, 'x') : "other"));
+  }
+  const auto kept = [&](const Result<TracedProgram>& traced) {
+    std::multiset<std::size_t> sizes;
+    for (const std::string& file : traced->code) sizes.insert(read_file(file)->size());
+    return sizes;
+  };
+  const auto traced = trace_program(argv, options_);
+  ASSERT_TRUE(traced.has_value()) << traced.error().text();
+  EXPECT_EQ(kept(traced), (std::multiset<std::size_t>{5, 100'001}));
+  EXPECT_EQ(traced->trace.kernels.size(), 5u);
+  EXPECT_TRUE(traced->trace.notes.empty());
+  options_.env = {std::string(trace_format::kCodeVariable) + "=1000"};
+  const auto limited = trace_program(argv, options_);
+  ASSERT_TRUE(limited.has_value()) << limited.error().text();
+  EXPECT_EQ(kept(limited), (std::multiset<std::size_t>{5}));
+  ASSERT_EQ(limited->trace.notes.size(), 1u);
+  EXPECT_TRUE(contains(limited->trace.notes[0], "1 modules")) << limited->trace.notes[0];
+  options_.env = {};
+  options_.code = false;
+  const auto without = trace_program(argv, options_);
+  ASSERT_TRUE(without.has_value()) << without.error().text();
+  EXPECT_TRUE(without->code.empty());
+}
+
+TEST_F(TraceProgram, SamplesOfARunOfTheirOwn) {
+  const auto answers = sample_program({built("kernelpro-traced"), "exit"}, options_, 12);
+  ASSERT_TRUE(answers.has_value()) << answers.error().text();
+  EXPECT_EQ(answers->source, "cupti");
+  EXPECT_EQ(answers->period_cycles, 4096);
+  EXPECT_EQ(answers->dropped, 2);
+  EXPECT_TRUE(answers->missing.empty());
+  ASSERT_EQ(answers->kernels.size(), 1u);
+  EXPECT_EQ(answers->kernels[0].function, "_Z3addPKfPfi");
+  ASSERT_EQ(answers->kernels[0].pcs.size(), 2u);
+  EXPECT_EQ(answers->kernels[0].pcs[0].offset, 0);
+  EXPECT_EQ(answers->kernels[0].pcs[1].offset, 32);
+  const auto& stalls = answers->kernels[0].pcs[1].stalls;
+  ASSERT_EQ(stalls.size(), 1u);
+  EXPECT_EQ(stalls[0].stall, Stall::kLongScoreboard);
+  EXPECT_EQ(stalls[0].all, 64);
+  EXPECT_EQ(stalls[0].exposed, 48);
+}
+
+TEST_F(TraceProgram, WithoutSamplesItSaysWhy) {
+  const auto refused = sample_program({built("kernelpro-traced"), "refused"}, options_, 12);
+  ASSERT_TRUE(refused.has_value()) << refused.error().text();
+  EXPECT_TRUE(refused->kernels.empty());
+  ASSERT_EQ(refused->missing.size(), 1u);
+  EXPECT_EQ(refused->missing[0].family, Family::kSamples);
+  EXPECT_TRUE(contains(refused->missing[0].reason, "NVreg_RestrictProfilingToAdminUsers"));
+  const auto killed = sample_program({built("kernelpro-traced"), "killed"}, options_, 12);
+  ASSERT_TRUE(killed.has_value());
+  ASSERT_EQ(killed->missing.size(), 1u);
+  EXPECT_TRUE(contains(killed->missing[0].reason, "signal 9")) << killed->missing[0].reason;
+}
+
+TEST(TraceSampling, LongerProgramsHaveLongerPeriods) {
+  Trace trace;
+  EXPECT_EQ(sampling_period_of(trace), 8);
+  trace.kernels.resize(1);
+  int last = 8;
+  for (std::int64_t ns = 1000; ns < 1'000'000'000'000; ns *= 10) {
+    trace.kernels[0].end = ns;
+    EXPECT_GE(sampling_period_of(trace), last);
+    last = sampling_period_of(trace);
+  }
+  EXPECT_EQ(last, 24) << "100 s";
 }
 
 TEST_F(TraceProgram, ManyRecordsFillManyBuffers) {

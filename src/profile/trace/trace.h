@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/evidence.h"
+#include "core/samples.h"
 
 namespace kernelpro {
 
@@ -84,6 +85,7 @@ struct Trace {
   std::vector<Range> ranges;
   // Profiler overhead: start and end of each delay.
   std::vector<std::array<std::int64_t, 2>> overheads;
+  SampleAnswers samples;           // of a run that was sampled instead of traced
   std::int64_t dropped = 0;        // lost records
   bool complete = true;            // false: the program ended before the last records were written
   std::string source;              // "CUPTI activity", "nsys export"

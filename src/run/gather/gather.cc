@@ -2,14 +2,18 @@
 #include "run/gather/gather.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <iostream>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "core/json.h"
 #include "measure/ceilings/ceilings.h"
 #include "profile/import/binary.h"
+#include "profile/import/ncu_details.h"
 #include "profile/import/ncu_run.h"
+#include "profile/import/ncu_source.h"
 #include "profile/import/nsys.h"
 #include "profile/trace/program.h"
 #include "run/gather/theory.h"
@@ -69,11 +73,24 @@ Gathered from_trace(const NsysImport& import, const std::string& file, const The
 }
 
 // A program's part rarely has a known theory, and then it is not reported as missing.
-Result<Gathered> with_theory(Gathered gathered, const Theory& theory, const DeviceFacts& device) {
+Result<Gathered> with_theory(Gathered gathered, const Theory& theory, const DeviceFacts& device,
+                             const std::vector<std::string>& code = {}) {
   if (!theory.task.empty() || theory.bytes || theory.flops) KP_TRY(add_theory(theory, &gathered));
-  KP_TRY(add_code(theory, &gathered));
+  KP_TRY(add_code(theory, code, &gathered));
   add_machine(theory, device, &gathered);
   return gathered;
+}
+
+// Files that may have the report's machine code: those that it names, on a machine that has them.
+std::vector<std::string> programs_of(const NcuImport& import, const std::string& report) {
+  std::vector<std::string> programs;
+  for (const std::string& path : import.programs) {
+    // Beside the report, for one that was moved together with its program.
+    for (const std::string& place : {path, join(dirname(report), basename(path))}) {
+      if (exists(place) && !is_dir(place)) programs.push_back(place);
+    }
+  }
+  return programs;
 }
 
 Result<Gathered> gather_ncu(Result<NcuImport> import, const std::string& file,
@@ -83,13 +100,16 @@ Result<Gathered> gather_ncu(Result<NcuImport> import, const std::string& file,
   gathered.subject = file;
   gathered.basis = "hardware counters of Nsight Compute, " + std::to_string(import->launches) +
                    (import->launches == 1 ? " launch" : " launches");
+  if (import->launches == 0) gathered.basis = "program-counter samples of Nsight Compute";
+  gathered.samples = std::move(import->samples);
   gathered.evidence = std::move(import->evidence);
   gathered.notes = std::move(import->notes);
   gathered.notes.push_back(
       "Nsight Compute runs kernels one by one, by default at the base clock and with cold caches: "
       "their times are longer than in the program.");
   KP_TRY(add_theory(theory, &gathered));
-  KP_TRY(add_code(theory, &gathered));
+  KP_TRY(add_code(theory, programs_of(*import, file), &gathered));
+  add_instructions(import->sass, &gathered);
   add_machine(theory, import->device, &gathered);
   return gathered;
 }
@@ -170,7 +190,45 @@ Result<Gathered> gather_binary(const std::string& file, const Theory& theory) {
   return gathered;
 }
 
+namespace {
+
+// Text of any profiler.
+Result<Gathered> gather_text(const std::string& text, const std::string& file,
+                             const Theory& theory) {
+  const NcuSettings ncu{theory.calls, theory.kernel};
+  if (begins_with(std::string(trim(text.substr(0, 64))), "{")) {
+    return gather_saved(text, file, theory);
+  }
+  if (is_nsys_csv(text)) {
+    KP_ASSIGN(auto import, import_nsys_csv(text));
+    return with_theory(from_trace(import, file, theory), theory, import.device);
+  }
+  if (is_ncu_source_page(text)) return gather_ncu(import_ncu_source(text, ncu), file, theory);
+  if (is_ncu_details(text)) return gather_ncu(import_ncu_details(text, ncu), file, theory);
+  if (is_ncu_csv(text)) return gather_ncu(import_ncu_csv(text, ncu), file, theory);
+  return fail(ErrorKind::kBadInput, file + " is nothing that can be diagnosed",
+              "give a run, a kernel, a cubin, a report of ncu or nsys or its export, or evidence "
+              "that was saved; `kernelpro diagnose --help` lists them");
+}
+
+Result<Gathered> gather_input(const Theory& theory) {
+  constexpr std::size_t kMost = 1 << 30;
+  std::string text;
+  std::array<char, 1 << 16> part;
+  while (text.size() < kMost && std::cin.read(part.data(), part.size()).gcount() > 0) {
+    text.append(part.data(), static_cast<std::size_t>(std::cin.gcount()));
+  }
+  if (trim(text).empty()) {
+    return fail(ErrorKind::kBadInput, "standard input is empty",
+                "pipe a report into it: ncu PROGRAM | kernelpro diagnose -");
+  }
+  return gather_text(text, "standard input", theory);
+}
+
+}  // namespace
+
 Result<Gathered> gather_file(const std::string& file, const Theory& theory) {
+  if (file == "-") return gather_input(theory);
   const std::string head = first_bytes(file);
   if (head.empty()) {
     return fail(ErrorKind::kBadInput,
@@ -192,19 +250,7 @@ Result<Gathered> gather_file(const std::string& file, const Theory& theory) {
                   "ELF"))
     return gather_binary(file, theory);
   KP_ASSIGN(const std::string text, read_file(file, 1LL << 30));
-  if (begins_with(std::string(trim(head.substr(0, 64))), "{")) {
-    return gather_saved(text, file, theory);
-  }
-  if (is_nsys_csv(text)) {
-    KP_ASSIGN(auto import, import_nsys_csv(text));
-    return with_theory(from_trace(import, file, theory), theory, import.device);
-  }
-  if (!is_ncu_csv(text)) {
-    return fail(ErrorKind::kBadInput, file + " is nothing that can be diagnosed",
-                "give a run, a kernel, a cubin, a report of ncu or nsys or its export, or evidence "
-                "that was saved; `kernelpro diagnose --help` lists them");
-  }
-  return gather_ncu(import_ncu_csv(text, {theory.calls, theory.kernel}), file, theory);
+  return gather_text(text, file, theory);
 }
 
 namespace {
@@ -231,6 +277,22 @@ void add_counters_of_program(const std::vector<std::string>& argv, double timeou
   gathered->notes.insert(gathered->notes.end(), import->notes.begin(), import->notes.end());
 }
 
+// Adds samples of where the kernels wait, of a third run.
+void add_samples_of_program(const std::vector<std::string>& argv, const TraceOptions& options,
+                            const Trace& trace, Gathered* gathered) {
+  if (trace.kernels.empty()) return;
+  auto answers = sample_program(argv, options, sampling_period_of(trace));
+  if (!answers) {
+    gathered->evidence.note_missing(
+        {Family::kSamples, answers.error().message, answers.error().next});
+    return;
+  }
+  gathered->samples = std::move(*answers);
+  for (const Missing& missing : gathered->samples.missing) {
+    gathered->evidence.note_missing(missing);
+  }
+}
+
 }  // namespace
 
 Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theory& theory,
@@ -251,9 +313,15 @@ Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theo
                              "; the diagnosis covers what it did until then.");
   }
   if (counters) add_counters_of_program(argv, timeout_s, &gathered);
+  if (counters) add_samples_of_program(argv, options, traced.trace, &gathered);
   DeviceFacts facts;
   if (const auto machine = describe_cuda_machine()) facts.name = machine->name;
-  return with_theory(std::move(gathered), theory, facts);
+  std::vector<std::string> code = traced.code;
+  // What CUPTI did not show may lie in the program's file.
+  if (const std::string program = find_program(argv.front()); !program.empty()) {
+    code.push_back(program);
+  }
+  return with_theory(std::move(gathered), theory, facts, code);
 }
 
 }  // namespace kernelpro

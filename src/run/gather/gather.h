@@ -28,7 +28,8 @@ Result<Gathered> gather_kernel(const std::string& file, const Theory& theory,
                                const RunSettings& settings);
 Result<Gathered> gather_binary(const std::string& file, const Theory& theory);
 // A .ncu-rep or ncu's CSV, an .nsys-rep, its SQLite export or CSV, evidence or a verdict as JSON.
-// The content decides, not the file name.
+// ncu's details page as text. The content decides, not the file name. "-": standard input, for
+// text.
 Result<Gathered> gather_file(const std::string& file, const Theory& theory);
 // Runs a program under the tracer, then again under ncu for the counters of its longest kernels if
 // `counters` is set and ncu is available.

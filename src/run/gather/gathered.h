@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/evidence.h"
+#include "core/samples.h"
 
 namespace kernelpro {
 
@@ -15,6 +16,7 @@ struct Gathered {
   std::string basis;               // "machine code alone"; one phrase
   std::string ceilings;            // their origin; "" = there are none
   std::vector<std::string> notes;  // sentences
+  SampleAnswers samples;  // of the kernels, where they were sampled; functions as in their names
 };
 
 }  // namespace kernelpro

@@ -12,6 +12,8 @@
 #include "core/kernel_name.h"
 #include "core/rates.h"
 #include "profile/import/binary.h"
+#include "profile/sass/device_code.h"
+#include "profile/sass/sass.h"
 
 namespace kernelpro {
 
@@ -96,19 +98,23 @@ Result<void> add_theory(const Theory& theory, Gathered* gathered) {
   return {};
 }
 
-Result<void> add_code(const Theory& theory, Gathered* gathered) {
-  if (theory.code.empty()) return {};
-  Evidence& e = gathered->evidence;
-  const auto arch = e.texts.find("arch");
-  KP_ASSIGN(const auto import,
-            import_binary(theory.code, arch == e.texts.end() ? "" : arch->second));
+namespace {
+
+// By names as different tools print them.
+bool same_kernel(const std::string& a, const std::string& b) {
+  return short_kernel_name(a, kWholeName) == short_kernel_name(b, kWholeName);
+}
+
+// Whether an earlier file had the kernel's code.
+bool has_code(const KernelEvidence& kernel) { return kernel.facts.texts.count("kernel") != 0; }
+
+// Adds what `import` tells of kernels without code. How many those are.
+int match_code(const BinaryImport& import, Evidence* e) {
   int count = 0;
-  for (KernelEvidence& kernel : e.kernels) {
+  for (KernelEvidence& kernel : e->kernels) {
+    if (has_code(kernel)) continue;
     for (const KernelEvidence& theirs : import.evidence.kernels) {
-      if (short_kernel_name(theirs.name, kWholeName) !=
-          short_kernel_name(kernel.name, kWholeName)) {
-        continue;
-      }
+      if (!same_kernel(theirs.name, kernel.name)) continue;
       for (const auto& [name, item] : theirs.facts.items()) {
         // A profiler's figures outrank those that the file declares.
         if (kernel.facts.find(name) == nullptr) {
@@ -121,14 +127,85 @@ Result<void> add_code(const Theory& theory, Gathered* gathered) {
       break;
     }
   }
-  if (count == 0) {
+  return count;
+}
+
+}  // namespace
+
+Result<void> add_code(const Theory& theory, const std::vector<std::string>& found,
+                      Gathered* gathered) {
+  Evidence& e = gathered->evidence;
+  const bool given = !theory.code.empty();
+  const std::vector<std::string> files = given ? std::vector{theory.code} : found;
+  if (files.empty() || e.kernels.empty()) return {};
+  const auto arch = e.texts.find("arch");
+  const std::string wanted = arch == e.texts.end() ? "" : arch->second;
+  int count = 0;
+  std::optional<Error> failed;
+  for (const std::string& file : files) {
+    std::vector<std::string> names;
+    for (const KernelEvidence& kernel : e.kernels) {
+      if (!has_code(kernel)) names.push_back(kernel.name);
+    }
+    if (names.empty()) break;
+    const auto import = import_binary(file, wanted, "", names);
+    if (import) {
+      count += match_code(*import, &e);
+      for (const std::string& note : import->notes) {
+        if (contains(note, "left out")) gathered->notes.push_back(note);
+      }
+      continue;
+    }
+    // A file that was guessed need not have any code; one that is given must.
+    const bool unfit = import.error().kind == ErrorKind::kBadInput;
+    if (given && unfit && contains(import.error().message, "asked for")) continue;
+    if (given && unfit) return tl::unexpected<Error>(import.error());
+    if (!unfit) failed = import.error();
+  }
+  if (count == 0 && given && !failed) {
     return fail(ErrorKind::kBadInput,
                 theory.code + " has none of the kernels of " + gathered->subject,
                 "give the file that the profiled program was made of");
   }
+  for (const KernelEvidence& kernel : e.kernels) {
+    if (!has_code(kernel)) continue;
+    for (KernelSamples& samples : gathered->samples.kernels) {
+      if (same_kernel(samples.function, kernel.name)) {
+        samples.function = kernel.facts.texts.at("kernel");
+      }
+    }
+  }
+  if (failed) {
+    e.note_missing({Family::kSass, failed->message, failed->next});
+    gathered->notes.push_back((count == 0 ? "The diagnosis is without machine code: "
+                                          : "Part of the machine code was not read: ") +
+                              failed->message + ".");
+  } else if (count == 0) {
+    e.note_missing({Family::kSass,
+                    "the kernels' machine code was not found in " +
+                        join_text({files.begin(), files.begin() + 1}, ", "),
+                    "name the file that has it: --code FILE"});
+  }
+  if (count == 0) return {};
   gathered->basis +=
       ", and the machine code of " + std::to_string(count) + (count == 1 ? " kernel" : " kernels");
   return {};
+}
+
+void add_instructions(const std::string& sass, Gathered* gathered) {
+  if (sass.empty()) return;
+  int count = 0;
+  for (const SassKernel& code : kernel_mixes(sass)) {
+    for (KernelEvidence& kernel : gathered->evidence.kernels) {
+      if (has_code(kernel) || !same_kernel(code.name, kernel.name)) continue;
+      add_sass(code.mix, "ncu", &kernel.facts);
+      ++count;
+    }
+  }
+  if (count > 0) {
+    gathered->basis += ", and the instructions of " + std::to_string(count) +
+                       (count == 1 ? " kernel" : " kernels");
+  }
 }
 
 std::optional<Machine> measured_machine(const std::string& name) {

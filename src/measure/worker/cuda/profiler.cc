@@ -7,20 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "core/counters.h"
-#include "core/protocol.h"
-#include "measure/worker/cuda/cases.h"
-#include "measure/worker/cuda/handles.h"
-#include "measure/worker/cuda/kernels.h"
-#include "measure/worker/cuda/message.h"
-#include "measure/worker/cuda/profiler_launches.h"
+#include "measure/worker/cuda/plan_subjects.h"
 #include "measure/worker/cuda/profiler_session.h"
 #include "measure/worker/roles.h"
 
@@ -28,9 +20,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
-constexpr std::size_t kMostLaunches = 16;              // to profile per call
-constexpr std::uint64_t kPoison = 0x6b70;
+constexpr std::size_t kMostLaunches = 16;  // to profile per call
 
 constexpr const char* kUnavailable = "unavailable";  // the rule: retrying is useless
 
@@ -39,22 +29,12 @@ constexpr const char* kUnavailable = "unavailable";  // the rule: retrying is us
 class Profiler {
  public:
   Profiler(WorkerChannel* channel, const CudaDriver& cu, const CudaContext& context,
-           TrustedKernels* kernels, CounterSession* session)
-      : channel_(channel),
-        cu_(cu),
-        context_(context),
-        kernels_(kernels),
-        session_(session),
-        cases_(cu, context.device()) {}
+           TrustedKernels* kernels)
+      : channel_(channel), plans_(cu, context, kernels) {}
 
   Result<void> start() {
-    const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-    flush_bytes_ = std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(l2));
-    static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
-    KP_ASSIGN(stream_, make_stream(cu_));
-    KP_ASSIGN(flush_, allocate(cu_, flush_bytes_ + 256));
-    KP_CUDA_TRY(cu_.MemsetD8Async(flush_.get(), 1, flush_bytes_ + 256, stream_.get()));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
+    KP_TRY(plans_.start());
+    KP_TRY(session());
     return {};
   }
 
@@ -63,6 +43,7 @@ class Profiler {
     static const std::map<std::string, Handler> handlers = {
         {"hello", &Profiler::hello},     {"open", &Profiler::open}, {"memory", &Profiler::memory},
         {"prepare", &Profiler::prepare}, {"load", &Profiler::load}, {"profile", &Profiler::profile},
+        {"release", &Profiler::release},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
@@ -75,43 +56,37 @@ class Profiler {
   }
 
  private:
-  struct Subject {
-    const OpenCase* c = nullptr;
-    LaunchPlan plan;
-    PlanLauncher launcher;
-  };
-
-  Result<Json> hello(WorkerCommand&) { return Json{{"chip", session_->chip()}}; }
-
-  Result<Json> open(WorkerCommand& command) {
-    subjects_.clear();
-    return cases_.open(command);
+  // Opens one unless it is open.
+  Result<CounterSession*> session() {
+    if (!session_) {
+      KP_ASSIGN(CounterSession opened, CounterSession::open());
+      session_.emplace(std::move(opened));
+    }
+    return &*session_;
   }
 
-  Result<Json> memory(WorkerCommand& command) { return cases_.memory(command); }
-
-  Result<Json> load(WorkerCommand& command) {
-    KP_ASSIGN(const OpenCase* c, cases_.of(command));
-    if (!cases_.bound(*c)) KP_TRY(cases_.bind(*c, 0));
-    Subject& subject = subjects_[command.text("subject")];
-    subject = Subject();
-    KP_ASSIGN(const std::string cubin, read_file(command.text("cubin")));
-    const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
-    if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
-    KP_ASSIGN(auto launcher, PlanLauncher::build(cu_, cubin, *plan, c->layout));
-    subject = {c, *plan, std::move(launcher)};
+  Result<Json> hello(WorkerCommand&) {
+    KP_ASSIGN(const CounterSession* session, this->session());
+    return Json{{"chip", session->chip()}};
+  }
+  Result<Json> open(WorkerCommand& command) { return plans_.open(command); }
+  Result<Json> memory(WorkerCommand& command) { return plans_.memory(command); }
+  Result<Json> load(WorkerCommand& command) { return plans_.load(command); }
+  Result<Json> release(WorkerCommand&) {
+    session_.reset();
     return Json::object();
   }
 
   // The schedule for metrics by the registry's names.
   Result<const CounterSession::Schedule*> schedule_of(const WorkerCommand& command) {
+    KP_ASSIGN(CounterSession * session, this->session());
     std::vector<std::string> names;
     for (const Json& metric : JsonReader(command.json).array("metrics")) {
       if (metric.is_string()) {
-        names.push_back(counter_on(metric.get<std::string>(), session_->chip()));
+        names.push_back(counter_on(metric.get<std::string>(), session->chip()));
       }
     }
-    return session_->schedule(names);
+    return session->schedule(names);
   }
 
   // The first collection of a process costs much more than later ones: do one that does not matter.
@@ -119,104 +94,60 @@ class Profiler {
     const double start = real_clock().now_s();
     KP_ASSIGN(const auto schedule, schedule_of(command));
     const double scheduled = real_clock().now_s();
-    KP_TRY(session_->warm_up(*schedule, [&] { return flush(); }));
+    KP_TRY(session_->warm_up(*schedule, [&] { return plans_.flush(); }));
     return Json{{"passes", schedule->config.passes},
                 {"phases_ms",
                  {{"schedule", (scheduled - start) * 1e3},
                   {"first collection", (real_clock().now_s() - scheduled) * 1e3}}}};
   }
 
-  Result<void> flush() {
-    static_cast<void>(cu_.CtxResetPersistingL2Cache());
-    const std::uint64_t words = flush_bytes_ / 16;
-    KP_CUDA_TRY(kernels_->run_on(stream_.get(), "flush_cache", kernels_->blocks_for(words), 256u,
-                                 0u, flush_.get(), words, flush_.get() + flush_bytes_));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
-    return {};
-  }
-
-  // A correct call writes only outputs and workspace, and does not read their old contents: only
-  // the workspace's poison must be restored before the next.
-  Result<void> poison_workspace(const OpenCase& c) {
-    if (!c.layout.has_workspace) return {};
-    const AddressLayout::Slot& slot = c.layout.slots.back();
-    const std::uint64_t words = slot.mapping_bytes / 4;
-    KP_CUDA_TRY(kernels_->run_on(stream_.get(), "poison", kernels_->blocks_for(words), 256u, 0u,
-                                 slot.mapping, kPoison, words));
-    return {};
-  }
-
-  Result<void> run_nodes(Subject& subject, const std::vector<int>& nodes) {
-    for (const int node : nodes) KP_TRY(run_node(subject, node));
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
-    return {};
-  }
-  Result<void> run_node(Subject& subject, int node) {
-    const CUresult result = subject.launcher.launch(node, stream_.get());
-    if (result == CUDA_SUCCESS) return {};
-    return fail(ErrorKind::kEnvironment,
-                "node " + std::to_string(node) +
-                    " cannot be launched by itself: " + cuda_error_text(result),
-                "");
-  }
-
   using Step = CounterSession::Step;
 
   // `begin` and `end` enclose kernel number `only`, or all nodes (-1).
-  Result<void> run_counted(Subject& subject, const std::vector<int>& nodes, int only,
+  Result<void> run_counted(PlanSubject* subject, const std::vector<int>& nodes, int only,
                            const Step& begin, const Step& end) {
     if (only < 0) {
       KP_TRY(begin());
-      KP_TRY(run_nodes(subject, nodes));
+      KP_TRY(plans_.run(subject, nodes));
       return end();
     }
     int kernel = 0;
     for (const int node : nodes) {
-      const bool counts =
-          subject.plan.nodes[static_cast<std::size_t>(node)].kind == PlanNode::Kind::kKernel &&
-          kernel++ == only;
+      const bool counts = subject->is_kernel(node) && kernel++ == only;
       if (!counts) {
-        KP_TRY(run_node(subject, node));
+        KP_TRY(plans_.run(subject, node));
         continue;
       }
-      KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
+      KP_TRY(plans_.wait());
       KP_TRY(begin());
-      KP_TRY(run_node(subject, node));
-      KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
+      KP_TRY(plans_.run(subject, node));
+      KP_TRY(plans_.wait());
       KP_TRY(end());
     }
-    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
-    return {};
+    return plans_.wait();
   }
 
   Result<Json> profile(WorkerCommand& command) {
-    KP_ASSIGN(const OpenCase* c, cases_.of(command));
-    const auto found = subjects_.find(command.text("subject"));
-    if (found == subjects_.end() || found->second.c != c) {
-      return fail(ErrorKind::kInternal, "no such subject", "");
-    }
-    Subject& subject = found->second;
+    KP_ASSIGN(PlanSubject * subject, plans_.of(command));
     KP_ASSIGN(const auto schedule, schedule_of(command));
-    KP_TRY(cases_.bind(*c, command.integer("set")));
 
     // One call first: it fills the buffers and does one-time work. Then every pass runs all nodes,
     // or the chosen ones of many launches, over the results of that call.
-    const std::vector<int> chosen = chosen_launches(subject.plan, kMostLaunches);
-    const bool whole = static_cast<int>(chosen.size()) == subject.plan.kernel_count();
-    std::vector<int> nodes = plan_order(subject.plan);
+    const std::vector<int> chosen = chosen_launches(subject->plan, kMostLaunches);
+    const bool whole = static_cast<int>(chosen.size()) == subject->plan.kernel_count();
+    std::vector<int> nodes = plan_order(subject->plan);
     const double start = real_clock().now_s();
-    KP_TRY(poison_workspace(*c));
-    KP_TRY(run_nodes(subject, nodes));
+    KP_TRY(plans_.poison_workspace(*subject->c));
+    KP_TRY(plans_.run(subject, nodes));
     const double warm_ms = (real_clock().now_s() - start) * 1e3;
     if (!whole) {
       std::erase_if(nodes, [&](int i) {
-        return subject.plan.nodes[static_cast<std::size_t>(i)].kind == PlanNode::Kind::kKernel &&
-               std::find(chosen.begin(), chosen.end(), i) == chosen.end();
+        return subject->is_kernel(i) && std::find(chosen.begin(), chosen.end(), i) == chosen.end();
       });
     }
     const auto before = [&]() -> Result<void> {
-      if (whole) KP_TRY(poison_workspace(*c));
-      return flush();
+      if (whole) KP_TRY(plans_.poison_workspace(*subject->c));
+      return plans_.flush();
     };
     auto collected = session_->collect(*schedule, chosen.size(), before,
                                        [&](int only, const Step& begin, const Step& end) {
@@ -224,10 +155,10 @@ class Profiler {
                                        });
     if (!collected) return tl::unexpected<Error>(collected.error());
     collected->phases_ms["first call"] = warm_ms;
-    return answer(subject, chosen, *schedule, *collected);
+    return answer(subject->plan, chosen, *schedule, *collected);
   }
 
-  Json answer(const Subject& subject, const std::vector<int>& chosen,
+  Json answer(const LaunchPlan& plan, const std::vector<int>& chosen,
               const CounterSession::Schedule& schedule,
               const CounterSession::Collected& collected) const {
     CounterAnswers answers;
@@ -235,7 +166,7 @@ class Profiler {
     answers.chip = session_->chip();
     answers.passes = collected.passes;
     answers.phases_ms = collected.phases_ms;
-    answers.left_out = subject.plan.kernel_count() - static_cast<int>(chosen.size());
+    answers.left_out = plan.kernel_count() - static_cast<int>(chosen.size());
     std::vector<std::string> absent;
     for (const std::string& name : schedule.unknown) absent.push_back(counter_from(name));
     if (!absent.empty()) {
@@ -246,7 +177,7 @@ class Profiler {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       LaunchCounters& launch = answers.launches.emplace_back();
       launch.node = chosen[i];
-      launch.function = subject.plan.nodes[static_cast<std::size_t>(chosen[i])].function;
+      launch.function = plan.nodes[static_cast<std::size_t>(chosen[i])].function;
       for (std::size_t k = 0; k < schedule.config.metrics.size(); ++k) {
         const double value = collected.values[i][k];
         if (std::isfinite(value)) launch.values[counter_from(schedule.config.metrics[k])] = value;
@@ -256,23 +187,15 @@ class Profiler {
   }
 
   WorkerChannel* channel_;
-  const CudaDriver& cu_;
-  const CudaContext& context_;
-  TrustedKernels* kernels_;
-  CounterSession* session_;
-  CudaStream stream_;
-  DeviceMemory flush_;
-  std::uint64_t flush_bytes_ = 0;
-  OpenCases cases_;
-  std::map<std::string, Subject> subjects_;
+  PlanSubjects plans_;
+  std::optional<CounterSession> session_;  // holds the GPU's counters
 };
 
 Result<void> serve(WorkerChannel* channel) {
   KP_ASSIGN(const CudaContext context, CudaContext::open());
   const CudaDriver& cu = **cuda_driver();
   KP_ASSIGN(TrustedKernels kernels, TrustedKernels::load(cu, context));
-  KP_ASSIGN(CounterSession session, CounterSession::open());
-  Profiler profiler(channel, cu, context, &kernels, &session);
+  Profiler profiler(channel, cu, context, &kernels);
   KP_TRY(profiler.start());
   while (std::optional<WorkerCommand> command = channel->next()) profiler.serve(*command);
   return {};

@@ -253,6 +253,7 @@ int python(const std::string& role) {
 constexpr kernelpro::WorkerRole kRoles[] = {
     {"cuda-judge", "", kernelpro::cuda_judge},
     {"cuda-worker", "", kernelpro::cuda_worker},
+    {"cuda-sampler", "", kernelpro::cuda_sampler},
     {"cuda-capture", "", capture_nothing},
 };
 

@@ -2,6 +2,7 @@
 #include "profile/inject/testing/fake_cupti.h"
 
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 
 #include <cstring>
 #include <deque>
@@ -22,6 +23,11 @@ struct Fake {
   std::uint64_t clock = 1'000'000'000;
   std::uint32_t correlation = 0;
   std::size_t dropped = 0;
+  CUpti_CallbackFunc resource = nullptr;
+  void* resource_data = nullptr;
+  bool reports_modules = false, reports_contexts = false;
+  CUpti_PCSamplingData* samples = nullptr;
+  bool sampling = false, refuses = false;
 };
 Fake& fake() {
   static Fake* one = new Fake;
@@ -31,6 +37,10 @@ Fake& fake() {
 constexpr const char* kRuntimeNames[] = {nullptr, "cudaLaunchKernel_v7000", "cudaMemcpy_v3020",
                                          "cudaDeviceSynchronize_v3020", "cudaGetLastError_v3020"};
 constexpr const char* kDriverNames[] = {nullptr, "cuLaunchKernel", "cuMemcpyHtoD_v2"};
+
+constexpr const char* kReasons[] = {"smsp__pcsamp_warps_issue_stalled_selected",
+                                    "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
+                                    "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued"};
 
 template <class Record>
 Record make(CUpti_ActivityKind kind) {
@@ -142,6 +152,99 @@ KP_EXPORT void fake_play(int repetitions, unsigned thread) {
 KP_EXPORT void fake_drop(unsigned records) {
   const std::lock_guard lock(fake().mutex);
   fake().dropped = records;
+}
+
+KP_EXPORT void fake_refuse_sampling() { fake().refuses = true; }
+
+KP_EXPORT void fake_context() {
+  Fake& f = fake();
+  if (!f.reports_contexts) return;
+  CUpti_ResourceData data{};
+  data.context = reinterpret_cast<CUcontext>(&f);
+  f.resource(f.resource_data, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, &data);
+}
+
+KP_EXPORT void fake_load(const void* image, unsigned long bytes) {
+  Fake& f = fake();
+  if (!f.reports_modules) return;
+  CUpti_ModuleResourceData module{};
+  module.pCubin = static_cast<const char*>(image);
+  module.cubinSize = bytes;
+  CUpti_ResourceData data{};
+  data.resourceDescriptor = &module;
+  f.resource(f.resource_data, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &data);
+}
+
+KP_EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle* subscriber,
+                                              CUpti_CallbackFunc callback, void* data) {
+  if (fake().resource != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  fake().resource = callback;
+  fake().resource_data = data;
+  *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&fake());
+  return CUPTI_SUCCESS;
+}
+
+KP_EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle,
+                                                   CUpti_CallbackDomain, CUpti_CallbackId id) {
+  if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) fake().reports_modules = enable != 0;
+  if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) fake().reports_contexts = enable != 0;
+  return CUPTI_SUCCESS;
+}
+
+KP_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams*) {
+  return fake().refuses ? CUPTI_ERROR_INSUFFICIENT_PRIVILEGES : CUPTI_SUCCESS;
+}
+
+KP_EXPORT CUptiResult CUPTIAPI
+cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams* params) {
+  *params->numStallReasons = std::size(kReasons);
+  return CUPTI_SUCCESS;
+}
+
+KP_EXPORT CUptiResult CUPTIAPI
+cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams* params) {
+  for (std::size_t i = 0; i < params->numStallReasons; ++i) {
+    params->stallReasonIndex[i] = static_cast<std::uint32_t>(i + 3);
+    std::strcpy(params->stallReasons[i], kReasons[i]);
+  }
+  return CUPTI_SUCCESS;
+}
+
+KP_EXPORT CUptiResult CUPTIAPI
+cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams* params) {
+  for (std::size_t i = 0; i < params->numAttributes; ++i) {
+    const CUpti_PCSamplingConfigurationInfo& info = params->pPCSamplingConfigurationInfo[i];
+    if (info.attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER) {
+      fake().samples = static_cast<CUpti_PCSamplingData*>(
+          info.attributeData.samplingDataBufferData.samplingDataBuffer);
+    }
+  }
+  return CUPTI_SUCCESS;
+}
+
+KP_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingStart(CUpti_PCSamplingStartParams*) {
+  if (fake().samples == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
+  fake().sampling = true;
+  return CUPTI_SUCCESS;
+}
+
+KP_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingStop(CUpti_PCSamplingStopParams*) {
+  if (!fake().sampling) return CUPTI_ERROR_INVALID_OPERATION;
+  static char name[] = "_Z3addPKfPfi";
+  CUpti_PCSamplingData& data = *fake().samples;
+  const auto add = [&](std::uint64_t offset,
+                       const std::vector<CUpti_PCSamplingStallReason>& reasons) {
+    CUpti_PCSamplingPCData& pc = data.pPcData[data.totalNumPcs];
+    data.totalNumPcs = data.totalNumPcs + 1;
+    pc.functionName = name;
+    pc.pcOffset = offset;
+    pc.stallReasonCount = reasons.size();
+    for (std::size_t i = 0; i < reasons.size(); ++i) pc.stallReason[i] = reasons[i];
+  };
+  add(32, {{4, 64}, {5, 48}});
+  add(0, {{3, 8}});
+  data.droppedSamples = 2;
+  return CUPTI_SUCCESS;
 }
 
 KP_EXPORT CUptiResult CUPTIAPI cuptiGetVersion(std::uint32_t* version) {

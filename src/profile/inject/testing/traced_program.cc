@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernelpro-traced HOW: a program to trace. It loads the tracer as the CUDA driver would, lets the
-// fake CUPTI play some work, and ends in the way given by HOW.
+// kernelpro-traced HOW [FILE...]: a program to trace. It loads the tracer as the CUDA driver would,
+// lets the fake CUPTI play some work, and ends in the way given by HOW.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +21,8 @@ namespace {
 
 using Play = void (*)(int, unsigned);
 using Drop = void (*)(unsigned);
+using Load = void (*)(const void*, unsigned long);
+using Simple = void (*)();
 
 void* library(const char* variable) {
   const char* path = std::getenv(variable);
@@ -33,6 +37,17 @@ bool initialise() {
   if (tracer == nullptr) return false;
   const auto entry = reinterpret_cast<int (*)()>(::dlsym(tracer, "InitializeInjection"));
   return entry != nullptr && entry() == 1;
+}
+
+// Loads the machine code in these files, as a program does.
+void load_modules(Load load, int count, char** files) {
+  for (int i = 0; i < count; ++i) {
+    std::ifstream file(files[i], std::ios::binary);
+    std::stringstream bytes;
+    bytes << file.rdbuf();
+    const std::string image = bytes.str();
+    load(image.data(), image.size());
+  }
 }
 
 int forks(Play play) {
@@ -52,7 +67,10 @@ int main(int argc, char** argv) {
   void* fake = library(kernelpro::trace_format::kCuptiVariable);
   if (fake == nullptr) return how == "without" ? 0 : 2;
   const auto play = reinterpret_cast<Play>(::dlsym(fake, "fake_play"));
-  if (how == "exit") play(5, 1);
+  if (how == "refused") reinterpret_cast<Simple>(::dlsym(fake, "fake_refuse_sampling"))();
+  reinterpret_cast<Simple>(::dlsym(fake, "fake_context"))();
+  load_modules(reinterpret_cast<Load>(::dlsym(fake, "fake_load")), argc - 2, argv + 2);
+  if (how == "exit" || how == "refused") play(5, 1);
   if (how == "many") play(20000, 1);
   if (how == "fork") return forks(play);
   if (how == "drops") {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/ahead.h"
+
+#include "measure/judge/evaluator.h"
+
+namespace kernelpro {
+
+std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers) {
+  Result<CudaLink> judge = CudaLink::start("cuda-judge", gpu);
+  if (!judge) return nullptr;
+  auto ahead = std::make_shared<CudaAhead>();
+  ahead->gpu = gpu;
+  ahead->judge = std::move(*judge);
+  for (int i = 0; i < workers; ++i) {
+    if (auto worker = CudaLink::start("cuda-worker", gpu)) {
+      ahead->workers.push_back(std::move(*worker));
+    }
+  }
+  if (workers > 0) {
+    if (auto capture = CudaLink::start("cuda-capture", gpu, Queues::kOne)) {
+      ahead->capture = std::move(*capture);
+    }
+  }
+  return ahead;
+}
+
+}  // namespace kernelpro

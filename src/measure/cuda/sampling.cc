@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/sampling.h"
+
+#include "base/text.h"
+#include "measure/cuda/worker.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kStartTimeout = 120;  // a context on a cold machine
+constexpr double kLoadTimeout = 60;
+
+Missing missing_from(const Answer& answer) {
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+    return {Family::kSamples, refusal->text,
+            refusal->next.empty() ? "run again; `kernelpro doctor` shows what this GPU allows"
+                                  : refusal->next};
+  }
+  const Lost& lost = std::get<Lost>(answer);
+  if (lost.timed_out) {
+    return {Family::kSamples,
+            "launched one at a time, the kernels did not finish within " + number(lost.seconds, 3) +
+                " s (kernels that wait for each other never do)",
+            "raise the time limit, unless the kernels of a call wait for each other"};
+  }
+  return {Family::kSamples, "the sampling process ended: " + lost.how,
+          "run again; if it fails again, use `ncu --section SourceCounters` and import its report"};
+}
+
+bool refused_as(const Answer& answer, const char* rule) {
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal != nullptr && refusal->rule == rule;
+}
+
+}  // namespace
+
+void CudaSampling::start_ahead(const Task& task, const std::vector<CudaCase>& cases) {
+  if (out_of_reach_) return;
+  if (link_ && !link_->running()) link_.reset();
+  if (link_) return;
+  Result<CudaLink> link = CudaLink::start("cuda-sampler", gpu_);
+  if (!link) return;  // reported when samples are requested
+  link_ = std::move(*link);
+  post_cases(*link_, task, cases);
+}
+
+void CudaSampling::settle() {
+  if (!link_) return;
+  const Answer answer = link_->settle(kStartTimeout);
+  if (std::holds_alternative<Reply>(answer)) return;
+  failed_ = missing_from(answer);
+  if (refused_as(answer, "unavailable")) out_of_reach_ = failed_;
+  link_.reset();
+}
+
+SampleAnswers CudaSampling::collect(const Task& task, const std::vector<CudaCase>& cases,
+                                    const CudaCase& state, const Binary& binary,
+                                    const LaunchPlan& plan, double timeout_s,
+                                    const std::function<void()>& release) {
+  start_ahead(task, cases);
+  settle();
+  if (link_) return ask(state, binary, plan, timeout_s, release);
+  SampleAnswers answers;
+  answers.missing.push_back(
+      out_of_reach_
+          ? *out_of_reach_
+          : failed_.value_or(Missing{Family::kSamples, "the sampling process cannot be started",
+                                     "run again; `kernelpro doctor` shows what is missing"}));
+  return answers;
+}
+
+SampleAnswers CudaSampling::ask(const CudaCase& state, const Binary& binary, const LaunchPlan& plan,
+                                double timeout_s, const std::function<void()>& release) {
+  SampleAnswers answers;
+  const auto give_up = [&](const Answer& answer) {
+    answers.missing.push_back(missing_from(answer));
+    if (refused_as(answer, "unavailable")) out_of_reach_ = answers.missing.back();
+    link_.reset();  // whatever state it is in
+    return answers;
+  };
+  const Answer loaded = link_->ask({{"do", "load"},
+                                    {"case", state.c->name},
+                                    {"subject", "candidate"},
+                                    {"cubin", binary.cubin},
+                                    {"plan", *parse_json(plan_to_json(plan))}},
+                                   kLoadTimeout);
+  if (!std::holds_alternative<Reply>(loaded)) return give_up(loaded);
+  const Json command = {
+      {"do", "sample"}, {"case", state.c->name}, {"subject", "candidate"}, {"set", 0}};
+  if (exclusive_) release();
+  Answer sampled = link_->ask(command, timeout_s);
+  if (refused_as(sampled, "busy") && !exclusive_) {
+    exclusive_ = true;
+    release();
+    sampled = link_->ask(command, timeout_s);
+  }
+  const auto* reply = std::get_if<Reply>(&sampled);
+  if (reply == nullptr) return give_up(sampled);
+  auto read = sample_answers_from_json(dump_json(JsonReader(reply->json).object("answers")));
+  if (read) return std::move(*read);
+  answers.missing.push_back(
+      {Family::kSamples, "the sampling process's answer cannot be read", "run again"});
+  return answers;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/worker/cuda/plan_subjects.h"
+
+#if KERNELPRO_HAVE_CUDA
+
+#include <algorithm>
+#include <utility>
+
+#include "base/files.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
+constexpr std::uint64_t kPoison = 0x6b70;
+
+}  // namespace
+
+Result<void> PlanSubjects::start() {
+  const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  flush_bytes_ = std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(l2));
+  static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
+  KP_ASSIGN(stream_, make_stream(cu_));
+  KP_ASSIGN(flush_, allocate(cu_, flush_bytes_ + 256));
+  KP_CUDA_TRY(cu_.MemsetD8Async(flush_.get(), 1, flush_bytes_ + 256, stream_.get()));
+  return wait();
+}
+
+Result<Json> PlanSubjects::open(WorkerCommand& command) {
+  subjects_.clear();
+  return cases_.open(command);
+}
+
+Result<Json> PlanSubjects::load(WorkerCommand& command) {
+  KP_ASSIGN(const OpenCase* c, cases_.of(command));
+  if (!cases_.bound(*c)) KP_TRY(cases_.bind(*c, 0));
+  PlanSubject& subject = subjects_[command.text("subject")];
+  subject = PlanSubject();
+  KP_ASSIGN(const std::string cubin, read_file(command.text("cubin")));
+  const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
+  if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
+  KP_ASSIGN(auto launcher, PlanLauncher::build(cu_, cubin, *plan, c->layout));
+  subject = {c, *plan, std::move(launcher)};
+  return Json::object();
+}
+
+Result<PlanSubject*> PlanSubjects::of(const WorkerCommand& command) {
+  KP_ASSIGN(const OpenCase* c, cases_.of(command));
+  const auto found = subjects_.find(command.text("subject"));
+  if (found == subjects_.end() || found->second.c != c) {
+    return fail(ErrorKind::kInternal, "no such subject", "");
+  }
+  KP_TRY(cases_.bind(*c, command.integer("set")));
+  return &found->second;
+}
+
+Result<void> PlanSubjects::flush() {
+  static_cast<void>(cu_.CtxResetPersistingL2Cache());
+  const std::uint64_t words = flush_bytes_ / 16;
+  KP_CUDA_TRY(kernels_->run_on(stream_.get(), "flush_cache", kernels_->blocks_for(words), 256u, 0u,
+                               flush_.get(), words, flush_.get() + flush_bytes_));
+  return wait();
+}
+
+Result<void> PlanSubjects::poison_workspace(const OpenCase& c) {
+  if (!c.layout.has_workspace) return {};
+  const AddressLayout::Slot& slot = c.layout.slots.back();
+  const std::uint64_t words = slot.mapping_bytes / 4;
+  KP_CUDA_TRY(kernels_->run_on(stream_.get(), "poison", kernels_->blocks_for(words), 256u, 0u,
+                               slot.mapping, kPoison, words));
+  return {};
+}
+
+Result<void> PlanSubjects::run(PlanSubject* subject, int node) {
+  const CUresult result = subject->launcher.launch(node, stream_.get());
+  if (result == CUDA_SUCCESS) return {};
+  return fail(
+      ErrorKind::kEnvironment,
+      "node " + std::to_string(node) + " cannot be launched by itself: " + cuda_error_text(result),
+      "");
+}
+
+Result<void> PlanSubjects::run(PlanSubject* subject, const std::vector<int>& nodes) {
+  for (const int node : nodes) KP_TRY(run(subject, node));
+  return wait();
+}
+
+Result<void> PlanSubjects::wait() {
+  KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
+  return {};
+}
+
+}  // namespace kernelpro
+
+#endif
