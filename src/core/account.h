@@ -115,8 +115,8 @@ struct Account {
 std::string account_to_json(const Account& account);
 std::optional<Account> account_from_json(const std::string& json);
 
-// For a writer of kernels: Markdown, at most some 12 lines; "" without an account. Parts below 1.5 %
-// are left out. `at_ceiling`: without places.
+// For a writer of kernels: Markdown, at most some 12 lines; "" without an account. Parts below 1.5
+// % are left out. `at_ceiling`: without places.
 std::string account_to_text(const Account& account, bool at_ceiling);
 
 }  // namespace kernelpro
