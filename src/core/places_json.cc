@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/places_json.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
-
-#include "core/places_json.h"
 
 namespace kernelpro {
 
