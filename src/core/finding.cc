@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/finding.h"
 
+#include "core/account_json.h"
 #include "core/json.h"
 
 namespace kernelpro {
@@ -44,6 +45,8 @@ Finding read_finding(const Json& json) {
   f.upper_speedup = r.real("upper_speedup", 1);
   f.level = level_from_name(r.text("level")).value_or(f.level);
   f.stop = r.flag("stop");
+  for (const Json& place : r.array("places")) f.places.push_back(read_costly_place(place));
+  f.share = r.real("share");
   return f;
 }
 }  // namespace
@@ -71,6 +74,12 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis) {
                  {"stop", f.stop}};
     if (!f.kernel.empty()) item["kernel"] = f.kernel;
     if (!f.where.empty()) item["where"] = f.where;
+    if (!f.places.empty()) {
+      Json places = Json::array();
+      for (const CostlyPlace& place : f.places) places.push_back(costly_place_json(place));
+      item["places"] = std::move(places);
+    }
+    if (f.share > 0) item["share"] = f.share;
     findings.push_back(std::move(item));
   }
   Json tools = Json::array();
@@ -84,6 +93,7 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis) {
                {"summary", diagnosis.summary},
                {"findings", findings},
                {"tools", tools}};
+  if (diagnosis.account.known()) json["account"] = account_json(diagnosis.account);
   if (!diagnosis.record.empty()) json["record"] = diagnosis.record;
   return dump_json(json);
 }
@@ -98,6 +108,7 @@ std::optional<Diagnosis> diagnosis_from_json(const std::string& json) {
   d.fraction_of_ceiling = r.real("fraction_of_ceiling");
   d.summary = r.text("summary");
   d.record = r.text("record");
+  d.account = read_account(r.object("account"));
   for (const Json& f : r.array("findings")) d.findings.push_back(read_finding(f));
   for (const Json& t : r.array("tools")) {
     const JsonReader tr(t);

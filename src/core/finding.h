@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/account.h"
 #include "core/evidence.h"
 
 namespace kernelpro {
@@ -33,6 +34,10 @@ struct Finding {
   double upper_speedup = 1;
   Level level = Level::kTiming;
   bool stop = false;  // nothing left to win: at a ceiling
+  // The places among `where` that the kernel's samples or machine code have, and the fraction of
+  // the call's time that is spent there; 0: unknown.
+  std::vector<CostlyPlace> places = {};
+  double share = 0;
 };
 
 enum class Bound { kMemory, kCompute, kLatency, kLaunch, kMixed, kUnknown };
@@ -50,6 +55,7 @@ struct Diagnosis {
   double floor_us = 0;             // theory: the larger of bytes over bandwidth and FLOPs over rate
   double fraction_of_ceiling = 0;  // floor over measured time
   std::string summary;             // one sentence
+  Account account;                 // where the time goes; not known() without a time
   std::vector<Finding> findings;   // largest gain first
   std::vector<ToolRun> tools;
   // The record of earlier findings that the ranking used: ToolRecord::hash(); "": none.
@@ -60,5 +66,7 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis);
 std::optional<Diagnosis> diagnosis_from_json(const std::string& json);
 // The diagnosis as given to a kernel writer: short, no raw counters. Markdown.
 std::string diagnosis_to_text(const Diagnosis& diagnosis);
+// Instead of findings, where there are none. One sentence.
+std::string nothing_found(const Diagnosis& diagnosis);
 
 }  // namespace kernelpro

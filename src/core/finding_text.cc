@@ -23,6 +23,11 @@ std::string gain(const Finding& finding) {
          number(finding.upper_speedup, 3) + "x";
 }
 
+std::string share_of(const Finding& finding) {
+  if (finding.share < 0.005) return "";
+  return (finding.where.empty() ? "; " : ", ") + number(100 * finding.share, 2) + " % of the time";
+}
+
 std::string finding_text(const Finding& finding, std::size_t position) {
   std::string text =
       std::to_string(position) + ". **" + finding.tool + "** (" +
@@ -30,7 +35,7 @@ std::string finding_text(const Finding& finding, std::size_t position) {
       std::string(level_name(finding.level)) + " evidence" +
       (finding.kernel.empty() ? ""
                               : "; kernel `" + one_line(short_kernel_name(finding.kernel)) + "`") +
-      (finding.where.empty() ? "" : "; " + one_line(finding.where)) + ")\n   " +
+      (finding.where.empty() ? "" : "; " + one_line(finding.where)) + share_of(finding) + ")\n   " +
       one_line(finding.cause) + "\n";
   const std::size_t count = std::min(finding.prescriptions.size(), kPrescriptionsShown);
   for (std::size_t i = 0; i < count; ++i) {
@@ -44,12 +49,22 @@ std::string finding_text(const Finding& finding, std::size_t position) {
 
 }  // namespace
 
+std::string nothing_found(const Diagnosis& diagnosis) {
+  if (!diagnosis.account.known() || diagnosis.fraction_of_ceiling >= kAtCeiling) {
+    return "No tool found anything to change.";
+  }
+  return "No tool names a single cause; start with the largest part of the time beyond the floor.";
+}
+
 std::string diagnosis_to_text(const Diagnosis& diagnosis) {
   std::string text = "## Diagnosis\n" + diagnosis.summary + "\n";
+  const std::string account =
+      account_to_text(diagnosis.account, diagnosis.fraction_of_ceiling >= kAtCeiling);
+  if (!account.empty()) text += "\n" + account;
   const std::size_t count = std::min(diagnosis.findings.size(), kShown);
   if (count > 0) text += "\n";
   for (std::size_t i = 0; i < count; ++i) text += finding_text(diagnosis.findings[i], i + 1);
-  if (count == 0) text += "\nNo tool found anything to change.\n";
+  if (count == 0) text += "\n" + nothing_found(diagnosis) + "\n";
 
   std::vector<std::string> blind;
   for (const ToolRun& run : diagnosis.tools) {

@@ -9,6 +9,8 @@
 #include "core/metrics.h"
 #include "core/tags.h"
 #include "core/task.h"
+#include "diagnose/account/costly.h"
+#include "diagnose/account/make_account.h"
 #include "diagnose/diagnose.h"
 
 namespace kernelpro {
@@ -68,9 +70,12 @@ struct View {
   const KernelEvidence* kernel;  // null: the call, or its only kernel
   const Roofline& roof;
   KernelModel model;
+  const KernelAccount* account = nullptr;  // of the kernel, or of the call's only one
 
-  std::optional<double> get(const std::string& name) const {
-    return Facts(evidence, kernel, roof, model).maybe(name);
+  std::optional<double> get(const std::string& name) const { return facts().maybe(name); }
+  Facts facts() const { return Facts(evidence, kernel, roof, model, account); }
+  const std::optional<Places>& places() const {
+    return kernel != nullptr ? kernel->facts.places : evidence.places;
   }
   double share() const { return kernel ? kernel->facts.get("kernel.share").value_or(1) : 1; }
 };
@@ -111,11 +116,22 @@ struct Pass {
   std::vector<View> kernels;  // at least one: the call's only kernel
 };
 
-Pass make_pass(const Evidence& evidence, const Roofline& roof, const RunnerSettings& settings) {
-  const View call{evidence, nullptr, roof, KernelModel(evidence, nullptr, roof)};
+const KernelAccount* account_of(const Account& account, const std::string& kernel) {
+  if (account.kernels.size() == 1 && account.kernels[0].kernel.empty()) return &account.kernels[0];
+  for (const KernelAccount& each : account.kernels) {
+    if (each.kernel == kernel) return &each;
+  }
+  return nullptr;
+}
+
+Pass make_pass(const Evidence& evidence, const Roofline& roof, const RunnerSettings& settings,
+               const Account& account) {
+  View call{evidence, nullptr, roof, KernelModel(evidence, nullptr, roof)};
+  if (evidence.kernels.empty()) call.account = account_of(account, "");
   Pass pass{evidence, roof, settings, target_of(evidence), call, {}};
   for (const KernelEvidence& kernel : evidence.kernels) {
-    const View view{evidence, &kernel, roof, KernelModel(evidence, &kernel, roof)};
+    const View view{evidence, &kernel, roof, KernelModel(evidence, &kernel, roof),
+                    account_of(account, kernel.name)};
     if (!pass.kernels.empty() && view.share() < kLeastShare) continue;
     if (static_cast<int>(pass.kernels.size()) < kMostKernels) pass.kernels.push_back(view);
   }
@@ -150,8 +166,7 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
                 std::string(bound_name(measured == Bound::kUnknown ? pass.roof.bound : measured)) +
                 "-bound " + (view.kernel ? "kernel" : "call")};
   }
-  std::optional<Finding> finding =
-      tool.analyse(Facts(pass.evidence, view.kernel, pass.roof, view.model));
+  std::optional<Finding> finding = tool.analyse(view.facts());
   if (!finding) return {name, State::kSilent, ""};
   finding->tool = name;
   if (view.kernel != nullptr && pass.kernels.size() > 1) finding->kernel = view.kernel->name;
@@ -163,6 +178,9 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   const bool busy = pass.roof.foreign > 0 || view.get("load.gpu_processes").value_or(0) > 0;
   if (busy && finding->level == Level::kTiming) {
     finding->severity = std::min(finding->severity, Severity::kWarning);
+  }
+  if (view.account != nullptr && view.places()) {
+    place_finding(*view.places(), *view.account, view.get("timing.median").value_or(0), &*finding);
   }
   finding->likely_speedup = of_call(finding->likely_speedup, view.share());
   finding->upper_speedup = of_call(finding->upper_speedup, view.share());
@@ -362,7 +380,8 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   diagnosis.bound = roof.bound;
   diagnosis.floor_us = roof.floor_us;
   diagnosis.fraction_of_ceiling = roof.fraction;
-  const Pass pass = make_pass(evidence, roof, settings);
+  diagnosis.account = make_account(evidence, roof);
+  const Pass pass = make_pass(evidence, roof, settings, diagnosis.account);
   diagnosis.summary = summarize(roof, pass.kernels.front().model);
   for (const Tool& tool : table) {
     diagnosis.tools.push_back(run_one(tool, pass, &diagnosis.findings));

@@ -12,10 +12,6 @@ namespace kernelpro {
 
 // Findings worth a writer's attention; further ones are withheld, with the reason.
 inline constexpr int kMostFindings = 4;
-// Kernels with a smaller share of the call's time are not analyzed separately.
-inline constexpr double kLeastShare = 0.1;
-inline constexpr int kMostKernels = 4;
-
 struct RunnerSettings {
   std::set<std::string, std::less<>> disabled;  // tool names
   ToolRecord record;                            // outcomes of earlier findings

@@ -8,6 +8,7 @@ namespace kernelpro {
   TOOL(kAtBandwidthCeiling)                      \
   TOOL(kAtComputeCeiling)                        \
   TOOL(kFarFromBothCeilings)                     \
+  TOOL(kCostliestPlaces)                         \
   TOOL(kScalarCode)                              \
   TOOL(kOneThreadBusy)                           \
   TOOL(kStreamingStores)                         \
@@ -61,6 +62,7 @@ KERNELPRO_TOOLS(KERNELPRO_DECLARE)
 namespace {
 
 constexpr Precedence kPrecedences[] = {
+    {"costliest-places", "far-from-both-ceilings", "", "it names the places"},
     {"register-spill", "far-from-both-ceilings", "unroll",
      "more work in flight needs more registers, and these already spill"},
     {"register-spill", "far-from-both-ceilings", "tile-size",

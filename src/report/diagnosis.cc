@@ -21,6 +21,8 @@ constexpr const char* kYellow = "33";
 constexpr const char* kGreen = "32";
 constexpr const char* kDim = "2";
 
+constexpr double kLeastPart = 0.015;  // of the call: smaller ones are shown with --all
+
 std::string painted(const std::string& text, const char* code, const DiagnosisStyle& style) {
   return style.color ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
 }
@@ -69,7 +71,10 @@ std::string finding_lines(const Finding& finding, std::size_t position, const Wi
   if (!finding.kernel.empty()) cause = short_kernel_name(one_line(finding.kernel)) + ": " + cause;
   text += wrapped(cause, style.width, 4);
   if (!finding.where.empty()) {
-    text += painted(wrapped("at " + one_line(finding.where), style.width, 4), kDim, style);
+    std::string at = "at " + one_line(finding.where);
+    if (finding.share >= 0.005)
+      at += " (" + kernelpro::number(100 * finding.share, 2) + " % of the time)";
+    text += painted(wrapped(at, style.width, 4), kDim, style);
   }
   for (const Prescription& p : finding.prescriptions) {
     std::string line = one_line(p.text);
@@ -81,8 +86,59 @@ std::string finding_lines(const Finding& finding, std::size_t position, const Wi
   return text;
 }
 
+std::string account_rows(const std::vector<AccountPart>& parts, double call_us, int indent,
+                         const DiagnosisStyle& style) {
+  constexpr int kName = 46;
+  std::string text;
+  for (const AccountPart& part : parts) {
+    if (part.us < kLeastPart * call_us && !style.all) continue;
+    const int margin = indent + kName > style.width - 18 ? style.width - 18 - indent : kName;
+    std::string name = part_words(part);
+    if (columns(name) > margin) name = std::string(utf8_prefix(name, margin - 1)) + "~";
+    text += std::string(static_cast<std::size_t>(indent), ' ') + padded(name, margin) +
+            padded_left(human_us(part.us), 10) +
+            padded_left(std::to_string(std::lround(100 * part.us / call_us)) + " %", 6) + "\n";
+    if (style.all && !part.how.empty()) {
+      text +=
+          painted(wrapped(part.how + " (" + level_words(part.level) + ")", style.width, indent + 2),
+                  kDim, style);
+    }
+  }
+  return text;
+}
+
+std::string place_lines(const CostlyPlace& place, const DiagnosisStyle& style) {
+  std::string line = place_words(place.line, place.offset, place.instruction) + ": " +
+                     std::to_string(std::lround(100 * place.share)) + " % of the kernel's time " +
+                     place_cause(place);
+  if (place.gain >= 1.005) line += "; " + speedup_text(place.gain) + " if that went";
+  if (!place.condition.empty()) line += ". It goes if " + place.condition;
+  return wrapped(line + ".", style.width, 4);
+}
+
+std::string account_table(const Diagnosis& diagnosis, const DiagnosisStyle& style) {
+  const Account& account = diagnosis.account;
+  if (!account.known()) return "";
+  std::string text = painted("where the time goes", kBold, style) + ", by " +
+                     level_words(account.level()) + "\n" +
+                     account_rows(account.parts, account.us, 2, style);
+  for (const KernelAccount& kernel : account.kernels) {
+    text +=
+        "  of kernel " +
+        (kernel.kernel.empty() ? std::string("time") : short_kernel_name(one_line(kernel.kernel))) +
+        ":\n" + account_rows(kernel.parts, account.us, 4, style);
+    if (kernel.places.empty() || diagnosis.fraction_of_ceiling >= kAtCeiling) continue;
+    text += "  costliest places, by " +
+            std::string(kernel.places_level == Level::kCounters ? "samples"
+                                                                : "estimates from machine code") +
+            ":\n";
+    for (const CostlyPlace& place : kernel.places) text += place_lines(place, style);
+  }
+  return text + "\n";
+}
+
 std::string findings_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) {
-  if (diagnosis.findings.empty()) return "No tool found anything to change.\n";
+  if (diagnosis.findings.empty()) return wrapped(nothing_found(diagnosis), style.width, 0);
   Widths widths;
   for (const Finding& finding : diagnosis.findings) {
     widths.tool = std::max(widths.tool, columns(one_line(finding.tool)));
@@ -215,8 +271,8 @@ std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& e
                                    const DiagnosisStyle& asked) {
   DiagnosisStyle style = asked;
   style.width = std::clamp(style.width, 40, 120);
-  std::string text =
-      wrapped(one_line(diagnosis.summary), style.width, 0) + "\n" + findings_text(diagnosis, style);
+  std::string text = wrapped(one_line(diagnosis.summary), style.width, 0) + "\n" +
+                     account_table(diagnosis, style) + findings_text(diagnosis, style);
   if (!style.all) {
     const std::string blind = blind_text(diagnosis, style);
     return blind.empty() ? text : text + "\n" + blind;

@@ -178,10 +178,60 @@ std::string outcome_class(const StoredCandidate& candidate, const Story& story) 
   return outcome_name(candidate.known.evaluation.outcome);
 }
 
+namespace {
+
+std::string account_rows(const std::vector<AccountPart>& parts, double call_us) {
+  std::string html;
+  for (const AccountPart& part : parts) {
+    html += "<tr><td>" + escape(part_words(part)) + "</td><td class=\"num\">" +
+            escape(human_us(part.us)) + "</td><td class=\"num\">" +
+            std::to_string(std::lround(100 * part.us / call_us)) + " %</td><td>" +
+            escape(level_words(part.level)) + "</td><td class=\"quiet\">" + escape(part.how) +
+            "</td></tr>";
+  }
+  return html;
+}
+
+std::string places_list(const KernelAccount& kernel) {
+  std::string html = "<ol>";
+  for (const CostlyPlace& place : kernel.places) {
+    html += "<li>" + prose(place_words(place.line, place.offset, place.instruction)) + ": " +
+            std::to_string(std::lround(100 * place.share)) + " % of the kernel's time " +
+            prose(place_cause(place));
+    if (place.gain >= 1.005) html += "; " + speedup_text(place.gain) + " if that went";
+    if (!place.condition.empty()) html += ". It goes if " + prose(place.condition);
+    html += ".</li>";
+  }
+  return html + "</ol>";
+}
+
+std::string account_section(const Diagnosis& diagnosis) {
+  const Account& account = diagnosis.account;
+  if (!account.known()) return "";
+  std::string html =
+      "<div class=\"scroll\"><table class=\"account\"><thead><tr><th>where the time goes</th>"
+      "<th>time</th><th>share</th><th>from</th><th>how</th></tr></thead><tbody>" +
+      account_rows(account.parts, account.us);
+  for (const KernelAccount& kernel : account.kernels) {
+    const std::string name =
+        kernel.kernel.empty() ? "its kernel" : short_kernel_name(kernel.kernel);
+    html += "<tr><th colspan=\"5\">of " + escape(name) + "</th></tr>" +
+            account_rows(kernel.parts, account.us);
+  }
+  html += "</tbody></table></div>";
+  if (diagnosis.fraction_of_ceiling >= kAtCeiling) return html;
+  for (const KernelAccount& kernel : account.kernels) {
+    if (!kernel.places.empty()) html += "<p>Costliest places:</p>" + places_list(kernel);
+  }
+  return html;
+}
+
+}  // namespace
+
 std::string findings_list(const Diagnosis& diagnosis) {
-  std::string html = "<p>" + escape(diagnosis.summary) + "</p>";
+  std::string html = "<p>" + escape(diagnosis.summary) + "</p>" + account_section(diagnosis);
   if (diagnosis.findings.empty()) {
-    return html + "<p class=\"quiet\">No tool found anything to change.</p>";
+    return html + "<p class=\"quiet\">" + escape(nothing_found(diagnosis)) + "</p>";
   }
   for (const Finding& finding : diagnosis.findings) {
     html += "<div class=\"finding " + std::string(severity_name(finding.severity)) + "\"><h4>" +

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/account.h"
 #include "core/architecture.h"
 #include "core/evidence.h"
 #include "core/finding.h"
@@ -23,8 +24,12 @@ namespace kernelpro {
 class Facts {
  public:
   Facts(const Evidence& evidence, const KernelEvidence* kernel, const Roofline& roofline,
-        const KernelModel& model)
-      : evidence_(evidence), kernel_(kernel), roofline_(roofline), model_(model) {}
+        const KernelModel& model, const KernelAccount* account = nullptr)
+      : evidence_(evidence),
+        kernel_(kernel),
+        roofline_(roofline),
+        model_(model),
+        account_(account) {}
   // A metric listed in the row's `needs`.
   double operator()(const std::string& name) const;
   // A metric that may be missing; an analysis never replaces it with a made-up number.
@@ -35,12 +40,16 @@ class Facts {
   const Roofline& roofline() const { return roofline_; }
   // The kernel's counters as a model: busy resources, waiting, and the gain of a change.
   const KernelModel& model() const { return model_; }
+  // Where the kernel's time goes; gains are counterfactuals on it (diagnose/account/gains.h). Null:
+  // the analysis is of a call, or the time is not known.
+  const KernelAccount* account() const { return account_; }
 
  private:
   const Evidence& evidence_;
   const KernelEvidence* kernel_;  // null: the call, or its only kernel
   const Roofline& roofline_;
   const KernelModel& model_;
+  const KernelAccount* account_;
 };
 
 // Bounds as a bit mask, for the trigger.

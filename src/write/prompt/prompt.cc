@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "core/change.h"
 #include "core/metrics.h"
 #include "write/prompt/advice.h"
 #include "write/prompt/recall.h"
@@ -196,6 +197,16 @@ std::string metric_tables(const std::optional<Evidence>& evidence) {
   return text;
 }
 
+// Of the parent, against its own parent.
+std::string last_change(const Known& known, const History& history) {
+  const Origin& origin = known.candidate.origin;
+  for (const KnownPtr& before : history) {
+    if (before->id != origin.parent || origin.parent == 0) continue;
+    return change_to_text(what_changed(before->diagnosis, known.diagnosis, origin.answers));
+  }
+  return "";
+}
+
 std::string feedback_text(const ProposalRequest& request) {
   switch (request.feedback) {
     case Feedback::kNone:
@@ -205,7 +216,9 @@ std::string feedback_text(const ProposalRequest& request) {
     case Feedback::kDiagnosed:
       break;
   }
-  return diagnosis_to_text(request.parent->diagnosis);
+  const std::string change = request.memory ? last_change(*request.parent, request.history) : "";
+  const std::string diagnosis = diagnosis_to_text(request.parent->diagnosis);
+  return change.empty() ? diagnosis : change + "\n" + diagnosis;
 }
 
 }  // namespace
@@ -289,7 +302,10 @@ std::string result_text(const Known& known, const History& history, Feedback fee
   if (known.evaluation.correct() != nullptr) {
     text +=
         "\n" + human_us(score_us(known.evaluation)) + " a call, " + speed(known, history) + ".\n";
-    if (feedback == Feedback::kDiagnosed) text += "\n" + diagnosis_to_text(known.diagnosis);
+    if (feedback == Feedback::kDiagnosed) {
+      const std::string change = last_change(known, history);
+      text += (change.empty() ? "" : "\n" + change) + "\n" + diagnosis_to_text(known.diagnosis);
+    }
   } else if (const auto* failed = std::get_if<CompileError>(&known.evaluation.outcome)) {
     text += "\n" + log_block(*failed);
   }

@@ -71,7 +71,9 @@ std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
 
   const double memory = roof.memory_floor_us / roof.time_us;
   const double compute = roof.compute_floor_us / roof.time_us;
-  const bool gpu = facts.maybe("plan.kernels").has_value();
+  // A start in PyTorch has no plan.
+  const bool gpu = facts.maybe("plan.kernels") || facts.maybe("trace.kernels") ||
+                   facts.maybe("launch__grid_size") || facts.text("target") == "cuda";
   Finding finding;
   finding.severity = roof.quiet_fraction < 0.1 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"timing.median", "task.compulsory_bytes", "task.flops"};

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "core/metrics.h"
+#include "core/task.h"
+#include "diagnose/account/make_account.h"
+
+namespace kernelpro {
+
+namespace {
+
+// A kernel with this share of the kernels' time is taken to do all of the call's work.
+constexpr double kWholeCall = 0.8;
+
+double or_zero(const Evidence& evidence, const char* name) {
+  return std::max(0.0, evidence.get(name).value_or(0));
+}
+
+bool of_processor(const Evidence& evidence) {
+  const auto target = evidence.texts.find("target");
+  if (target != evidence.texts.end()) {
+    return target_from_name(target->second) == TargetKind::kCpu;
+  }
+  const auto& items = evidence.items();
+  return std::any_of(items.begin(), items.end(), [](const auto& item) {
+    const Family family = find_metric(item.first)->family;
+    return family == Family::kProcessor || family == Family::kHostCode;
+  });
+}
+
+// What the trace saw, scaled to the time of the call when that was measured without it.
+void take_trace(const Evidence& evidence, double scale, Spending* call) {
+  const auto take = [&](PartKind kind, double us, const char* how) {
+    call->take({kind, {}, us * scale, Level::kTiming, how});
+  };
+  const double busy = or_zero(evidence, "trace.busy");
+  const double kernels = or_zero(evidence, "trace.kernels_us");
+  take(PartKind::kKernels, kernels, "trace: time with a kernel running");
+  take(PartKind::kCopies, busy - kernels, "trace: time with only copies or memsets running");
+  take(PartKind::kHost,
+       or_zero(evidence, "trace.gaps_sync") + or_zero(evidence, "trace.gaps_allocation"),
+       "trace: gaps after a synchronising or allocating call");
+  take(PartKind::kLaunch, or_zero(evidence, "trace.gaps_launch"),
+       "trace: gaps in which the host was late with the launch");
+  take(PartKind::kGaps, or_zero(evidence, "trace.gaps_queue"),
+       "trace: gaps although the next thing was in the queue");
+}
+
+// Kernels' own time by the profiler; nullopt when it is not known of each.
+std::optional<double> kernels_us(const Evidence& evidence) {
+  const char* const name = "gpu__time_duration.sum";
+  if (evidence.kernels.empty()) {
+    const auto ns = evidence.get(name);
+    return ns ? std::optional(*ns * 1e-3) : std::nullopt;
+  }
+  double sum = 0;
+  for (const KernelEvidence& kernel : evidence.kernels) {
+    const auto ns = kernel.facts.get(name);
+    if (!ns) return std::nullopt;
+    sum += *ns * 1e-3;
+  }
+  return sum;
+}
+
+void take_plan(const Evidence& evidence, Spending* call) {
+  const auto kernels = kernels_us(evidence);
+  if (!kernels) {
+    call->take({PartKind::kKernels,
+                {},
+                call->left(),
+                Level::kTiming,
+                "the call's time: the kernels' own was not measured"});
+    return;
+  }
+  // Kernels that were profiled one by one, with cold caches, may take longer than in the call.
+  call->take({PartKind::kKernels, {}, *kernels, Level::kCounters, "gpu__time_duration.sum"});
+  if (const auto bandwidth = evidence.get("ceiling.copy_bandwidth"); bandwidth && *bandwidth > 0) {
+    const double bytes =
+        2 * or_zero(evidence, "plan.memcpy_bytes") + or_zero(evidence, "plan.memset_bytes");
+    call->take({PartKind::kCopies,
+                {},
+                bytes / *bandwidth * 1e6,
+                Level::kStatic,
+                "bytes of the plan's copies and memsets / measured copy bandwidth"});
+  }
+  const double nodes = evidence.get("plan.kernels").value_or(1) +
+                       or_zero(evidence, "plan.memcpys") + or_zero(evidence, "plan.memsets");
+  call->take({nodes <= 1 ? PartKind::kLaunch : PartKind::kGaps,
+              {},
+              call->left(),
+              Level::kTiming,
+              "the call's time less its kernels' and copies'"});
+}
+
+void add_kernels(const Evidence& evidence, const Roofline& roofline, Account* account) {
+  const double kernels = account->part(PartKind::kKernels);
+  if (evidence.kernels.empty()) {
+    account->kernels.push_back(
+        kernel_account("", kernels, evidence, evidence, roofline, roofline.floor_us));
+    return;
+  }
+  Spending left(kernels);
+  const bool only = evidence.kernels.size() == 1;
+  for (const KernelEvidence& kernel : evidence.kernels) {
+    const double share =
+        std::clamp(kernel.facts.get("kernel.share").value_or(only ? 1 : 0), 0.0, 1.0);
+    if (share < kLeastShare || static_cast<int>(account->kernels.size()) >= kMostKernels) continue;
+    const double us = left.take({PartKind::kKernels, {}, kernels * share, Level::kTiming, ""});
+    account->kernels.push_back(kernel_account(only ? "" : kernel.name, us, evidence, kernel.facts,
+                                              roofline,
+                                              share >= kWholeCall ? roofline.floor_us : 0));
+  }
+}
+
+}  // namespace
+
+Spending::Spending(double us)
+    : all_(std::isfinite(us) && us > 0 ? std::floor(us / kAccountQuantum) * kAccountQuantum : 0),
+      left_(all_) {}
+
+double Spending::take(AccountPart part) {
+  if (!(part.us > 0)) return 0;
+  part.us = std::floor(std::min(part.us, left_) / kAccountQuantum) * kAccountQuantum;
+  if (part.us <= 0) return 0;
+  left_ -= part.us;
+  parts_.push_back(std::move(part));
+  return parts_.back().us;
+}
+
+std::vector<AccountPart> Spending::close(std::string why) {
+  take({PartKind::kUnknown, {}, left_, Level::kTiming, std::move(why)});
+  return std::move(parts_);
+}
+
+Account make_account(const Evidence& evidence, const Roofline& roofline) {
+  const double span = or_zero(evidence, "trace.span");
+  const double timed = or_zero(evidence, "timing.median");
+  Spending call(timed > 0 ? timed : span);
+  Account account;
+  account.us = call.all();
+  if (!account.known()) return account;
+  if (of_processor(evidence)) {
+    account.parts = processor_parts(account.us, evidence, roofline);
+    return account;
+  }
+  if (span > 0) {
+    take_trace(evidence, account.us / span, &call);
+  } else {
+    take_plan(evidence, &call);
+  }
+  account.parts = call.close("gaps whose cause was not recorded");
+  add_kernels(evidence, roofline, &account);
+  return account;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/account/costly.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+// The last one stands for every reason without a row.
+constexpr Remedy kRemedies[] = {
+    {Stall::kLongScoreboard,
+     "the load starts earlier (an iteration or a tile ahead), more loads are in flight, or the "
+     "value is reused from shared memory or a register",
+     "unroll",
+     "Issue the load earlier: load the next items before the present ones are used, or stage the "
+     "next tile with `cp.async` or TMA.",
+     "registers would spill"},
+    {Stall::kShortScoreboard,
+     "the value stays in a register, or the access to shared memory or the special function starts "
+     "earlier",
+     "shared-memory",
+     "Keep reused values in registers, read shared memory 128 bits at a time, and move shuffles "
+     "and "
+     "special functions out of the loop.",
+     "registers would spill"},
+    {Stall::kBarrier,
+     "the warps reach the barrier at the same time, or there are fewer barriers: double buffers, "
+     "warp-level exchange",
+     "synchronization",
+     "Use fewer barriers: two buffers need one per tile, warp shuffles need none.",
+     "every warp needs every other warp's result at once"},
+    {Stall::kWait, "independent instructions stand between the two", "unroll",
+     "Work on several independent items or accumulators per thread.",
+     "the order of a sum must stay fixed, or registers would spill"},
+    {Stall::kMathPipeThrottle, "there is less arithmetic for this unit, or another unit does it",
+     "algorithm",
+     "Move work to another unit: matrix instructions, packed arithmetic, fewer "
+     "conversions.",
+     "the unit does the task's own arithmetic"},
+    {Stall::kGmma, "another product is in flight meanwhile", "pipeline",
+     "Keep a further group of matrix products in flight, or add a consumer warpgroup.",
+     "the matrix units are already busy"},
+    {Stall::kWarpgroupArrive, "the warps of a warpgroup arrive together", "synchronization",
+     "Keep warps of a warpgroup in step: no divergent work before the product.", ""},
+    {Stall::kMioThrottle, "there are fewer or wider accesses to shared memory", "shared-memory",
+     "Issue fewer, wider shared-memory accesses; use `ldmatrix` for matrix tiles.", ""},
+    {Stall::kLgThrottle, "there are fewer or wider accesses to global memory", "vectorize",
+     "Access 128 bits at a time.", "addresses are not 16-byte aligned"},
+    {Stall::kDrain, "stores end earlier or are wider", "vectorize",
+     "Use wide, contiguous stores, and give each block more work after its first stores.", ""},
+    {Stall::kMembar, "the fence is narrower or rarer", "synchronization",
+     "Use the narrowest scope, and fence once per block.", ""},
+    {Stall::kNoInstruction, "the loop fits the instruction cache", "unroll",
+     "Unroll less, so that the hot code stays in the instruction cache.", ""},
+    {Stall::kImcMiss, "the constant is in a register", "registers",
+     "Load constants before the loop.", "registers would spill"},
+    {Stall::kBranchResolving, "the branch goes or covers more work", "divergence",
+     "Unroll short loops, and replace short branches with selects.", "the bodies are long"},
+    {Stall::kSelected, "fewer instructions do the same work", "algorithm",
+     "Execute fewer instructions here: wider accesses, strength-reduced indices, matrix or packed "
+     "instructions.",
+     "they are the task's own arithmetic"},
+    {Stall::kMisc, "other warps have work meanwhile: more warps, or more independent work per warp",
+     "block-size", "Keep more warps resident, or give each more independent work.",
+     "occupancy is already high"},
+};
+
+CostlyPlace costly(const Place& place, double us, double call_us) {
+  CostlyPlace result;
+  result.line = place.at.line;
+  result.offset = place.at.offset;
+  result.instruction = place.at.instruction;
+  result.stall = place.stall;
+  result.share = place.stall == Stall::kSelected ? place.share : place.exposed;
+  result.us = us;
+  // Elimination: S = T / (T - B).
+  if (call_us > us) result.gain = call_us / (call_us - us);
+  if (!place.producers.empty()) result.because = place.producers.front().at;
+  result.condition = remedy_of(place.stall).condition;
+  return result;
+}
+
+}  // namespace
+
+const Remedy& remedy_of(Stall stall) {
+  const auto* row = std::find_if(std::begin(kRemedies), std::end(kRemedies) - 1,
+                                 [&](const Remedy& each) { return each.stall == stall; });
+  return *row;
+}
+
+void add_costly_places(const Places& places, const BeyondFloor& beyond, double call_us,
+                       KernelAccount* account) {
+  double issued = 0;
+  for (const Place& place : places.places) {
+    if (place.stall == Stall::kSelected) issued += place.share;
+  }
+  for (const Place& place : places.places) {
+    if (place.stall == Stall::kNotSelected) continue;
+    const double us =
+        place.stall == Stall::kSelected
+            ? (issued > 0 ? beyond.issue_us * place.share / std::max(issued, account->warp_issuing)
+                          : 0)
+            : beyond.active_us * place.exposed *
+                  beyond.waits[static_cast<std::size_t>(place.stall)];
+    account->places.push_back(costly(place, std::min(us, account->us), call_us));
+  }
+  std::stable_sort(account->places.begin(), account->places.end(),
+                   [](const CostlyPlace& a, const CostlyPlace& b) {
+                     return a.us != b.us ? a.us > b.us : a.share > b.share;
+                   });
+  if (account->places.size() > kCostliest) account->places.resize(kCostliest);
+  account->places_level =
+      places.basis == Places::Basis::kSampled ? Level::kCounters : Level::kStatic;
+}
+
+void place_finding(const Places& places, const KernelAccount& account, double call_us,
+                   Finding* finding) {
+  if (!finding->places.empty() || finding->where.empty()) return;
+  std::vector<std::string> lines;
+  for (const std::string& each : split(finding->where, ',')) lines.emplace_back(trim(each));
+  double share = 0;
+  for (const Place& place : places.places) {
+    const SourceLine& line = place.at.line;
+    const std::string name = line.file + ":" + std::to_string(line.line);
+    if (line.file.empty() || std::find(lines.begin(), lines.end(), name) == lines.end()) continue;
+    const bool issues = place.stall == Stall::kSelected;
+    const double most = issues ? account.part(PartKind::kIssue) : account.wait(place.stall);
+    const double part = issues ? place.share * account.issuing : place.exposed;
+    finding->places.push_back(costly(place, std::min(most, part * account.us), call_us));
+    share += part;
+  }
+  std::stable_sort(finding->places.begin(), finding->places.end(),
+                   [](const CostlyPlace& a, const CostlyPlace& b) { return a.share > b.share; });
+  if (finding->places.size() > kCostliest) finding->places.resize(kCostliest);
+  if (call_us > 0) finding->share = std::min(1.0, share) * std::min(1.0, account.us / call_us);
+}
+
+}  // namespace kernelpro

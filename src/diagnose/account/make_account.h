@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evidence in, time account out (core/account.h). Each part states its formula and its level; the
+// parts of the call add up to its time and those of a kernel to the kernel's, exactly; what the
+// evidence does not show is the part "unknown". Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/account.h"
+#include "core/evidence.h"
+#include "diagnose/roofline/roofline.h"
+
+namespace kernelpro {
+
+// Kernels with a smaller share of the call's time have no account and are not diagnosed.
+inline constexpr double kLeastShare = 0.1;
+inline constexpr int kMostKernels = 4;
+
+// Not known() without the time of the call.
+Account make_account(const Evidence& evidence, const Roofline& roofline);
+
+// Spends a time in parts: a part takes at most what is left, and the rest is unknown.
+class Spending {
+ public:
+  explicit Spending(double us);
+  double all() const { return all_; }
+  double left() const { return left_; }
+  // Returns what was taken; anything that is not a positive number takes nothing.
+  double take(AccountPart part);
+  // Ends with the unknown part, if anything is left. `why`: what evidence would tell.
+  std::vector<AccountPart> close(std::string why);
+
+ private:
+  double all_, left_;
+  std::vector<AccountPart> parts_;
+};
+
+// One kernel's account. `us`: its part of the call's time. `facts`: its own evidence, which is the
+// call's when there is only one kernel. `floor_us`: of the call, where the kernel does all of the
+// call's work, else 0.
+KernelAccount kernel_account(const std::string& name, double us, const Evidence& evidence,
+                             const Evidence& facts, const Roofline& roofline, double floor_us);
+
+// The parts of a call on the CPU target.
+std::vector<AccountPart> processor_parts(double us, const Evidence& evidence,
+                                         const Roofline& roofline);
+
+}  // namespace kernelpro

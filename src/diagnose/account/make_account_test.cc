@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/account/make_account.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "core/metrics.h"
+#include "diagnose/account/gains.h"
+
+namespace kernelpro {
+namespace {
+
+double sum(const std::vector<AccountPart>& parts) {
+  double all = 0;
+  for (const AccountPart& part : parts) {
+    EXPECT_GT(part.us, 0) << part_words(part);
+    EXPECT_EQ(part.kind == PartKind::kWait, part.stall.has_value());
+    all += part.us;
+  }
+  return all;
+}
+
+void expect_exact(const Account& account, double measured_us) {
+  EXPECT_NEAR(account.us, measured_us, kAccountQuantum);
+  EXPECT_EQ(sum(account.parts), account.us);
+  double kernels = 0;
+  for (const KernelAccount& kernel : account.kernels) {
+    EXPECT_EQ(sum(kernel.parts), kernel.us);
+    kernels += kernel.us;
+    for (const CostlyPlace& place : kernel.places) {
+      EXPECT_GE(place.us, 0);
+      EXPECT_LE(place.us, kernel.us);
+      EXPECT_GE(place.gain, 1);
+    }
+  }
+  EXPECT_LE(kernels, account.part(PartKind::kKernels));
+}
+
+Places random_places(std::mt19937* random) {
+  std::uniform_real_distribution<double> unit(0, 1);
+  Places places;
+  if (unit(*random) < 0.5) places.basis = Places::Basis::kEstimated;
+  for (int i = 0; i < kStalls; ++i) {
+    const double share = unit(*random) / kStalls;
+    const auto stall = static_cast<Stall>(i);
+    places.stalls.push_back({stall, share, share * unit(*random)});
+    Place place;
+    place.at = {{"kernel.cu", i, "x"}, 16 * i, "FADD"};
+    place.stall = stall;
+    place.share = share;
+    place.exposed = places.stalls.back().exposed;
+    places.places.push_back(place);
+  }
+  return places;
+}
+
+// Every metric may be there or not, with values over many orders of magnitude.
+TEST(Account, AddsUpExactlyWhateverTheEvidence) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> unit(0, 1);
+  for (int round = 0; round < 2000; ++round) {
+    Evidence evidence;
+    const double keep = unit(random);
+    const bool cpu = unit(random) < 0.2;
+    const auto fill = [&](Evidence* into) {
+      for (const Metric& metric : metrics()) {
+        const bool host = metric.family == Family::kProcessor || metric.family == Family::kHostCode;
+        if ((host && !cpu) || unit(random) > keep) continue;
+        into->set(std::string(metric.name), std::pow(10, 14 * unit(random) - 3), "test");
+      }
+      if (unit(random) < 0.5) into->places = random_places(&random);
+    };
+    fill(&evidence);
+    const double us = std::pow(10, 7 * unit(random));
+    evidence.set("timing.median", us, "test");
+    if (evidence.get("load.foreign_cpu")) evidence.set("load.foreign_cpu", unit(random), "test");
+    const int kernels = static_cast<int>(4 * unit(random));
+    for (int i = 0; i < kernels; ++i) {
+      KernelEvidence kernel{"k" + std::to_string(i), {}};
+      fill(&kernel.facts);
+      kernel.facts.set("kernel.share", unit(random), "test");
+      evidence.kernels.push_back(std::move(kernel));
+    }
+    const Account account = make_account(evidence, roofline(evidence));
+    SCOPED_TRACE(round);
+    expect_exact(account, us);
+    const auto again = account_from_json(account_to_json(account));
+    ASSERT_TRUE(again);
+    expect_exact(*again, us);
+    EXPECT_EQ(account_to_json(*again), account_to_json(account));
+    if (HasFailure()) return;
+  }
+}
+
+Evidence gather(double us) {
+  Evidence e;
+  e.set("timing.median", us, "test");
+  e.set("gpu__time_duration.sum", 1e3 * (us - 4), "test");
+  e.set("plan.kernels", 1, "test");
+  e.set("task.compulsory_bytes", 4e8, "test");
+  e.set("ceiling.copy_bandwidth", 4e12, "test");
+  e.set("sm__cycles_active.avg", 90, "test");
+  e.set("sm__cycles_active.max", 98, "test");
+  e.set("gpc__cycles_elapsed.max", 100, "test");
+  Places places;
+  places.stalls = {
+      {Stall::kLongScoreboard, 0.7, 0.6}, {Stall::kBarrier, 0.2, 0.2}, {Stall::kSelected, 0.1, 0}};
+  Place place;
+  place.at = {{"kernel.cu", 41, "sum += x[i];"}, 640, "FADD"};
+  place.stall = Stall::kLongScoreboard;
+  place.share = place.exposed = 0.5;
+  place.producers = {{{{"kernel.cu", 39, "int i = index[j];"}, 320, "LDG.E"}, 0.8}};
+  places.places = {place};
+  e.places = places;
+  return e;
+}
+
+TEST(Account, TheFloorCoversTheWaitsOfItsOwnKindFirst) {
+  const Evidence e = gather(204);
+  const Account account = make_account(e, roofline(e));
+  expect_exact(account, 204);
+  EXPECT_NEAR(account.part(PartKind::kLaunch), 4, 1e-4);
+  ASSERT_EQ(account.kernels.size(), 1u);
+  const KernelAccount& kernel = account.kernels[0];
+  EXPECT_NEAR(kernel.part(PartKind::kFloor), 100, 1e-4);
+  EXPECT_NEAR(kernel.part(PartKind::kRamp), 4, 1e-4);
+  EXPECT_NEAR(kernel.part(PartKind::kWaves), 16, 1e-4);
+  // Active: 180. Memory waits 108, of which the floor covers 100.
+  EXPECT_NEAR(kernel.wait(Stall::kLongScoreboard), 8, 1e-3);
+  EXPECT_NEAR(kernel.wait(Stall::kBarrier), 36, 1e-3);
+  EXPECT_NEAR(kernel.part(PartKind::kIssue), 36, 1e-3);
+  EXPECT_LT(kernel.part(PartKind::kUnknown), 1e-3);
+  ASSERT_EQ(kernel.places.size(), 1u);
+  EXPECT_NEAR(kernel.places[0].us, 8 * 0.5 / 0.6, 1e-3);
+  EXPECT_EQ(kernel.places[0].because->line.line, 39);
+  EXPECT_EQ(account.level(), Level::kCounters);
+}
+
+TEST(Account, TextIsShortAndNamesThePlace) {
+  const Evidence e = gather(204);
+  const std::string text = account_to_text(make_account(e, roofline(e)), false);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12) << text;
+  EXPECT_NE(text.find("kernel.cu:41 `sum += x[i];`"), std::string::npos) << text;
+  EXPECT_NE(text.find("because of kernel.cu:39"), std::string::npos) << text;
+  EXPECT_NE(text.find("98 % kernels, 2 % launch latency"), std::string::npos) << text;
+  EXPECT_EQ(account_to_text(make_account(e, roofline(e)), true).find("kernel.cu"),
+            std::string::npos);
+}
+
+TEST(Account, WithoutATimeThereIsNone) {
+  EXPECT_FALSE(make_account(Evidence(), {}).known());
+  EXPECT_EQ(account_to_text(Account(), false), "");
+}
+
+TEST(Account, TheProcessorsPartsAddUp) {
+  Evidence e;
+  e.set("timing.median", 1000, "test");
+  e.set("task.compulsory_bytes", 1e6, "test");
+  e.set("ceiling.copy_bandwidth", 1e10, "test");
+  e.set("machine.parallel_units", 2, "test");
+  e.set("cpu.threads_busy", 1, "test");
+  const Account account = make_account(e, roofline(e));
+  expect_exact(account, 1000);
+  EXPECT_TRUE(account.kernels.empty());
+  EXPECT_NEAR(account.part(PartKind::kFloor), 100, 1e-4);
+  EXPECT_NEAR(account.part(PartKind::kSingleThread), 500, 1e-4);
+  EXPECT_NEAR(account.part(PartKind::kUnknown), 400, 1e-3);
+}
+
+TEST(Gains, AreCounterfactuals) {
+  KernelAccount kernel;
+  kernel.us = 100;
+  kernel.warp_issuing = 0.1;
+  kernel.memory_bound = true;
+  kernel.parts = {{PartKind::kFloor, {}, 40, Level::kTiming, ""},
+                  {PartKind::kTraffic, {}, 20, Level::kCounters, ""},
+                  {PartKind::kWaves, {}, 20, Level::kCounters, ""},
+                  {PartKind::kIssue, {}, 20, Level::kCounters, ""}};
+  EXPECT_DOUBLE_EQ(gain_eliminating(kernel, 50), 2);
+  EXPECT_DOUBLE_EQ(gain_hiding(kernel, 20, 50), 1.25);
+  EXPECT_DOUBLE_EQ(gain_spreading(kernel), 1.25);
+  EXPECT_DOUBLE_EQ(gain_of_bytes(kernel, 0.5), 1 / 0.9);
+  EXPECT_DOUBLE_EQ(gain_of_unit(kernel, 2, 0), 1 / 0.9);
+  EXPECT_NEAR(gain_of_warps(kernel, 1, 2), 1.9, 1e-9);
+  EXPECT_DOUBLE_EQ(gain_of_warps(kernel, 1, 64), 2.5) << "never below the floor";
+  EXPECT_DOUBLE_EQ(gain_of_warps(kernel, 4, 2), 1);
+  Account account;
+  account.us = 200;
+  EXPECT_DOUBLE_EQ(gain_of_call(account, kernel, 2), 1 / 0.75);
+}
+
+}  // namespace
+}  // namespace kernelpro

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "diagnose/account/costly.h"
+#include "diagnose/account/gains.h"
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+namespace {
+
+// Of a wait, what a change usually removes.
+constexpr double kUsual = 0.5;
+
+std::optional<Finding> costliest_places(const Facts& facts) {
+  const KernelAccount* account = facts.account();
+  const Roofline& roof = facts.roofline();
+  if (account == nullptr || account->places.empty()) return std::nullopt;
+  if (roof.known() && roof.quiet_fraction >= kAtCeiling) return std::nullopt;
+  Finding finding;
+  double together = 0;
+  for (const CostlyPlace& place : account->places) {
+    together += place.us;
+    finding.share += account->us > 0 ? place.us / roof.time_us : 0;
+    if (!place.line.file.empty()) {
+      finding.where += (finding.where.empty() ? "" : ", ") + place.line.file + ":" +
+                       std::to_string(place.line.line);
+    }
+    const Remedy& remedy = remedy_of(place.stall);
+    const bool said =
+        std::any_of(finding.prescriptions.begin(), finding.prescriptions.end(),
+                    [&](const Prescription& each) { return each.text == remedy.advice; });
+    if (!said) {
+      finding.prescriptions.push_back(
+          {std::string(remedy.tag), std::string(remedy.advice), std::string(remedy.not_when)});
+    }
+  }
+  const CostlyPlace& worst = account->places.front();
+  finding.places = account->places;
+  finding.metrics = {"timing.median"};
+  finding.cause = "No single flaw explains the time. Most of it beyond the floor is spent at " +
+                  place_words(worst.line, worst.offset, worst.instruction) + ": " +
+                  percent(worst.share) + " of the kernel's time " + place_cause(worst) + ".";
+  finding.likely_speedup = gain_eliminating(*account, kUsual * worst.us);
+  finding.upper_speedup = gain_eliminating(*account, together);
+  return finding;
+}
+
+constexpr const char* kCostliestPlacesNeeds[] = {"timing.median"};
+
+}  // namespace
+
+extern const Tool kCostliestPlaces;
+const Tool kCostliestPlaces{.name = "costliest-places",
+                            .summary = "The places in the code that cost most, below the ceiling.",
+                            .target = ToolTarget::kCuda,
+                            .needs = kCostliestPlacesNeeds,
+                            .analyse = costliest_places,
+                            .catch_all = true};
+
+}  // namespace kernelpro
