@@ -114,6 +114,7 @@ const Tool kAccidentalFp64{
     .name = "accidental-fp64",
     .summary = "Double-precision arithmetic in a task without double-precision data.",
     .target = ToolTarget::kCuda,
+    .bounds = kNotMemoryBound,
     .needs = kAccidentalFp64Needs,
     .analyse = accidental_fp64};
 
