@@ -176,6 +176,7 @@ constexpr MetricRow kSassRows[] = {
     {"sass.hot.fp8_unpacked", "1", "fp8 values unpacked for another format in the hot loops"},
     {"sass.hot.fp64", "1", "fp64 arithmetic and conversions from and to it in the hot loops"},
     {"sass.hot.fp64_conversions", "1", "of them conversions"},
+    {"sass.hot.dmma", "1", "DMMA instructions, the fp64 matrix units', in the hot loops"},
     {"sass.hot.hmma", "1", "HMMA, IMMA, DMMA instructions in the hot loops"},
     {"sass.hot.hgmma", "1", "matrix instructions of warpgroups or of tcgen05 in the hot loops"},
     {"sass.hot.mufu", "1", "special-function operations (MUFU) in the hot loops"},

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 
 #include "base/files.h"
@@ -73,6 +74,25 @@ TEST(Tools, FoldersAreRows) {
   }
   for (const std::string& folder : folders()) {
     EXPECT_TRUE(rows.contains(folder)) << folder << " has no row in tools.cc";
+  }
+}
+
+// Its last paragraph lists the constants of its code: `kLeastShare = 0.03`.
+TEST(Tools, ReadmesQuoteTheConstantsOfTheCode) {
+  const std::regex constant("constexpr (?:double|int) (k\\w+ = [0-9.e-]+);");
+  const std::regex quote("`(k\\w+ = [^`]*)`");
+  const auto all = [](const std::string& text, const std::regex& pattern) {
+    std::set<std::string> found;
+    for (std::sregex_iterator i(text.begin(), text.end(), pattern), end; i != end; ++i) {
+      found.insert((*i)[1]);
+    }
+    return found;
+  };
+  for (const std::string& tool : folders()) {
+    const std::string dir = join(kFolder, tool);
+    EXPECT_EQ(all(*read_file(join(dir, "README.md")), quote),
+              all(*read_file(join(dir, tool + ".cc")), constant))
+        << tool << ": write the code's constants into the last line of its README.md";
   }
 }
 

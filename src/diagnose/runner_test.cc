@@ -253,6 +253,25 @@ TEST(Load, ParallelCodeIsNotToldToBecomeParallel) {
   }
 }
 
+// A team waits for its slowest thread: whatever it did not use, the load may have taken.
+TEST(Load, ParallelCodeIsNotAccusedBesideOtherWork) {
+  for (const double foreign : {0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95}) {
+    for (const double busy : {0.1, 0.9, 1.5, 2.5}) {
+      for (const double units : {16.0, 64.0}) {
+        Evidence e = on_a_busy_machine(foreign);
+        e.set("machine.parallel_units", units, Level::kTiming, "ceilings");
+        e.set("cpu.threads_busy", busy, Level::kTiming, "timing");
+        EXPECT_EQ(finding(diagnose(e), "one-thread-busy"), nullptr) << foreign << " " << busy;
+      }
+    }
+  }
+  for (const char* disturbed : {"load.pairs_dropped", "load.pairs_disturbed"}) {
+    Evidence e = on_a_busy_machine(0);
+    e.set(disturbed, 3, Level::kTiming, "load");
+    EXPECT_EQ(finding(diagnose(e), "one-thread-busy"), nullptr) << disturbed;
+  }
+}
+
 TEST(Load, SerialCodeIsStillFoundBesideALittleLoad) {
   Evidence e = on_a_busy_machine(0.08);
   e.set("cpu.asm.parallel_regions", 0, Level::kStatic, "objdump");

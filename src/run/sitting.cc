@@ -8,6 +8,7 @@
 #include "run/store/settings.h"
 #include "run/store/tool_record.h"
 #include "task/load/start.h"
+#include "write/prompt/reply.h"
 
 namespace kernelpro {
 
@@ -152,6 +153,10 @@ Result<std::optional<Sitting::Evaluated>> Sitting::evaluate(const Given& given,
     candidate.origin.parent = below != nullptr ? below->known.id : rows().front()->known.id;
     candidate.origin.idea = given.idea;
     candidate.origin.answers = given.answers;
+    if (given.answers.empty() && below != nullptr) {
+      candidate.origin.answers =
+          named_answer(candidate.source, below->known.diagnosis).value_or(FindingRef());
+    }
     return put(std::move(candidate));
   };
   return with_station(phase, work);

@@ -95,7 +95,12 @@ Result<Proposal> Exchange::read_reply(const std::string& name, const std::string
   candidate.language = language;
   candidate.source = std::move(source);
   candidate.knobs = default_values(knobs);
-  candidate.origin = {this->name(), asked->parent, idea_of(candidate.source), asked->answers};
+  const auto parent = std::find_if(request.history.begin(), request.history.end(),
+                                   [&](const KnownPtr& each) { return each->id == asked->parent; });
+  const Diagnosis offered = parent != request.history.end() ? (*parent)->diagnosis : Diagnosis();
+  const FindingRef asked_for = offers_one(offered) ? asked->answers : FindingRef();
+  candidate.origin = {this->name(), asked->parent, idea_of(candidate.source),
+                      named_answer(candidate.source, offered).value_or(asked_for)};
   proposal.writing = Writing{name, this->name(), asked->prompt, std::move(reply), ""};
   return proposal;
 }

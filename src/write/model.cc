@@ -260,7 +260,8 @@ void ModelProposer::write(const ProposalRequest& request) {
       job.about = request;
       job.idea = roles_.one_call ? "" : idea.text;
       job.meant = idea.text;
-      job.answers = idea.answers;
+      // A planner names what its idea answers; without one the finding was only asked for.
+      if (!roles_.one_call || offers_one(request.parent->diagnosis)) job.answers = idea.answers;
       if (each > 1) all["idea"] = text + "\n\n" + one_of_several(one, each);
       job.user = settings_.prompts.fill("coder", all);
       jobs.push_back(std::move(job));
@@ -376,7 +377,9 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   candidate.knobs = default_values(*knobs);
   std::string idea = job.idea.empty() ? idea_of(candidate.source) : job.idea;
   if (idea.empty()) idea = "no idea is named";
-  candidate.origin = {name(), about.parent->id, std::move(idea), job.answers, job.repairs};
+  candidate.origin = {name(), about.parent->id, std::move(idea),
+                      named_answer(candidate.source, about.parent->diagnosis).value_or(job.answers),
+                      job.repairs};
   const std::string hash = candidate.content_hash();
   {
     const std::lock_guard lock(mutex_);

@@ -55,6 +55,10 @@ class Facts {
 // Bounds as a bit mask, for the trigger.
 constexpr unsigned bit(Bound bound) { return 1u << static_cast<unsigned>(bound); }
 inline constexpr unsigned kAnyBound = ~0u;
+// For advice that cannot matter to a kernel in which theory, timing and counters all see that
+// bound.
+inline constexpr unsigned kNotMemoryBound = kAnyBound & ~bit(Bound::kMemory);
+inline constexpr unsigned kNotComputeBound = kAnyBound & ~bit(Bound::kCompute);
 inline constexpr unsigned kMemoryLike = bit(Bound::kMemory) | bit(Bound::kMixed);
 inline constexpr unsigned kComputeLike = bit(Bound::kCompute) | bit(Bound::kMixed);
 

@@ -133,6 +133,14 @@ Arithmetic arithmetic(std::string_view mnemonic) {
   return {};
 }
 
+bool is_packed_integer(std::string_view mnemonic) {
+  std::string_view name = mnemonic;
+  if (starts(name, "v")) name.remove_prefix(1);
+  static constexpr std::string_view kStems[] = {"padd", "psub", "pmul", "pmadd", "pdp", "psad"};
+  return std::any_of(std::begin(kStems), std::end(kStems),
+                     [&](std::string_view stem) { return starts(name, stem); });
+}
+
 int vector_bits(std::string_view operands) {
   if (contains(operands, "zmm")) return 512;
   if (contains(operands, "ymm")) return 256;

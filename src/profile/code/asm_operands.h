@@ -36,6 +36,10 @@ struct Arithmetic {
 // Arithmetic only: moves, shuffles, compares, logic and conversions do not count.
 Arithmetic arithmetic(std::string_view mnemonic);
 
+// Additions, multiplications and dot products of packed integers ("vpaddd", "vpmaddwd",
+// "vpdpbusd").
+bool is_packed_integer(std::string_view mnemonic);
+
 // Width of the widest register among the operands: 512, 256 or 128.
 int vector_bits(std::string_view operands);
 

@@ -95,6 +95,7 @@ void count(const AsmInstruction& instruction, const std::vector<AsmOperand>& ope
   r->packed += (a.kind == Fp::kPacked) + kCallWork * (call == Fp::kPacked);
   r->scalar += (a.kind == Fp::kScalar) + kCallWork * (call == Fp::kScalar);
   r->math += call != Fp::kNone;
+  r->integer += is_packed_integer(instruction.mnemonic);
   r->stores = r->stores || is_store(operands, instruction.mnemonic);
   if (a.kind == Fp::kPacked) r->bits = std::max(r->bits, vector_bits(instruction.operands));
   if (a.kind != Fp::kNone) r->operations.insert(a.operation);

@@ -33,12 +33,15 @@ struct AsmRegion {
   std::vector<int> own;
   int packed = 0, scalar = 0, bits = 0;  // calls to math functions included
   int math = 0;                          // those calls alone
+  int integer = 0;                       // packed integer arithmetic
   bool stores = false, stack = false;
   std::set<std::string_view> operations;
   Induction induction;
   double weight = 0;  // estimated number of executed instructions
   bool rest = false;  // a remainder, or another version, of packed code
   bool arithmetic() const { return packed + scalar > 0; }
+  // The scalar part of its arithmetic, 0 to 1. REQUIRES: arithmetic().
+  double scalar_part() const { return static_cast<double>(scalar) / (scalar + packed + integer); }
   bool is_packed() const { return packed > scalar; }
 };
 

@@ -52,11 +52,9 @@ class Analysis {
       heaviest = std::max(heaviest, r.weight);
       all += r.weight;
       if (!r.arithmetic()) continue;
-      const double part = r.weight * r.scalar / (r.scalar + r.packed);
+      const double part = r.weight * r.scalar_part();
       scalar += part;
-      if (main == nullptr || part > main->weight * main->scalar / (main->scalar + main->packed)) {
-        main = &r;
-      }
+      if (main == nullptr || part > main->weight * main->scalar_part()) main = &r;
     }
     mix.scalar_share = all > 0 ? scalar / all : 0;
     mix.packed_version = main != nullptr && has_packed_version(*main);
@@ -88,7 +86,7 @@ class Analysis {
     for (AsmRegion& s : regions_) {
       if (s.scalar == 0 || s.is_packed()) continue;
       for (const AsmRegion& p : regions_) {
-        if (!p.is_packed() || p.loop < 0 || !is_rest(s, p)) continue;
+        if (!p.is_packed() || !(p.loop < 0 ? is_edge_of(s, p) : is_rest(s, p))) continue;
         s.rest = true;
         break;
       }
@@ -127,13 +125,21 @@ class Analysis {
     // A remainder without a loop, unrolled after the main loop.
     if (same && s.math == 0 && is_around(s, p) && does_all(loops_in(s), s)) return true;
     if (s.loop < 0) return false;
-    // The edges of tiles.
-    if (s.math == 0 && p.packed >= kLargePacked && plain(p.operations) == plain(s.operations)) {
-      return true;
-    }
+    if (is_edge(s, p)) return true;
     if (s.induction.advance > p.induction.advance && p.induction.advance > 0) return false;
     if (goes_on(s, p) || (same && goes_on(p, s))) return true;
     return s.math == 0 && does_all(p, s) && alternatives(s, p);
+  }
+
+  // The edges of tiles.
+  static bool is_edge(const AsmRegion& s, const AsmRegion& p) {
+    return s.loop >= 0 && s.math == 0 && p.packed >= kLargePacked &&
+           plain(p.operations) == plain(s.operations);
+  }
+
+  // The same for a tile without a loop, in a function that a loop calls.
+  bool is_edge_of(const AsmRegion& s, const AsmRegion& p) const {
+    return program_.routine(p.function).runs > 1 && is_edge(s, p);
   }
 
   bool is_around(const AsmRegion& outer, const AsmRegion& inner) const {

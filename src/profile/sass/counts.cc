@@ -135,6 +135,7 @@ constexpr SassCount kHot[] = {
     {"sass.hot.fp8_unpacked", [](I i) { return i.root == "F2FP" && i.has("UNPACK_B"); }},
     {"sass.hot.fp64", is_fp64_value},
     {"sass.hot.fp64_conversions", is_fp64_conversion},
+    {"sass.hot.dmma", [](I i) { return i.root == "DMMA"; }},
     {"sass.hot.hmma", [](I i) { return i.op == Op::kTensor; }},
     {"sass.hot.hgmma", [](I i) { return i.op == Op::kWarpgroup; }},
     {"sass.hot.mufu", [](I i) { return i.op == Op::kSpecial; }},

@@ -45,7 +45,9 @@ constexpr ToolArgument kEvaluate[] = {
     {"parent", Kind::kInteger,
      "Candidate that this one was made from; by default the best so far."},
     {"answers", Kind::kText,
-     "The finding that it answers, as \"tool: prescription\"; how it turns out is recorded."},
+     "The finding that it answers, as \"tool: prescription\"; how it turns out is recorded. A line "
+     "\"// answers: tool, tag\" "
+     "in the source does the same."},
     {"knobs", Kind::kPairs,
      "Values of the knobs that the source declares; by default the first value of each."},
     {"language", Kind::kText, "Of the source; by default the target's own.", false, "",

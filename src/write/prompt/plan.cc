@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "write/prompt/reply.h"
 
 namespace kernelpro {
 
@@ -46,30 +47,6 @@ std::optional<std::string> after(std::string_view line, std::string_view word) {
   line = trim(line.substr(colon + 1));
   while (line.starts_with('*') || line.starts_with('_')) line = trim(line.substr(1));
   return std::string(line);
-}
-
-// "tool: tag" as in the diagnosis, with any decoration in the reply.
-FindingRef answer_of(const std::string& text, const Diagnosis& diagnosis) {
-  std::string plain;
-  for (const char c : text) {
-    const bool kept = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-    plain += kept ? c : ' ';
-  }
-  const std::vector<std::string> named = words(plain);
-  const auto has = [&](const std::string& word) {
-    return std::find(named.begin(), named.end(), word) != named.end();
-  };
-  for (const Finding& finding : diagnosis.findings) {
-    if (finding.stop || !has(finding.tool)) continue;
-    for (const Prescription& prescription : finding.prescriptions) {
-      if (has(prescription.tag)) return {finding.tool, prescription.tag};
-    }
-    // A finding without its tag: use its first prescription.
-    if (!finding.prescriptions.empty()) {
-      return {finding.tool, finding.prescriptions.front().tag};
-    }
-  }
-  return {};
 }
 
 // Without the extra line that clip() would add.
@@ -125,16 +102,19 @@ std::vector<PlannedIdea> ideas_of(const std::string& reply, const Diagnosis& dia
 std::vector<PlannedIdea> ideas_without_planner(const ProposalRequest& request, int most) {
   std::vector<PlannedIdea> all;
   std::set<FindingRef> answered;
+  int unnamed = 0;  // children that do not say what they answer: taken to have been asked in turn
   for (const KnownPtr& known : request.history) {
     const Origin& origin = known->candidate.origin;
-    if (origin.parent == request.parent->id) answered.insert(origin.answers);
+    if (origin.parent != request.parent->id) continue;
+    answered.insert(origin.answers);
+    unnamed += origin.answers.empty() ? 1 : 0;
   }
   if (request.feedback == Feedback::kDiagnosed) {
     for (const Finding& finding : request.parent->diagnosis.findings) {
       if (static_cast<int>(all.size()) >= most) return all;
       if (finding.stop || finding.prescriptions.empty()) continue;
       const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
-      if (!answered.insert(answers).second) continue;
+      if (!answered.insert(answers).second || unnamed-- > 0) continue;
       all.push_back({"Answer the finding " + finding.tool + ": " + finding.cause, answers, 0});
     }
   }

@@ -80,8 +80,15 @@ std::string standing(const ProposalRequest& request) {
   const Known& parent = *request.parent;
   KnownPtr best;
   for (const KnownPtr& known : request.history) {
-    if (known->evaluation.correct() == nullptr) continue;
-    if (best == nullptr || comparable_us(*known) < comparable_us(*best)) best = known;
+    const Correct* correct = known->evaluation.correct();
+    if (correct == nullptr) continue;
+    // A host form never outranks a plan, whatever its time.
+    const Correct* before = best != nullptr ? best->evaluation.correct() : nullptr;
+    const bool faster = before == nullptr || comparable_us(*known) < comparable_us(*best);
+    if (before == nullptr || outranks(*correct, *before) ||
+        (faster && !outranks(*before, *correct))) {
+      best = known;
+    }
   }
   std::string text = "Candidate " + std::to_string(parent.id) + ": " +
                      outcome_text(parent.evaluation.outcome, ".", kFailureShown);

@@ -2,6 +2,8 @@
 #include "write/prompt/reply.h"
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -137,18 +139,69 @@ Result<std::string> source_of_reply(const std::string& reply, Language language)
                  "write one complete source, with the entry that the prompt names");
 }
 
-std::string idea_of(const std::string& source) {
-  std::string_view line = std::string_view(source).substr(0, source.find('\n'));
+namespace {
+
+// The text after "// NAME:" or "# NAME:"; nullopt: the line is something else.
+std::optional<std::string> comment(std::string_view line, std::string_view name) {
   line = trim(line);
   if (line.starts_with("//")) {
     line = trim(line.substr(2));
   } else if (line.starts_with("#")) {
     line = trim(line.substr(1));
   } else {
-    return "";
+    return std::nullopt;
   }
-  if (!line.starts_with("idea:")) return "";
-  return printable(trim(line.substr(5)));
+  if (!line.starts_with(name) || !line.substr(name.size()).starts_with(":")) return std::nullopt;
+  return printable(trim(line.substr(name.size() + 1)));
+}
+
+constexpr int kFirstLines = 20;
+
+}  // namespace
+
+std::string idea_of(const std::string& source) {
+  const std::string_view line = std::string_view(source).substr(0, source.find('\n'));
+  return comment(line, "idea").value_or("");
+}
+
+FindingRef answer_of(const std::string& text, const Diagnosis& diagnosis) {
+  std::string plain;
+  for (const char c : text) {
+    const bool kept = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    plain += kept ? c : ' ';
+  }
+  const std::vector<std::string> named = words(plain);
+  const auto has = [&](const std::string& word) {
+    return std::find(named.begin(), named.end(), word) != named.end();
+  };
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.stop || !has(finding.tool)) continue;
+    for (const Prescription& prescription : finding.prescriptions) {
+      if (has(prescription.tag)) return {finding.tool, prescription.tag};
+    }
+    // A finding without its tag: use its first prescription.
+    if (!finding.prescriptions.empty()) {
+      return {finding.tool, finding.prescriptions.front().tag};
+    }
+  }
+  return {};
+}
+
+std::optional<FindingRef> named_answer(const std::string& source, const Diagnosis& offered) {
+  std::string_view rest = source;
+  for (int line = 0; line < kFirstLines && !rest.empty(); ++line) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (const auto named = comment(rest.substr(0, end), "answers")) {
+      return answer_of(*named, offered);
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return std::nullopt;
+}
+
+bool offers_one(const Diagnosis& diagnosis) {
+  return std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                       [](const Finding& finding) { return !finding.stop; }) == 1;
 }
 
 }  // namespace kernelpro

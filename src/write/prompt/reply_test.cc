@@ -150,6 +150,29 @@ TEST(Reply, IdeasStandInTheFirstLine) {
   EXPECT_EQ(idea_of("//idea:"), "");
 }
 
+TEST(Reply, ASourceNamesWhatItAnswers) {
+  Diagnosis offered;
+  for (const char* tool : {"scalar-loads", "small-grid"}) {
+    Finding finding;
+    finding.tool = tool;
+    finding.prescriptions = {{"first-tag", "do it", ""}, {"unroll", "or this", ""}};
+    offered.findings.push_back(finding);
+  }
+  const auto named = [&](const std::string& source) {
+    const auto answer = named_answer(source, offered);
+    return answer ? answer->text() : "nothing said";
+  };
+  EXPECT_EQ(named("// idea: x\n// answers: small-grid, unroll\nint x;"), "small-grid: unroll");
+  EXPECT_EQ(named("# idea: x\n# answers: scalar-loads\n"), "scalar-loads: first-tag");
+  EXPECT_EQ(named("// answers: no-such-tool, unroll\n"), "") << "an unknown tool is ignored";
+  EXPECT_EQ(named("// answers: none\n"), "");
+  EXPECT_EQ(named("// idea: answers: small-grid\n"), "nothing said");
+  EXPECT_EQ(named(std::string(50, '\n') + "// answers: small-grid"), "nothing said");
+  EXPECT_FALSE(offers_one(offered));
+  offered.findings.pop_back();
+  EXPECT_TRUE(offers_one(offered));
+}
+
 // Clusters alone are a plan too.
 TEST(Reply, APlanOfClustersIsASource) {
   const std::string clusters =

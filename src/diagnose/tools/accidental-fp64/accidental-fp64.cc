@@ -7,25 +7,69 @@
 namespace kernelpro {
 
 namespace {
-constexpr double kLeastShare = 0.03;  // of the hot loop's instructions
-constexpr double kLeastBusy = 0.1;
+constexpr double kLeastShare = 0.03;  // of the hot loop's executed instructions
+constexpr double kLeastStatic = 0.1;  // the same, where nothing counts executions
+constexpr double kLeastBusy = 0.1;    // of the fp64 unit
 constexpr double kLeastGain = 1.05;
 constexpr double kSlower = 2;  // fp64 over fp32 instruction time on data-center GPUs
 
+// The hot loop's double-precision work that the task did not ask for, in instructions.
+struct Doubles {
+  double arithmetic = 0;
+  double conversions = 0;
+  double all() const { return arithmetic + conversions; }
+};
+
+Doubles doubles(const Facts& facts) {
+  const double all = facts("sass.hot.fp64");
+  Doubles result;
+  result.conversions = std::min(all, facts.maybe("sass.hot.fp64_conversions").value_or(0));
+  result.arithmetic = all - result.conversions;
+  // These conversions feed the matrix units, which do fp64 on purpose.
+  if (facts.maybe("sass.hot.dmma").value_or(0) > 0) result.conversions = 0;
+  return result;
+}
+
+// No task has fp64 tensors (core/dtype.h), and only a task gives the bytes of its outputs.
+bool has_task(const Facts& facts) { return facts.maybe("task.output_bytes").has_value(); }
+
+// Without a task (a program, a profile), only values converted to fp64 and back show that it is no
+// part of the data.
+bool unasked(const Facts& facts, const Doubles& work) {
+  return work.conversions > 0 || has_task(facts);
+}
+
+// The executed part of the hot loop's fp64 arithmetic, 0 to 1: the unit takes at least two cycles
+// for a warp's instruction, so its busy time bounds how many ran. A sum finished in fp64 once in a
+// while stands in the hot loop's code without taking part in its time.
+double executed(const Facts& facts, double arithmetic, double instructions) {
+  const auto busy = facts.model().busy(Resource::kFp64);
+  const auto issue = facts.model().busy(Resource::kIssue);
+  if (!busy || !issue || *issue <= 0 || arithmetic <= 0) return 1;
+  return std::min(1.0, *busy / kSlower / *issue * instructions / arithmetic);
+}
+
 std::optional<Finding> accidental_fp64(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
-  const double wide = facts("sass.hot.fp64");
-  const double conversions = facts.maybe("sass.hot.fp64_conversions").value_or(0);
-  if (instructions <= 0 || wide <= 0) return std::nullopt;
+  const Doubles work = doubles(facts);
+  const double wide = work.all(), conversions = work.conversions;
+  // Conversions alone feed matrix units, or serve data that are stored so.
+  if (instructions <= 0 || work.arithmetic <= 0 || !unasked(facts, work)) return std::nullopt;
   const KernelModel& model = facts.model();
-  // A double takes two registers: constants and results move in pairs.
-  const double moves = std::min(wide, facts.maybe("sass.hot.moves").value_or(0));
-  const double share = std::min(0.95, (wide + moves) / instructions);
+  const bool measured = model.busy(Resource::kFp64).has_value();
   const double busy = model.busy(Resource::kFp64).value_or(0);
-  if (share < kLeastShare && busy < kLeastBusy) return std::nullopt;
+  const double part = executed(facts, work.arithmetic, instructions);
+  if (busy < kLeastBusy && part * wide / instructions < (measured ? kLeastShare : kLeastStatic)) {
+    return std::nullopt;
+  }
+  // Matrix units that do fp64 show that the author chose it, unless the other unit costs time.
+  if (facts.maybe("sass.hot.dmma").value_or(0) > 0 && busy < kLeastBusy) return std::nullopt;
   if (!model.counted() && (!facts.roofline().known() || facts.roofline().fraction >= 0.6)) {
     return std::nullopt;
   }
+  // A double takes two registers: constants and results move in pairs.
+  const double moves = std::min(wide, facts.maybe("sass.hot.moves").value_or(0));
+  const double share = std::min(0.95, part * (wide + moves) / instructions);
   // Arithmetic remains as fp32 work; conversions go away.
   const double kept = (wide - conversions) / (wide + moves);
   Effect effect;
@@ -39,8 +83,10 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = busy >= 0.5 || share >= 0.3 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.fp64", "sass.hot.instructions"};
-  finding.cause = number(wide) + " of the hot loop's " + number(instructions) +
-                  " instructions are double precision, although no tensor of the task is";
+  finding.cause =
+      number(wide) + " of the hot loop's " + number(instructions) +
+      " instructions are double precision, although " +
+      (has_task(facts) ? "no tensor of the task is" : "values are converted to it and back");
   if (model.busy(Resource::kFp64)) {
     finding.cause += "; the fp64 unit is busy " + percent(busy) + " of the time";
     finding.metrics.emplace_back("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed");
@@ -68,6 +114,7 @@ const Tool kAccidentalFp64{
     .name = "accidental-fp64",
     .summary = "Double-precision arithmetic in a task without double-precision data.",
     .target = ToolTarget::kCuda,
+    .bounds = kNotMemoryBound,
     .needs = kAccidentalFp64Needs,
     .analyse = accidental_fp64};
 

@@ -77,6 +77,7 @@ extern const Tool kAddressOverhead;
 const Tool kAddressOverhead{.name = "address-overhead",
                             .summary = "Address arithmetic takes up the issue slots.",
                             .target = ToolTarget::kCuda,
+                            .bounds = kNotMemoryBound,
                             .needs = kAddressOverheadNeeds,
                             .analyse = address_overhead};
 

@@ -60,6 +60,7 @@ extern const Tool kConstantCache;
 const Tool kConstantCache{.name = "constant-cache",
                           .summary = "Lanes read constant memory at different addresses.",
                           .target = ToolTarget::kCuda,
+                          .bounds = kNotMemoryBound,
                           .needs = kConstantCacheNeeds,
                           .analyse = constant_cache};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "diagnose/tools/traffic.h"
@@ -13,6 +14,9 @@ constexpr double kLeastWaits = 0.2;
 constexpr double kBusy = 0.8;
 constexpr double kLeastGain = 1.1;
 constexpr double kSplit = 4;  // independent chains after a typical rewrite
+
+// Never "2.63e+03".
+std::string whole(double cycles) { return std::to_string(std::lround(cycles)); }
 
 std::optional<Finding> dependent_chain(const Facts& facts) {
   const double carried = facts("sass.loop.carried_cycles");
@@ -45,8 +49,8 @@ std::optional<Finding> dependent_chain(const Facts& facts) {
     finding.metrics.emplace_back("smsp__average_warps_issue_stalled_wait_per_issue_active.ratio");
   }
   finding.cause = "Each iteration of the hot loop waits for the previous one: a chain of " +
-                  number(length) + " dependent instructions takes " + number(carried, 3) +
-                  " cycles, while issuing the iteration takes only " + number(issue, 3) + ", and " +
+                  number(length) + " dependent instructions takes " + whole(carried) +
+                  " cycles, while issuing the iteration takes only " + whole(issue) + ", and " +
                   number(warps, 2) + " warps per scheduler cannot fill the gap.";
   finding.where = line_of(facts, {"sass.loop.carried_cycles", "sass.hot.ffma"});
   finding.prescriptions = {
@@ -72,6 +76,7 @@ extern const Tool kDependentChain;
 const Tool kDependentChain{.name = "dependent-chain",
                            .summary = "Each iteration waits for the previous one.",
                            .target = ToolTarget::kCuda,
+                           .bounds = kNotMemoryBound,
                            .needs = kDependentChainNeeds,
                            .analyse = dependent_chain};
 

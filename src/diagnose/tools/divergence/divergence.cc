@@ -126,6 +126,7 @@ extern const Tool kDivergence;
 const Tool kDivergence{.name = "divergence",
                        .summary = "Not all lanes of a warp do useful work.",
                        .target = ToolTarget::kCuda,
+                       .bounds = kNotMemoryBound,
                        .needs = kDivergenceNeeds,
                        .analyse = divergence};
 

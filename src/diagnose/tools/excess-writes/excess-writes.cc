@@ -125,6 +125,7 @@ extern const Tool kExcessWrites;
 const Tool kExcessWrites{.name = "excess-writes",
                          .summary = "Results are stored more than once, or in partial sectors.",
                          .target = ToolTarget::kCuda,
+                         .bounds = kNotComputeBound,
                          .needs = kExcessWritesNeeds,
                          .analyse = excess_writes};
 

@@ -133,6 +133,7 @@ extern const Tool kExpensiveMath;
 const Tool kExpensiveMath{.name = "expensive-math",
                           .summary = "Special functions, divisions or conversions limit the loop.",
                           .target = ToolTarget::kCuda,
+                          .bounds = kNotMemoryBound,
                           .needs = kExpensiveMathNeeds,
                           .analyse = expensive_math};
 

@@ -72,6 +72,7 @@ extern const Tool kInstructionCache;
 const Tool kInstructionCache{.name = "instruction-cache",
                              .summary = "The hot code does not fit the instruction cache.",
                              .target = ToolTarget::kCuda,
+                             .bounds = kNotMemoryBound,
                              .needs = kInstructionCacheNeeds,
                              .analyse = instruction_cache};
 

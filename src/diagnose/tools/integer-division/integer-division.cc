@@ -66,6 +66,7 @@ extern const Tool kIntegerDivision;
 const Tool kIntegerDivision{.name = "integer-division",
                             .summary = "Integers are divided by run-time values in the hot loop.",
                             .target = ToolTarget::kCuda,
+                            .bounds = kNotMemoryBound,
                             .needs = kIntegerDivisionNeeds,
                             .analyse = integer_division};
 

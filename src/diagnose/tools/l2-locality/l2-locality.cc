@@ -95,6 +95,7 @@ const Tool kL2Locality{
     .name = "l2-locality",
     .summary = "Blocks that share data run too far apart in time for L2 to serve the reuse.",
     .target = ToolTarget::kCuda,
+    .bounds = kNotComputeBound,
     .needs = kL2LocalityNeeds,
     .analyse = l2_locality};
 

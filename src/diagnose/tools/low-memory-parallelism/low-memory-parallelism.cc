@@ -106,6 +106,7 @@ const Tool kLowMemoryParallelism{
     .name = "low-memory-parallelism",
     .summary = "Too few bytes are in flight to saturate memory bandwidth.",
     .target = ToolTarget::kCuda,
+    .bounds = kNotComputeBound,
     .needs = kLowMemoryParallelismNeeds,
     .analyse = low_memory_parallelism};
 

@@ -90,6 +90,7 @@ const Tool kMissingRegisterTiling{
     .name = "missing-register-tiling",
     .summary = "Shared memory supplies the arithmetic one operand at a time.",
     .target = ToolTarget::kCuda,
+    .bounds = kNotMemoryBound,
     .needs = kMissingRegisterTilingNeeds,
     .analyse = missing_register_tiling};
 

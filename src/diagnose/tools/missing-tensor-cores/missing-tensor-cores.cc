@@ -120,6 +120,7 @@ const Tool kMissingTensorCores{
     .name = "missing-tensor-cores",
     .summary = "Half-precision matrix products do not use the fastest matrix instructions.",
     .target = ToolTarget::kCuda,
+    .bounds = kNotMemoryBound,
     .needs = kMissingTensorCoresNeeds,
     .analyse = missing_tensor_cores};
 

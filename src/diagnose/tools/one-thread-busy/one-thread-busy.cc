@@ -8,6 +8,18 @@ namespace kernelpro {
 
 namespace {
 
+constexpr double kShortCallUs = 20;   // waking a thread team takes microseconds
+constexpr double kBusyPart = 0.7;     // of the hardware threads that others left
+constexpr double kOthersHeld = 0.25;  // hardware threads, on average
+
+// Whether other work may explain idle threads of code that has parallel regions: a team waits for
+// its slowest thread, so one thread held elsewhere idles all of them.
+bool others_interfered(const Facts& facts, double units) {
+  return facts.maybe("load.foreign_cpu").value_or(0) * units >= kOthersHeld ||
+         facts.maybe("load.pairs_dropped").value_or(0) > 0 ||
+         facts.maybe("load.pairs_disturbed").value_or(0) > 0;
+}
+
 std::vector<Prescription> advice(bool parallel) {
   if (parallel) {
     return {{"threads",
@@ -29,12 +41,12 @@ std::optional<Finding> one_thread_busy(const Facts& facts) {
   // The kernel could not use hardware threads held by other processes.
   const double foreign = facts.roofline().foreign;
   const double left = units * (1 - foreign);
-  // Waking a thread team takes microseconds; shorter calls cannot benefit.
-  if (units < 2 || time_us < 20 || busy >= 0.7 * left) return std::nullopt;
+  if (units < 2 || time_us < kShortCallUs || busy >= kBusyPart * left) return std::nullopt;
+  const bool parallel = facts.maybe("cpu.asm.parallel_regions").value_or(0) > 0;
+  if (parallel && others_interfered(facts, units)) return std::nullopt;
 
   const double ideal = left / std::max(busy, 1.0);
   if (ideal <= 1) return std::nullopt;
-  const bool parallel = facts.maybe("cpu.asm.parallel_regions").value_or(0) > 0;
   Finding finding;
   finding.severity = busy < 1.5 && !parallel ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"cpu.threads_busy", "machine.parallel_units", "timing.median"};

@@ -128,6 +128,7 @@ extern const Tool kReReadExcess;
 const Tool kReReadExcess{.name = "re-read-excess",
                          .summary = "The inputs are read from memory more than once.",
                          .target = ToolTarget::kCuda,
+                         .bounds = kNotComputeBound,
                          .needs = kReReadExcessNeeds,
                          .analyse = re_read_excess};
 

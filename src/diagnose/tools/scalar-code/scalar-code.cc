@@ -68,6 +68,7 @@ const Tool kScalarCode{
     .name = "scalar-code",
     .summary = "The hot loop does its floating-point work one element at a time.",
     .target = ToolTarget::kCpu,
+    .bounds = kNotMemoryBound,
     .needs = kScalarCodeNeeds,
     .analyse = scalar_code};
 

@@ -55,6 +55,7 @@ extern const Tool kScalarHalfMath;
 const Tool kScalarHalfMath{.name = "scalar-half-math",
                            .summary = "Half-precision values are processed one at a time.",
                            .target = ToolTarget::kCuda,
+                           .bounds = kNotMemoryBound,
                            .needs = kScalarHalfMathNeeds,
                            .analyse = scalar_half_math};
 

@@ -148,6 +148,7 @@ extern const Tool kScalarLoads;
 const Tool kScalarLoads{.name = "scalar-loads",
                         .summary = "The hot loop loads 32 bits or less at a time.",
                         .target = ToolTarget::kCuda,
+                        .bounds = kNotComputeBound,
                         .needs = kScalarLoadsNeeds,
                         .analyse = scalar_loads};
 

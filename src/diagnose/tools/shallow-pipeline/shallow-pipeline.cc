@@ -61,6 +61,7 @@ extern const Tool kShallowPipeline;
 const Tool kShallowPipeline{.name = "shallow-pipeline",
                             .summary = "The tensor cores wait for the next tile.",
                             .target = ToolTarget::kCuda,
+                            .bounds = kNotMemoryBound,
                             .needs = kShallowPipelineNeeds,
                             .analyse = shallow_pipeline};
 

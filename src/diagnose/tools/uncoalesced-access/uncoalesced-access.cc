@@ -265,6 +265,7 @@ const Tool kUncoalescedAccess{
     .name = "uncoalesced-access",
     .summary = "Lanes of a warp touch more memory sectors than their data needs.",
     .target = ToolTarget::kCuda,
+    .bounds = kNotComputeBound,
     .analyse = uncoalesced_access,
     .one_of = kUncoalescedAccessOneOf};
 

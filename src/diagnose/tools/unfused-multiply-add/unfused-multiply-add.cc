@@ -57,6 +57,7 @@ extern const Tool kUnfusedMultiplyAdd;
 const Tool kUnfusedMultiplyAdd{.name = "unfused-multiply-add",
                                .summary = "Multiplications and additions are not fused into FMAs.",
                                .target = ToolTarget::kCuda,
+                               .bounds = kNotMemoryBound,
                                .needs = kUnfusedMultiplyAddNeeds,
                                .analyse = unfused_multiply_add};
 
