@@ -73,7 +73,7 @@ void expect_sound(const Places& places, const std::string& name) {
 
 TEST(Places, SharesAddUpWhateverIsSampled) {
   for (const char* file : kAll) {
-    for (const auto& [name, kernel] : recorded_kernels(file)) {
+    for (const auto& [name, kernel] : recorded_kernels(KERNELPRO_SOURCE_DIR, file)) {
       expect_sound(sampled_places(kernel, samples_everywhere(kernel), {}), name);
     }
   }
@@ -82,7 +82,7 @@ TEST(Places, SharesAddUpWhateverIsSampled) {
 TEST(Places, AreEstimatedForEveryKernel) {
   int kernels = 0;
   for (const char* file : kAll) {
-    for (const auto& [name, kernel] : recorded_kernels(file)) {
+    for (const auto& [name, kernel] : recorded_kernels(KERNELPRO_SOURCE_DIR, file)) {
       const Places places = estimated_places(kernel, {}, {});
       EXPECT_EQ(places.basis, Places::Basis::kEstimated);
       EXPECT_FALSE(places.places.empty()) << file << " " << name;
@@ -95,7 +95,7 @@ TEST(Places, AreEstimatedForEveryKernel) {
 
 TEST(Places, AUseIsBlamedOnTheLoadThatItWaitsFor) {
   for (const char* file : kCoded) {
-    const auto kernels = recorded_kernels(file);
+    const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, file);
     for (const char* name : {"global_histogram", "far_lanes", "pointer_chase", "warp_sum"}) {
       const SassFunction& f = kernels.at(name);
       const int load = find_root(f, "LDG");
@@ -113,7 +113,7 @@ TEST(Places, AUseIsBlamedOnTheLoadThatItWaitsFor) {
 }
 
 TEST(Places, ShowTheLineAndItsText) {
-  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
   const SassFunction& f = kernels.at("pointer_chase");
   KernelSamples samples;
   add_samples(f, waiter_of(f, find_root(f, "LDG")), Stall::kLongScoreboard, 9, 9, &samples);
@@ -125,7 +125,7 @@ TEST(Places, ShowTheLineAndItsText) {
 
 TEST(Places, AMultiplicationIsBlamedOnTheOneBeforeIt) {
   for (const char* file : kCoded) {
-    const auto kernels = recorded_kernels(file);
+    const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, file);
     const SassFunction& f = kernels.at("one_chain");
     const int last = find_root(f, "FFMA", find_root(f, "FFMA") + 1);
     const Places places = of_one(f, last, Stall::kWait);
@@ -136,7 +136,7 @@ TEST(Places, AMultiplicationIsBlamedOnTheOneBeforeIt) {
 
 TEST(Places, AnAsynchronousCopyIsBlamedForTheWaitForItsGroup) {
   for (const char* file : kCoded) {
-    const auto kernels = recorded_kernels(file);
+    const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, file);
     const SassFunction& f = kernels.at("stages_in_flight");
     const Places places = of_one(f, find_root(f, "DEPBAR"), Stall::kLongScoreboard);
     ASSERT_FALSE(places.places.at(0).producers.empty()) << file;
@@ -148,7 +148,7 @@ TEST(Places, AnAsynchronousCopyIsBlamedForTheWaitForItsGroup) {
 
 TEST(Places, ABarrierIsBlamedOnTheCostliestWaitBeforeIt) {
   for (const char* file : kCoded) {
-    const auto kernels = recorded_kernels(file);
+    const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, file);
     const SassFunction& f = kernels.at("conflicting_tile");
     const int store = waiter_of(f, find_root(f, "LDG"));
     const int barrier = find_root(f, "BAR", store);
@@ -164,7 +164,7 @@ TEST(Places, ABarrierIsBlamedOnTheCostliestWaitBeforeIt) {
 }
 
 TEST(Places, AWarpgroupsWaitIsBlamedOnItsProducts) {
-  const auto kernels = recorded_kernels("hopper.nvdisasm.txt");
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "hopper.nvdisasm.txt");
   const SassFunction& f = kernels.at("wgmma_wait");
   int wait = find_root(f, "WARPGROUP");
   while (!f.code[slot(wait)].has("DEPBAR")) wait = find_root(f, "WARPGROUP", wait + 1);
@@ -174,7 +174,7 @@ TEST(Places, AWarpgroupsWaitIsBlamedOnItsProducts) {
 }
 
 TEST(Places, AThrottledLoadIsBlamedOnTheLoadsOfItsLoop) {
-  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
   const SassFunction& f = kernels.at("loads_in_flight");
   const Places places = of_one(f, find_root(f, "LDG"), Stall::kLgThrottle);
   ASSERT_FALSE(places.places.at(0).producers.empty());
@@ -184,7 +184,7 @@ TEST(Places, AThrottledLoadIsBlamedOnTheLoadsOfItsLoop) {
 }
 
 TEST(Places, AHelpersTimeStandsAtTheLineThatCallsIt) {
-  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
   const SassFunction& f = kernels.at("long_division");
   const int last = static_cast<int>(f.code.size()) - 2;
   KernelSamples samples;
@@ -195,7 +195,7 @@ TEST(Places, AHelpersTimeStandsAtTheLineThatCallsIt) {
 }
 
 TEST(Places, CountersSayHowMuchEachReasonTakes) {
-  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
   Evidence facts;
   facts.set("smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio", 6, "test");
   facts.set("smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", 3, "test");
@@ -212,7 +212,7 @@ TEST(Places, CountersSayHowMuchEachReasonTakes) {
 }
 
 TEST(Places, SamplesOutsideTheCodeCountButHaveNoPlace) {
-  const auto kernels = recorded_kernels("patterns.sm_90a.txt");
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
   KernelSamples samples{"far_lanes", {{1 << 24, {{Stall::kWait, 5, 5}}}}};
   const Places places = sampled_places(kernels.at("far_lanes"), samples, {});
   EXPECT_EQ(places.samples, 5);
@@ -222,7 +222,7 @@ TEST(Places, SamplesOutsideTheCodeCountButHaveNoPlace) {
 }
 
 TEST(Places, AreAddedToEachKernelWithItsSamples) {
-  const auto functions = recorded_kernels("patterns.sm_90a.txt");
+  const auto functions = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
   std::map<std::string, KernelEvidence> kernels;
   kernels["far_lanes"], kernels["warp_sum"], kernels["unknown"];
   SampleAnswers answers;

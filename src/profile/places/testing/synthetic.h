@@ -12,10 +12,11 @@
 
 namespace kernelpro {
 
-inline std::map<std::string, SassFunction> recorded_kernels(const std::string& file) {
+// `root`: KERNELPRO_SOURCE_DIR.
+inline std::map<std::string, SassFunction> recorded_kernels(const std::string& root,
+                                                            const std::string& file) {
   std::map<std::string, SassFunction> kernels;
-  const Result<std::string> text =
-      read_file(std::string(KERNELPRO_SOURCE_DIR) + "/src/profile/fixtures/" + file);
+  const Result<std::string> text = read_file(root + "/src/profile/fixtures/" + file);
   if (!text) return kernels;
   for (SassFunction& function : parse_sass(*text)) {
     const std::string name = function.name;
