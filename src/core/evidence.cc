@@ -8,6 +8,7 @@
 #include "core/metrics.h"
 #include "core/missing_json.h"
 #include "core/places_json.h"
+#include "core/plain_json.h"
 
 namespace kernelpro {
 
@@ -70,32 +71,11 @@ Json to_json(const Evidence& evidence) {
   return json;
 }
 
-// Not the slower ordered_json: reading evidence dominates the cost of a diagnosis.
-using Plain = nlohmann::json;
-
-const Plain& member(const Plain& json, const char* name) {
-  static const Plain none;
-  if (!json.is_object()) return none;
-  const auto it = json.find(name);
-  return it == json.end() ? none : *it;
-}
-
-const Plain& object(const Plain& json, const char* name) {
-  static const Plain empty = Plain::object();
-  const Plain& value = member(json, name);
-  return value.is_object() ? value : empty;
-}
-
-const Plain& array(const Plain& json, const char* name) {
-  static const Plain empty = Plain::array();
-  const Plain& value = member(json, name);
-  return value.is_array() ? value : empty;
-}
-
-std::string text(const Plain& json, const char* name) {
-  const Plain& value = member(json, name);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
+using plain::array;
+using plain::member;
+using plain::object;
+using plain::Plain;
+using plain::text;
 
 Evidence from_json(const Plain& json, bool with_kernels) {
   Evidence evidence;

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "core/plain_json.h"
+
 namespace kernelpro {
 
 namespace {
-
-using Plain = nlohmann::json;
 
 constexpr std::string_view kBases[] = {"sampled", "estimated"};
 constexpr std::size_t kMostProducers = 8;  // read of one place
@@ -25,23 +25,10 @@ Json point_to_json(const CodePoint& at) {
   return json;
 }
 
-const Plain& member(const Plain& json, const char* name) {
-  static const Plain none;
-  if (!json.is_object()) return none;
-  const auto it = json.find(name);
-  return it == json.end() ? none : *it;
-}
-
-const Plain& array(const Plain& json, const char* name) {
-  static const Plain empty = Plain::array();
-  const Plain& value = member(json, name);
-  return value.is_array() ? value : empty;
-}
-
-std::string text(const Plain& json, const char* name) {
-  const Plain& value = member(json, name);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
+using plain::array;
+using plain::member;
+using plain::Plain;
+using plain::text;
 
 int natural(const Plain& json, const char* name) {
   const Plain& value = member(json, name);
