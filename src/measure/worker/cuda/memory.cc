@@ -20,6 +20,14 @@ CUmemAllocationProp properties(CUdevice device) {
   return prop;
 }
 
+tl::unexpected<Error> misplaced(std::uint64_t base, std::uint64_t granted) {
+  char text[96];
+  std::snprintf(text, sizeof text, "addresses at %#llx were asked for, %#llx were granted",
+                static_cast<unsigned long long>(base), static_cast<unsigned long long>(granted));
+  return fail(ErrorKind::kEnvironment, text,
+              "run again; if it fails again, report it with your driver version");
+}
+
 }  // namespace
 
 Result<std::uint64_t> allocation_granularity(const CudaDriver& cu, CUdevice device) {
@@ -32,20 +40,19 @@ Result<std::uint64_t> allocation_granularity(const CudaDriver& cu, CUdevice devi
 
 Result<AddressRange> AddressRange::reserve(const CudaDriver& cu, std::uint64_t base,
                                            std::uint64_t bytes) {
-  AddressRange range;
-  CUdeviceptr granted = 0;
-  KP_CUDA_TRY(cu.MemAddressReserve(&granted, bytes, 0, base, 0));
-  range.cu_ = &cu;
-  range.base_ = granted;
-  range.bytes_ = bytes;
-  if (base != 0 && granted != base) {
-    char text[96];
-    std::snprintf(text, sizeof text, "addresses at %#llx were asked for, %#llx were granted",
-                  static_cast<unsigned long long>(base), granted);
-    return fail(ErrorKind::kEnvironment, text,
-                "run again; if it fails again, report it with your driver version");
+  // Measured: while the process has a hole in its reservations that is large enough, the driver
+  // fills that instead of granting what was asked for. A larger range fits no hole.
+  constexpr std::uint64_t kLargest = 256ull << 30;  // agreed bases are a terabyte apart
+  for (std::uint64_t asked = bytes;; asked *= 8) {
+    AddressRange range;
+    CUdeviceptr granted = 0;
+    KP_CUDA_TRY(cu.MemAddressReserve(&granted, asked, 0, base, 0));
+    range.cu_ = &cu;
+    range.base_ = granted;
+    range.bytes_ = asked;
+    if (base == 0 || granted == base) return range;
+    if (asked > kLargest / 8) return misplaced(base, granted);
   }
-  return range;
 }
 
 AddressRange::AddressRange(AddressRange&& other) noexcept { *this = std::move(other); }

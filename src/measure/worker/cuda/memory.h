@@ -24,7 +24,8 @@ Result<std::uint64_t> allocation_granularity(const CudaDriver& cu, CUdevice devi
 // A reserved address range and its mappings; the destructor undoes everything.
 class AddressRange {
  public:
-  // `base` 0: anywhere. Fails if the granted address is not the requested one.
+  // `base` 0: anywhere. Reserves more than `bytes` where the driver grants no less at `base`; fails
+  // if it grants nothing there.
   static Result<AddressRange> reserve(const CudaDriver& cu, std::uint64_t base,
                                       std::uint64_t bytes);
   AddressRange() = default;

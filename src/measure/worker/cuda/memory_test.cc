@@ -42,13 +42,22 @@ TEST_F(Memory, IsAtTheAgreedAddressesAndSharedThroughADescriptor) {
 }
 
 TEST_F(Memory, AtOtherAddressesIsAFaultOfTheMachine) {
-  fake::misplace_next();
+  fake::misplace_below(~0ull);
   const auto misplaced = range();
   ASSERT_FALSE(misplaced);
   EXPECT_EQ(misplaced.error().kind, ErrorKind::kEnvironment);
   EXPECT_TRUE(contains(misplaced.error().message, "0x200000000000")) << misplaced.error().message;
-  fake::misplace_next();
   EXPECT_TRUE(range(0)) << "any address will do";
+}
+
+// As the driver of an H200 does once a program has given back a range of addresses.
+TEST_F(Memory, IsLargerThanTheHolesThatTheDriverFills) {
+  fake::misplace_below(1ull << 30);
+  auto first = range();
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ(first->base(), kCandidateBase);
+  first = AddressRange();
+  EXPECT_TRUE(range()) << "all of it was given back";
 }
 
 // A range that was moved from must not free what its new owner holds.

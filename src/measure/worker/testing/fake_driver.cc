@@ -152,7 +152,7 @@ void fail_call(std::uint64_t number, CUresult result) {
 std::uint64_t calls() { return state().calls; }
 const std::string& failed() { return state().failed; }
 void break_context(CUresult result) { state().broken = result; }
-void misplace_next() { state().misplace = true; }
+void misplace_below(std::uint64_t bytes) { state().misplaced_below = bytes; }
 void set_memory(std::uint64_t bytes) { state().total_bytes = bytes; }
 void add_host_memory(std::uint64_t address) { state().host_memory.insert(address); }
 void add_node(CUgraph graph, CUgraphNodeType type) {

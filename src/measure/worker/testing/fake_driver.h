@@ -85,8 +85,8 @@ KP_FAKE_API std::uint64_t calls();        // that can fail, since the last reset
 KP_FAKE_API const std::string& failed();  // the call that last failed as it was told
 // From now on every call fails.
 KP_FAKE_API void break_context(CUresult result);
-// The next reservation gets other addresses than it asks for.
-KP_FAKE_API void misplace_next();
+// Reservations of fewer bytes get other addresses than they ask for.
+KP_FAKE_API void misplace_below(std::uint64_t bytes);
 // Memory of the GPU.
 KP_FAKE_API void set_memory(std::uint64_t bytes);
 // The driver knows this address as the host's.

@@ -139,7 +139,7 @@ KP_FAKE(MemAddressReserve, CUdeviceptr* granted, std::size_t bytes, std::size_t,
         unsigned long long) {
   KP_FAKE_ENTER(MemAddressReserve);
   if (bytes == 0 || bytes % kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (std::exchange(state().misplace, false)) wanted = 0;
+  if (bytes < state().misplaced_below) wanted = 0;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* at = MAP_FAILED;
   if (wanted != 0) {

@@ -120,7 +120,7 @@ struct State {
   };
   std::vector<Failure> failures;
   std::string failed;
-  bool misplace = false;
+  std::uint64_t misplaced_below = 0;
   bool has_gpu = false;
 
   int contexts = 0;
