@@ -20,6 +20,7 @@
 #include "base/process/worker_path.h"
 #include "base/text.h"
 #include "core/cuda_tools.h"
+#include "core/knobs.h"
 #include "evaluation/standing.h"
 #include "measure/cuda/replay.h"
 #include "profile/code/disassemble.h"
@@ -116,7 +117,9 @@ void compare(const std::string& kernel, const std::string& out, Tally* tally) {
   OpenSettings open;
   open.target = TargetKind::kCuda;
   const Standing standing(must(open_task(folder, open)).task, TargetKind::kCuda, 60);
-  const Subject subject = standing.subject({Language::kCuda, must(read_file(kernel)), {}, {}});
+  const std::string source = must(read_file(kernel));
+  const KnobValues knobs = default_values(must(parse_knobs(source)));
+  const Subject subject = standing.subject({Language::kCuda, source, knobs, {}});
   const Evaluation evaluation = standing.evaluate(subject, nullptr);
   const Correct& correct = correct_or_give_up(evaluation);
   const auto longest =
