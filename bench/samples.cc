@@ -92,10 +92,21 @@ std::string ncu_page(const Standing& standing, const Subject& subject, std::size
   must(write_replay(replay, subject.binaries[at], call->plan, call->layout,
                     judge_tensors(standing.task, c, Policy::kContract, true)));
   Command profile;
-  profile.argv = {ncu,    "--section",         "SourceCounters", "--profile-from-start",
-                  "off",  "--clock-control",   "none",           "--export",
-                  report, must(worker_path()), "cuda-replay",    replay};
-  profile.limits.wall_seconds = 300;
+  profile.argv = {ncu,
+                  "--section",
+                  "SourceCounters",
+                  "--profile-from-start",
+                  "off",
+                  "--clock-control",
+                  "none",
+                  "--launch-count",
+                  "16",
+                  "--export",
+                  report,
+                  must(worker_path()),
+                  "cuda-replay",
+                  replay};
+  profile.limits.wall_seconds = 60;
   const Exit profiled = must(run(profile));
   if (!profiled.ok()) return profiled.output;
   Command print;

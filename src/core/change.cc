@@ -38,9 +38,7 @@ WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child,
   change.before_us = parent.account.us;
   change.after_us = child.account.us;
   change.answers = answers;
-  for (const Finding& finding : parent.findings) {
-    if (!answers.empty() && finding.tool == answers.tool) change.promised = finding.likely_speedup;
-  }
+  if (const Finding* finding = answered(parent, answers)) change.promised = finding->likely_speedup;
   if (!parent.account.known() || !child.account.known()) return change;
   std::map<std::string, MovedPart> both;
   for (const auto& [words, us] : parts_of(parent.account)) both[words].before_us = us;

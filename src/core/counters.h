@@ -52,7 +52,7 @@ struct CounterAnswers {
 // What a target reports about one call of a correct candidate, in addition to its verdict.
 struct CallFacts {
   LaunchPlan plan;       // no nodes: not known
-  AddressLayout layout;  // of the plan's addresses; no slots: the plan names tensors
+  AddressLayout layout;  // where the case's tensors lie; no slots: not known
   CounterAnswers counters;
   SampleAnswers samples;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/finding.h"
 
+#include <algorithm>
+
 #include "core/account_json.h"
 #include "core/json.h"
 
@@ -116,6 +118,19 @@ std::optional<Diagnosis> diagnosis_from_json(const std::string& json) {
                        tr.text("reason")});
   }
   return d;
+}
+
+const Finding* answered(const Diagnosis& diagnosis, const FindingRef& answers) {
+  if (answers.empty()) return nullptr;
+  const auto of_tool = [&](const Finding& f) { return f.tool == answers.tool; };
+  const auto prescribes = [&](const Finding& f) {
+    return of_tool(f) && std::any_of(f.prescriptions.begin(), f.prescriptions.end(),
+                                     [&](const Prescription& p) { return p.tag == answers.tag; });
+  };
+  const auto& all = diagnosis.findings;
+  auto found = std::find_if(all.begin(), all.end(), prescribes);
+  if (found == all.end()) found = std::find_if(all.begin(), all.end(), of_tool);
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace kernelpro

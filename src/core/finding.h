@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/account.h"
+#include "core/candidate.h"
 #include "core/evidence.h"
 
 namespace kernelpro {
@@ -66,6 +67,9 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis);
 std::optional<Diagnosis> diagnosis_from_json(const std::string& json);
 // The diagnosis as given to a kernel writer: short, no raw counters. Markdown.
 std::string diagnosis_to_text(const Diagnosis& diagnosis);
+// The finding that `answers` names: of the tool's findings the first, so the one that promises
+// most, among those with the prescription if one is named; null: none.
+const Finding* answered(const Diagnosis& diagnosis, const FindingRef& answers);
 // Instead of findings, where there are none. One sentence.
 std::string nothing_found(const Diagnosis& diagnosis);
 

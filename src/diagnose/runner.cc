@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "core/machine.h"
@@ -226,35 +227,59 @@ ToolRun run_one(const Tool& tool, const Pass& pass, std::vector<Finding>* findin
   return best;
 }
 
-void withhold(Diagnosis* diagnosis, std::string_view tool, std::string reason) {
-  std::erase_if(diagnosis->findings, [&](const Finding& f) { return f.tool == tool; });
-  for (ToolRun& run : diagnosis->tools) {
-    if (run.tool == tool) run = {run.tool, State::kFilteredOut, "withheld: " + std::move(reason)};
-  }
-}
-
 bool fired(const Diagnosis& diagnosis, std::string_view tool) {
   return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
                      [&](const Finding& f) { return f.tool == tool; });
 }
 
+// A finding of `tool` was withheld. One about another kernel may stand.
+void tell_withheld(Diagnosis* diagnosis, const std::string& tool, const std::string& reason) {
+  if (fired(*diagnosis, tool)) return;
+  for (ToolRun& run : diagnosis->tools) {
+    if (run.tool == tool) run = {tool, State::kFilteredOut, "withheld: " + reason};
+  }
+}
+
+template <class Which>
+void withhold_if(Diagnosis* diagnosis, const std::string& reason, Which which) {
+  std::set<std::string> tools;
+  std::erase_if(diagnosis->findings, [&](const Finding& finding) {
+    const bool gone = which(finding);
+    if (gone) tools.insert(finding.tool);
+    return gone;
+  });
+  for (const std::string& tool : tools) tell_withheld(diagnosis, tool, reason);
+}
+
+// Whether advice for one is advice for the other: a call holds all of its kernels.
+bool meet(const Finding& a, const Finding& b) {
+  return a.kernel == b.kernel || a.kernel.empty() || b.kernel.empty();
+}
+
 // Withholds conflicting or duplicate advice.
 void resolve(Diagnosis* diagnosis) {
   for (const Precedence& rule : precedences()) {
-    if (!fired(*diagnosis, rule.winner) || !fired(*diagnosis, rule.loser)) continue;
+    std::vector<Finding> winners;
+    for (const Finding& finding : diagnosis->findings) {
+      if (finding.tool == rule.winner) winners.push_back(finding);
+    }
+    const auto loses = [&](const Finding& finding) {
+      return finding.tool == rule.loser &&
+             std::any_of(winners.begin(), winners.end(),
+                         [&](const Finding& winner) { return meet(winner, finding); });
+    };
     if (rule.tag.empty()) {
-      withhold(diagnosis, rule.loser, std::string(rule.reason));
+      withhold_if(diagnosis, std::string(rule.reason), loses);
       continue;
     }
     for (Finding& finding : diagnosis->findings) {
-      if (finding.tool != rule.loser) continue;
+      if (!loses(finding)) continue;
       std::erase_if(finding.prescriptions,
                     [&](const Prescription& p) { return p.tag == rule.tag; });
-      if (finding.prescriptions.empty()) {
-        withhold(diagnosis, rule.loser, std::string(rule.reason));
-        break;
-      }
     }
+    withhold_if(diagnosis, std::string(rule.reason), [&](const Finding& finding) {
+      return loses(finding) && finding.prescriptions.empty();
+    });
   }
 }
 
@@ -263,12 +288,8 @@ void apply_stop(Diagnosis* diagnosis) {
   const auto stop = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(),
                                  [](const Finding& f) { return f.stop; });
   if (stop == diagnosis->findings.end()) return;
-  const std::string by = stop->tool;
-  std::vector<std::string> others;
-  for (const Finding& finding : diagnosis->findings) {
-    if (!finding.stop) others.push_back(finding.tool);
-  }
-  for (const std::string& tool : others) withhold(diagnosis, tool, by + " says to stop here");
+  withhold_if(diagnosis, stop->tool + " says to stop here",
+              [](const Finding& finding) { return !finding.stop; });
 }
 
 // Findings that promise less than this drown in measurement noise.
@@ -291,24 +312,15 @@ void withhold_catch_alls(std::span<const Tool> table, const Roofline& roof, bool
   };
   const auto cause = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(), accounts);
   if (cause == diagnosis->findings.end()) return;
-  const std::string by = cause->tool;
-  for (const Tool& tool : table) {
-    const std::string name(tool.name);
-    if (tool.catch_all && fired(*diagnosis, name)) {
-      withhold(diagnosis, name, by + " explains the time");
-    }
-  }
+  withhold_if(diagnosis, cause->tool + " explains the time",
+              [&](const Finding& finding) { return is_catch_all(table, finding.tool); });
 }
 
 // Named causes before catch-alls, then by likely gain, largest first.
 void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
-  std::vector<std::string> pointless;
-  for (const Finding& finding : diagnosis->findings) {
-    if (!finding.stop && finding.upper_speedup < kLeastGain) pointless.push_back(finding.tool);
-  }
-  for (const std::string& tool : pointless) {
-    withhold(diagnosis, tool, "the roofline leaves less than 2 % to gain");
-  }
+  withhold_if(diagnosis, "the roofline leaves less than 2 % to gain", [](const Finding& finding) {
+    return !finding.stop && finding.upper_speedup < kLeastGain;
+  });
   std::stable_sort(diagnosis->findings.begin(), diagnosis->findings.end(),
                    [&](const Finding& a, const Finding& b) {
                      const bool a_last = is_catch_all(table, a.tool);
@@ -319,7 +331,9 @@ void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
                      return a.tool < b.tool;
                    });
   while (diagnosis->findings.size() > kMostFindings) {
-    withhold(diagnosis, diagnosis->findings.back().tool, "other findings promise more");
+    const std::string tool = diagnosis->findings.back().tool;
+    diagnosis->findings.pop_back();
+    tell_withheld(diagnosis, tool, "other findings promise more");
   }
 }
 

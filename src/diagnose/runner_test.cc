@@ -197,6 +197,95 @@ TEST(Runner, AFaultyToolCannotPrescribe) {
   EXPECT_NE(finding_problem(infinite), "");
 }
 
+// A call of several equal kernels.
+Evidence kernels_of(const std::vector<std::string>& names) {
+  Evidence e = cpu_matmul(900000);
+  for (const std::string& name : names) {
+    KernelEvidence kernel{name, {}};
+    kernel.facts.set("kernel.share", 1.0 / static_cast<double>(names.size()), "test");
+    kernel.facts.texts["kernel"] = name;
+    e.kernels.push_back(std::move(kernel));
+  }
+  return e;
+}
+
+Finding promising(double gain, const char* tag) {
+  Finding finding;
+  finding.cause = "something";
+  finding.prescriptions = {{tag, "do it", ""}};
+  finding.likely_speedup = finding.upper_speedup = gain;
+  return finding;
+}
+
+std::optional<Finding> in_every_kernel(const Facts&) { return promising(3, "vectorize"); }
+std::optional<Finding> in_kernel_a(const Facts& facts) {
+  if (facts.text("kernel") != "a") return std::nullopt;
+  return promising(2, "vectorize");
+}
+std::optional<Finding> little_in_kernel_a(const Facts& facts) {
+  return promising(facts.text("kernel") == "a" ? 1.001 : 2, "vectorize");
+}
+
+std::vector<std::string> kernels_named_by(const Diagnosis& diagnosis, std::string_view tool) {
+  std::vector<std::string> kernels;
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.tool == tool) kernels.push_back(finding.kernel);
+  }
+  return kernels;
+}
+
+constexpr char kLongName[] = "a-name-that-does-not-fit-into-a-short-string";
+
+// The fifth finding goes alone, and the tool has still fired.
+TEST(Runner, AFindingTooManyLeavesTheOthersOfItsTool) {
+  const Tool tool{kLongName, "", ToolTarget::kAny, kAnyBound, {}, in_every_kernel};
+  const std::span<const Tool> table(&tool, 1);
+  for (const auto& names : {std::vector<std::string>{"a", "b", "c", "d"},
+                            std::vector<std::string>{"a", "b", "c", "d", "e", "f"}}) {
+    const Diagnosis diagnosis = run_tools(kernels_of(names), table, {});
+    EXPECT_EQ(kernels_named_by(diagnosis, kLongName).size(), 4u);
+    EXPECT_EQ(tool_run(diagnosis, kLongName)->state, ToolRun::State::kFired);
+  }
+}
+
+TEST(Runner, WhatIsDroppedWholeIsSaidToBeWithheld) {
+  const Tool table[] = {{"other-tool", "", ToolTarget::kAny, kAnyBound, {}, in_every_kernel},
+                        {kLongName, "", ToolTarget::kAny, kAnyBound, {}, in_kernel_a}};
+  const Diagnosis diagnosis = run_tools(kernels_of({"a", "b", "c", "d"}), table, {});
+  EXPECT_TRUE(kernels_named_by(diagnosis, kLongName).empty());
+  EXPECT_EQ(tool_run(diagnosis, kLongName)->state, ToolRun::State::kFilteredOut);
+  EXPECT_EQ(tool_run(diagnosis, kLongName)->reason, "withheld: other findings promise more");
+}
+
+TEST(Runner, AKernelWithNothingToGainDoesNotSilenceTheOthers) {
+  const Tool tool{kLongName, "", ToolTarget::kAny, kAnyBound, {}, little_in_kernel_a};
+  const Diagnosis diagnosis =
+      run_tools(kernels_of({"a", "b", "c"}), std::span<const Tool>(&tool, 1), {});
+  EXPECT_EQ(kernels_named_by(diagnosis, kLongName), (std::vector<std::string>{"b", "c"}));
+}
+
+TEST(Runner, APrecedenceHoldsWithinAKernel) {
+  const Tool table[] = {{"uncoalesced-access", "", ToolTarget::kAny, kAnyBound, {}, in_kernel_a},
+                        {"scalar-loads", "", ToolTarget::kAny, kAnyBound, {}, in_every_kernel}};
+  const Diagnosis diagnosis = run_tools(kernels_of({"a", "b"}), table, {});
+  EXPECT_EQ(kernels_named_by(diagnosis, "scalar-loads"), (std::vector<std::string>{"b"}));
+  EXPECT_EQ(tool_run(diagnosis, "scalar-loads")->state, ToolRun::State::kFired);
+}
+
+// The same finding of two kernels: what is promised is the larger gain, for every reader.
+TEST(Finding, AnAnswerMeansTheLargestGain) {
+  Diagnosis diagnosis;
+  for (const double gain : {1.5, 1.2}) {
+    diagnosis.findings.push_back(promising(gain, gain > 1.3 ? "vectorize" : "unroll"));
+    diagnosis.findings.back().tool = "scalar-loads";
+  }
+  EXPECT_EQ(answered(diagnosis, {"scalar-loads", ""})->likely_speedup, 1.5);
+  EXPECT_EQ(answered(diagnosis, {"scalar-loads", "unroll"})->likely_speedup, 1.2);
+  EXPECT_EQ(answered(diagnosis, {"scalar-loads", "pipeline"})->likely_speedup, 1.5);
+  EXPECT_EQ(answered(diagnosis, {"bank-conflicts", ""}), nullptr);
+  EXPECT_EQ(answered(diagnosis, {}), nullptr);
+}
+
 TEST(Runner, PrecedencesNameToolsAndTags) {
   const auto is_tool = [](std::string_view name) {
     for (const Tool& tool : tools()) {

@@ -388,6 +388,7 @@ std::optional<CallFacts> CudaEvaluator::call_facts(const Subject& subject, std::
   if (at >= cases_.size() || is_module(subject)) return std::nullopt;
   const Binary& binary = subject.binaries[at];
   CallFacts call;
+  call.layout = cases_[at].layout;
   if (binary.form == Binary::Form::kPlanForm) {
     call.plan = binary.plan;
     return call;
@@ -395,7 +396,6 @@ std::optional<CallFacts> CudaEvaluator::call_facts(const Subject& subject, std::
   const auto known = shop_.plans.find(binary.hash);
   if (known == shop_.plans.end()) return std::nullopt;
   call.plan = known->second;
-  call.layout = cases_[at].layout;
   return call;
 }
 

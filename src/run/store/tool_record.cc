@@ -17,19 +17,17 @@ std::optional<ToolStep> tool_step(const Known& parent, const Known& child, doubl
   if (answers.empty() || parent_us <= 0) return std::nullopt;
   // Code that does not compile says nothing about the advice that it followed.
   if (std::holds_alternative<CompileError>(child.evaluation.outcome)) return std::nullopt;
-  for (const Finding& finding : parent.diagnosis.findings) {
-    if (finding.tool != answers.tool) continue;
-    ToolStep step;
-    step.candidate = child.id;
-    step.tool = answers.tool;
-    step.tag = answers.tag;
-    step.likely = finding.likely_speedup;
-    step.upper = finding.upper_speedup;
-    step.measured = child_us > 0 ? parent_us / child_us : 0;
-    step.record = parent.diagnosis.record;
-    return step;
-  }
-  return std::nullopt;
+  const Finding* finding = answered(parent.diagnosis, answers);
+  if (finding == nullptr) return std::nullopt;
+  ToolStep step;
+  step.candidate = child.id;
+  step.tool = answers.tool;
+  step.tag = answers.tag;
+  step.likely = finding->likely_speedup;
+  step.upper = finding->upper_speedup;
+  step.measured = child_us > 0 ? parent_us / child_us : 0;
+  step.record = parent.diagnosis.record;
+  return step;
 }
 
 std::string user_record_path() { return join(state_dir(), "tools.json"); }

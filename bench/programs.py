@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whole programs with a planted flaw, diagnosed as a newcomer would: kernelpro diagnose -- PROGRAM.
+
+    bench/programs.py [--kernelpro PROGRAM] [--only NAME]... [--jobs N] [--keep DIR] [--no-counters]
+                      [--from DIR] [SET...]
+    bench/programs.py --list [SET...]
+
+SET: a folder of cases (bench/programs/README.md); by default all of bench/programs. Compiles
+everything with --jobs compilers, then runs one program after the other: each as it is for its
+time, the flawed and the sound ones once more under `diagnose`. --keep stores what diagnose said;
+--from scores such a folder again and needs no GPU. Prints a row for each case and the figures.
+"""
+
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LEAST_GAIN = 1.15  # what gains less has no flaw on this machine and does not count
+MAIN = 1.1         # findings that promise less are only remarks
+CLOSE = 1.5        # largest ratio between the likely and the measured gain
+NEAR = 3           # lines
+NVCC = ["nvcc", "-arch=sm_90a", "-O3", "-lineinfo", "-std=c++17"]
+
+
+class Case:
+    def __init__(self, folder):
+        self.folder = folder
+        self.name = os.path.basename(folder)
+        with open(os.path.join(folder, "truth.json"), encoding="utf-8") as file:
+            self.truth = json.load(file)
+        self.sound = self.truth["sound"]
+        self.kind = self.truth["kind"]
+        self.programs = ["sound"] if self.sound else ["flawed", "fixed"]
+        self.us = {}
+        self.problem = ""
+        self.findings = []
+
+    def source(self, program):
+        return os.path.join(self.folder, program + ".cu")
+
+    def gain(self):
+        return self.us["flawed"] / self.us["fixed"] if self.us.get("fixed") else 0.0
+
+
+class Finding:
+    def __init__(self, item):
+        self.tool = item["tool"]
+        self.likely, self.upper = item["likely_speedup"], item["upper_speedup"]
+        self.stop = item.get("stop", False)
+        self.lines = [int(n) for n in re.findall(r"\.cuh?:(\d+)", item.get("where", ""))]
+        for place in item.get("places", []):
+            self.lines += lines_of(place)
+
+
+def lines_of(value):
+    """Every line of the program's own source in a place."""
+    if isinstance(value, dict):
+        own = [value["line"]] if isinstance(value.get("line"), int) else []
+        return own + [n for item in value.values() for n in lines_of(item)]
+    if isinstance(value, list):
+        return [n for item in value for n in lines_of(item)]
+    return []
+
+
+def read_sets(folders, only):
+    cases = []
+    for folder in folders:
+        for path in sorted(glob.glob(os.path.join(folder, "*", "truth.json"))):
+            case = Case(os.path.dirname(path))
+            missing = [p for p in case.programs if not os.path.exists(case.source(p))]
+            if missing:
+                sys.exit("%s: there is no %s.cu" % (case.folder, missing[0]))
+            if not only or case.name in only:
+                cases.append(case)
+    return cases
+
+
+def compile_all(cases, bin_folder, jobs):
+    def one(task):
+        case, program = task
+        out = os.path.join(bin_folder, case.name + "-" + program)
+        done = subprocess.run([*NVCC, "-o", out, case.source(program)], capture_output=True,
+                              text=True)
+        return case, program, done.returncode, done.stderr
+
+    tasks = [(case, program) for case in cases for program in case.programs]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for case, program, status, said in pool.map(one, tasks):
+            if status != 0:
+                case.problem = "%s does not compile: %s" % (program, said.strip()[:200])
+
+
+def run_alone(case, bin_folder):
+    for program in case.programs:
+        try:
+            done = subprocess.run([os.path.join(bin_folder, case.name + "-" + program)],
+                                  capture_output=True, text=True, timeout=60)
+        except subprocess.TimeoutExpired:
+            case.problem = program + " takes more than a minute"
+            return
+        found = re.search(r"us_per_iteration: ([0-9.eE+]+)", done.stdout)
+        if done.returncode != 0 or not found:
+            said = (done.stderr or done.stdout).strip()[-160:]
+            case.problem = "%s: status %d: %s" % (program, done.returncode, said)
+            return
+        case.us[program] = float(found.group(1))
+
+
+def diagnose(case, bin_folder, kernelpro, options):
+    program = os.path.join(bin_folder, case.name + "-" + case.programs[0])
+    try:
+        done = subprocess.run([kernelpro, "diagnose", "--json", "--no-record", *options, "--",
+                               program], capture_output=True, text=True, timeout=180)
+    except subprocess.TimeoutExpired:
+        return {"problem": "diagnose takes more than three minutes"}
+    start = done.stdout.find("{")
+    try:
+        return json.loads(done.stdout[start:])
+    except ValueError:
+        said = (done.stderr or done.stdout).strip()[-200:]
+        return {"problem": "status %d: %s" % (done.returncode, said)}
+
+
+def rank(case):
+    """The 1-based rank of the first right answer; 0: none."""
+    for i, finding in enumerate(case.findings):
+        if finding.tool in case.truth["answers"]:
+            return i + 1
+    return 0
+
+
+def judge(case):
+    """A row's cells, and the points that count for the figures."""
+    main = [f for f in case.findings if f.likely >= MAIN and not f.stop]
+    said = ", ".join("%s %.2f" % (f.tool, f.likely) for f in case.findings[:3]) or "nothing"
+    if case.sound:
+        return {"accused": bool(main)}, ["sound", "", "accused" if main else "ok", "", "", said]
+    at = rank(case)
+    points = {"top": at == 1, "three": 1 <= at <= 3, "silent": not main}
+    cells = ["%.2f" % case.gain(), str(at or "-")]
+    if case.truth.get("line"):
+        lines = case.findings[at - 1].lines if at else []
+        away = min((abs(n - case.truth["line"]) for n in lines), default=None)
+        points["line"] = at in (1, 2, 3) and away is not None and away <= NEAR
+        anywhere = [n for f in case.findings[:3] for n in f.lines]
+        points["line of any finding"] = any(abs(n - case.truth["line"]) <= NEAR for n in anywhere)
+        cells.append("%s" % ("-" if away is None else away))
+    else:
+        cells.append("")
+    if at:
+        found = case.findings[at - 1]
+        wrong = max(found.likely / case.gain(), case.gain() / found.likely)
+        points["gain"] = wrong <= CLOSE
+        points["bound"] = found.upper * 1.02 >= case.gain()
+        cells.append("%.2f to %.2f" % (found.likely, found.upper))
+    else:
+        points["gain"] = points["bound"] = False
+        cells.append("")
+    return points, ["flawed", *cells, said]
+
+
+def share(judged, point):
+    have = [points[point] for points in judged if point in points]
+    if not have:
+        return ""
+    return "%d of %d (%.0f %%)" % (sum(have), len(have), 100 * sum(have) / len(have))
+
+
+def report(cases):
+    print("| case | kind | what | gain | rank | lines away | likely to upper | said |")
+    print("|---|---|---|---|---|---|---|---|")
+    judged = []
+    for case in cases:
+        if case.problem:
+            print("| %s | %s | left out: %s | | | | | |" % (case.name, case.kind, case.problem))
+            continue
+        if not case.sound and case.gain() < LEAST_GAIN:
+            print("| %s | %s | left out: gains %.2f | | | | | |" %
+                  (case.name, case.kind, case.gain()))
+            continue
+        points, cells = judge(case)
+        judged.append((case, points))
+        print("| %s | %s | %s |" % (case.name, case.kind, " | ".join(cells)))
+    print()
+    kinds = sorted({case.kind for case in cases})
+    print("| figure | all | %s |" % " | ".join(kinds))
+    print("|---|---|%s" % ("---|" * len(kinds)))
+    rows = [("flaw on top", "top"), ("among the first three", "three"), ("silent", "silent"),
+            ("line within %d, in the right finding" % NEAR, "line"),
+            ("line within %d, in any of three" % NEAR, "line of any finding"),
+            ("likely gain within %.1fx" % CLOSE, "gain"), ("upper gain a bound", "bound"),
+            ("sound accused", "accused")]
+    for text, point in rows:
+        columns = [share([p for _, p in judged], point)]
+        columns += [share([p for c, p in judged if c.kind == kind], point) for kind in kinds]
+        print("| %s | %s |" % (text, " | ".join(columns)))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sets", nargs="*")
+    parser.add_argument("--kernelpro", default="build/release/bin/kernelpro")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep")
+    parser.add_argument("--from", dest="source")
+    parser.add_argument("--no-counters", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    arguments = parser.parse_args()
+    sets = arguments.sets or sorted(glob.glob(os.path.join(HERE, "programs", "*", "")))
+    cases = read_sets(sets, arguments.only)
+    if not cases:
+        sys.exit("programs: no cases in %s; next: name a folder of cases" % sets)
+    if arguments.list:
+        for case in cases:
+            print("%-10s %-7s %s" % (case.kind, "sound" if case.sound else "flawed", case.name))
+        return
+    if arguments.source:
+        for case in cases:
+            path = os.path.join(arguments.source, case.name + ".json")
+            with open(path, encoding="utf-8") as file:
+                stored = json.load(file)
+            case.us, case.problem = stored["us"], stored["problem"]
+            read_said(case, stored["said"])
+        return report(cases)
+    options = ["--no-counters"] if arguments.no_counters else []
+    if arguments.keep:
+        os.makedirs(arguments.keep, exist_ok=True)
+    with tempfile.TemporaryDirectory() as bin_folder:
+        compile_all(cases, bin_folder, arguments.jobs)
+        for case in cases:
+            said = {}
+            if not case.problem:
+                run_alone(case, bin_folder)
+            if not case.problem:
+                said = diagnose(case, bin_folder, arguments.kernelpro, options)
+            if arguments.keep:
+                with open(os.path.join(arguments.keep, case.name + ".json"), "w",
+                          encoding="utf-8") as file:
+                    json.dump({"us": case.us, "problem": case.problem, "said": said}, file)
+            read_said(case, said)
+    report(cases)
+
+
+def read_said(case, said):
+    """A diagnosis that fails is an answer, and a wrong one; a program that fails is left out."""
+    if "problem" in said:
+        print("%s: %s" % (case.name, said["problem"]), file=sys.stderr)
+    case.findings = [Finding(f) for f in said.get("diagnosis", {}).get("findings", [])]
+
+
+if __name__ == "__main__":
+    main()
