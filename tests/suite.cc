@@ -43,6 +43,7 @@ struct Options {
   std::string tests = KERNELPRO_SOURCE_DIR "/tests";
   std::vector<std::string> only, without;
   std::string target;  // "" both
+  bool holes = false;
   bool compile = false;
   bool verbose = false;
   int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -83,7 +84,10 @@ class Suite {
   explicit Suite(Options options) : options_(std::move(options)) {}
 
   int run() {
-    for (const char* kind : {"exploits", "honest"}) {
+    const std::vector<std::string> kinds = options_.holes
+                                               ? std::vector<std::string>{"holes"}
+                                               : std::vector<std::string>{"exploits", "honest"};
+    for (const std::string& kind : kinds) {
       if (!read_kernels(kind)) return 2;
     }
     run_target(TargetKind::kCpu);
@@ -384,6 +388,8 @@ int main_of_suite(int argc, char** argv) {
     const bool more = i + 1 < argc;
     if (flag == "--compile") {
       options.compile = true;
+    } else if (flag == "--holes") {
+      options.holes = true;
     } else if (flag == "-v") {
       options.verbose = true;
     } else if (flag == "--tests" && more) {
@@ -399,7 +405,7 @@ int main_of_suite(int argc, char** argv) {
     } else {
       std::fprintf(stderr,
                    "usage: exploit_suite [--tests DIR] [--target cpu|cuda] [--only NAME]... "
-                   "[--without NAME]... [--compile] [--jobs N] [-v]\n");
+                   "[--without NAME]... [--holes] [--compile] [--jobs N] [-v]\n");
       return 2;
     }
   }

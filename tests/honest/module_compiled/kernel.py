@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# task: linear_module
+# expect: correct
+# torch.compile, with its own kernels around the product.
+import torch
+
+
+def _forward(x, weight, bias):
+    return torch.addmm(bias, x, weight.t())
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.linear = torch.nn.Linear(size, size)
+        self.compiled = torch.compile(_forward, dynamic=False)
+
+    def forward(self, x):
+        return self.compiled(x, self.linear.weight, self.linear.bias)
