@@ -22,8 +22,8 @@ struct CodeFacts {
 };
 
 // Covers the kernels that `plan` launches, or those of `only` (mangled; empty: all) in the cubin
-// when the plan has no nodes. Blocks
-// while the disassembler runs. Notes in `call` what could not be read.
+// when the plan has no nodes; of a captured call's images, the code of those in `only` alone.
+// Blocks while the disassembler runs. Notes in `call` what could not be read.
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
                       Evidence* call, const std::vector<std::string>& only = {});
 
