@@ -3,7 +3,8 @@
 that its kernels can be judged like those of any other launch plan (docs/launch-plan.md).
 
     capture  a case as in "open" (candidate.py), what "load" says, and "folder" for files
-             -> captures: [{"call", "images"}, ...] (src/core/captured_call.h), notes
+             -> captures: [{"call", "images"}, ...] (src/core/captured_call.h), notes, operators:
+                those that launched the first one's steps (src/core/operators.h); none if unknown
 
 Each case is captured twice, with all buffers elsewhere, other parameters and other inputs the second
 time: what moves alike is an address, and what the module computed before the call counts as constant
@@ -22,6 +23,7 @@ from . import buffers as memory
 from .candidate import TaskSide
 from .channel import Refusal
 from .module_file import PARAMETER_SEED, first_line
+from .operators import Operators
 from .subject import Subject, first_causes, outputs_of
 
 _WARM_UPS = 3  # compilers, autotuners and libraries do their one-time work in these
@@ -39,6 +41,7 @@ class Library:
                 ("close", None, []), ("slot", word, [number]),
                 ("begin", text, [pointer, pointer, number]), ("end", text, [pointer]),
                 ("number", number, [pointer]), ("short_of_memory", number, []),
+                ("steps", number, [pointer]),
                 ("export", text, [text, pointer])):
             function = getattr(self._library, "kp_capture_" + name)
             function.restype, function.argtypes = result, types
@@ -87,14 +90,14 @@ class Capture:
 
     def capture(self, command):
         values = command.json
-        captures, notes = [], []
+        captures, notes, operators = [], [], []
         for second in (False, True):
-            captures.append(self._once(values, second, notes))
+            captures.append(self._once(values, second, notes, operators))
             _forget()
             self._library.call("close")
-        return {"captures": captures, "notes": notes}
+        return {"captures": captures, "notes": notes, "operators": operators}
 
-    def _once(self, values, second, notes):
+    def _once(self, values, second, notes, operators):
         os.makedirs(values["folder"], exist_ok=True)
         self._open(values["layout"], second)
         tensors = values["tensors"]
@@ -116,8 +119,11 @@ class Capture:
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             places = self._rehearse(subject, arguments, slots, stream)
-            copied = self._captured(subject, arguments, stream, places,
-                                    [views[slot] for slot in slots])
+            targets = [views[slot] for slot in slots]
+            watched = None if second else self._watch(subject, arguments, stream, places, targets)
+            copied, steps = self._captured(subject, arguments, stream, places, targets)
+        if watched is not None and watched[0] == steps:
+            operators.extend(watched[1])
         if copied and not second:
             notes.append(f"its output is not computed in place: {copied} of {len(slots)} outputs "
                          "are copied, in the time of a call")
@@ -155,19 +161,35 @@ class Capture:
         self._call(subject, arguments, stream, [], look)
         return places
 
+    def _watch(self, subject, arguments, stream, places, targets):
+        """Captures a call under a mode that sees its operators; returns the number of its steps,
+        and the operators. None if that fails: compilers may refuse such a mode. The plan never
+        comes from this capture."""
+        try:
+            watch = Operators(subject.model, lambda: self._steps(stream))
+            with watch:
+                _, steps = self._captured(subject, arguments, stream, places, targets)
+            return steps, watch.calls
+        except Exception:
+            return None
+
+    def _steps(self, stream):
+        return self._library.call("steps", stream.cuda_stream)
+
     def _captured(self, subject, arguments, stream, places, targets):
-        """Captures a call; returns how many outputs had to be copied."""
-        copied = 0
+        """Captures a call; returns how many outputs had to be copied, and its steps."""
+        copied = steps = 0
 
         def finish(outputs):
-            nonlocal copied
+            nonlocal copied, steps
             for target, output in zip(targets, outputs):
                 if output.data_ptr() != target.data_ptr():
                     target.copy_(output.detach())
                     copied += 1
+            steps = self._steps(stream)
 
         self._call(subject, arguments, stream, places, finish)
-        return copied
+        return copied, steps
 
     def _call(self, subject, arguments, stream, places, use):
         _forget()  # libraries' workspaces are allocated in the call

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/metric.h"
+#include "core/operators.h"
 #include "core/places.h"
 #include "core/stall.h"
 
@@ -83,8 +84,18 @@ std::string place_cause(const CostlyPlace& place);
 inline constexpr double kAtCeiling = 0.9;
 inline constexpr std::size_t kCostliest = 3;
 
+// An operator of a PyTorch module's call, and what it could take by itself.
+struct OperatorCost {
+  std::string name, where;  // core/operators.h
+  OperatorKind kind = OperatorKind::kOther;
+  double us = 0;        // of the call's time
+  double floor_us = 0;  // its own bytes and operations at the measured ceilings; at most `us`
+};
+inline constexpr std::size_t kMostOperatorCosts = 8;
+
 struct KernelAccount {
   std::string kernel;              // demangled; "": the call's only kernel
+  std::string launched_by;         // the operator of a PyTorch module, in words; "": unknown
   double us = 0;                   // of the call's time, all launches
   std::vector<AccountPart> parts;  // add up to `us`
   std::vector<HiddenWait> hidden;
@@ -105,6 +116,8 @@ struct Account {
   std::vector<AccountPart> parts;  // add up to `us`
   // The longest first. Together at most the part kKernels.
   std::vector<KernelAccount> kernels;
+  // Of a PyTorch module's call: the furthest above its own floor first, at most kMostOperatorCosts.
+  std::vector<OperatorCost> operators;
 
   bool known() const { return us > 0; }
   double part(PartKind kind) const;

@@ -52,6 +52,7 @@ std::vector<AccountPart> read_parts(const Json& list) {
 
 Json kernel_json(const KernelAccount& kernel) {
   Json json = {{"kernel", kernel.kernel}, {"us", kernel.us}, {"parts", parts_json(kernel.parts)}};
+  if (!kernel.launched_by.empty()) json["launched_by"] = kernel.launched_by;
   if (!kernel.hidden.empty()) {
     Json hidden = Json::array();
     for (const HiddenWait& wait : kernel.hidden) {
@@ -75,6 +76,7 @@ KernelAccount read_kernel(const Json& json) {
   const JsonReader r(json);
   KernelAccount kernel;
   kernel.kernel = r.text("kernel");
+  kernel.launched_by = r.text("launched_by");
   kernel.us = std::max(0.0, r.real("us"));
   kernel.parts = read_parts(r.array("parts"));
   for (const Json& item : r.array("hidden")) {
@@ -132,7 +134,18 @@ CostlyPlace read_costly_place(const Json& json) {
 Json account_json(const Account& account) {
   Json kernels = Json::array();
   for (const KernelAccount& kernel : account.kernels) kernels.push_back(kernel_json(kernel));
-  return {{"us", account.us}, {"parts", parts_json(account.parts)}, {"kernels", kernels}};
+  Json json = {{"us", account.us}, {"parts", parts_json(account.parts)}, {"kernels", kernels}};
+  if (account.operators.empty()) return json;
+  Json operators = Json::array();
+  for (const OperatorCost& each : account.operators) {
+    operators.push_back({{"name", each.name},
+                         {"where", each.where},
+                         {"kind", operator_kind_name(each.kind)},
+                         {"us", each.us},
+                         {"floor_us", each.floor_us}});
+  }
+  json["operators"] = std::move(operators);
+  return json;
 }
 
 Account read_account(const Json& json) {
@@ -141,6 +154,14 @@ Account read_account(const Json& json) {
   account.us = std::max(0.0, r.real("us"));
   account.parts = read_parts(r.array("parts"));
   for (const Json& item : r.array("kernels")) account.kernels.push_back(read_kernel(item));
+  for (const Json& item : r.array("operators")) {
+    if (account.operators.size() == kMostOperatorCosts) break;
+    const JsonReader each(item);
+    account.operators.push_back(
+        {each.text("name"), each.text("where"),
+         operator_kind_from_name(each.text("kind")).value_or(OperatorKind::kOther),
+         std::max(0.0, each.real("us")), std::max(0.0, each.real("floor_us"))});
+  }
   return account;
 }
 

@@ -28,6 +28,22 @@ std::string basis_words(Level level) {
   }
 }
 
+constexpr std::size_t kOperatorsShown = 4;
+
+// "by operator, with its own floor: `conv2d` (conv1) 61 % (22 %), `relu` 20 % (10 %)".
+std::string operators_text(const Account& account) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const OperatorCost& each : account.operators) {
+    if (shown == kOperatorsShown || each.us < kLeastShown * account.us) continue;
+    ++shown;
+    text += (text.empty() ? "" : ", ") + operator_words(each.name, each.where) + " " +
+            share_text(each.us, account.us) + " (" + share_text(each.floor_us, account.us) + ")";
+  }
+  if (text.empty()) return "";
+  return "- by operator, and in brackets what it needs by itself at the ceilings: " + text + "\n";
+}
+
 // On one line, not too long.
 std::string shortened(const std::string& text) {
   const std::string line = one_line(text);
@@ -114,9 +130,11 @@ std::string account_to_text(const Account& account, bool at_ceiling) {
     text += "- ";
     text += kernel.kernel.empty() ? "its kernel"
                                   : "`" + one_line(short_kernel_name(kernel.kernel)) + "`";
+    if (!kernel.launched_by.empty()) text += " of " + one_line(kernel.launched_by);
     text += " (" + share_text(kernel.us, account.us) +
             "): " + parts_text(kernel.parts, account.us) + "\n";
   }
+  text += operators_text(account);
   if (at_ceiling) return text;
   // Where kernels share the time, the longest one's places; the others' are in the report.
   for (const KernelAccount& kernel : account.kernels) {

@@ -15,7 +15,7 @@ namespace kernelpro {
 struct KernelResources {
   int registers = 0;
   int stack_bytes = 0;
-  int spill_store_bytes = 0;
+  int spill_store_bytes = 0;  // -1: unknown, as of a library's code
   int spill_load_bytes = 0;
   int shared_bytes = 0;  // static
 };

@@ -11,6 +11,7 @@
 
 #include "core/launch_plan.h"
 #include "core/missing.h"
+#include "core/operators.h"
 #include "core/samples.h"
 
 namespace kernelpro {
@@ -53,6 +54,9 @@ struct CounterAnswers {
 struct CallFacts {
   LaunchPlan plan;       // no nodes: not known
   AddressLayout layout;  // where the case's tensors lie; no slots: not known
+  // Of a captured PyTorch call: paths of its cubins; the operators that launch the plan's nodes.
+  std::vector<std::string> images;
+  std::vector<OperatorCall> operators;
   CounterAnswers counters;
   SampleAnswers samples;
 };

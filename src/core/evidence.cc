@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/metrics.h"
 #include "core/missing_json.h"
+#include "core/operators_json.h"
 #include "core/places_json.h"
 #include "core/plain_json.h"
 
@@ -59,6 +60,7 @@ Json to_json(const Evidence& evidence) {
                {"texts", evidence.texts},
                {"missing", missing_to_json(evidence.missing())}};
   if (evidence.places) json["places"] = places_to_json(*evidence.places);
+  if (!evidence.operators.empty()) json["operators"] = operators_to_json(evidence.operators);
   if (!evidence.kernels.empty()) {
     Json kernels = Json::array();
     for (const KernelEvidence& kernel : evidence.kernels) {
@@ -94,6 +96,7 @@ Evidence from_json(const Plain& json, bool with_kernels) {
   }
   evidence.places = places_from_json(member(json, "places"));
   if (!with_kernels) return evidence;
+  evidence.operators = operators_from_json(member(json, "operators"));
   for (const Plain& item : array(json, "kernels")) {
     evidence.kernels.push_back({text(item, "name"), from_json(item, false)});
   }

@@ -15,6 +15,7 @@
 
 #include "core/metric.h"
 #include "core/missing.h"
+#include "core/operators.h"
 #include "core/places.h"
 
 namespace kernelpro {
@@ -40,6 +41,8 @@ class Evidence {
   // Texts that tools may quote, such as hot-loop disassembly by kernel.
   std::map<std::string, std::string> texts;
   std::vector<KernelEvidence> kernels;
+  // Of a PyTorch module's call: the operators that launch something, in order; empty: unknown.
+  std::vector<OperatorCall> operators;
   // Of a kernel: where its time goes. Scope and absence as for a kernel's items; why there are no
   // samples is under Family::kSamples.
   std::optional<Places> places;

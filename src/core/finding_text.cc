@@ -28,13 +28,23 @@ std::string share_of(const Finding& finding) {
   return (finding.where.empty() ? "; " : ", ") + number(100 * finding.share, 2) + " % of the time";
 }
 
-std::string finding_text(const Finding& finding, std::size_t position) {
+// The operator of a PyTorch module that launches a finding's kernel: ", of `relu`".
+std::string launched_by(const Account& account, const std::string& kernel) {
+  for (const KernelAccount& each : account.kernels) {
+    if (each.kernel == kernel && !each.launched_by.empty())
+      return " of " + one_line(each.launched_by);
+  }
+  return "";
+}
+
+std::string finding_text(const Account& account, const Finding& finding, std::size_t position) {
   std::string text =
       std::to_string(position) + ". **" + finding.tool + "** (" +
       std::string(severity_name(finding.severity)) + "; " + gain(finding) + "; from " +
       std::string(level_name(finding.level)) + " evidence" +
       (finding.kernel.empty() ? ""
-                              : "; kernel `" + one_line(short_kernel_name(finding.kernel)) + "`") +
+                              : "; kernel `" + one_line(short_kernel_name(finding.kernel)) + "`" +
+                                    launched_by(account, finding.kernel)) +
       (finding.where.empty() ? "" : "; " + one_line(finding.where)) + share_of(finding) + ")\n   " +
       one_line(finding.cause) + "\n";
   const std::size_t count = std::min(finding.prescriptions.size(), kPrescriptionsShown);
@@ -63,7 +73,9 @@ std::string diagnosis_to_text(const Diagnosis& diagnosis) {
   if (!account.empty()) text += "\n" + account;
   const std::size_t count = std::min(diagnosis.findings.size(), kShown);
   if (count > 0) text += "\n";
-  for (std::size_t i = 0; i < count; ++i) text += finding_text(diagnosis.findings[i], i + 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    text += finding_text(diagnosis.account, diagnosis.findings[i], i + 1);
+  }
   if (count == 0) text += "\n" + nothing_found(diagnosis) + "\n";
 
   std::vector<std::string> blind;

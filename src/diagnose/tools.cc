@@ -19,6 +19,7 @@ namespace kernelpro {
   /* About the system */                         \
   TOOL(kLaunchBound)                             \
   TOOL(kUnfusedKernels)                          \
+  TOOL(kOperatorAboveFloor)                      \
   TOOL(kSerialGraph)                             \
   TOOL(kDeviceCopies)                            \
   TOOL(kHostCopies)                              \
@@ -75,6 +76,7 @@ constexpr Precedence kPrecedences[] = {
     {"launch-bound", "unfused-kernels", "", "launch-bound gives the same advice"},
     {"unfused-kernels", "far-from-both-ceilings", "passes",
      "unfused-kernels gives the same advice"},
+    {"operator-above-floor", "far-from-both-ceilings", "", "it names the operator"},
     {"serial-graph", "small-grid", "", "running kernels concurrently fills the GPU"},
     {"serial-graph", "far-from-both-ceilings", "grid-size",
      "running kernels concurrently fills the GPU"},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/metrics.h"
+#include "core/rates.h"
 #include "core/task.h"
 #include "diagnose/account/make_account.h"
 
@@ -110,7 +111,30 @@ void add_kernels(const Evidence& evidence, const Roofline& roofline, Account* ac
     account->kernels.push_back(kernel_account(only ? "" : kernel.name, us, evidence, kernel.facts,
                                               roofline,
                                               share >= kWholeCall ? roofline.floor_us : 0));
+    const auto by = kernel.facts.texts.find("operator");
+    if (by != kernel.facts.texts.end()) account->kernels.back().launched_by = by->second;
   }
+}
+
+// Each operator's time, and what its own tensors and products need. Their kernels may have taken
+// longer than in the call, one by one and with cold caches.
+void add_operators(const Evidence& evidence, Account* account) {
+  double all = 0;
+  for (const OperatorCall& each : evidence.operators) all += each.us;
+  if (!(all > 0)) return;
+  const double call = account->part(PartKind::kKernels) + account->part(PartKind::kCopies);
+  const double scale = std::min(1.0, call / all);
+  for (const OperatorCall& each : evidence.operators) {
+    if (!(each.us > 0)) continue;
+    const double us = each.us * scale;
+    account->operators.push_back(
+        {each.name, each.where, each.kind, us, std::min(us, operator_floor_us(each, evidence))});
+  }
+  auto& costs = account->operators;
+  std::stable_sort(costs.begin(), costs.end(), [](const OperatorCost& a, const OperatorCost& b) {
+    return a.us - a.floor_us > b.us - b.floor_us;
+  });
+  if (costs.size() > kMostOperatorCosts) costs.resize(kMostOperatorCosts);
 }
 
 }  // namespace
@@ -133,6 +157,15 @@ std::vector<AccountPart> Spending::close(std::string why) {
   return std::move(parts_);
 }
 
+double operator_floor_us(const OperatorCall& call, const Evidence& evidence) {
+  const double bandwidth = evidence.get("ceiling.copy_bandwidth").value_or(0);
+  const double rate = matmul_rate(evidence);
+  double us = 0;
+  if (bandwidth > 0) us = 1e6 * (call.read_bytes + call.written_bytes) / bandwidth;
+  if (rate > 0) us = std::max(us, 1e6 * call.flops / rate);
+  return us;
+}
+
 Account make_account(const Evidence& evidence, const Roofline& roofline) {
   const double span = or_zero(evidence, "trace.span");
   const double timed = or_zero(evidence, "timing.median");
@@ -151,6 +184,7 @@ Account make_account(const Evidence& evidence, const Roofline& roofline) {
   }
   account.parts = call.close("gaps whose cause was not recorded");
   add_kernels(evidence, roofline, &account);
+  add_operators(evidence, &account);
   return account;
 }
 

@@ -20,6 +20,10 @@ inline constexpr int kMostKernels = 4;
 // Not known() without the time of the call.
 Account make_account(const Evidence& evidence, const Roofline& roofline);
 
+// What an operator needs by itself: its tensors' bytes at the copy bandwidth, or its products at
+// the arithmetic rate, whichever is more; 0: the ceilings are unknown.
+double operator_floor_us(const OperatorCall& call, const Evidence& evidence);
+
 // Spends a time in parts: a part takes at most what is left, and the rest is unknown.
 class Spending {
  public:

@@ -95,6 +95,48 @@ TEST(Account, AddsUpExactlyWhateverTheEvidence) {
   }
 }
 
+// Of a PyTorch module: each operator beside what it needs by itself.
+TEST(Account, HasTheOperatorsOfAModule) {
+  Evidence e;
+  e.set("timing.median", 100, "test");
+  e.set("plan.kernels", 2, "test");
+  e.set("ceiling.copy_bandwidth", 4e12, "test");
+  e.set("ceiling.fma_rate", 5e13, "test");
+  OperatorCall product, relu, view;
+  product.name = "addmm", product.where = "fc1 (Linear)", product.kind = OperatorKind::kProduct;
+  product.read_bytes = 4e6, product.written_bytes = 4e6, product.flops = 1e9, product.us = 90;
+  relu.name = "relu", relu.kind = OperatorKind::kPointwise;
+  relu.read_bytes = 4e6, relu.written_bytes = 400e6, relu.us = 30;
+  view.name = "unmeasured";
+  e.operators = {relu, view, product};
+  for (const char* name : {"gemm", "relu"}) {
+    KernelEvidence kernel{name, {}};
+    const bool first = e.kernels.empty();
+    kernel.facts.set("kernel.share", first ? 0.75 : 0.25, "test");
+    kernel.facts.set("gpu__time_duration.sum", first ? 90e3 : 30e3, "test");
+    kernel.facts.texts["operator"] = first ? "`addmm` (fc1)" : "`relu`";
+    e.kernels.push_back(std::move(kernel));
+  }
+  const Account account = make_account(e, roofline(e));
+  expect_exact(account, 100);
+  ASSERT_EQ(account.operators.size(), 2u);
+  EXPECT_EQ(account.operators[0].name, "addmm");
+  EXPECT_NEAR(account.operators[0].us, 75, 1e-3) << "profiled one by one they took 120 us";
+  EXPECT_NEAR(account.operators[0].floor_us, 20, 1e-9) << "its products";
+  EXPECT_EQ(account.operators[1].floor_us, account.operators[1].us) << "101 us by its bytes";
+  ASSERT_EQ(account.kernels.size(), 2u);
+  EXPECT_EQ(account.kernels[1].launched_by, "`relu`");
+  const std::string text = account_to_text(account, false);
+  EXPECT_NE(text.find("`gemm` of `addmm` (fc1) (75 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("`addmm` (fc1) 75 % (20 %), `relu` 25 % (25 %)"), std::string::npos) << text;
+  const auto again = account_from_json(account_to_json(account));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(account_to_json(*again), account_to_json(account));
+  const auto stored = evidence_from_json(evidence_to_json(e));
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(evidence_to_json(*stored), evidence_to_json(e));
+}
+
 Evidence gather(double us) {
   Evidence e;
   e.set("timing.median", us, "test");

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "diagnose/account/make_account.h"
 
 namespace kernelpro {
 
@@ -30,6 +31,10 @@ std::string Facts::text(const std::string& name) const {
   }
   const auto found = evidence_.texts.find(name);
   return found == evidence_.texts.end() ? "" : found->second;
+}
+
+double Facts::floor_us(const OperatorCall& call) const {
+  return operator_floor_us(call, evidence_);
 }
 
 bool Facts::has(GpuFeature feature) const {

@@ -43,6 +43,10 @@ class Facts {
   // Where the kernel's time goes; gains are counterfactuals on it (diagnose/account/gains.h). Null:
   // the analysis is of a call, or the time is not known.
   const KernelAccount* account() const { return account_; }
+  // Of a PyTorch module's call, those that launch something, in order; empty: unknown.
+  std::span<const OperatorCall> operators() const { return evidence_.operators; }
+  // What one of them needs by itself (diagnose/account/make_account.h).
+  double floor_us(const OperatorCall& call) const;
 
  private:
   const Evidence& evidence_;

@@ -35,7 +35,7 @@
   X(OccupancyMaxActiveBlocksPerMultiprocessor) X(CtxResetPersistingL2Cache) X(CtxSetLimit) \
   X(DeviceGetUuid) X(GraphUpload) X(LaunchKernelEx) X(Memcpy3DAsync) X(MemsetD2D8Async) \
   X(MemsetD2D16Async) X(MemsetD2D32Async) X(ProfilerStart) X(ProfilerStop) \
-  X(TensorMapEncodeTiled)
+  X(TensorMapEncodeTiled) X(StreamGetCaptureInfo)
 // clang-format on
 
 namespace kernelpro {

@@ -128,13 +128,8 @@ class EnergyTrial {
         return std::optional<Outcome>(std::move(*outcome));
       }
       const std::string subject = name + "." + std::to_string(copy);
-      const Answer answer =
-          worker_.link.ask({{"do", "load"},
-                            {"case", kCase},
-                            {"subject", subject},
-                            {"cubin", binary.cubin},
-                            {"plan", *parse_json(plan_to_json(std::get<LaunchPlan>(plan)))}},
-                           kLoadTimeout);
+      const Answer answer = worker_.link.ask(
+          load_command(kCase, subject, binary, std::get<LaunchPlan>(plan)), kLoadTimeout);
       if (!std::holds_alternative<Reply>(answer)) {
         return std::optional<Outcome>(worker_outcome(answer, "loading for energy", state_.c->name));
       }

@@ -113,6 +113,7 @@ class CudaEvaluator : public Evaluator {
   Result<Outcome> attempt(const Subject& subject, const Subject* incumbent,
                           const CudaTimingPlan& plan, double* ready_s);
   Subject planned(const Subject& subject, std::optional<CudaLink> capture);
+  const ModulePlan* plan_in_use(const Subject& subject, std::size_t at) const;
   std::optional<CudaLink> capture_for(const Subject& subject);
   Result<void> give_up_plan(const Subject& subject, std::string reason);
   bool in_doubt(const Subject& subject, const Subject& form) const;
@@ -384,11 +385,32 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   return evaluation;
 }
 
+// A PyTorch candidate's plan, once it was found correct; null: it runs in host form.
+const ModulePlan* CudaEvaluator::plan_in_use(const Subject& subject, std::size_t at) const {
+  const ModulePlan* wanted = nullptr;
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    const auto known = forms_.find(form_key(subject.binaries[i]));
+    const auto* made = known == forms_.end() ? nullptr : std::get_if<ModulePlan>(&known->second);
+    if (made == nullptr) return nullptr;
+    if (i == at) wanted = made;
+  }
+  return sound_.count(form_key(subject.binaries[0])) == 0 ? nullptr : wanted;
+}
+
 std::optional<CallFacts> CudaEvaluator::call_facts(const Subject& subject, std::size_t at) const {
-  if (at >= cases_.size() || is_module(subject)) return std::nullopt;
-  const Binary& binary = subject.binaries[at];
+  if (at >= cases_.size()) return std::nullopt;
   CallFacts call;
   call.layout = cases_[at].layout;
+  if (is_module(subject)) {
+    const ModulePlan* made = plan_in_use(subject, at);
+    if (made == nullptr) return std::nullopt;
+    call.plan = made->plan;
+    call.images = made->images;
+    call.operators = made->operators;
+    call.layout.scratch_bytes = made->plan.scratch_bytes;
+    return call;
+  }
+  const Binary& binary = subject.binaries[at];
   if (binary.form == Binary::Form::kPlanForm) {
     call.plan = binary.plan;
     return call;
@@ -407,14 +429,20 @@ std::optional<Missing> CudaEvaluator::observed(const Subject& subject, std::size
   };
   const std::optional<CallFacts> call = call_facts(subject, at);
   if (!call) {
-    return Missing{family, "there is no launch plan to profile",
-                   "evaluate a native candidate first; a PyTorch file has no plan"};
+    return Missing{family,
+                   is_module(subject)
+                       ? "it runs in host form, which has no launch plan: " + why_host_form(subject)
+                       : "there is no launch plan to profile",
+                   is_module(subject) ? "trace it: kernelpro diagnose -- python FILE"
+                                      : "evaluate the candidate first"};
   }
   CudaCase& state = cases_[at];
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return missing(lease.error());
   crew_.wait_for_leaving();
-  collect(state, subject.binaries[at], call->plan);
+  Binary binary = subject.binaries[at];
+  binary.images = call->images;
+  collect(state, binary, call->plan);
   // Forgets sets that the kernels modified, so that the next candidate is not affected.
   if (const auto swept = forget_broken_sets(judge_, state); !swept) return missing(swept.error());
   return std::nullopt;

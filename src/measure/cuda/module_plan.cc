@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "core/captured_call.h"
+#include "core/operators_json.h"
 #include "measure/cuda/python.h"
 #include "measure/cuda/symbols.h"
 #include "measure/cuda/worker.h"
@@ -63,6 +64,21 @@ void drop_unused(ModulePlan* made) {
   made->images = std::move(used);
 }
 
+// Those that the process named; none if they do not fit the plan.
+std::vector<OperatorCall> operators_of(const Json& answer, const LaunchPlan& plan) {
+  const auto list =
+      plain::Plain::parse(dump_json(JsonReader(answer).array("operators")), nullptr, false);
+  std::vector<OperatorCall> operators = operators_from_json(list);
+  std::size_t node = 0;
+  for (const OperatorCall& call : operators) {
+    const auto first = static_cast<std::size_t>(call.first);
+    if (first < node || call.nodes < 1) return {};
+    node = first + static_cast<std::size_t>(call.nodes);
+  }
+  if (node > plan.nodes.size()) return {};
+  return operators;
+}
+
 Result<ModulePlan> made_of(const Json& answer, const AddressLayout& layout,
                            const std::string& folder) {
   std::vector<CapturedCall> calls;
@@ -94,6 +110,7 @@ Result<ModulePlan> made_of(const Json& answer, const AddressLayout& layout,
   for (const Json& note : JsonReader(answer).array("notes")) {
     if (note.is_string()) made.notes.push_back(clip(note.get<std::string>(), kMostReason));
   }
+  made.operators = operators_of(answer, made.plan);
   return made;
 }
 

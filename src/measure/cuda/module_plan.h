@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/binary.h"
+#include "core/operators.h"
 #include "core/policy.h"
 #include "measure/cuda/case.h"
 #include "measure/cuda/link.h"
@@ -21,8 +22,9 @@ struct HostForm {
 };
 struct ModulePlan {
   LaunchPlan plan;
-  std::vector<std::string> images;  // paths of its cubins, in our cache
-  std::vector<std::string> notes;   // for the verdict
+  std::vector<std::string> images;      // paths of its cubins, in our cache
+  std::vector<std::string> notes;       // for the verdict
+  std::vector<OperatorCall> operators;  // those that launch its nodes; empty: unknown
 };
 using ModuleForm = std::variant<ModulePlan, HostForm>;
 

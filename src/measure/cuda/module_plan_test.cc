@@ -83,6 +83,37 @@ TEST_F(ModulePlans, LeaveOutImagesThatNoLaunchNeeds) {
   EXPECT_EQ(plan->images.size(), 2u);
 }
 
+TEST_F(ModulePlans, NameTheOperatorsOfTheirNodes) {
+  const auto operators = [&](const Json& list) {
+    Json answered = answer();
+    answered["operators"] = list;
+    const ModuleForm made = form(answered);
+    const auto* plan = std::get_if<ModulePlan>(&made);
+    return plan == nullptr ? std::vector<OperatorCall>() : plan->operators;
+  };
+  const Json product = {{"name", "addmm"},      {"where", "fc1 (Linear)"},
+                        {"kind", "product"},    {"first", 0},
+                        {"nodes", 1},           {"read", 4096},
+                        {"written", 1024},      {"flops", 1e6},
+                        {"from", Json::array()}};
+  Json relu = {{"name", "relu"}, {"kind", "pointwise"}, {"first", 1},
+               {"nodes", 1},     {"read", 1024},        {"from", {{0, 1024}}}};
+  const auto both = operators({product, relu});
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(operator_words(both[0].name, both[0].where), "`addmm` (fc1)");
+  EXPECT_EQ(both[0].kind, OperatorKind::kProduct);
+  EXPECT_EQ(both[0].flops, 1e6);
+  ASSERT_EQ(both[1].from.size(), 1u);
+  EXPECT_EQ(both[1].from[0].from, 0);
+  EXPECT_EQ(both[1].from[0].bytes, 1024);
+  EXPECT_TRUE(operators({relu}).empty()) << "it reads what nobody wrote";
+  relu["nodes"] = 2;
+  EXPECT_TRUE(operators({product, relu}).empty()) << "more nodes than the plan has";
+  relu["nodes"] = 1, relu["first"] = 0;
+  EXPECT_TRUE(operators({product, relu}).empty()) << "a node of two operators";
+  EXPECT_TRUE(operators("nonsense").empty());
+}
+
 TEST_F(ModulePlans, BelieveNothing) {
   EXPECT_EQ(why(answer()), "a plan");
   EXPECT_TRUE(contains(why(Json::object()), "not two of this case"));

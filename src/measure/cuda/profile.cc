@@ -28,22 +28,8 @@ Json metrics_json(CounterSet set) {
   return all;
 }
 
-// The evidence for a failed answer.
-Missing missing_from(const Answer& answer) {
-  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-    return {Family::kCounters, refusal->text,
-            refusal->next.empty() ? "run again; `kernelpro doctor` shows what this GPU allows"
-                                  : refusal->next};
-  }
-  const Lost& lost = std::get<Lost>(answer);
-  if (lost.timed_out) {
-    return {Family::kCounters,
-            "profiled one at a time, the kernels did not finish within " + number(lost.seconds, 3) +
-                " s (kernels that wait for each other never do)",
-            "raise the time limit, unless the kernels of a call wait for each other"};
-  }
-  return {Family::kCounters, "the profiling process ended: " + lost.how,
-          "run again; if it fails again, use `ncu` and import its report"};
+Missing why_not(const Answer& answer) {
+  return missing_from(answer, Family::kCounters, "profiled", "use `ncu` and import its report");
 }
 
 }  // namespace
@@ -69,7 +55,7 @@ void CudaProfile::settle() {
   const Answer answer = link_->settle(kStartTimeout);
   if (std::holds_alternative<Reply>(answer)) return;
   const auto* refusal = std::get_if<Refusal>(&answer);
-  failed_ = missing_from(answer);
+  failed_ = why_not(answer);
   if (refusal != nullptr && refusal->rule == "unavailable") out_of_reach_ = failed_;
   link_.reset();
 }
@@ -114,8 +100,9 @@ CounterAnswers CudaProfile::without_cupti(const CudaCase& state, const Binary& b
                                           const LaunchPlan& plan, CounterSet set) {
   CounterAnswers answers;
   answers.missing.push_back(*out_of_reach_);
-  // Whatever keeps CUPTI from the counters keeps ncu from them.
-  if (!try_ncu_ || contains(out_of_reach_->reason, "PRIVILEGES")) return answers;
+  // Whatever keeps CUPTI from the counters keeps ncu from them. Its replay has one image.
+  if (!try_ncu_ || !binary.images.empty() || contains(out_of_reach_->reason, "PRIVILEGES"))
+    return answers;
   auto report = ncu_report(binary, plan, state, set, kNcuTimeout, gpu_);
   if (report) {
     answers.source = "ncu";
@@ -132,16 +119,12 @@ CounterAnswers CudaProfile::ask(const CudaCase& state, const Binary& binary, con
                                 CounterSet set, double timeout_s) {
   CounterAnswers answers;
   const auto give_up = [&](const Answer& answer) {
-    answers.missing.push_back(missing_from(answer));
+    answers.missing.push_back(why_not(answer));
     link_.reset();  // whatever state it is in
     return answers;
   };
-  const Answer loaded = link_->ask({{"do", "load"},
-                                    {"case", state.c->name},
-                                    {"subject", "candidate"},
-                                    {"cubin", binary.cubin},
-                                    {"plan", *parse_json(plan_to_json(plan))}},
-                                   kLoadTimeout);
+  const Answer loaded =
+      link_->ask(load_command(state.c->name, "candidate", binary, plan), kLoadTimeout);
   if (!std::holds_alternative<Reply>(loaded)) return give_up(loaded);
   const Answer profiled = link_->ask({{"do", "profile"},
                                       {"case", state.c->name},

@@ -11,21 +11,9 @@ namespace {
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLoadTimeout = 60;
 
-Missing missing_from(const Answer& answer) {
-  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-    return {Family::kSamples, refusal->text,
-            refusal->next.empty() ? "run again; `kernelpro doctor` shows what this GPU allows"
-                                  : refusal->next};
-  }
-  const Lost& lost = std::get<Lost>(answer);
-  if (lost.timed_out) {
-    return {Family::kSamples,
-            "launched one at a time, the kernels did not finish within " + number(lost.seconds, 3) +
-                " s (kernels that wait for each other never do)",
-            "raise the time limit, unless the kernels of a call wait for each other"};
-  }
-  return {Family::kSamples, "the sampling process ended: " + lost.how,
-          "run again; if it fails again, use `ncu --section SourceCounters` and import its report"};
+Missing why_not(const Answer& answer) {
+  return missing_from(answer, Family::kSamples, "sampled",
+                      "use `ncu --section SourceCounters` and import its report");
 }
 
 bool refused_as(const Answer& answer, const char* rule) {
@@ -49,7 +37,7 @@ void CudaSampling::settle() {
   if (!link_) return;
   const Answer answer = link_->settle(kStartTimeout);
   if (std::holds_alternative<Reply>(answer)) return;
-  failed_ = missing_from(answer);
+  failed_ = why_not(answer);
   if (refused_as(answer, "unavailable")) out_of_reach_ = failed_;
   link_.reset();
 }
@@ -74,17 +62,13 @@ SampleAnswers CudaSampling::ask(const CudaCase& state, const Binary& binary, con
                                 double timeout_s, const std::function<void()>& release) {
   SampleAnswers answers;
   const auto give_up = [&](const Answer& answer) {
-    answers.missing.push_back(missing_from(answer));
+    answers.missing.push_back(why_not(answer));
     if (refused_as(answer, "unavailable")) out_of_reach_ = answers.missing.back();
     link_.reset();  // whatever state it is in
     return answers;
   };
-  const Answer loaded = link_->ask({{"do", "load"},
-                                    {"case", state.c->name},
-                                    {"subject", "candidate"},
-                                    {"cubin", binary.cubin},
-                                    {"plan", *parse_json(plan_to_json(plan))}},
-                                   kLoadTimeout);
+  const Answer loaded =
+      link_->ask(load_command(state.c->name, "candidate", binary, plan), kLoadTimeout);
   if (!std::holds_alternative<Reply>(loaded)) return give_up(loaded);
   const Json command = {
       {"do", "sample"}, {"case", state.c->name}, {"subject", "candidate"}, {"set", 0}};

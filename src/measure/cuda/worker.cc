@@ -89,17 +89,23 @@ void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& c
   }
 }
 
+Json load_command(const std::string& case_name, const std::string& subject, const Binary& binary,
+                  const LaunchPlan& plan) {
+  Json command = {{"do", "load"},
+                  {"case", case_name},
+                  {"subject", subject},
+                  {"cubin", binary.cubin},
+                  {"plan", *parse_json(plan_to_json(plan))}};
+  if (!binary.images.empty()) command["images"] = binary.images;
+  return command;
+}
+
 std::optional<Outcome> load_plan(CudaWorker& worker, const CudaCase& state, const char* name,
                                  const Binary& binary, const LaunchPlan& plan,
                                  std::map<std::string, double>* facts,
                                  std::vector<std::string>* notes) {
-  Json message = {{"do", "load"},
-                  {"case", state.c->name},
-                  {"subject", name},
-                  {"cubin", binary.cubin},
-                  {"plan", *parse_json(plan_to_json(plan))}};
-  if (!binary.images.empty()) message["images"] = binary.images;
-  return loaded(worker.link.ask(message, kLoadTimeout), state, facts, notes);
+  return loaded(worker.link.ask(load_command(state.c->name, name, binary, plan), kLoadTimeout),
+                state, facts, notes);
 }
 
 std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, const Task& task,
@@ -126,6 +132,24 @@ std::optional<Outcome> run_sets(CudaWorker& worker, const CudaCase& state, const
       {{"do", "run"}, {"case", state.c->name}, {"subject", name}, {"steps", all}}, timeout_s);
   if (std::holds_alternative<Reply>(answer)) return std::nullopt;
   return worker_outcome(answer, doing, state.c->name);
+}
+
+Missing missing_from(const Answer& answer, Family family, const std::string& doing,
+                     const std::string& otherwise) {
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+    return {family, refusal->text,
+            refusal->next.empty() ? "run again; `kernelpro doctor` shows what this GPU allows"
+                                  : refusal->next};
+  }
+  const Lost& lost = std::get<Lost>(answer);
+  if (lost.timed_out) {
+    return {family,
+            doing + " one at a time, the kernels did not finish within " + number(lost.seconds, 3) +
+                " s (kernels that wait for each other never do)",
+            "raise the time limit, unless the kernels of a call wait for each other"};
+  }
+  return {family, "the process in which kernels are " + doing + " ended: " + lost.how,
+          "run again; if it fails again, " + otherwise};
 }
 
 Outcome worker_outcome(const Answer& answer, const std::string& doing,

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/missing.h"
 #include "measure/cuda/case.h"
 
 namespace kernelpro {
@@ -23,6 +24,10 @@ Json tensors_json(const CudaCase& state);
 
 // Sends the cases and their memory to a worker, without waiting for answers.
 void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases);
+
+// The command that loads a plan in the case `name` (core/protocol.h).
+Json load_command(const std::string& case_name, const std::string& subject, const Binary& binary,
+                  const LaunchPlan& plan);
 
 // Loads a native subject under a name. nullopt, or the fault. `facts` (may be null): of its
 // launches, by metric name; `notes` (may be null): notes for the verdict.
@@ -41,6 +46,11 @@ std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, co
 // key. nullopt, or the fault. `doing`: for the message, "checking case big (kernel k)".
 std::optional<Outcome> run_sets(CudaWorker& worker, const CudaCase& state, const char* name,
                                 const SetKeys& steps, double timeout_s, const std::string& doing);
+
+// Why a process that observes a candidate's kernels did not answer a command. `doing`: "profiled",
+// "sampled"; `otherwise`: what to do when its process ends again.
+Missing missing_from(const Answer& answer, Family family, const std::string& doing,
+                     const std::string& otherwise);
 
 // The outcome of a candidate whose worker failed to answer properly.
 Outcome worker_outcome(const Answer& answer, const std::string& doing,

@@ -70,8 +70,9 @@ class Evaluator {
   // Labels that apply to every verdict on this task here, as names for Correct::labels
   // ("float64-at-reduced-case"). Valid after prepare().
   virtual std::vector<std::string> task_labels() const { return {}; }
-  // The launch plan of an evaluated native cuda candidate, for the case number `at` of
-  // cases_for(task, target), without counters; nullopt if there is none.
+  // The launch plan of an evaluated cuda candidate, for the case number `at` of
+  // cases_for(task, target), without counters; nullopt if there is none, as of a PyTorch candidate
+  // in host form.
   virtual std::optional<CallFacts> call_facts(const Subject& /*subject*/,
                                               std::size_t /*at*/) const {
     return std::nullopt;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cubin's symbol table tells. Pure; any bytes are safe.
+// What a cubin's ELF sections tell. Pure; any bytes are safe.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/binary.h"
 
 namespace kernelpro {
 
@@ -17,5 +20,9 @@ struct CubinFunction {
 
 // The functions that a cubin defines, in the order of its symbols; none for other bytes.
 std::vector<CubinFunction> cubin_functions(std::string_view image);
+
+// Registers, stack and static shared memory of its functions, as ptxas reports them, by mangled
+// name; spills are unknown.
+std::map<std::string, KernelResources> cubin_resources(std::string_view image);
 
 }  // namespace kernelpro

@@ -9,7 +9,9 @@
 #include <cstring>
 
 #include "base/files.h"
+#include "base/process/subprocess.h"
 #include "base/text.h"
+#include "core/cuda_tools.h"
 #include "profile/code/disassemble.h"
 
 namespace kernelpro {
@@ -69,7 +71,44 @@ TEST(Cubin, DamagedOnesHaveNone) {
     std::string odd = whole;
     odd[i] = static_cast<char>(odd[i] ^ 0xff);
     static_cast<void>(cubin_functions(odd));
+    static_cast<void>(cubin_resources(odd));
   }
+}
+
+// As ptxas says it of the same code.
+TEST(Cubin, Resources) {
+  const std::string nvcc = find_cuda_tool("nvcc");
+  if (nvcc.empty()) GTEST_SKIP() << "no nvcc here";
+  const TempDir folder;
+  const std::string source = join(folder.path(), "k.cu");
+  ASSERT_TRUE(write_file(source,
+                         "extern \"C\" __global__ void a(float* p) {\n"
+                         "  __shared__ float s[512];\n"
+                         "  s[threadIdx.x] = p[threadIdx.x]; __syncthreads();\n"
+                         "  p[threadIdx.x] = s[511 - threadIdx.x];\n}\n"
+                         "extern \"C\" __global__ void b(double* p, int n) {\n"
+                         "  double l[40];\n"
+                         "  for (int i = 0; i < 40; ++i) l[i] = p[i * n];\n"
+                         "  for (int k = 0; k < n; ++k) l[k % 40] += l[(k * 7) % 40] * p[k];\n"
+                         "  for (int i = 0; i < 40; ++i) p[i] = l[i];\n}\n"));
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const std::string cubin = join(folder.path(), "k.cubin");
+    Command command;
+    command.argv = {nvcc,   "-cubin", "-Xptxas", "-v", std::string("-arch=") + arch,
+                    source, "-o",     cubin};
+    const auto exit = run(command);
+    ASSERT_TRUE(exit && exit->ok()) << (exit ? exit->output : exit.error().text());
+    const auto resources = cubin_resources(*read_file(cubin));
+    ASSERT_EQ(resources.size(), 2u);
+    const KernelResources &a = resources.at("a"), &b = resources.at("b");
+    EXPECT_TRUE(contains(exit->output, "Used " + std::to_string(a.registers) + " registers"));
+    EXPECT_TRUE(contains(exit->output, "Used " + std::to_string(b.registers) + " registers"));
+    EXPECT_EQ(a.shared_bytes, 2048) << "without what the system keeps";
+    EXPECT_EQ(a.stack_bytes, 0);
+    EXPECT_EQ(b.stack_bytes, 320);
+    EXPECT_LT(b.spill_load_bytes, 0) << "unknown";
+  }
+  EXPECT_TRUE(cubin_resources("no cubin").empty());
 }
 
 // A stand-in for nvdisasm that prints its arguments, or more than is read.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -178,10 +179,9 @@ void collect_plan(const Task& task, const Case& c, const CallFacts& call,
 }
 
 // Notes what ptxas did not say about a kernel.
-void collect_missing_resources(const std::map<std::string, KernelResources>& known,
-                               std::map<std::string, KernelEvidence>* kernels) {
+void collect_missing_resources(std::map<std::string, KernelEvidence>* kernels) {
   for (auto& [function, kernel] : *kernels) {
-    if (known.contains(function)) continue;
+    if (kernel.facts.get("launch__registers_per_thread")) continue;
     kernel.facts.note_missing(
         {Family::kResources, "ptxas said nothing about it", "compile it again (clear the cache)"});
   }
@@ -201,12 +201,79 @@ void collect_matrix_kernels(std::map<std::string, KernelEvidence>* kernels) {
   }
 }
 
+// The operators of a PyTorch call, each with the time of its kernels, copies and memsets; those of
+// which a kernel was not timed have none.
+std::vector<OperatorCall> timed_operators(const CallFacts& call, const Evidence& e) {
+  std::map<int, double> us;  // by node
+  for (const LaunchCounters& launch : call.counters.launches) {
+    const auto time = launch.values.find("gpu__time_duration.sum");
+    if (time != launch.values.end()) us[launch.node] = 1e-3 * time->second;
+  }
+  const double bandwidth = e.get("ceiling.copy_bandwidth").value_or(0);
+  const auto time_of = [&](int i) {
+    const PlanNode& node = call.plan.nodes[static_cast<std::size_t>(i)];
+    if (node.kind == PlanNode::Kind::kEmpty) return 0.0;
+    if (node.kind == PlanNode::Kind::kKernel) return us.contains(i) ? us[i] : NAN;
+    const double bytes = static_cast<double>(node.width) * static_cast<double>(node.height) *
+                         static_cast<double>(node.depth) *
+                         (node.kind == PlanNode::Kind::kMemcpy ? 2 : node.element_bytes);
+    return bandwidth > 0 ? 1e6 * bytes / bandwidth : NAN;
+  };
+  std::vector<OperatorCall> operators = call.operators;
+  for (OperatorCall& each : operators) {
+    double all = 0;
+    for (int i = each.first; i < each.first + each.nodes; ++i) all += time_of(i);
+    each.us = std::isfinite(all) ? all : 0;
+  }
+  return operators;
+}
+
+// Which operator launches each kernel: the one that it takes most time for.
+void name_launchers(const LaunchPlan& plan, const std::vector<OperatorCall>& operators,
+                    std::map<std::string, KernelEvidence>* kernels) {
+  std::map<std::string, std::set<std::string>> launchers;
+  std::map<std::string, const OperatorCall*> longest;
+  for (const OperatorCall& each : operators) {
+    for (int i = each.first; i < each.first + each.nodes; ++i) {
+      const PlanNode& node = plan.nodes[static_cast<std::size_t>(i)];
+      if (node.kind != PlanNode::Kind::kKernel) continue;
+      launchers[node.function].insert(operator_words(each.name, each.where));
+      const OperatorCall*& known = longest[node.function];
+      if (known == nullptr || each.us > known->us) known = &each;
+    }
+  }
+  for (auto& [function, kernel] : *kernels) {
+    const auto known = longest.find(function);
+    if (known == longest.end()) continue;
+    std::string words = operator_words(known->second->name, known->second->where);
+    const std::size_t others = launchers[function].size() - 1;
+    if (others > 0) words += " and " + std::to_string(others) + " more";
+    kernel.facts.texts["operator"] = std::move(words);
+  }
+}
+
+// Of a PyTorch call's kernels, whose images hold the code of libraries: those that take a share of
+// the time; empty: all.
+std::vector<std::string> worth_reading(const Binary& binary, const CallFacts& call) {
+  constexpr double kLeast = 0.02;
+  std::vector<std::string> names;
+  if (binary.images.empty()) return names;
+  std::vector<Missing> ignored;
+  const auto merged = merge_counters(call.counters, call.plan, &ignored);
+  double all = 0;
+  for (const auto& [name, counters] : merged) all += counters.time_ns;
+  for (const auto& [name, counters] : merged) {
+    if (counters.time_ns >= kLeast * all) names.push_back(name);
+  }
+  return names;
+}
+
 void collect_device(const Task& task, const Case& c, const Machine& machine, const Binary& binary,
                     const CallFacts& call, Evidence* e) {
   e->texts["target"] = "cuda";
   if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
-  CodeFacts code = device_code(binary, call.plan, machine, e);
-  collect_missing_resources(binary.resources, &code.kernels);
+  CodeFacts code = device_code(binary, call.plan, machine, e, worth_reading(binary, call));
+  collect_missing_resources(&code.kernels);
   collect_matrix_kernels(&code.kernels);
   std::vector<Missing> missing;
   add_counters(call.counters, call.plan, &code.kernels, &missing);
@@ -215,11 +282,13 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
     missing.push_back({Family::kCounters, "they were not collected", "evaluate with --profile"});
   }
   // After the counters, which weigh what was not sampled. The source lies beside the cubin.
-  add_places(code.functions, call.samples, lines_in(dirname(binary.cubin)), &code.kernels,
-             &missing);
+  const std::string& beside = binary.cubin.empty() ? binary.module : binary.cubin;
+  add_places(code.functions, call.samples, lines_in(dirname(beside)), &code.kernels, &missing);
   for (Missing& each : missing) e->note_missing(std::move(each));
   // After the counters, which bound what kernels can have passed on.
   collect_plan(task, c, call, &code.kernels, e);
+  e->operators = timed_operators(call, *e);
+  name_launchers(call.plan, e->operators, &code.kernels);
   // Longest first: by time if all were timed, else by the work estimated from code.
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [name, kernel] : code.kernels) {
@@ -248,13 +317,14 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
   collect_ceilings(machine, &e);
   collect_floors(machine, &e);
   collect_timing(c, evaluation, &e);
-  if (binary.form == Binary::Form::kModule) {
+  if (binary.form == Binary::Form::kModule && call.plan.nodes.empty()) {
     e.texts["target"] = "cuda";
     if (!machine.arch.empty()) e.texts["arch"] = machine.arch;
     for (const Family family :
          {Family::kPlan, Family::kLaunch, Family::kResources, Family::kSass, Family::kCounters}) {
       e.note_missing({family,
-                      "PyTorch launches the kernels, so their code and counters are not available",
+                      "it runs in host form: PyTorch launches the kernels, and there is no launch "
+                      "plan to profile",
                       "trace it: kernelpro diagnose -- python FILE"});
     }
   } else if (binary.form == Binary::Form::kSharedObject) {
@@ -262,7 +332,9 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
   } else {
     CallFacts known = call;
     if (known.plan.nodes.empty()) known.plan = binary.plan;
-    collect_device(task, c, machine, binary, known, &e);
+    Binary code = binary;
+    if (!known.images.empty()) code.images = known.images;
+    collect_device(task, c, machine, code, known, &e);
   }
   // Last: what was observed at run time overrides what the binary declares.
   collect_observed(evaluation, &e);

@@ -88,6 +88,54 @@ TEST(Collect, AModuleHasARoofline) {
   EXPECT_EQ(why_missing(e, "cpu.threads_busy"), nullptr);
 }
 
+// A start in PyTorch whose call was captured: its kernels are those of libraries, each launched by
+// an operator.
+TEST(Collect, ACapturedModuleHasKernelsAndOperators) {
+  const Task task = vector_task(DType::kFp32);
+  Binary binary;
+  binary.form = Binary::Form::kModule;
+  binary.module = "model.py";
+  CallFacts call;
+  for (const char* function : {"gemm", "relu", "relu"}) {
+    PlanNode& node = call.plan.nodes.emplace_back();
+    node.kind = PlanNode::Kind::kKernel;
+    node.function = function;
+    node.image = function[0] == 'g' ? 0 : 1;
+    node.grid = {4, 1, 1};
+    node.block = {128, 1, 1};
+  }
+  call.plan.edges = {{0, 1, 0, 0, 0}, {1, 2, 0, 0, 0}};
+  call.images = {"/nowhere/gemm.cubin", "/nowhere/relu.cubin"};
+  OperatorCall product, first, second;
+  product.name = "addmm", product.where = "fc1 (Linear)", product.nodes = 1;
+  first.name = "relu", first.first = 1, first.nodes = 1;
+  second.name = "relu_", second.first = 2, second.nodes = 1;
+  call.operators = {product, first, second};
+  call.counters.source = "cupti";
+  call.counters.launches = {{"gemm", 0, {{"gpu__time_duration.sum", 6000}}},
+                            {"relu", 1, {{"gpu__time_duration.sum", 1000}}},
+                            {"relu", 2, {{"gpu__time_duration.sum", 3000}}}};
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), binary, correct(100), call);
+  ASSERT_EQ(e.kernels.size(), 2u);
+  EXPECT_EQ(e.kernels[0].name, "gemm");
+  EXPECT_DOUBLE_EQ(*e.kernels[0].facts.get("kernel.share"), 0.6);
+  EXPECT_EQ(e.kernels[0].facts.texts.at("operator"), "`addmm` (fc1)");
+  EXPECT_EQ(e.kernels[1].facts.texts.at("operator"), "`relu_` and 1 more");
+  EXPECT_DOUBLE_EQ(*e.get("plan.kernels"), 3);
+  ASSERT_EQ(e.operators.size(), 3u);
+  EXPECT_DOUBLE_EQ(e.operators[0].us, 6);
+  EXPECT_DOUBLE_EQ(e.operators[2].us, 3);
+  EXPECT_NE(why_missing(e, "sass.instructions"), nullptr);
+
+  call.counters.launches.pop_back();
+  const Evidence some =
+      collect_evidence(task, task.cases[0], machine(), binary, correct(100), call);
+  EXPECT_EQ(some.operators[2].us, 0) << "not timed";
+  const Evidence host = collect_evidence(task, task.cases[0], machine(), binary, correct(100));
+  EXPECT_TRUE(host.kernels.empty());
+  EXPECT_NE(why_missing(host, "plan.kernels"), nullptr);
+}
+
 TEST(Collect, SaysWhatIsMissingAndWhatToDo) {
   const Task task = vector_task(DType::kFp32);
   Evaluation wrong;

@@ -59,8 +59,8 @@ double to_all_launches(const LaunchPlan& plan, const std::string& function,
 KernelCounters merge(const std::vector<const LaunchCounters*>& launches, double scale,
                      std::set<std::string>* impossible) {
   struct Sum {
-    double values = 0, weights = 0;
-    std::size_t seen = 0;
+    double values = 0;
+    double weights = 0;  // time of the launches that have it
   };
   std::map<std::string, Sum> sums;
   KernelCounters merged;
@@ -74,13 +74,12 @@ KernelCounters merge(const std::vector<const LaunchCounters*>& launches, double 
       Sum& sum = sums[name];
       sum.values += is_rate(name) ? time * value : value;
       sum.weights += time;
-      ++sum.seen;
     }
     merged.time_ns += time;
   }
   for (const auto& [name, sum] : sums) {
-    // A launch without the value counts as the mean of the others.
-    const double all = scale * static_cast<double>(launches.size()) / static_cast<double>(sum.seen);
+    // A launch without the value counts as the others, by its time.
+    const double all = scale * merged.time_ns / sum.weights;
     merged.values[name] = is_rate(name) ? sum.values / sum.weights : all * sum.values;
   }
   merged.time_ns *= scale;
@@ -120,6 +119,18 @@ void note_untimed(const CounterAnswers& answers,
     if (found == kernels->end()) continue;
     found->second.facts.note_missing(
         {Family::kCounters, "the profiler read no time for its launches", "run again"});
+  }
+}
+
+// Notes the kernels that were only timed, of a call with many.
+void note_uncounted(const std::map<std::string, KernelCounters>& merged,
+                    std::map<std::string, KernelEvidence>* kernels) {
+  for (const auto& [function, counters] : merged) {
+    const auto found = kernels->find(function);
+    if (found == kernels->end() || counters.values.size() > 1) continue;
+    found->second.facts.note_missing({Family::kCounters,
+                                      "of a call with many kernels, only the longest are counted",
+                                      "nothing to do: it takes little of the time"});
   }
 }
 
@@ -179,12 +190,13 @@ void add_counters(const CounterAnswers& answers, const LaunchPlan& plan,
     }
   }
   note_untimed(answers, merged, kernels);
+  if (answers.left_out > 0) note_uncounted(merged, kernels);
   if (!answers.report.empty()) add_report(answers.report, kernels, missing);
   add_shares(kernels, answers.source);
   if (answers.left_out > 0) {
     missing->push_back({Family::kCounters,
-                        "of a call with many launches, only the first of each kernel and the "
-                        "largest are profiled; the others are assumed alike",
+                        "of a call with many launches, only the longest are profiled; other "
+                        "launches of their kernels are assumed alike",
                         "nothing to do, unless launches of one kernel differ much",
                         {},
                         "of " + std::to_string(answers.left_out) + " launches"});

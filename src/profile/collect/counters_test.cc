@@ -79,7 +79,7 @@ TEST(MergeCounters, LeavesOutWhatCannotBe) {
   std::vector<Missing> missing;
   const auto merged = merge_counters(odd, plan(), &missing);
   EXPECT_DOUBLE_EQ(merged.at("k").values.at(kShare), 80);
-  EXPECT_DOUBLE_EQ(merged.at("k").values.at(kBytes), 60) << "as the mean of the others";
+  EXPECT_DOUBLE_EQ(merged.at("k").values.at(kBytes), 40) << "as the others, by its time";
   EXPECT_FALSE(merged.contains("l"));
   ASSERT_EQ(missing.size(), 1u);
   EXPECT_EQ(missing[0].metrics, (std::vector<std::string>{kBytes, kShare}));

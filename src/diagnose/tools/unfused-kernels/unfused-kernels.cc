@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <vector>
 
 #include "base/text.h"
 #include "diagnose/tools/tool.h"
@@ -20,6 +23,7 @@ constexpr double kPlausible = 1.3;
 // Above this, the whole call runs at memory speed, and time is proportional to bytes.
 constexpr double kMemoryBound = 0.6;
 
+constexpr std::size_t kMostNamed = 5;  // operators of a chain
 // The part of PyTorch's own passes over memory that one fused kernel saves.
 constexpr double kFusable = 0.7;
 constexpr double kLeastTraced = 0.25;
@@ -109,13 +113,115 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
   return finding;
 }
 
+// What a PyTorch module's operators pass to each other and a fused kernel would keep on chip.
+class Chains {
+ public:
+  Chains(std::span<const OperatorCall> calls, double bandwidth)
+      : calls_(calls), gone_(calls.size()), chain_(calls.size()) {
+    std::vector<int> readers(calls.size()), fused(calls.size());
+    std::iota(chain_.begin(), chain_.end(), std::size_t{0});
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      for (const OperatorCall::Input& input : calls[i].from) {
+        const auto from = static_cast<std::size_t>(input.from);
+        ++readers[from];
+        if (!fusable(calls[from].kind, calls[i].kind)) continue;
+        ++fused[from];
+        gone_[i] += input.bytes;
+        join(from, i);
+      }
+    }
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (readers[i] > 0 && readers[i] == fused[i]) gone_[i] += calls[i].written_bytes;
+      bytes_ += gone_[i];
+      const double us = saved_us(calls[i], gone_[i], bandwidth);
+      saved_us_ += us;
+      of_chain_[root(i)] += us;
+    }
+  }
+
+  double bytes() const { return bytes_; }
+  double saved_us() const { return saved_us_; }
+  // The operators of the chain that saves most, in order.
+  std::vector<std::size_t> longest() const {
+    const auto most =
+        std::max_element(of_chain_.begin(), of_chain_.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; most != of_chain_.end() && i < calls_.size(); ++i) {
+      if (root(i) == most->first) members.push_back(i);
+    }
+    return members;
+  }
+
+ private:
+  // An epilogue, or a prologue that recomputes nothing; a reduction keeps its row on chip.
+  static bool fusable(OperatorKind from, OperatorKind to) {
+    if (from == OperatorKind::kOther || to == OperatorKind::kOther) return false;
+    if (to == OperatorKind::kPointwise || to == OperatorKind::kCopy) return true;
+    return from == OperatorKind::kPointwise || from == OperatorKind::kCopy;
+  }
+  // The time of an operator that only moves bytes goes with them.
+  static double saved_us(const OperatorCall& call, double gone, double bandwidth) {
+    const double bytes = call.read_bytes + call.written_bytes;
+    if (gone <= 0 || bytes <= 0) return 0;
+    if (call.kind == OperatorKind::kProduct) {
+      return std::min(0.5 * call.us, 1e6 * gone / bandwidth);
+    }
+    return call.us * std::min(1.0, gone / bytes);
+  }
+  std::size_t root(std::size_t i) const {
+    while (chain_[i] != i) i = chain_[i];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) { chain_[root(b)] = root(a); }
+
+  std::span<const OperatorCall> calls_;
+  std::vector<double> gone_;  // bytes that each one need not move
+  std::vector<std::size_t> chain_;
+  std::map<std::size_t, double> of_chain_;
+  double bytes_ = 0, saved_us_ = 0;
+};
+
+std::optional<Finding> of_operators(const Facts& facts) {
+  const auto calls = facts.operators();
+  const auto time_us = facts.maybe("timing.median");
+  const auto bandwidth = facts.maybe("ceiling.copy_bandwidth");
+  if (!time_us || *time_us <= 0 || !bandwidth || *bandwidth <= 0) return std::nullopt;
+  const Chains chains(calls, *bandwidth);
+  const double share = std::min(0.95, chains.saved_us() / *time_us);
+  const std::vector<std::size_t> longest = chains.longest();
+  if (share < kLeastShare || longest.size() < 2) return std::nullopt;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(longest.size(), kMostNamed); ++i) {
+    const OperatorCall& call = calls[longest[i]];
+    names += (i == 0 ? "" : " -> ") + operator_words(call.name, call.where);
+  }
+  if (longest.size() > kMostNamed) {
+    names += " -> " + std::to_string(longest.size() - kMostNamed) + " more";
+  }
+  Finding finding;
+  finding.severity = share >= 0.4 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"timing.median", "ceiling.copy_bandwidth"};
+  finding.cause =
+      "Operators that could run in one kernel each make their own pass over memory: " + names +
+      ". Of all operators' traffic " + human_bytes(chains.bytes()) +
+      " only passes between such neighbours, about " + percent(share) + " of " +
+      human_us(*time_us) + ".";
+  finding.prescriptions = advice();
+  finding.likely_speedup = speedup_without(kFusable * share);
+  finding.upper_speedup = speedup_without(std::min(0.95, 1.3 * share));
+  return finding;
+}
+
 std::optional<Finding> unfused_kernels(const Facts& facts) {
+  if (!facts.operators().empty()) return of_operators(facts);
   if (facts.maybe("plan.handover_bytes")) return of_plan(facts);
   const auto span = facts.maybe("trace.span");
   return span ? of_trace(facts, *span) : std::nullopt;
 }
 
-constexpr const char* kUnfusedKernelsOneOf[] = {"plan.handover_bytes", "trace.span"};
+constexpr const char* kUnfusedKernelsOneOf[] = {"plan.handover_bytes", "plan.kernels",
+                                                "trace.span"};
 
 }  // namespace
 

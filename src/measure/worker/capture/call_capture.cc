@@ -132,6 +132,20 @@ Result<void> CallCapture::end(CUstream stream) {
               "in forward, leave out what waits for the GPU, and join other streams");
 }
 
+int CallCapture::steps(CUstream stream) const {
+  const std::lock_guard lock(mutex_);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
+  std::size_t count = 0;
+  if (cu_.StreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr) !=
+          CUDA_SUCCESS ||
+      status != CU_STREAM_CAPTURE_STATUS_ACTIVE ||
+      cu_.GraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS) {
+    return -1;
+  }
+  return static_cast<int>(count);
+}
+
 int CallCapture::number_of(std::uint64_t address) const {
   const std::lock_guard lock(mutex_);
   const auto found = numbers_.find(address);

@@ -53,6 +53,8 @@ class CallCapture : public CaptureSurroundings {
   // slot `second` if it fits: so an output is computed in place.
   Result<void> begin(CUstream stream, const std::map<int, int>& places);
   Result<void> end(CUstream stream);
+  // The nodes of the stream's graph so far; -1: it is not being captured.
+  int steps(CUstream stream) const;
   // Which allocation of the latest call starts here; -1: none.
   int number_of(std::uint64_t address) const;
 

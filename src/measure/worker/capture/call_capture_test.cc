@@ -118,10 +118,14 @@ struct Captures : FakeGpu {
     EXPECT_EQ(capture->number_of(y), 1);
     EXPECT_EQ(capture->number_of(table), -1);
     EXPECT_EQ(y, slot(1)) << "the output is computed in place";
+    EXPECT_EQ(capture->steps(stream.get()), 0);
     launch(1, slot(0), tmp, table);
+    EXPECT_EQ(capture->steps(stream.get()), 1);
     launch(0, tmp, y, table);
+    EXPECT_EQ(capture->steps(stream.get()), 2);
     capture->free(tmp);
     EXPECT_TRUE(capture->end(stream.get()));
+    EXPECT_EQ(capture->steps(stream.get()), -1);
     auto call = capture->exported(folder.path());
     EXPECT_TRUE(call) << call.error().reason;
     capture->free(table);

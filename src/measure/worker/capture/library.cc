@@ -135,6 +135,11 @@ KP_CAPTURE_API int kp_capture_number(void* address) {
   CallCapture* c = capture();
   return c == nullptr ? -1 : c->number_of(reinterpret_cast<std::uint64_t>(address));
 }
+// How many steps the call that is being captured has so far; -1: unknown.
+KP_CAPTURE_API int kp_capture_steps(void* stream) {
+  CallCapture* c = capture();
+  return c == nullptr ? -1 : c->steps(static_cast<CUstream>(stream));
+}
 KP_CAPTURE_API int kp_capture_short_of_memory() {
   CallCapture* c = capture();
   return c != nullptr && c->short_of_memory() ? 1 : 0;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/files.h"
+#include "measure/worker/cuda/plan_files.h"
 
 namespace kernelpro {
 
@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
 constexpr std::uint64_t kPoison = 0x6b70;
+constexpr std::size_t kMostTimed = 4096;  // nodes
 
 }  // namespace
 
@@ -37,11 +38,13 @@ Result<Json> PlanSubjects::load(WorkerCommand& command) {
   if (!cases_.bound(*c)) KP_TRY(cases_.bind(*c, 0));
   PlanSubject& subject = subjects_[command.text("subject")];
   subject = PlanSubject();
-  KP_ASSIGN(const std::string cubin, read_file(command.text("cubin")));
   const auto plan = plan_from_json(dump_json(JsonReader(command.json).object("plan")));
   if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
-  KP_ASSIGN(auto launcher, PlanLauncher::build(cu_, cubin, *plan, c->layout));
-  subject = {c, *plan, std::move(launcher)};
+  KP_ASSIGN(const PlanFiles files, plan_files(command, *plan));
+  AddressLayout layout = c->layout;
+  layout.scratch_bytes = plan->scratch_bytes;
+  KP_ASSIGN(auto launcher, PlanLauncher::build(cu_, files.images, *plan, layout));
+  subject = {c, *plan, files.constants, std::move(launcher)};
   return Json::object();
 }
 
@@ -52,6 +55,10 @@ Result<PlanSubject*> PlanSubjects::of(const WorkerCommand& command) {
     return fail(ErrorKind::kInternal, "no such subject", "");
   }
   KP_TRY(cases_.bind(*c, command.integer("set")));
+  if (const std::uint64_t bytes = found->second.plan.scratch_bytes; bytes > 0) {
+    if (!scratch_) scratch_.emplace();
+    KP_TRY(scratch_->cover(cu_, context_.device(), kScratchBase, bytes));
+  }
   return &found->second;
 }
 
@@ -63,9 +70,16 @@ Result<void> PlanSubjects::flush() {
   return wait();
 }
 
-Result<void> PlanSubjects::poison_workspace(const OpenCase& c) {
-  if (!c.layout.has_workspace) return {};
-  const AddressLayout::Slot& slot = c.layout.slots.back();
+Result<void> PlanSubjects::renew(const PlanSubject& subject) {
+  for (std::size_t i = 0; i < subject.constants.size(); ++i) {
+    const std::string& bytes = subject.constants[i];
+    KP_CUDA_TRY(cu_.MemcpyHtoD(kScratchBase + subject.plan.constants[i].offset, bytes.data(),
+                               bytes.size()));
+  }
+  // Copies of the default stream are not ordered with ours.
+  if (!subject.constants.empty()) KP_CUDA_TRY(cu_.CtxSynchronize());
+  if (!subject.c->layout.has_workspace) return {};
+  const AddressLayout::Slot& slot = subject.c->layout.slots.back();
   const std::uint64_t words = slot.mapping_bytes / 4;
   KP_CUDA_TRY(kernels_->run_on(stream_.get(), "poison", kernels_->blocks_for(words), 256u, 0u,
                                slot.mapping, kPoison, words));
@@ -84,6 +98,30 @@ Result<void> PlanSubjects::run(PlanSubject* subject, int node) {
 Result<void> PlanSubjects::run(PlanSubject* subject, const std::vector<int>& nodes) {
   for (const int node : nodes) KP_TRY(run(subject, node));
   return wait();
+}
+
+Result<std::vector<double>> PlanSubjects::node_times(PlanSubject* subject) {
+  const std::vector<int> nodes = plan_order(subject->plan);
+  std::vector<double> us;
+  if (nodes.size() > kMostTimed) return us;
+  std::vector<CudaEvent> events;
+  for (std::size_t i = 0; i <= nodes.size(); ++i) {
+    KP_ASSIGN(CudaEvent event, make_event(cu_));
+    events.push_back(std::move(event));
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    KP_CUDA_TRY(cu_.EventRecord(events[i].get(), stream_.get()));
+    KP_TRY(run(subject, nodes[i]));
+  }
+  KP_CUDA_TRY(cu_.EventRecord(events.back().get(), stream_.get()));
+  KP_TRY(wait());
+  us.resize(subject->plan.nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    float ms = 0;
+    KP_CUDA_TRY(cu_.EventElapsedTime(&ms, events[i].get(), events[i + 1].get()));
+    us[static_cast<std::size_t>(nodes[i])] = 1e3 * static_cast<double>(ms);
+  }
+  return us;
 }
 
 Result<void> PlanSubjects::wait() {

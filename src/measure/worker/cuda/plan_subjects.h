@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ namespace kernelpro {
 struct PlanSubject {
   const OpenCase* c = nullptr;
   LaunchPlan plan;
+  std::vector<std::string> constants;  // contents of the plan's
   PlanLauncher launcher;
 
   bool is_kernel(int node) const {
@@ -41,19 +43,24 @@ class PlanSubjects {
   Result<Json> memory(WorkerCommand& command) { return cases_.memory(command); }
   Result<Json> load(WorkerCommand& command);
 
-  // The subject that the command names, with its set's memory mapped.
+  // The subject that the command names, with its set's memory and its scratch mapped.
   Result<PlanSubject*> of(const WorkerCommand& command);
+  // Releases the scratch, which others may need, until the next `of`.
+  void put_away() { scratch_.reset(); }
 
   // Empties L2; waits.
   Result<void> flush();
-  // A correct call writes only outputs and workspace, and does not read their old contents: only
-  // the workspace's poison must be restored before the next.
-  Result<void> poison_workspace(const OpenCase& c);
+  // Before a call. A correct one writes only outputs, workspace and scratch, and reads of their old
+  // contents only the plan's constants: those and the workspace's poison must be restored.
+  Result<void> renew(const PlanSubject& subject);
   // Does not wait.
   Result<void> run(PlanSubject* subject, int node);
   // Waits.
   Result<void> run(PlanSubject* subject, const std::vector<int>& nodes);
   Result<void> wait();
+  // Microseconds from the start of each node to the start of the next in a call, by node; waits.
+  // Includes what starting a node costs. Empty for a plan with too many nodes.
+  Result<std::vector<double>> node_times(PlanSubject* subject);
   CUstream stream() const { return stream_.get(); }
 
  private:
@@ -64,6 +71,7 @@ class PlanSubjects {
   DeviceMemory flush_;
   std::uint64_t flush_bytes_ = 0;
   OpenCases cases_;
+  std::optional<FixedMemory> scratch_;
   std::map<std::string, PlanSubject> subjects_;
 };
 

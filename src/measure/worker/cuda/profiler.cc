@@ -20,7 +20,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kMostLaunches = 16;  // to profile per call
+constexpr std::size_t kMostLaunches = 12;  // to count per call; of more, the others are timed
 
 constexpr const char* kUnavailable = "unavailable";  // the rule: retrying is useless
 
@@ -48,6 +48,7 @@ class Profiler {
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
     Result<Json> answer = (this->*handler->second)(command);
+    plans_.put_away();
     if (!answer) {
       return channel_->answer_error(answer.error(),
                                     answer.error().kind == ErrorKind::kBadInput ? "plan" : "");
@@ -103,7 +104,7 @@ class Profiler {
 
   using Step = CounterSession::Step;
 
-  // `begin` and `end` enclose kernel number `only`, or all nodes (-1).
+  // `begin` and `end` enclose the node `only`, or all nodes (-1).
   Result<void> run_counted(PlanSubject* subject, const std::vector<int>& nodes, int only,
                            const Step& begin, const Step& end) {
     if (only < 0) {
@@ -111,10 +112,8 @@ class Profiler {
       KP_TRY(plans_.run(subject, nodes));
       return end();
     }
-    int kernel = 0;
     for (const int node : nodes) {
-      const bool counts = subject->is_kernel(node) && kernel++ == only;
-      if (!counts) {
+      if (node != only) {
         KP_TRY(plans_.run(subject, node));
         continue;
       }
@@ -131,34 +130,46 @@ class Profiler {
     KP_ASSIGN(PlanSubject * subject, plans_.of(command));
     KP_ASSIGN(const auto schedule, schedule_of(command));
 
-    // One call first: it fills the buffers and does one-time work. Then every pass runs all nodes,
-    // or the chosen ones of many launches, over the results of that call.
-    const std::vector<int> chosen = chosen_launches(subject->plan, kMostLaunches);
-    const bool whole = static_cast<int>(chosen.size()) == subject->plan.kernel_count();
-    std::vector<int> nodes = plan_order(subject->plan);
+    // One call first: it fills the buffers and does one-time work. Of a call with many launches,
+    // another one tells which take the time. Then every pass runs all nodes, or the chosen ones of
+    // many launches, over the results of that call.
+    const LaunchPlan& plan = subject->plan;
+    std::vector<int> nodes = plan_order(plan);
     const double start = real_clock().now_s();
-    KP_TRY(plans_.poison_workspace(*subject->c));
+    KP_TRY(plans_.renew(*subject));
     KP_TRY(plans_.run(subject, nodes));
+    const bool many = plan.kernel_count() > static_cast<int>(kMostLaunches);
+    std::vector<double> us;
+    if (many) {
+      KP_TRY(plans_.renew(*subject));
+      KP_ASSIGN(us, plans_.node_times(subject));
+    }
     const double warm_ms = (real_clock().now_s() - start) * 1e3;
+    const std::vector<int> chosen = chosen_launches(plan, kMostLaunches, us);
+    // Memory of the scratch serves one tensor after another: only a whole call leaves each kernel
+    // what it needs.
+    const bool whole = !many || plan.scratch_bytes > 0;
     if (!whole) {
       std::erase_if(nodes, [&](int i) {
         return subject->is_kernel(i) && std::find(chosen.begin(), chosen.end(), i) == chosen.end();
       });
     }
     const auto before = [&]() -> Result<void> {
-      if (whole) KP_TRY(plans_.poison_workspace(*subject->c));
+      if (whole) KP_TRY(plans_.renew(*subject));
       return plans_.flush();
     };
-    auto collected = session_->collect(*schedule, chosen.size(), before,
-                                       [&](int only, const Step& begin, const Step& end) {
-                                         return run_counted(subject, nodes, only, begin, end);
-                                       });
+    auto collected = session_->collect(
+        *schedule, chosen.size(), before, [&](int only, const Step& begin, const Step& end) {
+          const int node = only < 0 ? -1 : chosen[static_cast<std::size_t>(only)];
+          return run_counted(subject, nodes, node, begin, end);
+        });
     if (!collected) return tl::unexpected<Error>(collected.error());
     collected->phases_ms["first call"] = warm_ms;
-    return answer(subject->plan, chosen, *schedule, *collected);
+    return answer(plan, chosen, us, *schedule, *collected);
   }
 
-  Json answer(const LaunchPlan& plan, const std::vector<int>& chosen,
+  // `us`: of each node, if there are launches that were not chosen; may be empty.
+  Json answer(const LaunchPlan& plan, const std::vector<int>& chosen, const std::vector<double>& us,
               const CounterSession::Schedule& schedule,
               const CounterSession::Collected& collected) const {
     CounterAnswers answers;
@@ -183,6 +194,7 @@ class Profiler {
         if (std::isfinite(value)) launch.values[counter_from(schedule.config.metrics[k])] = value;
       }
     }
+    add_timed_launches(plan, us, &answers.launches);
     return Json{{"answers", *parse_json(counter_answers_to_json(answers))}};
   }
 

@@ -4,6 +4,8 @@
 #if KERNELPRO_HAVE_CUDA
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <queue>
 #include <set>
 #include <utility>
@@ -11,6 +13,9 @@
 namespace kernelpro {
 
 namespace {
+// Launches of one kernel are mostly alike.
+constexpr std::size_t kMostOfOne = 4;
+
 double blocks(const PlanNode& node) { return 1.0 * node.grid[0] * node.grid[1] * node.grid[2]; }
 }  // namespace
 
@@ -37,7 +42,8 @@ std::vector<int> plan_order(const LaunchPlan& plan) {
   return order;
 }
 
-std::vector<int> chosen_launches(const LaunchPlan& plan, std::size_t most) {
+std::vector<int> chosen_launches(const LaunchPlan& plan, std::size_t most,
+                                 const std::vector<double>& us) {
   std::vector<int> kernels;
   for (const int i : plan_order(plan)) {
     if (plan.nodes[static_cast<std::size_t>(i)].kind == PlanNode::Kind::kKernel) {
@@ -48,38 +54,75 @@ std::vector<int> chosen_launches(const LaunchPlan& plan, std::size_t most) {
   const auto node = [&](int i) -> const PlanNode& {
     return plan.nodes[static_cast<std::size_t>(i)];
   };
-  // First launches come before all others, larger grids before smaller ones.
-  std::set<std::string> seen;
+  const bool timed = us.size() == plan.nodes.size();
+  const auto size = [&](std::size_t k) {
+    return timed ? us[static_cast<std::size_t>(kernels[k])] : blocks(node(kernels[k]));
+  };
+  std::vector<std::size_t> by_size(kernels.size());
+  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  const auto larger = [&](std::size_t a, std::size_t b) { return size(a) > size(b); };
+  if (timed) std::stable_sort(by_size.begin(), by_size.end(), larger);
+  // One launch of each kernel before all others.
+  std::map<std::string, std::size_t> launches;
   std::vector<std::pair<bool, std::size_t>> ranked;  // whether it repeats, place in `kernels`
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    ranked.emplace_back(!seen.insert(node(kernels[k]).function).second, k);
+  for (const std::size_t k : by_size) {
+    const std::size_t before = launches[node(kernels[k]).function]++;
+    if (!timed || before < kMostOfOne) ranked.emplace_back(before > 0, k);
   }
   std::stable_sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
-    if (a.first != b.first) return !a.first;
-    return blocks(node(kernels[a.second])) > blocks(node(kernels[b.second]));
+    return a.first != b.first ? !a.first : larger(a.second, b.second);
   });
   std::vector<std::size_t> places;
-  for (std::size_t k = 0; k < most; ++k) places.push_back(ranked[k].second);
+  for (std::size_t k = 0; k < std::min(most, ranked.size()); ++k) {
+    places.push_back(ranked[k].second);
+  }
   std::sort(places.begin(), places.end());
   std::vector<int> chosen;
   for (const std::size_t place : places) chosen.push_back(kernels[place]);
   return chosen;
 }
 
-Result<PlanLauncher> PlanLauncher::build(const CudaDriver& cu, const std::string& cubin,
+void add_timed_launches(const LaunchPlan& plan, const std::vector<double>& us,
+                        std::vector<LaunchCounters>* launches) {
+  constexpr const char* kTime = "gpu__time_duration.sum";  // ns
+  if (us.size() != plan.nodes.size()) return;
+  std::set<int> counted;
+  std::vector<double> starts;  // us
+  for (const LaunchCounters& launch : *launches) {
+    counted.insert(launch.node);
+    const auto time = launch.values.find(kTime);
+    if (time == launch.values.end() || launch.node < 0) continue;
+    starts.push_back(us[static_cast<std::size_t>(launch.node)] - 1e-3 * time->second);
+  }
+  std::sort(starts.begin(), starts.end());
+  const double start = starts.empty() ? 0 : std::max(0.0, starts[starts.size() / 2]);
+  for (const int i : plan_order(plan)) {
+    const PlanNode& node = plan.nodes[static_cast<std::size_t>(i)];
+    if (node.kind != PlanNode::Kind::kKernel || counted.contains(i)) continue;
+    const double time = us[static_cast<std::size_t>(i)] - start;
+    if (time > 0) launches->push_back({node.function, i, {{kTime, 1e3 * time}}});
+  }
+}
+
+Result<PlanLauncher> PlanLauncher::build(const CudaDriver& cu, std::span<const std::string> images,
                                          const LaunchPlan& plan, const AddressLayout& layout) {
   const std::string problem = plan.problem();
   if (!problem.empty()) return plan_misfit(problem);
   PlanLauncher launcher;
   launcher.cu_ = &cu;
-  const CUresult loaded = cu.ModuleLoadData(&launcher.module_, cubin.data());
-  if (loaded != CUDA_SUCCESS) return plan_misfit("the cubin does not load", loaded);
+  for (const std::string& image : images) {
+    CUmodule module = nullptr;
+    const CUresult loaded = cu.ModuleLoadData(&module, image.data());
+    if (loaded != CUDA_SUCCESS) return plan_misfit("the cubin does not load", loaded);
+    launcher.modules_.push_back(module);
+  }
   for (const PlanNode& plan_node : plan.nodes) {
     Node& node = launcher.nodes_.emplace_back();
     node.plan = plan_node;
     if (plan_node.kind == PlanNode::Kind::kKernel) {
-      if (plan_node.image != 0) return plan_misfit(plan_node.function + " is in no image");
-      KP_ASSIGN(node.kernel, kernel_node(cu, launcher.module_, plan_node, layout));
+      const auto image = static_cast<std::size_t>(plan_node.image);
+      if (image >= images.size()) return plan_misfit(plan_node.function + " is in no image");
+      KP_ASSIGN(node.kernel, kernel_node(cu, launcher.modules_[image], plan_node, layout));
     } else if (plan_node.kind == PlanNode::Kind::kMemcpy) {
       KP_ASSIGN(node.copy, memcpy_node(plan_node, layout));
     } else if (plan_node.kind == PlanNode::Kind::kMemset) {
@@ -140,13 +183,14 @@ PlanLauncher::PlanLauncher(PlanLauncher&& other) noexcept { *this = std::move(ot
 
 PlanLauncher& PlanLauncher::operator=(PlanLauncher&& other) noexcept {
   std::swap(cu_, other.cu_);
-  std::swap(module_, other.module_);
+  std::swap(modules_, other.modules_);
   std::swap(nodes_, other.nodes_);
   return *this;
 }
 
 PlanLauncher::~PlanLauncher() {
-  if (cu_ != nullptr && module_ != nullptr) cu_->ModuleUnload(module_);
+  if (cu_ == nullptr) return;
+  for (const CUmodule module : modules_) cu_->ModuleUnload(module);
 }
 
 }  // namespace kernelpro

@@ -47,6 +47,39 @@ TEST(ChosenLaunches, AreTheFirstOfEachAndThenTheLargest) {
   EXPECT_EQ(chosen_launches(plan, 1).size(), 1u);
 }
 
+TEST(ChosenLaunches, AreTheLongestOfEachWhereTimesAreKnown) {
+  LaunchPlan plan;
+  std::vector<double> us;
+  for (unsigned i = 0; i < 40; ++i) {
+    plan.nodes.push_back(kernel(i % 2 == 0 ? "short" : "long", 1000 - i));
+    us.push_back(i % 2 == 0 ? 1 : 10 + i);
+  }
+  plan.nodes.push_back(kernel("last", 1));
+  us.push_back(500);
+  for (std::size_t i = 0; i + 1 < plan.nodes.size(); ++i) {
+    plan.edges.push_back({static_cast<int>(i), static_cast<int>(i + 1), 0, 0, 0});
+  }
+  EXPECT_EQ(chosen_launches(plan, 4, us), (Indices{0, 37, 39, 40})) << "one of each comes first";
+  EXPECT_EQ(chosen_launches(plan, 12, us).size(), 9u) << "no more than four of a kernel";
+}
+
+TEST(TimedLaunches, AreLessWhatAStartCosts) {
+  LaunchPlan plan;
+  plan.nodes = {kernel("a", 1), PlanNode(), kernel("b", 1), kernel("a", 1)};
+  plan.edges = {{0, 1, 0, 0, 0}, {1, 2, 0, 0, 0}, {2, 3, 0, 0, 0}};
+  std::vector<LaunchCounters> launches = {
+      {"a", 0, {{"gpu__time_duration.sum", 8000}, {"dram__bytes_read.sum", 1}}}};
+  add_timed_launches(plan, {10, 3, 5, 1}, &launches);
+  ASSERT_EQ(launches.size(), 2u) << "the last one took no longer than a start";
+  EXPECT_EQ(launches[1].function, "b");
+  EXPECT_EQ(launches[1].node, 2);
+  EXPECT_EQ(launches[1].values.size(), 1u);
+  EXPECT_DOUBLE_EQ(launches[1].values.at("gpu__time_duration.sum"), 3000);
+  launches.resize(1);
+  add_timed_launches(plan, {}, &launches);
+  EXPECT_EQ(launches.size(), 1u) << "nothing is known of the others";
+}
+
 }  // namespace
 }  // namespace kernelpro
 

@@ -52,6 +52,7 @@ class Sampler {
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
     Result<Json> answer = (this->*handler->second)(command);
+    plans_.put_away();
     if (!answer) return channel_->answer_error(answer.error(), rule_for(answer.error()));
     channel_->answer(std::move(*answer));
   }
@@ -78,11 +79,11 @@ class Sampler {
   Result<Json> sample(WorkerCommand& command) {
     KP_ASSIGN(PlanSubject * subject, plans_.of(command));
     const std::vector<int> nodes = plan_order(subject->plan);
-    KP_TRY(plans_.poison_workspace(*subject->c));
+    KP_TRY(plans_.renew(*subject));
     KP_TRY(plans_.run(subject, nodes));
-    KP_TRY(plans_.poison_workspace(*subject->c));
+    KP_TRY(plans_.renew(*subject));
     KP_ASSIGN(const double time, seconds(subject, nodes));
-    KP_TRY(plans_.poison_workspace(*subject->c));
+    KP_TRY(plans_.renew(*subject));
     KP_TRY(plans_.flush());
     const double khz = context_.attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
     const int period =

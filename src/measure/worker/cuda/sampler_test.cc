@@ -173,6 +173,51 @@ TEST_F(Samplers, WhatDidNotFitIsMissing) {
   EXPECT_FALSE(answers->missing[0].part.empty());
 }
 
+// A captured PyTorch call: kernels of two libraries, memory of its own, and a table in it.
+TEST_F(Samplers, SampleACapturedCall) {
+  std::vector<float> tables;  // what each call found
+  fake::define("second", {{8, 8},
+                          [&](fake::Launch& launch) {
+                            float* table = launch.memory<float>(1, 1);
+                            if (table == nullptr) return;
+                            tables.push_back(*table);
+                            *table = -1;
+                          },
+                          50});
+  const std::string other = join(folder.path(), "other.cubin"),
+                    table = join(folder.path(), "table.bin");
+  ASSERT_TRUE(write_file(other, fake::image({"second"})));
+  const float value = 7;
+  ASSERT_TRUE(write_file(table, std::string(reinterpret_cast<const char*>(&value), 4)));
+  const auto captured = [](std::uint64_t address) {
+    PlanParameter parameter;
+    parameter.bytes.assign(reinterpret_cast<const char*>(&address), sizeof address);
+    return parameter;
+  };
+  LaunchPlan plan = in_a_row({kernel("first", {tensor(0), tensor(1)}),
+                              kernel("second", {tensor(1), captured(kScratchBase + 512)})});
+  plan.nodes[1].image = 1;
+  plan.scratch_bytes = 1024;
+  plan.constants = {{512, 4, table}};
+  const auto load_with = [&](const Json& images) {
+    return role->ask({{"do", "load"},
+                      {"case", "toy"},
+                      {"subject", "candidate"},
+                      {"images", images},
+                      {"plan", json_of(plan)}});
+  };
+  EXPECT_EQ(rule(load_with({cubin})), "plan") << "an image is missing";
+  ASSERT_TRUE(ok(load_with({cubin, other})));
+  const std::string before = fake::alive();
+  const auto answers = answers_of(sample());
+  ASSERT_TRUE(answers);
+  EXPECT_EQ(answers->kernels.size(), 2u);
+  EXPECT_EQ(tables, std::vector<float>(3, value)) << "restored before each call";
+  EXPECT_EQ(fake::alive(), before) << "memory that the next evaluation may need";
+  EXPECT_TRUE(answers_of(sample()));
+  EXPECT_EQ(tables.size(), 6u);
+}
+
 TEST_F(Samplers, RefusalsHaveARemedyAndLeaveNothingBehind) {
   load(plan());
   for (const char* call : {"Enable", "Configure", "Start", "Stop"}) {

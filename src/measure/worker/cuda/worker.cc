@@ -17,6 +17,7 @@
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/node.h"
+#include "measure/worker/cuda/plan_files.h"
 #include "measure/worker/roles.h"
 #include "profile/collect/plan_facts.h"
 
@@ -130,17 +131,9 @@ class Worker {
     if (!plan) return fail(ErrorKind::kBadInput, "the launch plan cannot be read", "");
     if (const std::string problem = plan->problem(); !problem.empty()) return plan_misfit(problem);
     *subject = Subject();
-    for (const std::string& path : image_paths(command)) {
-      KP_ASSIGN(std::string image, read_file(path));
-      subject->images.push_back(std::move(image));
-    }
-    for (const PlanConstant& constant : plan->constants) {
-      KP_ASSIGN(std::string bytes, read_file(constant.file));
-      if (bytes.size() != constant.bytes) {
-        return fail(ErrorKind::kBadInput, "a constant has another size than its plan states", "");
-      }
-      subject->constants.push_back(std::move(bytes));
-    }
+    KP_ASSIGN(PlanFiles files, plan_files(command, *plan));
+    subject->images = std::move(files.images);
+    subject->constants = std::move(files.constants);
     subject->plan = *plan;
     subject->layout = c.layout;
     subject->layout.scratch_bytes = plan->scratch_bytes;
@@ -155,15 +148,6 @@ class Worker {
                        "between calls"});
     }
     return answer;
-  }
-
-  static std::vector<std::string> image_paths(const WorkerCommand& command) {
-    std::vector<std::string> paths;
-    for (const Json& path : JsonReader(command.json).array("images")) {
-      if (path.is_string()) paths.push_back(path.get<std::string>());
-    }
-    if (paths.empty()) paths.push_back(command.text("cubin"));
-    return paths;
   }
 
   // Facts for the evidence about the plan, and about the grid of the launch with the most threads.

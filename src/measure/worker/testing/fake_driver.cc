@@ -463,6 +463,16 @@ KP_FAKE(StreamEndCapture, CUstream stream, CUgraph* graph) {
   return entered;
 }
 
+KP_FAKE(StreamGetCaptureInfo, CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*,
+        CUgraph* graph, const CUgraphNode**, const CUgraphEdgeData**, std::size_t*) {
+  KP_FAKE_ENTER(StreamGetCaptureInfo);
+  const auto found = state().captures.find(stream);
+  const bool active = found != state().captures.end();
+  *status = active ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  if (active) *graph = found->second;
+  return CUDA_SUCCESS;
+}
+
 KP_FAKE(EventCreate, CUevent* event, unsigned) {
   KP_FAKE_ENTER(EventCreate);
   *event = reinterpret_cast<CUevent>(state().events.add());
