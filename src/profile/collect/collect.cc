@@ -272,7 +272,8 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
                     const CallFacts& call, Evidence* e) {
   e->texts["target"] = "cuda";
   if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
-  CodeFacts code = device_code(binary, call.plan, machine, e, worth_reading(binary, call));
+  CodeFacts code =
+      device_code(binary, call.plan, machine, e, worth_reading(binary, call), &call.samples);
   collect_missing_resources(&code.kernels);
   collect_matrix_kernels(&code.kernels);
   std::vector<Missing> missing;

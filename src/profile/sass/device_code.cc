@@ -121,6 +121,14 @@ std::map<std::string, SassFunction> sass_of(const Binary& binary,
   return kernels;
 }
 
+const KernelSamples* samples_of(const SampleAnswers* answers, const std::string& function) {
+  if (answers == nullptr) return nullptr;
+  const auto found =
+      std::find_if(answers->kernels.begin(), answers->kernels.end(),
+                   [&](const KernelSamples& kernel) { return kernel.function == function; });
+  return found == answers->kernels.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
@@ -134,7 +142,8 @@ void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
 }
 
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
-                      Evidence* call, const std::vector<std::string>& only) {
+                      Evidence* call, const std::vector<std::string>& only,
+                      const SampleAnswers* samples) {
   std::string tool;
   CodeFacts facts;
   facts.functions = sass_of(binary, only, &tool, call);
@@ -153,7 +162,7 @@ CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machin
     Evidence* e = &kernel.facts;
     double work = 1;
     if (const auto code = facts.functions.find(name); code != facts.functions.end()) {
-      const SassMix mix = hot_mix(code->second);
+      const SassMix mix = hot_mix(code->second, samples_of(samples, name));
       add_sass(mix, tool, e);
       work = std::max(1.0, mix.weight);
     }

@@ -10,6 +10,7 @@
 #include "core/evidence.h"
 #include "core/launch_plan.h"
 #include "core/machine.h"
+#include "core/samples.h"
 #include "profile/sass/mix.h"
 #include "profile/sass/program.h"
 
@@ -22,10 +23,11 @@ struct CodeFacts {
 };
 
 // Covers the kernels that `plan` launches, or those of `only` (mangled; empty: all) in the cubin
-// when the plan has no nodes. Blocks
-// while the disassembler runs. Notes in `call` what could not be read.
+// when the plan has no nodes. `samples` tell which of their loops are hot. Blocks while the
+// disassembler runs. Notes in `call` what could not be read.
 CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machine& machine,
-                      Evidence* call, const std::vector<std::string>& only = {});
+                      Evidence* call, const std::vector<std::string>& only = {},
+                      const SampleAnswers* samples = nullptr);
 
 // What a kernel's instructions tell, by themselves; `tool`: whose text it was.
 void add_sass(const SassMix& mix, const std::string& tool, Evidence* e);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "base/text.h"
@@ -290,17 +292,94 @@ void drop_remainders(std::vector<Weighed>* all) {
   all->resize(kept);
 }
 
-HotLoop whole_kernel(const SassFunction& f, const HotCode& code) {
+// The reached code, or only what lies outside of all loops.
+HotLoop whole_kernel(const SassFunction& f, const HotCode& code, bool outside) {
   HotLoop all;
   all.loops = false;
   all.depth = 0;
   for (const int i : code.reached) {
     if (code.cold[static_cast<std::size_t>(i)]) continue;
+    if (outside && code.depth[static_cast<std::size_t>(i)] > 0) continue;
     all.own.push_back(i);
     all.weight += work_of(at(f, i));
   }
   all.body = all.own;
   return all;
+}
+
+// Samples by instruction. Those of a helper (division, roots), which lies behind the kernel's own
+// code and in none of its loops, belong in equal parts to the instructions that call it.
+std::vector<double> samples_by_instruction(const SassFunction& f, const KernelSamples& samples) {
+  std::vector<double> by(f.code.size(), 0.0);
+  if (f.code.empty()) return by;
+  const std::uint64_t base = f.code.front().address;
+  std::map<std::uint64_t, std::size_t> index;
+  for (std::size_t i = 0; i < f.code.size(); ++i) index[f.code[i].address - base] = i;
+  for (const PcSamples& pc : samples.pcs) {
+    const auto found = index.find(static_cast<std::uint64_t>(pc.offset));
+    if (found == index.end()) continue;
+    for (const StallSamples& stall : pc.stalls) by[found->second] += stall.all;
+  }
+  const Targets targets(f);
+  std::map<int, std::vector<std::size_t>> callers;  // by a helper's first instruction
+  for (std::size_t i = 0; i < f.code.size(); ++i) {
+    if (f.code[i].root != "CALL") continue;
+    const int target = targets.of(destination(f.code[i]));
+    if (target >= 0) callers[target].push_back(i);
+  }
+  for (const auto& [first, from] : callers) {
+    double inside = 0;
+    for (auto i = static_cast<std::size_t>(first); i < f.code.size(); ++i) {
+      inside += by[i];
+      by[i] = 0;
+      const std::string& guard = f.code[i].guard;
+      if (f.code[i].root == "RET" && (guard.empty() || guard == "@PT")) break;
+    }
+    for (const std::size_t caller : from) by[caller] += inside / static_cast<double>(from.size());
+  }
+  return by;
+}
+
+double sum_over(const std::vector<double>& values, const std::vector<int>& at) {
+  double sum = 0;
+  for (const int i : at) sum += values[static_cast<std::size_t>(i)];
+  return sum;
+}
+
+// Hot is where the samples lie. False: there are too few, or they lie nowhere that is known.
+bool choose_by_samples(const SassFunction& f, const KernelSamples& samples,
+                       const std::vector<Weighed>& all, HotCode* code) {
+  const std::vector<double> by = samples_by_instruction(f, samples);
+  if (std::accumulate(by.begin(), by.end(), 0.0) < kFewSamples) return false;
+  std::vector<HotLoop> candidates;
+  for (const Weighed& c : all) {
+    candidates.push_back(c.loop);
+    candidates.back().samples = sum_over(by, c.loop.own);
+  }
+  candidates.push_back(whole_kernel(f, *code, true));
+  candidates.back().samples = sum_over(by, candidates.back().own);
+  double most = 0;
+  for (const HotLoop& c : candidates) most = std::max(most, c.samples);
+  if (most < kFewSamples / 2) return false;
+  for (HotLoop& c : candidates) {
+    if (c.samples >= kHotShare * most) code->hot.push_back(std::move(c));
+  }
+  std::stable_sort(code->hot.begin(), code->hot.end(),
+                   [](const HotLoop& a, const HotLoop& b) { return a.samples > b.samples; });
+  return true;
+}
+
+// The loops with the most estimated work.
+void choose_by_weight(const SassFunction& f, std::vector<Weighed> all, HotCode* code) {
+  drop_remainders(&all);
+  double heaviest = 0;
+  for (const Weighed& c : all) heaviest = std::max(heaviest, c.loop.weight);
+  for (Weighed& c : all) {
+    if (c.loop.weight >= kHotShare * heaviest) code->hot.push_back(std::move(c.loop));
+  }
+  std::stable_sort(code->hot.begin(), code->hot.end(),
+                   [](const HotLoop& a, const HotLoop& b) { return a.weight > b.weight; });
+  if (code->hot.empty()) code->hot.push_back(whole_kernel(f, *code, false));
 }
 
 void count_loops(const SassFunction& f, const std::vector<Loop>& loops, HotCode* code) {
@@ -358,7 +437,7 @@ std::vector<Flow> flow_of(const SassFunction& function) {
   return flow;
 }
 
-HotCode find_hot_code(const SassFunction& kernel) {
+HotCode find_hot_code(const SassFunction& kernel, const KernelSamples* samples) {
   HotCode code;
   code.flow = flow_of(kernel);
   const std::vector<Flow>& flow = code.flow;
@@ -371,15 +450,9 @@ HotCode find_hot_code(const SassFunction& kernel) {
   deepen_callees(kernel, flow, &loops);
   count_loops(kernel, loops, &code);
   std::vector<Weighed> all = weigh(kernel, loops, code);
-  drop_remainders(&all);
-  double heaviest = 0;
-  for (const Weighed& c : all) heaviest = std::max(heaviest, c.loop.weight);
-  for (Weighed& c : all) {
-    if (c.loop.weight >= kHotShare * heaviest) code.hot.push_back(std::move(c.loop));
+  if (samples == nullptr || !choose_by_samples(kernel, *samples, all, &code)) {
+    choose_by_weight(kernel, std::move(all), &code);
   }
-  std::stable_sort(code.hot.begin(), code.hot.end(),
-                   [](const HotLoop& a, const HotLoop& b) { return a.weight > b.weight; });
-  if (code.hot.empty()) code.hot.push_back(whole_kernel(kernel, code));
   for (const int i : slow_angles) {
     code.trigonometric_slow_paths += std::any_of(
         code.hot.begin(), code.hot.end(),

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/samples.h"
 #include "profile/code/loops.h"
 #include "profile/sass/program.h"
 
@@ -20,11 +21,12 @@ struct HotLoop {
   int depth = 1;          // 1 = outermost; loops around call sites count
   int header = 0;         // the entry instruction
   double weight = 0;      // estimated work of all its iterations
+  double samples = 0;     // measured: samples of its own instructions and of what they call
   bool loops = true;      // false: the kernel has no loop, and this is the whole kernel
 };
 
 struct HotCode {
-  std::vector<HotLoop> hot;  // heaviest first
+  std::vector<HotLoop> hot;  // heaviest first: by samples where there are some, else by weight
   int loops = 0;             // of the kernel, without wait loops
   int wait_loops = 0;
   int cas_loops = 0;                 // around a compare-and-swap
@@ -35,7 +37,10 @@ struct HotCode {
   int trigonometric_slow_paths = 0;  // in the hot loops
 };
 
-HotCode find_hot_code(const SassFunction& kernel);
+// With samples of the kernel, hot is where they lie: loops, or the code outside of all loops. Fewer
+// than kFewSamples count as none.
+inline constexpr double kFewSamples = 64;
+HotCode find_hot_code(const SassFunction& kernel, const KernelSamples* samples = nullptr);
 
 // Calls a helper needed only for rare operands; calls a 64-bit integer division or remainder.
 bool calls_slow_path(const SassInstruction& i);

@@ -208,9 +208,40 @@ std::vector<int> address_arithmetic(const Dataflow& body) {
       if (d.use == Use::kData) mark(d.from);
     }
   }
+  // Backwards from addresses, and from what counts iterations: it reads nothing but itself.
+  std::vector<bool> addressing(slot(body.size()), false);
+  const auto reach = [&](int p) {
+    if (addressing[slot(p)]) return;
+    addressing[slot(p)] = true;
+    work.push_back(p);
+  };
+  for (int p = 0; p < body.size(); ++p) {
+    const auto& reads = body.reads(p);
+    const bool counts =
+        !reads.empty() && std::all_of(reads.begin(), reads.end(),
+                                      [&](const auto& d) { return d.from == p && d.carried; });
+    if (counts) reach(p);
+    for (const Dependence& d : reads) {
+      if (d.use == Use::kAddress) reach(d.from);
+    }
+  }
+  while (!work.empty()) {
+    const int p = work.back();
+    work.pop_back();
+    for (const Dependence& d : body.reads(p)) {
+      if (d.use != Use::kGuard) reach(d.from);
+    }
+  }
+  const auto compares_addresses = [&](int p) {
+    return is_set(body.at(p)) &&
+           std::any_of(body.reads(p).begin(), body.reads(p).end(), [&](const Dependence& d) {
+             return d.use == Use::kData && addressing[slot(d.from)];
+           });
+  };
   std::vector<int> result;
   for (int p = 0; p < body.size(); ++p) {
     if (payload[slot(p)] || body.at(p).op != Op::kInteger) continue;
+    if (!addressing[slot(p)] && !compares_addresses(p)) continue;
     // A value that nothing in the loop reads leaves it: a result.
     if (!body.readers(p).empty()) result.push_back(p);
   }

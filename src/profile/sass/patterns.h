@@ -29,7 +29,7 @@ std::vector<int> filled_gaps(const Dataflow& body, Op op, const std::vector<Lane
 // the loop also writes shared memory.
 std::vector<int> invariant_loads(const Dataflow& body, Op op, const std::vector<int>& all_of_loop);
 
-// Integer instructions that feed only addresses and conditions.
+// Integer instructions that serve addresses and loop counters, and no data.
 std::vector<int> address_arithmetic(const Dataflow& body);
 
 // Global loads whose value goes to shared memory and nowhere else.

@@ -35,7 +35,8 @@ std::string name_of(const SassInstruction& i) {
 
 class Mixer {
  public:
-  explicit Mixer(const SassFunction& f) : f_(f), code_(find_hot_code(f)) {}
+  Mixer(const SassFunction& f, const KernelSamples* samples)
+      : f_(f), code_(find_hot_code(f, samples)) {}
 
   SassMix mix() {
     count_kernel();
@@ -371,7 +372,9 @@ class Mixer {
 
 }  // namespace
 
-SassMix hot_mix(const SassFunction& kernel) { return Mixer(kernel).mix(); }
+SassMix hot_mix(const SassFunction& kernel, const KernelSamples* samples) {
+  return Mixer(kernel, samples).mix();
+}
 
 std::vector<SassKernel> kernel_mixes(std::string_view text) {
   std::vector<SassKernel> kernels;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/samples.h"
 #include "profile/sass/mix.h"
 #include "profile/sass/opcodes.h"
 #include "profile/sass/program.h"
@@ -20,8 +21,9 @@ namespace kernelpro {
 std::vector<SassFunction> parse_sass(std::string_view text);
 
 // Loops are ranked by nesting and by their matrix, arithmetic and memory instructions. Excluded:
-// wait loops, remainders of unrolled loops, and paths taken only for rare operands.
-SassMix hot_mix(const SassFunction& kernel);
+// wait loops, remainders of unrolled loops, and paths taken only for rare operands. With samples of
+// the kernel, those loops are hot in which they lie.
+SassMix hot_mix(const SassFunction& kernel, const KernelSamples* samples = nullptr);
 
 struct SassKernel {
   std::string name;  // mangled

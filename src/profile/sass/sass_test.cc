@@ -159,6 +159,53 @@ TEST(Sass, KernelsOnly) {
   EXPECT_EQ(kernels[0].name, "k");
 }
 
+// Two loops: the first has more instructions, the second calls a division.
+constexpr char kTwoLoops[] =
+    ".text.k:\n"
+    ".L_x_0:\n"
+    "/*0000*/ LDG.E R2, [R4] ;\n/*0010*/ FFMA R6, R2, R2, R6 ;\n"
+    "/*0020*/ FFMA R7, R2, R2, R7 ;\n/*0030*/ FFMA R8, R2, R2, R8 ;\n"
+    "/*0040*/ @P0 BRA `(.L_x_0) ;\n"
+    ".L_x_1:\n"
+    "/*0050*/ CALL.REL.NOINC `($__internal_0_$__cuda_sm20_div_u64) ;\n"
+    "/*0060*/ IADD3 R9, R9, 0x1, RZ ;\n/*0070*/ @P1 BRA `(.L_x_1) ;\n"
+    "/*0080*/ STG.E [R4], R9 ;\n/*0090*/ EXIT ;\n"
+    "$__internal_0_$__cuda_sm20_div_u64:\n"
+    "/*00a0*/ MUFU.RCP R10, R11 ;\n/*00b0*/ RET.REL.NODEC R20 0x0 ;\n";
+
+KernelSamples samples_at(std::initializer_list<std::pair<int, double>> pcs) {
+  KernelSamples samples{"k", {}};
+  for (const auto& [offset, all] : pcs) samples.pcs.push_back({offset, {{Stall::kWait, all, all}}});
+  return samples;
+}
+
+TEST(Sass, SamplesTellWhichLoopIsHot) {
+  const std::vector<SassFunction> f = parse_sass(kTwoLoops);
+  ASSERT_EQ(f.size(), 1u);
+  EXPECT_EQ(hot_mix(f[0]).metrics.at("sass.hot.ffma"), 3);
+  // What a helper costs belongs to its caller.
+  const KernelSamples helper = samples_at({{0x10, 20}, {0xa0, 300}});
+  const SassMix called = hot_mix(f[0], &helper);
+  EXPECT_EQ(called.metrics.at("sass.hot.ffma"), 0);
+  EXPECT_EQ(called.metrics.at("sass.hot.division_calls"), 1);
+  const KernelSamples tail = samples_at({{0x10, 20}, {0x80, 300}});
+  EXPECT_EQ(hot_mix(f[0], &tail).metrics.at("sass.hot.global_stores"), 1);
+  const KernelSamples few = samples_at({{0x80, 30}});
+  EXPECT_EQ(hot_mix(f[0], &few).metrics.at("sass.hot.ffma"), 3);
+}
+
+// Rounds of a hash, of which only a comparison at the end is used, are no arithmetic of addresses.
+TEST(Sass, IntegersThatReachNoAddressAreData) {
+  const std::vector<SassFunction> f = parse_sass(
+      ".text.k:\n.L_x_0:\n"
+      "/*0000*/ SHF.L.W.U32.HI R2, R3, 0x7, R3 ;\n/*0010*/ LOP3.LUT R3, R2, R4, R3, 0x96, !PT ;\n"
+      "/*0020*/ IADD3 R4, R4, R3, R2 ;\n/*0030*/ ISETP.NE.AND P1, PT, R4, RZ, PT ;\n"
+      "/*0040*/ IADD3 R9, R9, 0x1, RZ ;\n/*0050*/ ISETP.NE.AND P0, PT, R9, 0x40, P1 ;\n"
+      "/*0060*/ @P0 BRA `(.L_x_0) ;\n/*0070*/ EXIT ;\n");
+  ASSERT_EQ(f.size(), 1u);
+  EXPECT_LE(hot_mix(f[0]).metrics.at("sass.hot.address"), 2);  // the counter, and its comparison
+}
+
 TEST(Sass, NonsenseGivesNothing) {
   EXPECT_TRUE(parse_sass("").empty());
   EXPECT_TRUE(parse_sass("/*0000*/ EXIT ;").empty());
