@@ -101,7 +101,11 @@ TEST_F(DiagnoseTest, NcusSourcePage) {
   const std::string basis = (*json)["basis"].get<std::string>();
   EXPECT_TRUE(contains(basis, "program-counter samples")) << basis;
   EXPECT_TRUE(contains(basis, "instructions of 1 kernel")) << basis;
-  EXPECT_EQ((*json)["evidence"]["kernels"].size(), 1u);
+  ASSERT_EQ((*json)["evidence"]["kernels"].size(), 1u);
+  const Json& places = (*json)["evidence"]["kernels"][0]["places"];
+  EXPECT_EQ(places["basis"], "sampled") << places;
+  EXPECT_EQ(places["samples"], 100);
+  EXPECT_TRUE(contains(places["places"][0]["at"]["code"].dump(), "FADD R3, R2, R2")) << places;
 }
 
 // A program under the tracer with a fake CUPTI, which loads a module; a stand-in disassembles it.

@@ -55,9 +55,9 @@ WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child,
   return change;
 }
 
-std::string change_to_text(const WhatChanged& change) {
+std::string change_to_text(const WhatChanged& change, const std::string& title) {
   if (change.before_us <= 0 || change.after_us <= 0) return "";
-  std::string text = "What the last change did: " + human_us(change.before_us) + " became " +
+  std::string text = title + ": " + human_us(change.before_us) + " became " +
                      human_us(change.after_us) + " (" +
                      number(change.before_us / change.after_us, 3) + "x)";
   if (!change.answers.empty()) {

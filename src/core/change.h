@@ -27,6 +27,7 @@ struct WhatChanged {
 WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child,
                          const FindingRef& answers);
 // Markdown, a few lines; "" when neither time is known.
-std::string change_to_text(const WhatChanged& change);
+std::string change_to_text(const WhatChanged& change,
+                           const std::string& title = "What the last change did");
 
 }  // namespace kernelpro

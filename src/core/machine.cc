@@ -62,6 +62,8 @@ std::string machine_to_json(const Machine& m) {
                     {"versions", m.versions},
                     {"parallel_units", m.parallel_units},
                     {"arch", m.arch},
+                    {"instruction_sets", m.instruction_sets},
+                    {"caches", m.caches},
                     {"l2_bytes", m.l2_bytes},
                     {"theoretical_bytes_per_s", m.theoretical_bytes_per_s},
                     {"copy_bytes_per_s", m.ceilings.copy_bytes_per_s},
@@ -84,6 +86,8 @@ std::optional<Machine> machine_from_json(const std::string& json) {
   m.versions = r.text("versions");
   m.parallel_units = static_cast<int>(r.integer("parallel_units", 1));
   m.arch = r.text("arch");
+  m.instruction_sets = r.text("instruction_sets");
+  m.caches = r.text("caches");
   m.l2_bytes = r.real("l2_bytes");
   m.theoretical_bytes_per_s = r.real("theoretical_bytes_per_s");
   m.ceilings.copy_bytes_per_s = r.real("copy_bytes_per_s");

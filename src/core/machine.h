@@ -47,6 +47,8 @@ struct Machine {
   std::string versions;                // compiler, driver, toolkit
   int parallel_units = 1;              // hardware threads, or SMs
   std::string arch;                    // "x86-64", "sm_90a"
+  std::string instruction_sets = {};   // cpu: "AVX2, FMA, AVX-512 F"; "": unknown
+  std::string caches = {};             // cpu: "L1d 32 KiB, L2 1 MiB, L3 32 MiB"; "": unknown
   double l2_bytes = 0;                 // last-level cache
   double theoretical_bytes_per_s = 0;  // cuda: from clock and bus width; 0 unknown
   Ceilings ceilings;

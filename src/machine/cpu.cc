@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -62,6 +64,25 @@ std::int64_t last_level_cache() {
   return bytes;
 }
 
+// "L1d 32 KiB, L2 1 MiB, L3 32 MiB", without caches for instructions.
+std::string data_caches() {
+  const std::string root = "/sys/devices/system/cpu/cpu0/cache";
+  std::map<std::int64_t, std::string> levels;
+  for (const std::string& name : list_dir(root)) {
+    const std::string folder = join(root, name);
+    const std::string type = first_line_of(join(folder, "type"));
+    const std::int64_t level = with_unit(first_line_of(join(folder, "level")));
+    const std::int64_t bytes = with_unit(first_line_of(join(folder, "size")));
+    if (type == "Instruction" || level < 1 || bytes <= 0) continue;
+    levels[level] = "L" + std::to_string(level) + (type == "Data" ? "d " : " ") +
+                    (bytes >= 1 << 20 ? number(static_cast<double>(bytes) / (1 << 20), 3) + " MiB"
+                                      : std::to_string(bytes >> 10) + " KiB");
+  }
+  std::vector<std::string> all;
+  for (const auto& [level, text] : levels) all.push_back(text);
+  return join_text(all, ", ");
+}
+
 int usable_threads() {
   std::vector<unsigned long> mask(1024 / sizeof(unsigned long));  // 8192 processors
   const std::size_t size = mask.size() * sizeof(unsigned long);
@@ -73,6 +94,39 @@ int usable_threads() {
 
 }  // namespace
 
+std::string instruction_sets_of(const std::string& flags) {
+  struct Set {
+    std::string_view flag, name;
+  };
+  static constexpr Set kSets[] = {{"sse4_2", "SSE4.2"},
+                                  {"avx", "AVX"},
+                                  {"f16c", "F16C"},
+                                  {"fma", "FMA"},
+                                  {"avx2", "AVX2"},
+                                  {"avx_vnni", "AVX-VNNI"},
+                                  {"avx512f", "AVX-512 F"},
+                                  {"avx512bw", "AVX-512 BW"},
+                                  {"avx512vl", "AVX-512 VL"},
+                                  {"avx512_vnni", "AVX-512 VNNI"},
+                                  {"avx512_bf16", "AVX-512 BF16"},
+                                  {"avx512_fp16", "AVX-512 FP16"},
+                                  {"amx_int8", "AMX INT8"},
+                                  {"amx_bf16", "AMX BF16"},
+                                  {"asimd", "NEON"},
+                                  {"asimdhp", "NEON FP16"},
+                                  {"sve", "SVE"},
+                                  {"sve2", "SVE2"},
+                                  {"i8mm", "I8MM"},
+                                  {"bf16", "BF16"},
+                                  {"sme", "SME"}};
+  const std::vector<std::string> all = words(flags);
+  std::vector<std::string> names;
+  for (const Set& set : kSets) {
+    if (std::find(all.begin(), all.end(), set.flag) != all.end()) names.emplace_back(set.name);
+  }
+  return join_text(names, ", ");
+}
+
 CpuInfo read_cpu_info() {
   CpuInfo info;
   info.name = field_of("/proc/cpuinfo", "model name");
@@ -82,6 +136,10 @@ CpuInfo read_cpu_info() {
   if (info.name.empty()) info.name = info.arch + " processor";
   info.threads = usable_threads();
   info.cache_bytes = last_level_cache();
+  std::string flags = field_of("/proc/cpuinfo", "flags");
+  if (flags.empty()) flags = field_of("/proc/cpuinfo", "Features");
+  info.instruction_sets = instruction_sets_of(flags);
+  info.caches = data_caches();
   return info;
 }
 

@@ -18,6 +18,14 @@ TEST(Cpu, DescribesThisMachine) {
   EXPECT_LE(info.threads, ::sysconf(_SC_NPROCESSORS_CONF));
 }
 
+TEST(Cpu, NamesItsVectorInstructions) {
+  EXPECT_EQ(instruction_sets_of("fpu sse4_2 avx f16c fma avx2 avx512f avx512_vnni"),
+            "SSE4.2, AVX, F16C, FMA, AVX2, AVX-512 F, AVX-512 VNNI");
+  EXPECT_EQ(instruction_sets_of("fp asimd sve bf16"), "NEON, SVE, BF16");
+  EXPECT_EQ(instruction_sets_of("avx20 xfma"), "");
+  EXPECT_EQ(instruction_sets_of(""), "");
+}
+
 TEST(Cpu, CountsOnlyTheThreadsThatWeMayUse) {
   int threads = 0;
   std::thread([&] {  // the mask applies to one thread

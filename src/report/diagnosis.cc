@@ -116,6 +116,18 @@ std::string place_lines(const CostlyPlace& place, const DiagnosisStyle& style) {
   return wrapped(line + ".", style.width, 4);
 }
 
+std::string operator_rows(const Account& account, const DiagnosisStyle& style) {
+  std::string text;
+  for (const OperatorCost& each : account.operators) {
+    if (each.us < kLeastPart * account.us && !style.all) continue;
+    text += wrapped(operator_words(each.name, each.where) + ": " + human_us(each.us) + ", " +
+                        std::to_string(std::lround(100 * each.us / account.us)) +
+                        " %; by itself it needs " + human_us(each.floor_us),
+                    style.width, 4);
+  }
+  return text.empty() ? "" : "  by operator:\n" + text;
+}
+
 std::string account_table(const Diagnosis& diagnosis, const DiagnosisStyle& style) {
   const Account& account = diagnosis.account;
   if (!account.known()) return "";
@@ -126,6 +138,7 @@ std::string account_table(const Diagnosis& diagnosis, const DiagnosisStyle& styl
     text +=
         "  of kernel " +
         (kernel.kernel.empty() ? std::string("time") : short_kernel_name(one_line(kernel.kernel))) +
+        (kernel.launched_by.empty() ? "" : ", launched by " + one_line(kernel.launched_by)) +
         ":\n" + account_rows(kernel.parts, account.us, 4, style);
     if (kernel.places.empty() || diagnosis.fraction_of_ceiling >= kAtCeiling) continue;
     text += "  costliest places, by " +
@@ -134,7 +147,7 @@ std::string account_table(const Diagnosis& diagnosis, const DiagnosisStyle& styl
             ":\n";
     for (const CostlyPlace& place : kernel.places) text += place_lines(place, style);
   }
-  return text + "\n";
+  return text + operator_rows(account, style) + "\n";
 }
 
 std::string findings_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) {

@@ -200,6 +200,12 @@ std::string body(const RunView& view, const Story& story) {
                     held_out);
   }
   html += section("path", "The path to the winner", "", path_list(story));
+  if (const std::string moved = path_changes(story); !moved.empty()) {
+    html += section("moved", "What each change did",
+                    "The accounts of parent and child side by side: what moved, what the finding "
+                    "that it answers promised, and what came.",
+                    moved);
+  }
   html += section("changes", "What changed", escape(credit(story)), changes(story));
   if (story.best != nullptr) {
     html += section("diagnosis", "What limits the winner now", "",

@@ -2,9 +2,11 @@
 // Small pieces of HTML and SVG. All text from outside goes through `escape`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/change.h"
 #include "report/replayed.h"
 #include "report/view.h"
 
@@ -42,6 +44,12 @@ std::string replayed_table(const RunView& view, const std::vector<Replayed>& row
 std::string energy_section(const RunView& view, const Story& story);
 // Results of the winner on held-out cases; "" when there are none.
 std::string held_out_section(const RunView& view);
+// What a candidate's change did, against its parent; nullopt without both times.
+std::optional<WhatChanged> change_of(const StoredCandidate& candidate, const Story& story);
+std::string change_html(const WhatChanged& change);
+// The same for each change on the path to the winner, as HTML and as text; "" when there are none.
+std::string path_changes(const Story& story);
+std::string path_changes_text(const Story& story);
 // Promised and actual gain of each finding.
 std::string tool_step_table(const RunView& view);
 

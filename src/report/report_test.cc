@@ -329,6 +329,37 @@ TEST(Text, IsShort) {
   EXPECT_LT(lines(text).size(), 30u) << text;
 }
 
+TEST(ReportTest, SaysWhatEachChangeDid) {
+  RunView view = a_run(1);
+  EXPECT_FALSE(contains(render_text(view), "On the way")) << "nothing was changed";
+  const auto account = [](double wait_us) {
+    Account made;
+    made.us = 900 + wait_us;
+    made.parts = {{PartKind::kKernels, {}, made.us, Level::kCounters, ""}};
+    KernelAccount kernel;
+    kernel.us = made.us;
+    kernel.parts = {{PartKind::kFloor, {}, 900, Level::kTiming, ""},
+                    {PartKind::kWait, Stall::kBarrier, wait_us, Level::kCounters, ""}};
+    made.kernels = {kernel};
+    return made;
+  };
+  view.candidates = {candidate(1, 0, 2900), candidate(2, 1, 1900), candidate(3, 2, 0)};
+  view.candidates[0].known.diagnosis.account = account(2000);
+  view.candidates[1].known.diagnosis.account = account(1000);
+  view.confirmation->best = 2;
+  const std::string text = render_text(view);
+  EXPECT_TRUE(contains(text, "#1 to #2: 2.90 ms became 1.90 ms (1.53x)")) << text;
+  EXPECT_TRUE(contains(text, "scalar-code: vectorize, which promised 2.9x")) << text;
+  EXPECT_TRUE(contains(text, "at a barrier: 2.00 ms to 1.00 ms (-1.00 ms)")) << text;
+  const std::string html = render_html(view);
+  EXPECT_TRUE(contains(html, "<section id=\"moved\">"));
+  EXPECT_TRUE(contains(html, "-1.00 ms</td>"));
+  // Of the path and of the table's row; the third one was never timed.
+  EXPECT_NE(html.find("<summary>what it did</summary>"), std::string::npos);
+  EXPECT_EQ(html.find("<summary>what it did</summary>"),
+            html.rfind("<summary>what it did</summary>"));
+}
+
 TEST(JsonReport, HoldsAllCandidates) {
   const std::string json = render_json(a_run(30));
   EXPECT_NE(json.find("\"id\": 30"), std::string::npos);

@@ -93,7 +93,8 @@ std::string sortable(double value) {
   return " data-sort=\"" + number(std::isfinite(value) ? value : 0, 10) + "\"";
 }
 
-std::string change_cell(const Candidate& candidate) {
+std::string change_cell(const StoredCandidate& stored, const Story& story) {
+  const Candidate& candidate = stored.known.candidate;
   const std::string knobs = knobs_to_text(candidate.knobs);
   std::string html;
   if (!candidate.origin.idea.empty()) {
@@ -104,6 +105,9 @@ std::string change_cell(const Candidate& candidate) {
             "</div>";
   }
   if (!knobs.empty()) html += "<code>" + escape(clip(knobs, 600)) + "</code>";
+  if (const auto change = change_of(stored, story)) {
+    html += "<details><summary>what it did</summary>" + change_html(*change) + "</details>";
+  }
   return html;
 }
 
@@ -138,7 +142,7 @@ std::string row(const StoredCandidate& candidate, const Story& story, const Reas
           (speedup > 0 ? speedup_text(speedup) : "&ndash;") + "</td>";
   html += "<td class=\"num\"" + sortable(us > 0 ? fraction : 0) + ">" +
           (us > 0 && fraction > 0 ? escape(ceiling_share(fraction)) : "&ndash;") + "</td>";
-  html += "<td>" + change_cell(known.candidate) + "</td>";
+  html += "<td>" + change_cell(candidate, story) + "</td>";
   html += "<td>" + (us > 0 ? short_findings(known.diagnosis) : "") + "</td></tr>\n";
   return html;
 }
@@ -205,6 +209,21 @@ std::string places_list(const KernelAccount& kernel) {
   return html + "</ol>";
 }
 
+std::string operator_table(const Account& account) {
+  if (account.operators.empty()) return "";
+  std::string html =
+      "<div class=\"scroll\"><table class=\"account\"><thead><tr><th>operator</th><th>time</th>"
+      "<th>share</th><th>its own floor</th><th>above it</th></tr></thead><tbody>";
+  for (const OperatorCost& each : account.operators) {
+    html += "<tr><td>" + prose(operator_words(each.name, each.where)) + "</td><td class=\"num\">" +
+            escape(human_us(each.us)) + "</td><td class=\"num\">" +
+            std::to_string(std::lround(100 * each.us / account.us)) + " %</td><td class=\"num\">" +
+            escape(human_us(each.floor_us)) + "</td><td class=\"num\">" +
+            escape(human_us(each.us - each.floor_us)) + "</td></tr>";
+  }
+  return html + "</tbody></table></div>";
+}
+
 std::string account_section(const Diagnosis& diagnosis) {
   const Account& account = diagnosis.account;
   if (!account.known()) return "";
@@ -215,10 +234,11 @@ std::string account_section(const Diagnosis& diagnosis) {
   for (const KernelAccount& kernel : account.kernels) {
     const std::string name =
         kernel.kernel.empty() ? "its kernel" : short_kernel_name(kernel.kernel);
-    html += "<tr><th colspan=\"5\">of " + escape(name) + "</th></tr>" +
-            account_rows(kernel.parts, account.us);
+    html += "<tr><th colspan=\"5\">of " + escape(name) +
+            (kernel.launched_by.empty() ? "" : ", launched by " + prose(kernel.launched_by)) +
+            "</th></tr>" + account_rows(kernel.parts, account.us);
   }
-  html += "</tbody></table></div>";
+  html += "</tbody></table></div>" + operator_table(account);
   if (diagnosis.fraction_of_ceiling >= kAtCeiling) return html;
   for (const KernelAccount& kernel : account.kernels) {
     if (!kernel.places.empty()) html += "<p>Costliest places:</p>" + places_list(kernel);

@@ -5,6 +5,7 @@
 
 #include "report/dead_ends.h"
 #include "report/diagnosis.h"
+#include "report/html.h"
 #include "report/pareto.h"
 #include "report/replayed.h"
 #include "report/view.h"
@@ -75,6 +76,7 @@ std::string render_text(const RunView& view) {
   if (view.confirmation) text += held_out_text(view.confirmation->held_out);
   text += energy_lines(view);
   text += dead_end_lines(view);
+  text += path_changes_text(story);
   if (story.best != nullptr) {
     DiagnosisStyle style;
     style.more = "kernelpro diagnose --all";

@@ -97,8 +97,13 @@ std::string cache_file(const CpuInfo& cpu) {
 
 Result<Machine> describe_cpu_machine(CeilingsWanted wanted) {
   const CpuInfo cpu = read_cpu_info();
-  return described_machine(
-      cache_file(cpu), wanted, [&] { return make_measure(cpu); }, utc_now());
+  KP_ASSIGN(Machine machine,
+            described_machine(
+                cache_file(cpu), wanted, [&] { return make_measure(cpu); }, utc_now()));
+  // Not in files of earlier versions.
+  machine.instruction_sets = cpu.instruction_sets;
+  machine.caches = cpu.caches;
+  return machine;
 }
 
 }  // namespace kernelpro

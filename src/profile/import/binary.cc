@@ -168,7 +168,8 @@ std::string arch_in(const Disassembly& disassembly) {
 }
 
 Result<void> read_cubin(const std::string& cubin, const Asked& asked, std::string* arch,
-                        std::vector<Found>* found, int* left_out) {
+                        std::vector<Found>* found, std::map<std::string, SassFunction>* code,
+                        int* left_out) {
   std::vector<std::string> only;
   if (!asked.any()) {
     KP_ASSIGN(const std::string image, read_file(cubin, 1LL << 30));
@@ -197,6 +198,7 @@ Result<void> read_cubin(const std::string& cubin, const Asked& asked, std::strin
     if (usage != usages.end()) add_usage(usage->second, &kernel.facts);
     found->push_back({std::move(kernel), facts.weights[name]});
   }
+  code->merge(facts.functions);
   return {};
 }
 
@@ -260,7 +262,8 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   int left_out = 0;
   std::optional<Error> failed;
   for (const std::string& cubin : cubins) {
-    if (auto read = read_cubin(cubin, asked, &chosen, &found, &left_out); !read) {
+    if (auto read = read_cubin(cubin, asked, &chosen, &found, &import.functions, &left_out);
+        !read) {
       failed = read.error();
     }
   }

@@ -3,11 +3,13 @@
 // device code; without device code, from its x86-64 code.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "core/evidence.h"
+#include "profile/sass/program.h"
 
 namespace kernelpro {
 
@@ -15,7 +17,8 @@ struct BinaryImport {
   // One entry of `kernels` per kernel, ordered by the work in its hot loops; run times are unknown.
   // Texts: "target", "arch". x86-64 code: items of the call, no kernels.
   Evidence evidence;
-  std::vector<std::string> notes;  // sentences
+  std::map<std::string, SassFunction> functions;  // the kernels' code, by mangled name
+  std::vector<std::string> notes;                 // sentences
 };
 
 // `arch` ("sm_90a"): which copy of the code to use; "" = the newest. `kernel`: only kernels whose

@@ -22,24 +22,6 @@ bool is_mbarrier_wait(const SassInstruction& i) {
   return i.op == Op::kMbarrier && (i.has("TRYWAIT") || i.has("PHASECHK"));
 }
 
-// Answers by way of the L1 cache and beyond, and so by the long scoreboard.
-bool is_far(const SassInstruction& i) {
-  switch (i.op) {
-    case Op::kGlobalLoad:
-    case Op::kGlobalStore:
-    case Op::kGlobalAtomic:
-    case Op::kLocalLoad:
-    case Op::kLocalStore:
-    case Op::kTexture:
-    case Op::kAsyncCopy:
-    case Op::kBulkCopy:
-    case Op::kTensorMemory:
-      return true;
-    default:
-      return i.root == "LDGDEPBAR" || is_mbarrier_wait(i);
-  }
-}
-
 bool is_async_wait(const SassInstruction& i) { return i.root == "DEPBAR"; }
 bool is_async_copy(const SassInstruction& i) { return i.op == Op::kAsyncCopy; }
 bool is_async_commit(const SassInstruction& i) { return i.root == "LDGDEPBAR"; }
@@ -87,6 +69,23 @@ int groups_left(const SassInstruction& i) {
 }
 
 }  // namespace
+
+bool answers_far(const SassInstruction& i) {
+  switch (i.op) {
+    case Op::kGlobalLoad:
+    case Op::kGlobalStore:
+    case Op::kGlobalAtomic:
+    case Op::kLocalLoad:
+    case Op::kLocalStore:
+    case Op::kTexture:
+    case Op::kAsyncCopy:
+    case Op::kBulkCopy:
+    case Op::kTensorMemory:
+      return true;
+    default:
+      return i.root == "LDGDEPBAR" || is_mbarrier_wait(i);
+  }
+}
 
 Blamer::Blamer(const SassFunction& function, const HotCode& hot, const ControlFlow& control,
                const CodeLoad& load)
@@ -139,7 +138,7 @@ std::vector<Blamed> Blamer::scoreboard(int use, bool far) const {
   };
   const auto of_class = [&](const Reached& r) {
     const SassInstruction& i = at(r.instruction);
-    return far ? is_far(i) : !is_far(i) && (r.by_board || is_variable_latency(i.op));
+    return far ? answers_far(i) : !answers_far(i) && (r.by_board || is_variable_latency(i.op));
   };
   std::vector<Reached> kept =
       choose([&](const Reached& r) { return r.by_register && r.by_board && of_class(r); });

@@ -19,6 +19,9 @@ struct CodeLoad {
   std::vector<double> waited;  // exposed waits, those at barriers left out
 };
 
+// Whether it answers by way of the L1 cache and beyond, and so by the long scoreboard.
+bool answers_far(const SassInstruction& i);
+
 struct Blamed {
   int instruction = 0;
   double part = 0;  // 0..1

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "profile/places/blame.h"
 #include "profile/sass/opcodes.h"
 #include "profile/sass/operands.h"
 
@@ -26,23 +27,6 @@ constexpr double kProductCycles = 128;
 constexpr double kOperandsRead = 12;
 
 std::size_t slot(int index) { return static_cast<std::size_t>(index); }
-
-bool answers_far(const SassInstruction& i) {
-  switch (i.op) {
-    case Op::kGlobalLoad:
-    case Op::kGlobalStore:
-    case Op::kGlobalAtomic:
-    case Op::kLocalLoad:
-    case Op::kLocalStore:
-    case Op::kTexture:
-    case Op::kAsyncCopy:
-    case Op::kTensorMemory:
-    case Op::kMbarrier:
-      return true;
-    default:
-      return i.root == "LDGDEPBAR";
-  }
-}
 
 double latency(const SassInstruction& i) {
   if (i.root == "LDGDEPBAR") return kCopyCycles;

@@ -163,6 +163,65 @@ TEST(Places, ABarrierIsBlamedOnTheCostliestWaitBeforeIt) {
   }
 }
 
+TEST(Places, ASpecialFunctionIsBlamedForTheWaitOnItsResult) {
+  for (const char* file : kCoded) {
+    const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, file);
+    const SassFunction& f = kernels.at("precise_division");
+    const int special = find_root(f, "MUFU");
+    const Places places = of_one(f, waiter_of(f, special), Stall::kShortScoreboard);
+    ASSERT_EQ(places.places.at(0).producers.size(), 1u) << file;
+    EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "MUFU")) << file;
+  }
+}
+
+// Without control bits, as nvdisasm prints it by default: registers alone say what is waited for.
+TEST(Places, ASpilledValueIsBlamedForTheWaitOnIt) {
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "sm_90a.nvdisasm.txt");
+  const SassFunction& f = kernels.at("spill");
+  const int load = find_root(f, "LDL");
+  const std::string& operands = f.code[slot(load)].operands;
+  const std::string target = operands.substr(0, operands.find(','));
+  int use = load + 1;
+  const auto reads = [&](int k) {
+    const std::string& all = f.code[slot(k)].operands;
+    return contains(all.substr(all.find(',') + 1) + ",", target + ",") ||
+           contains(all.substr(all.find(',') + 1) + " ", target + " ");
+  };
+  while (use + 1 < static_cast<int>(f.code.size()) && !reads(use)) ++use;
+  ASSERT_TRUE(reads(use)) << target;
+  const Places places = of_one(f, use, Stall::kLongScoreboard);
+  ASSERT_FALSE(places.places.at(0).producers.empty());
+  EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "LDL"))
+      << places.places[0].producers[0].at.instruction;
+}
+
+// Written by hand after sm_90a's: a tile is fetched, and its barrier waited for.
+TEST(Places, ABulkCopyIsBlamedForTheWaitOnItsBarrier) {
+  const std::vector<SassFunction> functions = parse_sass(
+      "\t.target\tsm_90a\n"
+      "\t.section\t.text.tiles,\"ax\",@progbits\n"
+      "\t.global\ttiles\n"
+      "\t.type\ttiles,@function\n"
+      "\t.other\ttiles,@\"STO_CUDA_ENTRY STV_DEFAULT\"\n"
+      "tiles:\n.text.tiles:\n"
+      "        /*0000*/                   UMOV UR4, 0x400 ;\n"
+      "        /*0010*/                   SYNCS.ARRIVE.TRANS64 RZ, [UR4], R2 ;\n"
+      "        /*0020*/                   UTMALDG.2D [UR8], [UR6] ;\n"
+      ".L_x_1:\n"
+      "        /*0030*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R3 ;\n"
+      "        /*0040*/              @!P0 BRA `(.L_x_1) ;\n"
+      "        /*0050*/                   LDS R4, [R5] ;\n"
+      "        /*0060*/                   EXIT ;\n");
+  ASSERT_EQ(functions.size(), 1u);
+  const SassFunction& f = functions[0];
+  ASSERT_EQ(f.code.size(), 7u);
+  const Places places = of_one(f, 4, Stall::kLongScoreboard);
+  ASSERT_EQ(places.places.size(), 1u);
+  ASSERT_FALSE(places.places[0].producers.empty());
+  EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "UTMALDG"))
+      << places.places[0].producers[0].at.instruction;
+}
+
 TEST(Places, AWarpgroupsWaitIsBlamedOnItsProducts) {
   const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "hopper.nvdisasm.txt");
   const SassFunction& f = kernels.at("wgmma_wait");

@@ -74,9 +74,10 @@ Gathered from_trace(const NsysImport& import, const std::string& file, const The
 
 // A program's part rarely has a known theory, and then it is not reported as missing.
 Result<Gathered> with_theory(Gathered gathered, const Theory& theory, const DeviceFacts& device,
-                             const std::vector<std::string>& code = {}) {
+                             const std::vector<std::string>& code = {},
+                             const std::vector<std::string>& sources = {}) {
   if (!theory.task.empty() || theory.bytes || theory.flops) KP_TRY(add_theory(theory, &gathered));
-  KP_TRY(add_code(theory, code, &gathered));
+  KP_TRY(add_code(theory, code, &gathered, sources));
   add_machine(theory, device, &gathered);
   return gathered;
 }
@@ -108,7 +109,7 @@ Result<Gathered> gather_ncu(Result<NcuImport> import, const std::string& file,
       "Nsight Compute runs kernels one by one, by default at the base clock and with cold caches: "
       "their times are longer than in the program.");
   KP_TRY(add_theory(theory, &gathered));
-  KP_TRY(add_code(theory, programs_of(*import, file), &gathered));
+  KP_TRY(add_code(theory, programs_of(*import, file), &gathered, {dirname(absolute(file)), "."}));
   add_instructions(import->sass, &gathered);
   add_machine(theory, import->device, &gathered);
   return gathered;
@@ -317,11 +318,13 @@ Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theo
   DeviceFacts facts;
   if (const auto machine = describe_cuda_machine()) facts.name = machine->name;
   std::vector<std::string> code = traced.code;
+  std::vector<std::string> sources = {"."};
   // What CUPTI did not show may lie in the program's file.
   if (const std::string program = find_program(argv.front()); !program.empty()) {
     code.push_back(program);
+    sources.push_back(dirname(absolute(program)));
   }
-  return with_theory(std::move(gathered), theory, facts, code);
+  return with_theory(std::move(gathered), theory, facts, code, sources);
 }
 
 }  // namespace kernelpro

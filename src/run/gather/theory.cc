@@ -2,6 +2,7 @@
 #include "run/gather/theory.h"
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "core/kernel_name.h"
 #include "core/rates.h"
 #include "profile/import/binary.h"
+#include "profile/places/places.h"
 #include "profile/sass/device_code.h"
 #include "profile/sass/sass.h"
 
@@ -130,10 +132,48 @@ int match_code(const BinaryImport& import, Evidence* e) {
   return count;
 }
 
+// The text of a line in the first of these folders that has it.
+LineText lines_of(const std::vector<std::string>& folders) {
+  std::vector<LineText> all;
+  for (const std::string& folder : folders) all.push_back(lines_in(folder));
+  return [all](const std::string& file, int line) {
+    for (const LineText& each : all) {
+      if (std::string text = each(file, line); !text.empty()) return text;
+    }
+    return std::string();
+  };
+}
+
+// Where the kernels with code among `functions` wait: from samples, else estimated and weighed by
+// what was counted.
+void place_kernels(const std::map<std::string, SassFunction>& functions,
+                   const std::vector<std::string>& folders, Gathered* gathered) {
+  const LineText text = lines_of(folders);
+  int sampled = 0;
+  for (KernelEvidence& kernel : gathered->evidence.kernels) {
+    if (!has_code(kernel)) continue;
+    const std::string function = kernel.facts.texts.at("kernel");
+    if (!functions.contains(function)) continue;
+    for (KernelSamples& samples : gathered->samples.kernels) {
+      if (same_kernel(samples.function, kernel.name)) samples.function = function;
+    }
+    std::map<std::string, KernelEvidence> one;
+    one[function] = std::move(kernel);
+    std::vector<Missing> noted;  // when they were gathered
+    add_places(functions, gathered->samples, text, &one, &noted);
+    kernel = std::move(one[function]);
+    const auto& places = kernel.facts.places;
+    if (places && places->basis == Places::Basis::kSampled) ++sampled;
+  }
+  if (sampled == 0) return;
+  gathered->basis +=
+      ", and samples of " + std::to_string(sampled) + (sampled == 1 ? " kernel" : " kernels");
+}
+
 }  // namespace
 
 Result<void> add_code(const Theory& theory, const std::vector<std::string>& found,
-                      Gathered* gathered) {
+                      Gathered* gathered, const std::vector<std::string>& sources) {
   Evidence& e = gathered->evidence;
   const bool given = !theory.code.empty();
   const std::vector<std::string> files = given ? std::vector{theory.code} : found;
@@ -142,15 +182,19 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
   const std::string wanted = arch == e.texts.end() ? "" : arch->second;
   int count = 0;
   std::optional<Error> failed;
+  std::map<std::string, SassFunction> functions;
+  std::vector<std::string> folders = sources;
   for (const std::string& file : files) {
     std::vector<std::string> names;
     for (const KernelEvidence& kernel : e.kernels) {
       if (!has_code(kernel)) names.push_back(kernel.name);
     }
     if (names.empty()) break;
-    const auto import = import_binary(file, wanted, "", names);
+    auto import = import_binary(file, wanted, "", names);
     if (import) {
       count += match_code(*import, &e);
+      functions.merge(import->functions);
+      folders.push_back(dirname(absolute(file)));
       for (const std::string& note : import->notes) {
         if (contains(note, "left out")) gathered->notes.push_back(note);
       }
@@ -167,14 +211,7 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
                 theory.code + " has none of the kernels of " + gathered->subject,
                 "give the file that the profiled program was made of");
   }
-  for (const KernelEvidence& kernel : e.kernels) {
-    if (!has_code(kernel)) continue;
-    for (KernelSamples& samples : gathered->samples.kernels) {
-      if (same_kernel(samples.function, kernel.name)) {
-        samples.function = kernel.facts.texts.at("kernel");
-      }
-    }
-  }
+  place_kernels(functions, folders, gathered);
   if (failed) {
     e.note_missing({Family::kSass, failed->message, failed->next});
     gathered->notes.push_back((count == 0 ? "The diagnosis is without machine code: "
@@ -195,13 +232,20 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
 void add_instructions(const std::string& sass, Gathered* gathered) {
   if (sass.empty()) return;
   int count = 0;
+  std::map<std::string, SassFunction> functions;
+  for (SassFunction& function : parse_sass(sass)) {
+    const std::string name = function.name;
+    functions[name] = std::move(function);
+  }
   for (const SassKernel& code : kernel_mixes(sass)) {
     for (KernelEvidence& kernel : gathered->evidence.kernels) {
       if (has_code(kernel) || !same_kernel(code.name, kernel.name)) continue;
       add_sass(code.mix, "ncu", &kernel.facts);
+      kernel.facts.texts["kernel"] = code.name;
       ++count;
     }
   }
+  place_kernels(functions, {}, gathered);
   if (count > 0) {
     gathered->basis += ", and the instructions of " + std::to_string(count) +
                        (count == 1 ? " kernel" : " kernels");

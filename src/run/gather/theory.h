@@ -13,11 +13,12 @@ Result<void> add_theory(const Theory& theory, Gathered* gathered);
 // Adds evidence from the machine code in `theory.code`, matched to kernels by name; without one,
 // from `found`: files that may have it, for each kernel the first that does. Fails only where
 // `theory.code` cannot be what was profiled; otherwise notes why there is no machine code.
-// Names the functions of `gathered->samples` as the code does.
+// With the code, samples of a kernel become places; a kernel without samples gets estimated ones,
+// weighed by its counters. `sources`: folders in which the code's source may lie.
 Result<void> add_code(const Theory& theory, const std::vector<std::string>& found,
-                      Gathered* gathered);
+                      Gathered* gathered, const std::vector<std::string>& sources = {});
 // Adds evidence from instructions that a report holds itself (profile/import/ncu_source.h), for
-// kernels that have none yet.
+// kernels that have none yet, places included.
 void add_instructions(const std::string& sass, Gathered* gathered);
 // Adds ceiling.* and machine.* for the GPU that `theory.device` names, else the report's own: as
 // measured here, else nominal. Sets `ceilings`. Call it last.

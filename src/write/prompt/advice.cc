@@ -54,6 +54,24 @@ std::string floor_text(const Floors& floors) {
   return text + ".";
 }
 
+// Empty where the machine's rates are unknown.
+PromptFields processor_fields(const Task& task, const Machine* machine, const Prompts& prompts) {
+  if (machine == nullptr || machine->ceilings.copy_bytes_per_s <= 0) return {};
+  constexpr double kGiga = 1e9;
+  const auto known = [](const std::string& text) { return text.empty() ? "unknown" : text; };
+  PromptFields fields;
+  fields["name"] = machine->name;
+  fields["arch"] = machine->arch;
+  fields["units"] = std::to_string(machine->parallel_units);
+  fields["sets"] = known(machine->instruction_sets);
+  fields["caches"] = known(machine->caches);
+  fields["bandwidth"] = number(machine->ceilings.copy_bytes_per_s / kGiga, 3) + " GB/s";
+  fields["fma"] = number(machine->ceilings.fma_flops_per_s / kGiga, 3) + " GFLOP/s";
+  fields["floor"] = floor_text(floors(task, TargetKind::kCpu, machine));
+  fields["machine"] = prompts.fill("processor", fields);
+  return fields;
+}
+
 }  // namespace
 
 CraftSubject craft_subject(const Task& task, TargetKind target, const Machine* machine) {
@@ -71,7 +89,7 @@ CraftSubject craft_subject(const Task& task, TargetKind target, const Machine* m
 
 PromptFields advice_fields(const Task& task, TargetKind target, const Machine* machine,
                            const Prompts& prompts) {
-  if (target != TargetKind::kCuda) return {};
+  if (target != TargetKind::kCuda) return processor_fields(task, machine, prompts);
   PromptFields fields;
   fields["arch"] = machine == nullptr ? "native" : machine->arch;
   if (machine != nullptr) {

@@ -85,8 +85,30 @@ TEST(Advice, TellsTheFloorsOfTheLargestTimedCase) {
   EXPECT_TRUE(contains(fields["machine"], "1000 ms") || contains(fields["machine"], "1.00 s"))
       << fields["machine"];
   EXPECT_TRUE(contains(fields["compile"], "-arch=sm_90a"));
-  EXPECT_TRUE(
-      advice_fields(module_task("x", 1, 0, 0), TargetKind::kCpu, &machine, prompts).empty());
+}
+
+TEST(Advice, DescribesAProcessor) {
+  Machine machine;
+  machine.target = "cpu";
+  machine.name = "a processor";
+  machine.arch = "x86-64";
+  machine.parallel_units = 8;
+  const Task task = module_task("x", 2e9, 1e9, 0);
+  const Prompts prompts;
+  EXPECT_TRUE(advice_fields(task, TargetKind::kCpu, &machine, prompts).empty())
+      << "its rates are unknown";
+  machine.ceilings = {2e10, 1.6e11, 0, "measured"};
+  machine.instruction_sets = "AVX2, FMA";
+  PromptFields fields = advice_fields(task, TargetKind::kCpu, &machine, prompts);
+  const std::string text = fields["machine"];
+  EXPECT_TRUE(contains(text,
+                       "a processor (x86-64), 8 hardware threads, instruction sets: AVX2, "
+                       "FMA. Caches: unknown."))
+      << text;
+  EXPECT_TRUE(contains(text, "copies at 20 GB/s")) << text;
+  EXPECT_TRUE(contains(text, "fp32 FMAs at 160 GFLOP/s")) << text;
+  EXPECT_FALSE(contains(text, "{{")) << text;
+  EXPECT_TRUE(fields["advice"].empty());
 }
 
 // Every combination of target, architecture, kinds and limit, against the rule in plain code.
