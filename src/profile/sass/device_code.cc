@@ -36,36 +36,6 @@ void add_ptxas(const KernelResources& r, Evidence* e) {
 }
 
 // Adds the resident blocks of the largest launch and their limiter.
-void add_occupancy(const PlanNode& node, const KernelResources& r, const Machine& machine,
-                   Evidence* e) {
-  const auto arch = Architecture::parse(machine.arch);
-  const SmLimits* sm = arch ? arch->limits() : nullptr;
-  const double threads = volume(node.block);
-  if (!sm || threads <= 0 || threads > 1024 || r.registers <= 0) return;
-  BlockNeeds needs;
-  needs.threads = static_cast<int>(threads);
-  needs.registers = r.registers;
-  needs.shared_bytes = static_cast<int>(
-      std::min<std::int64_t>(std::int64_t{r.shared_bytes} + node.dynamic_shared, 1 << 20));
-  needs.shared_carveout = node.shared_carveout;
-  const Occupancy o = occupancy(*sm, needs);
-  const auto limit = [&](const char* name, int blocks) {
-    if (blocks < Occupancy::kUnlimited) put(e, name, blocks, "occupancy");
-  };
-  limit("launch__occupancy_limit_registers", o.by_registers);
-  limit("launch__occupancy_limit_shared_mem", o.by_shared);
-  limit("launch__occupancy_limit_warps", o.by_warps);
-  limit("launch__occupancy_limit_blocks", o.by_blocks);
-  limit("launch__occupancy_limit_barriers", o.by_barriers);
-  put(e, "sm__maximum_warps_per_active_cycle_pct", 100 * o.fraction, "occupancy");
-  put(e, "occupancy.registers_for_more", o.registers_for_more, "occupancy");
-  put(e, "occupancy.shared_bytes_for_more", o.shared_bytes_for_more, "occupancy");
-  if (o.blocks > 0 && machine.parallel_units > 0) {
-    put(e, "launch__waves_per_multiprocessor",
-        volume(node.grid) / (1.0 * o.blocks * machine.parallel_units), "occupancy");
-  }
-}
-
 // The launch of `kernel` with the most threads; null if it is never launched.
 const PlanNode* largest_launch(const LaunchPlan& plan, const std::string& kernel) {
   const PlanNode* largest = nullptr;
@@ -131,6 +101,39 @@ const KernelSamples* samples_of(const SampleAnswers* answers, const std::string&
 
 }  // namespace
 
+void add_residency(const Machine& machine, std::int64_t static_shared, int shared_carveout,
+                   Evidence* e) {
+  const auto arch = Architecture::parse(machine.arch);
+  const SmLimits* sm = arch ? arch->limits() : nullptr;
+  const auto fact = [&](const char* name) { return e->get(name).value_or(0); };
+  const double threads = fact("launch__block_size");
+  const double registers = fact("launch__registers_per_thread");
+  if (!sm || threads <= 0 || threads > 1024 || registers <= 0) return;
+  const double shared =
+      static_cast<double>(static_shared) + fact("launch__shared_mem_per_block_dynamic");
+  BlockNeeds needs;
+  needs.threads = static_cast<int>(threads);
+  needs.registers = static_cast<int>(registers);
+  needs.shared_bytes = static_cast<int>(std::clamp(shared, 0.0, 1.0 * (1 << 20)));
+  needs.shared_carveout = shared_carveout;
+  const Occupancy o = occupancy(*sm, needs);
+  const auto limit = [&](const char* name, int blocks) {
+    if (blocks < Occupancy::kUnlimited) put(e, name, blocks, "occupancy");
+  };
+  limit("launch__occupancy_limit_registers", o.by_registers);
+  limit("launch__occupancy_limit_shared_mem", o.by_shared);
+  limit("launch__occupancy_limit_warps", o.by_warps);
+  limit("launch__occupancy_limit_blocks", o.by_blocks);
+  limit("launch__occupancy_limit_barriers", o.by_barriers);
+  put(e, "sm__maximum_warps_per_active_cycle_pct", 100 * o.fraction, "occupancy");
+  put(e, "occupancy.registers_for_more", o.registers_for_more, "occupancy");
+  put(e, "occupancy.shared_bytes_for_more", o.shared_bytes_for_more, "occupancy");
+  if (o.blocks > 0 && machine.parallel_units > 0) {
+    put(e, "launch__waves_per_multiprocessor",
+        fact("launch__grid_size") / (1.0 * o.blocks * machine.parallel_units), "occupancy");
+  }
+}
+
 void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
   for (const auto& [metric, value] : mix.metrics) put(e, metric, value, tool);
   for (const auto& [metric, lines] : mix.where) e->texts["line of " + metric] = lines;
@@ -171,7 +174,7 @@ CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machin
     if (known) add_ptxas(resources->second, e);
     if (const PlanNode* node = largest_launch(plan, name)) {
       add_launch(*node, e);
-      if (known) add_occupancy(*node, resources->second, machine, e);
+      if (known) add_residency(machine, resources->second.shared_bytes, node->shared_carveout, e);
     }
     facts.weights[name] = work * std::max(1.0, total_threads(plan, name));
   }

@@ -29,6 +29,12 @@ CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machin
                       Evidence* call, const std::vector<std::string>& only = {},
                       const SampleAnswers* samples = nullptr);
 
+// How many of its blocks a multiprocessor holds, what limits them, and how many waves the grid is,
+// from the kernel's launch__* facts. `static_shared` in bytes; `shared_carveout`: -1 = the driver's
+// choice. Nothing where the architecture or the launch is not known.
+void add_residency(const Machine& machine, std::int64_t static_shared, int shared_carveout,
+                   Evidence* e);
+
 // What a kernel's instructions tell, by themselves; `tool`: whose text it was.
 void add_sass(const SassMix& mix, const std::string& tool, Evidence* e);
 

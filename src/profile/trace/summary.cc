@@ -341,6 +341,8 @@ class Summary {
       alone += static_cast<double>(c[1] - c[0] - covered(kernel_spans, c[0], c[1]));
     }
     set_sum("trace.span", us(span));
+    // A call of what repeats.
+    if (window_.steady && span > 0) set_sum("timing.median", us(span));
     set_sum("trace.busy", us(span - gaps_));
     set_sum("trace.kernels_us", us(length(kernel_spans)));
     set_sum("trace.overlap", us(overlap_));

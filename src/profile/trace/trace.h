@@ -125,9 +125,9 @@ struct TraceWindow {
 };
 
 // Selects the steady state. With `range`: the work launched within the ranges of that name, without
-// the first if there are several (warm-up). Without `range`: the longest stretch of a sequence of
-// operations and waits that repeats at least four times, without its first repetition; failing
-// that, the whole trace.
+// the first if there are several (warm-up). Without `range`: of the sequences of operations and
+// waits that repeat at least four times, the stretch with the most kernel time, without its first
+// repetition; failing that, the whole trace.
 TraceWindow select_window(const Trace& trace, const std::string& range = "");
 
 // Adds the trace.* metrics of one period, and one KernelEvidence per kernel (longest first, at most

@@ -188,6 +188,22 @@ TEST(Trace, OneRepeatedKernelIsAPeriodOfOne) {
   EXPECT_DOUBLE_EQ(metric(e, "trace.gaps_launch"), 3);
 }
 
+// The copies of a check at the end repeat more often than the work, and even between its steps.
+TEST(Trace, TheWorkIsWhatKernelsDo) {
+  Script s;
+  double t = 0;
+  for (int i = 0; i < 20; ++i, t += 100) s.kernel("work", t, t + 5, t + 95);
+  for (int i = 0; i < 100; ++i, t += 30) {
+    s.copy(Trace::CopyKind::kDeviceToHost, 4096, t, t + 5, t + 7);
+  }
+  s.trace.sort();
+  const Evidence e = summarize(s.trace);
+  EXPECT_DOUBLE_EQ(metric(e, "trace.kernels"), 1);
+  EXPECT_DOUBLE_EQ(metric(e, "trace.periods"), 18);
+  EXPECT_DOUBLE_EQ(metric(e, "trace.copies_host"), 0);
+  EXPECT_DOUBLE_EQ(metric(e, "timing.median"), 100);
+}
+
 TEST(Trace, WhatHappensOnceIsTheWholeTrace) {
   Script s;
   for (const char* name : {"a", "b", "c", "d", "a", "e"}) {
@@ -198,6 +214,7 @@ TEST(Trace, WhatHappensOnceIsTheWholeTrace) {
   const TraceWindow window = select_window(s.trace);
   EXPECT_FALSE(window.steady);
   EXPECT_DOUBLE_EQ(metric(summarize(s.trace), "trace.kernels"), 6);
+  EXPECT_FALSE(summarize(s.trace).get("timing.median"));
 }
 
 TEST(Trace, NamedRangesHoldWhatWasLaunchedInThem) {

@@ -19,7 +19,7 @@ constexpr std::size_t kMostCandidates = 64;       // periods tried in full
 constexpr std::size_t kEarlier = 8;
 // A repetition must cover at least this part of the operations or of the GPU time.
 constexpr double kLeastPart = 0.25;
-// A shorter period that covers this part of the longest stretch explains the same repetition.
+// A shorter period that covers this part of the busiest stretch explains the same repetition.
 constexpr double kAlmost = 0.9;
 
 // One operation, in the order in which the host issued it.
@@ -30,6 +30,7 @@ struct Operation {
   std::int64_t end = 0;
   std::uint32_t symbol = 0;  // equal: the same work
   bool wait = false;         // the host waits; no GPU work
+  bool kernel = false;
 };
 
 struct CallKey {
@@ -68,6 +69,7 @@ class Sequence {
         for (const std::uint32_t d : *dims) what += ' ' + std::to_string(d);
       }
       add(table, k, what);
+      operations_.back().kernel = kernels_ = true;
     }
     for (const Trace::Copy& c : trace.copies) {
       add(table, c, "copy " + std::to_string(static_cast<int>(c.kind)) + std::to_string(c.bytes));
@@ -75,7 +77,7 @@ class Sequence {
     for (const Trace::Memset& m : trace.memsets) add(table, m, "set " + std::to_string(m.bytes));
     for (const Trace::Api& call : trace.calls) {
       if (api_class(call.name) != ApiClass::kSync) continue;
-      operations_.push_back({call.start, 0, call.start, call.end, symbol(call.name), true});
+      operations_.push_back({call.start, 0, call.start, call.end, symbol(call.name), true, false});
     }
     std::stable_sort(
         operations_.begin(), operations_.end(), [](const Operation& a, const Operation& b) {
@@ -116,23 +118,37 @@ class Sequence {
     return distances;
   }
 
-  // The longest stretch [begin, end) in which every operation equals the one `period` before it.
-  std::pair<std::size_t, std::size_t> longest_run(std::size_t period) const {
-    std::size_t best_begin = 0, best = 0, run = 0;
+  // Of the stretches [begin, end) in which every operation equals the one `period` before it, and
+  // which are long enough to count, the busiest; the longest of equally busy ones.
+  std::pair<std::size_t, std::size_t> busiest_run(std::size_t period) const {
+    std::pair<std::size_t, std::size_t> best{0, 0};
+    double most = -1;
+    const auto look = [&](std::size_t begin, std::size_t end) {
+      if (end - begin < kLeastRepetitions * period) return;
+      const double time = busy(begin, end);
+      if (time < most || (time == most && end - begin <= best.second - best.first)) return;
+      most = time;
+      best = {begin, end};
+    };
+    std::size_t run = 0;
     for (std::size_t i = period; i < size(); ++i) {
-      run = operations_[i].symbol == operations_[i - period].symbol ? run + 1 : 0;
-      if (run > best) {
-        best = run;
-        best_begin = i + 1 - run - period;
+      if (operations_[i].symbol == operations_[i - period].symbol) {
+        ++run;
+        continue;
       }
+      if (run > 0) look(i - run - period, i);
+      run = 0;
     }
-    return {best_begin, best == 0 ? best_begin : best_begin + best + period};
+    if (run > 0) look(size() - run - period, size());
+    return best;
   }
 
+  // GPU time; of kernels alone if there are any: copies of a check or of set-up may repeat more
+  // often than the work.
   double busy(std::size_t begin, std::size_t end) const {
     double sum = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      if (!operations_[i].wait) {
+      if (!operations_[i].wait && (operations_[i].kernel || !kernels_)) {
         sum += static_cast<double>(operations_[i].end - operations_[i].start);
       }
     }
@@ -147,11 +163,12 @@ class Sequence {
   void add(const CallTable& table, const Record& record, const std::string& what) {
     const Trace::Api* call = call_of(table, record);
     operations_.push_back({call != nullptr ? call->start : record.start, record.graph_node,
-                           record.start, record.end, symbol(what), false});
+                           record.start, record.end, symbol(what), false, false});
   }
 
   std::unordered_map<std::string, std::uint32_t> symbols_;
   std::vector<Operation> operations_;
+  bool kernels_ = false;
 };
 
 struct Repetition {
@@ -161,15 +178,15 @@ struct Repetition {
 
 Repetition find_repetition(const Sequence& sequence) {
   std::vector<Repetition> found;
-  std::size_t longest = 0;
+  double most = 0;
   for (const std::size_t period : sequence.candidates()) {
-    const auto [begin, end] = sequence.longest_run(period);
-    if (end - begin < kLeastRepetitions * period) continue;
+    const auto [begin, end] = sequence.busiest_run(period);
+    if (end == begin) continue;
     found.push_back({begin, end, period});
-    longest = std::max(longest, end - begin);
+    most = std::max(most, sequence.busy(begin, end));
   }
   for (const Repetition& r : found) {  // shortest period first
-    if (static_cast<double>(r.length()) < kAlmost * static_cast<double>(longest)) continue;
+    if (sequence.busy(r.begin, r.end) < kAlmost * most) continue;
     const double total = sequence.busy(0, sequence.size());
     const bool matters =
         static_cast<double>(r.length()) >= kLeastPart * static_cast<double>(sequence.size()) ||

@@ -144,6 +144,15 @@ LineText lines_of(const std::vector<std::string>& folders) {
   };
 }
 
+// The mix of the loops in which the samples lie.
+void mix_again(const SassFunction& function, const KernelSamples& samples, Evidence* facts) {
+  const Observation* known = facts->find("sass.instructions");
+  const std::string tool = known != nullptr ? known->source : "nvdisasm";
+  std::erase_if(facts->texts,
+                [](const auto& text) { return text.first.starts_with("line of sass."); });
+  add_sass(hot_mix(function, &samples), tool, facts);
+}
+
 // Where the kernels with code among `functions` wait: from samples, else estimated and weighed by
 // what was counted.
 void place_kernels(const std::map<std::string, SassFunction>& functions,
@@ -156,6 +165,9 @@ void place_kernels(const std::map<std::string, SassFunction>& functions,
     if (!functions.contains(function)) continue;
     for (KernelSamples& samples : gathered->samples.kernels) {
       if (same_kernel(samples.function, kernel.name)) samples.function = function;
+    }
+    for (const KernelSamples& samples : gathered->samples.kernels) {
+      if (samples.function == function) mix_again(functions.at(function), samples, &kernel.facts);
     }
     std::map<std::string, KernelEvidence> one;
     one[function] = std::move(kernel);
@@ -285,8 +297,16 @@ void add_machine(const Theory& theory, const DeviceFacts& facts, Gathered* gathe
     }
   }
   const std::string name = named ? theory.device : facts.name;
+  const auto add_kernels = [&](const Machine& machine) {
+    for (KernelEvidence& kernel : e.kernels) {
+      if (kernel.facts.get("launch__waves_per_multiprocessor")) continue;
+      const double shared = kernel.facts.get("launch__shared_mem_per_block_static").value_or(0);
+      add_residency(machine, static_cast<std::int64_t>(shared), -1, &kernel.facts);
+    }
+  };
   if (const auto machine = name.empty() ? std::nullopt : measured_machine(name)) {
     add_ceilings(*machine, "ceilings", &e);
+    add_kernels(*machine);
     gathered->ceilings = "measured on " + machine->name;
     e.texts.emplace("arch", machine->arch);
     return;
@@ -294,6 +314,7 @@ void add_machine(const Theory& theory, const DeviceFacts& facts, Gathered* gathe
   DeviceFacts known = named ? listed_device(theory.device) : facts;
   const Machine machine = nominal_machine(known);
   add_ceilings(machine, "nominal peaks", &e);
+  add_kernels(machine);
   if (!machine.arch.empty()) e.texts.emplace("arch", machine.arch);
   if (machine.ceilings.copy_bytes_per_s > 0) {
     gathered->ceilings = machine.ceilings.how;

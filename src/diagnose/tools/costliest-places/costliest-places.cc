@@ -11,17 +11,23 @@ namespace {
 
 // Of a wait, what a change usually removes.
 constexpr double kUsual = 0.5;
+// Of what good kernels take from a unit.
+constexpr double kBusy = 0.8;
 
 std::optional<Finding> costliest_places(const Facts& facts) {
   const KernelAccount* account = facts.account();
   const Roofline& roof = facts.roofline();
   if (account == nullptr || account->places.empty()) return std::nullopt;
   if (roof.known() && roof.quiet_fraction >= kAtCeiling) return std::nullopt;
+  // Without the task, a unit that is as busy as good kernels make it stands for the ceiling.
+  if (!roof.known() && facts.model().counted() && facts.model().demand() >= kBusy) {
+    return std::nullopt;
+  }
   Finding finding;
   double together = 0;
   for (const CostlyPlace& place : account->places) {
     together += place.us;
-    finding.share += account->us > 0 ? place.us / roof.time_us : 0;
+    finding.share += account->us > 0 ? place.us / facts("timing.median") : 0;
     if (!place.line.file.empty()) {
       finding.where += (finding.where.empty() ? "" : ", ") + place.line.file + ":" +
                        std::to_string(place.line.line);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/text.h"
 #include "core/rates.h"
@@ -19,6 +20,13 @@ constexpr double kPlainWgmma = 0.7;
 constexpr double kFirstMatrixKernel = 0.75;
 
 constexpr double kLeastShare = 0.3;  // of the call's time
+// In code without a task: multiply-adds for each half that is widened, their part of the loop, and
+// how busy their pipe is.
+constexpr double kReuse = 3;
+constexpr double kMostOfLoop = 0.5;
+constexpr double kPipeBusy = 0.4;
+// mma.sync's rate over that of fp32 multiply-adds (an H200: 62 % of 990 TFLOP/s over 67).
+constexpr double kMatrixOverFma = 9;
 
 std::optional<Finding> warpgroup_form(const Facts& facts) {
   const Roofline& roof = facts.roofline();
@@ -60,7 +68,51 @@ std::optional<Finding> warpgroup_form(const Facts& facts) {
   return finding;
 }
 
+std::vector<Prescription> first_matrix_kernel(const Facts& facts) {
+  return {{"tensor-cores",
+           facts.has(GpuFeature::kWgmma) ? "Multiply with matrix instructions: `nvcuda::wmma` or "
+                                           "`mma.sync.m16n8k16` first, then `wgmma` (sm_90a)."
+                                         : "Multiply with matrix instructions: `nvcuda::wmma` or "
+                                           "`mma.sync.m16n8k16`.",
+           "a dimension of the product is below 16, or the contract needs more than fp32 sums of "
+           "half-precision products"},
+          {"shared-memory",
+           "Stage the operand tiles in shared memory and load them with `ldmatrix`.", ""}};
+}
+
+// Where the task is not known: the hot loop widens halves and uses each of them in many fp32
+// multiply-adds, which keep their pipe busy.
+std::optional<Finding> products_in_the_code(const Facts& facts) {
+  const auto hot = [&](const char* name) { return facts.maybe(name).value_or(0); };
+  const double ffma = hot("sass.hot.ffma"), widened = hot("sass.hot.half_conversions");
+  if (facts("sass.hmma") > 0 || facts("sass.hgmma") > 0) return std::nullopt;
+  if (widened <= 0 || ffma < kReuse * widened) return std::nullopt;
+  if (ffma < kMostOfLoop * hot("sass.hot.instructions")) return std::nullopt;
+  const KernelModel& model = facts.model();
+  const double busy = model.busy(Resource::kFma).value_or(0);
+  if (!model.counted() || busy < kPipeBusy) return std::nullopt;
+  Finding finding;
+  finding.severity = Severity::kCritical;
+  finding.metrics = {"sass.hot.ffma", "sass.hot.half_conversions", "sass.hmma", "sass.hgmma"};
+  finding.cause = "The hot loop widens " + number(widened) + " half-precision values and spends " +
+                  number(ffma) + " of its " + number(hot("sass.hot.instructions")) +
+                  " instructions on fp32 multiply-adds of them, without a single matrix "
+                  "instruction; the multiply-add pipe is busy " +
+                  percent(busy) + " of the time.";
+  finding.prescriptions = first_matrix_kernel(facts);
+  const Gain gain = model.gain(Effect()
+                                   .scale(Resource::kFma, 1 / kMatrixOverFma)
+                                   .scale(Resource::kIssue, 1 / kMatrixOverFma));
+  finding.upper_speedup = std::max(gain.upper, kMatrixOverFma);
+  finding.likely_speedup = std::pow(kMatrixOverFma, kFirstMatrixKernel);
+  return finding;
+}
+
 std::optional<Finding> missing_tensor_cores(const Facts& facts) {
+  if (!facts.maybe("task.flops")) return products_in_the_code(facts);
+  for (const char* name : {"task.matmul_flops", "task.half_inputs", "ceiling.tensor_rate"}) {
+    if (!facts.maybe(name)) return std::nullopt;
+  }
   const double flops = facts("task.flops");
   const double matmul = facts("task.matmul_flops");
   const bool half = facts("task.half_inputs") > 0;
@@ -87,16 +139,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
       " matrix products take " + human_us(roof.time_us) +
       " without a single matrix instruction; at the measured rate of the tensor cores (" +
       per_second(rate, "FLOP") + ") and bandwidth they need " + human_us(possible) + ".";
-  finding.prescriptions = {
-      {"tensor-cores",
-       facts.has(GpuFeature::kWgmma) ? "Multiply with matrix instructions: `nvcuda::wmma` or "
-                                       "`mma.sync.m16n8k16` first, then `wgmma` (sm_90a)."
-                                     : "Multiply with matrix instructions: `nvcuda::wmma` or "
-                                       "`mma.sync.m16n8k16`.",
-       "a dimension of the product is below 16, or the contract needs more than fp32 sums of "
-       "half-precision products"},
-      {"shared-memory", "Stage the operand tiles in shared memory and load them with `ldmatrix`.",
-       ""}};
+  finding.prescriptions = first_matrix_kernel(facts);
   finding.upper_speedup = roof.time_us / possible;
   // mma.sync as a first step: a faster unit needs a faster operand feed. A gap beyond the ratio of
   // the two rates is due to other flaws.
@@ -109,9 +152,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   return finding;
 }
 
-constexpr const char* kMissingTensorCoresNeeds[] = {
-    "task.flops", "task.matmul_flops", "task.half_inputs", "ceiling.tensor_rate",
-    "sass.hmma",  "sass.hgmma",        "timing.median"};
+constexpr const char* kMissingTensorCoresNeeds[] = {"sass.hmma", "sass.hgmma", "timing.median"};
 
 }  // namespace
 
