@@ -146,12 +146,8 @@ class TorchReference : public CpuReference {
   // Widens the rules by the effect of rounding on these results. false: a probe whose results
   // rounding changes too much to be conclusive.
   Result<bool> admit_rounding(bool given, InputSet* set) {
-    std::int64_t fewest = kManyRounded;
-    for (const Shaped& t : tensors_) {
-      if (is_output(t)) fewest = std::min(fewest, t.elements);
-    }
     std::vector<Admitted> admitted(tensors_.size());
-    for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
+    for (int run = few_elements() ? kRoundedRuns : 1; run > 0; --run) {
       // Without enough memory for it, the rules stay unchanged.
       if (!compute(Numerics::kRounded, false, *set)) break;
       for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -166,6 +162,11 @@ class TorchReference : public CpuReference {
     return given ? keep_rules(admitted, set) : Result<bool>(says_something(admitted, *set));
   }
 
+  bool few_elements() const {
+    return std::any_of(tensors_.begin(), tensors_.end(),
+                       [](const Shaped& t) { return is_output(t) && t.elements < kManyRounded; });
+  }
+
   // Once for each kind of contents; stays unknown without enough memory for it.
   void measure_norm(DrawKind kind, InputSet* set) {
     if (const auto known = norms_.find(kind); known != norms_.end()) {
@@ -175,7 +176,7 @@ class TorchReference : public CpuReference {
     std::vector<Deviation>& known = norms_[kind];
     if (std::find(labels_.begin(), labels_.end(), "no-float64") != labels_.end()) return;
     std::vector<Deviation> found(tensors_.size());
-    for (int run = 0; run < kNormRuns; ++run) {
+    for (int run = few_elements() ? kNormRuns : 1; run > 0; --run) {
       if (!compute(Numerics::kTight, false, *set)) return;
       raise(deviations(*set), 1, &found);
     }

@@ -185,7 +185,7 @@ class NativeReference : public CpuReference {
     if (wants_norm(task_, c_, settings_.policy, request)) {
       KP_TRY(measure_norm(request.probe != nullptr ? request.probe->kind : request.kind, &set));
     }
-    if (request.probe != nullptr && probe_varies(request.probe->kind)) {
+    if (request.probe != nullptr && wants_nudged(request.probe->kind)) {
       KP_ASSIGN(const bool usable, admit_nudged(request.probe->kind == DrawKind::kSparse, &set));
       if (!usable) return std::optional<InputSet>();
       for (Expected& expected : set.expected) make_room(request.probe->kind, &expected);

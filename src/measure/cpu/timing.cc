@@ -396,18 +396,16 @@ class TimedContest {
                               const std::vector<Poison>& poisons, double* max_error,
                               const ProbeSet* probe) {
     if (auto outcome = judge_memory(state_, buffers)) return outcome;
-    // Precision must not depend on whether a call is timed: one of them shows it.
-    const std::size_t looked_at = fresh_secret() % shown.size();
-    const bool mine = max_error == &max_error_;
+    const std::size_t looked_at = fresh_secret() % shown.size();  // to see how precise it is
     for (std::size_t i = 0; i < shown.size(); ++i) {
       const bool probed = probe != nullptr && shown[i] == &probe->set;
       double ignored = 0;
       const int slot = kWarmSlot + 1 + static_cast<int>(i);
       auto outcome =
           judge_outputs(state_, buffers, slot, *shown[i], poisons, probed ? &ignored : max_error);
-      if (!outcome && mine && (probed || i == looked_at)) {
-        add_deviations(state_, buffers, slot, *shown[i], probed ? probe->kind : DrawKind::kGiven,
-                       &norms_);
+      if (!outcome && max_error == &max_error_ && (probed || i == looked_at)) {
+        const DrawKind kind = probed ? probe->kind : DrawKind::kGiven;
+        add_deviations(state_, buffers, slot, *shown[i], kind, &norms_);
       }
       if (!outcome) continue;
       if (probed) {
@@ -427,8 +425,7 @@ class TimedContest {
     const std::vector<double>& times = contest_->candidate_times();
     const bool busy = disturbed_ > kBusyNote * kept_;
     Interval us = busy ? undisturbed_time(times) : median_interval(times);
-    const std::vector<double>& least = contest_->least_candidate_times();
-    if (busy) us.low = *std::min_element(least.begin(), least.end());
+    if (busy) us.low = std::ranges::min(contest_->least_candidate_times());
     timed.timing.case_name = state_.c->name;
     timed.timing.median_us = us.mid;
     timed.timing.low_us = us.low;

@@ -322,11 +322,7 @@ Result<std::vector<Admitted>> CudaReference::ask_admitted(const CudaCase& state,
 Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
                                              std::vector<Admitted>* admitted) {
   KP_TRY(attach_outputs(state, set));
-  std::int64_t fewest = kManyRounded;
-  for (const JudgeTensor& t : state.judged) {
-    if (t.output) fewest = std::min(fewest, t.elements);
-  }
-  for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
+  for (int run = few_elements(state) ? kRoundedRuns : 1; run > 0; --run) {
     // Without enough memory for it, the rules stay unchanged.
     if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
     KP_ASSIGN(const std::vector<Admitted> now, ask_admitted(state, set));
@@ -339,6 +335,11 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
     }
   }
   return {};
+}
+
+bool few_elements(const CudaCase& state) {
+  return std::any_of(state.judged.begin(), state.judged.end(),
+                     [](const JudgeTensor& t) { return t.output && t.elements < kManyRounded; });
 }
 
 bool is_noise(const JudgeTensor& output, const Admitted& needed) {

@@ -70,6 +70,8 @@ class CudaReference {
   const EvaluateSettings& settings_;
 };
 
+// Whether an output has so few elements that its rounding is to be measured several times.
+bool few_elements(const CudaCase& state);
 // Whether rounding changes so many elements of an output so much that comparing it is pointless.
 bool is_noise(const JudgeTensor& output, const Admitted& needed);
 

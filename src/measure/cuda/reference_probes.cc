@@ -38,7 +38,7 @@ Result<void> CudaReference::shape_drawn(CudaCase& state, int set, const SetConte
 // Native references have no operators whose operands could be rounded: their inputs are nudged
 // instead. So are those of all sparse probes, whose sums are short.
 bool CudaReference::wants_nudging(const CudaCase& state, DrawKind kind) const {
-  if (!probe_varies(kind) || settings_.policy != Policy::kContract) return false;
+  if (!wants_nudged(kind) || settings_.policy != Policy::kContract) return false;
   if (settings_.module != nullptr && kind != DrawKind::kSparse) return false;
   return state.plan.wide && state.numerics == Numerics::kFloat64;
 }
@@ -82,8 +82,8 @@ Result<void> CudaReference::measure_norm(CudaCase& state, int set, DrawKind kind
     for (Deviation& each : found) each = with_sums(each, sum_length(task_, *state.c));
   } else {
     KP_TRY(attach_outputs(state, set));
-    for (int run = 0; run <= kNormRuns; ++run) {
-      const bool plain = run == kNormRuns;
+    for (int run = few_elements(state) ? kNormRuns : 1; run >= 0; --run) {
+      const bool plain = run == 0;
       const Numerics numerics = plain ? Numerics::kStrict : Numerics::kTight;
       if (!settings_.module->compute(*state.c, kRoundedSet, numerics, false)) return {};
       KP_TRY(add(plain ? kPlainRoom : 1));

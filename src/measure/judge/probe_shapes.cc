@@ -145,6 +145,8 @@ void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data) {
 
 bool probe_varies(DrawKind kind) { return shape_of(kind) != kp::kUnchanged; }
 
+bool wants_nudged(DrawKind kind) { return probe_varies(kind) || kind == DrawKind::kScaled; }
+
 double least_scale(DrawKind kind) {
   return probe_varies(kind) && kind != DrawKind::kSparse ? kShapeRoom : 0;
 }

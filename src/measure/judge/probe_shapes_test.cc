@@ -318,6 +318,7 @@ TEST(ProbeShapes, LinearIsWhatScalesAndChangesSign) {
   };
   EXPECT_TRUE(linear([](double x) { return 3 * x; }));
   EXPECT_TRUE(linear([](double x) { return 5 - x / 7; }));  // an addend vanishes beside large ones
+  EXPECT_TRUE(linear([](double x) { return 1e6 + x / 100; }));
   EXPECT_FALSE(linear([](double x) { return std::max(x, 0.0); }));
   EXPECT_FALSE(linear([](double x) { return x * x; }));
   EXPECT_FALSE(linear([](double x) { return std::fabs(x); }));

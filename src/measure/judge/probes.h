@@ -58,7 +58,7 @@ double largest_value(DType dtype);
 // times: the signs of a few roundings may cancel by chance.
 inline constexpr std::int64_t kManyRounded = 4096;
 inline constexpr int kRoundedRuns = 4;
-inline constexpr int kNormRuns = 2;
+inline constexpr int kNormRuns = 2;  // likewise, of outputs with few elements
 inline constexpr double kProbeRoom = 2;
 
 struct ProbeFailure {
