@@ -45,14 +45,15 @@ def compute(loaded, attached, numerics, twice):
 
 
 def _said(numerics, precision):
-    return {"float64": "float64", "rounded": "float64", "strict": "its declared types (strict)",
+    return {"float64": "float64", "rounded": "float64", "tight": "float64",
+            "strict": "its declared types (strict)",
             "declared": "its declared types",
             "kernelbench": f"{precision} as KernelBench does"}[numerics]
 
 
 def _dtype_rule(numerics, precision):
     """Maps a declared dtype to the one used in the computation; `every`: integers too."""
-    if numerics in ("float64", "rounded"):
+    if numerics in ("float64", "rounded", "tight"):
         return lambda t, every=False: torch.float64 if t.is_floating_point() else t.dtype
     if numerics == "kernelbench":
         run = PRECISIONS[precision]
@@ -104,10 +105,10 @@ def _call(loaded, model, arguments, numerics, attached, seed):
             seed_everything(seed)
         with contextlib.ExitStack() as stack:
             stack.enter_context(torch.set_grad_enabled(loaded.description.needs_grad))
-            if numerics == "rounded":
+            if numerics in ("rounded", "tight"):
                 attached.roundings += 1  # new signs for each computation
                 stack.enter_context(Rounding(attached.precision, attached.device,
-                                             attached.roundings))
+                                             attached.roundings, numerics == "tight"))
             output = model(*arguments)
     finally:
         torch.set_default_dtype(before)
@@ -117,7 +118,7 @@ def _call(loaded, model, arguments, numerics, attached, seed):
 
 
 def _default_dtype(loaded, numerics, attached):
-    if numerics in ("float64", "rounded"):
+    if numerics in ("float64", "rounded", "tight"):
         return torch.float64
     if numerics == "kernelbench":
         return loaded.default_dtype

@@ -15,7 +15,7 @@ constexpr double kMostWhole = 9007199254740992.0;  // 2^53: doubles hold all int
 
 Surveyed survey(DType dtype, std::int64_t count, const char* data) {
   Surveyed s;
-  s.rises = true;
+  s.rises = s.whole = true;
   bool any = false;
   double before = -INFINITY;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -23,11 +23,23 @@ Surveyed survey(DType dtype, std::int64_t count, const char* data) {
     s.rises = s.rises && v >= before;
     before = v;
     if (!std::isfinite(v)) continue;
+    s.whole = s.whole && v == std::trunc(v);
     s.low = any ? std::min(s.low, v) : v;
     s.high = any ? std::max(s.high, v) : v;
     any = true;
   }
   return s;
+}
+
+int exponent_of(const Surveyed& values) {
+  int exponent = 0;
+  std::frexp(std::max(std::fabs(values.low), std::fabs(values.high)), &exponent);
+  return exponent;
+}
+
+// At least 8, and so that the largest becomes at least 1.
+float growth(const Surveyed& values) {
+  return std::ldexp(1.0f, std::clamp(1 - exponent_of(values), 3, 60));
 }
 
 }  // namespace
@@ -38,6 +50,9 @@ bool wants_survey(const kp::ShapeSpec& spec) {
     case kp::kRepeated:
     case kp::kRows:
     case kp::kTop:
+    case kp::kJitter:
+    case kp::kFew:
+    case kp::kFractions:
       return true;
     case kp::kEnds:
     case kp::kEqual:
@@ -48,7 +63,25 @@ bool wants_survey(const kp::ShapeSpec& spec) {
   }
 }
 
+namespace {
+
+// Constant tensors of either kind; of the others, floating ones.
+bool fit_few(const Surveyed& values, kp::ShapeSpec* spec) {
+  spec->low = static_cast<float>(values.low);
+  spec->high = static_cast<float>(values.high);
+  spec->first = static_cast<long long>(std::clamp(values.low, -kMostWhole, kMostWhole));
+  if (values.low == values.high) return true;
+  if (spec->shape == kp::kJitter || !is_floating(static_cast<DType>(spec->dtype))) return false;
+  if (spec->factor == 0) spec->factor = growth(values);
+  // A change of sign is none where there are both.
+  if (values.low < 0 && values.high > 0) spec->factor = std::fabs(spec->factor);
+  return true;
+}
+
+}  // namespace
+
 bool fit(const Surveyed& values, kp::ShapeSpec* spec) {
+  if (spec->shape == kp::kJitter || spec->shape == kp::kFew) return fit_few(values, spec);
   if (spec->shape != kp::kGrow && !(values.low < values.high)) return false;
   if (!is_floating(static_cast<DType>(spec->dtype))) {
     if (values.rises || std::fabs(values.low) > kMostWhole || values.high > kMostWhole) {
@@ -60,28 +93,31 @@ bool fit(const Surveyed& values, kp::ShapeSpec* spec) {
   }
   spec->low = static_cast<float>(values.low);
   spec->high = static_cast<float>(values.high);
-  int exponent = 0;
-  std::frexp(std::max(std::fabs(values.low), std::fabs(values.high)), &exponent);
-  spec->factor = spec->shape == kp::kGrow
-                     ? std::ldexp(1.0f, std::clamp(1 - exponent, 3, 60))
-                     : std::ldexp(1.0f, std::max(exponent - 7, -100));  // 64 to 128 steps
+  if (spec->shape == kp::kFractions) return values.whole && values.high - values.low >= 2;
+  spec->factor =
+      spec->shape == kp::kGrow
+          ? growth(values)
+          : std::ldexp(1.0f, std::max(exponent_of(values) - 7, -100));  // 64 to 128 steps
   return true;
 }
 
-void reshape(kp::ShapeSpec spec, std::uint64_t key, std::vector<char>* data) {
+bool reshape(kp::ShapeSpec spec, std::uint64_t key, std::vector<char>* data) {
   const auto dtype = static_cast<DType>(spec.dtype);
   const auto size = static_cast<std::size_t>(dtype_bytes(dtype));
   const std::size_t count = data->size() / size;
   if (wants_survey(spec) &&
       !fit(survey(dtype, static_cast<std::int64_t>(count), data->data()), &spec)) {
-    return;
+    return false;
   }
+  bool changed = false;
   for (std::size_t i = 0; i < count; ++i) {
-    unsigned long long bits = 0;
-    std::memcpy(&bits, data->data() + i * size, size);
-    bits = kp::reshaped_bits(spec, key, i, bits);
-    std::memcpy(data->data() + i * size, &bits, size);
+    unsigned long long before = 0;
+    std::memcpy(&before, data->data() + i * size, size);
+    const unsigned long long after = kp::reshaped_bits(spec, key, i, before);
+    changed = changed || after != before;
+    std::memcpy(data->data() + i * size, &after, size);
   }
+  return changed;
 }
 
 std::string shape_specs_to_json(const std::vector<kp::ShapeSpec>& specs) {

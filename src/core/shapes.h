@@ -17,6 +17,7 @@ namespace kernelpro {
 struct Surveyed {
   double low = 0, high = 0;  // of the finite ones; 0 without any
   bool rises = false;        // no element is smaller than the one before it
+  bool whole = false;        // all finite ones are whole numbers
 };
 
 // Whether a shape depends on the range of the drawn values. A spec whose `range` is not 0 has it
@@ -26,8 +27,8 @@ bool wants_survey(const kp::ShapeSpec& spec);
 // unknown range: they may be offsets, which have to rise.)
 bool fit(const Surveyed& values, kp::ShapeSpec* spec);
 
-// Reshapes a tensor's elements. `key`: from kp::shape_key.
-void reshape(kp::ShapeSpec spec, std::uint64_t key, std::vector<char>* data);
+// Reshapes a tensor's elements. `key`: from kp::shape_key. Whether any changed.
+bool reshape(kp::ShapeSpec spec, std::uint64_t key, std::vector<char>* data);
 
 // One spec per tensor.
 std::string shape_specs_to_json(const std::vector<kp::ShapeSpec>& specs);

@@ -22,6 +22,9 @@ const std::vector<Label>& known_labels() {
       {"given-parameters-only", "right with the parameters as constructed, wrong with others"},
       {"precise-by-norm",
        "fp32 by the norm of its errors, not in every element: a fast algorithm such as Winograd's"},
+      {"coarser-than-fp32",
+       "its errors are larger, by their norm, than those of plain fp32 sums in any order: two bf16 "
+       "parts, or a fast algorithm with long sums"},
       {"float64-at-reduced-case",
        "float64 did not fit at full size: checked against it in a smaller case, and against strict "
        "fp32 at full size"},

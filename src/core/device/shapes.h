@@ -27,15 +27,18 @@ enum Shape {
   kEnds,        // integers: half of them at either end of the range
   kEqual,       // integers: all at one end
   kRamp,        // integers: sorted, or all different as long as the range lasts
+  kJitter,      // a constant tensor: its elements move by an eighth to a quarter
+  kFew,         // few elements: one value in `period` grows, three places of a constant one move
+  kFractions,   // whole numbers get digits after the point
   kNudge,       // all times 1 +- `factor`
 };
 
 struct ShapeSpec {
   int shape;
   int dtype;        // as kernelpro::DType
-  unsigned period;  // kSparse
+  unsigned period;  // kSparse, kFew
   unsigned depth;   // kRows: sizes differ by up to this power of two
-  float factor;     // kPowerOfTwo, kSparse, kNudge; kRepeated, kTop: a step, a power of two
+  float factor;     // kPowerOfTwo, kSparse, kFew, kNudge; kRepeated, kTop: a step, a power of two
   float low, high;  // range of the drawn values
   long long first;  // ... of integers: the smallest, and the largest minus it
   unsigned long long range;            //
@@ -94,10 +97,39 @@ KP_DRAW float reshaped_row(const ShapeSpec& spec, unsigned long long key, unsign
   return value * size;
 }
 
+// Whether element i of a constant tensor moves: all of them do, or three at random places.
+KP_DRAW bool moves(const ShapeSpec& spec, unsigned long long key, unsigned long long i) {
+  if (spec.shape == kJitter) return true;
+  for (unsigned long long k = 0; k < 3; ++k) {
+    if (shape_word(~key, k) % spec.count == i) return true;
+  }
+  return false;
+}
+
+KP_DRAW float jittered(unsigned long long word, float value) {
+  const float by = fmaf(0.125f, unit_float(word), 0.125f);
+  const float change = (word & 1u) != 0 ? by : -by;
+  return value == 0 ? change : fmaf(value, change, value);
+}
+
+// Small whole numbers have too few digits to show how products are rounded, and few values to
+// choose from.
+KP_DRAW bool small_whole(float value) {
+  return value > -1048576.0f && value < 1048576.0f &&
+         static_cast<float>(static_cast<int>(value)) == value;
+}
+KP_DRAW float with_digits(unsigned long long word, float value) {
+  return small_whole(value) ? value + (unit_float(word) - 0.5f) : value;
+}
+
 KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
                              float value) {
   const unsigned bits = float_bits(value);
-  if ((bits & 0x7fffffffu) == 0 || (bits & 0x7f800000u) == 0x7f800000u) return value;
+  if ((bits & 0x7f800000u) == 0x7f800000u) return value;
+  if (spec.shape == kJitter || (spec.shape == kFew && spec.low == spec.high)) {
+    return moves(spec, key, i) ? jittered(shape_word(key, i), value) : value;
+  }
+  if ((bits & 0x7fffffffu) == 0) return value;
   const unsigned long long w = shape_word(key, bits);
   switch (spec.shape) {
     case kPowerOfTwo:
@@ -113,9 +145,17 @@ KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsi
     case kRows:
     case kTop:
       return reshaped_row(spec, key, i, value);
-    case kSparse:
-      if ((w >> 8) % spec.period == 0) return value * spec.factor;
+    case kSparse: {
+      const unsigned long long chosen = small_whole(value) ? shape_word(key, i) : w;
+      if ((chosen >> 8) % spec.period == 0) return with_digits(chosen, value) * spec.factor;
       return (key & 1u) != 0 ? value * (spec.factor * 8.6736173798840355e-19f) : 0.0f;  // 2^-60
+    }
+    case kFew:  // a negative factor: half of them change their sign instead
+      if ((w >> 8) % spec.period != 0) return value;
+      if (spec.factor > 0) return value * spec.factor;
+      return (w & 1u) != 0 ? -value : -value * spec.factor;
+    case kFractions:
+      return within(spec, with_digits(w, value));
     case kNudge:
       return fmaf(value, (shape_word(key, i) & 1u) != 0 ? spec.factor : -spec.factor, value);
     default:
@@ -137,6 +177,15 @@ KP_DRAW long long reshaped_integer(const ShapeSpec& spec, unsigned long long key
       if ((key & 1u) == 0) return spec.first + static_cast<long long>(i % (spec.range + 1));
       const double share = static_cast<double>(i) / static_cast<double>(spec.count);
       return spec.first + static_cast<long long>(share * static_cast<double>(spec.range));
+    }
+    case kJitter:
+    case kFew: {  // one value: `first`
+      if (!moves(spec, key, i)) return value;
+      const unsigned long long w = shape_word(key, i);
+      if (spec.dtype == 5) return spec.shape == kFew || (w & 7u) == 0 ? 1 - value : value;
+      // Still an index into whatever it was one into.
+      const unsigned long long half = static_cast<unsigned long long>(value) / 2;
+      return value < 2 ? value : value - static_cast<long long>(w % (half + 1));
     }
     default:
       return value;

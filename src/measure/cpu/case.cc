@@ -65,12 +65,7 @@ bool probed(const Task& task, const Case& c) {
 // Long sums accumulate the last digits too, in the same direction, and honest fp32 would look less
 // precise. In the smallest of the probed cases they are shortest.
 bool leans_here(const Task& task, const Case& c) {
-  double results = 1, most = 1;
-  for (const Shaped& t : shaped_tensors(task, c)) {
-    double& which = is_output(t) ? results : most;
-    which = std::max(which, static_cast<double>(t.elements));
-  }
-  if (std::max(task_flops(task, c) / 2, most) / results > kShortSum) return false;
+  if (sum_length(task, c) > kShortSum) return false;
   const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
   return std::none_of(all.begin(), all.end(), [&](const Case* other) {
     return probed(task, *other) && compulsory_bytes(task, *other) < compulsory_bytes(task, c);
@@ -87,25 +82,40 @@ std::vector<OutputLook> looks_of(const InputSet& set) {
   return looks;
 }
 
-// One of the inputs, if the results are linear in each of them; else -1.
-Result<int> linear_input(const Task& task, const CpuCase& state, CpuReference& reference,
-                         const kp::Key& key) {
+struct Linear {
+  int tensor = -1;  // one of the inputs, of the factors if there are any
+  bool addend = false;
+};
+
+// Empty unless the results are linear in each input.
+Result<Linear> linear_input(const Task& task, const CpuCase& state, CpuReference& reference,
+                            const kp::Key& key) {
   const std::vector<std::string>& labels = reference.labels();
-  if (std::find(labels.begin(), labels.end(), "no-float64") != labels.end()) return -1;
-  const std::vector<int> all = linear_candidates(task);
+  if (std::find(labels.begin(), labels.end(), "no-float64") != labels.end()) return Linear{};
+  std::vector<int> all = linear_candidates(task), factors;
+  Linear found;
   for (const int tensor : all) {
     std::vector<std::vector<OutputLook>> looks;
-    for (const float factor : kLinearFactors) {
+    const auto look = [&](float factor, float others) -> Result<bool> {
       SetRequest request;
       request.key = key;
-      request.shapes = power_shapes(state.tensors, tensor, factor);
+      request.shapes = power_shapes(state.tensors, tensor, factor, others, true);
       KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
-      if (!set) return -1;
-      looks.push_back(looks_of(*set));
+      if (set) looks.push_back(looks_of(*set));
+      return set.has_value();
+    };
+    for (const float factor : kLinearFactors) {
+      KP_ASSIGN(const bool looked, look(factor, 1));
+      if (!looked) return Linear{};
     }
-    if (!is_linear(looks[0], looks[1], looks[2])) return -1;
+    if (!is_linear(looks[0], looks[1], looks[2])) return Linear{};
+    found.addend = found.addend || has_addend(looks[0], looks[3]);
+    KP_ASSIGN(const bool looked, look(kLinearFactors[0], kOtherFactor));
+    if (looked && is_factor(looks[0], looks[4])) factors.push_back(tensor);
   }
-  return all.empty() ? -1 : all[kp::subkey(key, kp::kShapeStream) % all.size()];
+  if (!factors.empty()) all = factors;
+  if (!all.empty()) found.tensor = all[kp::subkey(key, kp::kShapeStream) % all.size()];
+  return found;
 }
 
 Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuReference& reference,
@@ -126,15 +136,19 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
     SetRequest request;
     request.key = fresh_key();
     request.probe = &plans[i];
-    int linear = -1;
+    Linear linear;
     if (kind == DrawKind::kSparse) {
       KP_ASSIGN(linear, linear_input(task, *state, reference, request.key));
-      if (linear < 0) continue;
+      if (linear.tensor < 0) continue;
     }
     request.shapes =
-        probe_shapes(task, state->tensors, kind, kp::subkey(request.key, kp::kShapeStream), linear);
-    KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
-    if (set) state->probes.push_back({kind, std::move(*set)});
+        probe_shapes(task, state->tensors, kind, kp::subkey(request.key, kp::kShapeStream),
+                     linear.tensor, linear.addend);
+    Result<std::optional<InputSet>> set = reference.make_set(request);
+    // A reference that cannot take a probe's values has nothing to say about them.
+    if (!set && set.error().kind == ErrorKind::kTask) continue;
+    if (!set) return tl::unexpected<Error>(set.error());
+    if (*set) state->probes.push_back({kind, std::move(**set)});
   }
   return {};
 }
@@ -303,13 +317,16 @@ std::optional<Outcome> judge_memory(const CpuCase& state, const CpuBuffers& buff
 }
 
 void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set,
-                    std::vector<SparseError>* all) {
+                    DrawKind kind, std::vector<NormError>* all) {
+  if (set.nudged.empty()) return;
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& t = state.tensors[i];
     if (!is_output(t) || t.tensor->dtype != DType::kFp32) continue;
-    all->push_back({state.c->name, t.tensor->name,
-                    deviation(t, buffers.data(place(state, slot, i)), set.expected[i]),
-                    set.nudged[i]});
+    if (kind != DrawKind::kSparse && set.nudged[i].norm <= 0) continue;
+    add_norm(
+        {state.c->name, t.tensor->name,
+         deviation(t, buffers.data(place(state, slot, i)), set.expected[i]), set.nudged[i], kind},
+        all);
   }
 }
 

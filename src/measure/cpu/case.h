@@ -76,9 +76,9 @@ void load_inputs(const CpuCase& state, const CpuBuffers& buffers, int slot, cons
 std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffers, int first,
                                    int count);
 
-// Adds the deviations of a slot's fp32 outputs on sparse inputs.
+// Adds the deviations of a slot's fp32 outputs, where those of honest kernels are known.
 void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set,
-                    std::vector<SparseError>* all);
+                    DrawKind kind, std::vector<NormError>* all);
 
 // Whether the kernel wrote outside a tensor, in any slot.
 std::optional<Outcome> judge_memory(const CpuCase& state, const CpuBuffers& buffers);

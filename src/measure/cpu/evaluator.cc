@@ -57,11 +57,11 @@ class CpuEvaluator : public Evaluator {
   Result<Outcome> run_all(const Subject& subject, const Subject* incumbent, const TimingPlan& plan);
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent,
                    const TimingPlan& plan, Correct* correct, std::vector<Interval>* ratios);
-  std::optional<Outcome> check(const CpuCase& state, CpuSession& session, double* max_error);
+  std::optional<Outcome> check(const CpuCase& state, CpuSession& session, Correct* correct);
   Verdict probe(const CpuCase& state, const Binary& binary, Session session, Correct* correct,
                 std::vector<const ProbeSet*>* passed);
   std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures,
-                                       const std::vector<SparseError>& sparse, Correct* correct);
+                                       const std::vector<NormError>& norms, Correct* correct);
   Result<CpuSession::Started> start(const CpuCase& state, const Binary& binary);
 
   const Task& task_;
@@ -147,7 +147,8 @@ Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Bina
 // Checks several sets (under KernelBench rules, all) in an order that the candidate cannot know,
 // repeating the first.
 std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& session,
-                                           double* max_error) {
+                                           Correct* correct) {
+  std::vector<NormError> norms;
   const std::size_t checked =
       settings_.policy == Policy::kKernelBench ? state.sets.size() : kCheckedSets;
   std::vector<std::size_t> order;
@@ -168,9 +169,12 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
     const auto called = session.call({slot, 1, 1, 0}, settings_.timeout_s, phase);
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
     if (auto outcome = judge_memory(state, buffers)) return outcome;
-    if (auto outcome = judge_outputs(state, buffers, slot, set, poisons, max_error)) return outcome;
+    if (auto outcome = judge_outputs(state, buffers, slot, set, poisons, &correct->max_error)) {
+      return outcome;
+    }
+    add_deviations(state, buffers, slot, set, DrawKind::kGiven, &norms);
   }
-  return std::nullopt;
+  return take_failures({}, norms, correct);
 }
 
 // After a probe that ends the process, the next probe needs a new one.
@@ -178,7 +182,7 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& bi
                                           Session session, Correct* correct,
                                           std::vector<const ProbeSet*>* passed) {
   std::vector<ProbeFailure> failures;
-  std::vector<SparseError> sparse;
+  std::vector<NormError> norms;
   const std::vector<char> ready(state.probes.size(), 1);
   for (const std::size_t chosen : choose_probes(ready, most_probes_, fresh_secret())) {
     const ProbeSet& each = state.probes[chosen];
@@ -211,17 +215,17 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& bi
       failures.push_back(probe_failure(each.kind, state.c->name, *outcome, state.tensors));
       continue;
     }
-    if (each.kind == DrawKind::kSparse) add_deviations(state, buffers, slot, each.set, &sparse);
+    add_deviations(state, buffers, slot, each.set, each.kind, &norms);
     passed->push_back(&each);
   }
-  return take_failures(failures, sparse, correct);
+  return take_failures(failures, norms, correct);
 }
 
 // Rejects, or labels.
 std::optional<Outcome> CpuEvaluator::take_failures(const std::vector<ProbeFailure>& failures,
-                                                   const std::vector<SparseError>& sparse,
+                                                   const std::vector<NormError>& norms,
                                                    Correct* correct) {
-  ProbeVerdict verdict = judge_probes(task_.precision, failures, sparse);
+  ProbeVerdict verdict = judge_probes(task_.precision, failures, norms);
   if (verdict.rejected) return *verdict.rejected;
   for (std::size_t k = 0; k < verdict.labels.size(); ++k) {
     const auto& labels = correct->labels;
@@ -241,7 +245,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   Session session = std::move(std::get<Session>(started));
-  if (auto outcome = check(state, *session, &correct->max_error)) return outcome;
+  if (auto outcome = check(state, *session, correct)) return outcome;
   Verdict probed = probe(state, subject.binaries[i], std::move(session), correct, &plan.probes);
   if (!probed || *probed) return probed;
   const double checked = real_clock().now_s();
@@ -255,7 +259,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   if (!timed) return tl::unexpected<Error>(timed.error());
   if (Outcome* outcome = std::get_if<Outcome>(&*timed)) return std::optional<Outcome>(*outcome);
   const Timed& t = std::get<Timed>(*timed);
-  if (auto outcome = take_failures(t.failures, t.sparse, correct)) return outcome;
+  if (auto outcome = take_failures(t.failures, t.norms, correct)) return outcome;
   correct->timings.push_back(t.timing);
   correct->max_error = std::max(correct->max_error, t.max_error);
   if (t.ratio) ratios->push_back(*t.ratio);

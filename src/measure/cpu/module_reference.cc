@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -76,12 +77,13 @@ class TorchReference : public CpuReference {
     KP_ASSIGN(const DrawFacts drawn, module_.draw(c_, 0, seed_of(request.key), kind));
     if (request.probe != nullptr && !drawn.changed) return std::optional<InputSet>();
     InputSet set;
-    keep_inputs(request, &set);
+    if (!keep_inputs(request, &set)) return std::optional<InputSet>();
     const bool contract = settings_.policy == Policy::kContract;
     KP_TRY(compute_expected(contract ? Numerics::kFloat64 : Numerics::kKernelBench, request.twice,
                             request.probe == nullptr, &set));
     if (!contract) return std::optional<InputSet>(std::move(set));
     if (request.probe != nullptr && !representable(tensors_, set)) return std::optional<InputSet>();
+    if (wants_norm(task_, c_, settings_.policy, request)) measure_norm(kind, &set);
     // The rules of the first set apply to others drawn like it.
     if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
     if (kind == DrawKind::kSparse && !measure_nudged(&set)) return std::optional<InputSet>();
@@ -92,18 +94,21 @@ class TorchReference : public CpuReference {
   }
 
  private:
-  void keep_inputs(const SetRequest& request, InputSet* set) {
+  // False: the shapes change nothing.
+  bool keep_inputs(const SetRequest& request, InputSet* set) {
+    bool reshaped = request.shapes.empty();
     set->inputs.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shaped& t = tensors_[i];
       if (is_output(t)) continue;
       set->inputs[i].assign(buffers_.data(i), buffers_.data(i) + t.bytes);
       const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
-      reshape_input(t, request.shapes, i, kind, request.key, &set->inputs[i]);
+      reshaped |= reshape_input(t, request.shapes, i, kind, request.key, &set->inputs[i]);
       if (!request.vary_weights || t.tensor->role != Role::kParameter) continue;
       if (vary(t, kp::subkey(request.key, kp::kVaryStreams + i), &set->inputs[i]))
         set->varied = true;
     }
+    return reshaped;
   }
 
   // Computes from the set's inputs: a module may have modified those in the buffers in place.
@@ -141,12 +146,8 @@ class TorchReference : public CpuReference {
   // Widens the rules by the effect of rounding on these results. false: a probe whose results
   // rounding changes too much to be conclusive.
   Result<bool> admit_rounding(bool given, InputSet* set) {
-    std::int64_t fewest = kManyRounded;
-    for (const Shaped& t : tensors_) {
-      if (is_output(t)) fewest = std::min(fewest, t.elements);
-    }
     std::vector<Admitted> admitted(tensors_.size());
-    for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
+    for (int run = few_elements() ? kRoundedRuns : 1; run > 0; --run) {
       // Without enough memory for it, the rules stay unchanged.
       if (!compute(Numerics::kRounded, false, *set)) break;
       for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -159,6 +160,39 @@ class TorchReference : public CpuReference {
       }
     }
     return given ? keep_rules(admitted, set) : Result<bool>(says_something(admitted, *set));
+  }
+
+  bool few_elements() const {
+    return std::any_of(tensors_.begin(), tensors_.end(),
+                       [](const Shaped& t) { return is_output(t) && t.elements < kManyRounded; });
+  }
+
+  // Once for each kind of contents; stays unknown without enough memory for it.
+  void measure_norm(DrawKind kind, InputSet* set) {
+    if (const auto known = norms_.find(kind); known != norms_.end()) {
+      set->nudged = known->second;
+      return;
+    }
+    std::vector<Deviation>& known = norms_[kind];
+    if (std::find(labels_.begin(), labels_.end(), "no-float64") != labels_.end()) return;
+    std::vector<Deviation> found(tensors_.size());
+    for (int run = few_elements() ? kNormRuns : 1; run > 0; --run) {
+      if (!compute(Numerics::kTight, false, *set)) return;
+      raise(deviations(*set), 1, &found);
+    }
+    if (!compute(Numerics::kStrict, false, *set)) return;
+    raise(deviations(*set), kPlainRoom, &found);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (is_output(tensors_[i])) found[i] = steady(tensors_[i], found[i], set->expected[i]);
+    }
+    set->nudged = known = found;
+  }
+
+  static void raise(const std::vector<Deviation>& to, double by, std::vector<Deviation>* all) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      (*all)[i].norm = std::max((*all)[i].norm, by * to[i].norm);
+      (*all)[i].worst = std::max((*all)[i].worst, to[i].worst);
+    }
   }
 
   // False without enough memory for it.
@@ -232,6 +266,7 @@ class TorchReference : public CpuReference {
   CpuReferenceSettings settings_;
   std::vector<Shaped> tensors_;
   std::vector<Rule> rules_;  // by tensor, of sets drawn as given; empty before the first
+  std::map<DrawKind, std::vector<Deviation>> norms_;
   CpuBuffers buffers_;
   bool attached_ = false;
 };

@@ -85,6 +85,7 @@ class CpuModule : public ::testing::Test {
     const auto description = module_->describe(source, "/module.py", {});
     if (!description) return tl::unexpected<Error>(description.error());
     task_ = task_of(*description, source);
+    task_.cases[0].matmul_flops = matmul_flops_;
     auto compiler = make_cpu_compiler(testing::compile_settings(cache_.path()));
     if (!compiler) return tl::unexpected<Error>(compiler.error());
     compiler_ = std::move(*compiler);
@@ -125,6 +126,7 @@ class CpuModule : public ::testing::Test {
   }
 
   static inline std::unique_ptr<ModuleReference> module_;
+  double matmul_flops_ = 0;
   TempDir cache_;
   Task task_;
   std::unique_ptr<Compiler> compiler_;
@@ -177,6 +179,52 @@ TEST_F(CpuModule, LessThanFp32OnPositiveInputs) {
   const auto* rejected = std::get_if<Rejected>(&tf32.outcome);
   ASSERT_NE(rejected, nullptr) << outcome_summary(tf32.outcome);
   EXPECT_EQ(rejected->rule, "precision");
+}
+
+// No probe is needed: the task's own inputs show it, and nothing sets them apart from timed ones.
+TEST_F(CpuModule, ProductsInATaskThatIsNotLinear) {
+  matmul_flops_ = 4 * 64 * 64 * 48;
+  const Result<void> prepared = prepare(
+      "import torch\n"
+      "class Model(torch.nn.Module):\n"
+      "    def forward(self, x, y):\n"
+      "        return torch.softmax(x @ y / 8, 1) @ y.t()\n"
+      "def get_inputs():\n"
+      "    return [torch.randn(64, 48), torch.randn(48, 64)]\n"
+      "def get_init_inputs():\n"
+      "    return []\n");
+  ASSERT_TRUE(prepared) << prepared.error().text();
+  const auto kernel = [](const std::string& product) {
+    return launch(
+        "for (int r = 0; r < 64; ++r) {\n"
+        "  float p[64], most = -1e30f, sum = 0;\n"
+        "  for (int c = 0; c < 64; ++c) {\n"
+        "    p[c] = 0;\n"
+        "    for (int k = 0; k < 48; ++k) p[c] += product(a.x[r * 48 + k], a.y[k * 64 + c]);\n"
+        "    most = std::fmax(most, p[c] /= 8);\n"
+        "  }\n"
+        "  for (int c = 0; c < 64; ++c) sum += p[c] = std::exp(p[c] - most);\n"
+        "  for (int k = 0; k < 48; ++k) {\n"
+        "    float result = 0;\n"
+        "    for (int c = 0; c < 64; ++c) result += product(p[c], a.y[k * 64 + c]);\n"
+        "    a.out[r * 48 + k] = result / sum;\n"
+        "  }\n"
+        "}",
+        "#include <cmath>\n"
+        "static float bf16(float v) { unsigned b; std::memcpy(&b, &v, 4);\n"
+        "  b = (b + 0x7fffu + (b >> 16 & 1u)) & 0xffff0000u; std::memcpy(&v, &b, 4); return v; }\n"
+        "static float product(float u, float v) { const float a = bf16(u), b = bf16(v);\n"
+        "  const float c = bf16(u - a), d = bf16(v - b); (void)c; (void)d; return " +
+            product + "; }\n");
+  };
+  const Evaluation plain = evaluate(kernel("u * v"));
+  ASSERT_NE(plain.correct(), nullptr) << outcome_summary(plain.outcome);
+  EXPECT_FALSE(has_label(plain, kCoarserThanFp32));
+  const Evaluation three =
+      evaluate(kernel("a * b + (a * d + c * b) + c * d + (u - a - c) * v + u * (v - b - d)"));
+  EXPECT_FALSE(has_label(three, kCoarserThanFp32)) << outcome_summary(three.outcome);
+  const Evaluation two = evaluate(kernel("a * b + (a * d + c * b)"));
+  EXPECT_TRUE(has_label(two, kCoarserThanFp32)) << outcome_summary(two.outcome);
 }
 
 TEST_F(CpuModule, WeightsMayNotBeRemembered) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -51,15 +52,27 @@ void make_room(DrawKind kind, Expected* expected) {
 }
 
 std::vector<std::vector<char>> nudged_inputs(const Task& task, const std::vector<Shaped>& tensors,
-                                             const InputSet& set) {
+                                             const InputSet& set, double by) {
   const std::uint64_t word = fresh_secret();
-  const std::vector<kp::ShapeSpec> specs = nudge_shapes(tensors, task.precision, true);
+  const std::vector<kp::ShapeSpec> specs = nudge_shapes(tensors, task.precision, true, by);
   std::vector<std::vector<char>> inputs = set.inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].empty() || specs[i].shape == kp::kUnchanged) continue;
     reshape(specs[i], kp::shape_key(word, static_cast<unsigned>(i)), &inputs[i]);
   }
   return inputs;
+}
+
+bool wants_norm(const Task& task, const Case& c, Policy policy, const SetRequest& request) {
+  const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
+  const bool drawn = request.probe != nullptr || request.shapes.empty();
+  return drawn && shows_norm(kind) && policy == Policy::kContract && norms_apply(task, c);
+}
+
+Deviation steady(const Shaped& output, const Deviation& nudged, const Expected& expected) {
+  double largest = 0;
+  for (const double v : expected.values) largest = std::max(largest, std::fabs(v));
+  return steady(nudged, output.elements, largest, expected.rms);
 }
 
 namespace {
@@ -143,6 +156,7 @@ class NativeReference : public CpuReference {
 
   Result<std::optional<InputSet>> make_set(const SetRequest& request) override {
     InputSet set;
+    bool reshaped = request.shapes.empty();
     set.inputs.resize(tensors_.size());
     set.expected.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -153,9 +167,10 @@ class NativeReference : public CpuReference {
       set.inputs[i].resize(static_cast<std::size_t>(t.bytes));
       draw_all(drawn, t.elements, static_cast<int>(i), request.key, set.inputs[i].data());
       const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
-      reshape_input(t, request.shapes, i, kind, request.key, &set.inputs[i]);
+      reshaped |= reshape_input(t, request.shapes, i, kind, request.key, &set.inputs[i]);
       std::memcpy(buffers().data(i), set.inputs[i].data(), set.inputs[i].size());
     }
+    if (!reshaped) return std::optional<InputSet>();
     KP_TRY(run());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_output(tensors_[i])) continue;
@@ -167,8 +182,11 @@ class NativeReference : public CpuReference {
       return std::optional<InputSet>();
     }
     if (request.twice) KP_TRY(run_again(set));
-    if (request.probe != nullptr && probe_varies(request.probe->kind)) {
-      KP_ASSIGN(const bool usable, admit_nudged(&set));
+    if (wants_norm(task_, c_, settings_.policy, request)) {
+      KP_TRY(measure_norm(request.probe != nullptr ? request.probe->kind : request.kind, &set));
+    }
+    if (request.probe != nullptr && wants_nudged(request.probe->kind)) {
+      KP_ASSIGN(const bool usable, admit_nudged(request.probe->kind == DrawKind::kSparse, &set));
       if (!usable) return std::optional<InputSet>();
       for (Expected& expected : set.expected) make_room(request.probe->kind, &expected);
     }
@@ -209,14 +227,37 @@ class NativeReference : public CpuReference {
     return {};
   }
 
-  // Allows for what nudged inputs change. False: too much of it for the probe to be conclusive.
-  Result<bool> admit_nudged(InputSet* set) {
-    const std::vector<std::vector<char>> nudged = nudged_inputs(task_, tensors_, *set);
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      if (!nudged[i].empty()) std::memcpy(buffers().data(i), nudged[i].data(), nudged[i].size());
+  // Measured once for each kind of contents.
+  Result<void> measure_norm(DrawKind kind, InputSet* set) {
+    std::vector<Deviation>& known = norms_[kind];
+    if (known.empty()) {
+      known.resize(tensors_.size());
+      const double length = sum_length(task_, c_);
+      load(nudged_inputs(task_, tensors_, *set, sums_nudge(length)));
+      KP_TRY(run());
+      for (std::size_t i = 0; i < tensors_.size(); ++i) {
+        const Shaped& t = tensors_[i];
+        if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
+        const auto* values = reinterpret_cast<const double*>(buffers().data(i));
+        const Deviation found = deviation({values, values + t.elements}, set->expected[i]);
+        known[i] = steady(t, with_sums(found, length), set->expected[i]);
+      }
     }
+    set->nudged = known;
+    return {};
+  }
+
+  void load(const std::vector<std::vector<char>>& inputs) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!inputs[i].empty()) std::memcpy(buffers().data(i), inputs[i].data(), inputs[i].size());
+    }
+  }
+
+  // Allows for what nudged inputs change. False: too much of it for the probe to be conclusive.
+  Result<bool> admit_nudged(bool sparse, InputSet* set) {
+    load(nudged_inputs(task_, tensors_, *set));
     KP_TRY(run());
-    set->nudged.resize(tensors_.size());
+    if (sparse) set->nudged.resize(tensors_.size());
     bool usable = true;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shaped& t = tensors_[i];
@@ -224,7 +265,7 @@ class NativeReference : public CpuReference {
       const auto* values = reinterpret_cast<const double*>(buffers().data(i));
       const std::vector<double> results(values, values + t.elements);
       Expected& expected = set->expected[i];
-      set->nudged[i] = deviation(results, expected);
+      if (sparse) set->nudged[i] = deviation(results, expected);
       const double scale = expected.scale;
       usable = conclusive(t, admit(results, &expected), expected.rule) && usable;
       usable = usable && expected.scale <= kProbeRoom * scale;
@@ -253,6 +294,7 @@ class NativeReference : public CpuReference {
   const Case& c_;
   CpuReferenceSettings settings_;
   std::vector<Shaped> tensors_;
+  std::map<DrawKind, std::vector<Deviation>> norms_;  // by tensor
   std::uint64_t poison_ = fresh_secret();
   std::unique_ptr<CpuSession> session_;
 };

@@ -27,7 +27,8 @@ struct InputSet {
   bool varied = false;                    // its weights differ slightly from the module's
   std::vector<std::vector<char>> inputs;  // by tensor; empty for outputs
   std::vector<Expected> expected;         // by tensor; empty for inputs
-  std::vector<Deviation> nudged;          // by tensor, of sparse probes (measure/judge/probes.h)
+  std::vector<Deviation> nudged;          // by tensor: of sparse probes, and where shows_norm
+                                          // (measure/judge/probes.h); may be empty
 };
 
 struct SetRequest {
@@ -85,6 +86,10 @@ bool conclusive(const Shaped& output, const Admitted& admitted, const Rule& rule
 void make_room(DrawKind kind, Expected* expected);
 // A copy of the inputs, nudged (measure/judge/probe_shapes.h).
 std::vector<std::vector<char>> nudged_inputs(const Task& task, const std::vector<Shaped>& tensors,
-                                             const InputSet& set);
+                                             const InputSet& set, double by = 1);
+// Whether the norm of honest errors is to be known for what a request asks for.
+bool wants_norm(const Task& task, const Case& c, Policy policy, const SetRequest& request);
+// The same where few elements decide: none is known.
+Deviation steady(const Shaped& output, const Deviation& nudged, const Expected& expected);
 
 }  // namespace kernelpro

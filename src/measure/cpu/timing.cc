@@ -396,14 +396,16 @@ class TimedContest {
                               const std::vector<Poison>& poisons, double* max_error,
                               const ProbeSet* probe) {
     if (auto outcome = judge_memory(state_, buffers)) return outcome;
+    const std::size_t looked_at = fresh_secret() % shown.size();  // to see how precise it is
     for (std::size_t i = 0; i < shown.size(); ++i) {
       const bool probed = probe != nullptr && shown[i] == &probe->set;
       double ignored = 0;
       const int slot = kWarmSlot + 1 + static_cast<int>(i);
       auto outcome =
           judge_outputs(state_, buffers, slot, *shown[i], poisons, probed ? &ignored : max_error);
-      if (!outcome && probed && probe->kind == DrawKind::kSparse) {
-        add_deviations(state_, buffers, slot, *shown[i], &sparse_);
+      if (!outcome && max_error == &max_error_ && (probed || i == looked_at)) {
+        const DrawKind kind = probed ? probe->kind : DrawKind::kGiven;
+        add_deviations(state_, buffers, slot, *shown[i], kind, &norms_);
       }
       if (!outcome) continue;
       if (probed) {
@@ -423,8 +425,7 @@ class TimedContest {
     const std::vector<double>& times = contest_->candidate_times();
     const bool busy = disturbed_ > kBusyNote * kept_;
     Interval us = busy ? undisturbed_time(times) : median_interval(times);
-    const std::vector<double>& least = contest_->least_candidate_times();
-    if (busy) us.low = *std::min_element(least.begin(), least.end());
+    if (busy) us.low = std::ranges::min(contest_->least_candidate_times());
     timed.timing.case_name = state_.c->name;
     timed.timing.median_us = us.mid;
     timed.timing.low_us = us.low;
@@ -435,7 +436,7 @@ class TimedContest {
     if (paired()) timed.ratio = contest_->ratio();
     timed.max_error = max_error_;
     timed.failures = failures_;
-    timed.sparse = sparse_;
+    timed.norms = norms_;
     timed.observed["cpu.threads_busy"] = own_ns_ > 0 ? cpu_ns_ / own_ns_ : 0;
     timed.observed["load.foreign_cpu"] = foreign_ / std::max(1, kept_);
     timed.observed["load.pairs_dropped"] = dropped_;
@@ -481,7 +482,7 @@ class TimedContest {
   double max_error_ = 0;
   std::vector<const ProbeSet*> probes_;  // to come
   std::vector<ProbeFailure> failures_;
-  std::vector<SparseError> sparse_;
+  std::vector<NormError> norms_;
   int most_ = 1;       // calls per turn
   bool anew_ = false;  // the contest begins anew, with turns of another length
 };

@@ -54,7 +54,7 @@ struct Timed {
   std::optional<Interval> ratio;  // incumbent's time over candidate's
   double max_error = 0;
   std::vector<ProbeFailure> failures;  // of probes among timed calls
-  std::vector<SparseError> sparse;     // of the sparse ones
+  std::vector<NormError> norms;        // of calls in turns, where that of honest errors is known
   // "cpu.threads_busy", "load.foreign_cpu" (share of the machine that others used during turns that
   // count), "load.pairs_dropped", "load.pairs_disturbed" (pairs that count all the same) ...
   std::map<std::string, double> observed;

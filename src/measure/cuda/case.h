@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,10 +54,14 @@ struct CudaCase {
   Numerics numerics = Numerics::kFloat64;  // of a module's results
   std::vector<char> lesser;                // by set: results in strict fp32, for lack of memory
   std::map<DrawKind, std::vector<Admitted>> admitted;  // what rounding needs, by output
+  std::set<DrawKind> idle;                             // probes that change nothing here
   std::optional<std::vector<int>> linear;  // inputs in which the results are linear; once known
+  bool addend = false;                     // something else is added to those results
   std::vector<Deviation> nudged;           // of sparse probes, by output
-  bool self_checked = false;               // the reference agreed with itself
-  double reference_s = 0;                  // time of the last draw and computation, as given
+  // By output: of the reference with rounded operands, where shows_norm; empty: not known.
+  std::map<DrawKind, std::vector<Deviation>> norms;
+  bool self_checked = false;  // the reference agreed with itself
+  double reference_s = 0;     // time of the last draw and computation, as given
 
   int sets() const { return plan.sets(); }
   // The set whose contents change: an extra one, or the last of the rotation.

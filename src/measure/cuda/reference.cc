@@ -115,7 +115,7 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
     // A kernel that cached a prepared weight in one call finds a different one in the next. Set 0
     // keeps the module's own.
     const bool shared = state.plan.share_parameters && set < state.plan.rotation;
-    if (content.kind != DrawKind::kGiven) return shape_drawn(state, set, content);
+    if (content.kind != DrawKind::kGiven) return shape_drawn(state, set, content, changed);
     if (set == 0 || shared) return {};
     Json vary = about(state, "vary", set);
     vary["key"] = key_to_text(content.key);
@@ -126,7 +126,7 @@ Result<void> CudaReference::draw(CudaCase& state, int set, const SetContent& con
   message["key"] = key_to_text(content.key);
   message["specs"] = *parse_json(draw_specs_to_json(native_specs(task_, content.kind)));
   KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
-  return shape_drawn(state, set, content);
+  return shape_drawn(state, set, content, changed);
 }
 
 Result<void> CudaReference::lean(const CudaCase& state, int set, const kp::Key& key) {
@@ -215,11 +215,18 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
       KP_ASSIGN(nudged, compute_nudged(state, set, content));
       KP_TRY(draw(state, set, content, &filled.changed));
     }
+    const bool norm = wants_norm(state, content.kind);
+    if (norm && settings_.module == nullptr) {
+      const double length = sum_length(task_, *state.c);
+      KP_TRY(nudge_native(state, set, content.key, sums_nudge(length)));
+      KP_TRY(draw(state, set, content, &filled.changed));
+    }
     KP_TRY(compute(state, set));
     // A probe's values may be small by cancellation, which is no kernel's fault.
     KP_TRY(look(state, set, content.kind == DrawKind::kGiven));
     // A probe is computed up to three times.
     if (content.kind == DrawKind::kGiven) state.reference_s = real_clock().now_s() - start;
+    if (norm) KP_TRY(measure_norm(state, set, content.kind));
     KP_TRY(nudged ? admit_nudged(state, set, content.kind)
                   : admit_rounding(state, set, content.kind));
     KP_TRY(make_room(state, set, content.kind));
@@ -315,11 +322,7 @@ Result<std::vector<Admitted>> CudaReference::ask_admitted(const CudaCase& state,
 Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
                                              std::vector<Admitted>* admitted) {
   KP_TRY(attach_outputs(state, set));
-  std::int64_t fewest = kManyRounded;
-  for (const JudgeTensor& t : state.judged) {
-    if (t.output) fewest = std::min(fewest, t.elements);
-  }
-  for (int run = fewest < kManyRounded ? kRoundedRuns : 1; run > 0; --run) {
+  for (int run = few_elements(state) ? kRoundedRuns : 1; run > 0; --run) {
     // Without enough memory for it, the rules stay unchanged.
     if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
     KP_ASSIGN(const std::vector<Admitted> now, ask_admitted(state, set));
@@ -332,6 +335,11 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
     }
   }
   return {};
+}
+
+bool few_elements(const CudaCase& state) {
+  return std::any_of(state.judged.begin(), state.judged.end(),
+                     [](const JudgeTensor& t) { return t.output && t.elements < kManyRounded; });
 }
 
 bool is_noise(const JudgeTensor& output, const Admitted& needed) {

@@ -32,8 +32,8 @@ class CudaReference {
   };
   // Fails with kTask on a reference that crashes, is random or disagrees with itself.
   Result<Filled> fill(CudaCase& state, int set, const SetContent& content);
-  // The inputs that may be made sparse: all, if the results are linear in each of them, or none
-  // (measure/judge/probe_shapes.h). Uses `set`.
+  // The inputs that may be made sparse: none unless the results are linear in each of them; those
+  // that are factors, if any, else all (measure/judge/probe_shapes.h). Uses `set`.
   Result<std::vector<int>> linear_inputs(CudaCase& state, int set);
   // Recomputes whatever the set holds: for inputs that were changed on purpose. Draws nothing.
   Result<void> recompute(CudaCase& state, int set);
@@ -52,18 +52,26 @@ class CudaReference {
   Result<std::vector<Admitted>> ask_admitted(const CudaCase& state, int set);
   bool wants_nudging(const CudaCase& state, DrawKind kind) const;
   Result<bool> compute_nudged(CudaCase& state, int set, const SetContent& content);
+  Result<void> nudge_native(CudaCase& state, int set, const kp::Key& key, double by);
   Result<void> make_room(CudaCase& state, int set, DrawKind kind);
   Result<void> admit_nudged(CudaCase& state, int set, DrawKind kind);
-  Result<void> reshape(const CudaCase& state, int set, std::uint64_t seed,
+  Result<bool> reshape(const CudaCase& state, int set, std::uint64_t seed,
                        const std::vector<kp::ShapeSpec>& specs);
-  Result<void> shape_drawn(CudaCase& state, int set, const SetContent& content);
-  Result<bool> scales(CudaCase& state, int set, int tensor);
+  Result<void> shape_drawn(CudaCase& state, int set, const SetContent& content, bool* changed);
+  bool wants_norm(const CudaCase& state, DrawKind kind) const;
+  Result<void> measure_norm(CudaCase& state, int set, DrawKind kind);
+  Result<bool> scales(CudaCase& state, int set, int tensor, bool* factor);
+  Result<std::optional<std::vector<OutputLook>>> look_at(CudaCase& state, int set,
+                                                         const SetContent& given,
+                                                         const std::vector<kp::ShapeSpec>& specs);
 
   CudaLink& judge_;
   const Task& task_;
   const EvaluateSettings& settings_;
 };
 
+// Whether an output has so few elements that its rounding is to be measured several times.
+bool few_elements(const CudaCase& state);
 // Whether rounding changes so many elements of an output so much that comparing it is pointless.
 bool is_noise(const JudgeTensor& output, const Admitted& needed);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CudaReference: what probes change after drawing, and how exact their results can be.
 #include <algorithm>
+#include <cmath>
 
 #include "core/key.h"
 #include "measure/cuda/reference.h"
@@ -8,16 +9,18 @@
 
 namespace kernelpro {
 
-Result<void> CudaReference::reshape(const CudaCase& state, int set, std::uint64_t seed,
+// Whether anything changed.
+Result<bool> CudaReference::reshape(const CudaCase& state, int set, std::uint64_t seed,
                                     const std::vector<kp::ShapeSpec>& specs) {
   Json message = about(state, "reshape", set);
   message["seed"] = seed;
   message["specs"] = *parse_json(shape_specs_to_json(specs));
-  KP_TRY(trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
-  return {};
+  KP_ASSIGN(const Reply reply, trusted(judge_.ask(message, kJudgeTimeout), "the judge"));
+  return JsonReader(reply.json).flag("changed");
 }
 
-Result<void> CudaReference::shape_drawn(CudaCase& state, int set, const SetContent& content) {
+Result<void> CudaReference::shape_drawn(CudaCase& state, int set, const SetContent& content,
+                                        bool* changed) {
   if (content.kind == DrawKind::kLowBits) return lean(state, set, content.key);
   const std::uint64_t word = kp::subkey(content.key, kp::kShapeStream);
   int linear = -1;
@@ -25,29 +28,88 @@ Result<void> CudaReference::shape_drawn(CudaCase& state, int set, const SetConte
     linear = (*state.linear)[word % state.linear->size()];
   }
   const std::vector<kp::ShapeSpec> specs =
-      probe_shapes(task_, state.tensors, content.kind, word, linear);
+      probe_shapes(task_, state.tensors, content.kind, word, linear, state.addend);
   if (specs.empty()) return {};
-  return reshape(state, set, word, specs);
+  KP_ASSIGN(const bool reshaped, reshape(state, set, word, specs));
+  *changed = *changed && reshaped;
+  return {};
 }
 
 // Native references have no operators whose operands could be rounded: their inputs are nudged
 // instead. So are those of all sparse probes, whose sums are short.
 bool CudaReference::wants_nudging(const CudaCase& state, DrawKind kind) const {
-  if (!probe_varies(kind) || settings_.policy != Policy::kContract) return false;
+  if (!wants_nudged(kind) || settings_.policy != Policy::kContract) return false;
   if (settings_.module != nullptr && kind != DrawKind::kSparse) return false;
   return state.plan.wide && state.numerics == Numerics::kFloat64;
+}
+
+// Results of inputs that are nudged by `by` times the usual, into the set's outputs.
+Result<void> CudaReference::nudge_native(CudaCase& state, int set, const kp::Key& key, double by) {
+  const bool parameters = !state.shares_parameters(set);
+  KP_TRY(reshape(state, set, kp::subkey(key, kp::kNudgeStream),
+                 nudge_shapes(state.tensors, task_.precision, parameters, by)));
+  KP_TRY(compute_native(state, set, false));
+  KP_TRY(trusted(judge_.ask(about(state, "narrow", set), kJudgeTimeout), "the judge"));
+  return {};
+}
+
+bool CudaReference::wants_norm(const CudaCase& state, DrawKind kind) const {
+  return shows_norm(kind) && settings_.policy == Policy::kContract && state.plan.wide &&
+         state.numerics == Numerics::kFloat64 && norms_apply(task_, *state.c) &&
+         !state.norms.contains(kind);
+}
+
+// Once for each kind of contents, of the set's expected results. Those of a native reference on
+// nudged inputs are in the outputs.
+Result<void> CudaReference::measure_norm(CudaCase& state, int set, DrawKind kind) {
+  std::vector<Deviation>& known = state.norms[kind];
+  if (state.numerics != Numerics::kFloat64 || state.lesser[static_cast<std::size_t>(set)]) {
+    return {};
+  }
+  std::vector<Deviation> found;
+  const auto add = [&](double by) -> Result<void> {
+    KP_ASSIGN(const std::vector<Deviation> now, deviations(judge_, state, set));
+    found.resize(now.size());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      found[i].norm = std::max(found[i].norm, by * now[i].norm);
+      found[i].worst = std::max(found[i].worst, now[i].worst);
+    }
+    return {};
+  };
+  if (settings_.module == nullptr) {
+    // Parameters in common were not nudged.
+    KP_TRY(add(state.shares_parameters(set) ? 1.4142135623730951 : 1));
+    for (Deviation& each : found) each = with_sums(each, sum_length(task_, *state.c));
+  } else {
+    KP_TRY(attach_outputs(state, set));
+    for (int run = few_elements(state) ? kNormRuns : 1; run >= 0; --run) {
+      const bool plain = run == 0;
+      const Numerics numerics = plain ? Numerics::kStrict : Numerics::kTight;
+      if (!settings_.module->compute(*state.c, kRoundedSet, numerics, false)) return {};
+      KP_TRY(add(plain ? kPlainRoom : 1));
+    }
+  }
+  std::size_t output = 0;
+  for (const JudgeTensor& t : state.judged) {
+    if (!t.output) continue;
+    const ExpectedLook& look = state.looks[static_cast<std::size_t>(set)][output];
+    const double largest = std::max(std::fabs(look.low), std::fabs(look.high));
+    found[output] = steady(found[output], t.elements, largest, look.rms);
+    ++output;
+  }
+  known = found;
+  return {};
 }
 
 // Into the set's outputs. False without enough memory for it.
 Result<bool> CudaReference::compute_nudged(CudaCase& state, int set, const SetContent& content) {
   if (content.kind == DrawKind::kSparse) state.nudged.clear();
-  KP_TRY(reshape(state, set, kp::subkey(content.key, kp::kNudgeStream),
-                 nudge_shapes(state.tensors, task_.precision, !state.shares_parameters(set))));
   if (settings_.module == nullptr) {
-    KP_TRY(compute_native(state, set, false));
-    KP_TRY(trusted(judge_.ask(about(state, "narrow", set), kJudgeTimeout), "the judge"));
+    KP_TRY(nudge_native(state, set, content.key, 1));
     return true;
   }
+  KP_TRY(reshape(state, set, kp::subkey(content.key, kp::kNudgeStream),
+                 nudge_shapes(state.tensors, task_.precision, !state.shares_parameters(set))));
   KP_TRY(attach_outputs(state, set));
   return settings_.module->compute(*state.c, kRoundedSet, Numerics::kFloat64, false).has_value();
 }
@@ -83,49 +145,70 @@ Result<void> CudaReference::make_room(CudaCase& state, int set, DrawKind kind) {
   return tell_least(state, set, room);
 }
 
-// Whether all floating results are multiplied by a power of two when this input is.
-Result<bool> CudaReference::scales(CudaCase& state, int set, int tensor) {
+// The floating results of reshaped inputs; nullopt if some are not finite.
+Result<std::optional<std::vector<OutputLook>>> CudaReference::look_at(
+    CudaCase& state, int set, const SetContent& given, const std::vector<kp::ShapeSpec>& specs) {
+  using Looks = std::optional<std::vector<OutputLook>>;
+  bool changed = true;
+  KP_TRY(draw(state, set, given, &changed));
+  KP_TRY(reshape(state, set, 0, specs));
+  KP_TRY(compute(state, set));
+  KP_TRY(look(state, set, false));
+  std::vector<OutputLook> all;
+  std::size_t output = 0;
+  for (const JudgeTensor& t : state.judged) {
+    if (!t.output) continue;
+    const ExpectedLook& found = state.looks[static_cast<std::size_t>(set)][output++];
+    if (!is_floating(t.dtype)) continue;
+    if (found.not_finite > 0) return Looks();
+    all.push_back({found.rms, found.low, found.high});
+  }
+  return Looks(std::move(all));
+}
+
+// Whether all floating results are multiplied by a power of two when this input is; `factor`:
+// whether it is multiplied by another tensor.
+Result<bool> CudaReference::scales(CudaCase& state, int set, int tensor, bool* factor) {
   std::vector<std::vector<OutputLook>> looks;
   const SetContent given{fresh_key(), DrawKind::kGiven};
-  for (const float factor : kLinearFactors) {
-    bool changed = true;
-    KP_TRY(draw(state, set, given, &changed));
-    KP_TRY(reshape(state, set, 0, power_shapes(state.tensors, tensor, factor)));
-    KP_TRY(compute(state, set));
-    KP_TRY(look(state, set, false));
-    auto& all = looks.emplace_back();
-    std::size_t output = 0;
-    for (const JudgeTensor& t : state.judged) {
-      if (!t.output) continue;
-      const ExpectedLook& found = state.looks[static_cast<std::size_t>(set)][output++];
-      if (!is_floating(t.dtype)) continue;
-      if (found.not_finite > 0) return false;
-      all.push_back({found.rms, found.low, found.high});
-    }
+  for (const float by : kLinearFactors) {
+    KP_ASSIGN(auto found, look_at(state, set, given, power_shapes(state.tensors, tensor, by)));
+    if (!found) return false;
+    looks.push_back(std::move(*found));
   }
-  return is_linear(looks[0], looks[1], looks[2]);
+  if (!is_linear(looks[0], looks[1], looks[2])) return false;
+  state.addend = state.addend || has_addend(looks[0], looks[3]);
+  KP_ASSIGN(const auto together,
+            look_at(state, set, given,
+                    power_shapes(state.tensors, tensor, kLinearFactors[0], kOtherFactor,
+                                 !state.shares_parameters(set))));
+  *factor = together && is_factor(looks[0], *together);
+  return true;
 }
 
 Result<std::vector<int>> CudaReference::linear_inputs(CudaCase& state, int set) {
   if (state.linear) return *state.linear;
-  std::vector<int> linear;
+  std::vector<int> linear, factors;
   if (state.plan.wide && state.numerics == Numerics::kFloat64) {
     state.contents[static_cast<std::size_t>(set)].reset();
     for (const int tensor : linear_candidates(task_)) {
-      const Result<bool> found = scales(state, set, tensor);
+      bool factor = false;
+      const Result<bool> found = scales(state, set, tensor, &factor);
       // A reference that cannot take such values is not linear in them.
       if (!found && found.error().kind != ErrorKind::kTask) {
         return tl::unexpected<Error>(found.error());
       }
       if (!found || !*found || state.lesser[static_cast<std::size_t>(set)]) {
         linear.clear();
+        factors.clear();
         break;
       }
       linear.push_back(tensor);
+      if (factor) factors.push_back(tensor);
     }
   }
-  state.linear = linear;
-  return linear;
+  state.linear = factors.empty() ? linear : factors;
+  return *state.linear;
 }
 
 }  // namespace kernelpro

@@ -25,6 +25,7 @@ constexpr double kNarrow = 0.005;  // interval width, over its middle, that need
 // and what is always accepted; and all sets together, over the calls' budget.
 constexpr double kMostReference = 10, kQuickReference = 0.03;
 constexpr double kMostFilling = 4;
+constexpr int kOftenLooked = 8;  // passes: half of them are looked at, then one in 16
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
 
@@ -103,8 +104,15 @@ class Timer {
       KP_ASSIGN(const auto wrong, verify(judge_, state_, others, false, {}, &ignored));
       if (wrong) incumbent_fault_ = outcome_summary(wrong->outcome);
     }
-    KP_ASSIGN(auto wrong, verify(judge_, state_, mine, false, fresh_keys(), max_error_));
+    const std::uint64_t one_in = passes_++ < kOftenLooked ? 2 : 16;
+    const bool look = plan_.look && !mine.empty() && fresh_secret() % one_in == 0;
+    const SetKeys poisons = look ? SetKeys() : fresh_keys();
+    KP_ASSIGN(auto wrong, verify(judge_, state_, mine, false, poisons, max_error_));
     if (wrong) return StepTimes(std::move(wrong->outcome));
+    if (look) {
+      KP_TRY(plan_.look(state_, mine[fresh_secret() % mine.size()]));
+      KP_TRY(poison(judge_, state_, fresh_keys(), false));
+    }
     return times;
   }
 
@@ -270,6 +278,7 @@ class Timer {
   const bool fresh_;
   const int spare_;                        // the set of untimed calls; -1: none
   std::array<std::vector<char>, 2> seen_;  // by incumbent and candidate, by set
+  int passes_ = 0;
   double filled_s_ = 0;
   SequentialRatio sequential_{{plan_.alpha, plan_.min_effect, 12, 1.5, plan_.max_pairs}};
   int pairs_ = 0;

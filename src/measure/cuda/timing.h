@@ -3,6 +3,7 @@
 // sets. Each timed call has its own set, and its outputs are compared on the device.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -27,6 +28,8 @@ struct CudaTimingPlan {
   double timeout_s = 30;  // of one call
   double hint_us = 0;     // rough time of a call with all overhead, if known
   bool fresh = true;      // new inputs for every timed call where the reference is fast enough
+  // Looks at the right results of some timed calls of the candidate, in a set; may be null.
+  std::function<Result<void>(const CudaCase&, int set)> look = nullptr;
 };
 
 struct CudaTimed {

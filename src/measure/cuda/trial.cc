@@ -143,6 +143,9 @@ CudaTrial::Verdict CudaTrial::check_batch(CudaCase& state, const std::vector<int
   if (!ran || *ran) return ran;
   KP_ASSIGN(auto wrong, verify(shop_.judge, state, sets, true, {}, &correct_.max_error));
   if (wrong) return std::optional<Outcome>(std::move(wrong->outcome));
+  const int looked_at = sets[fresh_secret() % sets.size()];
+  const auto& held = state.contents[static_cast<std::size_t>(looked_at)];
+  if (held) KP_TRY(note_norms(state, held->kind, looked_at));
   return std::optional<Outcome>();
 }
 
@@ -210,6 +213,9 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
   }
   timing_.hint_us = call_s_ * 1e6;
   timing_.fresh = shop_.settings.policy == Policy::kContract;
+  timing_.look = [this](const CudaCase& which, int set) {
+    return note_norms(which, DrawKind::kGiven, set);
+  };
   CudaTimed timed;
   {
     const Lap lap(&time_s_);
@@ -252,8 +258,11 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   if (state.c->timed) correct_.observed.insert(facts.begin(), facts.end());
   if (!loaded || *loaded) return loaded;
   Verdict checked = check(state);
-  if (!checked || *checked || !state.c->timed || !shop_.settings.timing) return checked;
-  return time_case(state, incumbent != nullptr ? &incumbent->binaries[i] : nullptr);
+  if (!checked || *checked) return checked;
+  Verdict found = judge_found();
+  if (!found || *found || !state.c->timed || !shop_.settings.timing) return found;
+  Verdict timed = time_case(state, incumbent != nullptr ? &incumbent->binaries[i] : nullptr);
+  return !timed || *timed ? std::move(timed) : judge_found();
 }
 
 // A crash on the GPU has little detail: compute-sanitizer, where available, adds the thread, the

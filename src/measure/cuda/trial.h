@@ -81,6 +81,8 @@ class CudaTrial {
   Verdict probe_once(CudaCase& state, DrawKind kind, std::size_t place);
   SetContent probe_content(const CudaCase& state, DrawKind kind, int set);
   Result<bool> sparse_applies(CudaCase& state);
+  Result<void> note_norms(const CudaCase& state, DrawKind kind, int set);
+  Verdict judge_found();
   Outcome explained(Outcome outcome) const;
   void label(const std::string& name);
   std::string doing(const char* what, const CudaCase& state) const;
@@ -101,8 +103,8 @@ class CudaTrial {
   std::map<const CudaCase*, double> idle_us_;  // of a loop over all sets without calls
   double call_s_ = 0;                          // time of a call with all overhead; 0 unknown
   std::vector<ProbeFailure> failures_;         // of the current case's probes
-  std::vector<SparseError> sparse_;
-  bool crashed_ = false;  // by a probe: its worker runs nothing further
+  std::vector<NormError> norms_;               // of the current case
+  bool crashed_ = false;                       // by a probe: its worker runs nothing further
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };
 

@@ -17,6 +17,9 @@ constexpr double kSlowReference = 2;    // seconds
 constexpr int kFewProbes = 2;           // at such a reference, or without sets that keep contents
 constexpr std::uint64_t kKept = 4;      // contents that are ready serve this often, on average
 constexpr std::size_t kCompanions = 3;  // calls on given contents around a probe's
+// Kinds that an honest kernel has no reason to take another time for.
+constexpr DrawKind kCompared[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kScaled,
+                                  DrawKind::kFractions, DrawKind::kTiny};
 constexpr double kValuesFactor = 1.25;  // largest ratio of times on other values ...
 constexpr double kValuesSlackUs = 0.5;  // ... plus the clock's steps
 constexpr double kValuesCalls = 5;      // on each of the two, at most ...
@@ -45,12 +48,11 @@ CudaTrial::Verdict CudaTrial::probe_cases() {
 }
 
 CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
-  failures_.clear();
-  sparse_.clear();
   std::vector<ProbePlan> plans = plan_probes(shop_.task);
   KP_ASSIGN(const bool sparse, sparse_applies(state));
-  std::erase_if(plans,
-                [&](const ProbePlan& plan) { return plan.kind == DrawKind::kSparse && !sparse; });
+  std::erase_if(plans, [&](const ProbePlan& plan) {
+    return state.idle.contains(plan.kind) || (plan.kind == DrawKind::kSparse && !sparse);
+  });
   int most = shop_.probes_each;
   const bool costly = state.plan.extra <= kProbeSets || state.reference_s > kSlowReference;
   if (most > 0 && costly) most = std::min(most, kFewProbes);
@@ -64,11 +66,42 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
     if (!verdict || *verdict) return verdict;
     if (crashed_) break;
   }
-  ProbeVerdict verdict = judge_probes(shop_.task.precision, failures_, sparse_);
+  return judge_found();
+}
+
+// What failures and norms since the last time mean.
+CudaTrial::Verdict CudaTrial::judge_found() {
+  ProbeVerdict verdict = judge_probes(shop_.task.precision, failures_, norms_);
+  failures_.clear();
+  norms_.clear();
   if (verdict.rejected) return std::optional<Outcome>(std::move(*verdict.rejected));
-  for (const std::string& name : verdict.labels) label(name);
-  for (std::string& note : verdict.notes) correct_.notes.push_back(std::move(note));
+  for (std::size_t k = 0; k < verdict.labels.size(); ++k) {
+    const auto& known = correct_.labels;
+    if (std::find(known.begin(), known.end(), verdict.labels[k]) != known.end()) continue;
+    label(verdict.labels[k]);
+    correct_.notes.push_back(std::move(verdict.notes[k]));
+  }
   return std::optional<Outcome>();
+}
+
+// How far a set's results are from the expected ones, where that of honest kernels is known.
+Result<void> CudaTrial::note_norms(const CudaCase& state, DrawKind kind, int set) {
+  const auto known = state.norms.find(kind);
+  const std::vector<Deviation>* nudged = kind == DrawKind::kSparse    ? &state.nudged
+                                         : known == state.norms.end() ? nullptr
+                                                                      : &known->second;
+  if (nudged == nullptr || nudged->empty() || state.lesser[static_cast<std::size_t>(set)]) {
+    return {};
+  }
+  KP_ASSIGN(const std::vector<Deviation> got, deviations(shop_.judge, state, set));
+  std::size_t output = 0;
+  for (const JudgeTensor& t : state.judged) {
+    if (!t.output) continue;
+    const std::size_t at = output++;
+    if (t.dtype != DType::kFp32) continue;
+    add_norm({state.c->name, t.name, got[at], (*nudged)[at], kind}, &norms_);
+  }
+  return {};
 }
 
 // Linearity belongs to the task and is found once.
@@ -93,6 +126,7 @@ CudaTrial::Verdict CudaTrial::probe_once(CudaCase& state, DrawKind kind, std::si
   // If the reference cannot take these values, the probe is inconclusive.
   if (!filled && filled.error().kind == ErrorKind::kTask) return std::optional<Outcome>();
   if (!filled) return tl::unexpected<Error>(filled.error());
+  if (!filled->changed) state.idle.insert(kind);
   if (!filled->changed || !filled->usable) return std::optional<Outcome>();
   const SetKeys keys = {{set, fresh_secret()}};
   KP_TRY(poison(shop_.judge, state, keys, true));
@@ -117,15 +151,7 @@ CudaTrial::Verdict CudaTrial::look_at_probe(CudaCase& state, DrawKind kind, int 
     failures_.push_back(probe_failure(kind, state.c->name, wrong->outcome, state.tensors));
     return std::optional<Outcome>();
   }
-  if (kind != DrawKind::kSparse) return std::optional<Outcome>();
-  KP_ASSIGN(const std::vector<Deviation> got, deviations(shop_.judge, state, set));
-  std::size_t output = 0;
-  for (const JudgeTensor& t : state.judged) {
-    if (!t.output) continue;
-    const std::size_t at = output++;
-    if (t.dtype != DType::kFp32) continue;
-    sparse_.push_back({state.c->name, t.name, got[at], state.nudged[at]});
-  }
+  KP_TRY(note_norms(state, kind, set));
   return std::optional<Outcome>();
 }
 
@@ -145,7 +171,8 @@ CudaTrial::Verdict CudaTrial::probe_among_others(CudaCase& state, DrawKind kind,
   }
   const int warm = given.size() > 1 ? given.back() : given.front();
   if (given.size() > 1) given.pop_back();
-  const bool compared = kind == DrawKind::kCentred || kind == DrawKind::kLowBits;
+  const bool compared =
+      std::find(std::begin(kCompared), std::end(kCompared), kind) != std::end(kCompared);
   const double affordable = kValuesSeconds / std::max(call_s_, 1e-6);
   const int passes = compared ? static_cast<int>(std::clamp(affordable, 1.0, kValuesCalls)) : 1;
   std::vector<double> given_us, probe_us;
@@ -165,6 +192,7 @@ CudaTrial::Verdict CudaTrial::probe_among_others(CudaCase& state, DrawKind kind,
     if (!looked || *looked || failures_.size() > failed) return looked;
     KP_ASSIGN(auto wrong, verify(shop_.judge, state, given, true, {}, &correct_.max_error));
     if (wrong) return std::optional<Outcome>(std::move(wrong->outcome));
+    KP_TRY(note_norms(state, DrawKind::kGiven, given[fresh_secret() % given.size()]));
     const std::vector<double>& us = std::get<std::vector<double>>(called);
     for (std::size_t k = 0; k < us.size(); ++k) {
       (sets[k] == set ? probe_us : given_us).push_back(us[k]);

@@ -11,6 +11,13 @@ namespace {
 
 // Nonzero elements: sums of few are short, and many are needed to know the norm of the errors.
 constexpr std::int64_t kFewestSparse = 64, kMostSparse = 512;
+constexpr std::int64_t kFewest = 8;  // changed elements, about
+constexpr float kBesideAddend = 0x1p20f;
+constexpr double kFactorGrows = 0x1p10;      // where other tensors grow by kOtherFactor
+constexpr double kAddendMatters = 0x1p-8;    // over what the tensor itself adds to the results
+constexpr double kSumOfNudge = 4096;         // terms whose plain sum errs as much as kNudges allow
+constexpr std::int64_t kFewestNormed = 256;  // elements
+constexpr double kTail = 32;
 constexpr std::int64_t kFlatRow = 64;  // what counts as a row of a vector
 constexpr double kLinear = 1e-9;       // float64 sums in another order
 // As in python/kernelpro_torch/rounding.py.
@@ -44,6 +51,13 @@ int shape_of(DrawKind kind) {
       return kp::kEqual;
     case DrawKind::kRamp:
       return kp::kRamp;
+    case DrawKind::kConstants:
+      return kp::kJitter;
+    case DrawKind::kFewInputs:
+    case DrawKind::kFewParameters:
+      return kp::kFew;
+    case DrawKind::kFractions:
+      return kp::kFractions;
     default:
       return kp::kUnchanged;
   }
@@ -52,7 +66,18 @@ int shape_of(DrawKind kind) {
 // Whether the shape of `kind` may change this tensor.
 bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
   const bool constant = tensor.init.kind == Init::Kind::kConstant;
+  const bool given = tensor.init.kind == Init::Kind::kModule;  // by a module: perhaps constant
   switch (kind) {
+    case DrawKind::kConstants:
+      return tensor.role == Role::kInput && (constant || given);
+    case DrawKind::kFewInputs:
+      return tensor.role == Role::kInput && (constant || given || !is_discrete(tensor));
+    case DrawKind::kFewParameters:
+      return tensor.role == Role::kParameter && is_floating(tensor.dtype) &&
+             (constant || !is_discrete(tensor));
+    case DrawKind::kFractions:
+      return tensor.role == Role::kInput && is_floating(tensor.dtype) &&
+             (given || tensor.init.kind == Init::Kind::kIntegers);
     case DrawKind::kEnds:
     case DrawKind::kEqual:
     case DrawKind::kRamp:
@@ -120,6 +145,8 @@ void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data) {
 
 bool probe_varies(DrawKind kind) { return shape_of(kind) != kp::kUnchanged; }
 
+bool wants_nudged(DrawKind kind) { return probe_varies(kind) || kind == DrawKind::kScaled; }
+
 double least_scale(DrawKind kind) {
   return probe_varies(kind) && kind != DrawKind::kSparse ? kShapeRoom : 0;
 }
@@ -130,7 +157,8 @@ bool shape_applies(DrawKind kind, const Task& task) {
 }
 
 std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shaped>& tensors,
-                                        DrawKind kind, std::uint64_t word, int linear) {
+                                        DrawKind kind, std::uint64_t word, int linear,
+                                        bool addend) {
   std::vector<kp::ShapeSpec> specs;
   if (shape_of(kind) == kp::kUnchanged) return specs;
   const auto parameters = static_cast<std::uint64_t>(
@@ -147,6 +175,12 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
     const std::uint64_t mine = kp::shape_word(word, i);
     spec.shape = shape_of(kind);
     if (kind == DrawKind::kTiny) spec.factor = t.tensor->dtype == DType::kFp32 ? 0x1p-10f : 0x1p-4f;
+    if (kind == DrawKind::kFewInputs || kind == DrawKind::kFewParameters) {
+      spec.period =
+          static_cast<unsigned>(std::clamp<std::int64_t>(t.elements / kFewest, 1, 1 << 30));
+      const float large = t.tensor->dtype == DType::kFp32 ? 64 : 4;
+      spec.factor = kind == DrawKind::kFewParameters ? 0 : -large;
+    }
     if (kind == DrawKind::kLargeParameters || kind == DrawKind::kTinyParameters) {
       // Two of many: products of many factors leave the range.
       if (parameters > 2 && (mine >> 8) % parameters >= 2) spec.shape = kp::kUnchanged;
@@ -157,7 +191,7 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
       const std::int64_t nonzero = std::clamp(t.elements / 512, kFewestSparse, kMostSparse);
       spec.period =
           static_cast<unsigned>(std::clamp<std::int64_t>(t.elements / nonzero, 2, 1 << 30));
-      spec.factor = kSizes[(mine >> 8) % 3];
+      spec.factor = addend ? kBesideAddend : kSizes[(mine >> 8) % 3];
     }
     if (t.tensor->init.kind == Init::Kind::kIntegers) {
       spec.first = static_cast<long long>(t.tensor->init.a);
@@ -172,15 +206,15 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
   return specs;
 }
 
-void reshape_input(const Shaped& tensor, const std::vector<kp::ShapeSpec>& specs, std::size_t index,
+bool reshape_input(const Shaped& tensor, const std::vector<kp::ShapeSpec>& specs, std::size_t index,
                    DrawKind kind, const kp::Key& key, std::vector<char>* data) {
   const Tensor& t = *tensor.tensor;
   const bool given = t.init.kind == Init::Kind::kModule;
   const bool leaning = leans(t) || (given && t.role == Role::kInput && t.dtype == DType::kFp32);
   if (kind == DrawKind::kLowBits && leaning) lean(tensor, kp::subkey(key, kp::kLeanStream), data);
-  if (index >= specs.size() || specs[index].shape == kp::kUnchanged) return;
+  if (index >= specs.size() || specs[index].shape == kp::kUnchanged) return false;
   const std::uint64_t word = kp::subkey(key, kp::kShapeStream);
-  reshape(specs[index], kp::shape_key(word, static_cast<unsigned>(index)), data);
+  return reshape(specs[index], kp::shape_key(word, static_cast<unsigned>(index)), data);
 }
 
 bool multiplies(const Task& task, const Case& c) { return task_matmul_flops(task, c) > 0; }
@@ -193,7 +227,7 @@ std::vector<int> linear_candidates(const Task& task) {
   for (std::size_t i = 0; result && i < task.tensors.size(); ++i) {
     const Tensor& t = task.tensors[i];
     const bool drawn = t.init.kind == Init::Kind::kUniform || t.init.kind == Init::Kind::kNormal ||
-                       t.init.kind == Init::Kind::kModule;
+                       t.init.kind == Init::Kind::kIntegers || t.init.kind == Init::Kind::kModule;
     if (t.role == Role::kInput && t.dtype == DType::kFp32 && drawn) {
       all.push_back(static_cast<int>(i));
     }
@@ -202,9 +236,16 @@ std::vector<int> linear_candidates(const Task& task) {
 }
 
 std::vector<kp::ShapeSpec> power_shapes(const std::vector<Shaped>& tensors, int tensor,
-                                        float factor) {
+                                        float factor, float others, bool parameters) {
   std::vector<kp::ShapeSpec> specs;
-  for (const Shaped& t : tensors) specs.push_back(plain_spec(t));
+  for (const Shaped& t : tensors) {
+    kp::ShapeSpec& spec = specs.emplace_back(plain_spec(t));
+    const bool wanted =
+        t.tensor->role == Role::kInput || (parameters && t.tensor->role == Role::kParameter);
+    if (others == 1 || !wanted || t.tensor->dtype != DType::kFp32) continue;
+    spec.shape = kp::kPowerOfTwo;
+    spec.factor = others;
+  }
   kp::ShapeSpec& spec = specs[static_cast<std::size_t>(tensor)];
   spec.shape = kp::kPowerOfTwo;
   spec.factor = factor;
@@ -230,8 +271,54 @@ bool is_linear(const std::vector<OutputLook>& once, const std::vector<OutputLook
   return any;
 }
 
+bool has_addend(const std::vector<OutputLook>& large, const std::vector<OutputLook>& gone) {
+  for (std::size_t i = 0; i < large.size(); ++i) {
+    const double share = large[i].rms / static_cast<double>(kLinearFactors[0]);
+    if (gone[i].rms > kAddendMatters * share) return true;
+  }
+  return false;
+}
+
+bool is_factor(const std::vector<OutputLook>& alone, const std::vector<OutputLook>& together) {
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    if (together[i].rms > kFactorGrows * alone[i].rms) return true;
+  }
+  return false;
+}
+
+bool shows_norm(DrawKind kind) {
+  return kind == DrawKind::kGiven || kind == DrawKind::kCentred || kind == DrawKind::kFractions;
+}
+
+bool norms_apply(const Task& task, const Case& c) {
+  return task.precision == Precision::kFp32 && multiplies(task, c) &&
+         std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& t) {
+           return t.role == Role::kOutput && t.dtype == DType::kFp32;
+         });
+}
+
+double sum_length(const Task& task, const Case& c) {
+  double results = 1, most = 1;
+  for (const Shaped& t : shaped_tensors(task, c)) {
+    double& which = t.tensor->role == Role::kOutput ? results : most;
+    which = std::max(which, static_cast<double>(t.elements));
+  }
+  return std::max(task_flops(task, c) / 2, most) / results;
+}
+
+double sums_nudge(double length) { return std::sqrt(1 + length / kSumOfNudge); }
+
+Deviation with_sums(const Deviation& nudged, double length) {
+  return {std::max(nudged.norm, 0x1p-25 * std::sqrt(length)), nudged.worst};
+}
+
+Deviation steady(const Deviation& nudged, std::int64_t elements, double largest, double rms) {
+  const bool few = elements < kFewestNormed || largest > kTail * rms;
+  return few || nudged.worst > kTail * nudged.norm ? Deviation{} : nudged;
+}
+
 std::vector<kp::ShapeSpec> nudge_shapes(const std::vector<Shaped>& tensors, Precision precision,
-                                        bool parameters) {
+                                        bool parameters, double by) {
   std::vector<kp::ShapeSpec> specs;
   for (const Shaped& t : tensors) {
     kp::ShapeSpec& spec = specs.emplace_back(plain_spec(t));
@@ -239,7 +326,7 @@ std::vector<kp::ShapeSpec> nudge_shapes(const std::vector<Shaped>& tensors, Prec
         t.tensor->role == Role::kInput || (parameters && t.tensor->role == Role::kParameter);
     if (!wanted || !is_floating(t.tensor->dtype)) continue;
     spec.shape = kp::kNudge;
-    spec.factor = static_cast<float>(kNudges[static_cast<int>(precision)]);
+    spec.factor = static_cast<float>(by * kNudges[static_cast<int>(precision)]);
   }
   return specs;
 }

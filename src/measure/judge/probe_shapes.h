@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/mismatch.h"
 #include "core/shapes.h"
 #include "core/task.h"
 #include "task/reference/module_reference.h"
@@ -26,17 +27,23 @@ bool probe_varies(DrawKind kind);
 // many times their root mean square. A kernel that leaves something out errs by as much as they
 // are.
 inline constexpr double kShapeRoom = 10;
+// Whether plain fp32 may fail on a kind's values, as softmax does on large ones: the results of a
+// task folder's reference on nudged inputs show it. (A module's with rounded operands do.)
+bool wants_nudged(DrawKind kind);
 // kShapeRoom where it applies, else 0.
 double least_scale(DrawKind kind);
 // Whether the shape of a kind of probe may change a tensor of this task.
 bool shape_applies(DrawKind kind, const Task& task);
 
 // How a probe changes each tensor after it was drawn; empty if it changes none. `linear`: for
-// kSparse, the tensor to make sparse; `word`: of kShapeStream.
+// kSparse, the tensor to make sparse, and `addend`: whether something else is added to the results,
+// beside which they get large; `word`: of kShapeStream.
 std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shaped>& tensors,
-                                        DrawKind kind, std::uint64_t word, int linear = -1);
-// Changes what a probe's plan drew: kLowBits, or the shapes. `specs`: may be empty.
-void reshape_input(const Shaped& tensor, const std::vector<kp::ShapeSpec>& specs, std::size_t index,
+                                        DrawKind kind, std::uint64_t word, int linear = -1,
+                                        bool addend = false);
+// Changes what a probe's plan drew: kLowBits, or the shapes. `specs`: may be empty. Whether a shape
+// changed anything.
+bool reshape_input(const Shaped& tensor, const std::vector<kp::ShapeSpec>& specs, std::size_t index,
                    DrawKind kind, const kp::Key& key, std::vector<char>* data);
 
 // Sparse inputs. A sum of few products shows how precise the products are, whatever the order of
@@ -51,20 +58,44 @@ bool multiplies(const Task& task, const Case& c);
 // Times a power of two, which floating-point arithmetic takes exactly: results that are linear in
 // the tensor, or affine, are multiplied by the same power (of large inputs, that an addend does not
 // matter to).
+// `others`: of the other inputs in fp32, and of the `parameters`.
 std::vector<kp::ShapeSpec> power_shapes(const std::vector<Shaped>& tensors, int tensor,
-                                        float factor);
-inline constexpr float kLinearFactors[] = {0x1p40f, 0x1p41f, -0x1p40f};
+                                        float factor, float others = 1, bool parameters = false);
+inline constexpr float kLinearFactors[] = {0x1p60f, 0x1p61f, -0x1p60f, 0x1p-60f};
 struct OutputLook {
   double rms = 0, low = 0, high = 0;
 };
-// From the looks at all floating outputs under each of kLinearFactors.
+// From the looks at all floating outputs under the first three of kLinearFactors.
 bool is_linear(const std::vector<OutputLook>& once, const std::vector<OutputLook>& doubled,
                const std::vector<OutputLook>& negated);
 
+// From those under the first and the last: whether more than the tensor's share is left without it.
+bool has_addend(const std::vector<OutputLook>& large, const std::vector<OutputLook>& gone);
+
+// From those under the first factor, and under it when others are times kOtherFactor: whether the
+// tensor is multiplied by any of them, or only added.
+inline constexpr float kOtherFactor = 0x1p20f;
+bool is_factor(const std::vector<OutputLook>& alone, const std::vector<OutputLook>& together);
+
+// Whether the norm of an honest kernel's errors is known on these contents: those that are drawn as
+// the task says, or nearly so. Only in fp32 tasks with matrix products.
+bool shows_norm(DrawKind kind);
+bool norms_apply(const Task& task, const Case& c);
+// Terms of a sum, from the declared work.
+double sum_length(const Task& task, const Case& c);
+// The error that an honest kernel's norm is measured by, from nudged results of a task folder:
+// plain sums of either sign err by up to 0.3 sqrt(n) 2^-24 of the root of their terms' squares, and
+// by 0.23 sqrt(n) 2^-24 of themselves if all terms have one.
+double sums_nudge(double length);  // the nudge, over that of kNudges
+Deviation with_sums(const Deviation& nudged, double length);
+// Zero where few elements decide the norm, so that it differs from draw to draw. `largest`: of the
+// expected values, `rms` their root mean square.
+Deviation steady(const Deviation& nudged, std::int64_t elements, double largest, double rms);
+
 // All floating inputs and parameters (`parameters`) times 1 +- `size`: results of honest arithmetic
 // differ from exact ones by about as much as these do, wherever products and functions of single
-// elements are concerned.
+// elements are concerned. `by`: more than that, for sums.
 std::vector<kp::ShapeSpec> nudge_shapes(const std::vector<Shaped>& tensors, Precision precision,
-                                        bool parameters);
+                                        bool parameters, double by = 1);
 
 }  // namespace kernelpro

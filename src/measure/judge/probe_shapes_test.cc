@@ -191,6 +191,102 @@ TEST(ProbeShapes, ParametersGetLargeAndSmall) {
   EXPECT_EQ(drawn.shaped(DrawKind::kTinyParameters, 1)[3], given[3] / 1024);
 }
 
+std::vector<std::size_t> changed(const std::vector<double>& from, const std::vector<double>& to) {
+  std::vector<std::size_t> at;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] != to[i]) at.push_back(i);
+  }
+  return at;
+}
+
+// A kernel that looks at some elements must not know the others by them.
+TEST(ProbeShapes, FewElementsDiffer) {
+  for (const double constant : {0.0, 1.0, -3.0}) {
+    for (const DType dtype : {DType::kFp32, DType::kBf16}) {
+      Drawn drawn(dtype, {Init::Kind::kConstant, constant, 0});
+      const std::vector<double> given = drawn.values(drawn.before);
+      std::set<std::size_t> places;
+      for (std::uint64_t key = 0; key < 8; ++key) {
+        drawn.task.tensors[0].role = key % 2 == 0 ? Role::kInput : Role::kParameter;
+        const DrawKind kind = key % 2 == 0 ? DrawKind::kFewInputs : DrawKind::kFewParameters;
+        const std::vector<double> now = drawn.shaped(kind, key);
+        const std::vector<std::size_t> at = changed(given, now);
+        EXPECT_EQ(at.size(), 3u);
+        places.insert(at.begin(), at.end());
+        for (const std::size_t i : at) {
+          const double by =
+              std::fabs(now[i] - constant) / (constant == 0 ? 1 : std::fabs(constant));
+          EXPECT_TRUE(by > 0.12 && by < 0.26) << by;
+        }
+      }
+      EXPECT_GT(places.size(), 16u) << "they are elsewhere each time";
+    }
+  }
+  Drawn drawn;
+  const std::vector<double> given = drawn.values(drawn.before);
+  int most = 0;
+  for (std::uint64_t key = 0; key < 8; ++key) {
+    drawn.task.tensors[0].role = Role::kInput;
+    const std::vector<double> now = drawn.shaped(DrawKind::kFewInputs, key);
+    for (const std::size_t i : changed(given, now))
+      EXPECT_EQ(now[i], 64 * given[i]) << "both signs";
+    most = std::max(most, static_cast<int>(changed(given, now).size()));
+    EXPECT_LT(changed(given, now).size(), 30u);
+  }
+  EXPECT_GT(most, 2);
+}
+
+TEST(ProbeShapes, FewOfOneSignChangeIt) {
+  const Drawn drawn(DType::kFp32, {Init::Kind::kUniform, 0, 1});
+  const std::vector<double> given = drawn.values(drawn.before);
+  std::set<double> factors;
+  for (std::uint64_t key = 0; key < 16; ++key) {
+    const std::vector<double> now = drawn.shaped(DrawKind::kFewInputs, key);
+    for (const std::size_t i : changed(given, now)) factors.insert(now[i] / given[i]);
+  }
+  EXPECT_EQ(factors, (std::set<double>{-1, 64}));
+  factors.clear();
+  const std::vector<double> once = drawn.shaped(DrawKind::kFewInputs, 4);
+  for (const std::size_t i : changed(given, once)) factors.insert(once[i] / given[i]);
+  EXPECT_EQ(factors.size(), 2u) << "of either kind in one draw";
+}
+
+TEST(ProbeShapes, ConstantInputsDiffer) {
+  const Drawn ones(DType::kFp32, {Init::Kind::kConstant, 1, 0});
+  for (const double v : ones.shaped(DrawKind::kConstants, 2)) EXPECT_NE(v, 1);
+  const Drawn mask(DType::kBool, {Init::Kind::kConstant, 1, 0});
+  const std::vector<double> flipped = mask.shaped(DrawKind::kConstants, 2);
+  EXPECT_NEAR(static_cast<double>(std::count(flipped.begin(), flipped.end(), 0)), kElements / 8.0,
+              kElements / 64.0);
+  const Drawn lengths(DType::kInt64, {Init::Kind::kConstant, 40, 0});
+  std::set<double> seen;
+  for (const double v : lengths.shaped(DrawKind::kConstants, 2)) seen.insert(v);
+  EXPECT_EQ(*seen.begin(), 20) << "an index stays one";
+  EXPECT_EQ(*seen.rbegin(), 40);
+  Drawn drawn;
+  drawn.task.tensors[0].init = {Init::Kind::kModule, 0, 0};
+  EXPECT_EQ(drawn.shaped(DrawKind::kConstants, 2), drawn.values(drawn.before));
+}
+
+TEST(ProbeShapes, WholeNumbersGetDigits) {
+  const Drawn drawn(DType::kFp32, {Init::Kind::kIntegers, 0, 9});
+  const std::vector<double> given = drawn.values(drawn.before);
+  const std::vector<double> now = drawn.shaped(DrawKind::kFractions, 6);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    ASSERT_EQ(now[i] == given[i], given[i] == 0) << given[i];
+    ASSERT_TRUE(now[i] >= 0 && now[i] <= 9 && std::fabs(now[i] - given[i]) <= 0.5);
+  }
+  for (const Init& init : {Init{Init::Kind::kIntegers, 0, 1}, Init{Init::Kind::kModule, 0, 1}}) {
+    Drawn other(DType::kFp32, init);
+    EXPECT_EQ(other.shaped(DrawKind::kFractions, 6), other.values(other.before)) << "a mask";
+  }
+  int digits = 0;
+  for (const double v : drawn.shaped(DrawKind::kSparse, 3)) {
+    digits += std::fabs(v) > 1e-10 && v * 1024 != std::trunc(v * 1024);
+  }
+  EXPECT_GT(digits, 20) << "or halves would hold them";
+}
+
 TEST(ProbeShapes, SurviveTheJourneyToTheJudge) {
   const Drawn drawn;
   const auto specs = probe_shapes(drawn.task, drawn.tensors, DrawKind::kSparse, 4, 0);
@@ -222,12 +318,82 @@ TEST(ProbeShapes, LinearIsWhatScalesAndChangesSign) {
   };
   EXPECT_TRUE(linear([](double x) { return 3 * x; }));
   EXPECT_TRUE(linear([](double x) { return 5 - x / 7; }));  // an addend vanishes beside large ones
+  EXPECT_TRUE(linear([](double x) { return 1e6 + x / 100; }));
   EXPECT_FALSE(linear([](double x) { return std::max(x, 0.0); }));
   EXPECT_FALSE(linear([](double x) { return x * x; }));
   EXPECT_FALSE(linear([](double x) { return std::fabs(x); }));
   EXPECT_FALSE(linear([](double x) { return std::tanh(x); }));
   EXPECT_FALSE(linear([](double) { return 0.0; }));
   EXPECT_FALSE(linear([](double x) { return std::exp(x); }));
+}
+
+TEST(ProbeShapes, AddendsAreFoundAndOutgrown) {
+  const auto addend = [](double (*f)(double)) {
+    return has_addend(looks(f, kLinearFactors[0]), looks(f, kLinearFactors[3]));
+  };
+  EXPECT_FALSE(addend([](double x) { return 3 * x; }));
+  EXPECT_FALSE(addend([](double x) { return 3 * x + 1e-4; }));
+  EXPECT_TRUE(addend([](double x) { return 3 * x + 1; }));
+  EXPECT_TRUE(addend([](double x) { return 1000 - x; }));
+  const Drawn drawn;
+  for (const std::uint64_t word : {1u, 2u, 3u, 4u}) {
+    EXPECT_GT(probe_shapes(drawn.task, drawn.tensors, DrawKind::kSparse, word, 0, true)[0].factor,
+              1e6f);
+    EXPECT_LT(probe_shapes(drawn.task, drawn.tensors, DrawKind::kSparse, word, 0)[0].factor, 257);
+  }
+}
+
+TEST(ProbeShapes, FactorsGrowWithOthers) {
+  // c = z + a b
+  const auto rms = [](double a, double b, double z) {
+    return std::vector<OutputLook>{{std::hypot(a * b, z), 0, 0}};
+  };
+  const double f = kLinearFactors[0], other = kOtherFactor;
+  EXPECT_TRUE(is_factor(rms(f, 1, 1000), rms(f, other, 1000 * other)));
+  EXPECT_FALSE(is_factor(rms(1, 1, 1000 * f), rms(other, other, 1000 * f)));
+  const Drawn drawn;
+  const auto specs = power_shapes(drawn.tensors, 0, 4, kOtherFactor, true);
+  EXPECT_EQ(specs[0].factor, 4);
+  EXPECT_EQ(specs[1].shape, kp::kUnchanged) << "an output";
+}
+
+// The error in norm of a plain sum of `length` products, over that of the exact ones.
+double plain_sum(std::int64_t length, bool positive) {
+  double errors = 0, sizes = 0;
+  for (std::uint64_t sum = 0; sum < 64; ++sum) {
+    float got = 0;
+    double exact = 0;
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::uint64_t word = kp::mix64(sum * 1000003 + static_cast<std::uint64_t>(i));
+      const float shift = positive ? 0 : 0.5f;
+      const float a = kp::unit_float(word) - shift, b = kp::unit_float(word << 24) - shift;
+      got = std::fma(a, b, got);
+      exact += static_cast<double>(a) * static_cast<double>(b);
+    }
+    errors += (static_cast<double>(got) - exact) * (static_cast<double>(got) - exact);
+    sizes += exact * exact;
+  }
+  return std::sqrt(errors / sizes);
+}
+
+TEST(ProbeShapes, PlainSumsAreWithinWhatNudgedInputsAllow) {
+  for (const std::int64_t length : {16, 256, 4096, 65536}) {
+    const auto n = static_cast<double>(length);
+    // Products of two nudged factors; the sum has either sign, or is the larger by sqrt(n).
+    const double products = std::sqrt(2.0) * 0x1p-20 * sums_nudge(n);
+    const Deviation either = with_sums({products, 0}, n);
+    const Deviation one = with_sums({products / std::sqrt(n), 0}, n);
+    EXPECT_LT(plain_sum(length, false), either.norm) << length;
+    EXPECT_LT(plain_sum(length, true), one.norm) << length;
+    EXPECT_LT(either.norm, 1.6e-6 * std::max(1.0, std::sqrt(n) / 40)) << "two bf16 parts: 4e-6";
+  }
+}
+
+TEST(ProbeShapes, NormsOfFewElementsAreNotKnown) {
+  EXPECT_EQ(steady({1e-6, 1e-5}, 4096, 5, 1).norm, 1e-6);
+  EXPECT_EQ(steady({1e-6, 1e-5}, 100, 5, 1).norm, 0);
+  EXPECT_EQ(steady({1e-6, 1e-5}, 4096, 500, 1).norm, 0) << "one element decides";
+  EXPECT_EQ(steady({1e-6, 1e-4}, 4096, 5, 1).norm, 0) << "one error decides";
 }
 
 }  // namespace

@@ -25,7 +25,11 @@ constexpr DrawKind kShaped[] = {DrawKind::kTiny,
                                 DrawKind::kTinyParameters,
                                 DrawKind::kEnds,
                                 DrawKind::kEqual,
-                                DrawKind::kRamp};
+                                DrawKind::kRamp,
+                                DrawKind::kConstants,
+                                DrawKind::kFewInputs,
+                                DrawKind::kFewParameters,
+                                DrawKind::kFractions};
 
 // Shifts by the mean if it (practically) never changes sign.
 Init centred(const Init& init) {
@@ -126,7 +130,7 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
 
 bool changes_parameters(DrawKind kind) {
   return kind == DrawKind::kParameters || kind == DrawKind::kLargeParameters ||
-         kind == DrawKind::kTinyParameters;
+         kind == DrawKind::kTinyParameters || kind == DrawKind::kFewParameters;
 }
 
 std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int most,
@@ -182,6 +186,14 @@ std::string probe_words(DrawKind kind) {
       return "on equal integers";
     case DrawKind::kRamp:
       return "on sorted or distinct integers";
+    case DrawKind::kConstants:
+      return "on constant inputs that differ";
+    case DrawKind::kFewInputs:
+      return "on inputs of which a few differ";
+    case DrawKind::kFewParameters:
+      return "with a few other parameters";
+    case DrawKind::kFractions:
+      return "on inputs that are no whole numbers";
     default:
       return "on the task's own inputs";
   }
@@ -230,7 +242,25 @@ bool among(const DrawKind (&kinds)[N], DrawKind kind) {
   return std::find(std::begin(kinds), std::end(kinds), kind) != std::end(kinds);
 }
 
-void judge_sparse(const SparseError& error, ProbeVerdict* verdict) {
+void judge_dense(const NormError& error, ProbeVerdict* verdict) {
+  const double allowed = std::max(kNormFloor, error.nudged.norm);
+  if (error.nudged.norm <= 0 || error.got.norm <= allowed) return;
+  const std::string what = "the errors of " + error.tensor + " are " + number(error.got.norm, 3) +
+                           " of its norm " + probe_words(error.kind) + " (plain fp32: at most " +
+                           number(allowed, 3) + "), case " + error.case_name;
+  if (error.got.norm > kCoarse * allowed) {
+    if (!verdict->rejected) {
+      verdict->rejected = Rejected{"precision", "computes in less than fp32: " + what};
+    }
+    return;
+  }
+  auto& labels = verdict->labels;
+  if (std::find(labels.begin(), labels.end(), kCoarserThanFp32) != labels.end()) return;
+  labels.emplace_back(kCoarserThanFp32);
+  verdict->notes.push_back("less precise than plain fp32 sums in any order: " + what);
+}
+
+void judge_sparse(const NormError& error, ProbeVerdict* verdict) {
   const double allowed = std::max(kNormFloor, kNormRoom * error.nudged.norm);
   if (error.got.norm > allowed && !verdict->rejected) {
     verdict->rejected =
@@ -253,10 +283,26 @@ void judge_sparse(const SparseError& error, ProbeVerdict* verdict) {
 
 }  // namespace
 
+void add_norm(const NormError& error, std::vector<NormError>* all) {
+  for (NormError& known : *all) {
+    if (known.kind != error.kind || known.tensor != error.tensor ||
+        known.case_name != error.case_name) {
+      continue;
+    }
+    if (error.got.norm > known.got.norm) known.got.norm = error.got.norm;
+    if (error.got.worst > known.got.worst) known.got.worst = error.got.worst;
+    return;
+  }
+  all->push_back(error);
+}
+
 ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures,
-                          const std::vector<SparseError>& sparse) {
+                          const std::vector<NormError>& norms) {
   ProbeVerdict verdict;
-  for (const SparseError& error : sparse) judge_sparse(error, &verdict);
+  for (const NormError& error : norms) {
+    if (precision != Precision::kFp32) break;
+    (error.kind == DrawKind::kSparse ? judge_sparse : judge_dense)(error, &verdict);
+  }
   for (const ProbeFailure& failure : failures) {
     const bool telling = among(kTelling, failure.kind);
     const bool rounded = telling && failure.dtype == DType::kFp32 && failure.tolerance > 0 &&

@@ -22,6 +22,7 @@ namespace kernelpro {
 inline constexpr std::string_view kGivenDistributionOnly = "given-distribution-only";
 inline constexpr std::string_view kGivenParametersOnly = "given-parameters-only";
 inline constexpr std::string_view kPreciseByNorm = "precise-by-norm";
+inline constexpr std::string_view kCoarserThanFp32 = "coarser-than-fp32";
 
 struct ProbePlan {
   DrawKind kind = DrawKind::kCentred;
@@ -57,6 +58,7 @@ double largest_value(DType dtype);
 // times: the signs of a few roundings may cancel by chance.
 inline constexpr std::int64_t kManyRounded = 4096;
 inline constexpr int kRoundedRuns = 4;
+inline constexpr int kNormRuns = 2;  // likewise, of outputs with few elements
 inline constexpr double kProbeRoom = 2;
 
 struct ProbeFailure {
@@ -72,12 +74,16 @@ struct ProbeFailure {
 ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Outcome& outcome,
                            const std::vector<Shaped>& tensors);
 
-// The deviation of an fp32 output on sparse inputs, and that of the reference on nudged ones (or of
-// a module in plain fp32, times kPlainRoom, where that is larger).
-struct SparseError {
+// The deviation of an fp32 output on sparse inputs, or on those of shows_norm (probe_shapes.h), and
+// that of the reference on nudged ones (or of a module in plain fp32, times kPlainRoom, where that
+// is larger).
+struct NormError {
   std::string case_name, tensor;
   Deviation got, nudged;
+  DrawKind kind = DrawKind::kSparse;
 };
+// Keeps the largest of each case, tensor and kind.
+void add_norm(const NormError& error, std::vector<NormError>* all);
 
 struct ProbeVerdict {
   std::optional<Rejected> rejected;
@@ -93,8 +99,14 @@ struct ProbeVerdict {
 // results, three bf16 parts 5e-9, Winograd's F(2x2) 1e-7 and F(4x4) 1e-6, two bf16 parts 3e-6. So
 // an output is rejected above about 1.9e-6 (kNormRoom times the deviation on nudged inputs), and
 // one whose elements err by more than 2^-18 gets the label "precise-by-norm": a fast algorithm.
+//
+// On other contents sums are long. There the results of the reference change too, with operands
+// rounded as plain sums in any order round them: plain fp32, naive sums included, reaches half of
+// that norm. An output that errs by more gets the label "coarser-than-fp32", as do two bf16 parts
+// and long sums by a fast algorithm; one that errs by kCoarse times that much is rejected.
 ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures,
-                          const std::vector<SparseError>& sparse = {});
+                          const std::vector<NormError>& norms = {});
+inline constexpr double kCoarse = 8;
 inline constexpr double kNormRoom = 1.4;
 inline constexpr double kNormFloor = 0x1p-20;  // for fast functions of few elements
 // A module in plain fp32 errs by what its products and everything else need: this much more passes.

@@ -75,7 +75,7 @@ TEST(Probes, OnlyThoseThatChangeSomething) {
   }
   const std::vector<DrawKind> masks = kinds(task_with({Init::Kind::kBernoulli, 0.5, 0}, kOnes));
   EXPECT_EQ(masks, (std::vector<DrawKind>{DrawKind::kParameters, DrawKind::kEnds, DrawKind::kEqual,
-                                          DrawKind::kRamp}));
+                                          DrawKind::kRamp, DrawKind::kFewParameters}));
 }
 
 TEST(Probes, FarFromZeroCountsAsNeverChangingSign) {
@@ -91,6 +91,8 @@ TEST(Probes, IntegersAndHalves) {
   EXPECT_FALSE(has(kinds(halves), DrawKind::kSparse));
   EXPECT_EQ(kinds(task_with({Init::Kind::kIntegers, 0, 9}, kOnes, DType::kInt64)),
             (std::vector<DrawKind>{DrawKind::kEnds, DrawKind::kEqual, DrawKind::kRamp}));
+  EXPECT_EQ(kinds(task_with(kOnes, kStandard, DType::kBool)),
+            (std::vector<DrawKind>{DrawKind::kConstants, DrawKind::kFewInputs}));
   const Task counts = task_with({Init::Kind::kIntegers, 0, 9}, kStandard);
   const Init centred = plan_of(counts, DrawKind::kCentred).inits[0];
   EXPECT_EQ(centred.b - centred.a, 9);
@@ -184,7 +186,7 @@ TEST(Probes, LastDigitsThatRoundOneWayShowRounding) {
   EXPECT_EQ(whole, before);
 }
 
-SparseError sparse(double norm, double worst, double nudged = 1.35e-6) {
+NormError sparse(double norm, double worst, double nudged = 1.35e-6) {
   return {"large", "y", {norm, worst}, {nudged, 5e-6}};
 }
 
@@ -199,6 +201,38 @@ TEST(Probes, SparseInputsShowThePrecisionOfProducts) {
   EXPECT_EQ(winograd.labels, std::vector<std::string>{std::string(kPreciseByNorm)});
   EXPECT_EQ(winograd.notes.size(), 1u);
   EXPECT_FALSE(judge_probes(Precision::kFp32, {}, {sparse(9e-7, 2e-6, 0)}).rejected);
+}
+
+NormError dense(double norm, double nudged = 1.4e-6, DrawKind kind = DrawKind::kGiven) {
+  return {"large", "y", {norm, 10 * norm}, {nudged, 10 * nudged}, kind};
+}
+
+// The norms are measured ones, of products of zero mean with sums of 1152 and 4608 terms.
+TEST(Probes, NormsOnUsualInputsShowCoarseArithmetic) {
+  const auto labels = [](const NormError& error) {
+    const ProbeVerdict verdict = judge_probes(Precision::kFp32, {}, {error});
+    EXPECT_FALSE(verdict.rejected);
+    EXPECT_EQ(verdict.labels.size(), verdict.notes.size());
+    return verdict.labels;
+  };
+  const std::vector<std::string> coarser = {std::string(kCoarserThanFp32)};
+  EXPECT_TRUE(labels(dense(6.1e-7)).empty()) << "plain";
+  EXPECT_TRUE(labels(dense(1.2e-6, 2.0e-6)).empty()) << "plain";
+  EXPECT_EQ(labels(dense(4.4e-6)), coarser) << "two bf16 parts";
+  EXPECT_EQ(labels(dense(4.4e-6, 1.4e-6, DrawKind::kCentred)), coarser);
+  EXPECT_EQ(labels(dense(4.5e-6, 2.0e-6)), coarser) << "Winograd F(4x4)";
+  EXPECT_TRUE(labels(dense(3e-4, 0)).empty()) << "nothing is known";
+  EXPECT_TRUE(judge_probes(Precision::kFp32, {}, {dense(3e-4)}).rejected) << "TF32";
+  EXPECT_FALSE(judge_probes(Precision::kTf32, {}, {dense(3e-4)}).rejected);
+}
+
+TEST(Probes, TheLargestNormCounts) {
+  std::vector<NormError> all;
+  for (const double norm : {1e-7, 3e-4, 2e-7}) add_norm(dense(norm), &all);
+  add_norm(dense(1e-7, 1.4e-6, DrawKind::kCentred), &all);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].got.norm, 3e-4);
+  EXPECT_TRUE(judge_probes(Precision::kFp32, {}, all).rejected);
 }
 
 TEST(Probes, OtherFailuresAreLabelledOnce) {

@@ -46,7 +46,10 @@ struct ReferenceSettings {
 //                and channels of different size, rows full of near-maximum values;
 //   sparse:      one fp32 input in which the results are linear is nearly all zero;
 //   large parameters, tiny parameters: some floating parameters times a power of two;
-//   ends, equal, ramp: integers at both ends of their range, all equal, sorted or all different.
+//   ends, equal, ramp: integers at both ends of their range, all equal, sorted or all different;
+//   constants:   constant inputs no longer are;
+//   few inputs, few parameters: few elements change, as in all tensors but integers that differ;
+//   fractions:   floating inputs that hold whole numbers get digits after the point.
 enum class DrawKind {
   kGiven,
   kCentred,
@@ -64,7 +67,11 @@ enum class DrawKind {
   kTinyParameters,
   kEnds,
   kEqual,
-  kRamp
+  kRamp,
+  kConstants,
+  kFewInputs,
+  kFewParameters,
+  kFractions
 };
 
 // Arithmetic in which the module computes expected results:
@@ -73,8 +80,9 @@ enum class DrawKind {
 //   declared: declared dtypes with the flags that Precision allows (tf32: TF32 on);
 //   kernelbench: declared dtypes, PyTorch's default flags, inputs cast as KernelBench casts them;
 //   rounded:  float64 again, with every operator's operands rounded as the task's precision may
-//             round them, in another way at each call (python/kernelpro_torch/rounding.py).
-enum class Numerics { kFloat64, kStrict, kDeclared, kKernelBench, kRounded };
+//             round them, in another way at each call (python/kernelpro_torch/rounding.py);
+//   tight:    likewise, by as much as honest errors change the norm of the results.
+enum class Numerics { kFloat64, kStrict, kDeclared, kKernelBench, kRounded, kTight };
 
 struct DrawFacts {
   bool changed = true;  // false: the probe is the same as `given` for this module

@@ -316,7 +316,8 @@ class Judge {
     if (!specs || specs->size() != case_->tensors().size()) {
       return fail(ErrorKind::kInternal, "the shapes cannot be read", "");
     }
-    return done(case_->reshape(set_of(command), command.natural("seed"), *specs));
+    KP_ASSIGN(const bool changed, case_->reshape(set_of(command), command.natural("seed"), *specs));
+    return Json{{"changed", changed}};
   }
   Result<Json> narrow(const WorkerCommand& command) { return done(case_->narrow(set_of(command))); }
   Result<Json> deviations(const WorkerCommand& command) {

@@ -357,21 +357,23 @@ extern "C" __global__ void lean(unsigned* data, u64 key, u64 count) {
 // What a tensor's values are like (core/shapes.h, Surveyed); zeroed before.
 struct Survey {
   u64 low_complement, high;  // as in Summary
-  u64 descents;
+  u64 descents, fractions;
 };
 
 extern "C" __global__ void survey(const void* data, int dtype, u64 count, Survey* out) {
-  u64 low = 0, high = 0, descents = 0;
+  u64 low = 0, high = 0, descents = 0, fractions = 0;
   for (u64 i = first_index(); i < count; i += stride()) {
     const double v = as_double(load_bits(data, dtype, i), dtype);
     if (i > 0 && !(v >= as_double(load_bits(data, dtype, i - 1), dtype))) ++descents;
     if (!isfinite(v)) continue;
+    if (v != trunc(v)) ++fractions;
     low = max(low, ~ordered(v));
     high = max(high, ordered(v));
   }
   if (high > 0) atomicMax(&out->high, high);
   if (low > 0) atomicMax(&out->low_complement, low);
   if (descents > 0) atomicAdd(&out->descents, descents);
+  if (fractions > 0) atomicAdd(&out->fractions, fractions);
 }
 
 extern "C" __global__ void reshape(void* data, kp::ShapeSpec spec, u64 key, u64 count) {

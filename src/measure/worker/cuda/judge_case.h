@@ -85,7 +85,8 @@ class JudgeCase {
   // Changes the last digits of fp32 inputs (core/device/draw.h, lean_bits).
   Result<void> lean(int set, const kp::Key& key);
   // Changes inputs and parameters by the probes' shapes (core/shapes.h); one spec per tensor.
-  Result<void> reshape(int set, std::uint64_t seed, const std::vector<kp::ShapeSpec>& specs);
+  // Whether any of them applies to the values.
+  Result<bool> reshape(int set, std::uint64_t seed, const std::vector<kp::ShapeSpec>& specs);
   // Floating expected results into the outputs, in the outputs' types.
   Result<void> narrow(int set);
   // Of the outputs from the sealed expected results; by output. Zero for types without doubles.

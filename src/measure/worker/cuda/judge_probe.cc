@@ -12,7 +12,7 @@ namespace {
 
 // Mirrors struct Survey of judge.cu.
 struct RawSurvey {
-  std::uint64_t low_complement = 0, high = 0, descents = 0;
+  std::uint64_t low_complement = 0, high = 0, descents = 0, fractions = 0;
 };
 
 // Mirrors struct Deviation of judge.cu.
@@ -35,12 +35,14 @@ Result<Surveyed> JudgeCase::survey(const Set& set, std::size_t tensor) {
     surveyed.high = from_ordered(raw[0].high);
   }
   surveyed.rises = raw[0].descents == 0;
+  surveyed.whole = raw[0].fractions == 0;
   return surveyed;
 }
 
-Result<void> JudgeCase::reshape(int index, std::uint64_t seed,
+Result<bool> JudgeCase::reshape(int index, std::uint64_t seed,
                                 const std::vector<kp::ShapeSpec>& specs) {
   Set& set = set_at(index);
+  bool changed = false;
   set.specs.clear();  // it no longer holds the drawn values
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const JudgeTensor& t = tensors_[i];
@@ -54,9 +56,10 @@ Result<void> JudgeCase::reshape(int index, std::uint64_t seed,
     const auto count = static_cast<std::uint64_t>(t.elements);
     const std::uint64_t key = kp::shape_key(seed, static_cast<unsigned>(i));
     KP_CUDA_TRY(kernels_->run("reshape", count, data_at(set, i), spec, key, count));
+    changed = true;
   }
   KP_CUDA_TRY(cu_->CtxSynchronize());
-  return {};
+  return changed;
 }
 
 Result<void> JudgeCase::narrow(int index) {

@@ -119,14 +119,18 @@ TEST_F(Judges, ReshapeAndMeasureDeviations) {
   spec.row = 10;
   spec.inner = spec.channels = 1;
   spec.count = kElements;
-  for (const int shape : {kp::kHeavy, kp::kRepeated, kp::kRows, kp::kTop, kp::kGrow}) {
+  for (const int shape : {kp::kHeavy, kp::kRepeated, kp::kRows, kp::kTop, kp::kGrow, kp::kFew,
+                          kp::kJitter, kp::kFractions}) {
     ASSERT_TRUE(ok(draw()));
     spec.shape = shape;
     std::vector<char> data(4 * kElements);
     draw_inputs(task.tensors[0], 0, key_of(5), 0, kElements, data.data());
-    reshape(spec, kp::shape_key(77, 0), &data);
+    const bool changed = reshape(spec, kp::shape_key(77, 0), &data);
+    EXPECT_EQ(changed, shape != kp::kJitter && shape != kp::kFractions) << shape;
     const Json specs = *parse_json(shape_specs_to_json({spec, kp::ShapeSpec{}}));
-    ASSERT_TRUE(ok(ask("reshape", {{"seed", 77}, {"specs", specs}})));
+    const Json reshaped = ask("reshape", {{"seed", 77}, {"specs", specs}});
+    ASSERT_TRUE(ok(reshaped));
+    EXPECT_EQ(reshaped["changed"].get<bool>(), changed) << shape;
     EXPECT_EQ(fetch(0, false), std::string(data.begin(), data.end())) << shape;
   }
   ASSERT_TRUE(ok(reference()));

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// task: attention
+// expect: correct
+// Three bf16 parts: fp32.
+#include "task.h"
+
+__device__ float bf16(float value) {
+  const unsigned bits = __float_as_uint(value);
+  return __uint_as_float((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
+}
+__device__ float product(float a, float b) {
+  const float ah = bf16(a), am = bf16(a - ah), al = a - ah - am;
+  const float bh = bf16(b), bm = bf16(b - bh), bl = b - bh - bm;
+  return ah * bh + ((ah * bm + am * bh) + (am * bm + (ah * bl + al * bh)));
+}
+// A block is a row; every thread has its columns and every thread its keys.
+__global__ void attention(const float* q, const float* k, const float* v, float* y) {
+  __shared__ float p[KEYS], all[256];
+  const int i = blockIdx.x, t = threadIdx.x;
+  float largest = -1e30f;
+  for (int j = t; j < KEYS; j += 256) {
+    float sum = 0;
+    for (int d = 0; d < D; ++d) sum += product(q[i * D + d], k[j * D + d]);
+    p[j] = sum / 8;
+    largest = max(largest, p[j]);
+  }
+  all[t] = largest;
+  for (int half = 128; half > 0; half /= 2) {
+    __syncthreads();
+    if (t < half) all[t] = max(all[t], all[t + half]);
+  }
+  __syncthreads();
+  largest = all[0];
+  __syncthreads();
+  float sum = 0;
+  for (int j = t; j < KEYS; j += 256) sum += p[j] = exp(p[j] - largest);
+  all[t] = sum;
+  for (int half = 128; half > 0; half /= 2) {
+    __syncthreads();
+    if (t < half) all[t] += all[t + half];
+  }
+  __syncthreads();
+  sum = all[0];
+  for (int d = t; d < D; d += 256) {
+    float result = 0;
+    for (int j = 0; j < KEYS; ++j) result += product(p[j], v[j * D + d]);
+    y[i * D + d] = result / sum;
+  }
+}
+KP_LAUNCH(attention, kp::dim(ROWS), kp::dim(256), 0, arg::q, arg::k, arg::v, arg::y)
