@@ -269,10 +269,10 @@ std::vector<std::string> CudaEvaluator::capture_notes(const Subject& subject) co
 // One trial in fresh workers. REQUIRES: the lease is held.
 Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
                                        const CudaTimingPlan& plan, double* ready_s) {
-  const bool apart = incumbent != nullptr && is_module(*incumbent) != is_module(subject);
+  // Python code can do anything to what shares its process.
+  const bool apart = incumbent != nullptr && (is_module(*incumbent) || is_module(subject));
   std::optional<CudaWorker> worker, other;
   const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
-    // Two different kinds need separate workers.
     const Subject* beside = apart ? nullptr : incumbent;
     KP_ASSIGN(*into, is_module(whose) ? crew_.take_module()
                                       : crew_.take_native(queues_for(whose, beside)));
