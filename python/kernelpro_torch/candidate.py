@@ -407,15 +407,13 @@ def get_init_inputs():
 """
 
 
-def _warm(device):
-    """Does in advance what the first load would wait for (the GPU's context, PyTorch's lazy
-    imports): this process may start before its candidate exists. None on failure: the first
-    command retries and reports why."""
+def _warm():
+    """Does in advance what the first load would wait for, PyTorch's lazy imports: this process may
+    start before its candidate exists. Without the GPU's context: it may never be needed."""
     try:
         _arguments(ModuleFile(_SMALL))
-        return Candidate(devices.make(device))
     except Exception:
-        return None
+        pass  # the first command reports what is wrong
 
 
 def _why_no_gpu():
@@ -430,8 +428,8 @@ def _why_no_gpu():
 
 def serve(channel, device="cuda"):
     sys.dont_write_bytecode = True
-    worker = _warm(device)
-    seal = None
+    _warm()
+    worker, seal = None, None
 
     def ready(handler):
         def handle(command):
@@ -457,4 +455,4 @@ def serve(channel, device="cuda"):
         return handle
 
     verbs = ("hello", "open", "memory", "load", "run", "time", "loop")
-    channel.serve({verb: ready(verb) for verb in verbs})
+    channel.serve({"imported": lambda command: None, **{verb: ready(verb) for verb in verbs}})
