@@ -26,7 +26,7 @@ from . import devices, plain, tree
 from .channel import Refusal
 from .module_file import ModuleFile, seed_everything
 from .seal import Seal
-from .subject import Subject, first_causes, outputs_of
+from .subject import Subject, first_causes, outputs_of, write
 
 _SETTLE_US = 200.0  # limit for work that continues after its stream is done
 _RELOAD_SECONDS = 0.3  # limit for reloading plus the first call
@@ -164,6 +164,7 @@ class Candidate:
                                          command.get("task_path", ""), case.dims)
         self._subjects.pop((name, command.json["subject"]), None)
         self._hide()
+        plain.learn(case.tensor(0, 0))
         subject = Subject(command.json["module"], self._tasks[name], self.device,
                           command.get("precision", "fp32"), command.get("policy", "contract"))
         subject.cheap = subject.load_seconds < _RELOAD_SECONDS
@@ -211,17 +212,19 @@ class Candidate:
         return {"submitted_us": submitted / max(1, len(sets))}
 
     def _idle(self, case, sets):
-        """The overhead of a loop without the calls: binding parameters, copying outputs."""
+        """The overhead of a loop without the calls: binding parameters, copying outputs, and what
+        is looked at meanwhile."""
         roles = [tensor["role"] for tensor in case.tensors]
         spare = [None if role == "input" else torch.zeros_like(case.tensor(0, i))
                  for i, role in enumerate(roles)]
         for number in sets:
             for slot, role in enumerate(roles):
                 if role == "parameter":
-                    self.device.copy(spare[slot], case.tensor(number, slot))
+                    write(self.device, "", spare[slot], case.tensor(number, slot))
             self.device.enter()
             for slot, role in enumerate(roles):
-                if role == "output":
+                if role == "output" and not plain.promise(spare[slot]):
+                    case.given(number).hold(spare[slot])
                     self.device.copy(case.tensor(number, slot), spare[slot])
         self.device.synchronize()
         del spare

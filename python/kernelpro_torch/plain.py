@@ -21,10 +21,10 @@ _storages = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor.stora
 _known = {}  # device type -> keys of a plain tensor there
 
 
-def learn(device):
-    """Call before any candidate's code runs: remembers what a plain tensor is on this device."""
-    if _keys is not None and device.type not in _known:
-        _known[device.type] = _keys(torch.empty(1, device=device))
+def learn(tensor):
+    """Call before any candidate's code runs, with one of ours: this is a plain tensor there."""
+    if _keys is not None:
+        _known.setdefault(_device(tensor).type, _keys(tensor))
 
 
 def promise(tensor):

@@ -41,7 +41,6 @@ class Subject:
         self.lead = Lead()
         self.load_seconds = 0.0
         self._build_folder()
-        plain.learn(device.device)
         self.load()
 
     def load(self):
@@ -59,17 +58,8 @@ class Subject:
         addresses stay valid (a candidate's own CUDA graph needs that). Not timed, so none of the
         candidate's code may run here."""
         for s, value in zip(self._states, values):
-            if s is None:
-                continue
-            if promise := plain.promise(s.tensor):
-                raise Refusal(f"the parameter {s.label} is {promise}, not a plain dense tensor: "
-                              "writing to it may be work that no call is timed for",
-                              "not-a-tensor", "let ModelNew hold an nn.Parameter or a plain tensor")
-            data = _data(s.tensor)
-            if _is_contiguous(data):
-                self.device.copy(data, value)
-            else:
-                _copy(data, value)
+            if s is not None:
+                write(self.device, s.label, s.tensor, value)
 
     def states(self):
         """For each parameter of the task, the candidate's own (state.State), or None."""
@@ -187,6 +177,19 @@ class Subject:
             path = os.path.join(base, content, folder)
             os.makedirs(path, exist_ok=True)
             os.environ[name] = path
+
+
+def write(device, label, tensor, value):
+    """Writes a value into a parameter; runs none of the candidate's code."""
+    if promise := plain.promise(tensor):
+        raise Refusal(f"the parameter {label} is {promise}, not a plain dense tensor: writing to "
+                      "it may be work that no call is timed for", "not-a-tensor",
+                      "let ModelNew hold an nn.Parameter or a plain tensor")
+    data = _data(tensor)
+    if _is_contiguous(data):
+        device.copy(data, value)
+    else:
+        _copy(data, value)
 
 
 def set_flags(precision, kernelbench):
