@@ -217,7 +217,7 @@ std::string host_form(int takes_us, int claims_us, int submits_us = 0) {
 
 TEST_F(WholeEvaluator, HostFormsAreTimedByOurClockToo) {
   settings_.samples = 20;
-  const Evaluation honest = evaluate(module(host_form(8000, 10000)), nullptr);
+  const Evaluation honest = evaluate(module(host_form(2000, 10000)), nullptr);
   ASSERT_TRUE(honest.correct() != nullptr) << said(honest);
   EXPECT_EQ(honest.trust, "module");
   EXPECT_TRUE(is_host_form(*honest.correct()));
@@ -270,10 +270,10 @@ TEST_F(WholeEvaluator, PythonStartsBeforeTheTaskIsKnown) {
   const Evaluation plan = evaluate(module("honest"), nullptr);
   ASSERT_TRUE(plan.correct() != nullptr) << said(plan);
   EXPECT_TRUE(has(plan.correct()->notes, capture));
-  const Evaluation host = evaluate(module(host_form(8000, 10000)), nullptr);
+  const Evaluation host = evaluate(module(host_form(2000, 10000)), nullptr);
   ASSERT_TRUE(host.correct() != nullptr) << said(host);
   EXPECT_TRUE(has(host.correct()->notes, module_process)) << "the plan did not use it up";
-  const Evaluation again = evaluate(module(host_form(8000, 10001)), nullptr);
+  const Evaluation again = evaluate(module(host_form(2000, 10001)), nullptr);
   ASSERT_TRUE(again.correct() != nullptr) << said(again);
   EXPECT_FALSE(has(again.correct()->notes, module_process)) << "each process runs one candidate";
 }
@@ -295,7 +295,7 @@ TEST_F(WholeEvaluator, AStandbyThatIsGoneIsReplaced) {
   ASSERT_TRUE(settings_.ahead && settings_.ahead->modules.size() == 1);
   const std::string gone = process_of(settings_.ahead->modules[0]);
   ::kill(std::stoi(gone.substr(gone.rfind(' '))), SIGKILL);
-  const Evaluation host = evaluate(module(host_form(8000, 10000)), nullptr);
+  const Evaluation host = evaluate(module(host_form(2000, 10000)), nullptr);
   ASSERT_TRUE(host.correct() != nullptr) << said(host);
   EXPECT_FALSE(has(host.correct()->notes, gone));
 }
