@@ -11,7 +11,8 @@ checks that only this side can make, each with a named refusal:
     output-shape, output-type, output-device
     stream-escape   work that the current stream does not wait for
     patched-torch   a mode that changes what torch's own functions do is left on
-    patched-worker  functions of this package are replaced by others
+    patched-worker  functions of this package, or what they use, are replaced by others, or hooks
+                    are left on that run at our calls
 """
 
 import contextlib
@@ -21,16 +22,18 @@ import sys
 import torch
 
 from . import buffers as memory
-from . import devices, tree
+from . import devices, plain, tree
 from .channel import Refusal
 from .module_file import ModuleFile, seed_everything
 from .seal import Seal
-from .subject import Subject, first_causes, outputs_of
+from .subject import Subject, first_causes, outputs_of, write
 
 _SETTLE_US = 200.0  # limit for work that continues after its stream is done
 _RELOAD_SECONDS = 0.3  # limit for reloading plus the first call
 _SPARE = 2 << 30
 _LATE_US = 3000.0  # delay of an audited call's inputs: longer than a module's submission
+_detach = torch.Tensor.detach
+_is_contiguous = torch.Tensor.is_contiguous
 
 
 class TaskSide:
@@ -85,6 +88,7 @@ class OpenCase:
         self.dims = values.get("dims") or {}
         self.sets = [{} for _ in range(values["sets"])]  # slot -> mapping
         self._views = {}
+        self._given = {}  # set -> plain.Places of inputs and parameters
 
     def map(self, number, slot, fd, device):
         _, _, _, size = self.slots[slot]
@@ -93,6 +97,7 @@ class OpenCase:
             old.close()
         self.sets[number][slot] = memory.map_memory(fd, size, device.name)
         self._views.pop((number, slot), None)
+        self._given = {}
 
     def tensor(self, number, slot):
         """A task tensor over one set's memory; slots mapped only for set 0 are shared."""
@@ -107,8 +112,16 @@ class OpenCase:
             self._views[number, slot] = view
         return view
 
+    def given(self, number):
+        """The memory of one set's inputs and parameters."""
+        if number not in self._given:
+            slots = [i for i, tensor in enumerate(self.tensors) if tensor["role"] != "output"]
+            self._given[number] = plain.Places(
+                [plain.memory(self.tensor(number, slot)) for slot in slots])
+        return self._given[number]
+
     def close(self):
-        self._views = {}
+        self._views, self._given = {}, {}
         for number in self.sets:
             for mapping in number.values():
                 mapping.close()
@@ -151,6 +164,7 @@ class Candidate:
                                          command.get("task_path", ""), case.dims)
         self._subjects.pop((name, command.json["subject"]), None)
         self._hide()
+        plain.learn(case.tensor(0, 0))
         subject = Subject(command.json["module"], self._tasks[name], self.device,
                           command.get("precision", "fp32"), command.get("policy", "contract"))
         subject.cheap = subject.load_seconds < _RELOAD_SECONDS
@@ -198,17 +212,19 @@ class Candidate:
         return {"submitted_us": submitted / max(1, len(sets))}
 
     def _idle(self, case, sets):
-        """The overhead of a loop without the calls: binding parameters, copying outputs."""
+        """The overhead of a loop without the calls: binding parameters, copying outputs, and what
+        is looked at meanwhile."""
         roles = [tensor["role"] for tensor in case.tensors]
         spare = [None if role == "input" else torch.zeros_like(case.tensor(0, i))
                  for i, role in enumerate(roles)]
         for number in sets:
             for slot, role in enumerate(roles):
                 if role == "parameter":
-                    self.device.copy(spare[slot], case.tensor(number, slot))
+                    write(self.device, "", spare[slot], case.tensor(number, slot))
             self.device.enter()
             for slot, role in enumerate(roles):
-                if role == "output":
+                if role == "output" and not plain.promise(spare[slot]):
+                    case.given(number).hold(spare[slot])
                     self.device.copy(case.tensor(number, slot), spare[slot])
         self.device.synchronize()
         del spare
@@ -262,8 +278,7 @@ class Candidate:
         self.device.begin(subject.lead.microseconds())
         begin = devices.now_us()
         result = subject.call(inputs)
-        self.device.end()
-        outputs = self._take(case, subject, number, result)
+        outputs = self._take(case, subject, number, result, self.device.end)
         subject.lead.add(devices.now_us() - begin)
         us = self.device.between()
         self.device.settle()
@@ -336,43 +351,51 @@ class Candidate:
         for item, output in zip(subject.task.outputs, outputs):
             taken = case.tensor(number, item["index"])
             comparable = output.is_contiguous() and output.dtype == taken.dtype
-            if comparable and not devices.same_bits(taken, output.detach()):
+            if comparable and not devices.same_bits(taken, _detach(output)):
                 raise Refusal(f"the output {item['name']} was still being written after its stream "
                               "was done: work must go to the current stream, or be joined to it",
                               "stream-escape")
 
-    def _take(self, case, subject, number, result):
-        """Copies the outputs into the judge's buffers, immediately and on the timed stream."""
+    def _take(self, case, subject, number, result, end=lambda: None):
+        """Copies the outputs into the judge's buffers, immediately and on the timed stream. `end`
+        stops the clock: fresh, contiguous tensors are complete by then; of any other the copy is
+        the rest of the call's work (a transposition, an input that is passed on)."""
         self.device.enter()
         if _modes() > 0:
             raise Refusal("a torch function or dispatch mode is left on", "patched-torch")
         outputs = outputs_of(result, subject, self.device)
-        for item, output in zip(subject.task.outputs, outputs):
-            self.device.copy(case.tensor(number, item["index"]), output.detach())
+        targets = [case.tensor(number, item["index"]) for item in subject.task.outputs]
+        kept = [self._is_kept(case, subject, number, output) for output in outputs]
+        for now in (True, False):
+            for target, output, held in zip(targets, outputs, kept):
+                if now == (held or not _is_contiguous(output)):
+                    self.device.copy(target, _detach(output))
+            if now:
+                end()
         return outputs
+
+    def _is_kept(self, case, subject, number, output):
+        """Whether it lies in memory of the inputs or of the module's state."""
+        return subject.owns(output) or case.given(number).hold(output)
 
     def _scribble(self, case, subject, number, outputs, key):
         """Overwrites the result, so that a cached one is wrong in a later call. Leaves memory that
         the result shares with inputs or the module's state."""
-        held = [case.tensor(number, item["index"])
-                for item in subject.task.inputs + subject.task.states]
         for output in outputs:
-            address = output.data_ptr()
-            theirs = any(
-                t.data_ptr() <= address < t.data_ptr() + t.numel() * t.element_size() for t in held)
-            if not theirs and not subject.owns(output):
-                self.device.scribble(output.detach(), key)
+            if not self._is_kept(case, subject, number, output):
+                self.device.scribble(_detach(output), key)
 
 
 def _bytes(tensors):
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
+_STACKS = [getattr(torch._C, name) for name in
+           ("_len_torch_function_stack", "_len_torch_dispatch_stack") if hasattr(torch._C, name)]
+
+
 def _modes():
-    count = 0
-    for name in ("_len_torch_function_stack", "_len_torch_dispatch_stack"):
-        count += getattr(torch._C, name, lambda: 0)()
-    return count
+    return sum(depth() for depth in _STACKS)
 
 
 _SMALL = """
@@ -387,15 +410,13 @@ def get_init_inputs():
 """
 
 
-def _warm(device):
-    """Does in advance what the first load would wait for (the GPU's context, PyTorch's lazy
-    imports): this process may start before its candidate exists. None on failure: the first
-    command retries and reports why."""
+def _warm():
+    """Does in advance what the first load would wait for, PyTorch's lazy imports: this process may
+    start before its candidate exists. Without the GPU's context: it may never be needed."""
     try:
         _arguments(ModuleFile(_SMALL))
-        return Candidate(devices.make(device))
     except Exception:
-        return None
+        pass  # the first command reports what is wrong
 
 
 def _why_no_gpu():
@@ -410,8 +431,8 @@ def _why_no_gpu():
 
 def serve(channel, device="cuda"):
     sys.dont_write_bytecode = True
-    worker = _warm(device)
-    seal = None
+    _warm()
+    worker, seal = None, None
 
     def ready(handler):
         def handle(command):
@@ -428,7 +449,8 @@ def serve(channel, device="cuda"):
                 raise
             except Exception as error:  # the candidate broke the GPU context
                 raise Refusal(first_causes(error, "candidate")) from None
-            if changed := seal.broken():
+            # A loop is timed by the supervisor, and whatever is replaced stays so until later.
+            if handler != "loop" and (changed := seal.broken()):
                 raise Refusal(f"{changed}, of the process that runs it, is replaced",
                               "patched-worker")
             return answer
@@ -436,4 +458,4 @@ def serve(channel, device="cuda"):
         return handle
 
     verbs = ("hello", "open", "memory", "load", "run", "time", "loop")
-    channel.serve({verb: ready(verb) for verb in verbs})
+    channel.serve({"imported": lambda command: None, **{verb: ready(verb) for verb in verbs}})

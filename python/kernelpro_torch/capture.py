@@ -20,6 +20,7 @@ import sys
 import torch
 
 from . import buffers as memory
+from . import plain
 from .candidate import TaskSide
 from .channel import Refusal
 from .module_file import PARAMETER_SEED, first_line
@@ -103,10 +104,11 @@ class Capture:
         tensors = values["tensors"]
         task = TaskSide(tensors, values.get("task_source", ""), values.get("task_path", ""),
                         values.get("dims") or {})
-        subject = Subject(values["module"], task, self._device, values.get("precision", "fp32"),
-                          values.get("policy", "contract"), PARAMETER_SEED + second)
         views = [memory.tensor_at(self._library.call("slot", i), about["dtype"], about["shape"])
                  for i, about in enumerate(tensors)]
+        plain.learn(views[0])
+        subject = Subject(values["module"], task, self._device, values.get("precision", "fp32"),
+                          values.get("policy", "contract"), PARAMETER_SEED + second)
         _bind(subject, task, views)
         inputs = [views[item["index"]] for item in task.inputs]
         torch.manual_seed(17 + second)

@@ -11,6 +11,10 @@ from .module_file import seed_everything
 
 KERNELBENCH_SEED = 42
 SCALE = {"fp32": 64.0}  # half types: 4, so that squares stay in range
+_SLICE = 16  # elements that are not zero together by chance
+_SHARE = 64  # of rows, columns or channels: fewer are left alone
+_SAMPLE = 4096
+_AT_ONCE = 1 << 24  # elements copied at once
 PRECISIONS = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16,
               "bf16": torch.bfloat16}
 
@@ -38,6 +42,8 @@ def draw_inputs(loaded, seed, kind, precision, buffers):
         return any([_centre(buffer) for buffer in buffers])
     if kind == "scaled":
         return any([_scale(buffer) for buffer in buffers])
+    if kind == "filled":
+        return any([_fill_in(buffer) for buffer in buffers])
     return kind != "parameters"
 
 
@@ -109,6 +115,32 @@ def _scale(buffer):
         return False
     buffer.mul_(SCALE.get(DTYPE_NAMES[buffer.dtype], 4.0))
     return True
+
+
+def _fill_in(buffer):
+    """Gives values to rows, columns and channels that hold only zeros, such as padding, from those
+    that do not. Leaves masks, and single ones: the edge of a triangle."""
+    if not buffer.is_floating_point():
+        return False
+    nonzero = buffer != 0
+    if len(buffer[nonzero][:_SAMPLE].unique()) < 2:
+        return False  # zeros and one other value
+    changed = False
+    for dim, size in enumerate(buffer.shape):
+        each = buffer.numel() // size
+        if size < 2 or each < _SLICE:
+            continue
+        any_there = nonzero
+        for other in reversed([d for d in range(buffer.dim()) if d != dim]):
+            any_there = any_there.any(other)
+        empty, held = (~any_there).nonzero().flatten(), any_there.nonzero().flatten()
+        if min(len(empty), len(held)) < max(2, size // _SHARE):
+            continue
+        for places in empty.split(max(1, _AT_ONCE // each)):
+            source = held[torch.arange(len(places), device=held.device) % len(held)]
+            buffer.index_copy_(dim, places, buffer.index_select(dim, source))
+        changed = True
+    return changed
 
 
 def draw_states(loaded, seed, kind, buffers):

@@ -14,15 +14,16 @@ import traceback
 
 import torch
 
-from . import state, tree
+from . import plain, state, tree
 from .channel import Refusal
 from .devices import Lead
 from .module_file import PARAMETER_SEED, seed_everything, set_arithmetic_flags
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
 _grad = torch.autograd.set_grad_enabled
 _copy = torch.Tensor.copy_
+_data = torch.Tensor.data.__get__
+_is_contiguous = torch.Tensor.is_contiguous
 _loaded = 0
 
 
@@ -54,10 +55,11 @@ class Subject:
 
     def bind(self, values):
         """Writes these values into the task's parameters and buffers in place, so that their
-        addresses stay valid (a candidate's own CUDA graph needs that)."""
+        addresses stay valid (a candidate's own CUDA graph needs that). Not timed, so none of the
+        candidate's code may run here."""
         for s, value in zip(self._states, values):
             if s is not None:
-                _copy(s.tensor.data, value)
+                write(self.device, s.label, s.tensor, value)
 
     def states(self):
         """For each parameter of the task, the candidate's own (state.State), or None."""
@@ -87,15 +89,13 @@ class Subject:
 
     def owns(self, tensor):
         """Whether it lies in memory that the module held when it was constructed."""
-        address = tensor.data_ptr()
-        return any(begin <= address < end for begin, end in self._own_memory)
+        return self._own_memory.hold(tensor)
 
     def _find_own_memory(self):
-        if not isinstance(self.model, torch.nn.Module):
-            return []
-        given, outside = state.collect(self.model)
-        tensors = [s.tensor for s in given + outside]
-        return [(t.data_ptr(), t.data_ptr() + t.numel() * t.element_size()) for t in tensors]
+        tensors = []
+        if isinstance(self.model, torch.nn.Module):
+            tensors = [s.tensor for s in sum(state.collect(self.model), [])]
+        return plain.Places([plain.memory(t) for t in tensors if not plain.promise(t)])
 
     def _import(self):
         global _loaded
@@ -179,6 +179,19 @@ class Subject:
             os.environ[name] = path
 
 
+def write(device, label, tensor, value):
+    """Writes a value into a parameter; runs none of the candidate's code."""
+    if promise := plain.promise(tensor):
+        raise Refusal(f"the parameter {label} is {promise}, not a plain dense tensor: writing to "
+                      "it may be work that no call is timed for", "not-a-tensor",
+                      "let ModelNew hold an nn.Parameter or a plain tensor")
+    data = _data(tensor)
+    if _is_contiguous(data):
+        device.copy(data, value)
+    else:
+        _copy(data, value)
+
+
 def set_flags(precision, kernelbench):
     """Sets the contract's arithmetic; under KernelBench's policy, PyTorch's defaults."""
     set_arithmetic_flags(tf32=not kernelbench and precision == "tf32")
@@ -206,10 +219,10 @@ def outputs_of(result, subject, device):
         raise Refusal(f"forward returns {len(tensors)} tensors, but the module {len(wanted)}",
                       "output-shape")
     for (label, tensor), item in zip(tensors, wanted):
-        if type(tensor) not in _PLAIN or tensor.layout != torch.strided:
-            raise Refusal(f"the output {label} is a {type(tensor).__module__}."
-                          f"{type(tensor).__qualname__}, not a plain dense tensor: what it holds "
-                          "may be computed when it is read", "not-a-tensor")
+        if promise := plain.promise(tensor):
+            raise Refusal(f"the output {label} is {promise}, not a plain dense tensor: what it "
+                          "holds may be computed when it is read", "not-a-tensor",
+                          "compute the values in forward, into a tensor of its own")
         if list(tensor.shape) != list(item["shape"]):
             raise Refusal(f"the output {label} has the shape {list(tensor.shape)}, not "
                           f"{list(item['shape'])}", "output-shape")

@@ -167,7 +167,14 @@ int run_evaluate(const Options& options) {
   const bool native = std::any_of(kernels.begin(), kernels.end(), [](const KernelFile& kernel) {
     return language_row(kernel.language).compiled;
   });
-  const ToolsAhead tools = begin_tools(settings.station, native);
+  ModulesAhead modules;
+  if (is_module_path(path)) {
+    modules.candidates = static_cast<int>(std::count_if(
+        kernels.begin(), kernels.end(),
+        [](const KernelFile& kernel) { return language_row(kernel.language).in_python; }));
+    modules.folder = dirname(absolute(path));
+  }
+  const ToolsAhead tools = begin_tools(settings.station, native, modules);
   OpenedTask opened = require(open_task(path, open));
   const double open_ms = 1000 * (real_clock().now_s() - began);
 

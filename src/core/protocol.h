@@ -64,6 +64,9 @@
 //       with L2 cold at the start. Overwrites outputs and workspace.
 // Rule "busy": another process holds the hardware; "unavailable": no samples can be had here.
 //
+// Module workers also answer {"do":"imported"} as soon as they have imported PyTorch; their context
+// is created with the first other command.
+//
 // Refusals by rule: "plan" (the plan does not fit its cubin); module workers add their own
 // ("stream-escape", "not-a-tensor" ...), which become Rejected; without a rule: the candidate
 // crashed with this text. Rule "environment": the machine's fault, which only a process that runs

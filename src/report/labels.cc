@@ -47,7 +47,9 @@ const std::vector<Label>& known_labels() {
        "no launch plan of it could be made: its own process held the data and the clock, so any "
        "launch plan ranks before it"},
       {"host-bound",
-       "calls in a row take longer than the GPU needs, because Python is slow to submit them"},
+       "calls in a row take longer than the GPU needs, because Python is slow to submit them: "
+       "their "
+       "time counts"},
       {"no-fresh-audit", "the reference is too slow to time the kernel again on unseen inputs"},
   };
   return labels;

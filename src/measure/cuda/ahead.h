@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes of the cuda evaluator that start before its task is known: creating their contexts
-// takes as long as describing a task may. One thread at a time. The evaluator that takes a process
-// reports it if it died meanwhile.
+// takes as long as describing a task may, and importing PyTorch longer. One thread at a time. The
+// evaluator that takes a process reports it if it died meanwhile.
 #pragma once
 
 #include <deque>
@@ -17,6 +17,8 @@ struct CudaAhead {
   CudaLink judge;
   std::deque<CudaLink> workers;
   std::optional<CudaLink> capture;
+  std::string folder;                      // of the task's file, which the following may read
+  std::deque<CudaLink> captures, modules;  // Python's (measure/cuda/python.h)
 };
 
 }  // namespace kernelpro

@@ -11,7 +11,6 @@ namespace kernelpro {
 namespace {
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
-constexpr int kCapturesAtOnce = 4;     // PyTorch candidates' processes
 // This many in a row must work with one queue before the next are started with one.
 constexpr int kSure = 2;
 
@@ -25,7 +24,9 @@ void CudaCrew::dismiss_native() {
 void CudaCrew::dismiss() {
   dismiss_native();
   for (CudaLink& link : captures_) retire(std::move(link));
+  for (CudaLink& link : modules_) retire(std::move(link));
   captures_.clear();
+  modules_.clear();
 }
 
 // Ending a process that has a context takes a while; nothing needs to wait for it.
@@ -58,13 +59,30 @@ void CudaCrew::fill() {
   }
 }
 
-void CudaCrew::fill_captures() {
-  if (!captures_.empty()) return;
-  for (int i = std::min(captures_to_come_, kCapturesAtOnce); i > 0; --i) {
-    Result<CudaLink> link = start_module_capture(task_, settings_.gpu);
-    if (!link) return;
-    link->post({{"do", "hello"}});
+Result<std::string> CudaCrew::folder() const {
+  if (task_.module) return task_.module->path.empty() ? "" : dirname(task_.module->path);
+  return fail(ErrorKind::kBadInput, "a PyTorch candidate needs a task that is a PyTorch file",
+              "give the module's .py as the task");
+}
+
+void CudaCrew::fill_python() {
+  const Result<std::string> readable = folder();
+  if (!readable || modules_to_come_ == 0) return;
+  const int captures = captures_.empty() ? std::min(modules_to_come_, kCapturesAtOnce) : 0;
+  for (int i = 0; i < captures; ++i) {
+    Result<CudaLink> link = start_module_capture(*readable, settings_.gpu);
+    if (!link) break;
     captures_.push_back(std::move(*link));
+  }
+  fill_modules(host_forms_);
+}
+
+void CudaCrew::fill_modules(std::size_t wanted) {
+  const Result<std::string> readable = folder();
+  while (readable && modules_.size() < wanted) {
+    Result<CudaLink> link = start_module_worker(*readable, settings_.gpu);
+    if (!link) return;
+    modules_.push_back(std::move(*link));
   }
 }
 
@@ -84,6 +102,7 @@ void CudaCrew::hide_nothing() {
 void CudaCrew::settle() {
   // One that failed says so when it is used.
   for (CudaLink& link : captures_) static_cast<void>(link.settle(kStartTimeout));
+  for (CudaLink& link : modules_) static_cast<void>(link.settle(kStartTimeout));
   std::deque<CudaLink> ready;
   bool left = false;
   for (CudaLink& link : native_) {
@@ -128,19 +147,33 @@ Result<CudaWorker> CudaCrew::take_native(Queues queues) {
               "run again; `kernelpro doctor` shows what is missing");
 }
 
-Result<CudaWorker> CudaCrew::take_module() {
-  KP_ASSIGN(CudaLink link, start_module_worker(task_, settings_.gpu));
-  CudaWorker worker{std::move(link), true};
-  post_cases(worker.link, task_, cases_);
-  KP_TRY(trusted(worker.link.settle(kStartTimeout), "the worker"));
-  return worker;
+Result<CudaWorker> CudaCrew::take_module(int others) {
+  host_forms_ = std::max(host_forms_, static_cast<std::size_t>(1 + others));
+  fill_modules(static_cast<std::size_t>(1 + others));
+  for (;;) {
+    const bool stood_by = !modules_.empty();
+    KP_ASSIGN(const std::string readable, folder());
+    Result<CudaLink> link = stood_by ? Result<CudaLink>(std::move(modules_.front()))
+                                     : start_module_worker(readable, settings_.gpu);
+    if (stood_by) modules_.pop_front();
+    if (!link) return tl::unexpected<Error>(link.error());
+    CudaWorker worker{std::move(*link), true};
+    post_cases(worker.link, task_, cases_);
+    const Result<Reply> ready = trusted(worker.link.settle(kStartTimeout), "the worker");
+    if (ready) return worker;
+    if (!stood_by) return tl::unexpected<Error>(ready.error());
+    // Perhaps it was ended while it waited.
+  }
 }
 
 Result<CudaLink> CudaCrew::take_capture() {
-  captures_to_come_ = std::max(captures_to_come_, 1);
-  fill_captures();
-  --captures_to_come_;
-  if (captures_.empty()) return start_module_capture(task_, settings_.gpu);
+  expect_module();
+  fill_python();
+  --modules_to_come_;
+  if (captures_.empty()) {
+    KP_ASSIGN(const std::string readable, folder());
+    return start_module_capture(readable, settings_.gpu);
+  }
   CudaLink link = std::move(captures_.front());
   captures_.pop_front();
   return link;

@@ -4,6 +4,7 @@
 // exit while calls are timed: `settle` and `wait_for_leaving` ensure that. One thread.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <future>
 #include <optional>
@@ -17,25 +18,31 @@
 
 namespace kernelpro {
 
+inline constexpr int kCapturesAtOnce = 4;  // PyTorch candidates' processes
+
 class CudaCrew {
  public:
   // All must outlive it. `cases` may be filled later.
   CudaCrew(const Task& task, const EvaluateSettings& settings, const std::vector<CudaCase>& cases)
-      : task_(task),
-        settings_(settings),
-        cases_(cases),
-        captures_to_come_(settings.modules_ahead) {}
+      : task_(task), settings_(settings), cases_(cases), modules_to_come_(settings.modules_ahead) {}
   ~CudaCrew() { dismiss(); }
   CudaCrew(const CudaCrew&) = delete;
   CudaCrew& operator=(const CudaCrew&) = delete;
 
-  // Takes over native workers that were started before the task was known.
+  // Takes over processes that were started before the task was known (measure/cuda/ahead.h).
   void adopt(std::deque<CudaLink> workers) { native_ = std::move(workers); }
+  void adopt_python(std::deque<CudaLink> captures, std::deque<CudaLink> modules) {
+    captures_ = std::move(captures);
+    modules_ = std::move(modules);
+  }
   // When the last native workers were used up, starts as many as the settings ask for, with the
   // queues that recent candidates needed. Returns at once; `take_native` reports failures.
   void fill();
-  // The same for the processes that capture PyTorch candidates.
-  void fill_captures();
+  // The same for PyTorch candidates, as long as some are to come: processes that capture them, and
+  // as many for those in host form as the last of these needed, at least one.
+  void fill_python();
+  // Another PyTorch candidate may come.
+  void expect_module() { modules_to_come_ = std::max(modules_to_come_, 1); }
   // Call once the cases are known: describes them to waiting and later workers. Later ones run on
   // the GPU `uuid` without `hidden`, other GPUs' device files (machine/gpu_watch.h).
   void brief(const std::string& uuid, std::vector<std::string> hidden);
@@ -46,7 +53,8 @@ class CudaCrew {
 
   // A worker that is ready. An Error is the machine's fault.
   Result<CudaWorker> take_native(Queues queues);
-  Result<CudaWorker> take_module();
+  // `others`: how many more will be taken directly afterwards; they start at the same time.
+  Result<CudaWorker> take_module(int others = 0);
   Result<CudaLink> take_capture();
   // Another one, if one is standing by: starts nothing.
   std::optional<CudaWorker> another();
@@ -60,14 +68,17 @@ class CudaCrew {
 
  private:
   Result<CudaLink> start() const;
+  Result<std::string> folder() const;
+  void fill_modules(std::size_t wanted);
   void dismiss_native();
 
   const Task& task_;
   const EvaluateSettings& settings_;
   const std::vector<CudaCase>& cases_;
-  std::deque<CudaLink> native_, captures_;
-  int captures_to_come_;
-  int few_in_a_row_ = 0;  // latest candidates in a row for which one queue was enough
+  std::deque<CudaLink> native_, captures_, modules_;
+  int modules_to_come_;
+  std::size_t host_forms_ = 1;  // processes that the latest evaluation in host form needed
+  int few_in_a_row_ = 0;        // latest candidates in a row for which one queue was enough
   bool briefed_ = false;
   std::string uuid_;
   std::optional<Error> trouble_;  // why the latest worker did not start or has no context

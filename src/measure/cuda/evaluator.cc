@@ -74,16 +74,18 @@ class CudaEvaluator : public Evaluator {
   // Takes over processes that were started before the task was known.
   void take(CudaAhead* ahead) {
     crew_.adopt(std::move(ahead->workers));
+    if (task_.module && ahead->folder == dirname(task_.module->path)) {
+      crew_.adopt_python(std::move(ahead->captures), std::move(ahead->modules));
+    }
+    ahead->captures.clear();
+    ahead->modules.clear();
     shop_.capture = std::move(ahead->capture);
     ahead->workers.clear();
     ahead->capture.reset();
   }
 
   // Processes create their contexts while the caller does other work.
-  void start_ahead() {
-    make_ready();
-    crew_.fill_captures();
-  }
+  void start_ahead() { make_ready(); }
 
   Result<void> prepare(const References& references) override;
 
@@ -153,6 +155,7 @@ class CudaEvaluator : public Evaluator {
 // The next evaluation's processes create their contexts while nothing is timed.
 void CudaEvaluator::make_ready() {
   crew_.fill();
+  crew_.fill_python();
   if (shop_.capture) return;
   Result<CudaLink> capture = CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne);
   if (capture) shop_.capture = std::move(*capture);
@@ -270,12 +273,13 @@ std::vector<std::string> CudaEvaluator::capture_notes(const Subject& subject) co
 // One trial in fresh workers. REQUIRES: the lease is held.
 Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
                                        const CudaTimingPlan& plan, double* ready_s) {
-  const bool apart = incumbent != nullptr && is_module(*incumbent) != is_module(subject);
+  // Python code can do anything to what shares its process.
+  const bool apart = incumbent != nullptr && (is_module(*incumbent) || is_module(subject));
   std::optional<CudaWorker> worker, other;
   const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
-    // Two different kinds need separate workers.
     const Subject* beside = apart ? nullptr : incumbent;
-    KP_ASSIGN(*into, is_module(whose) ? crew_.take_module()
+    const bool two = &whose == &subject && incumbent != nullptr && is_module(*incumbent);
+    KP_ASSIGN(*into, is_module(whose) ? crew_.take_module(two ? 1 : 0)
                                       : crew_.take_native(queues_for(whose, beside)));
     return {};
   };
@@ -380,6 +384,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     crew_.wait_for_leaving();  // the worker no longer touches the sets
     KP_TRY(sweep());
   }
+  if (settings_.evaluations == 0 && is_module(subject)) crew_.expect_module();
   if (round_ != static_cast<std::uint64_t>(settings_.evaluations)) make_ready();
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
   return evaluation;

@@ -16,13 +16,10 @@ namespace {
 
 constexpr std::int64_t kHostMemory = 64LL << 30;  // a candidate may compile with several processes
 
-// `library`: a file that the role gets as its argument; may be empty.
-Result<CudaLink> start_python(const std::string& role, const std::string& library, const Task& task,
+// `library`: a file that the role gets as its argument; may be empty. `first`: a command.
+Result<CudaLink> start_python(const std::string& role, const std::string& library,
+                              const char* first, const std::string& task_folder,
                               const std::string& gpu) {
-  if (!task.module) {
-    return fail(ErrorKind::kBadInput, "a PyTorch candidate needs a task that is a PyTorch file",
-                "give the module's .py as the task");
-  }
   KP_ASSIGN(const PythonCommand python, python_command(role));
   const std::string folder = module_folder();
   KP_TRY(make_dirs(folder));
@@ -51,30 +48,32 @@ Result<CudaLink> start_python(const std::string& role, const std::string& librar
       roots.push_back(join(local, "lib"));
     }
   }
-  if (!task.module->path.empty()) roots.push_back(dirname(task.module->path));
+  if (!task_folder.empty()) roots.push_back(task_folder);
   if (const char* cuda = std::getenv("CUDA_HOME")) roots.emplace_back(cuda);
   if (!library.empty()) roots.push_back(dirname(library));
   command.sandbox = candidate_python_sandbox(folder, roots);
   command.limits.memory_bytes =
       std::min(kHostMemory, module_memory_limit(available_memory_bytes()));
   command.limits.output_killed = 256 << 20;
-  return CudaLink::start(std::move(command));
+  Result<CudaLink> link = CudaLink::start(std::move(command));
+  if (link) link->post({{"do", first}});
+  return link;
 }
 
 }  // namespace
 
 std::string module_folder() { return join(cache_dir(), "candidates"); }
 
-Result<CudaLink> start_module_worker(const Task& task, const std::string& gpu) {
-  return start_python("candidate", "", task, gpu);
+Result<CudaLink> start_module_worker(const std::string& folder, const std::string& gpu) {
+  return start_python("candidate", "", "imported", folder, gpu);
 }
 
-Result<CudaLink> start_module_capture(const Task& task, const std::string& gpu) {
+Result<CudaLink> start_module_capture(const std::string& folder, const std::string& gpu) {
   const std::string library = companion_path("libkernelpro_capture.so");
   if (!exists(library)) {
     return fail(ErrorKind::kEnvironment, library + " is missing", "install kernelpro again");
   }
-  return start_python("capture", library, task, gpu);
+  return start_python("capture", library, "hello", folder, gpu);
 }
 
 }  // namespace kernelpro

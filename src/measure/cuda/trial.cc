@@ -238,8 +238,8 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
     fresh = audit(state, &timed);
   }
   if (!fresh || *fresh) return fresh;
-  if (worker_.module) {
-    Verdict clock = check_clock(state, &timed);
+  if (worker_.module || (against != nullptr && against->module)) {
+    Verdict clock = check_clock(state, against, &timed);
     if (!clock || *clock) return clock;
   }
   Verdict floors = check_floors(state, timed);
@@ -283,8 +283,9 @@ Outcome CudaTrial::explained(Outcome outcome) const {
 }
 
 Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
-  if (worker_.module && shop_.settings.timing) {
-    KP_ASSIGN(auto idle, time_idle_loops());
+  for (CudaWorker* worker : {&worker_, other_}) {
+    if (worker == nullptr || !worker->module || !shop_.settings.timing) continue;
+    KP_ASSIGN(auto idle, time_idle_loops(*worker));
     if (idle) return std::move(*idle);
   }
   for (std::size_t i = 0; i < shop_.cases.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/evaluation.h"
@@ -44,7 +45,8 @@ std::vector<SetContent> check_contents(const CudaCase& state, Policy policy);
 
 class CudaTrial {
  public:
-  // `other`: the worker of an incumbent of the other kind; null when `worker` runs both.
+  // `other`: the incumbent's worker; null when `worker` runs both, which only launch plans share:
+  // in one process with it, a module could slow the incumbent down.
   CudaTrial(CudaShop& shop, CudaWorker& worker, CudaWorker* other, const CudaTimingPlan& timing)
       : shop_(shop), worker_(worker), other_(other), timing_(timing) {}
 
@@ -67,10 +69,17 @@ class CudaTrial {
   Verdict audit(CudaCase& state, CudaTimed* timed);
   Verdict slower_counts(const std::string& rule, const std::string& sentence, double by,
                         CudaTimed* timed);
-  Result<std::variant<double, Outcome>> loop(const CudaCase& state, const char* subject,
-                                             const std::vector<int>& sets, double* submitted_us);
-  Verdict time_idle_loops();
-  Verdict check_clock(CudaCase& state, CudaTimed* timed);
+  struct Loop {
+    double us = 0;         // for each call, without the loop's overhead
+    double submitted = 0;  // of these, as the process says
+  };
+  Result<std::variant<Loop, Outcome>> loop(CudaWorker& worker, const CudaCase& state,
+                                           const char* subject, const std::vector<int>& sets);
+  Result<std::variant<Loop, Outcome>> fresh_loop(CudaWorker& worker, CudaCase& state,
+                                                 const char* subject, double us);
+  Verdict time_idle_loops(CudaWorker& worker);
+  Verdict check_clock(CudaCase& state, CudaWorker* incumbent, CudaTimed* timed);
+  Result<void> check_incumbents_clock(CudaCase& state, CudaWorker& incumbent, CudaTimed* timed);
   Verdict check_floors(CudaCase& state, const CudaTimed& timed);
   Verdict probe_among_others(CudaCase& state, DrawKind kind, int set);
   Verdict look_at_probe(CudaCase& state, DrawKind kind, int set);
@@ -98,13 +107,14 @@ class CudaTrial {
     const Binary* binary = nullptr;
     LaunchPlan plan;
   };
-  Loaded loaded_;                              // the native candidate
-  std::string kernels_;                        // of the current subject, for messages
-  std::map<const CudaCase*, double> idle_us_;  // of a loop over all sets without calls
-  double call_s_ = 0;                          // time of a call with all overhead; 0 unknown
-  std::vector<ProbeFailure> failures_;         // of the current case's probes
-  std::vector<NormError> norms_;               // of the current case
-  bool crashed_ = false;                       // by a probe: its worker runs nothing further
+  Loaded loaded_;        // the native candidate
+  std::string kernels_;  // of the current subject, for messages
+  // Of a loop without calls over so many sets: what it takes by our clock, microseconds.
+  std::map<std::tuple<const CudaWorker*, const CudaCase*, std::size_t>, double> idle_us_;
+  double call_s_ = 0;                   // time of a call with all overhead; 0 unknown
+  std::vector<ProbeFailure> failures_;  // of the current case's probes
+  std::vector<NormError> norms_;        // of the current case
+  bool crashed_ = false;                // by a probe: its worker runs nothing further
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };
 

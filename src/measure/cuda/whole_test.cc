@@ -3,11 +3,15 @@
 // driver (measure/worker/testing/fake_worker.cc), which also names the candidates.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
+#include "measure/cuda/ahead.h"
 #include "measure/judge/evaluator.h"
 
 namespace kernelpro {
@@ -93,14 +97,16 @@ class WholeEvaluator : public ::testing::Test {
     if (!evaluator_) {
       auto made = make_cuda_evaluator(task_, machine_, settings_);
       if (made) evaluator_ = std::move(*made);
+      const auto given = std::exchange(task_.module, std::nullopt);  // its reference is native
       References references;
       references.binaries = {binary("reference")};
       const auto ready = evaluator_ ? evaluator_->prepare(references) : Result<void>();
       if (!ready) ADD_FAILURE() << ready.error().text();
       if (!evaluator_ || !ready) return {};
+      task_.module = given;
     }
     const bool module = candidate.binaries[0].form == Binary::Form::kModule;
-    if (module) task_.module = Module{};  // the reference stays the native one
+    if (module && !task_.module) task_.module = Module{};  // the reference stays the native one
     auto evaluation = evaluator_->evaluate(candidate, incumbent);
     if (evaluation) return std::move(*evaluation);
     ADD_FAILURE() << evaluation.error().text();
@@ -201,6 +207,97 @@ TEST_F(WholeEvaluator, PyTorchCandidatesWithoutASoundPlanRunInHostForm) {
     EXPECT_EQ(e.trust, "module") << name;
     EXPECT_TRUE(contains(said(e), "it ran in host form")) << name << ": " << said(e);
   }
+}
+
+// What a call takes, what its process claims, and what it says that Python needs to submit it.
+std::string host_form(int takes_us, int claims_us, int submits_us = 0) {
+  return "item " + std::to_string(takes_us) + " " + std::to_string(claims_us) + " " +
+         std::to_string(submits_us);
+}
+
+TEST_F(WholeEvaluator, HostFormsAreTimedByOurClockToo) {
+  settings_.samples = 20;
+  const Evaluation honest = evaluate(module(host_form(2000, 10000)), nullptr);
+  ASSERT_TRUE(honest.correct() != nullptr) << said(honest);
+  EXPECT_EQ(honest.trust, "module");
+  EXPECT_TRUE(is_host_form(*honest.correct()));
+  // Sleeping takes longer than asked for on a busy machine: never shorter.
+  EXPECT_GE(honest.correct()->timings[0].median_us, 10000);
+  const Evaluation works_elsewhere = evaluate(module(host_form(20000, 5000)), nullptr);
+  EXPECT_EQ(outcome_name(works_elsewhere.outcome), "rejected") << said(works_elsewhere);
+  EXPECT_TRUE(contains(said(works_elsewhere), "supervisor's clock")) << said(works_elsewhere);
+  const Evaluation blames_python = evaluate(module(host_form(20000, 5000, 100000)), nullptr);
+  ASSERT_TRUE(blames_python.correct() != nullptr) << said(blames_python);
+  EXPECT_GE(blames_python.correct()->timings[0].median_us, 15000);
+  const auto& labels = blames_python.correct()->labels;
+  EXPECT_TRUE(std::find(labels.begin(), labels.end(), "host-bound") != labels.end());
+}
+
+TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {
+  settings_.samples = 20;
+  // Both take four times what they claim.
+  const Subject slow = module(host_form(40000, 10000, 200000));
+  const Evaluation e = evaluate(module(host_form(20000, 5000, 200000)), &slow);
+  ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
+  EXPECT_GT(e.correct()->versus->ratio, 1.2);
+  EXPECT_LT(e.correct()->versus->ratio, 4);
+  // One is honest about it: its opponent gains nothing by claiming less.
+  const Subject fair = module(host_form(20000, 20000));
+  const Evaluation claims = evaluate(module(host_form(40000, 10000, 200000)), &fair);
+  ASSERT_TRUE(claims.correct() && claims.correct()->versus) << said(claims);
+  EXPECT_LT(claims.correct()->versus->ratio, 1);
+}
+
+// What the process answers with.
+std::string process_of(CudaLink& link) {
+  const Answer answer = link.ask({{"do", "hello"}}, 60);
+  const auto* reply = std::get_if<Reply>(&answer);
+  return reply == nullptr ? "none" : reply->json["notes"][0].get<std::string>();
+}
+bool has(const std::vector<std::string>& notes, const std::string& note) {
+  return std::find(notes.begin(), notes.end(), note) != notes.end();
+}
+
+TEST_F(WholeEvaluator, PythonStartsBeforeTheTaskIsKnown) {
+  settings_.modules_ahead = 2;
+  task_.module = Module{join(folder_.path(), "task.py"), "", ""};
+  settings_.ahead = start_cuda_ahead("", 0, {2, folder_.path()});
+  ASSERT_TRUE(settings_.ahead);
+  ASSERT_EQ(settings_.ahead->captures.size(), 2u);
+  ASSERT_EQ(settings_.ahead->modules.size(), 1u);
+  const std::string capture = process_of(settings_.ahead->captures[0]);
+  const std::string module_process = process_of(settings_.ahead->modules[0]);
+  const Evaluation plan = evaluate(module("honest"), nullptr);
+  ASSERT_TRUE(plan.correct() != nullptr) << said(plan);
+  EXPECT_TRUE(has(plan.correct()->notes, capture));
+  const Evaluation host = evaluate(module(host_form(2000, 10000)), nullptr);
+  ASSERT_TRUE(host.correct() != nullptr) << said(host);
+  EXPECT_TRUE(has(host.correct()->notes, module_process)) << "the plan did not use it up";
+  const Evaluation again = evaluate(module(host_form(2000, 10001)), nullptr);
+  ASSERT_TRUE(again.correct() != nullptr) << said(again);
+  EXPECT_FALSE(has(again.correct()->notes, module_process)) << "each process runs one candidate";
+}
+
+TEST_F(WholeEvaluator, ProcessesThatMayReadAnotherFolderAreNotUsed) {
+  task_.module = Module{join(folder_.path(), "task.py"), "", ""};
+  settings_.ahead = start_cuda_ahead("", 0, {1, "/elsewhere"});
+  ASSERT_TRUE(settings_.ahead && settings_.ahead->captures.size() == 1);
+  const std::string capture = process_of(settings_.ahead->captures[0]);
+  const Evaluation plan = evaluate(module("honest"), nullptr);
+  ASSERT_TRUE(plan.correct() != nullptr) << said(plan);
+  EXPECT_FALSE(has(plan.correct()->notes, capture));
+}
+
+// One that died while it waited is the machine's misfortune, not the candidate's.
+TEST_F(WholeEvaluator, AStandbyThatIsGoneIsReplaced) {
+  task_.module = Module{join(folder_.path(), "task.py"), "", ""};
+  settings_.ahead = start_cuda_ahead("", 0, {1, folder_.path()});
+  ASSERT_TRUE(settings_.ahead && settings_.ahead->modules.size() == 1);
+  const std::string gone = process_of(settings_.ahead->modules[0]);
+  ::kill(std::stoi(gone.substr(gone.rfind(' '))), SIGKILL);
+  const Evaluation host = evaluate(module(host_form(2000, 10000)), nullptr);
+  ASSERT_TRUE(host.correct() != nullptr) << said(host);
+  EXPECT_FALSE(has(host.correct()->notes, gone));
 }
 
 TEST_F(WholeEvaluator, WatchesMemoryThatIsNotTheirs) {

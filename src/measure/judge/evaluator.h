@@ -27,10 +27,14 @@ inline constexpr int kTimingProcesses = 3;
 // Processes of the cuda evaluator that were started before its task was known
 // (measure/cuda/ahead.h).
 struct CudaAhead;
-// `gpu`: UUID or index; "" the first. `workers`: how many processes run candidates; 0 if only
-// PyTorch candidates are to come. Returns at once; null if none can be started: the evaluator then
-// reports why.
-std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers);
+struct ModulesAhead {
+  int candidates = 0;  // PyTorch candidates to come
+  std::string folder;  // of the task's file; absolute
+};
+// `gpu`: UUID or index; "" the first. `workers`: how many processes run native candidates. Returns
+// at once; null if none can be started: the evaluator then reports why.
+std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers,
+                                            const ModulesAhead& modules);
 
 struct EvaluateSettings {
   double timeout_s = 30;      // for one call in one case, at most; a hang is killed then

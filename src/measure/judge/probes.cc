@@ -92,7 +92,8 @@ void add_label(ProbeVerdict* verdict, std::string_view label, const ProbeFailure
 
 std::vector<ProbePlan> plan_probes(const Task& task) {
   std::vector<ProbePlan> plans;
-  for (const DrawKind kind : {DrawKind::kCentred, DrawKind::kScaled, DrawKind::kParameters}) {
+  for (const DrawKind kind :
+       {DrawKind::kCentred, DrawKind::kScaled, DrawKind::kFilled, DrawKind::kParameters}) {
     ProbePlan plan;
     plan.kind = kind;
     if (task.module) {
@@ -160,6 +161,8 @@ std::string probe_words(DrawKind kind) {
       return "on inputs centred on zero";
     case DrawKind::kScaled:
       return "on larger inputs";
+    case DrawKind::kFilled:
+      return "on inputs with values in rows or columns that are otherwise zero";
     case DrawKind::kParameters:
       return "with other parameters";
     case DrawKind::kLowBits:

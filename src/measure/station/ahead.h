@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "measure/judge/evaluator.h"
 #include "measure/station/settings.h"
 
 namespace kernelpro {
@@ -14,6 +15,6 @@ using ToolsAhead = std::shared_ptr<ToolsBegun>;
 
 // Uses of `settings`: target, gpu, include_dirs, timing. `native`: whether candidates other than
 // PyTorch files are to come, whose processes then start too. Returns at once.
-ToolsAhead begin_tools(const StationSettings& settings, bool native);
+ToolsAhead begin_tools(const StationSettings& settings, bool native, const ModulesAhead& modules);
 
 }  // namespace kernelpro

@@ -100,11 +100,11 @@ Result<Target> make_target(const Task& task, const StationSettings& settings,
   return target;
 }
 
-ToolsAhead begin_tools(const StationSettings& settings, bool native) {
+ToolsAhead begin_tools(const StationSettings& settings, bool native, const ModulesAhead& modules) {
   const int workers = !native ? 0 : settings.timing ? kTimingProcesses : 1;
   const TargetKind kind = settings.target;
   std::shared_ptr<CudaAhead> processes;
-  if (kind == TargetKind::kCuda) processes = start_cuda_ahead(settings.gpu, workers);
+  if (kind == TargetKind::kCuda) processes = start_cuda_ahead(settings.gpu, workers, modules);
   auto begun = std::make_shared<ToolsBegun>();
   begun->tools = std::async(std::launch::async, [kind, processes, dirs = settings.include_dirs] {
     Result<Tools> tools = make_tools(kind, dirs);

@@ -241,10 +241,15 @@ TEST_F(CandidateTest, OurObjectsAreNotListed) {
 
 TEST_F(CandidateTest, ReplacedFunctionsAreNoticed) {
   const std::string find = "import sys\nside = sys.modules['kernelpro_torch.candidate']\n";
-  for (const char* patch : {"real = side.Candidate._timed\n"
-                            "side.Candidate._timed = lambda *a: real(*a) / 3\n",
-                            "side.devices._clock = lambda: 0\n",
-                            "side.Candidate._bind.__code__ = (lambda *a: []).__code__\n"}) {
+  for (const char* patch :
+       {"real = side.Candidate._timed\n"
+        "side.Candidate._timed = lambda *a: real(*a) / 3\n",
+        "side.devices._clock = lambda: 0\n",
+        "side.Candidate._bind.__code__ = (lambda *a: []).__code__\n", "side._SETTLE_US = 1e9\n",
+        "side.memory.ctypes = None\n",
+        "import builtins\nreal = zip\n"
+        "builtins.zip = lambda *a: real(*a)\n",
+        "sys.setprofile(lambda *a: None)\n", "import gc\ngc.callbacks.append(lambda *a: None)\n"}) {
     EXPECT_EQ(rule_of(model_new("return torch.relu(self.linear(x))")), "");
     EXPECT_EQ(rule_of(model_new("return torch.relu(self.linear(x))", find + patch)),
               "patched-worker");
@@ -257,11 +262,49 @@ TEST_F(CandidateTest, ReplacedFunctionsAreNoticed) {
 
 TEST_F(CandidateTest, ResultsThatAreNoPlainTensorsAreRefusedByName) {
   EXPECT_EQ(rule_of(model_new("return 5")), "not-a-tensor");
+  const std::string right = "torch.relu(self.linear(x))";
+  for (const std::string& promise :
+       {"torch._neg_view(-" + right + ")", std::string("torch._efficientzerotensor((8, 4))"),
+        "torch._to_functional_tensor(" + right + ")", right + ".to_sparse()",
+        right + ".to_mkldnn()"}) {
+    EXPECT_EQ(rule_of(model_new("return " + promise)), "not-a-tensor") << promise;
+  }
   EXPECT_EQ(rule_of(model_new("return Lazy(torch.relu(self.linear(x)))",
                               "class Lazy(torch.Tensor):\n    pass\n")),
             "not-a-tensor");
   EXPECT_EQ(rule_of(model_new("return torch.relu(self.linear(x))[:4]")), "output-shape");
   EXPECT_EQ(rule_of(model_new("return torch.relu(self.linear(x)).double()")), "output-type");
+}
+
+// Parameters are written before the clock starts: no code of the candidate may run then.
+TEST_F(CandidateTest, ParametersThatRunCodeWhenTheyAreWrittenAreRefused) {
+  const std::string before =
+      "class Mine(nn.Parameter):\n"
+      "    pass\n"
+      "class Layer(nn.Linear):\n"
+      "    def __init__(self, width, out):\n"
+      "        super().__init__(width, out)\n"
+      "        self.weight.__class__ = TYPE\n";
+  const std::string source = replace_all(model_new("return torch.relu(self.linear(x))", before),
+                                         "nn.Linear(width, 4)", "Layer(width, 4)");
+  EXPECT_EQ(rule_of(replace_all(source, "TYPE", "nn.Parameter")), "");
+  EXPECT_EQ(rule_of(replace_all(source, "TYPE", "Mine")), "not-a-tensor");
+  // Nor what the type itself was given.
+  const std::string property =
+      "import sys\n"
+      "ran, get = sys.__dict__.setdefault('ran', []), torch.Tensor.data\n"
+      "def read(p):\n"
+      "    ran.append(sys._getframe(1).f_code.co_name)\n"
+      "    return get.__get__(p)\n"
+      "nn.Parameter.data = property(read, lambda p, value: get.__set__(p, value))\n";
+  expect_ok(
+      load(model_new("p = self.linear.weight\n"
+                     "assert p.data is not None and 'forward' in ran\n"
+                     "assert 'bind' not in ran\n"
+                     "return torch.relu(self.linear(x))",
+                     property)));
+  expect_ok(check());
+  expect_ok(load(model_new("return torch.relu(self.linear(x))", "del nn.Parameter.data\n")));
 }
 
 TEST_F(CandidateTest, WorkThatGoesOnAfterTheCallIsAnEscape) {

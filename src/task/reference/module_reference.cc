@@ -28,6 +28,8 @@ const char* drawn_as(DrawKind kind) {
       return "centred";
     case DrawKind::kScaled:
       return "scaled";
+    case DrawKind::kFilled:
+      return "filled";
     case DrawKind::kParameters:
       return "parameters";
     case DrawKind::kKernelBench:

@@ -36,6 +36,7 @@ struct ReferenceSettings {
 //   given:       get_inputs() under the set's seed, on the device; parameters as constructed;
 //   centred:     floating inputs that never change sign are shifted by their mean; else as given;
 //   scaled:      floating inputs times 64 (times 4 for half types); else as given;
+//   filled:      rows, columns and channels of zeros in floating inputs get values of others;
 //   parameters:  floating parameters that are constant (all ones, all zeros) get noise added;
 //   kernelbench: exactly KernelBench's tensors for trial `seed` (drawn on the CPU, cast, moved).
 // For the others the module draws as given, and the caller changes the values (measure/judge/
@@ -71,7 +72,8 @@ enum class DrawKind {
   kConstants,
   kFewInputs,
   kFewParameters,
-  kFractions
+  kFractions,
+  kFilled
 };
 
 // Arithmetic in which the module computes expected results:

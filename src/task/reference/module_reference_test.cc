@@ -103,6 +103,30 @@ TEST(Draw, CentresWhatNeverChangesSignAndKeepsStructure) {
   EXPECT_FALSE(signs.draw(DrawKind::kCentred));
 }
 
+TEST(Draw, FillsRowsAndColumnsOfZeros) {
+  NEED_TORCH();
+  Computed m(module_source("", "return c.sum() + r.sum() + t.sum() + u.sum() + k.sum()",
+                           "torch.cat([torch.rand(64, 48), torch.zeros(64, 16)], 1), "
+                           "torch.cat([torch.zeros(40, 64), torch.rand(24, 64)]), "
+                           "torch.tril(torch.rand(64, 64)), torch.triu(torch.rand(64, 64), 1), "
+                           "torch.cat([torch.ones(32, 64), torch.zeros(32, 64)])",
+                           "", "c, r, t, u, k"));
+  ASSERT_EQ(m.error, "");
+  m.draw();
+  const auto c = m.in("c"), t = m.in("t"), u = m.in("u"), k = m.in("k");
+  EXPECT_TRUE(m.draw(DrawKind::kFilled));
+  for (const char* filled : {"c", "r"}) {
+    const auto values = m.in(filled);
+    EXPECT_LT(std::count(values.begin(), values.end(), 0.0F), 3) << filled;
+  }
+  EXPECT_EQ(m.in("c")[64 * 5 + 47], c[64 * 5 + 47]);  // the others stay
+  EXPECT_EQ(m.in("t"), t);                            // triangles
+  EXPECT_EQ(m.in("u"), u);
+  EXPECT_EQ(m.in("k"), k);  // a mask
+  Computed dense(module_source("", "return x", "torch.randn(64, 64)"));
+  EXPECT_FALSE(dense.draw(DrawKind::kFilled));
+}
+
 TEST(Draw, ScalesAndPerturbs) {
   NEED_TORCH();
   Computed m(module_source("self.n = nn.LayerNorm(8)\nself.l = nn.Linear(8, 8, bias=False)",

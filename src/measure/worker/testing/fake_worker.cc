@@ -8,7 +8,8 @@
 //   fake_worker ROLE          as kernelpro-worker
 //   fake_worker -c ...        as Python that is asked for its version of PyTorch
 //   fake_worker FILE.py ROLE  as the Python processes of a PyTorch candidate, which is the kernel
-//                             that its file is named after; "item" cannot be captured
+//                             that its file is named after; "item" cannot be captured, nor can
+//                             those of fake_module.h, which run in host form
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -28,6 +29,7 @@
 #include "measure/worker/cuda/nvrtc.h"
 #include "measure/worker/roles.h"
 #include "measure/worker/testing/fake_driver.h"
+#include "measure/worker/testing/fake_module.h"
 
 namespace {
 
@@ -224,28 +226,29 @@ kernelpro::Result<kernelpro::Json> capture(const kernelpro::WorkerCommand& comma
   using namespace kernelpro;
   const std::string path = command.text("module"), folder = command.text("folder");
   const std::string name = path.substr(path.rfind('/') + 1);
-  if (name == "item") return fail(ErrorKind::kBadInput, "it waits for the GPU", "");
+  if (name.starts_with("item")) return fail(ErrorKind::kBadInput, "it waits for the GPU", "");
   const auto layout = layout_from_json(dump_json(JsonReader(command.json).object("layout")));
   if (!layout || layout->slots.size() < 2) return fail(ErrorKind::kBadInput, "no layout", "");
   KP_TRY(make_dirs(folder));
   KP_TRY(write_file(join(folder, "image.cubin"), fake::image({name})));
   return Json{
-      {"captures", Json::array({captured(name, *layout, 0), captured(name, *layout, 1ull << 42)})}};
+      {"captures", Json::array({captured(name, *layout, 0), captured(name, *layout, 1ull << 42)})},
+      {"notes", Json::array({fake::process()})}};
 }
 
-// A candidate in host form crashes in its first call.
+// Other candidates than those of fake_module.h crash in host form, in their first call.
 int python(const std::string& role) {
   kernelpro::WorkerChannel channel;
-  while (const auto command = channel.next()) {
+  kernelpro::fake::HostForm host_form(kElements);
+  while (auto command = channel.next()) {
     const std::string verb = command->verb();
     if (role == "capture" && verb == "capture") {
       const auto answer = capture(*command);
       answer ? channel.answer(*answer) : channel.answer_error(answer.error());
-    } else if (verb == "run") {
-      channel.answer_error("it ran in host form");
-    } else {
-      channel.answer(kernelpro::Json::object());
+      continue;
     }
+    const auto answer = host_form.handle(*command);
+    answer ? channel.answer(*answer) : channel.answer_error("it ran in host form");
   }
   return 0;
 }
