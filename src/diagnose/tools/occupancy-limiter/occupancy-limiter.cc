@@ -63,8 +63,9 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
   const double occupancy = facts("sm__maximum_warps_per_active_cycle_pct") / 100;
   const Limiter* tightest = limiter(facts);
   if (tightest == nullptr || occupancy <= 0 || occupancy > kLowOccupancy) return std::nullopt;
-  // Warpgroup matrix kernels are designed for few warps.
+  // Warpgroup matrix kernels and rings of bulk copies are designed for few warps.
   if (facts.maybe("sass.hgmma").value_or(0) > 0) return std::nullopt;
+  if (facts.maybe("sass.bulk_copies").value_or(0) > 0) return std::nullopt;
   const KernelModel& model = facts.model();
   if (model.counted()) {
     if (model.demand() >= kBusy) return std::nullopt;
