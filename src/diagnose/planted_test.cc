@@ -42,7 +42,7 @@ const std::vector<Truth> kTruths = {
     {"cpu-matmul-scalar", "scalar-code", "vectorize", "cpu-matmul-vec4"},
     {"cpu-matmul-vec4", "one-thread-busy", "threads", ""},
     {"cpu-matmul-one-thread", "one-thread-busy", "threads", "cpu-matmul-both"},
-    {"cpu-matmul-both", "", "", ""},
+    {"cpu-matmul-both", "far-from-both-ceilings", "tile-size", ""},
     // Pairs of tests/flaws.
     {"flaw-bias_clip-framework_style", "unfused-kernels", "fusion",
      "flaw-bias_clip-framework_style-mended"},

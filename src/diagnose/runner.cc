@@ -11,6 +11,7 @@
 #include "core/tags.h"
 #include "core/task.h"
 #include "diagnose/account/costly.h"
+#include "diagnose/account/gains.h"
 #include "diagnose/account/make_account.h"
 #include "diagnose/diagnose.h"
 
@@ -65,6 +66,19 @@ void clamp_gains(const Roofline& roof, Finding* finding) {
   finding->likely_speedup = std::clamp(finding->likely_speedup, 1.0, likely);
 }
 
+// A kernel's time is measured in another process, at other clocks.
+constexpr double kLonger = 1.1;
+
+// Clamps gains to what the account allows a change of this kernel.
+void clamp_to_account(const Account& account, const KernelAccount& kernel, const Roofline& roof,
+                      Finding* finding) {
+  const double slack = roof.known() ? roof.most() / roof.headroom() : 1;
+  finding->upper_speedup =
+      std::min(finding->upper_speedup, most_of_kernel(account, kernel, slack, kLonger));
+  finding->likely_speedup =
+      std::min({finding->likely_speedup, finding->upper_speedup, most_of_kernel(account, kernel)});
+}
+
 // A view of a call, or of one of its kernels.
 struct View {
   const Evidence& evidence;
@@ -72,9 +86,10 @@ struct View {
   const Roofline& roof;
   KernelModel model;
   const KernelAccount* account = nullptr;  // of the kernel, or of the call's only one
+  const Account* call = nullptr;
 
   std::optional<double> get(const std::string& name) const { return facts().maybe(name); }
-  Facts facts() const { return Facts(evidence, kernel, roof, model, account); }
+  Facts facts() const { return Facts(evidence, kernel, roof, model, account, call); }
   const std::optional<Places>& places() const {
     return kernel != nullptr ? kernel->facts.places : evidence.places;
   }
@@ -112,6 +127,7 @@ struct Pass {
   const Evidence& evidence;
   const Roofline& roof;
   const RunnerSettings& settings;
+  const Account& account;
   ToolTarget target;
   View call;
   std::vector<View> kernels;  // at least one: the call's only kernel
@@ -128,11 +144,16 @@ const KernelAccount* account_of(const Account& account, const std::string& kerne
 Pass make_pass(const Evidence& evidence, const Roofline& roof, const RunnerSettings& settings,
                const Account& account) {
   View call{evidence, nullptr, roof, KernelModel(evidence, nullptr, roof)};
+  if (account.known()) call.call = &account;
   if (evidence.kernels.empty()) call.account = account_of(account, "");
-  Pass pass{evidence, roof, settings, target_of(evidence), call, {}};
+  Pass pass{evidence, roof, settings, account, target_of(evidence), call, {}};
   for (const KernelEvidence& kernel : evidence.kernels) {
-    const View view{evidence, &kernel, roof, KernelModel(evidence, &kernel, roof),
-                    account_of(account, kernel.name)};
+    const View view{evidence,
+                    &kernel,
+                    roof,
+                    KernelModel(evidence, &kernel, roof),
+                    account_of(account, kernel.name),
+                    call.call};
     if (!pass.kernels.empty() && view.share() < kLeastShare) continue;
     if (static_cast<int>(pass.kernels.size()) < kMostKernels) pass.kernels.push_back(view);
   }
@@ -185,6 +206,9 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   }
   finding->likely_speedup = of_call(finding->likely_speedup, view.share());
   finding->upper_speedup = of_call(finding->upper_speedup, view.share());
+  if (tool.scope == Scope::kKernel && view.account != nullptr && pass.account.known()) {
+    clamp_to_account(pass.account, *view.account, pass.roof, &*finding);
+  }
   clamp_gains(pass.roof, &*finding);
   finding->likely_speedup =
       pass.settings.record.calibrated(name, finding->likely_speedup, finding->upper_speedup);

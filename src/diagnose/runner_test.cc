@@ -103,6 +103,41 @@ std::optional<Finding> modest(const Facts& facts) {
   return finding;
 }
 
+// One kernel of half the call's time, at 80 % of its own floor: whatever a tool promises of it, the
+// launches stay, and so does the floor.
+TEST(Runner, NoGainExceedsWhatTheAccountAllows) {
+  Evidence e;
+  e.texts["target"] = "cuda";
+  e.set("timing.median", 100, "timing");
+  e.set("gpu__time_duration.sum", 50e3, "cupti");
+  e.set("plan.kernels", 1, "launch plan");
+  e.set("task.compulsory_bytes", 160e6, "task");
+  e.set("ceiling.copy_bandwidth", 4e12, "ceilings");
+  Tool tool{.name = "boast", .summary = "s", .analyse = boast};
+  const auto promised = [&] { return run_tools(e, std::span(&tool, 1), {}).findings.at(0); };
+  EXPECT_NEAR(promised().likely_speedup, 100.0 / 90, 1e-3);
+  EXPECT_NEAR(promised().upper_speedup, 100 / (45 + 40 / 1.1), 1e-3) << "a tenth of slack in both";
+  tool.scope = Scope::kCall;
+  EXPECT_NEAR(promised().likely_speedup, 2.5, 1e-3) << "a change of the call may remove launches";
+}
+
+// A processor's kernel between half and nine tenths of its ceiling: its costliest parts.
+TEST(Runner, NoSilenceBelowTheCeiling) {
+  Evidence e = cpu_matmul(0);
+  e.set("timing.median", 1e6 * 2.0 * 1024 * 1024 * 1024 / 1.6e11 / 0.7, "timing");
+  e.set("cpu.threads_busy", 1.6, "timing");
+  e.set("cpu.asm.hot.scalar_fp", 0, "objdump");
+  e.set("cpu.asm.hot.packed_fp", 10, "objdump");
+  const Diagnosis diagnosis = diagnose(e);
+  EXPECT_NEAR(diagnosis.fraction_of_ceiling, 0.7, 1e-9);
+  ASSERT_FALSE(diagnosis.findings.empty());
+  const Finding& finding = diagnosis.findings.back();
+  EXPECT_EQ(finding.tool, "far-from-both-ceilings");
+  EXPECT_NE(finding.cause.find("idle threads beside a busy one, which goes if"), std::string::npos)
+      << finding.cause;
+  EXPECT_EQ(finding.cause.find("waiting or repeated"), std::string::npos) << finding.cause;
+}
+
 TEST(Runner, ACatchAllComesAfterEverySpecificFinding) {
   Tool table[] = {{"boast", "", ToolTarget::kAny, kAnyBound, {}, boast},
                   {"modest", "", ToolTarget::kAny, kAnyBound, {}, modest}};

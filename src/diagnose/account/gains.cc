@@ -47,6 +47,13 @@ double gain_of_unit(const KernelAccount& kernel, double faster, double memory_fl
   return speedup(kernel.us, std::max(memory_floor_us, kernel.us - work * (1 - 1 / faster)));
 }
 
+double most_of_kernel(const Account& account, const KernelAccount& kernel, double slack,
+                      double longer) {
+  const double floor_us = kernel.part(PartKind::kFloor) / std::max(1.0, slack);
+  const double us = std::min(account.us, kernel.us * std::max(1.0, longer));
+  return speedup(account.us, account.us - std::max(0.0, us - floor_us));
+}
+
 double gain_of_call(const Account& account, const KernelAccount& kernel, double speedup_of_kernel) {
   return speedup(account.us, account.us - kernel.us * (1 - 1 / std::max(1.0, speedup_of_kernel)));
 }

@@ -21,6 +21,12 @@ double gain_of_bytes(const KernelAccount& kernel, double left);
 // Arithmetic on a unit that is `faster` times as fast, down to `memory_floor_us`.
 double gain_of_unit(const KernelAccount& kernel, double faster, double memory_floor_us);
 
+// All that lies beyond the floor goes, and the rest of the call stays: no change of the kernel can
+// gain the call more. `slack`: a factor by which the floor may be beaten; `longer`: one by which
+// the kernel may take longer in the call than where it was measured alone.
+double most_of_kernel(const Account& account, const KernelAccount& kernel, double slack = 1,
+                      double longer = 1);
+
 // A kernel's speedup as the call's (Amdahl's law).
 double gain_of_call(const Account& account, const KernelAccount& kernel, double speedup);
 

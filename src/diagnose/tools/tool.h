@@ -24,12 +24,14 @@ namespace kernelpro {
 class Facts {
  public:
   Facts(const Evidence& evidence, const KernelEvidence* kernel, const Roofline& roofline,
-        const KernelModel& model, const KernelAccount* account = nullptr)
+        const KernelModel& model, const KernelAccount* account = nullptr,
+        const Account* call = nullptr)
       : evidence_(evidence),
         kernel_(kernel),
         roofline_(roofline),
         model_(model),
-        account_(account) {}
+        account_(account),
+        call_(call) {}
   // A metric listed in the row's `needs`.
   double operator()(const std::string& name) const;
   // A metric that may be missing; an analysis never replaces it with a made-up number.
@@ -43,6 +45,8 @@ class Facts {
   // Where the kernel's time goes; gains are counterfactuals on it (diagnose/account/gains.h). Null:
   // the analysis is of a call, or the time is not known.
   const KernelAccount* account() const { return account_; }
+  // Where the call's time goes; null: unknown.
+  const Account* call_account() const { return call_; }
   // Of a PyTorch module's call, those that launch something, in order; empty: unknown.
   std::span<const OperatorCall> operators() const { return evidence_.operators; }
   // What one of them needs by itself (diagnose/account/make_account.h).
@@ -54,6 +58,7 @@ class Facts {
   const Roofline& roofline_;
   const KernelModel& model_;
   const KernelAccount* account_;
+  const Account* call_;
 };
 
 // Bounds as a bit mask, for the trigger.

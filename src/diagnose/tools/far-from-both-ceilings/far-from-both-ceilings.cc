@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "base/text.h"
 #include "diagnose/tools/tool.h"
 
@@ -6,7 +10,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kBusy = 0.75;  // of what good kernels reach of a resource
+constexpr double kBusy = 0.75;       // of what good kernels reach of a resource
+constexpr double kFar = 0.5;         // of the ceiling
+constexpr double kLeastPart = 0.02;  // of the call's time
 
 using Prescriptions = std::vector<Prescription>;
 
@@ -63,9 +69,59 @@ Prescriptions compute_advice(bool gpu) {
   return advice;
 }
 
+// What would have to hold for a part of a call's time to go.
+struct Remedy {
+  PartKind kind;
+  const char* condition;
+};
+constexpr Remedy kRemedies[] = {
+    {PartKind::kSingleThread, "the work is spread over all threads"},
+    {PartKind::kContention, "other processes leave the machine alone"},
+    {PartKind::kTraffic, "each byte is read once: loops in blocks that fit a cache"},
+    {PartKind::kIssue, "fewer or wider instructions do the work"},
+    {PartKind::kLaunch, "the call launches less"},
+    {PartKind::kGaps, "kernels follow each other without gaps, or are fused"},
+    {PartKind::kHost, "the host does not wait within the call"},
+    {PartKind::kWaves, "the blocks fill all SMs to the end"},
+    {PartKind::kRamp, "the kernel starts and drains faster: less set-up per block"},
+};
+constexpr const char* kOfUnknown =
+    "loads come earlier and from contiguous addresses, and chains of dependent operations are "
+    "split";
+
+// The three largest parts beyond the floor, and what would have to hold for each to go; "" without
+// an account.
+std::string costliest_parts(const Account* account) {
+  if (account == nullptr) return "";
+  std::vector<AccountPart> parts;
+  for (const AccountPart& part : account->parts) {
+    if (part.kind != PartKind::kFloor && part.kind != PartKind::kKernels) parts.push_back(part);
+  }
+  for (const KernelAccount& kernel : account->kernels) {
+    for (const AccountPart& part : kernel.parts) {
+      if (part.kind != PartKind::kFloor) parts.push_back(part);
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const AccountPart& a, const AccountPart& b) { return a.us > b.us; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(parts.size(), kCostliest); ++i) {
+    if (parts[i].us < kLeastPart * account->us) break;
+    const auto* row = std::find_if(std::begin(kRemedies), std::end(kRemedies),
+                                   [&](const Remedy& each) { return each.kind == parts[i].kind; });
+    text += (text.empty() ? "" : "; ") + percent(parts[i].us / account->us) + " " +
+            part_words(parts[i]) + ", which goes if " +
+            (row == std::end(kRemedies) ? kOfUnknown : row->condition);
+  }
+  return text.empty() ? "" : " Beyond the ceiling's time: " + text + ".";
+}
+
 std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   const Roofline& roof = facts.roofline();
-  if (!roof.known() || roof.quiet_fraction >= 0.5) return std::nullopt;
+  if (!roof.known() || roof.quiet_fraction >= kAtCeiling) return std::nullopt;
+  // Other processes may explain what is left; of a GPU's kernels costliest-places knows more.
+  const bool kernels_known = facts.maybe("plan.kernels") || facts.maybe("launch__grid_size");
+  if (roof.quiet_fraction >= kFar && (roof.foreign > 0 || kernels_known)) return std::nullopt;
   // A resource is busy rather than waiting: other tools identify the excess work.
   if (facts.model().counted() && facts.model().demand() >= kBusy) return std::nullopt;
 
@@ -75,16 +131,20 @@ std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
   const bool gpu = facts.maybe("plan.kernels") || facts.maybe("trace.kernels") ||
                    facts.maybe("launch__grid_size") || facts.text("target") == "cuda";
   Finding finding;
-  finding.severity = roof.quiet_fraction < 0.1 ? Severity::kCritical : Severity::kWarning;
+  const bool far = roof.quiet_fraction < kFar;
+  finding.severity = roof.quiet_fraction < 0.1 ? Severity::kCritical
+                     : far                     ? Severity::kWarning
+                                               : Severity::kInfo;
   finding.metrics = {"timing.median", "task.compulsory_bytes", "task.flops"};
   finding.cause = "The call takes " + human_us(roof.time_us) + " where " + human_us(roof.floor_us) +
                   " is possible: it reaches " + percent(memory) + " of the measured bandwidth" +
                   (compute > 0 ? " and " + percent(compute) + " of the measured arithmetic rate"
                                : std::string()) +
-                  ", so the time goes into waiting or repeated work" +
+                  (far ? ", so the time goes into waiting or repeated work" : "") +
                   (roof.foreign > 0 ? "; other processes, which used " + percent(roof.foreign) +
                                           " of this machine, explain at most part of it."
                                     : std::string("."));
+  finding.cause += costliest_parts(facts.call_account());
   if (roof.foreign > 0) finding.metrics.emplace_back("load.foreign_cpu");
   finding.prescriptions = roof.theory == Bound::kCompute ? compute_advice(gpu) : memory_advice(gpu);
   if (roof.theory == Bound::kMixed) {
@@ -104,7 +164,7 @@ constexpr const char* kFarFromBothCeilingsNeeds[] = {"timing.median", "ceiling.c
 extern const Tool kFarFromBothCeilings;
 const Tool kFarFromBothCeilings{
     .name = "far-from-both-ceilings",
-    .summary = "Neither bandwidth nor arithmetic explains the time: waiting does.",
+    .summary = "The call is below its ceiling: where the rest of the time goes.",
     .target = ToolTarget::kAny,
     .needs = kFarFromBothCeilingsNeeds,
     .analyse = far_from_both_ceilings,

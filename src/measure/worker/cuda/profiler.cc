@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -22,9 +23,22 @@ namespace {
 
 constexpr std::size_t kMostLaunches = 12;  // to count per call; of more, the others are timed
 
+constexpr int kAlways = 4;     // kernels of a call that are all counted, whatever it takes
+constexpr double kBudget = 3;  // seconds that the passes over a call may take together
+
 constexpr const char* kUnavailable = "unavailable";  // the rule: retrying is useless
 
 #if KERNELPRO_HAVE_CUPTI
+
+// How many launches of a call with these times can be counted one after the other: each takes all
+// passes, and each pass the whole call.
+std::size_t affordable(const std::vector<double>& us, std::size_t passes) {
+  const double call_s = 1e-6 * std::accumulate(us.begin(), us.end(), 0.0);
+  const double all_s = call_s * static_cast<double>(std::max<std::size_t>(1, passes));
+  if (!(all_s > 0)) return kMostLaunches;
+  return static_cast<std::size_t>(
+      std::clamp(kBudget / all_s, double{kAlways}, double{kMostLaunches}));
+}
 
 class Profiler {
  public:
@@ -130,7 +144,7 @@ class Profiler {
     KP_ASSIGN(PlanSubject * subject, plans_.of(command));
     KP_ASSIGN(const auto schedule, schedule_of(command));
 
-    // One call first: it fills the buffers and does one-time work. Of a call with many launches,
+    // One call first: it fills the buffers and does one-time work. Of a call with several launches,
     // another one tells which take the time. Then every pass runs all nodes, or the chosen ones of
     // many launches, over the results of that call.
     const LaunchPlan& plan = subject->plan;
@@ -138,14 +152,16 @@ class Profiler {
     const double start = real_clock().now_s();
     KP_TRY(plans_.renew(*subject));
     KP_TRY(plans_.run(subject, nodes));
-    const bool many = plan.kernel_count() > static_cast<int>(kMostLaunches);
     std::vector<double> us;
-    if (many) {
+    if (plan.kernel_count() > kAlways) {
       KP_TRY(plans_.renew(*subject));
       KP_ASSIGN(us, plans_.node_times(subject));
     }
     const double warm_ms = (real_clock().now_s() - start) * 1e3;
-    const std::vector<int> chosen = chosen_launches(plan, kMostLaunches, us);
+    const std::vector<int> chosen =
+        chosen_launches(plan, affordable(us, schedule->config.passes), us);
+    const bool many = plan.kernel_count() > static_cast<int>(chosen.size());
+    if (!many) us.clear();  // counters tell all times
     // Memory of the scratch serves one tensor after another: only a whole call leaves each kernel
     // what it needs.
     const bool whole = !many || plan.scratch_bytes > 0;
