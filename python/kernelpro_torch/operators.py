@@ -9,6 +9,7 @@ import torch
 from .tracing import _FLOPS, Trace, tensors_in
 
 _MOST = 2000  # operators of a call
+_storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor.storage
 
 # Where torch has no tag for it.
 _REDUCTIONS = ("sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "var",
@@ -68,7 +69,7 @@ class Operators(Trace):
 def about(tensor):
     """A tensor's storage, and its bytes: those of an expanded one count once."""
     try:
-        storage = tensor.untyped_storage()
+        storage = _storage_of(tensor)
         return storage.data_ptr(), min(tensor.numel() * tensor.element_size(), storage.nbytes())
     except (RuntimeError, NotImplementedError):
         return 0, 0
