@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -44,6 +45,7 @@ struct Options {
   std::vector<std::string> only, without;
   std::string target;  // "" both
   bool holes = false;
+  std::optional<bool> timed;  // only kernels whose verdict rests on a time; only the others
   bool compile = false;
   bool verbose = false;
   int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -119,6 +121,10 @@ class Suite {
         if (!header) {
           std::fprintf(stderr, "%s: its first lines do not name task and verdict\n", path.c_str());
           return false;
+        }
+        if (options_.timed.value_or(header->expectation.names("slow")) !=
+            header->expectation.names("slow")) {
+          continue;
         }
         Kernel kernel;
         kernel.name = join(join(kind, name), file);
@@ -388,6 +394,8 @@ int main_of_suite(int argc, char** argv) {
     const bool more = i + 1 < argc;
     if (flag == "--compile") {
       options.compile = true;
+    } else if (flag == "--timed" || flag == "--untimed") {
+      options.timed = flag == "--timed";
     } else if (flag == "--holes") {
       options.holes = true;
     } else if (flag == "-v") {
@@ -403,9 +411,10 @@ int main_of_suite(int argc, char** argv) {
     } else if (flag == "--jobs" && more) {
       options.jobs = std::max(1, std::atoi(argv[++i]));
     } else {
-      std::fprintf(stderr,
-                   "usage: exploit_suite [--tests DIR] [--target cpu|cuda] [--only NAME]... "
-                   "[--without NAME]... [--holes] [--compile] [--jobs N] [-v]\n");
+      std::fprintf(
+          stderr,
+          "usage: exploit_suite [--tests DIR] [--target cpu|cuda] [--only NAME]... "
+          "[--without NAME]... [--timed|--untimed] [--holes] [--compile] [--jobs N] [-v]\n");
       return 2;
     }
   }
