@@ -22,10 +22,20 @@ enum class ErrorKind {
   kInternal = 70,    // our own bug
 };
 
+// What went wrong, where a caller tries something else because of it; nobody decides by words.
+enum class Cause {
+  kOther,
+  kTooMuch,    // an answer exceeds its limit
+  kNoCode,     // the file has no device code, or none of the kernels asked for
+  kInUse,      // the hardware is another process's for now
+  kForbidden,  // this user may not
+};
+
 struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;  // what is wrong, one sentence
   std::string next;     // what the user can do about it, one sentence
+  Cause cause = Cause::kOther;
 
   // "message\n  next: ..." as shown on a terminal.
   std::string text() const { return next.empty() ? message : message + "\n  next: " + next; }
@@ -34,8 +44,9 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
-inline tl::unexpected<Error> fail(ErrorKind kind, std::string message, std::string next) {
-  return tl::unexpected<Error>(Error{kind, std::move(message), std::move(next)});
+inline tl::unexpected<Error> fail(ErrorKind kind, std::string message, std::string next,
+                                  Cause cause = Cause::kOther) {
+  return tl::unexpected<Error>(Error{kind, std::move(message), std::move(next), cause});
 }
 
 class Fatal : public std::runtime_error {

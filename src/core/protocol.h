@@ -55,7 +55,8 @@
 //       pass. Overwrites outputs and workspace.
 //   {"do":"release"} -> {}
 //       Gives the GPU's counters back until they are wanted again.
-// Rule "unavailable" from this process: no counters can be collected here.
+// Rules from this process: "unavailable": no counters can be collected here; "forbidden": this user
+// may not collect any, with any program.
 //
 // Verbs of the process that collects program-counter samples (measure/worker/cuda/sampler.cc):
 // hello, open, memory and load as above, and

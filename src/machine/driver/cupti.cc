@@ -99,6 +99,18 @@ Result<Cupti> load_cupti() {
   return cupti;
 }
 
+Cause cause_of(CUptiResult result) {
+  switch (result) {
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+      return Cause::kForbidden;
+    case CUPTI_ERROR_HARDWARE_BUSY:
+      return Cause::kInUse;
+    default:
+      return Cause::kOther;
+  }
+}
+
 std::string remedy(CUptiResult result) {
   switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
@@ -159,7 +171,7 @@ Error cupti_error(const char* call, CUptiResult result) {
   return {ErrorKind::kEnvironment,
           "cupti" + what + ": " +
               (name != nullptr ? std::string(name) : "error " + std::to_string(result)),
-          remedy(result)};
+          remedy(result), cause_of(result)};
 }
 
 }  // namespace kernelpro

@@ -56,7 +56,9 @@ void CudaProfile::settle() {
   if (std::holds_alternative<Reply>(answer)) return;
   const auto* refusal = std::get_if<Refusal>(&answer);
   failed_ = why_not(answer);
-  if (refusal != nullptr && refusal->rule == "unavailable") out_of_reach_ = failed_;
+  const std::string rule = refusal != nullptr ? refusal->rule : "";
+  if (rule == "unavailable" || rule == "forbidden") out_of_reach_ = failed_;
+  if (rule == "forbidden") try_ncu_ = false;  // what keeps CUPTI from the counters keeps ncu too
   link_.reset();
 }
 
@@ -100,9 +102,7 @@ CounterAnswers CudaProfile::without_cupti(const CudaCase& state, const Binary& b
                                           const LaunchPlan& plan, CounterSet set) {
   CounterAnswers answers;
   answers.missing.push_back(*out_of_reach_);
-  // Whatever keeps CUPTI from the counters keeps ncu from them. Its replay has one image.
-  if (!try_ncu_ || !binary.images.empty() || contains(out_of_reach_->reason, "PRIVILEGES"))
-    return answers;
+  if (!try_ncu_ || !binary.images.empty()) return answers;  // ncu's replay has one image
   auto report = ncu_report(binary, plan, state, set, kNcuTimeout, gpu_);
   if (report) {
     answers.source = "ncu";

@@ -18,7 +18,6 @@ namespace kernelpro {
 namespace {
 
 constexpr std::int64_t kMaxText = 64 << 20;
-constexpr const char* kTooMuch = "its text exceeds 64 MiB";
 constexpr std::int64_t kMaxCubin = 1 << 30;
 constexpr std::uint64_t kMaxCode = 3 << 20;  // gives some 50 MiB of text, without line numbers
 
@@ -56,8 +55,8 @@ Result<Disassembly> run_tool(const std::string& tool, const std::string& program
   KP_ASSIGN(Exit exit, run(command));
   if (exit.kind == Exit::Kind::kFlooded) {
     return fail(ErrorKind::kEnvironment,
-                tool + " of " + basename(binary) + " was stopped: " + kTooMuch,
-                "give a file with the kernels that matter alone");
+                tool + " of " + basename(binary) + " was stopped: its text exceeds 64 MiB",
+                "give a file with the kernels that matter alone", Cause::kTooMuch);
   }
   if (!exit.ok()) {
     return fail(
@@ -159,7 +158,7 @@ Result<Disassembly> disassemble_cubin(const std::string& cubin,
     auto made = run_with("nvdisasm", nvdisasm, {"-c", "-hex", "-gi"}, selection.symbols);
     // Chains of inlined functions can take more room than the code: better without lines than
     // nothing.
-    if (!made && contains(made.error().message, kTooMuch)) {
+    if (!made && made.error().cause == Cause::kTooMuch) {
       made = run_with("nvdisasm", nvdisasm, {"-c", "-hex"}, selection.symbols);
     }
     return made;

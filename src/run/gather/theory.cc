@@ -214,7 +214,7 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
     }
     // A file that was guessed need not have any code; one that is given must.
     const bool unfit = import.error().kind == ErrorKind::kBadInput;
-    if (given && unfit && contains(import.error().message, "asked for")) continue;
+    if (given && unfit && import.error().cause == Cause::kNoCode) continue;
     if (given && unfit) return tl::unexpected<Error>(import.error());
     if (!unfit) failed = import.error();
   }

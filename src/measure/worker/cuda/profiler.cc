@@ -26,7 +26,9 @@ constexpr std::size_t kMostLaunches = 12;  // to count per call; of more, the ot
 constexpr int kAlways = 4;     // kernels of a call that are all counted, whatever it takes
 constexpr double kBudget = 3;  // seconds that the passes over a call may take together
 
-constexpr const char* kUnavailable = "unavailable";  // the rule: retrying is useless
+// Rules that make retrying useless.
+constexpr const char* kUnavailable = "unavailable";
+constexpr const char* kForbidden = "forbidden";  // to this user, by any way
 
 #if KERNELPRO_HAVE_CUPTI
 
@@ -244,7 +246,8 @@ int cuda_profiler(int, char**) {
   WorkerChannel channel;
   const Result<void> served = serve(&channel);
   if (served) return 0;
-  while (channel.next()) channel.answer_error(served.error(), kUnavailable);
+  const char* rule = served.error().cause == Cause::kForbidden ? kForbidden : kUnavailable;
+  while (channel.next()) channel.answer_error(served.error(), rule);
   return 0;
 }
 

@@ -64,7 +64,7 @@ Result<CounterSession> CounterSession::open() {
   // The previous process may be slow to release them.
   auto image = availability(cu, context);
   const double begun = real_clock().now_s();
-  while (!image && contains(image.error().message, "HARDWARE_BUSY") &&
+  while (!image && image.error().cause == Cause::kInUse &&
          real_clock().now_s() - begun < kBusySeconds) {
     ::usleep(kBusyStepUs);
     image = availability(cu, context);

@@ -27,7 +27,7 @@ constexpr double kUsualClockHz = 1.7e9;  // where the driver does not say
 // What the supervisor should do: free the hardware and ask again, or give up.
 std::string rule_for(const Error& error) {
   if (error.kind == ErrorKind::kBadInput) return "plan";
-  if (contains(error.message, "HARDWARE_BUSY")) return "busy";
+  if (error.cause == Cause::kInUse) return "busy";
   return error.message.rfind("cupti", 0) == 0 ? "unavailable" : "";
 }
 
