@@ -13,7 +13,7 @@ namespace kernelpro {
 namespace {
 
 constexpr OptionSpec kMcpOptions[] = {kServedTasks,   kServedRuns,   kServedTarget,
-                                      kServedGpu,     kPythonOption, profile_option("triage"),
+                                      kServedGpu,     kPythonOption, profile_option("full"),
                                       kServedTimeout, kServedRecord};
 
 int run_mcp(const Options& options) {

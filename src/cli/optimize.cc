@@ -68,7 +68,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
     kPythonOption,
     kIncludeOption,
     {"--exchange-wait", "S", "3600", "With --proposer exchange: seconds to wait for a reply."},
-    profile_option("triage"),
+    profile_option("full"),
     {"--profile-each", "", "", "Profile every correct candidate, not only new bests."},
     {"--no-record", "", "", "Neither read nor update the record of past findings and the memory."},
     {"--no-memory", "", "", "Show writers only the parent, nothing else that was tried."},

@@ -24,7 +24,7 @@ constexpr OptionSpec kServeOptions[] = {
     kServedTarget,
     kServedGpu,
     kPythonOption,
-    profile_option("triage"),
+    profile_option("full"),
     kServedTimeout,
     kServedRecord};
 

@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "core/metrics.h"
 #include "diagnose/diagnose.h"
 #include "measure/judge/evaluator.h"
 #include "profile/collect/collect.h"
@@ -20,6 +21,21 @@ namespace {
 constexpr std::size_t kFinalists = 3;
 constexpr const char* kInterrupted = "interrupted";
 constexpr EnergyPlan kConfirmEnergy{5, 1.0};
+// What profiling parents may take: a share of the run so far, and seconds on top.
+constexpr double kProfilingShare = 0.1;
+constexpr double kProfilingSeconds = 10;
+
+bool has_counters(const Evidence& evidence) {
+  const auto counts = [](const Evidence& facts) {
+    return std::any_of(facts.items().begin(), facts.items().end(), [](const auto& item) {
+      const Metric* metric = find_metric(item.first);
+      return metric != nullptr && metric->family == Family::kCounters;
+    });
+  };
+  return counts(evidence) ||
+         std::any_of(evidence.kernels.begin(), evidence.kernels.end(),
+                     [&](const KernelEvidence& kernel) { return counts(kernel.facts); });
+}
 
 // Versus the start; 1 for the start itself.
 double ratio_of(const Evaluation& confirmed) {
@@ -258,6 +274,33 @@ Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measur
   verdict.better = ledger_.record(std::move(known));
   verdict.known = ledger_.find(id);
   return std::optional<Verdict>(std::move(verdict));
+}
+
+Result<bool> Bench::profile(std::int64_t id, Station* station) {
+  const RunSettings& settings = *parts_.settings;
+  const KnownPtr known = ledger_.find(id);
+  if (settings.target != TargetKind::kCuda || settings.counters == CounterSet::kOff ||
+      known == nullptr || known->evaluation.correct() == nullptr ||
+      profiling_s_ > kProfilingShare * parts_.elapsed_s() + kProfilingSeconds ||
+      !profiled_.insert(id).second) {
+    return false;
+  }
+  KP_ASSIGN(StoredCandidate stored, parts_.store->candidate(id, true));
+  if (has_counters(stored.evidence)) return false;
+  Order order;
+  order.candidate = stored.known.candidate;
+  order.judged = stored.known.evaluation;
+  const double from = real_clock().now_s();
+  KP_ASSIGN(Measured measured, outside([&] { return station->measure(order, parts_.phase); }));
+  profiling_s_ += real_clock().now_s() - from;
+  if (!has_counters(measured.evidence)) return false;
+  set_ceilings(machine_, &measured.evidence);
+  Store::Revision revision{id, std::move(measured.evidence), {}};
+  revision.diagnosis = diagnose_with(revision.evidence, record_);
+  KP_TRY(parts_.store->revise(machine_, {revision}));
+  ledger_.revise(id, revision.diagnosis);
+  if (raw()) evidence_[id] = std::move(revision.evidence);
+  return true;
 }
 
 Result<std::optional<Evaluation>> Bench::duel(const Candidate& candidate, const Candidate& versus) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -73,6 +74,11 @@ class Bench {
   // How many times that happened: diagnoses of earlier candidates changed with it.
   int revisions() const { return revisions_; }
 
+  // Profiles a correct candidate that was never profiled, since others are to be derived from it,
+  // and diagnoses it anew. Once in a sitting for each, and only while all of these together take at
+  // most a tenth of the run and ten seconds. True when its diagnosis changed.
+  Result<bool> profile(std::int64_t id, Station* station);
+
   // Times one candidate against another in alternation on the same inputs. Nothing is stored. A
   // compile error of the first is returned as the outcome; nullopt: cancelled.
   Result<std::optional<Evaluation>> duel(const Candidate& candidate, const Candidate& versus);
@@ -130,6 +136,8 @@ class Bench {
   std::map<std::string, std::int64_t> by_code_;  // machine code -> first candidate that has it
   std::map<std::int64_t, std::string> begun_;    // machine codes being measured
   double outside_s_ = 0;
+  std::set<std::int64_t> profiled_;  // by `profile`, or tried to
+  double profiling_s_ = 0;           // spent on these
   int revisions_ = 0;
 };
 

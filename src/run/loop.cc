@@ -64,6 +64,7 @@ class Loop {
   std::size_t most_rounds() const;
   Result<void> open_rounds();
   Result<void> ask(const Turn& turn, bool started);
+  Result<void> look_closer(std::int64_t parent);
   void dismiss_writer();
   void hear(WriterEvent event);
   Result<void> take(Proposal proposal);
@@ -296,7 +297,18 @@ Result<void> Loop::open_rounds() {
   return {};
 }
 
+// A writer of sources reads its parent's diagnosis, which should rest on all that can be observed.
+Result<void> Loop::look_closer(std::int64_t parent) {
+  if (!row_.writes_sources || settings_.feedback == Feedback::kNone) return {};
+  Station* station = pipeline_->free_station();
+  if (station == nullptr) return {};
+  KP_ASSIGN(const bool changed, bench_.profile(parent, station));
+  if (changed) planted_.replant([this](std::int64_t id) { return node_result(id); });
+  return {};
+}
+
 Result<void> Loop::ask(const Turn& turn, bool started) {
+  KP_TRY(look_closer(turn.parent));
   rounds_.push_back({turn.parent, started, false, 0, 0});
   auto write = [this, request = asking_.request(turn, pipeline_->pending())] {
     return parts_.proposer->propose(request, [this](WriterEvent event) {

@@ -73,6 +73,11 @@ Pipeline::Place* Pipeline::free_place() {
   return nullptr;
 }
 
+Station* Pipeline::free_station() {
+  Place* place = free_place();
+  return place == nullptr ? nullptr : place->station;
+}
+
 // Gives up a GPU that failed; another one, if there is one, takes over its job.
 void Pipeline::give_up(Place* place, Job* job, Error error) {
   if (place->thread.joinable()) place->thread.join();

@@ -49,6 +49,8 @@ class Pipeline {
   // Everything put in and not yet returned, in order.
   std::vector<Candidate> pending() const;
   bool empty() const { return jobs_.empty(); }
+  // One that is ready and measures nothing, or null; it is free until the next call of `next`.
+  Station* free_station();
 
   struct Done {
     Known known;

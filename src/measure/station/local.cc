@@ -134,6 +134,13 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
     return measured;
   }
   KP_ASSERT(target_.evaluator != nullptr);
+  if (order.judged) {
+    if (phase) phase("profiling");
+    measured.evidence =
+        observe(task_, settings_.target, &target_, subject, *order.judged, settings_.counters);
+    measured.phases_ms["evidence"] = watch.lap();
+    return measured;
+  }
   auto versus = incumbent(order);
   if (cancel_requested()) return measured;
   if (!versus) return tl::unexpected<Error>(std::move(versus.error()));

@@ -31,6 +31,7 @@ std::string order_to_json(const Order& order) {
     json["energy"] = {{"windows", order.energy->windows}, {"window_s", order.energy->window_s}};
   }
   if (order.counters_above) json["counters_above"] = *order.counters_above;
+  if (order.judged) json["judged"] = member(evaluation_to_json(*order.judged));
   return dump_json(json);
 }
 
@@ -41,7 +42,8 @@ std::optional<Order> order_from_json(const std::string& json) {
   Order order;
   std::optional<Candidate> candidate;
   const bool whole = read_member(r, "candidate", candidate_from_json, &candidate) &&
-                     read_member(r, "incumbent", candidate_from_json, &order.incumbent);
+                     read_member(r, "incumbent", candidate_from_json, &order.incumbent) &&
+                     read_member(r, "judged", evaluation_from_json, &order.judged);
   if (!whole || !candidate) return std::nullopt;
   order.candidate = std::move(*candidate);
   order.confirm = r.flag("confirm");

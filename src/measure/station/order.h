@@ -43,6 +43,9 @@ struct Order {
   // Build it, read its machine code, and do not run it: the answer has evidence and no evaluation,
   // or a CompileError. Needs no prepared station.
   bool inspect = false;
+  // How it was judged before: collect evidence with the counters and judge nothing. The answer has
+  // evidence and no evaluation.
+  std::optional<Evaluation> judged = {};
 };
 
 struct Measured {

@@ -29,7 +29,7 @@ struct DeskSettings {
   std::string facts;                      // the user's memory (run/store/fact_file.h); "" = none
   std::vector<std::string> include_dirs;  // of header libraries
   double timeout_s = 30;
-  CounterSet counters = CounterSet::kTriage;
+  CounterSet counters = CounterSet::kFull;
 };
 
 struct TaskEntry {

@@ -33,6 +33,7 @@ struct FakeSettings {
   bool quiet = true;                           // whether the machine was quiet then
   std::function<Result<Machine>()> remeasure;  // the ceilings; may be empty
   std::map<std::string, double> observed;      // for every correct candidate
+  bool counters = false;                       // whether hardware counters can be read
   // The machine error, if any, when a candidate is evaluated on this GPU.
   std::function<Result<void>(const std::string& gpu)> fault;
 };
@@ -75,6 +76,12 @@ class FakeEvaluator : public Evaluator {
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
     return judge(subject, &incumbent, settings_.confirm_factor ? settings_.confirm_factor() : 1);
+  }
+  CounterAnswers profile(const Subject&, std::size_t, CounterSet set) override {
+    CounterAnswers answers;
+    answers.set = set;
+    if (settings_.counters) answers.source = "fake counters";
+    return answers;
   }
 
  private:
@@ -125,8 +132,11 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
     target.compiler = std::make_shared<FakeCompiler>(settings.landscape);
     target.evaluator = std::make_unique<FakeEvaluator>(settings, run.gpu);
     target.collect = [](const Task& task, const Case& c, const Machine& machine, const Binary&,
-                        const Evaluation& evaluation, const CallFacts&) {
+                        const Evaluation& evaluation, const CallFacts& call) {
       Evidence evidence;
+      if (!call.counters.source.empty()) {
+        evidence.set("dram__bytes_read.sum", 4096, call.counters.source);
+      }
       if (evaluation.correct() != nullptr) {
         evidence.set("timing.median", score_us(evaluation), Level::kTiming, "timing");
       }

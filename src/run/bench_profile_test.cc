@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parents that no counters were collected for are profiled once a writer is to work on them.
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "measure/station/testing/fake_target.h"
+#include "run/bench.h"
+
+namespace kernelpro {
+namespace {
+
+using testing::fake_station;
+using testing::fake_task;
+using testing::FakeSettings;
+using testing::knob;
+
+class BenchProfile : public ::testing::Test {
+ protected:
+  void open(const FakeSettings& fake) {
+    task_ = fake_task();
+    task_.kernel_cu = task_.kernel_cpp;
+    settings_.directory = join(dir_.path(), "run");
+    settings_.target = TargetKind::kCuda;
+    settings_.counters = CounterSet::kFull;
+    auto stations = fake_station(fake)(task_, settings_);
+    ASSERT_TRUE(stations.front()) << stations.front().error().text();
+    station_ = std::move(*stations.front());
+    ASSERT_TRUE(station_->prepare());
+    RunHeader header;
+    header.task = task_;
+    header.target = settings_.target;
+    header.machine = station_->machine();
+    header.settings_json = settings_to_json(settings_);
+    header.record_json = record_to_json({});
+    auto store = Store::open(settings_.directory, Store::Mode::kCreate, &header);
+    ASSERT_TRUE(store) << store.error().text();
+    store_ = std::move(*store);
+    BenchParts parts;
+    parts.task = &task_;
+    parts.settings = &settings_;
+    parts.store = store_.get();
+    parts.station = station_.get();
+    parts.machine = &station_->machine();
+    parts.elapsed_s = [this] { return elapsed_s_; };
+    bench_ = std::make_unique<Bench>(std::move(parts));
+  }
+
+  std::int64_t put(const std::string& v) {
+    Candidate candidate;
+    candidate.source = task_.kernel_cu;
+    candidate.language = Language::kCuda;
+    candidate.knobs = {{"V", v}, {"T", "4"}, {"C", "64"}, {"S", "1"}, {"U", "2"}};
+    const auto ids = store_->add({candidate});
+    EXPECT_TRUE(ids) << ids.error().text();
+    Known known;
+    known.id = ids->front();
+    known.candidate = candidate;
+    const auto verdict = bench_->evaluate(std::move(known));
+    EXPECT_TRUE(verdict && *verdict);
+    return ids->front();
+  }
+
+  bool counted(std::int64_t id) {
+    const auto stored = store_->candidate(id, true);
+    EXPECT_TRUE(stored) << stored.error().text();
+    return stored->evidence.get("dram__bytes_read.sum").has_value();
+  }
+
+  TempDir dir_;
+  Task task_;
+  RunSettings settings_;
+  std::unique_ptr<Station> station_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Bench> bench_;
+  double elapsed_s_ = 0;
+};
+
+TEST_F(BenchProfile, ASlowerCandidateIsProfiledOnceItIsAParent) {
+  FakeSettings fake;
+  fake.landscape = testing::smooth_landscape;
+  fake.counters = true;
+  open(fake);
+  const std::int64_t best = put("8");
+  const std::int64_t other = put("1");
+  EXPECT_TRUE(counted(best));
+  EXPECT_FALSE(counted(other)) << "counters cost time: a candidate that is slower gets none";
+
+  const auto changed = bench_->profile(other, station_.get());
+  ASSERT_TRUE(changed) << changed.error().text();
+  EXPECT_TRUE(*changed);
+  EXPECT_TRUE(counted(other));
+  EXPECT_GT(bench_->ledger().find(other)->diagnosis.fraction_of_ceiling, 0);
+  EXPECT_FALSE(*bench_->profile(other, station_.get())) << "once is enough";
+  EXPECT_FALSE(*bench_->profile(best, station_.get())) << "it has counters";
+}
+
+TEST_F(BenchProfile, AMachineWithoutCountersIsAskedOnce) {
+  FakeSettings fake;
+  int built = 0;
+  fake.landscape = [&](const KnobValues& knobs) {
+    ++built;
+    return testing::smooth_landscape(knobs);
+  };
+  open(fake);
+  put("8");
+  const std::int64_t other = put("1");
+  EXPECT_FALSE(*bench_->profile(other, station_.get()));
+  const int before = built;
+  EXPECT_FALSE(*bench_->profile(other, station_.get()));
+  EXPECT_EQ(built, before);
+}
+
+TEST_F(BenchProfile, WrongCandidatesAreNotProfiled) {
+  FakeSettings fake;
+  fake.landscape = [](const KnobValues& knobs) { return knob(knobs, "V") == 1 ? -1.0 : 100.0; };
+  fake.counters = true;
+  open(fake);
+  put("8");
+  EXPECT_FALSE(*bench_->profile(put("1"), station_.get()));
+}
+
+}  // namespace
+}  // namespace kernelpro
