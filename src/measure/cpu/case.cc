@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "base/clock.h"
@@ -56,19 +57,21 @@ std::size_t place(const CpuCase& state, int slot, std::size_t tensor) {
   return static_cast<std::size_t>(slot) * state.tensors.size() + tensor;
 }
 
-bool probed(const Task& task, const Case& c) {
+// Whether all probes are wanted: of timed cases, and of all where none is timed.
+bool counts(const Task& task, const Case& c) {
   const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
   return c.timed ||
          std::none_of(all.begin(), all.end(), [](const Case* other) { return other->timed; });
 }
 
 // Long sums accumulate the last digits too, in the same direction, and honest fp32 would look less
-// precise. In the smallest of the probed cases they are shortest.
+// precise. They are shortest in the smallest of the cases that count alike.
 bool leans_here(const Task& task, const Case& c) {
   if (sum_length(task, c) > kShortSum) return false;
   const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
   return std::none_of(all.begin(), all.end(), [&](const Case* other) {
-    return probed(task, *other) && compulsory_bytes(task, *other) < compulsory_bytes(task, c);
+    return counts(task, *other) == counts(task, c) &&
+           compulsory_bytes(task, *other) < compulsory_bytes(task, c);
   });
 }
 
@@ -118,37 +121,52 @@ Result<Linear> linear_input(const Task& task, const CpuCase& state, CpuReference
   return found;
 }
 
+// The set of a probe, at the first level that shows something; nullopt if none does. Without
+// `time`, only the first is tried.
+Result<std::optional<InputSet>> make_probe(const Task& task, const CpuCase& state,
+                                           CpuReference& reference, const ProbePlan& plan,
+                                           const std::function<bool()>& time) {
+  SetRequest request;
+  request.key = plan.tensor >= 0 ? lone_key(task, plan.tensor) : fresh_key();
+  request.probe = &plan;
+  Linear linear;
+  if (plan.kind == DrawKind::kSparse) {
+    KP_ASSIGN(linear, linear_input(task, state, reference, request.key));
+    if (linear.tensor < 0) return std::optional<InputSet>();
+  }
+  const std::uint64_t word = kp::subkey(request.key, kp::kShapeStream);
+  for (int level = 0; level < probe_levels(plan.kind); ++level) {
+    if (level > 0 && !time()) break;
+    request.shapes =
+        probe_shapes(task, state.tensors, plan.kind, word, linear.tensor, linear.addend, level);
+    Result<std::optional<InputSet>> set = reference.make_set(request);
+    // A reference that cannot take a probe's values has nothing to say about them.
+    if (!set && set.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(set.error());
+    if (set && *set) return set;
+  }
+  return std::optional<InputSet>();
+}
+
 Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuReference& reference,
                          CpuCase* state) {
   const double start = real_clock().now_s();
   const std::vector<ProbePlan> plans = plan_probes(task);
+  const bool all = counts(task, *state->c);
+  const double budget = settings.probe_budget_s * (all ? 1 : kUntimedShare);
+  const std::size_t fewest = all ? kFewestProbes : kFewestUntimed;
+  const auto spent = [&] { return real_clock().now_s() - start > budget; };
   std::vector<std::size_t> order =
       choose_probes(std::vector<char>(plans.size()), 0, fresh_secret());
-  // The one that shows most comes first, whatever the budget.
-  std::stable_partition(order.begin(), order.end(),
-                        [&](std::size_t i) { return plans[i].kind == DrawKind::kSparse; });
+  put_telling_first(plans, &order);
   for (const std::size_t i : order) {
-    const DrawKind kind = plans[i].kind;
-    const bool spent = real_clock().now_s() - start > settings.probe_budget_s;
-    if (spent && state->probes.size() >= kFewestProbes) break;
-    if (kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
-    if (kind == DrawKind::kSparse && !multiplies(task, *state->c)) continue;
-    SetRequest request;
-    request.key = fresh_key();
-    request.probe = &plans[i];
-    Linear linear;
-    if (kind == DrawKind::kSparse) {
-      KP_ASSIGN(linear, linear_input(task, *state, reference, request.key));
-      if (linear.tensor < 0) continue;
-    }
-    request.shapes =
-        probe_shapes(task, state->tensors, kind, kp::subkey(request.key, kp::kShapeStream),
-                     linear.tensor, linear.addend);
-    Result<std::optional<InputSet>> set = reference.make_set(request);
-    // A reference that cannot take a probe's values has nothing to say about them.
-    if (!set && set.error().kind == ErrorKind::kTask) continue;
-    if (!set) return tl::unexpected<Error>(set.error());
-    if (*set) state->probes.push_back({kind, std::move(**set)});
+    if (spent() && state->probes.size() >= fewest) break;
+    if (!all && state->probes.size() >= kMostUntimed) break;
+    if (plans[i].kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
+    if (plans[i].kind == DrawKind::kSparse && !multiplies(task, *state->c)) continue;
+    // Where time is short, more kinds tell more than more levels of one.
+    const auto time = [&] { return !spent() || state->probes.size() < fewest; };
+    KP_ASSIGN(std::optional<InputSet> set, make_probe(task, *state, reference, plans[i], time));
+    if (set) state->probes.push_back({plans[i].kind, std::move(*set)});
   }
   return {};
 }
@@ -157,8 +175,9 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
 
 std::int64_t case_memory_bytes(const Task& task, const Case& c) {
   const Sizes sizes = sizes_of(shaped_tensors(task, c));
+  const std::size_t plans = plan_probes(task).size();
   const auto probes =
-      probed(task, c) ? static_cast<std::int64_t>(plan_probes(task).size()) : std::int64_t{0};
+      static_cast<std::int64_t>(counts(task, c) ? plans : std::min(plans, kMostUntimed));
   const std::int64_t sets = (c.timed ? kFewestSets : kCheckedSets) + probes;
   const std::int64_t slots = c.timed ? 4 : 1;  // two in each of two processes
   // The reference holds one more set of inputs and results.
@@ -185,7 +204,7 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
     state.reference_seconds = reference.seconds();
     if (k == 0) count = set_count(state, settings, real_clock().now_s() - start);
   }
-  if (contract && settings.probes && probed(task, c)) {
+  if (contract && settings.probes) {
     const Result<void> made = make_probes(task, settings, reference, &state);
     // A reference that cannot take a probe's values has nothing to say about them.
     if (!made && made.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(made.error());

@@ -27,8 +27,8 @@ Result<void> CudaReference::shape_drawn(CudaCase& state, int set, const SetConte
   if (content.kind == DrawKind::kSparse && state.linear && !state.linear->empty()) {
     linear = (*state.linear)[word % state.linear->size()];
   }
-  const std::vector<kp::ShapeSpec> specs =
-      probe_shapes(task_, state.tensors, content.kind, word, linear, state.addend);
+  const std::vector<kp::ShapeSpec> specs = probe_shapes(
+      task_, state.tensors, content.kind, word, linear, state.addend, level_of(state, content));
   if (specs.empty()) return {};
   KP_ASSIGN(const bool reshaped, reshape(state, set, word, specs));
   *changed = *changed && reshaped;

@@ -29,7 +29,10 @@ constexpr DrawKind kShaped[] = {DrawKind::kTiny,
                                 DrawKind::kConstants,
                                 DrawKind::kFewInputs,
                                 DrawKind::kFewParameters,
-                                DrawKind::kFractions};
+                                DrawKind::kFractions,
+                                DrawKind::kOutliers,
+                                DrawKind::kLone};
+constexpr std::size_t kMostLone = 4;  // tensors
 
 // Shifts by the mean if it (practically) never changes sign.
 Init centred(const Init& init) {
@@ -116,6 +119,14 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
     plan.kind = kind;
     for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
     if (task.module) plan.inits.clear();
+    if (kind == DrawKind::kLone) {
+      const std::vector<int> all = lone_candidates(task);
+      for (std::size_t k = 0; k < std::min(all.size(), kMostLone); ++k) {
+        plan.tensor = all.size() > kMostLone ? -1 : all[k];
+        plans.push_back(plan);
+      }
+      continue;
+    }
     plans.push_back(std::move(plan));
   }
   const bool any = task.module || std::any_of(task.tensors.begin(), task.tensors.end(), leans);
@@ -153,6 +164,48 @@ std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int mo
   take(true, static_cast<std::size_t>(most) / 2);
   take(false, static_cast<std::size_t>(most));
   return chosen;
+}
+
+namespace {
+
+int class_of(DrawKind kind) {
+  switch (kind) {
+    case DrawKind::kSparse:
+      return 0;
+    case DrawKind::kParameters:
+    case DrawKind::kLargeParameters:
+    case DrawKind::kTinyParameters:
+    case DrawKind::kFewParameters:
+      return 1;
+    case DrawKind::kScaled:
+    case DrawKind::kTiny:
+    case DrawKind::kLone:
+      return 2;
+    case DrawKind::kFewInputs:
+    case DrawKind::kOutliers:
+      return 3;
+    default:
+      return 4;
+  }
+}
+
+}  // namespace
+
+void put_telling_first(const std::vector<ProbePlan>& plans, std::vector<std::size_t>* order) {
+  // Constant parameters, ones and zeros, tempt most.
+  std::stable_partition(order->begin(), order->end(),
+                        [&](std::size_t i) { return plans[i].kind == DrawKind::kParameters; });
+  std::vector<std::size_t> first, rest;
+  std::vector<char> seen(5, 0);
+  for (const std::size_t i : *order) {
+    char& known = seen[static_cast<std::size_t>(class_of(plans[i].kind))];
+    (known != 0 ? rest : first).push_back(i);
+    known = 1;
+  }
+  std::stable_partition(first.begin(), first.end(),
+                        [&](std::size_t i) { return plans[i].kind == DrawKind::kSparse; });
+  first.insert(first.end(), rest.begin(), rest.end());
+  *order = std::move(first);
 }
 
 std::string probe_words(DrawKind kind) {
@@ -197,6 +250,10 @@ std::string probe_words(DrawKind kind) {
       return "with a few other parameters";
     case DrawKind::kFractions:
       return "on inputs that are no whole numbers";
+    case DrawKind::kOutliers:
+      return "on inputs with outliers in their rows";
+    case DrawKind::kLone:
+      return "on inputs of which one is much larger";
     default:
       return "on the task's own inputs";
   }
