@@ -32,19 +32,26 @@ enum Shape {
   kFew,         // few elements: one value in `period` grows, three places of a constant one move
   kFractions,   // whole numbers get digits after the point
   kOutlier,     // one element of each row (of one in `period`) gets large or changes its sign
+  kSlabs,       // half of the places of an axis keep their size, times `factor`; the others get
+                // smaller by 2^`depth`, or zero from 127 on
   kNudge,       // all times 1 +- `factor`
 };
+
+// kSlabs, in `range`: a few places of the other half keep theirs too, the same ones for either
+// `sign`; all elements lose their sign.
+constexpr unsigned long long kSharedSlabs = 1, kMagnitudes = 2;
 
 struct ShapeSpec {
   int shape;
   int dtype;        // as kernelpro::DType
   unsigned period;  // kSparse, kFew, kOutlier
-  unsigned depth;   // kRows: sizes differ by up to this power of two
-  int sign;         // kPowerOfTwo, kFew, kOutlier: of what gets large; 0: as it comes
+  unsigned depth;   // kRows: sizes differ by up to this power of two; kSlabs
+  int sign;      // kPowerOfTwo, kFew, kOutlier: of what gets large; 0: as it comes; kSlabs: which
+                 // half, 1 or -1
   float factor;  // kPowerOfTwo, kSparse, kFew, kOutlier, kNudge; kRepeated, kTop: a step, a power
                  // of two
-  float low, high;                     // range of the drawn values
-  long long first;                     // ... of integers: the smallest, and the largest minus it
+  float low, high;  // range of the drawn values
+  long long first;  // ... of integers: the smallest, and the largest minus it; kSlabs: the key
   unsigned long long range;            //
   unsigned long long row;              // elements of a row
   unsigned long long inner, channels;  // a channel is (i / inner) % channels
@@ -159,6 +166,20 @@ KP_DRAW float with_digits(unsigned long long word, float value) {
   return small_whole(value) ? value + (unit_float(word) - 0.5f) : value;
 }
 
+// Depends on the place along the axis alone, and on a key that tensors have in common.
+KP_DRAW float in_slab(const ShapeSpec& spec, unsigned long long i, float value) {
+  constexpr unsigned long long kShared = 4;
+  const unsigned long long key = static_cast<unsigned long long>(spec.first);
+  const unsigned long long place = (i / spec.inner) % spec.channels;
+  bool keeps = ((shape_word(key, place) & 1u) != 0) == (spec.sign > 0);
+  for (unsigned long long k = 0; k < kShared && (spec.range & kSharedSlabs) != 0; ++k) {
+    keeps = keeps || shape_word(~key, k) % spec.channels == place;
+  }
+  const float size = ((spec.range & kMagnitudes) != 0 ? magnitude(value) : value) * spec.factor;
+  if (keeps) return size;
+  return spec.depth >= 127 ? 0.0f : size * two_to(-static_cast<int>(spec.depth));
+}
+
 KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
                              float value) {
   const unsigned bits = float_bits(value);
@@ -172,6 +193,8 @@ KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsi
     case kPowerOfTwo:
     case kGrow:
       return signed_as(spec, value * spec.factor);
+    case kSlabs:
+      return in_slab(spec, i, value);
     case kOutlier:
       return outlying(spec, key, i, value);
     case kHeavy: {

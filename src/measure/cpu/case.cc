@@ -12,6 +12,7 @@
 #include "core/inputs.h"
 #include "core/key.h"
 #include "measure/cpu/session.h"
+#include "measure/judge/short_sums.h"
 
 namespace kernelpro {
 
@@ -85,60 +86,88 @@ std::vector<OutputLook> looks_of(const InputSet& set) {
   return looks;
 }
 
+// What is known of a task whose results are linear in each input.
 struct Linear {
-  int tensor = -1;  // one of the inputs, of the factors if there are any
+  std::vector<int> tensors;  // the inputs, or the factors if there are any; empty: not linear
   bool addend = false;
+  std::optional<std::vector<Contraction>> contractions;  // once looked for
 };
 
-// Empty unless the results are linear in each input.
-Result<Linear> linear_input(const Task& task, const CpuCase& state, CpuReference& reference,
-                            const kp::Key& key) {
+LookAt looks_at(const kp::Key& key, CpuReference& reference) {
+  return [key, &reference](const std::vector<kp::ShapeSpec>& shapes)
+             -> Result<std::optional<std::vector<OutputLook>>> {
+    SetRequest request;
+    request.key = key;
+    request.shapes = shapes;
+    KP_ASSIGN(const std::optional<InputSet> set, reference.make_set(request));
+    if (!set) return std::optional<std::vector<OutputLook>>();
+    return std::optional(looks_of(*set));
+  };
+}
+
+Result<Linear> linear_inputs(const Task& task, const CpuCase& state, CpuReference& reference) {
   const std::vector<std::string>& labels = reference.labels();
   if (std::find(labels.begin(), labels.end(), "no-float64") != labels.end()) return Linear{};
+  const LookAt look = looks_at(fresh_key(), reference);
   std::vector<int> all = linear_candidates(task), factors;
   Linear found;
   for (const int tensor : all) {
     std::vector<std::vector<OutputLook>> looks;
-    const auto look = [&](float factor, float others) -> Result<bool> {
-      SetRequest request;
-      request.key = key;
-      request.shapes = power_shapes(state.tensors, tensor, factor, others, true);
-      KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
-      if (set) looks.push_back(looks_of(*set));
-      return set.has_value();
-    };
     for (const float factor : kLinearFactors) {
-      KP_ASSIGN(const bool looked, look(factor, 1));
+      KP_ASSIGN(auto looked, look(power_shapes(state.tensors, tensor, factor, 1, true)));
       if (!looked) return Linear{};
+      looks.push_back(std::move(*looked));
     }
     if (!is_linear(looks[0], looks[1], looks[2])) return Linear{};
     found.addend = found.addend || has_addend(looks[0], looks[3]);
-    KP_ASSIGN(const bool looked, look(kLinearFactors[0], kOtherFactor));
-    if (looked && is_factor(looks[0], looks[4])) factors.push_back(tensor);
+    KP_ASSIGN(const auto together,
+              look(power_shapes(state.tensors, tensor, kLinearFactors[0], kOtherFactor, true)));
+    if (together && is_factor(looks[0], *together)) factors.push_back(tensor);
   }
-  if (!factors.empty()) all = factors;
-  if (!all.empty()) found.tensor = all[kp::subkey(key, kp::kShapeStream) % all.size()];
+  found.tensors = factors.empty() ? all : factors;
   return found;
+}
+
+// How a probe of products changes the inputs; empty where it does not apply.
+Result<std::vector<kp::ShapeSpec>> product_shapes(const Task& task, const CpuCase& state,
+                                                  CpuReference& reference, DrawKind kind,
+                                                  std::uint64_t word,
+                                                  std::optional<Linear>* linear) {
+  if (!*linear) {
+    KP_ASSIGN(*linear, linear_inputs(task, state, reference));
+  }
+  Linear& known = **linear;
+  if (known.tensors.empty()) return std::vector<kp::ShapeSpec>();
+  if (kind == DrawKind::kSparse) {
+    return probe_shapes(task, state.tensors, kind, word, known.tensors[word % known.tensors.size()],
+                        known.addend);
+  }
+  if (!known.contractions) {
+    KP_ASSIGN(known.contractions,
+              find_contractions(state.tensors, known.tensors, looks_at(fresh_key(), reference)));
+  }
+  if (known.contractions->empty()) return std::vector<kp::ShapeSpec>();
+  return short_sum_shapes(state.tensors, *known.contractions, word, known.addend);
 }
 
 // The set of a probe, at the first level that shows something; nullopt if none does. Without
 // `time`, only the first is tried.
 Result<std::optional<InputSet>> make_probe(const Task& task, const CpuCase& state,
                                            CpuReference& reference, const ProbePlan& plan,
-                                           const std::function<bool()>& time) {
+                                           const std::function<bool()>& time,
+                                           std::optional<Linear>* linear) {
   SetRequest request;
   request.key = plan.tensor >= 0 ? lone_key(task, plan.tensor) : fresh_key();
   request.probe = &plan;
-  Linear linear;
-  if (plan.kind == DrawKind::kSparse) {
-    KP_ASSIGN(linear, linear_input(task, state, reference, request.key));
-    if (linear.tensor < 0) return std::optional<InputSet>();
-  }
   const std::uint64_t word = kp::subkey(request.key, kp::kShapeStream);
+  if (shows_products(plan.kind)) {
+    KP_ASSIGN(request.shapes, product_shapes(task, state, reference, plan.kind, word, linear));
+    if (request.shapes.empty()) return std::optional<InputSet>();
+    return reference.make_set(request);
+  }
   for (int level = 0; level < probe_levels(plan.kind); ++level) {
     if (level > 0 && !time()) break;
-    request.shapes =
-        probe_shapes(task, state.tensors, plan.kind, word, linear.tensor, linear.addend, level);
+    request.shapes = probe_shapes(task, state.tensors, plan.kind, word, -1, false, level);
     Result<std::optional<InputSet>> set = reference.make_set(request);
     // A reference that cannot take a probe's values has nothing to say about them.
     if (!set && set.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(set.error());
@@ -158,15 +187,20 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
   std::vector<std::size_t> order =
       choose_probes(std::vector<char>(plans.size()), 0, fresh_secret());
   put_telling_first(plans, &order);
+  std::optional<Linear> linear;
   for (const std::size_t i : order) {
     if (spent() && state->probes.size() >= fewest) break;
     if (!all && state->probes.size() >= kMostUntimed) break;
     if (plans[i].kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
-    if (plans[i].kind == DrawKind::kSparse && !multiplies(task, *state->c)) continue;
+    if (shows_products(plans[i].kind) && !multiplies(task, *state->c)) continue;
+    if (plans[i].kind == DrawKind::kShortSums && spent()) continue;
     // Where time is short, more kinds tell more than more levels of one.
     const auto time = [&] { return !spent() || state->probes.size() < fewest; };
-    KP_ASSIGN(std::optional<InputSet> set, make_probe(task, *state, reference, plans[i], time));
-    if (set) state->probes.push_back({plans[i].kind, std::move(*set)});
+    Result<std::optional<InputSet>> set =
+        make_probe(task, *state, reference, plans[i], time, &linear);
+    // A reference that cannot take a probe's values has nothing to say about them.
+    if (!set && set.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(set.error());
+    if (set && *set) state->probes.push_back({plans[i].kind, std::move(**set)});
   }
   return {};
 }
@@ -341,7 +375,7 @@ void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, c
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& t = state.tensors[i];
     if (!is_output(t) || t.tensor->dtype != DType::kFp32) continue;
-    if (kind != DrawKind::kSparse && set.nudged[i].norm <= 0) continue;
+    if (!shows_products(kind) && set.nudged[i].norm <= 0) continue;
     add_norm(
         {state.c->name, t.tensor->name,
          deviation(t, buffers.data(place(state, slot, i)), set.expected[i]), set.nudged[i], kind},

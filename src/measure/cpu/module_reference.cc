@@ -89,7 +89,7 @@ class TorchReference : public CpuReference {
     if (wants_norm(task_, c_, settings_.policy, request)) measure_norm(kind, &set);
     // The rules of the first set apply to others drawn like it.
     if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
-    if (kind == DrawKind::kSparse && !measure_nudged(&set)) return std::optional<InputSet>();
+    if (shows_products(kind) && !measure_nudged(&set)) return std::optional<InputSet>();
     KP_ASSIGN(bool usable, admit_rounding(request.probe == nullptr, &set));
     if (!usable) return std::optional<InputSet>();
     for (Expected& expected : set.expected) make_room(kind, &expected);

@@ -260,8 +260,9 @@ Result<CudaReference::Filled> CudaReference::fill_once(CudaCase& state, int set,
 // Whether what a set holds can be compared.
 bool CudaReference::shows_something(const CudaCase& state, int set, DrawKind kind) const {
   // Without float64 there is nothing to measure small errors by.
-  if (kind == DrawKind::kSparse &&
-      (state.nudged.empty() || state.lesser[static_cast<std::size_t>(set)])) {
+  const auto nudged = state.nudged.find(kind);
+  if (shows_products(kind) && (nudged == state.nudged.end() || nudged->second.empty() ||
+                               state.lesser[static_cast<std::size_t>(set)])) {
     return false;
   }
   const auto admitted = state.admitted.find(kind);

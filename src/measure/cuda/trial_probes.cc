@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "core/key.h"
 #include "measure/cuda/passes.h"
@@ -14,11 +13,11 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kSlowReference = 2;     // seconds
-constexpr int kFewProbes = 2;            // at such a reference, or without sets that keep contents
-constexpr double kUntimedSeconds = 0.5;  // for the probes of a case that is not timed, beyond a few
-constexpr std::uint64_t kKept = 4;       // contents that are ready serve this often, on average
-constexpr std::size_t kCompanions = 3;   // calls on given contents around a probe's
+constexpr double kSlowReference = 2;    // seconds
+constexpr int kFewProbes = 2;           // at such a reference, or without sets that keep contents
+constexpr double kSlowUntimed = 0.1;    // ... of a case that is not timed
+constexpr std::uint64_t kKept = 4;      // contents that are ready serve this often, on average
+constexpr std::size_t kCompanions = 3;  // calls on given contents around a probe's
 // Kinds that an honest kernel has no reason to take another time for.
 constexpr DrawKind kCompared[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kScaled,
                                   DrawKind::kFractions, DrawKind::kTiny};
@@ -46,27 +45,24 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
   std::vector<ProbePlan> plans = plan_probes(shop_.task);
   KP_ASSIGN(const bool sparse, sparse_applies(state));
   std::erase_if(plans, [&](const ProbePlan& plan) {
-    return state.idle.contains(plan.kind) || (plan.kind == DrawKind::kSparse && !sparse);
+    return state.idle.contains(plan.kind) || (shows_products(plan.kind) && !sparse) ||
+           (plan.kind == DrawKind::kShortSums && state.contractions.empty());
   });
   int most = shop_.probes_each;
   const bool costly = state.plan.extra <= kProbeSets || state.reference_s > kSlowReference;
   if (most > 0 && costly) most = std::min(most, kFewProbes);
   const bool counts = state.c->timed || std::none_of(shop_.cases.begin(), shop_.cases.end(),
                                                      [](const CudaCase& c) { return c.c->timed; });
-  if (most > 0 && !counts) most = std::min(most, kFewProbes);
+  if (!counts && (most > 0 || costly || state.reference_s > kSlowUntimed)) most = kFewProbes;
   std::vector<char> resident;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const auto& held = state.contents[static_cast<std::size_t>(state.probe_set(i))];
     resident.push_back(held && is_of(*held, plans[i]));
   }
-  const double start = real_clock().now_s();
-  int run = 0;
   for (const std::size_t i : choose_probes(resident, most, fresh_secret())) {
-    if (!counts && run >= kFewProbes && real_clock().now_s() - start > kUntimedSeconds) break;
     Verdict verdict = probe_once(state, plans[i], i);
     if (!verdict || *verdict) return verdict;
     if (crashed_) break;
-    ++run;
   }
   return judge_found();
 }
@@ -88,10 +84,9 @@ CudaTrial::Verdict CudaTrial::judge_found() {
 
 // How far a set's results are from the expected ones, where that of honest kernels is known.
 Result<void> CudaTrial::note_norms(const CudaCase& state, DrawKind kind, int set) {
-  const auto known = state.norms.find(kind);
-  const std::vector<Deviation>* nudged = kind == DrawKind::kSparse    ? &state.nudged
-                                         : known == state.norms.end() ? nullptr
-                                                                      : &known->second;
+  const auto& all = shows_products(kind) ? state.nudged : state.norms;
+  const auto known = all.find(kind);
+  const std::vector<Deviation>* nudged = known == all.end() ? nullptr : &known->second;
   if (nudged == nullptr || nudged->empty() || state.lesser[static_cast<std::size_t>(set)]) {
     return {};
   }

@@ -38,6 +38,8 @@ int shape_of(DrawKind kind) {
       return kp::kPowerOfTwo;
     case DrawKind::kOutliers:
       return kp::kOutlier;
+    case DrawKind::kShortSums:
+      return kp::kSlabs;
     case DrawKind::kLargeParameters:
       return kp::kGrow;
     case DrawKind::kHeavy:
@@ -103,11 +105,13 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
     case DrawKind::kLargeParameters:
     case DrawKind::kTinyParameters:
       return tensor.role == Role::kParameter && is_floating(tensor.dtype) && !constant;
-    case DrawKind::kSparse: {
+    case DrawKind::kSparse:
+    case DrawKind::kShortSums: {
       const std::vector<int> all = linear_candidates(task);
-      return std::any_of(all.begin(), all.end(), [&](int i) {
-        return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
-      });
+      return all.size() >= (kind == DrawKind::kSparse ? 1 : 2) &&
+             std::any_of(all.begin(), all.end(), [&](int i) {
+               return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
+             });
     }
     case DrawKind::kRepeated:
     case DrawKind::kTop:
@@ -135,7 +139,11 @@ struct Level {
   int sign;      // as kp::ShapeSpec::sign
   double share;  // of the power
 };
-constexpr Level kInputLevels[] = {{0, 1}, {-1, 1}, {1, 1}, {0, 0.5}, {0, 0.25}};
+// In another order for different kinds, so that one finds the range of the results from within, and
+// another looks beyond where it can.
+constexpr Level kAllLevels[] = {{0, 1}, {-1, 1}, {1, 1}, {0, 0.5}, {0, 0.25}};
+constexpr Level kFewLevels[] = {{0, 1}, {0, 0.5}, {0, 0.25}, {-1, 1}, {1, 1}};
+static_assert(std::size(kAllLevels) == std::size(kFewLevels));
 constexpr float kParameterLimits[] = {0, 4, 2};  // of growth; 0: none
 
 // Completes the spec of a kind that makes values large.
@@ -145,7 +153,8 @@ void enlarge(DrawKind kind, int level, const Tensor& tensor, std::uint64_t rows,
     spec->factor = kParameterLimits[level];
     return;
   }
-  const Level& at = kInputLevels[level];
+  const bool few = kind == DrawKind::kFewInputs || kind == DrawKind::kOutliers;
+  const Level& at = (few ? kFewLevels : kAllLevels)[level];
   const int most = largest_power(kind, tensor.dtype);
   const int power = static_cast<int>(std::lround(at.share * most));
   spec->sign = at.sign;
@@ -196,12 +205,16 @@ void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data) {
   }
 }
 
+bool shows_products(DrawKind kind) {
+  return kind == DrawKind::kSparse || kind == DrawKind::kShortSums;
+}
+
 bool probe_varies(DrawKind kind) { return shape_of(kind) != kp::kUnchanged; }
 
 bool wants_nudged(DrawKind kind) { return probe_varies(kind) || kind == DrawKind::kScaled; }
 
 double least_scale(DrawKind kind) {
-  return probe_varies(kind) && kind != DrawKind::kSparse ? kShapeRoom : 0;
+  return probe_varies(kind) && !shows_products(kind) ? kShapeRoom : 0;
 }
 
 int probe_levels(DrawKind kind) {
@@ -210,7 +223,7 @@ int probe_levels(DrawKind kind) {
     case DrawKind::kFewInputs:
     case DrawKind::kOutliers:
     case DrawKind::kLone:
-      return static_cast<int>(std::size(kInputLevels));
+      return static_cast<int>(std::size(kAllLevels));
     case DrawKind::kLargeParameters:
     case DrawKind::kFewParameters:
       return static_cast<int>(std::size(kParameterLimits));
@@ -252,7 +265,7 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
   std::vector<kp::ShapeSpec> specs;
   const bool milder = kind == DrawKind::kScaled && level > 0;
   const int shape = milder ? kp::kPowerOfTwo : shape_of(kind);
-  if (shape == kp::kUnchanged) return specs;
+  if (shape == kp::kUnchanged || kind == DrawKind::kShortSums) return specs;
   const auto parameters = static_cast<std::uint64_t>(
       std::count_if(tensors.begin(), tensors.end(),
                     [&](const Shaped& t) { return applies(kind, task, *t.tensor); }));

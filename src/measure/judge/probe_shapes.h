@@ -20,6 +20,8 @@ namespace kernelpro {
 bool leans(const Tensor& tensor);
 void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data);
 
+// Whether sums of few products show how precise these are.
+bool shows_products(DrawKind kind);
 // Whether a kind's draws differ by more than chance: in which tensor, which rows, which direction.
 bool probe_varies(DrawKind kind);
 // Rows of nearly equal elements add up the same rounding error, term by term: a naive sum of many
@@ -38,7 +40,8 @@ bool shape_applies(DrawKind kind, const Task& task);
 // A kind that makes values large may give results that are not finite, or that depend on the last
 // digits of the inputs, and then shows nothing. It is tried at several levels, from the first: as
 // large as it gets; that large, but with one sign (exponentials of very negative numbers are zero);
-// less large. How many there are; 1 for kinds that make nothing large.
+// less large, which kinds of few elements try earlier. How many there are; 1 for kinds that make
+// nothing large.
 int probe_levels(DrawKind kind);
 
 // kLone: the inputs of which one gets large, as indices into Task::tensors: none if there is only

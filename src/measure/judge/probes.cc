@@ -21,6 +21,7 @@ constexpr DrawKind kShaped[] = {DrawKind::kTiny,
                                 DrawKind::kRows,
                                 DrawKind::kTop,
                                 DrawKind::kSparse,
+                                DrawKind::kShortSums,
                                 DrawKind::kLargeParameters,
                                 DrawKind::kTinyParameters,
                                 DrawKind::kEnds,
@@ -114,7 +115,7 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
   }
   for (const DrawKind kind : kShaped) {
     if (!shape_applies(kind, task)) continue;
-    if (kind == DrawKind::kSparse && task.precision != Precision::kFp32) continue;
+    if (shows_products(kind) && task.precision != Precision::kFp32) continue;
     ProbePlan plan;
     plan.kind = kind;
     for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
@@ -171,6 +172,7 @@ namespace {
 int class_of(DrawKind kind) {
   switch (kind) {
     case DrawKind::kSparse:
+    case DrawKind::kShortSums:
       return 0;
     case DrawKind::kParameters:
     case DrawKind::kLargeParameters:
@@ -203,7 +205,7 @@ void put_telling_first(const std::vector<ProbePlan>& plans, std::vector<std::siz
     known = 1;
   }
   std::stable_partition(first.begin(), first.end(),
-                        [&](std::size_t i) { return plans[i].kind == DrawKind::kSparse; });
+                        [&](std::size_t i) { return shows_products(plans[i].kind); });
   first.insert(first.end(), rest.begin(), rest.end());
   *order = std::move(first);
 }
@@ -232,6 +234,8 @@ std::string probe_words(DrawKind kind) {
       return "on rows full of near-maximum values";
     case DrawKind::kSparse:
       return "on sparse inputs";
+    case DrawKind::kShortSums:
+      return "on inputs with few products that matter";
     case DrawKind::kLargeParameters:
       return "with larger parameters";
     case DrawKind::kTinyParameters:
@@ -295,7 +299,8 @@ ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Ou
 
 namespace {
 
-constexpr DrawKind kTelling[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kSparse};
+constexpr DrawKind kTelling[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kSparse,
+                                 DrawKind::kShortSums};
 
 template <std::size_t N>
 bool among(const DrawKind (&kinds)[N], DrawKind kind) {
@@ -323,11 +328,10 @@ void judge_dense(const NormError& error, ProbeVerdict* verdict) {
 void judge_sparse(const NormError& error, ProbeVerdict* verdict) {
   const double allowed = std::max(kNormFloor, kNormRoom * error.nudged.norm);
   if (error.got.norm > allowed && !verdict->rejected) {
-    verdict->rejected =
-        Rejected{"precision", "computes in less than fp32: the products in " + error.tensor +
-                                  " err by " + number(error.got.norm, 3) + " of their norm " +
-                                  probe_words(DrawKind::kSparse) + " (allowed " +
-                                  number(allowed, 3) + "), case " + error.case_name};
+    verdict->rejected = Rejected{
+        "precision", "computes in less than fp32: the products in " + error.tensor + " err by " +
+                         number(error.got.norm, 3) + " of their norm " + probe_words(error.kind) +
+                         " (allowed " + number(allowed, 3) + "), case " + error.case_name};
   }
   const bool labelled = std::find(verdict->labels.begin(), verdict->labels.end(), kPreciseByNorm) !=
                         verdict->labels.end();
@@ -338,7 +342,7 @@ void judge_sparse(const NormError& error, ProbeVerdict* verdict) {
       "its errors are those of fp32 by their norm alone, as with Winograd's algorithm: single "
       "elements of " +
       error.tensor + " err by " + number(error.got.worst, 3) + " of the output's scale " +
-      probe_words(DrawKind::kSparse) + " (case " + error.case_name + ")");
+      probe_words(error.kind) + " (case " + error.case_name + ")");
 }
 
 }  // namespace
@@ -361,7 +365,7 @@ ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& 
   ProbeVerdict verdict;
   for (const NormError& error : norms) {
     if (precision != Precision::kFp32) break;
-    (error.kind == DrawKind::kSparse ? judge_sparse : judge_dense)(error, &verdict);
+    (shows_products(error.kind) ? judge_sparse : judge_dense)(error, &verdict);
   }
   for (const ProbeFailure& failure : failures) {
     const bool telling = among(kTelling, failure.kind);

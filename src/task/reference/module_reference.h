@@ -52,6 +52,8 @@ struct ReferenceSettings {
 //   few inputs, few parameters: few elements change, as in all tensors but integers that differ;
 //   fractions:   floating inputs that hold whole numbers get digits after the point;
 //   outliers:    one element of many rows gets large or changes its sign;
+//   short sums:  of two inputs that are multiplied and added up, either is negligible in one half
+//                of the sums (measure/judge/short_sums.h);
 //   lone:        one of several floating inputs gets so large that it matters beside the others.
 enum class DrawKind {
   kGiven,
@@ -77,7 +79,8 @@ enum class DrawKind {
   kFractions,
   kFilled,
   kOutliers,
-  kLone
+  kLone,
+  kShortSums
 };
 
 // Arithmetic in which the module computes expected results:
