@@ -21,7 +21,9 @@ namespace {
 constexpr std::int64_t kSetsBytes = 256 << 20;  // for all sets of a case, beyond the minimum
 constexpr std::int64_t kSlotsBytes = 32 << 20;  // for all slots of a case, beyond two
 
-constexpr double kShortSum = 2048;  // terms
+constexpr double kShortSum = 2048;      // terms
+constexpr double kTellingBudgets = 10;  // of time for probes: for those that tell most
+constexpr double kLevelBudgets = 2;     // of time for probes: after these, only their first level
 
 struct Sizes {
   std::int64_t inputs = 0, outputs = 0, references = 0;
@@ -182,20 +184,23 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
   const std::vector<ProbePlan> plans = plan_probes(task);
   const bool all = counts(task, *state->c);
   const double budget = settings.probe_budget_s * (all ? 1 : kUntimedShare);
-  const std::size_t fewest = all ? kFewestProbes : kFewestUntimed;
-  const auto spent = [&] { return real_clock().now_s() - start > budget; };
+  const auto passed = [&](double budgets) {
+    return real_clock().now_s() - start > budgets * budget;
+  };
   std::vector<std::size_t> order =
       choose_probes(std::vector<char>(plans.size()), 0, fresh_secret());
-  put_telling_first(plans, &order);
+  const std::size_t telling = put_telling_first(plans, &order);
   std::optional<Linear> linear;
+  std::size_t tried = 0;
   for (const std::size_t i : order) {
-    if (spent() && state->probes.size() >= fewest) break;
+    if (passed(1) && tried >= (passed(kTellingBudgets) ? kFewestProbes : telling)) break;
     if (!all && state->probes.size() >= kMostUntimed) break;
     if (plans[i].kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
     if (shows_products(plans[i].kind) && !multiplies(task, *state->c)) continue;
-    if (plans[i].kind == DrawKind::kShortSums && spent()) continue;
+    if (plans[i].kind == DrawKind::kShortSums && passed(1)) continue;
+    ++tried;
     // Where time is short, more kinds tell more than more levels of one.
-    const auto time = [&] { return !spent() || state->probes.size() < fewest; };
+    const auto time = [&] { return !passed(kLevelBudgets); };
     Result<std::optional<InputSet>> set =
         make_probe(task, *state, reference, plans[i], time, &linear);
     // A reference that cannot take a probe's values has nothing to say about them.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "core/inputs.h"
@@ -179,35 +180,40 @@ int class_of(DrawKind kind) {
     case DrawKind::kTinyParameters:
     case DrawKind::kFewParameters:
       return 1;
-    case DrawKind::kScaled:
-    case DrawKind::kTiny:
-    case DrawKind::kLone:
-      return 2;
     case DrawKind::kFewInputs:
     case DrawKind::kOutliers:
+      return 2;
+    case DrawKind::kScaled:
+    case DrawKind::kTiny:
       return 3;
-    default:
+    case DrawKind::kLone:
       return 4;
+    default:
+      return 5;
   }
 }
 
 }  // namespace
 
-void put_telling_first(const std::vector<ProbePlan>& plans, std::vector<std::size_t>* order) {
+std::size_t put_telling_first(const std::vector<ProbePlan>& plans,
+                              std::vector<std::size_t>* order) {
   // Constant parameters, ones and zeros, tempt most.
   std::stable_partition(order->begin(), order->end(),
                         [&](std::size_t i) { return plans[i].kind == DrawKind::kParameters; });
   std::vector<std::size_t> first, rest;
-  std::vector<char> seen(5, 0);
+  std::set<int> seen;
   for (const std::size_t i : *order) {
-    char& known = seen[static_cast<std::size_t>(class_of(plans[i].kind))];
-    (known != 0 ? rest : first).push_back(i);
-    known = 1;
+    const bool each = plans[i].kind == DrawKind::kLone || shows_products(plans[i].kind);
+    const bool unseen = seen.insert(class_of(plans[i].kind)).second;
+    (each || unseen ? first : rest).push_back(i);
   }
-  std::stable_partition(first.begin(), first.end(),
-                        [&](std::size_t i) { return shows_products(plans[i].kind); });
+  std::stable_sort(first.begin(), first.end(), [&](std::size_t a, std::size_t b) {
+    return class_of(plans[a].kind) < class_of(plans[b].kind);
+  });
+  const std::size_t telling = first.size();
   first.insert(first.end(), rest.begin(), rest.end());
   *order = std::move(first);
+  return telling;
 }
 
 std::string probe_words(DrawKind kind) {

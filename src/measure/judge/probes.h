@@ -50,10 +50,11 @@ std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int mo
 // For messages: "on inputs centred on zero".
 std::string probe_words(DrawKind kind);
 
-// The order in which to prepare the probes at these places of `plans`, a random one, where time may
-// not suffice for all: that of sparse inputs first, which shows most, then one of each class, those
-// of parameters, of large and small values, of few elements and of all others.
-void put_telling_first(const std::vector<ProbePlan>& plans, std::vector<std::size_t>* order);
+// Puts the probes at these places of `plans`, in random order, in the order in which to prepare
+// them where time may not suffice for all: first those of products, which show most, then one of
+// each class: of parameters, of few elements, of large or small values, of each input alone, of all
+// others. How many come first.
+std::size_t put_telling_first(const std::vector<ProbePlan>& plans, std::vector<std::size_t>* order);
 
 // A probe with an expected value that is not finite, or beyond this, is inconclusive; unless as
 // many are not finite on the task's own inputs. It is tried with less large values, or skipped. So
