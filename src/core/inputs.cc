@@ -6,13 +6,41 @@
 
 namespace kernelpro {
 
+namespace {
+
+// The value of a floating type (integers: of binary32) that is nearest to `bound`, or the next one
+// from there in its direction that `fits`.
+template <class Fits>
+float bound_of(DType dtype, double bound, float towards, const Fits& fits) {
+  const auto rounded = [dtype](float value) {
+    return dtype == DType::kFp16   ? kp::from_half(kp::to_half(value))
+           : dtype == DType::kBf16 ? kp::from_bfloat16(kp::to_bfloat16(value))
+                                   : value;
+  };
+  float value = rounded(static_cast<float>(bound));
+  for (float from = value; !fits(static_cast<double>(value)) && std::isfinite(from);) {
+    // Halves are fewer: their neighbours are several steps of a float away.
+    from = std::nextafterf(from, towards);
+    value = rounded(from);
+  }
+  return value;
+}
+
+}  // namespace
+
 kp::DrawSpec draw_spec(const Tensor& tensor) {
   const Init& init = tensor.init;
   kp::DrawSpec spec{};
   spec.kind = static_cast<int>(init.kind);
   spec.dtype = static_cast<int>(tensor.dtype);
-  spec.a = static_cast<float>(init.a);
-  spec.b = static_cast<float>(init.kind == Init::Kind::kUniform ? init.b - init.a : init.b);
+  spec.a = init.a;
+  spec.b = init.b;
+  if (init.kind == Init::Kind::kUniform) {
+    spec.b = init.b - init.a;
+    spec.first = bound_of(tensor.dtype, init.a, INFINITY, [&](double v) { return v >= init.a; });
+    spec.last = bound_of(tensor.dtype, init.b, -INFINITY, [&](double v) { return v < init.b; });
+    spec.last = std::max(spec.first, spec.last);
+  }
   spec.low = static_cast<long long>(init.a);
   spec.range =
       init.kind == Init::Kind::kIntegers ? static_cast<unsigned long long>(init.b - init.a) + 1 : 1;

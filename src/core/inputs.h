@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 
-using std::fmaf;  // draw.h includes nothing
+// draw.h includes nothing.
+using std::fma;
+using std::fmaf;
 #include "core/device/draw.h"
 #include "core/task.h"
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "core/key.h"
@@ -51,6 +52,53 @@ TEST(Inputs, UniformStaysInRange) {
   EXPECT_NEAR(m.deviation, 4 / std::sqrt(12.0), 0.02);
   EXPECT_GE(m.low, -1);
   EXPECT_LE(m.high, 3);
+}
+
+// No grid tells drawn numbers from others: at every size their last digits are as random as the
+// first.
+TEST(Inputs, HaveRandomDigitsAtEverySize) {
+  for (const Init& init : {Init{Init::Kind::kUniform, 0, 1}, Init{Init::Kind::kUniform, -1, 3},
+                           Init{Init::Kind::kNormal, 0, 1}, Init{Init::Kind::kNormal, 0.5, 2}}) {
+    std::map<int, std::array<int, 4>> of_size;  // how many, and how many with each last digit set
+    for (const double v : draw(DType::kFp32, init, 3, 400'000)) {
+      const unsigned bits = kp::float_bits(static_cast<float>(v));
+      std::array<int, 4>& seen = of_size[static_cast<int>((bits >> 23) & 255)];
+      ++seen[0];
+      for (unsigned digit = 0; digit < 3; ++digit) {
+        seen[digit + 1] += static_cast<int>(bits >> digit & 1u);
+      }
+    }
+    ASSERT_GT(of_size.size(), 10u);
+    for (const auto& [size, seen] : of_size) {
+      const double spread = 5 * std::sqrt(seen[0] / 4.0);
+      for (int digit = 1; digit < 4; ++digit) {
+        EXPECT_NEAR(seen[static_cast<std::size_t>(digit)], seen[0] / 2.0, spread)
+            << "exponent " << size << " of " << seen[0];
+      }
+    }
+  }
+}
+
+TEST(Inputs, UniformsHonourBothEnds) {
+  for (const DType dtype : {DType::kFp32, DType::kFp16, DType::kBf16}) {
+    for (const Init& init :
+         {Init{Init::Kind::kUniform, 0, 1}, Init{Init::Kind::kUniform, 0.1, 0.7},
+          Init{Init::Kind::kUniform, -0.7, -0.3}, Init{Init::Kind::kUniform, 1, 1.001}}) {
+      const Moments m = moments(draw(dtype, init, 11, 100'000));
+      EXPECT_GE(m.low, init.a) << dtype_name(dtype);
+      EXPECT_LT(m.high, init.b) << dtype_name(dtype);
+    }
+    // Ends that the type does not have are those inside.
+    Tensor t{"x", Role::kInput, dtype, {"N"}, {Init::Kind::kUniform, 0.1, 0.7}, 0};
+    const kp::DrawSpec spec = draw_spec(t);
+    EXPECT_GE(static_cast<double>(spec.first), 0.1);
+    EXPECT_LT(static_cast<double>(spec.last), 0.7);
+    EXPECT_NEAR(spec.first, 0.1, 0.001);
+    EXPECT_NEAR(spec.last, 0.7, 0.004);
+  }
+  for (const double v : draw(DType::kInt32, {Init::Kind::kUniform, 0, 4}, 5, 10'000)) {
+    ASSERT_TRUE(v >= 0 && v <= 3) << v;
+  }
 }
 
 TEST(Inputs, IntegersCoverTheirRangeAndNoMore) {

@@ -64,22 +64,24 @@ std::vector<JudgeTensor> judge_tensors(const Task& task, const Case& c, Policy p
 namespace {
 
 Json spec_to_json(const kp::DrawSpec& spec) {
-  return Json::array({spec.kind, static_cast<double>(spec.a), static_cast<double>(spec.b), spec.low,
-                      static_cast<std::uint64_t>(spec.range)});
+  return Json::array({spec.kind, spec.a, spec.b, spec.low, static_cast<std::uint64_t>(spec.range),
+                      static_cast<double>(spec.first), static_cast<double>(spec.last)});
 }
 
 std::optional<kp::DrawSpec> spec_from_json(const Json& json, DType dtype) {
-  if (!json.is_array() || json.size() != 5) return std::nullopt;
+  if (!json.is_array() || json.size() != 7) return std::nullopt;
   for (const Json& value : json) {
     if (!value.is_number()) return std::nullopt;
   }
   kp::DrawSpec spec{};
   spec.kind = json[0].get<int>();
   spec.dtype = static_cast<int>(dtype);
-  spec.a = static_cast<float>(json[1].get<double>());
-  spec.b = static_cast<float>(json[2].get<double>());
+  spec.a = json[1].get<double>();
+  spec.b = json[2].get<double>();
   spec.low = json[3].get<long long>();
   spec.range = json[4].get<unsigned long long>();
+  spec.first = static_cast<float>(json[5].get<double>());
+  spec.last = static_cast<float>(json[6].get<double>());
   return spec;
 }
 

@@ -37,9 +37,10 @@ int exponent_of(const Surveyed& values) {
   return exponent;
 }
 
-// At least 8, and so that the largest becomes at least 1.
-float growth(const Surveyed& values) {
-  return std::ldexp(1.0f, std::clamp(1 - exponent_of(values), 3, 60));
+// At least 8, and so that the largest becomes at least 1; at most `limit`, unless that is 0.
+float growth(const Surveyed& values, float limit) {
+  const float factor = std::ldexp(1.0f, std::clamp(1 - exponent_of(values), 3, 60));
+  return limit > 0 ? std::min(factor, limit) : factor;
 }
 
 }  // namespace
@@ -53,6 +54,7 @@ bool wants_survey(const kp::ShapeSpec& spec) {
     case kp::kJitter:
     case kp::kFew:
     case kp::kFractions:
+    case kp::kOutlier:
       return true;
     case kp::kEnds:
     case kp::kEqual:
@@ -72,7 +74,7 @@ bool fit_few(const Surveyed& values, kp::ShapeSpec* spec) {
   spec->first = static_cast<long long>(std::clamp(values.low, -kMostWhole, kMostWhole));
   if (values.low == values.high) return true;
   if (spec->shape == kp::kJitter || !is_floating(static_cast<DType>(spec->dtype))) return false;
-  if (spec->factor == 0) spec->factor = growth(values);
+  if (spec->factor == 0) spec->factor = growth(values, 0);
   // A change of sign is none where there are both.
   if (values.low < 0 && values.high > 0) spec->factor = std::fabs(spec->factor);
   return true;
@@ -94,9 +96,10 @@ bool fit(const Surveyed& values, kp::ShapeSpec* spec) {
   spec->low = static_cast<float>(values.low);
   spec->high = static_cast<float>(values.high);
   if (spec->shape == kp::kFractions) return values.whole && values.high - values.low >= 2;
+  if (spec->shape == kp::kOutlier) return true;
   spec->factor =
       spec->shape == kp::kGrow
-          ? growth(values)
+          ? growth(values, spec->factor)
           : std::ldexp(1.0f, std::max(exponent_of(values) - 7, -100));  // 64 to 128 steps
   return true;
 }
@@ -127,6 +130,7 @@ std::string shape_specs_to_json(const std::vector<kp::ShapeSpec>& specs) {
                    {"dtype", s.dtype},
                    {"period", s.period},
                    {"depth", s.depth},
+                   {"sign", s.sign},
                    {"factor", s.factor},
                    {"first", s.first},
                    {"range", s.range},
@@ -149,6 +153,7 @@ std::optional<std::vector<kp::ShapeSpec>> shape_specs_from_json(const std::strin
     s.dtype = static_cast<int>(r.integer("dtype"));
     s.period = static_cast<unsigned>(r.natural("period"));
     s.depth = static_cast<unsigned>(r.natural("depth"));
+    s.sign = static_cast<int>(r.integer("sign"));
     s.factor = static_cast<float>(r.real("factor"));
     s.first = r.integer("first");
     s.range = r.natural("range");
@@ -157,8 +162,8 @@ std::optional<std::vector<kp::ShapeSpec>> shape_specs_from_json(const std::strin
     s.channels = r.natural("channels");
     s.count = r.natural("count");
     const bool good = s.shape >= kp::kUnchanged && s.shape <= kp::kNudge && s.dtype >= 0 &&
-                      s.dtype <= 5 && s.period > 0 && s.depth > 0 && s.row > 0 && s.inner > 0 &&
-                      s.channels > 0 && s.count > 0;
+                      s.dtype <= 5 && s.period > 0 && (s.depth > 0 || s.shape == kp::kSlabs) &&
+                      s.row > 0 && s.inner > 0 && s.channels > 0 && s.count > 0;
     if (s.shape != kp::kUnchanged && !good) return std::nullopt;
     specs.push_back(s);
   }

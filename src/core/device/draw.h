@@ -8,7 +8,10 @@
 // for what is no secret, poison and order, is splitmix64's finalizer (Steele, Lea, Flood: "Fast
 // splittable pseudorandom number generators", 2014); it can be inverted.
 //
-// Includes nothing: the includer must provide a 64-bit `long long` and `fmaf`.
+// Drawn floats have as many random digits as their type holds, at every exponent: no grid tells
+// them from other numbers, and there are too many of them to prepare for each.
+//
+// Includes nothing: the includer must provide a 64-bit `long long`, `fma` and `fmaf`.
 #pragma once
 
 #ifdef __CUDACC__
@@ -22,11 +25,12 @@
 namespace kp {
 
 struct DrawSpec {
-  int kind;       // as kernelpro::Init::Kind: uniform, normal, integers, bernoulli, constant
-  int dtype;      // as kernelpro::DType: fp32, fp16, bf16, int32, int64, bool
-  float a;        // offset, mean, constant, probability
-  float b;        // width, standard deviation
-  long long low;  // integers: smallest; integer tensors: the constant
+  int kind;           // as kernelpro::Init::Kind: uniform, normal, integers, bernoulli, constant
+  int dtype;          // as kernelpro::DType: fp32, fp16, bf16, int32, int64, bool
+  float first, last;  // uniform: the smallest and the largest value in [low, high)
+  double a;           // offset, mean, constant, probability
+  double b;           // width, standard deviation
+  long long low;      // integers: smallest; integer tensors: the constant
   unsigned long long range;  // integers: how many values, at most 2^32
 };
 
@@ -111,7 +115,7 @@ KP_DRAW unsigned long long subkey(const Key& key, unsigned long long stream) {
   return chacha(key, stream, 0).words[0];
 }
 
-// How many elements a block holds: an element takes one word, a normal one three of its four.
+// How many elements a block holds: an element takes one word, a normal one four.
 KP_DRAW int block_elements(const DrawSpec& spec) { return spec.kind == 1 ? 2 : 8; }
 
 // Replaces the last 16 bits of a binary32 by 0101... or 1010..., depending on the key, over noise.
@@ -175,29 +179,42 @@ KP_DRAW unsigned short to_bfloat16(float value) {
 
 KP_DRAW float from_bfloat16(unsigned short b) { return bits_float(static_cast<unsigned>(b) << 16); }
 
+// The upper 53 bits of a word as a number in [0, 1).
+KP_DRAW double unit_double(unsigned long long word) {
+  return static_cast<double>(static_cast<long long>(word >> 11)) * 1.1102230246251565e-16;  // 2^-53
+}
+
+// The sum of twelve 16-bit uniforms (Irwin-Hall), within +-6 deviations: multiples of 2^-16. The
+// fourth word spreads each of them evenly as far as its neighbours.
+KP_DRAW double draw_normal(const unsigned long long* words) {
+  long long sum = 0;
+  for (int lane = 0; lane < 3; ++lane) {
+    const unsigned long long v = words[lane];
+    sum += static_cast<long long>((v & 0xffff) + ((v >> 16) & 0xffff) + ((v >> 32) & 0xffff) +
+                                  (v >> 48));
+  }
+  const double between = fma(unit_double(words[3]), 2.0, -1.0);
+  return (static_cast<double>(2 * sum - 12 * 65535) + between) * 7.62939453125e-6;  // 2^-17
+}
+
 // A draw before conversion to the tensor's type: floats for the floating types. `words`: the
-// element's own in its block.
+// element's own in its block. Computed in binary64 and rounded once, so that small results have all
+// their digits too.
 KP_DRAW float draw_float(const DrawSpec& spec, const unsigned long long* words) {
   const unsigned long long w = words[0];
   switch (spec.kind) {
-    case 0:  // uniform: 24 bits, exact
-      return fmaf(static_cast<float>(w >> 40) * 5.9604644775390625e-8f, spec.b, spec.a);
-    case 1: {  // normal: the sum of twelve 16-bit uniforms (Irwin-Hall), within +-6 deviations
-      long long sum = 0;
-      for (int lane = 0; lane < 3; ++lane) {
-        const unsigned long long v = words[lane];
-        sum += static_cast<long long>((v & 0xffff) + ((v >> 16) & 0xffff) + ((v >> 32) & 0xffff) +
-                                      (v >> 48));
-      }
-      const float z = static_cast<float>(2 * sum - 12 * 65535) * 7.62939453125e-6f;  // 2^-17
-      return fmaf(z, spec.b, spec.a);
+    case 0: {
+      const float value = static_cast<float>(fma(unit_double(w), spec.b, spec.a));
+      return value < spec.first ? spec.first : value > spec.last ? spec.last : value;
     }
+    case 1:
+      return static_cast<float>(fma(draw_normal(words), spec.b, spec.a));
     case 2:
       return static_cast<float>(spec.low + static_cast<long long>(((w >> 32) * spec.range) >> 32));
     case 3:
-      return static_cast<float>(w >> 40) < spec.a * 16777216.0f ? 1.0f : 0.0f;
+      return unit_double(w) < spec.a ? 1.0f : 0.0f;
     default:
-      return spec.a;
+      return static_cast<float>(spec.a);
   }
 }
 

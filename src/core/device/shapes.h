@@ -22,7 +22,8 @@ enum Shape {
   kHeavy,       // most get small, one in 64 keeps its size: heavy tails
   kRepeated,    // one in four becomes one of at most 128 values of either sign
   kRows,        // rows and channels of different size, rising rows
-  kTop,         // rows whose elements are all near the maximum, constant rows
+  kTop,         // rows whose elements are all near the maximum, or some side by side or with a
+                // period; constant rows
   kSparse,      // one in `period` keeps its size, times `factor`; the others are zero or negligible
   kEnds,        // integers: half of them at either end of the range
   kEqual,       // integers: all at one end
@@ -30,17 +31,27 @@ enum Shape {
   kJitter,      // a constant tensor: its elements move by an eighth to a quarter
   kFew,         // few elements: one value in `period` grows, three places of a constant one move
   kFractions,   // whole numbers get digits after the point
+  kOutlier,     // one element of each row (of one in `period`) gets large or changes its sign
+  kSlabs,       // half of the places of an axis keep their size, times `factor`; the others get
+                // smaller by 2^`depth`, or zero from 127 on
   kNudge,       // all times 1 +- `factor`
 };
+
+// kSlabs, in `range`: a few places of the other half keep theirs too, the same ones for either
+// `sign`; all elements lose their sign.
+constexpr unsigned long long kSharedSlabs = 1, kMagnitudes = 2;
 
 struct ShapeSpec {
   int shape;
   int dtype;        // as kernelpro::DType
-  unsigned period;  // kSparse, kFew
-  unsigned depth;   // kRows: sizes differ by up to this power of two
-  float factor;     // kPowerOfTwo, kSparse, kFew, kNudge; kRepeated, kTop: a step, a power of two
+  unsigned period;  // kSparse, kFew, kOutlier
+  unsigned depth;   // kRows: sizes differ by up to this power of two; kSlabs
+  int sign;      // kPowerOfTwo, kFew, kOutlier: of what gets large; 0: as it comes; kSlabs: which
+                 // half, 1 or -1
+  float factor;  // kPowerOfTwo, kSparse, kFew, kOutlier, kNudge; kRepeated, kTop: a step, a power
+                 // of two
   float low, high;  // range of the drawn values
-  long long first;  // ... of integers: the smallest, and the largest minus it
+  long long first;  // ... of integers: the smallest, and the largest minus it; kSlabs: the key
   unsigned long long range;            //
   unsigned long long row;              // elements of a row
   unsigned long long inner, channels;  // a channel is (i / inner) % channels
@@ -61,6 +72,12 @@ KP_DRAW float unit_float(unsigned long long word) {
   return static_cast<float>(word >> 40) * 5.9604644775390625e-8f;
 }
 
+KP_DRAW float magnitude(float value) { return value < 0 ? -value : value; }
+
+KP_DRAW float signed_as(const ShapeSpec& spec, float value) {
+  return spec.sign == 0 ? value : spec.sign > 0 ? magnitude(value) : -magnitude(value);
+}
+
 KP_DRAW float within(const ShapeSpec& spec, float value) {
   return value < spec.low ? spec.low : value > spec.high ? spec.high : value;
 }
@@ -68,9 +85,36 @@ KP_DRAW float within(const ShapeSpec& spec, float value) {
 // The middle of the step that holds `value`. Sums of these are exact in fp32 for long, so that
 // repeating the same few values does not add up the same rounding error each time.
 KP_DRAW float stepped(const ShapeSpec& spec, float value, float step) {
-  const float size = value < 0 ? -value : value;
+  const float size = magnitude(value);
   const float middle = (static_cast<float>(static_cast<int>(size / step)) + 0.5f) * step;
   return within(spec, value < 0 ? -middle : middle);
+}
+
+// Whether a row's element is one of those near the maximum, where few are: every so many, or a run
+// of them. `word`: of the row. Whoever keeps a few for each part of a row, however it takes the
+// parts, meets rows whose largest elements are all in one.
+KP_DRAW bool in_cluster(const ShapeSpec& spec, unsigned long long word, unsigned long long column) {
+  unsigned powers = 1;
+  while (powers < 20 && (spec.row >> (powers + 3)) != 0) ++powers;
+  const unsigned long long step = (2ull << ((word >> 8) % powers)) * (1 + (word >> 16) % 3);
+  const unsigned long long start = (word >> 24) % spec.row;
+  if ((word & 4u) != 0) return column % step == start % step;
+  return (column + spec.row - start) % spec.row < step;
+}
+
+// A place of each row, as unlike the rest as it may be.
+KP_DRAW float outlying(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
+                       float value) {
+  const unsigned long long w = shape_word(key, i / spec.row);
+  if ((w >> 40) % spec.period != 0 || (w >> 8) % spec.row != i % spec.row) return value;
+  const bool one_sign = spec.low >= 0 || spec.high <= 0;
+  if (one_sign && spec.sign == 0 && (w & 1u) != 0) return -value;
+  const float most =
+      magnitude(spec.low) > magnitude(spec.high) ? magnitude(spec.low) : magnitude(spec.high);
+  const float size = most * spec.factor * two_to(-static_cast<int>((w >> 2) % 4));
+  const float large = fmaf(-0.5f * size, unit_float(shape_word(~key, i)), size);
+  if (spec.sign != 0) return signed_as(spec, large);
+  return (one_sign ? value < 0 : (w & 2u) != 0) ? -large : large;
 }
 
 KP_DRAW float reshaped_row(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
@@ -81,7 +125,7 @@ KP_DRAW float reshaped_row(const ShapeSpec& spec, unsigned long long key, unsign
   const unsigned kind = static_cast<unsigned>(w) & 3u;
   if (spec.shape == kTop) {
     if (kind == 0) return stepped(spec, fmaf(width, unit_float(w), spec.low), 4 * spec.factor);
-    if (kind == 3) return value;
+    if (kind == 3 || (kind == 2 && !in_cluster(spec, w, i % spec.row))) return value;
     return within(spec, fmaf(-0.00390625f * width, unit_float(shape_word(~key, i)), spec.high));
   }
   if (kind == 2) {
@@ -122,6 +166,20 @@ KP_DRAW float with_digits(unsigned long long word, float value) {
   return small_whole(value) ? value + (unit_float(word) - 0.5f) : value;
 }
 
+// Depends on the place along the axis alone, and on a key that tensors have in common.
+KP_DRAW float in_slab(const ShapeSpec& spec, unsigned long long i, float value) {
+  constexpr unsigned long long kShared = 4;
+  const unsigned long long key = static_cast<unsigned long long>(spec.first);
+  const unsigned long long place = (i / spec.inner) % spec.channels;
+  bool keeps = ((shape_word(key, place) & 1u) != 0) == (spec.sign > 0);
+  for (unsigned long long k = 0; k < kShared && (spec.range & kSharedSlabs) != 0; ++k) {
+    keeps = keeps || shape_word(~key, k) % spec.channels == place;
+  }
+  const float size = ((spec.range & kMagnitudes) != 0 ? magnitude(value) : value) * spec.factor;
+  if (keeps) return size;
+  return spec.depth >= 127 ? 0.0f : size * two_to(-static_cast<int>(spec.depth));
+}
+
 KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
                              float value) {
   const unsigned bits = float_bits(value);
@@ -134,7 +192,11 @@ KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsi
   switch (spec.shape) {
     case kPowerOfTwo:
     case kGrow:
-      return value * spec.factor;
+      return signed_as(spec, value * spec.factor);
+    case kSlabs:
+      return in_slab(spec, i, value);
+    case kOutlier:
+      return outlying(spec, key, i, value);
     case kHeavy: {
       int power = -6;
       for (unsigned long long rest = w; power < 0 && (rest & 1u) == 0; rest >>= 1) ++power;
@@ -152,8 +214,8 @@ KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsi
     }
     case kFew:  // a negative factor: half of them change their sign instead
       if ((w >> 8) % spec.period != 0) return value;
-      if (spec.factor > 0) return value * spec.factor;
-      return (w & 1u) != 0 ? -value : -value * spec.factor;
+      if (spec.factor > 0) return signed_as(spec, value * spec.factor);
+      return (w & 1u) != 0 ? -value : signed_as(spec, -value * spec.factor);
     case kFractions:
       return within(spec, with_digits(w, value));
     case kNudge:

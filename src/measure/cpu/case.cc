@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "core/inputs.h"
 #include "core/key.h"
 #include "measure/cpu/session.h"
+#include "measure/judge/short_sums.h"
 
 namespace kernelpro {
 
@@ -19,7 +21,9 @@ namespace {
 constexpr std::int64_t kSetsBytes = 256 << 20;  // for all sets of a case, beyond the minimum
 constexpr std::int64_t kSlotsBytes = 32 << 20;  // for all slots of a case, beyond two
 
-constexpr double kShortSum = 2048;  // terms
+constexpr double kShortSum = 2048;      // terms
+constexpr double kTellingBudgets = 10;  // of time for probes: for those that tell most
+constexpr double kLevelBudgets = 2;     // of time for probes: after these, only their first level
 
 struct Sizes {
   std::int64_t inputs = 0, outputs = 0, references = 0;
@@ -56,19 +60,21 @@ std::size_t place(const CpuCase& state, int slot, std::size_t tensor) {
   return static_cast<std::size_t>(slot) * state.tensors.size() + tensor;
 }
 
-bool probed(const Task& task, const Case& c) {
+// Whether all probes are wanted: of timed cases, and of all where none is timed.
+bool counts(const Task& task, const Case& c) {
   const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
   return c.timed ||
          std::none_of(all.begin(), all.end(), [](const Case* other) { return other->timed; });
 }
 
 // Long sums accumulate the last digits too, in the same direction, and honest fp32 would look less
-// precise. In the smallest of the probed cases they are shortest.
+// precise. They are shortest in the smallest of the cases that count alike.
 bool leans_here(const Task& task, const Case& c) {
   if (sum_length(task, c) > kShortSum) return false;
   const std::vector<const Case*> all = cases_for(task, TargetKind::kCpu);
   return std::none_of(all.begin(), all.end(), [&](const Case* other) {
-    return probed(task, *other) && compulsory_bytes(task, *other) < compulsory_bytes(task, c);
+    return counts(task, *other) == counts(task, c) &&
+           compulsory_bytes(task, *other) < compulsory_bytes(task, c);
   });
 }
 
@@ -82,73 +88,124 @@ std::vector<OutputLook> looks_of(const InputSet& set) {
   return looks;
 }
 
+// What is known of a task whose results are linear in each input.
 struct Linear {
-  int tensor = -1;  // one of the inputs, of the factors if there are any
+  std::vector<int> tensors;  // the inputs, or the factors if there are any; empty: not linear
   bool addend = false;
+  std::optional<std::vector<Contraction>> contractions;  // once looked for
 };
 
-// Empty unless the results are linear in each input.
-Result<Linear> linear_input(const Task& task, const CpuCase& state, CpuReference& reference,
-                            const kp::Key& key) {
+LookAt looks_at(const kp::Key& key, CpuReference& reference) {
+  return [key, &reference](const std::vector<kp::ShapeSpec>& shapes)
+             -> Result<std::optional<std::vector<OutputLook>>> {
+    SetRequest request;
+    request.key = key;
+    request.shapes = shapes;
+    KP_ASSIGN(const std::optional<InputSet> set, reference.make_set(request));
+    if (!set) return std::optional<std::vector<OutputLook>>();
+    return std::optional(looks_of(*set));
+  };
+}
+
+Result<Linear> linear_inputs(const Task& task, const CpuCase& state, CpuReference& reference) {
   const std::vector<std::string>& labels = reference.labels();
   if (std::find(labels.begin(), labels.end(), "no-float64") != labels.end()) return Linear{};
+  const LookAt look = looks_at(fresh_key(), reference);
   std::vector<int> all = linear_candidates(task), factors;
   Linear found;
   for (const int tensor : all) {
     std::vector<std::vector<OutputLook>> looks;
-    const auto look = [&](float factor, float others) -> Result<bool> {
-      SetRequest request;
-      request.key = key;
-      request.shapes = power_shapes(state.tensors, tensor, factor, others, true);
-      KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
-      if (set) looks.push_back(looks_of(*set));
-      return set.has_value();
-    };
     for (const float factor : kLinearFactors) {
-      KP_ASSIGN(const bool looked, look(factor, 1));
+      KP_ASSIGN(auto looked, look(power_shapes(state.tensors, tensor, factor, 1, true)));
       if (!looked) return Linear{};
+      looks.push_back(std::move(*looked));
     }
     if (!is_linear(looks[0], looks[1], looks[2])) return Linear{};
     found.addend = found.addend || has_addend(looks[0], looks[3]);
-    KP_ASSIGN(const bool looked, look(kLinearFactors[0], kOtherFactor));
-    if (looked && is_factor(looks[0], looks[4])) factors.push_back(tensor);
+    KP_ASSIGN(const auto together,
+              look(power_shapes(state.tensors, tensor, kLinearFactors[0], kOtherFactor, true)));
+    if (together && is_factor(looks[0], *together)) factors.push_back(tensor);
   }
-  if (!factors.empty()) all = factors;
-  if (!all.empty()) found.tensor = all[kp::subkey(key, kp::kShapeStream) % all.size()];
+  found.tensors = factors.empty() ? all : factors;
   return found;
+}
+
+// How a probe of products changes the inputs; empty where it does not apply.
+Result<std::vector<kp::ShapeSpec>> product_shapes(const Task& task, const CpuCase& state,
+                                                  CpuReference& reference, DrawKind kind,
+                                                  std::uint64_t word,
+                                                  std::optional<Linear>* linear) {
+  if (!*linear) {
+    KP_ASSIGN(*linear, linear_inputs(task, state, reference));
+  }
+  Linear& known = **linear;
+  if (known.tensors.empty()) return std::vector<kp::ShapeSpec>();
+  if (kind == DrawKind::kSparse) {
+    return probe_shapes(task, state.tensors, kind, word, known.tensors[word % known.tensors.size()],
+                        known.addend);
+  }
+  if (!known.contractions) {
+    KP_ASSIGN(known.contractions,
+              find_contractions(state.tensors, known.tensors, looks_at(fresh_key(), reference)));
+  }
+  if (known.contractions->empty()) return std::vector<kp::ShapeSpec>();
+  return short_sum_shapes(state.tensors, *known.contractions, word, known.addend);
+}
+
+// The set of a probe, at the first level that shows something; nullopt if none does. Without
+// `time`, only the first is tried.
+Result<std::optional<InputSet>> make_probe(const Task& task, const CpuCase& state,
+                                           CpuReference& reference, const ProbePlan& plan,
+                                           const std::function<bool()>& time,
+                                           std::optional<Linear>* linear) {
+  SetRequest request;
+  request.key = plan.tensor >= 0 ? lone_key(task, plan.tensor) : fresh_key();
+  request.probe = &plan;
+  const std::uint64_t word = kp::subkey(request.key, kp::kShapeStream);
+  if (shows_products(plan.kind)) {
+    KP_ASSIGN(request.shapes, product_shapes(task, state, reference, plan.kind, word, linear));
+    if (request.shapes.empty()) return std::optional<InputSet>();
+    return reference.make_set(request);
+  }
+  for (int level = 0; level < probe_levels(plan.kind); ++level) {
+    if (level > 0 && !time()) break;
+    request.shapes = probe_shapes(task, state.tensors, plan.kind, word, -1, false, level);
+    Result<std::optional<InputSet>> set = reference.make_set(request);
+    // A reference that cannot take a probe's values has nothing to say about them.
+    if (!set && set.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(set.error());
+    if (set && *set) return set;
+  }
+  return std::optional<InputSet>();
 }
 
 Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuReference& reference,
                          CpuCase* state) {
   const double start = real_clock().now_s();
   const std::vector<ProbePlan> plans = plan_probes(task);
+  const bool all = counts(task, *state->c);
+  const double budget = settings.probe_budget_s * (all ? 1 : kUntimedShare);
+  const auto passed = [&](double budgets) {
+    return real_clock().now_s() - start > budgets * budget;
+  };
   std::vector<std::size_t> order =
       choose_probes(std::vector<char>(plans.size()), 0, fresh_secret());
-  // The one that shows most comes first, whatever the budget.
-  std::stable_partition(order.begin(), order.end(),
-                        [&](std::size_t i) { return plans[i].kind == DrawKind::kSparse; });
+  const std::size_t telling = put_telling_first(plans, &order);
+  std::optional<Linear> linear;
+  std::size_t tried = 0;
   for (const std::size_t i : order) {
-    const DrawKind kind = plans[i].kind;
-    const bool spent = real_clock().now_s() - start > settings.probe_budget_s;
-    if (spent && state->probes.size() >= kFewestProbes) break;
-    if (kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
-    if (kind == DrawKind::kSparse && !multiplies(task, *state->c)) continue;
-    SetRequest request;
-    request.key = fresh_key();
-    request.probe = &plans[i];
-    Linear linear;
-    if (kind == DrawKind::kSparse) {
-      KP_ASSIGN(linear, linear_input(task, *state, reference, request.key));
-      if (linear.tensor < 0) continue;
-    }
-    request.shapes =
-        probe_shapes(task, state->tensors, kind, kp::subkey(request.key, kp::kShapeStream),
-                     linear.tensor, linear.addend);
-    Result<std::optional<InputSet>> set = reference.make_set(request);
+    if (passed(1) && tried >= (passed(kTellingBudgets) ? kFewestProbes : telling)) break;
+    if (!all && state->probes.size() >= kMostUntimed) break;
+    if (plans[i].kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
+    if (shows_products(plans[i].kind) && !multiplies(task, *state->c)) continue;
+    if (plans[i].kind == DrawKind::kShortSums && passed(1)) continue;
+    ++tried;
+    // Where time is short, more kinds tell more than more levels of one.
+    const auto time = [&] { return !passed(kLevelBudgets); };
+    Result<std::optional<InputSet>> set =
+        make_probe(task, *state, reference, plans[i], time, &linear);
     // A reference that cannot take a probe's values has nothing to say about them.
-    if (!set && set.error().kind == ErrorKind::kTask) continue;
-    if (!set) return tl::unexpected<Error>(set.error());
-    if (*set) state->probes.push_back({kind, std::move(**set)});
+    if (!set && set.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(set.error());
+    if (set && *set) state->probes.push_back({plans[i].kind, std::move(**set)});
   }
   return {};
 }
@@ -157,8 +214,9 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
 
 std::int64_t case_memory_bytes(const Task& task, const Case& c) {
   const Sizes sizes = sizes_of(shaped_tensors(task, c));
+  const std::size_t plans = plan_probes(task).size();
   const auto probes =
-      probed(task, c) ? static_cast<std::int64_t>(plan_probes(task).size()) : std::int64_t{0};
+      static_cast<std::int64_t>(counts(task, c) ? plans : std::min(plans, kMostUntimed));
   const std::int64_t sets = (c.timed ? kFewestSets : kCheckedSets) + probes;
   const std::int64_t slots = c.timed ? 4 : 1;  // two in each of two processes
   // The reference holds one more set of inputs and results.
@@ -185,7 +243,7 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
     state.reference_seconds = reference.seconds();
     if (k == 0) count = set_count(state, settings, real_clock().now_s() - start);
   }
-  if (contract && settings.probes && probed(task, c)) {
+  if (contract && settings.probes) {
     const Result<void> made = make_probes(task, settings, reference, &state);
     // A reference that cannot take a probe's values has nothing to say about them.
     if (!made && made.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(made.error());
@@ -322,7 +380,7 @@ void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, c
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& t = state.tensors[i];
     if (!is_output(t) || t.tensor->dtype != DType::kFp32) continue;
-    if (kind != DrawKind::kSparse && set.nudged[i].norm <= 0) continue;
+    if (!shows_products(kind) && set.nudged[i].norm <= 0) continue;
     add_norm(
         {state.c->name, t.tensor->name,
          deviation(t, buffers.data(place(state, slot, i)), set.expected[i]), set.nudged[i], kind},

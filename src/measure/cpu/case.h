@@ -40,18 +40,23 @@ struct CpuCaseSettings {
   double probe_budget_s = 1.0;  // time for probes beyond the fewest
 };
 
-constexpr std::size_t kFewestSets = 4;    // of a timed case
-constexpr std::size_t kMostSets = 129;    // of a timed case
-constexpr std::size_t kCheckedSets = 3;   // of any case
-constexpr std::size_t kTrials = 5;        // as in KernelBench
-constexpr std::size_t kFewestProbes = 4;  // where as many apply
+constexpr std::size_t kFewestSets = 4;   // of a timed case
+constexpr std::size_t kMostSets = 129;   // of a timed case
+constexpr std::size_t kCheckedSets = 3;  // of any case
+constexpr std::size_t kTrials = 5;       // as in KernelBench
+// Where as many apply, whatever the time. All that tell most (measure/judge/probes.h) are made in
+// up to ten times the budget.
+constexpr std::size_t kFewestProbes = 4;
+// Of a case that is not timed, where others are.
+constexpr std::size_t kMostUntimed = 10;
+constexpr double kUntimedShare = 0.25;  // of the budget
 
 // Minimum memory that the case needs in all processes together.
 std::int64_t case_memory_bytes(const Task& task, const Case& c);
 
 // Draws the inputs and keeps the reference's results. A timed case gets as many sets as the
-// reference can compute in its budget and a share of memory can hold. Timed cases also get probes,
-// or all cases if none is timed. Fails with kTask as the reference does.
+// reference can compute in its budget and a share of memory can hold. All cases get probes, those
+// that are not timed fewer, unless none is. Fails with kTask as the reference does.
 Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& reference,
                               const CpuCaseSettings& settings);
 

@@ -58,7 +58,7 @@ class CpuEvaluator : public Evaluator {
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent,
                    const TimingPlan& plan, Correct* correct, std::vector<Interval>* ratios);
   std::optional<Outcome> check(const CpuCase& state, CpuSession& session, Correct* correct);
-  Verdict probe(const CpuCase& state, const Binary& binary, Session session, Correct* correct,
+  Verdict probe(const CpuCase& state, CpuSession& session, Correct* correct,
                 std::vector<const ProbeSet*>* passed);
   std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures,
                                        const std::vector<NormError>& norms, Correct* correct);
@@ -70,7 +70,12 @@ class CpuEvaluator : public Evaluator {
   std::vector<CpuCase> cases_;
   std::vector<std::string> labels_;  // of the task
   int most_probes_ = 0;              // of the current evaluation; 0: all
+  double call_s_ = 0;                // the longest checked call of the current case
 };
+
+constexpr int kUntimedProbes = 2;    // kinds for each case that is not timed, in a search
+constexpr double kProbeS = 2;        // a call on a probe may take this long ...
+constexpr double kProbeCalls = 100;  // ... and as many calls on the task's own inputs
 
 // Where a call finds its tensors must not tell whether it is timed.
 int any_slot(const CpuCase& state) {
@@ -166,7 +171,9 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
     const int slot = any_slot(state);
     load_inputs(state, buffers, slot, set);
     const std::vector<Poison> poisons = poison_outputs(state, buffers, slot, 1);
+    const double start = real_clock().now_s();
     const auto called = session.call({slot, 1, 1, 0}, settings_.timeout_s, phase);
+    call_s_ = std::max(k == 0 ? 0 : call_s_, real_clock().now_s() - start);
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
     if (auto outcome = judge_memory(state, buffers)) return outcome;
     if (auto outcome = judge_outputs(state, buffers, slot, set, poisons, &correct->max_error)) {
@@ -177,41 +184,30 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
   return take_failures({}, norms, correct);
 }
 
-// After a probe that ends the process, the next probe needs a new one.
-CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, const Binary& binary,
-                                          Session session, Correct* correct,
-                                          std::vector<const ProbeSet*>* passed) {
+// A probe that ends the process is the last one: each that hangs costs as long as a call may take.
+CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, CpuSession& session,
+                                          Correct* correct, std::vector<const ProbeSet*>* passed) {
   std::vector<ProbeFailure> failures;
   std::vector<NormError> norms;
   const std::vector<char> ready(state.probes.size(), 1);
-  for (const std::size_t chosen : choose_probes(ready, most_probes_, fresh_secret())) {
+  const int most = state.c->timed ? most_probes_ : std::min(most_probes_, kUntimedProbes);
+  const double limit = std::min(settings_.timeout_s, kProbeS + kProbeCalls * call_s_);
+  const CpuBuffers& buffers = session.buffers();
+  for (const std::size_t chosen : choose_probes(ready, most, fresh_secret())) {
     const ProbeSet& each = state.probes[chosen];
-    if (!session) {
-      KP_ASSIGN(CpuSession::Started started, start(state, binary));
-      if (Outcome* outcome = std::get_if<Outcome>(&started)) {
-        return std::optional<Outcome>(std::move(*outcome));
-      }
-      session = std::get<Session>(std::move(started));
-    }
-    const CpuBuffers& buffers = session->buffers();
     const int slot = any_slot(state);
     load_inputs(state, buffers, slot, each.set);
     const std::vector<Poison> poisons = poison_outputs(state, buffers, slot, 1);
-    const auto called =
-        session->call({slot, 1, 1, 0}, settings_.timeout_s,
-                      "checking case " + state.c->name + " " + probe_words(each.kind));
-    double error = 0;
-    std::optional<Outcome> outcome;
+    const auto called = session.call(
+        {slot, 1, 1, 0}, limit, "checking case " + state.c->name + " " + probe_words(each.kind));
     if (const Outcome* ended = std::get_if<Outcome>(&called)) {
       if (perhaps_killed(*ended)) return std::optional<Outcome>(*ended);
-      outcome = *ended;
-      session.reset();
-    } else if (auto stray = judge_memory(state, buffers)) {
-      return stray;
-    } else {
-      outcome = judge_outputs(state, buffers, slot, each.set, poisons, &error);
+      failures.push_back(probe_failure(each.kind, state.c->name, *ended, state.tensors));
+      break;
     }
-    if (outcome) {
+    if (auto stray = judge_memory(state, buffers)) return stray;
+    double error = 0;
+    if (auto outcome = judge_outputs(state, buffers, slot, each.set, poisons, &error)) {
       failures.push_back(probe_failure(each.kind, state.c->name, *outcome, state.tensors));
       continue;
     }
@@ -246,7 +242,8 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   Session session = std::move(std::get<Session>(started));
   if (auto outcome = check(state, *session, correct)) return outcome;
-  Verdict probed = probe(state, subject.binaries[i], std::move(session), correct, &plan.probes);
+  Verdict probed = probe(state, *session, correct, &plan.probes);
+  session.reset();
   if (!probed || *probed) return probed;
   const double checked = real_clock().now_s();
   std::map<std::string, double>& observed = correct->observed;

@@ -82,11 +82,14 @@ class TorchReference : public CpuReference {
     KP_TRY(compute_expected(contract ? Numerics::kFloat64 : Numerics::kKernelBench, request.twice,
                             request.probe == nullptr, &set));
     if (!contract) return std::optional<InputSet>(std::move(set));
-    if (request.probe != nullptr && !representable(tensors_, set)) return std::optional<InputSet>();
+    if (request.probe == nullptr && request.shapes.empty()) note_given(tensors_, set);
+    if (request.probe != nullptr && !representable(tensors_, set, not_finite_)) {
+      return std::optional<InputSet>();
+    }
     if (wants_norm(task_, c_, settings_.policy, request)) measure_norm(kind, &set);
     // The rules of the first set apply to others drawn like it.
     if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
-    if (kind == DrawKind::kSparse && !measure_nudged(&set)) return std::optional<InputSet>();
+    if (shows_products(kind) && !measure_nudged(&set)) return std::optional<InputSet>();
     KP_ASSIGN(bool usable, admit_rounding(request.probe == nullptr, &set));
     if (!usable) return std::optional<InputSet>();
     for (Expected& expected : set.expected) make_room(kind, &expected);

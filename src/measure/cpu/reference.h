@@ -54,6 +54,9 @@ class CpuReference {
   const std::vector<std::string>& labels() const { return labels_; }
 
  protected:
+  // Remembers how many results on the task's own inputs are not finite.
+  void note_given(const std::vector<Shaped>& tensors, const InputSet& set);
+  std::vector<std::int64_t> not_finite_;  // by tensor, at most
   double seconds_ = 0;
   std::vector<std::string> labels_;
 };
@@ -78,8 +81,12 @@ bool is_output(const Shaped& tensor);
 std::int64_t reference_bytes(const Shaped& tensor);
 // Buffers for the inputs, and for outputs as a reference writes them.
 Result<CpuBuffers> reference_buffers(const std::vector<Shaped>& tensors);
-// Whether each output's type can hold all its expected values.
-bool representable(const std::vector<Shaped>& tensors, const InputSet& set);
+// How many of an output's expected values are not finite, or beyond its type.
+std::int64_t out_of_range(const Shaped& output, const Expected& expected);
+// Whether each output's type can hold all expected values of a probe, but for as many as are not
+// finite in `given`, by tensor: results on the task's own inputs; may be empty.
+bool representable(const std::vector<Shaped>& tensors, const InputSet& set,
+                   const std::vector<std::int64_t>& given);
 // Whether rounding leaves so much of a probe's output that comparing it is conclusive.
 bool conclusive(const Shaped& output, const Admitted& admitted, const Rule& rule);
 // Raises the scale of a probe's output to the least of its kind.

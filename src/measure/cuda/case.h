@@ -18,6 +18,7 @@
 #include "core/protocol.h"
 #include "measure/cuda/link.h"
 #include "measure/cuda/memory_plan.h"
+#include "measure/judge/short_sums.h"
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {
@@ -55,9 +56,14 @@ struct CudaCase {
   std::vector<char> lesser;                // by set: results in strict fp32, for lack of memory
   std::map<DrawKind, std::vector<Admitted>> admitted;  // what rounding needs, by output
   std::set<DrawKind> idle;                             // probes that change nothing here
+  // Of kinds, and the tensors that they name: the level that shows something, or the last one
+  // (measure/judge/probe_shapes.h). The first where there is none.
+  std::map<std::pair<DrawKind, int>, int> levels;
+  std::vector<std::uint64_t> not_finite;   // results on the task's own inputs, by output, at most
   std::optional<std::vector<int>> linear;  // inputs in which the results are linear; once known
   bool addend = false;                     // something else is added to those results
-  std::vector<Deviation> nudged;           // of sparse probes, by output
+  std::vector<Contraction> contractions;   // among those
+  std::map<DrawKind, std::vector<Deviation>> nudged;  // of kinds that show products, by output
   // By output: of the reference with rounded operands, where shows_norm; empty: not known.
   std::map<DrawKind, std::vector<Deviation>> norms;
   bool self_checked = false;  // the reference agreed with itself

@@ -270,6 +270,8 @@ TEST(CudaProtocol, JudgeTensorsSurviveTheTrip) {
     ASSERT_EQ(got->size(), 3u);
     EXPECT_EQ((*got)[0].draw.a, -2);
     EXPECT_EQ((*got)[0].draw.b, 5);
+    EXPECT_EQ((*got)[0].draw.first, -2);
+    EXPECT_EQ((*got)[0].draw.last, std::nextafter(3.0f, 0.0f));
     EXPECT_EQ((*got)[1].role, Role::kParameter);
     EXPECT_TRUE((*got)[2].output);
     EXPECT_EQ((*got)[2].rule.kind, rule_for(task, task.tensors[2], policy).kind);

@@ -204,58 +204,91 @@ Result<void> CudaReference::look(CudaCase& state, int set, bool typical) {
 Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
                                                   const SetContent& content) {
   auto& now = state.contents[static_cast<std::size_t>(set)];
-  Filled filled;
-  if (now != content) {
+  if (now == content) {
+    Filled filled;
+    filled.usable = shows_something(state, set, content.kind);
+    return filled;
+  }
+  for (;;) {
     now.reset();
-    const double start = real_clock().now_s();
+    KP_ASSIGN(const Filled filled, fill_once(state, set, content));
+    if (filled.changed) now = content;
+    int& level = level_of(state, content);
+    if (!filled.changed || filled.usable || level + 1 >= probe_levels(content.kind)) return filled;
+    ++level;
+    state.admitted.erase(content.kind);  // of other values
+  }
+}
+
+Result<CudaReference::Filled> CudaReference::fill_once(CudaCase& state, int set,
+                                                       const SetContent& content) {
+  Filled filled;
+  const double start = real_clock().now_s();
+  KP_TRY(draw(state, set, content, &filled.changed));
+  if (!filled.changed) return filled;
+  bool nudged = wants_nudging(state, content.kind);
+  if (nudged) {
+    KP_ASSIGN(nudged, compute_nudged(state, set, content));
     KP_TRY(draw(state, set, content, &filled.changed));
-    if (!filled.changed) return filled;
-    bool nudged = wants_nudging(state, content.kind);
-    if (nudged) {
-      KP_ASSIGN(nudged, compute_nudged(state, set, content));
-      KP_TRY(draw(state, set, content, &filled.changed));
-    }
-    const bool norm = wants_norm(state, content.kind);
-    if (norm && settings_.module == nullptr) {
-      const double length = sum_length(task_, *state.c);
-      KP_TRY(nudge_native(state, set, content.key, sums_nudge(length)));
-      KP_TRY(draw(state, set, content, &filled.changed));
-    }
-    KP_TRY(compute(state, set));
-    // A probe's values may be small by cancellation, which is no kernel's fault.
-    KP_TRY(look(state, set, content.kind == DrawKind::kGiven));
-    // A probe is computed up to three times.
-    if (content.kind == DrawKind::kGiven) state.reference_s = real_clock().now_s() - start;
-    if (norm) KP_TRY(measure_norm(state, set, content.kind));
-    KP_TRY(nudged ? admit_nudged(state, set, content.kind)
-                  : admit_rounding(state, set, content.kind));
-    KP_TRY(make_room(state, set, content.kind));
-    now = content;
   }
+  const bool norm = wants_norm(state, content.kind);
+  if (norm && settings_.module == nullptr) {
+    const double length = sum_length(task_, *state.c);
+    KP_TRY(nudge_native(state, set, content.key, sums_nudge(length)));
+    KP_TRY(draw(state, set, content, &filled.changed));
+  }
+  KP_TRY(compute(state, set));
+  // A probe's values may be small by cancellation, which is no kernel's fault.
+  KP_TRY(look(state, set, content.kind == DrawKind::kGiven));
+  // A probe is computed up to three times.
+  if (content.kind == DrawKind::kGiven) {
+    state.reference_s = real_clock().now_s() - start;
+    const auto& looks = state.looks[static_cast<std::size_t>(set)];
+    state.not_finite.resize(looks.size());
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+      state.not_finite[i] = std::max(state.not_finite[i], looks[i].not_finite);
+    }
+  }
+  if (norm) KP_TRY(measure_norm(state, set, content.kind));
+  KP_TRY(nudged ? admit_nudged(state, set, content.kind)
+                : admit_rounding(state, set, content.kind));
+  KP_TRY(make_room(state, set, content.kind));
+  filled.usable = shows_something(state, set, content.kind);
+  return filled;
+}
+
+// Whether what a set holds can be compared.
+bool CudaReference::shows_something(const CudaCase& state, int set, DrawKind kind) const {
   // Without float64 there is nothing to measure small errors by.
-  if (content.kind == DrawKind::kSparse &&
-      (state.nudged.empty() || state.lesser[static_cast<std::size_t>(set)])) {
-    filled.usable = false;
+  const auto nudged = state.nudged.find(kind);
+  if (shows_products(kind) && (nudged == state.nudged.end() || nudged->second.empty() ||
+                               state.lesser[static_cast<std::size_t>(set)])) {
+    return false;
   }
+  const auto admitted = state.admitted.find(kind);
   std::size_t output = 0;
   for (const JudgeTensor& t : state.judged) {
     if (!t.output) continue;
-    const ExpectedLook& look = state.looks[static_cast<std::size_t>(set)][output++];
+    const std::size_t at = output++;
+    const ExpectedLook& look = state.looks[static_cast<std::size_t>(set)][at];
     const double largest = std::max(std::fabs(look.low), std::fabs(look.high));
-    if (look.not_finite > 0 || largest > largest_value(t.dtype)) filled.usable = false;
-    const auto admitted = state.admitted.find(content.kind);
-    if (content.kind == DrawKind::kGiven || admitted == state.admitted.end()) continue;
-    if (output > admitted->second.size()) continue;
-    const Admitted& needed = admitted->second[output - 1];
-    if (t.rule.tolerance > 0 && needed.worst > kProbeRoom * t.rule.tolerance) {
-      filled.usable = false;
-    }
-    if (is_noise(t, needed)) filled.usable = false;
-    if (settings_.module == nullptr && needed.least > kProbeRoom * look.rms) {
-      filled.usable = false;
-    }
+    const std::uint64_t allowed =
+        kind != DrawKind::kGiven && at < state.not_finite.size() ? state.not_finite[at] : 0;
+    if (look.not_finite > allowed || largest > largest_value(t.dtype)) return false;
+    if (kind == DrawKind::kGiven || admitted == state.admitted.end()) continue;
+    if (at >= admitted->second.size()) continue;
+    const Admitted& needed = admitted->second[at];
+    if (t.rule.tolerance > 0 && needed.worst > kProbeRoom * t.rule.tolerance) return false;
+    if (is_noise(t, needed)) return false;
+    if (settings_.module == nullptr && needed.least > kProbeRoom * look.rms) return false;
   }
-  return filled;
+  return true;
+}
+
+int& CudaReference::level_of(CudaCase& state, const SetContent& content) const {
+  const bool lone = content.kind == DrawKind::kLone;
+  const std::uint64_t word = kp::subkey(content.key, kp::kShapeStream);
+  return state.levels[{content.kind, lone ? lone_input(task_, word) : -1}];
 }
 
 Result<void> CudaReference::recompute(CudaCase& state, int set) {

@@ -28,7 +28,8 @@ class CudaReference {
 
   struct Filled {
     bool changed = true;  // false: the probe equals the task's own inputs here
-    bool usable = true;   // false: some expected values are not finite in the output's type
+    bool usable = true;   // false: some expected values are not finite in the output's type, or
+                          // rounding alone changes them too much, at every level of the probe
   };
   // Fails with kTask on a reference that crashes, is random or disagrees with itself.
   Result<Filled> fill(CudaCase& state, int set, const SetContent& content);
@@ -39,6 +40,10 @@ class CudaReference {
   Result<void> recompute(CudaCase& state, int set);
 
  private:
+  // One level of fill().
+  Result<Filled> fill_once(CudaCase& state, int set, const SetContent& content);
+  bool shows_something(const CudaCase& state, int set, DrawKind kind) const;
+  int& level_of(CudaCase& state, const SetContent& content) const;
   Result<void> draw(CudaCase& state, int set, const SetContent& content, bool* changed);
   Result<void> lean(const CudaCase& state, int set, const kp::Key& key);
   Result<void> compute(CudaCase& state, int set);

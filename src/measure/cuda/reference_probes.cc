@@ -23,12 +23,20 @@ Result<void> CudaReference::shape_drawn(CudaCase& state, int set, const SetConte
                                         bool* changed) {
   if (content.kind == DrawKind::kLowBits) return lean(state, set, content.key);
   const std::uint64_t word = kp::subkey(content.key, kp::kShapeStream);
+  if (content.kind == DrawKind::kShortSums) {
+    if (!state.contractions.empty()) {
+      KP_ASSIGN(*changed,
+                reshape(state, set, word,
+                        short_sum_shapes(state.tensors, state.contractions, word, state.addend)));
+    }
+    return {};
+  }
   int linear = -1;
   if (content.kind == DrawKind::kSparse && state.linear && !state.linear->empty()) {
     linear = (*state.linear)[word % state.linear->size()];
   }
-  const std::vector<kp::ShapeSpec> specs =
-      probe_shapes(task_, state.tensors, content.kind, word, linear, state.addend);
+  const std::vector<kp::ShapeSpec> specs = probe_shapes(
+      task_, state.tensors, content.kind, word, linear, state.addend, level_of(state, content));
   if (specs.empty()) return {};
   KP_ASSIGN(const bool reshaped, reshape(state, set, word, specs));
   *changed = *changed && reshaped;
@@ -39,7 +47,7 @@ Result<void> CudaReference::shape_drawn(CudaCase& state, int set, const SetConte
 // instead. So are those of all sparse probes, whose sums are short.
 bool CudaReference::wants_nudging(const CudaCase& state, DrawKind kind) const {
   if (!wants_nudged(kind) || settings_.policy != Policy::kContract) return false;
-  if (settings_.module != nullptr && kind != DrawKind::kSparse) return false;
+  if (settings_.module != nullptr && !shows_products(kind)) return false;
   return state.plan.wide && state.numerics == Numerics::kFloat64;
 }
 
@@ -103,7 +111,7 @@ Result<void> CudaReference::measure_norm(CudaCase& state, int set, DrawKind kind
 
 // Into the set's outputs. False without enough memory for it.
 Result<bool> CudaReference::compute_nudged(CudaCase& state, int set, const SetContent& content) {
-  if (content.kind == DrawKind::kSparse) state.nudged.clear();
+  state.nudged.erase(content.kind);
   if (settings_.module == nullptr) {
     KP_TRY(nudge_native(state, set, content.key, 1));
     return true;
@@ -115,19 +123,20 @@ Result<bool> CudaReference::compute_nudged(CudaCase& state, int set, const SetCo
 }
 
 Result<void> CudaReference::admit_nudged(CudaCase& state, int set, DrawKind kind) {
-  if (kind == DrawKind::kSparse) {
-    KP_ASSIGN(state.nudged, deviations(judge_, state, set));
+  if (shows_products(kind)) {
+    KP_ASSIGN(state.nudged[kind], deviations(judge_, state, set));
   }
   KP_ASSIGN(state.admitted[kind], ask_admitted(state, set));
-  if (kind != DrawKind::kSparse || settings_.module == nullptr) return {};
+  if (!shows_products(kind) || settings_.module == nullptr) return {};
   // Still attached to the set's outputs.
   if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kStrict, false)) {
-    state.nudged.clear();
+    state.nudged.erase(kind);
     return {};
   }
   KP_ASSIGN(const std::vector<Deviation> plain, deviations(judge_, state, set));
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    state.nudged[i].norm = std::max(state.nudged[i].norm, kPlainRoom * plain[i].norm);
+    double& norm = state.nudged[kind][i].norm;
+    norm = std::max(norm, kPlainRoom * plain[i].norm);
   }
   return {};
 }
@@ -208,6 +217,15 @@ Result<std::vector<int>> CudaReference::linear_inputs(CudaCase& state, int set) 
     }
   }
   state.linear = factors.empty() ? linear : factors;
+  const SetContent given{fresh_key(), DrawKind::kGiven};
+  const auto contractions = find_contractions(
+      state.tensors, factors,
+      [&](const std::vector<kp::ShapeSpec>& specs) { return look_at(state, set, given, specs); });
+  if (contractions) {
+    state.contractions = *contractions;
+  } else if (contractions.error().kind != ErrorKind::kTask) {
+    return tl::unexpected<Error>(contractions.error());
+  }
   return *state.linear;
 }
 

@@ -87,8 +87,9 @@ class CudaTrial {
                      const std::vector<double>& probe_us);
   Verdict probe_cases();
   Verdict probe(CudaCase& state);
-  Verdict probe_once(CudaCase& state, DrawKind kind, std::size_t place);
-  SetContent probe_content(const CudaCase& state, DrawKind kind, int set);
+  Verdict probe_once(CudaCase& state, const ProbePlan& plan, std::size_t place);
+  SetContent probe_content(const CudaCase& state, const ProbePlan& plan, int set);
+  bool is_of(const SetContent& content, const ProbePlan& plan) const;
   Result<bool> sparse_applies(CudaCase& state);
   Result<void> note_norms(const CudaCase& state, DrawKind kind, int set);
   Verdict judge_found();

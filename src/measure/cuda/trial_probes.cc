@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kSlowReference = 2;    // seconds
 constexpr int kFewProbes = 2;           // at such a reference, or without sets that keep contents
+constexpr double kSlowUntimed = 0.1;    // ... of a case that is not timed
 constexpr std::uint64_t kKept = 4;      // contents that are ready serve this often, on average
 constexpr std::size_t kCompanions = 3;  // calls on given contents around a probe's
 // Kinds that an honest kernel has no reason to take another time for.
@@ -27,22 +28,15 @@ constexpr double kValuesSeconds = 0.2;  // ... and for at most this long
 
 }  // namespace
 
-// At every size that is timed, or at the smallest if none is. Runs last, because a kernel may crash
-// here and still be right on the task's inputs.
+// At every size: what is checked anywhere is a size that somebody needs. Runs last, because a
+// kernel may crash here and still be right on the task's inputs.
 CudaTrial::Verdict CudaTrial::probe_cases() {
-  std::vector<CudaCase*> probed;
-  for (CudaCase& state : shop_.cases) {
-    if (state.c->timed) probed.push_back(&state);
-  }
-  if (probed.empty()) {
-    probed.push_back(&*std::min_element(shop_.cases.begin(), shop_.cases.end(),
-                                        [&](const CudaCase& a, const CudaCase& b) {
-                                          return a.plan.held / a.sets() < b.plan.held / b.sets();
-                                        }));
-  }
-  for (CudaCase* state : probed) {
-    Verdict verdict = probe(*state);
-    if (!verdict || *verdict || crashed_) return verdict;
+  for (const bool timed : {true, false}) {
+    for (CudaCase& state : shop_.cases) {
+      if (state.c->timed != timed) continue;
+      Verdict verdict = probe(state);
+      if (!verdict || *verdict || crashed_) return verdict;
+    }
   }
   return std::optional<Outcome>();
 }
@@ -51,18 +45,22 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
   std::vector<ProbePlan> plans = plan_probes(shop_.task);
   KP_ASSIGN(const bool sparse, sparse_applies(state));
   std::erase_if(plans, [&](const ProbePlan& plan) {
-    return state.idle.contains(plan.kind) || (plan.kind == DrawKind::kSparse && !sparse);
+    return state.idle.contains(plan.kind) || (shows_products(plan.kind) && !sparse) ||
+           (plan.kind == DrawKind::kShortSums && state.contractions.empty());
   });
   int most = shop_.probes_each;
   const bool costly = state.plan.extra <= kProbeSets || state.reference_s > kSlowReference;
   if (most > 0 && costly) most = std::min(most, kFewProbes);
+  const bool counts = state.c->timed || std::none_of(shop_.cases.begin(), shop_.cases.end(),
+                                                     [](const CudaCase& c) { return c.c->timed; });
+  if (!counts && (most > 0 || costly || state.reference_s > kSlowUntimed)) most = kFewProbes;
   std::vector<char> resident;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const auto& held = state.contents[static_cast<std::size_t>(state.probe_set(i))];
-    resident.push_back(held && held->kind == plans[i].kind);
+    resident.push_back(held && is_of(*held, plans[i]));
   }
   for (const std::size_t i : choose_probes(resident, most, fresh_secret())) {
-    Verdict verdict = probe_once(state, plans[i].kind, i);
+    Verdict verdict = probe_once(state, plans[i], i);
     if (!verdict || *verdict) return verdict;
     if (crashed_) break;
   }
@@ -86,10 +84,9 @@ CudaTrial::Verdict CudaTrial::judge_found() {
 
 // How far a set's results are from the expected ones, where that of honest kernels is known.
 Result<void> CudaTrial::note_norms(const CudaCase& state, DrawKind kind, int set) {
-  const auto known = state.norms.find(kind);
-  const std::vector<Deviation>* nudged = kind == DrawKind::kSparse    ? &state.nudged
-                                         : known == state.norms.end() ? nullptr
-                                                                      : &known->second;
+  const auto& all = shows_products(kind) ? state.nudged : state.norms;
+  const auto known = all.find(kind);
+  const std::vector<Deviation>* nudged = known == all.end() ? nullptr : &known->second;
   if (nudged == nullptr || nudged->empty() || state.lesser[static_cast<std::size_t>(set)]) {
     return {};
   }
@@ -113,16 +110,25 @@ Result<bool> CudaTrial::sparse_applies(CudaCase& state) {
 }
 
 // What the set holds already, mostly: a reference costs more than a candidate's call.
-SetContent CudaTrial::probe_content(const CudaCase& state, DrawKind kind, int set) {
+SetContent CudaTrial::probe_content(const CudaCase& state, const ProbePlan& plan, int set) {
   const auto& held = state.contents[static_cast<std::size_t>(set)];
-  if (held && held->kind == kind && fresh_secret() % kKept != 0) return *held;
-  return {fresh_key(), kind};
+  if (held && is_of(*held, plan) && fresh_secret() % kKept != 0) return *held;
+  return {plan.tensor >= 0 ? lone_key(shop_.task, plan.tensor) : fresh_key(), plan.kind};
 }
 
-CudaTrial::Verdict CudaTrial::probe_once(CudaCase& state, DrawKind kind, std::size_t place) {
+// Whether a set's contents are those of a probe.
+bool CudaTrial::is_of(const SetContent& content, const ProbePlan& plan) const {
+  if (content.kind != plan.kind) return false;
+  return plan.tensor < 0 ||
+         lone_input(shop_.task, kp::subkey(content.key, kp::kShapeStream)) == plan.tensor;
+}
+
+CudaTrial::Verdict CudaTrial::probe_once(CudaCase& state, const ProbePlan& plan,
+                                         std::size_t place) {
+  const DrawKind kind = plan.kind;
   const int set = state.probe_set(place);
   if (changes_parameters(kind) && state.shares_parameters(set)) return std::optional<Outcome>();
-  const auto filled = shop_.reference.fill(state, set, probe_content(state, kind, set));
+  const auto filled = shop_.reference.fill(state, set, probe_content(state, plan, set));
   // If the reference cannot take these values, the probe is inconclusive.
   if (!filled && filled.error().kind == ErrorKind::kTask) return std::optional<Outcome>();
   if (!filled) return tl::unexpected<Error>(filled.error());
@@ -171,8 +177,9 @@ CudaTrial::Verdict CudaTrial::probe_among_others(CudaCase& state, DrawKind kind,
   }
   const int warm = given.size() > 1 ? given.back() : given.front();
   if (given.size() > 1) given.pop_back();
-  const bool compared =
-      std::find(std::begin(kCompared), std::end(kCompared), kind) != std::end(kCompared);
+  // Times tell nothing where none is reported.
+  const bool compared = state.c->timed && std::find(std::begin(kCompared), std::end(kCompared),
+                                                    kind) != std::end(kCompared);
   const double affordable = kValuesSeconds / std::max(call_s_, 1e-6);
   const int passes = compared ? static_cast<int>(std::clamp(affordable, 1.0, kValuesCalls)) : 1;
   std::vector<double> given_us, probe_us;

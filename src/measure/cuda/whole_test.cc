@@ -99,7 +99,7 @@ class WholeEvaluator : public ::testing::Test {
       if (made) evaluator_ = std::move(*made);
       const auto given = std::exchange(task_.module, std::nullopt);  // its reference is native
       References references;
-      references.binaries = {binary("reference")};
+      references.binaries.assign(task_.cases.size(), binary(reference_));
       const auto ready = evaluator_ ? evaluator_->prepare(references) : Result<void>();
       if (!ready) ADD_FAILURE() << ready.error().text();
       if (!evaluator_ || !ready) return {};
@@ -114,6 +114,7 @@ class WholeEvaluator : public ::testing::Test {
   }
   static std::string said(const Evaluation& e) { return outcome_summary(e.outcome); }
 
+  std::string reference_ = "reference";
   TempDir folder_;
   Task task_;
   Machine machine_;
@@ -323,6 +324,44 @@ TEST_F(WholeEvaluator, ProbesShowWhatTheUsualInputsHide) {
   const Evaluation skips = evaluate("skips_when_small");
   ASSERT_TRUE(skips.correct() != nullptr) << said(skips);
   EXPECT_EQ(skips.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+}
+
+TEST_F(WholeEvaluator, ProbesFindFewElementsAmongMany) {
+  settings_.probes = true;
+  const Evaluation sampled = evaluate("trusts_a_sample");
+  ASSERT_TRUE(sampled.correct() != nullptr) << said(sampled);
+  EXPECT_EQ(sampled.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+}
+
+TEST_F(WholeEvaluator, ProbesBeyondTheRangeAreTriedWithSmallerValues) {
+  settings_.probes = true;
+  reference_ = "huge_reference";
+  for (int k = 0; k < 3; ++k) {  // levels are remembered
+    const Evaluation honest = evaluate("huge");
+    ASSERT_TRUE(honest.correct() != nullptr) << said(honest);
+    EXPECT_TRUE(honest.correct()->labels.empty());
+    const Evaluation table = evaluate("huge_in_a_table");
+    ASSERT_TRUE(table.correct() != nullptr) << said(table);
+    EXPECT_EQ(table.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+  }
+}
+
+TEST_F(WholeEvaluator, SizesThatNobodyTimesAreProbedToo) {
+  settings_.probes = true;
+  Case other = task_.cases[0];
+  other.name = "other";
+  other.timed = false;
+  task_.cases.push_back(other);
+  Subject subject{"careless elsewhere", {binary("honest"), binary("skips_when_small")}};
+  subject.binaries[1].case_name = "other";
+  const Evaluation careless = evaluate(subject, nullptr);
+  ASSERT_TRUE(careless.correct() != nullptr) << said(careless);
+  EXPECT_EQ(careless.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+  subject.binaries[1] = subject.binaries[0];
+  subject.binaries[1].case_name = "other";
+  const Evaluation honest = evaluate(subject, nullptr);
+  ASSERT_TRUE(honest.correct() != nullptr) << said(honest);
+  EXPECT_TRUE(honest.correct()->labels.empty());
 }
 
 TEST_F(WholeEvaluator, AProbeIsNotAlwaysTheFirstCall) {

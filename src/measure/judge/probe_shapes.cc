@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/key.h"
+
 namespace kernelpro {
 
 namespace {
@@ -32,7 +34,12 @@ int shape_of(DrawKind kind) {
   switch (kind) {
     case DrawKind::kTiny:
     case DrawKind::kTinyParameters:
+    case DrawKind::kLone:
       return kp::kPowerOfTwo;
+    case DrawKind::kOutliers:
+      return kp::kOutlier;
+    case DrawKind::kShortSums:
+      return kp::kSlabs;
     case DrawKind::kLargeParameters:
       return kp::kGrow;
     case DrawKind::kHeavy:
@@ -63,6 +70,11 @@ int shape_of(DrawKind kind) {
   }
 }
 
+// Of the kinds that have levels.
+bool changes_some_parameters(DrawKind kind) {
+  return kind == DrawKind::kLargeParameters || kind == DrawKind::kFewParameters;
+}
+
 // Whether the shape of `kind` may change this tensor.
 bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
   const bool constant = tensor.init.kind == Init::Kind::kConstant;
@@ -78,6 +90,14 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
     case DrawKind::kFractions:
       return tensor.role == Role::kInput && is_floating(tensor.dtype) &&
              (given || tensor.init.kind == Init::Kind::kIntegers);
+    case DrawKind::kScaled:
+      return tensor.role == Role::kInput && !is_discrete(tensor) && !constant;
+    case DrawKind::kLone: {
+      const std::vector<int> all = lone_candidates(task);
+      return std::any_of(all.begin(), all.end(), [&](int i) {
+        return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
+      });
+    }
     case DrawKind::kEnds:
     case DrawKind::kEqual:
     case DrawKind::kRamp:
@@ -85,11 +105,13 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
     case DrawKind::kLargeParameters:
     case DrawKind::kTinyParameters:
       return tensor.role == Role::kParameter && is_floating(tensor.dtype) && !constant;
-    case DrawKind::kSparse: {
+    case DrawKind::kSparse:
+    case DrawKind::kShortSums: {
       const std::vector<int> all = linear_candidates(task);
-      return std::any_of(all.begin(), all.end(), [&](int i) {
-        return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
-      });
+      return all.size() >= (kind == DrawKind::kSparse ? 1 : 2) &&
+             std::any_of(all.begin(), all.end(), [&](int i) {
+               return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
+             });
     }
     case DrawKind::kRepeated:
     case DrawKind::kTop:
@@ -103,6 +125,46 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
     default:
       return shape_of(kind) != kp::kUnchanged && tensor.role == Role::kInput &&
              !is_discrete(tensor) && !constant;
+  }
+}
+
+// By how much the kinds that make values large do so, as a power of two.
+int largest_power(DrawKind kind, DType dtype) {
+  const bool single = dtype == DType::kFp32;
+  if (kind == DrawKind::kLone) return single ? 20 : dtype == DType::kBf16 ? 10 : 4;
+  return single ? 6 : 2;
+}
+
+struct Level {
+  int sign;      // as kp::ShapeSpec::sign
+  double share;  // of the power
+};
+// In another order for different kinds, so that one finds the range of the results from within, and
+// another looks beyond where it can.
+constexpr Level kAllLevels[] = {{0, 1}, {-1, 1}, {1, 1}, {0, 0.5}, {0, 0.25}};
+constexpr Level kFewLevels[] = {{0, 1}, {0, 0.5}, {0, 0.25}, {-1, 1}, {1, 1}};
+static_assert(std::size(kAllLevels) == std::size(kFewLevels));
+constexpr float kParameterLimits[] = {0, 4, 2};  // of growth; 0: none
+
+// Completes the spec of a kind that makes values large.
+void enlarge(DrawKind kind, int level, const Tensor& tensor, std::uint64_t rows, std::uint64_t word,
+             kp::ShapeSpec* spec) {
+  if (changes_some_parameters(kind)) {
+    spec->factor = kParameterLimits[level];
+    return;
+  }
+  const bool few = kind == DrawKind::kFewInputs || kind == DrawKind::kOutliers;
+  const Level& at = (few ? kFewLevels : kAllLevels)[level];
+  const int most = largest_power(kind, tensor.dtype);
+  const int power = static_cast<int>(std::lround(at.share * most));
+  spec->sign = at.sign;
+  // kScaled draws large values to begin with.
+  spec->factor = std::ldexp(1.0f, kind == DrawKind::kScaled ? power - most : power);
+  if (kind == DrawKind::kFewInputs) spec->factor = -spec->factor;
+  if (kind == DrawKind::kOutliers) {
+    constexpr std::uint64_t kOneIn[] = {1, 2, 8, 64};
+    spec->period = static_cast<unsigned>(
+        std::clamp<std::uint64_t>(rows / 2, 1, kOneIn[(word >> 16) % std::size(kOneIn)]));
   }
 }
 
@@ -143,12 +205,53 @@ void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data) {
   }
 }
 
+bool shows_products(DrawKind kind) {
+  return kind == DrawKind::kSparse || kind == DrawKind::kShortSums;
+}
+
 bool probe_varies(DrawKind kind) { return shape_of(kind) != kp::kUnchanged; }
 
 bool wants_nudged(DrawKind kind) { return probe_varies(kind) || kind == DrawKind::kScaled; }
 
 double least_scale(DrawKind kind) {
-  return probe_varies(kind) && kind != DrawKind::kSparse ? kShapeRoom : 0;
+  return probe_varies(kind) && !shows_products(kind) ? kShapeRoom : 0;
+}
+
+int probe_levels(DrawKind kind) {
+  switch (kind) {
+    case DrawKind::kScaled:
+    case DrawKind::kFewInputs:
+    case DrawKind::kOutliers:
+    case DrawKind::kLone:
+      return static_cast<int>(std::size(kAllLevels));
+    case DrawKind::kLargeParameters:
+    case DrawKind::kFewParameters:
+      return static_cast<int>(std::size(kParameterLimits));
+    default:
+      return 1;
+  }
+}
+
+std::vector<int> lone_candidates(const Task& task) {
+  std::vector<int> all;
+  for (std::size_t i = 0; i < task.tensors.size(); ++i) {
+    const Tensor& t = task.tensors[i];
+    const bool varies = t.init.kind != Init::Kind::kConstant && !is_discrete(t);
+    if (t.role == Role::kInput && varies) all.push_back(static_cast<int>(i));
+  }
+  if (all.size() < 2) all.clear();
+  return all;
+}
+
+int lone_input(const Task& task, std::uint64_t word) {
+  const std::vector<int> all = lone_candidates(task);
+  return all.empty() ? -1 : all[(word >> 20) % all.size()];
+}
+
+kp::Key lone_key(const Task& task, int tensor) {
+  kp::Key key = fresh_key();
+  while (lone_input(task, kp::subkey(key, kp::kShapeStream)) != tensor) key = fresh_key();
+  return key;
 }
 
 bool shape_applies(DrawKind kind, const Task& task) {
@@ -157,10 +260,12 @@ bool shape_applies(DrawKind kind, const Task& task) {
 }
 
 std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shaped>& tensors,
-                                        DrawKind kind, std::uint64_t word, int linear,
-                                        bool addend) {
+                                        DrawKind kind, std::uint64_t word, int linear, bool addend,
+                                        int level) {
   std::vector<kp::ShapeSpec> specs;
-  if (shape_of(kind) == kp::kUnchanged) return specs;
+  const bool milder = kind == DrawKind::kScaled && level > 0;
+  const int shape = milder ? kp::kPowerOfTwo : shape_of(kind);
+  if (shape == kp::kUnchanged || kind == DrawKind::kShortSums) return specs;
   const auto parameters = static_cast<std::uint64_t>(
       std::count_if(tensors.begin(), tensors.end(),
                     [&](const Shaped& t) { return applies(kind, task, *t.tensor); }));
@@ -169,22 +274,26 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
     kp::ShapeSpec& spec = specs.emplace_back(plain_spec(t));
     if (!applies(kind, task, *t.tensor)) continue;
     if (kind == DrawKind::kSparse && static_cast<int>(i) != linear) continue;
+    if (kind == DrawKind::kLone && static_cast<int>(i) != lone_input(task, word)) continue;
     // A module's square matrix may be symmetric.
     const bool square = t.shape.size() == 2 && t.shape[0] == t.shape[1];
-    if (task.module && square && (kind == DrawKind::kRows || kind == DrawKind::kTop)) continue;
+    const bool by_place =
+        kind == DrawKind::kRows || kind == DrawKind::kTop || kind == DrawKind::kOutliers;
+    if (task.module && square && by_place) continue;
     const std::uint64_t mine = kp::shape_word(word, i);
-    spec.shape = shape_of(kind);
+    spec.shape = shape;
     if (kind == DrawKind::kTiny) spec.factor = t.tensor->dtype == DType::kFp32 ? 0x1p-10f : 0x1p-4f;
     if (kind == DrawKind::kFewInputs || kind == DrawKind::kFewParameters) {
       spec.period =
           static_cast<unsigned>(std::clamp<std::int64_t>(t.elements / kFewest, 1, 1 << 30));
-      const float large = t.tensor->dtype == DType::kFp32 ? 64 : 4;
-      spec.factor = kind == DrawKind::kFewParameters ? 0 : -large;
     }
     if (kind == DrawKind::kLargeParameters || kind == DrawKind::kTinyParameters) {
       // Two of many: products of many factors leave the range.
       if (parameters > 2 && (mine >> 8) % parameters >= 2) spec.shape = kp::kUnchanged;
       spec.factor = 0x1p-10f;
+    }
+    if (probe_levels(kind) > 1) {
+      enlarge(kind, level, *t.tensor, spec.count / spec.row, mine, &spec);
     }
     if (kind == DrawKind::kSparse) {
       constexpr float kSizes[] = {1, 0x1p-8f, 0x1p8f};

@@ -20,6 +20,8 @@ namespace kernelpro {
 bool leans(const Tensor& tensor);
 void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data);
 
+// Whether sums of few products show how precise these are.
+bool shows_products(DrawKind kind);
 // Whether a kind's draws differ by more than chance: in which tensor, which rows, which direction.
 bool probe_varies(DrawKind kind);
 // Rows of nearly equal elements add up the same rounding error, term by term: a naive sum of many
@@ -35,12 +37,26 @@ double least_scale(DrawKind kind);
 // Whether the shape of a kind of probe may change a tensor of this task.
 bool shape_applies(DrawKind kind, const Task& task);
 
+// A kind that makes values large may give results that are not finite, or that depend on the last
+// digits of the inputs, and then shows nothing. It is tried at several levels, from the first: as
+// large as it gets; that large, but with one sign (exponentials of very negative numbers are zero);
+// less large, which kinds of few elements try earlier. How many there are; 1 for kinds that make
+// nothing large.
+int probe_levels(DrawKind kind);
+
+// kLone: the inputs of which one gets large, as indices into Task::tensors: none if there is only
+// one. And which of them a word of kShapeStream names.
+std::vector<int> lone_candidates(const Task& task);
+int lone_input(const Task& task, std::uint64_t word);
+// A fresh key that names `tensor`, one of lone_candidates.
+kp::Key lone_key(const Task& task, int tensor);
+
 // How a probe changes each tensor after it was drawn; empty if it changes none. `linear`: for
 // kSparse, the tensor to make sparse, and `addend`: whether something else is added to the results,
-// beside which they get large; `word`: of kShapeStream.
+// beside which they get large; `word`: of kShapeStream; `level`: less than probe_levels.
 std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shaped>& tensors,
                                         DrawKind kind, std::uint64_t word, int linear = -1,
-                                        bool addend = false);
+                                        bool addend = false, int level = 0);
 // Changes what a probe's plan drew: kLowBits, or the shapes. `specs`: may be empty. Whether a shape
 // changed anything.
 bool reshape_input(const Shaped& tensor, const std::vector<kp::ShapeSpec>& specs, std::size_t index,

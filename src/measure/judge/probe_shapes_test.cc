@@ -33,11 +33,12 @@ struct Drawn {
     draw_inputs(task.tensors[0], 0, key_of(7), 0, kElements, data.data());
     return data;
   }
-  std::vector<double> shaped(DrawKind kind, std::uint64_t key, int linear = 0) const {
+  std::vector<double> shaped(DrawKind kind, std::uint64_t key, int linear = 0,
+                             int level = 0) const {
     std::vector<char> data = before;
     const std::uint64_t word = kp::subkey(key_of(key), kp::kShapeStream);
-    reshape_input(tensors[0], probe_shapes(task, tensors, kind, word, linear), 0, kind, key_of(key),
-                  &data);
+    reshape_input(tensors[0], probe_shapes(task, tensors, kind, word, linear, false, level), 0,
+                  kind, key_of(key), &data);
     return values(data);
   }
   std::vector<double> values(const std::vector<char>& data) const {
@@ -234,6 +235,106 @@ TEST(ProbeShapes, FewElementsDiffer) {
     EXPECT_LT(changed(given, now).size(), 30u);
   }
   EXPECT_GT(most, 2);
+}
+
+// Whoever samples a row, or the tensor, sees none of them, or rows that have some beside rows that
+// have none.
+TEST(ProbeShapes, RowsHaveOneOutlierAtASecretPlace) {
+  for (const Init& init : {Init{}, Init{Init::Kind::kUniform, 0, 1}}) {
+    const Drawn drawn(DType::kFp32, init);
+    const std::vector<double> given = drawn.values(drawn.before);
+    std::set<std::int64_t> places;
+    int negative = 0, large = 0, all = 0;
+    for (std::uint64_t key = 1; key <= 8; ++key) {
+      const std::vector<double> now = drawn.shaped(DrawKind::kOutliers, key);
+      std::set<std::int64_t> rows;
+      for (const std::size_t i : changed(given, now)) {
+        const auto at = static_cast<std::int64_t>(i);
+        EXPECT_TRUE(rows.insert(at / kColumns).second) << "two in row " << at / kColumns;
+        places.insert(at % kColumns);
+        negative += now[i] < 0;
+        large += std::fabs(now[i]) > 3.9 * (init.kind == Init::Kind::kUniform ? 1 : 4);
+        ++all;
+      }
+    }
+    EXPECT_GT(all, kRows);
+    EXPECT_GT(places.size(), static_cast<std::size_t>(all) / 2);
+    EXPECT_NEAR(negative, all / 2.0, all / 4.0);
+    EXPECT_GT(large, all / 4);
+  }
+}
+
+TEST(ProbeShapes, ClustersOfLargeElementsFallIntoAnyPart) {
+  const Drawn drawn;
+  const std::vector<double> given = drawn.values(drawn.before);
+  const double high = *std::max_element(given.begin(), given.end());
+  // Rows whose eight largest elements are all in one of 64 parts, by either way to take parts.
+  int periodic = 0, blocked = 0;
+  for (std::uint64_t key = 1; key <= 20; ++key) {
+    const std::vector<double> now = drawn.shaped(DrawKind::kTop, key);
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      std::vector<std::int64_t> near;
+      for (std::int64_t i = 0; i < kColumns; ++i) {
+        if (now[static_cast<std::size_t>(row * kColumns + i)] > high - 0.06) near.push_back(i);
+      }
+      if (near.size() < 4 || near.size() > 64) continue;
+      periodic += std::ranges::all_of(near, [&](auto i) { return i % 64 == near[0] % 64; });
+      blocked += near.back() - near.front() < 64;
+    }
+  }
+  EXPECT_GT(periodic, 4);
+  EXPECT_GT(blocked, 4);
+}
+
+TEST(ProbeShapes, LargeOnesHaveLevels) {
+  const Drawn drawn;
+  const std::vector<double> given = drawn.values(drawn.before);
+  for (const DrawKind kind : {DrawKind::kFewInputs, DrawKind::kOutliers}) {
+    double before = INFINITY;
+    for (const int level : {0, 1, 2}) {
+      double most = 0;
+      for (const double v : drawn.shaped(kind, 3, 0, level)) most = std::max(most, std::fabs(v));
+      EXPECT_LT(most, before);
+      before = most;
+    }
+    for (const int level : {3, 4}) {
+      const std::vector<double> now = drawn.shaped(kind, 3, 0, level);
+      for (const std::size_t i : changed(given, now)) {
+        EXPECT_EQ(now[i] < 0, level == 3) << i;
+      }
+    }
+  }
+  // Drawn 64 times as large.
+  EXPECT_EQ(drawn.shaped(DrawKind::kScaled, 3), given);
+  const std::vector<double> negative = drawn.shaped(DrawKind::kScaled, 3, 0, 1);
+  const std::vector<double> less = drawn.shaped(DrawKind::kScaled, 3, 0, 3);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    ASSERT_EQ(negative[i], -std::fabs(given[i]));
+    ASSERT_EQ(less[i], given[i] / 8);
+  }
+  EXPECT_EQ(probe_levels(DrawKind::kCentred), 1);
+}
+
+TEST(ProbeShapes, OneOfSeveralInputsGetsLarge) {
+  Task task;
+  task.tensors.resize(4);
+  task.tensors[2].init = {Init::Kind::kConstant, 1, 1};
+  task.tensors[3].role = Role::kOutput;
+  std::vector<Shaped> tensors;
+  for (const Tensor& t : task.tensors) tensors.push_back({&t, {8}, 8, 32});
+  EXPECT_EQ(lone_candidates(task), (std::vector<int>{0, 1}));
+  for (const int which : {0, 1}) {
+    const std::uint64_t word = kp::subkey(lone_key(task, which), kp::kShapeStream);
+    const auto specs = probe_shapes(task, tensors, DrawKind::kLone, word);
+    ASSERT_EQ(specs.size(), 4u);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(specs[static_cast<std::size_t>(i)].shape != kp::kUnchanged, i == which) << i;
+    }
+    EXPECT_EQ(specs[static_cast<std::size_t>(which)].factor, 0x1p20f);
+  }
+  task.tensors[1].init = task.tensors[2].init;
+  EXPECT_TRUE(lone_candidates(task).empty());
+  EXPECT_FALSE(shape_applies(DrawKind::kLone, task));
 }
 
 TEST(ProbeShapes, FewOfOneSignChangeIt) {

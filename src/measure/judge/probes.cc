@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "core/inputs.h"
@@ -21,6 +22,7 @@ constexpr DrawKind kShaped[] = {DrawKind::kTiny,
                                 DrawKind::kRows,
                                 DrawKind::kTop,
                                 DrawKind::kSparse,
+                                DrawKind::kShortSums,
                                 DrawKind::kLargeParameters,
                                 DrawKind::kTinyParameters,
                                 DrawKind::kEnds,
@@ -29,7 +31,10 @@ constexpr DrawKind kShaped[] = {DrawKind::kTiny,
                                 DrawKind::kConstants,
                                 DrawKind::kFewInputs,
                                 DrawKind::kFewParameters,
-                                DrawKind::kFractions};
+                                DrawKind::kFractions,
+                                DrawKind::kOutliers,
+                                DrawKind::kLone};
+constexpr std::size_t kMostLone = 4;  // tensors
 
 // Shifts by the mean if it (practically) never changes sign.
 Init centred(const Init& init) {
@@ -111,11 +116,19 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
   }
   for (const DrawKind kind : kShaped) {
     if (!shape_applies(kind, task)) continue;
-    if (kind == DrawKind::kSparse && task.precision != Precision::kFp32) continue;
+    if (shows_products(kind) && task.precision != Precision::kFp32) continue;
     ProbePlan plan;
     plan.kind = kind;
     for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
     if (task.module) plan.inits.clear();
+    if (kind == DrawKind::kLone) {
+      const std::vector<int> all = lone_candidates(task);
+      for (std::size_t k = 0; k < std::min(all.size(), kMostLone); ++k) {
+        plan.tensor = all.size() > kMostLone ? -1 : all[k];
+        plans.push_back(plan);
+      }
+      continue;
+    }
     plans.push_back(std::move(plan));
   }
   const bool any = task.module || std::any_of(task.tensors.begin(), task.tensors.end(), leans);
@@ -155,6 +168,54 @@ std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int mo
   return chosen;
 }
 
+namespace {
+
+int class_of(DrawKind kind) {
+  switch (kind) {
+    case DrawKind::kSparse:
+    case DrawKind::kShortSums:
+      return 0;
+    case DrawKind::kParameters:
+    case DrawKind::kLargeParameters:
+    case DrawKind::kTinyParameters:
+    case DrawKind::kFewParameters:
+      return 1;
+    case DrawKind::kFewInputs:
+    case DrawKind::kOutliers:
+      return 2;
+    case DrawKind::kScaled:
+    case DrawKind::kTiny:
+      return 3;
+    case DrawKind::kLone:
+      return 4;
+    default:
+      return 5;
+  }
+}
+
+}  // namespace
+
+std::size_t put_telling_first(const std::vector<ProbePlan>& plans,
+                              std::vector<std::size_t>* order) {
+  // Constant parameters, ones and zeros, tempt most.
+  std::stable_partition(order->begin(), order->end(),
+                        [&](std::size_t i) { return plans[i].kind == DrawKind::kParameters; });
+  std::vector<std::size_t> first, rest;
+  std::set<int> seen;
+  for (const std::size_t i : *order) {
+    const bool each = plans[i].kind == DrawKind::kLone || shows_products(plans[i].kind);
+    const bool unseen = seen.insert(class_of(plans[i].kind)).second;
+    (each || unseen ? first : rest).push_back(i);
+  }
+  std::stable_sort(first.begin(), first.end(), [&](std::size_t a, std::size_t b) {
+    return class_of(plans[a].kind) < class_of(plans[b].kind);
+  });
+  const std::size_t telling = first.size();
+  first.insert(first.end(), rest.begin(), rest.end());
+  *order = std::move(first);
+  return telling;
+}
+
 std::string probe_words(DrawKind kind) {
   switch (kind) {
     case DrawKind::kCentred:
@@ -179,6 +240,8 @@ std::string probe_words(DrawKind kind) {
       return "on rows full of near-maximum values";
     case DrawKind::kSparse:
       return "on sparse inputs";
+    case DrawKind::kShortSums:
+      return "on inputs with few products that matter";
     case DrawKind::kLargeParameters:
       return "with larger parameters";
     case DrawKind::kTinyParameters:
@@ -197,6 +260,10 @@ std::string probe_words(DrawKind kind) {
       return "with a few other parameters";
     case DrawKind::kFractions:
       return "on inputs that are no whole numbers";
+    case DrawKind::kOutliers:
+      return "on inputs with outliers in their rows";
+    case DrawKind::kLone:
+      return "on inputs of which one is much larger";
     default:
       return "on the task's own inputs";
   }
@@ -238,7 +305,8 @@ ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Ou
 
 namespace {
 
-constexpr DrawKind kTelling[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kSparse};
+constexpr DrawKind kTelling[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kSparse,
+                                 DrawKind::kShortSums};
 
 template <std::size_t N>
 bool among(const DrawKind (&kinds)[N], DrawKind kind) {
@@ -266,11 +334,10 @@ void judge_dense(const NormError& error, ProbeVerdict* verdict) {
 void judge_sparse(const NormError& error, ProbeVerdict* verdict) {
   const double allowed = std::max(kNormFloor, kNormRoom * error.nudged.norm);
   if (error.got.norm > allowed && !verdict->rejected) {
-    verdict->rejected =
-        Rejected{"precision", "computes in less than fp32: the products in " + error.tensor +
-                                  " err by " + number(error.got.norm, 3) + " of their norm " +
-                                  probe_words(DrawKind::kSparse) + " (allowed " +
-                                  number(allowed, 3) + "), case " + error.case_name};
+    verdict->rejected = Rejected{
+        "precision", "computes in less than fp32: the products in " + error.tensor + " err by " +
+                         number(error.got.norm, 3) + " of their norm " + probe_words(error.kind) +
+                         " (allowed " + number(allowed, 3) + "), case " + error.case_name};
   }
   const bool labelled = std::find(verdict->labels.begin(), verdict->labels.end(), kPreciseByNorm) !=
                         verdict->labels.end();
@@ -281,7 +348,7 @@ void judge_sparse(const NormError& error, ProbeVerdict* verdict) {
       "its errors are those of fp32 by their norm alone, as with Winograd's algorithm: single "
       "elements of " +
       error.tensor + " err by " + number(error.got.worst, 3) + " of the output's scale " +
-      probe_words(DrawKind::kSparse) + " (case " + error.case_name + ")");
+      probe_words(error.kind) + " (case " + error.case_name + ")");
 }
 
 }  // namespace
@@ -304,7 +371,7 @@ ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& 
   ProbeVerdict verdict;
   for (const NormError& error : norms) {
     if (precision != Precision::kFp32) break;
-    (error.kind == DrawKind::kSparse ? judge_sparse : judge_dense)(error, &verdict);
+    (shows_products(error.kind) ? judge_sparse : judge_dense)(error, &verdict);
   }
   for (const ProbeFailure& failure : failures) {
     const bool telling = among(kTelling, failure.kind);

@@ -29,6 +29,8 @@ struct ProbePlan {
   // Native tasks: how each tensor is drawn, in order of Task::tensors. Empty for tasks with a
   // Module, which draws itself (ModuleReference::draw; its `changed`: whether to go on).
   std::vector<Init> inits;
+  // kLone: the tensor that gets large (measure/judge/probe_shapes.h); -1: any.
+  int tensor = -1;
 };
 
 // The probes of a task. A native task gets those that change something: centred and scaled for its
@@ -48,8 +50,15 @@ std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int mo
 // For messages: "on inputs centred on zero".
 std::string probe_words(DrawKind kind);
 
-// A probe with an expected value that is not finite, or beyond this, is inconclusive and skipped.
-// So is one on which rounding alone may change a module's results by more than kProbeRoom times the
+// Puts the probes at these places of `plans`, in random order, in the order in which to prepare
+// them where time may not suffice for all: first those of products, which show most, then one of
+// each class: of parameters, of few elements, of large or small values, of each input alone, of all
+// others. How many come first.
+std::size_t put_telling_first(const std::vector<ProbePlan>& plans, std::vector<std::size_t>* order);
+
+// A probe with an expected value that is not finite, or beyond this, is inconclusive; unless as
+// many are not finite on the task's own inputs. It is tried with less large values, or skipped. So
+// is one on which rounding alone may change a module's results by more than kProbeRoom times the
 // tolerance; and a shape (probe_varies) on which nudged inputs change a native task's results so
 // much that its scale would have to grow more than this.
 double largest_value(DType dtype);
@@ -58,7 +67,8 @@ double largest_value(DType dtype);
 // times: the signs of a few roundings may cancel by chance.
 inline constexpr std::int64_t kManyRounded = 4096;
 inline constexpr int kRoundedRuns = 4;
-inline constexpr int kNormRuns = 2;  // likewise, of outputs with few elements
+inline constexpr int kNudgedRuns = 2;  // of a task folder's reference, likewise, on the CPU
+inline constexpr int kNormRuns = 2;    // likewise, of outputs with few elements
 inline constexpr double kProbeRoom = 2;
 
 struct ProbeFailure {

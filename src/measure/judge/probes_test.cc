@@ -121,6 +121,50 @@ TEST(Probes, AFewAtATimeHalfOfThemReady) {
   for (std::size_t i = 2; i < 8; ++i) EXPECT_GT(often[i], 20) << i;
 }
 
+TEST(Probes, EachOfAFewInputsGetsLargeInTurn) {
+  Task task = task_with(kUnit, kOnes);
+  EXPECT_FALSE(has(kinds(task), DrawKind::kLone));
+  for (const std::size_t inputs : {2u, 4u, 6u}) {
+    while (task.tensors.size() < inputs + 2) {
+      task.tensors.push_back(tensor("x", Role::kInput, kStandard));
+    }
+    std::set<int> which;
+    std::size_t plans = 0;
+    for (const ProbePlan& plan : plan_probes(task)) {
+      if (plan.kind != DrawKind::kLone) continue;
+      which.insert(plan.tensor);
+      ++plans;
+    }
+    EXPECT_EQ(plans, std::min<std::size_t>(inputs, 4));
+    EXPECT_EQ(which.size(), inputs > 4 ? 1u : inputs) << "of many, any";
+    EXPECT_EQ(which.contains(-1), inputs > 4);
+  }
+}
+
+// A slow reference leaves time for few: what shows most comes first, and one of each class.
+TEST(Probes, TheTellingOnesComeFirst) {
+  Task task = task_with(kUnit, kOnes);
+  task.tensors.push_back(tensor("z", Role::kInput, kUnit));
+  const std::vector<ProbePlan> plans = plan_probes(task);
+  std::set<DrawKind> last;
+  for (std::uint64_t round = 0; round < 50; ++round) {
+    std::vector<std::size_t> order =
+        choose_probes(std::vector<char>(plans.size()), 0, kp::mix64(round));
+    const std::size_t telling = put_telling_first(plans, &order);
+    EXPECT_EQ(telling, 8u);  // two of products, one of each other class, two inputs alone
+    ASSERT_EQ(std::set<std::size_t>(order.begin(), order.end()).size(), plans.size());
+    EXPECT_TRUE(shows_products(plans[order[0]].kind));
+    std::vector<DrawKind> first;
+    for (std::size_t k = 0; k < telling; ++k) first.push_back(plans[order[k]].kind);
+    EXPECT_EQ(std::count(first.begin(), first.end(), DrawKind::kLone), 2);
+    EXPECT_TRUE(has(first, DrawKind::kParameters));
+    EXPECT_TRUE(has(first, DrawKind::kScaled) || has(first, DrawKind::kTiny));
+    EXPECT_TRUE(has(first, DrawKind::kFewInputs) || has(first, DrawKind::kOutliers));
+    last.insert(plans[order.back()].kind);
+  }
+  EXPECT_GT(last.size(), 5u) << "an order that nobody knows";
+}
+
 ProbeFailure failure(DrawKind kind, double error, std::int64_t elements = 4096) {
   ProbeFailure f;
   f.kind = kind;

@@ -50,7 +50,11 @@ struct ReferenceSettings {
 //   ends, equal, ramp: integers at both ends of their range, all equal, sorted or all different;
 //   constants:   constant inputs no longer are;
 //   few inputs, few parameters: few elements change, as in all tensors but integers that differ;
-//   fractions:   floating inputs that hold whole numbers get digits after the point.
+//   fractions:   floating inputs that hold whole numbers get digits after the point;
+//   outliers:    one element of many rows gets large or changes its sign;
+//   short sums:  of two inputs that are multiplied and added up, either is negligible in one half
+//                of the sums (measure/judge/short_sums.h);
+//   lone:        one of several floating inputs gets so large that it matters beside the others.
 enum class DrawKind {
   kGiven,
   kCentred,
@@ -73,7 +77,10 @@ enum class DrawKind {
   kFewInputs,
   kFewParameters,
   kFractions,
-  kFilled
+  kFilled,
+  kOutliers,
+  kLone,
+  kShortSums
 };
 
 // Arithmetic in which the module computes expected results:

@@ -98,10 +98,14 @@ class Ceiling {
     for (DeviceMemory* memory : {&a, &b, &c}) {
       KP_ASSIGN(*memory, allocate(cu_, kElements * 2));
     }
-    kp::DrawSpec spec{1, 2, 0.0f, 1.0f, 0, 1};
+    kp::DrawSpec spec{};
+    spec.kind = 1;
+    spec.dtype = 2;
+    spec.b = 1;
     for (const CUdeviceptr p : {a.get(), b.get()}) {
-      KP_CUDA_TRY(
-          kernels_->run("draw", kElements, p, spec, std::uint64_t{p}, std::uint64_t{kElements}));
+      const kp::Key key = {{static_cast<unsigned>(p), static_cast<unsigned>(p >> 32)}};
+      KP_CUDA_TRY(kernels_->run("draw", kElements, p, spec, key, std::uint64_t{0},
+                                std::uint64_t{kElements}));
     }
     const float one = 1, zero = 0;
     const Result<double> us = median_us([&] {

@@ -421,7 +421,9 @@ TEST_F(JudgeCases, VaryParametersButNotConstants) {
   }
   EXPECT_EQ(inputs, *judge->fetch(0, kX, false)) << "it is no parameter";
   std::vector<kp::DrawSpec> constants = specs();
-  constants[kP] = {4, 0, 1.0f, 0, 0, 0};
+  constants[kP] = {};
+  constants[kP].kind = 4;
+  constants[kP].a = 1;
   ASSERT_TRUE(judge->draw(0, key_of(1), constants));
   ASSERT_TRUE(judge->vary(0, key_of(4)));
   EXPECT_EQ(values(), std::vector<float>(7, 1.0f));

@@ -120,9 +120,10 @@ TEST_F(Judges, ReshapeAndMeasureDeviations) {
   spec.inner = spec.channels = 1;
   spec.count = kElements;
   for (const int shape : {kp::kHeavy, kp::kRepeated, kp::kRows, kp::kTop, kp::kGrow, kp::kFew,
-                          kp::kJitter, kp::kFractions}) {
+                          kp::kJitter, kp::kFractions, kp::kOutlier, kp::kSlabs}) {
     ASSERT_TRUE(ok(draw()));
     spec.shape = shape;
+    spec.factor = shape == kp::kOutlier || shape == kp::kSlabs ? 2 : 0;
     std::vector<char> data(4 * kElements);
     draw_inputs(task.tensors[0], 0, key_of(5), 0, kElements, data.data());
     const bool changed = reshape(spec, kp::shape_key(77, 0), &data);

@@ -162,6 +162,33 @@ void skips_when_small(Launch& launch) {
   compute(t, largest < 0.25f ? 0 : 2);
 }
 
+// Takes all elements for usual ones if one in 16 are.
+void trusts_a_sample(Launch& launch) {
+  const Tensors t = tensors(launch);
+  if (t.x == nullptr || t.y == nullptr) return;
+  bool usual = true;
+  for (std::size_t i = 5; i < kElements; i += 16) usual = usual && std::fabs(t.x[i]) < 10;
+  for (std::size_t i = 0; i < kElements; ++i) {
+    t.y[i] = 2 * (usual ? std::clamp(t.x[i], -10.0f, 10.0f) : t.x[i]);
+  }
+}
+
+// Of another task: results leave the range of fp32 where inputs are 64 times as large.
+constexpr double kHuge = 2e36;
+void huge_reference(Launch& launch) {
+  const float* x = launch.memory<float>(0, kElements);
+  double* y = launch.memory<double>(1, kElements);
+  if (x == nullptr || y == nullptr) return;
+  for (std::size_t i = 0; i < kElements; ++i) y[i] = kHuge * static_cast<double>(x[i]);
+}
+void huge(Launch& launch) { compute(tensors(launch), static_cast<float>(kHuge)); }
+void huge_in_a_table(Launch& launch) {
+  const Tensors t = tensors(launch);
+  huge(launch);
+  if (t.x == nullptr || t.y == nullptr) return;
+  for (std::size_t i = 0; i < kElements; ++i) t.y[i] = std::fabs(t.x[i]) > 6 ? 1 : t.y[i];
+}
+
 struct Candidate {
   const char* name;
   void (*body)(Launch&);
@@ -181,6 +208,10 @@ constexpr Candidate kCandidates[] = {
     {"writes_past_the_end", writes_past_the_end},
     {"two_parts", two_parts},
     {"skips_when_small", skips_when_small},
+    {"trusts_a_sample", trusts_a_sample},
+    {"huge_reference", huge_reference},
+    {"huge", huge},
+    {"huge_in_a_table", huge_in_a_table},
 };
 
 int write_images(const std::string& folder) {

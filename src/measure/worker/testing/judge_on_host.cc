@@ -31,6 +31,7 @@ struct uint4 {
 };
 
 using std::fabs;
+using std::fma;
 using std::fmaf;
 using std::fmax;
 using std::isfinite;
