@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Libraries come from the distribution (scripts/packages lists them), static if the binary must run
 # on other machines.
-find_package(fmt REQUIRED)
 find_package(nlohmann_json 3.9 REQUIRED)
 find_package(Threads REQUIRED)
 

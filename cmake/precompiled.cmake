@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# kernelpro_precompiled(target): the files of a test program begin with a precompiled header of
-# GoogleTest and what most of them include from the standard library, which saves each of them three
-# quarters of a second of two. All programs share one. JSON is left out: its templates cost files
-# that do not use it more than they save. So are libraries: with optimisation, GCC warns of code in
-# precompiled headers where it would not otherwise.
+# kernelpro_precompiled(target kind [file...]): the sources of a target begin with a precompiled
+# header of what most of them include. GCC accepts it only under the options that it was made with,
+# so there is one for each kind, shared by its targets:
+#   tests        -O0: GoogleTest, the standard library, core's values
+#   cold         COLD rooms' optimisation: the standard library, core's values
+#   cold_json    the same with JSON, which costs a source that does not use it a second
+# `cold` becomes `cold_json` where one of the files includes JSON. Hot rooms have none: with -O2,
+# GCC warns of code in precompiled headers where it would not otherwise.
 #
 # Only in quick builds: others show a missing #include, and ccache does not cache what uses one.
 set(pch_default OFF)
@@ -11,23 +14,50 @@ if(KERNELPRO_UNITY AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CXX_COM
    AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(pch_default ON)
 endif()
-option(KERNELPRO_PCH "precompile headers for the tests" ${pch_default})
+option(KERNELPRO_PCH "precompile headers" ${pch_default})
 
-function(kernelpro_precompiled target)
+set(KERNELPRO_PRECOMPILED <algorithm> <array> <cmath> <functional> <map> <memory> <optional> <set>
+  <span> <string> <string_view> <utility> <variant> <vector> <tl/expected.hpp> core/candidate.h
+  core/evaluation.h core/evidence.h core/finding.h core/launch_plan.h core/machine.h core/task.h
+  base/error.h base/files.h base/text.h)
+list(TRANSFORM KERNELPRO_PRECOMPILED REPLACE "^(core|base)/.*" "${PROJECT_SOURCE_DIR}/src/\\0")
+
+function(kernelpro_precompiled target kind)
   if(NOT KERNELPRO_PCH)
     return()
   endif()
-  if(NOT TARGET kernelpro_precompiled)
-    set(empty ${CMAKE_BINARY_DIR}/empty_precompiled.cc)
+  if("${kind}" STREQUAL "cold")
+    foreach(file ${ARGN})
+      file(STRINGS ${file} json REGEX "#include \"core/(plain_|[a-z]+_)?json.h\"|[^a-z]Json[^A-Za-z]")
+      if(json)
+        set(kind cold_json)
+        break()
+      endif()
+    endforeach()
+  endif()
+  set(shared kernelpro_precompiled_${kind})
+  if(NOT TARGET ${shared})
+    set(empty ${CMAKE_BINARY_DIR}/empty_${shared}.cc)
     if(NOT EXISTS ${empty})
       file(WRITE ${empty} "")
     endif()
-    add_library(kernelpro_precompiled OBJECT ${empty})
-    # GCC accepts the header only under the options that it was made with.
-    target_compile_options(kernelpro_precompiled PRIVATE $<$<CONFIG:Release>:-O0>)
-    target_link_libraries(kernelpro_precompiled PRIVATE GTest::gtest)
-    target_precompile_headers(kernelpro_precompiled PRIVATE <algorithm> <functional> <map> <memory>
-      <optional> <string> <variant> <vector> <gtest/gtest.h>)
+    add_library(${shared} OBJECT ${empty})
+    set(headers ${KERNELPRO_PRECOMPILED})
+    if("${kind}" STREQUAL "tests")
+      list(APPEND headers <gtest/gtest.h>)
+      target_link_libraries(${shared} PRIVATE GTest::gtest)
+      target_compile_options(${shared} PRIVATE $<$<CONFIG:Release>:-O0>)
+    else()
+      target_compile_options(${shared} PRIVATE $<$<CONFIG:Release>:${KERNELPRO_COLD}>)
+    endif()
+    if("${kind}" STREQUAL "cold_json")
+      list(APPEND headers <nlohmann/json.hpp>)
+      target_link_libraries(${shared} PRIVATE nlohmann_json::nlohmann_json)
+    endif()
+    target_include_directories(${shared} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_include_directories(${shared} SYSTEM PRIVATE ${KERNELPRO_EXPECTED_INCLUDE})
+    target_link_libraries(${shared} PRIVATE Threads::Threads)
+    target_precompile_headers(${shared} PRIVATE ${headers})
   endif()
-  target_precompile_headers(${target} REUSE_FROM kernelpro_precompiled)
+  target_precompile_headers(${target} REUSE_FROM ${shared})
 endfunction()

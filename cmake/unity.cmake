@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# kernelpro_unity(target room file...): compiles several files of a room as one source, so that
+# kernelpro_unity(target file...): compiles several files of a room as one source, so that
 # headers and templates are compiled once for all of them: a clean build takes less than half the
 # time. Files that define the same name (two helpers in anonymous namespaces) are never combined,
-# and a file that redefines a type or constant of a header stays alone. Only definitions that begin
+# and a file that redefines a type or constant of a header stays alone. A constant kName that two
+# files define is no obstacle: in each file a macro gives it a name of its own. Only definitions that begin
 # in the first column are seen, which is where clang-format puts them. If the compiler still finds a
 # name twice, rename one, or set KERNELPRO_UNITY=OFF.
 #
@@ -43,10 +44,17 @@ function(kernelpro_defined_names file out)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
 
-# Sets `out` to the types and constants defined in the headers of a room, base/ and core/.
-function(kernelpro_names_of_headers room out)
+# Sets `out` to the types and constants defined in the headers beside the files, in base/ and core/.
+function(kernelpro_names_of_headers out)
   set(src ${PROJECT_SOURCE_DIR}/src)
-  file(GLOB_RECURSE headers ${src}/base/*.h ${src}/core/*.h ${src}/${room}/*.h)
+  set(folders ${ARGN})
+  list(TRANSFORM folders REPLACE "/[^/]*$" "")
+  list(REMOVE_DUPLICATES folders)
+  list(TRANSFORM folders APPEND "/*.h")
+  file(GLOB_RECURSE headers ${src}/base/*.h ${src}/core/*.h)
+  file(GLOB beside ${folders})
+  list(APPEND headers ${beside})
+  list(REMOVE_DUPLICATES headers)
   list(FILTER headers EXCLUDE REGEX "/src/core/device/")
   set(names "")
   foreach(header ${headers})
@@ -60,11 +68,40 @@ function(kernelpro_names_of_headers room out)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
 
-function(kernelpro_unity target room)
+# Where two of the files define a constant kName, gives it a name of its own in each file of the
+# target.
+function(kernelpro_own_constants target)
+  set(constants "")
+  set(twice "")
+  foreach(file ${ARGN})
+    kernelpro_defined_names(${file} names)
+    list(FILTER names INCLUDE REGEX "^k[A-Z]")
+    foreach(name ${names})
+      if(name IN_LIST constants)
+        list(APPEND twice ${name})
+      endif()
+    endforeach()
+    list(APPEND constants ${names})
+  endforeach()
+  if(NOT twice)
+    return()
+  endif()
+  list(REMOVE_DUPLICATES twice)
+  set(before "#define KP_JOIN_(a, b) a##b\n#define KP_JOIN(a, b) KP_JOIN_(a, b)\n")
+  set(after "")
+  foreach(name ${twice})
+    string(APPEND before "#define ${name} KP_JOIN(${name}, KP_UNITY_ID)\n")
+    string(APPEND after "#undef ${name}\n")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_UNIQUE_ID KP_UNITY_ID
+    UNITY_BUILD_CODE_BEFORE_INCLUDE "${before}" UNITY_BUILD_CODE_AFTER_INCLUDE "${after}")
+endfunction()
+
+function(kernelpro_unity target)
   if(NOT KERNELPRO_UNITY)
     return()
   endif()
-  kernelpro_names_of_headers(${room} header_names)
+  kernelpro_names_of_headers(header_names ${ARGN})
   set(groups 0)
   foreach(file ${ARGN})
     kernelpro_defined_names(${file} names)
@@ -74,9 +111,11 @@ function(kernelpro_unity target room)
         set(alone TRUE)
       endif()
     endforeach()
-    if(alone)
-      continue()  # a file outside all groups is compiled alone
+    if(alone)  # outside all groups; and a precompiled header may hold the very header
+      set_source_files_properties(${file} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+      continue()
     endif()
+    list(FILTER names EXCLUDE REGEX "^k[A-Z]")
     file(SIZE ${file} bytes)
     set(at 0)
     while(at LESS groups)
@@ -105,5 +144,6 @@ function(kernelpro_unity target room)
     set(bytes_${at} ${together})
     set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${at})
   endforeach()
+  kernelpro_own_constants(${target} ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()

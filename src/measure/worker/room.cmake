@@ -17,7 +17,7 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   target_link_options(kernelpro_fake_driver PRIVATE "LINKER:--no-as-needed")
   target_link_libraries(kernelpro_fake_driver PRIVATE kernelpro_fake_cublas PUBLIC
     kernelpro_cuda_api)
-  kernelpro_unity(kernelpro_fake_driver measure/worker ${dir}/testing/fake_driver.cc
+  kernelpro_unity(kernelpro_fake_driver ${dir}/testing/fake_driver.cc
     ${dir}/testing/fake_memory.cc ${dir}/testing/fake_graphs.cc)
   # Device code: its warnings are NVRTC's business.
   set_source_files_properties(${dir}/testing/judge_on_host.cc PROPERTIES COMPILE_OPTIONS "-w;-O2")
@@ -37,5 +37,5 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   target_link_options(fake_worker PRIVATE "LINKER:--no-as-needed")
   set_target_properties(fake_worker PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
-  cmake_language(DEFER CALL add_dependencies test_measure_cuda fake_worker kernelpro_capture)
+  kernelpro_tests_need(measure/cuda fake_worker kernelpro_capture)
 endif()

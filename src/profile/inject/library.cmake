@@ -12,9 +12,9 @@ if(KERNELPRO_CUDA_FOUND)
 endif()
 
 if(KERNELPRO_TRACER)
-  add_library(kernelpro_trace SHARED src/profile/inject/tracer.cc src/profile/inject/trace_writer.cc
-    src/profile/inject/cupti_table.cc src/profile/inject/module_writer.cc
-    src/profile/inject/sampler.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/profile/inject/*.cc)
+  add_library(kernelpro_trace SHARED ${sources})
+  kernelpro_unity(kernelpro_trace ${sources})
   add_library(kernelpro_fake_cupti SHARED EXCLUDE_FROM_ALL src/profile/inject/testing/fake_cupti.cc)
   foreach(library kernelpro_trace kernelpro_fake_cupti)
     target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -32,7 +32,5 @@ if(KERNELPRO_TRACER)
   target_link_libraries(kernelpro-traced PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
   set_target_properties(kernelpro-traced PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-  if(TARGET test_profile_trace)
-    add_dependencies(test_profile_trace kernelpro_trace kernelpro_fake_cupti kernelpro-traced)
-  endif()
+  kernelpro_tests_need(profile/trace kernelpro_trace kernelpro_fake_cupti kernelpro-traced)
 endif()

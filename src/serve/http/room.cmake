@@ -1,5 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tests are clients of the real program.
-if(KERNELPRO_TESTS)
-  cmake_language(DEFER CALL add_dependencies test_serve_http kernelpro)
-endif()
+kernelpro_tests_need(serve/http kernelpro)

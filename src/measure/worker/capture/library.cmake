@@ -15,7 +15,11 @@ if(KERNELPRO_CUDA_FOUND)
   target_link_libraries(kernelpro_capture PRIVATE kernelpro_cuda_api nlohmann_json::nlohmann_json
     xxhash::xxhash Threads::Threads ${CMAKE_DL_LIBS})
   set_target_properties(kernelpro_capture PROPERTIES CXX_VISIBILITY_PRESET hidden
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin UNITY_BUILD OFF)
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin UNITY_BUILD ${KERNELPRO_UNITY}
+    UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 0)  # their groups are those of their rooms
+  if(KERNELPRO_UNITY)
+    kernelpro_own_constants(kernelpro_capture ${sources})
+  endif()
   # Our libstdc++ symbols must not override PyTorch's.
   target_link_options(kernelpro_capture PRIVATE LINKER:--no-undefined
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/measure/worker/capture/exports.map)
