@@ -127,6 +127,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         arrived = time.perf_counter()
         name, acts, path = parts[2], parts[3].replace(";", ",").split(","), "/" + "/".join(parts[4:])
         body = json.loads(raw)
+        if not body.get("messages"):
+            return self.refuse_nothing(path, body, acts[0])
         with STATS.lock:
             if name in STATS.replied:
                 STATS.gaps.setdefault(name, []).append(arrived - STATS.replied[name])
@@ -147,6 +149,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             getattr(self, "act_" + verb)(api, detail)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+
+    def refuse_nothing(self, path, body, act):
+        """A request without messages (ChatClient::knock) counts as none."""
+        api = (Anthropic if path.endswith("/v1/messages") else OpenAi)(self, body)
+        if act in ("401", "403", "404", "404path"):
+            return getattr(self, "act_" + act)(api, "")
+        return self.status(api, 400, "invalid_request_error", "messages: at least one is required")
 
     def served(self, api, whole):
         kind = "whole" if whole else "part"

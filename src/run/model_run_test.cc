@@ -100,6 +100,21 @@ struct ModelRunTest : ::testing::Test {
   }
 };
 
+TEST_F(ModelRunTest, AModelThatCannotBeAskedIsFoundBeforeAnythingIsMeasured) {
+  fake.log = join(dir.path(), "log");
+  settings.roles.coder = "http://127.0.0.1:1/v1#nobody";
+  auto result = optimize_with(fake_station(fake), fake_task(), settings, observer);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::kEnvironment);
+  settings.roles.coder = server().base(id, "404") + "#unheard-of";
+  result = optimize_with(fake_station(fake), fake_task(), settings, observer);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::kBadInput);
+  EXPECT_TRUE(contains(result.error().text(), "unheard-of")) << result.error().text();
+  EXPECT_FALSE(exists(fake.log)) << "nothing was measured";
+  EXPECT_FALSE(exists(run));
+}
+
 TEST_F(ModelRunTest, PlansWritesRepairsAndWins) {
   server().script(id, Json(std::vector<Json>{
                           rule("# Plan:", kPlan), rule("# Write:", kernel("99"), 1),

@@ -75,7 +75,8 @@ Result<void> check_prompts(const RunSettings& settings) {
 Result<void> check_model(const RunSettings& settings) {
   KP_ASSIGN(auto model, model_settings(settings));
   KP_TRY(make_model(std::move(model)));
-  return {};
+  // Before anything is measured.
+  return reach_models(settings.roles);
 }
 
 using Made = Result<std::unique_ptr<Proposer>>;

@@ -49,6 +49,10 @@ struct ModelSettings {
 // each unusable answer. Fails with kBadInput (a model's name; a money limit with an unknown
 // price) and kEnvironment (no key, no libcurl).
 Result<std::unique_ptr<Proposer>> make_model(ModelSettings settings);
+// Whether the roles' models can be asked at all, at no cost and within seconds for each. Fails with
+// kEnvironment when nobody answers at an address or a key is refused, and with kBadInput when a
+// server does not know the model; what a server keeps to itself is found by the first call.
+Result<void> reach_models(const RoleSettings& roles);
 
 // Hands out recorded candidates in order, whatever the parent.
 std::unique_ptr<Proposer> make_replay(std::vector<Candidate> recorded);

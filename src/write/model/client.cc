@@ -17,6 +17,8 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kMaxErrorBody = 64 << 10;  // of a reply other than 200
+constexpr double kKnockS = 20;                   // a server that takes longer loads its model
+constexpr double kKnockConnectS = 5;
 
 class Collector : public HttpSink {
  public:
@@ -68,6 +70,7 @@ class HttpClient : public ChatClient {
 
   std::string name() const override { return settings_.spec.name; }
   ChatResult complete(const ChatRequest& request, const CallOptions& options) override;
+  std::optional<Failure> knock() override;
   Counts counts() const override {
     const std::lock_guard lock(mutex_);
     return counts_;
@@ -80,6 +83,7 @@ class HttpClient : public ChatClient {
   };
   ChatResult attempts(Call* call);
   std::optional<Failure> admit(const Call& call, bool first, Spend* worst) const;
+  HttpRequest request_for(const Call& call, double left) const;
   Attempt attempt(Call* call, double left);
   ChatResult judge(const HttpResult& http, Collector* collector, const Call& call, double left);
   void paid(const Usage& usage, const Spend& worst);
@@ -120,6 +124,28 @@ ChatResult HttpClient::complete(const ChatRequest& request, const CallOptions& o
   }
   call.body = std::move(*body);
   return account(attempts(&call), call);
+}
+
+std::optional<Failure> HttpClient::knock() {
+  ChatRequest nothing;
+  nothing.max_tokens = 1;
+  const Result<std::string> body = wire_.encode(settings_.spec, nothing);
+  if (!body) return std::nullopt;
+  const CallOptions options;
+  Call call;
+  call.request = &nothing;
+  call.options = &options;
+  call.body = *body;
+  HttpRequest http = request_for(call, kKnockS);
+  http.connect_timeout_s = std::min(settings_.connect_timeout_s, kKnockConnectS);
+  Collector collector(wire_, {});
+  ChatResult result = judge(pool_->post(http, collector), &collector, call, kKnockS);
+  scrub_all(&result);
+  if (result) return std::nullopt;
+  const FailureKind kind = result.error().kind;
+  const bool lasting = kind == FailureKind::kUnreachable || kind == FailureKind::kAuth ||
+                       kind == FailureKind::kUnknownModel || result.error().status == 404;
+  return lasting ? std::optional(std::move(result.error())) : std::nullopt;
 }
 
 std::optional<Failure> HttpClient::admit(const Call& call, bool first, Spend* worst) const {
@@ -215,17 +241,22 @@ ChatResult HttpClient::attempts(Call* call) {
   }
 }
 
-HttpClient::Attempt HttpClient::attempt(Call* call, double left) {
+HttpRequest HttpClient::request_for(const Call& call, double left) const {
   HttpRequest http;
   http.url = settings_.spec.base_url + wire_.path();
   http.headers = wire_.headers(settings_.key);
-  http.body = call->body;
+  http.body = call.body;
   http.direct = settings_.spec.loopback();
   http.connect_timeout_s = std::min(settings_.connect_timeout_s, std::max(left, 0.001));
   http.stall_s = settings_.stall_s;
   http.timeout_s = std::max(left, 0.0);
   http.max_bytes = settings_.max_bytes;
-  http.cancelled = call->options->cancelled;
+  http.cancelled = call.options->cancelled;
+  return http;
+}
+
+HttpClient::Attempt HttpClient::attempt(Call* call, double left) {
+  const HttpRequest http = request_for(*call, left);
   Collector collector(wire_, call->options->on_text);
   ++call->attempts;
   const HttpResult done = pool_->post(http, collector);

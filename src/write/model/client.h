@@ -31,6 +31,10 @@ class ChatClient {
   virtual ~ChatClient() = default;
   virtual std::string name() const = 0;  // ModelSpec::name
   virtual ChatResult complete(const ChatRequest& request, const CallOptions& options = {}) = 0;
+  // Sends a request without messages, which servers refuse at once and for nothing. Returns a
+  // failure that every call would meet: nobody answers there, the key is refused, the model is
+  // unknown. nullopt: none of these, as far as the server tells within seconds. Counts as no call.
+  virtual std::optional<Failure> knock() = 0;
   // A snapshot.
   virtual Counts counts() const = 0;
 };

@@ -78,6 +78,27 @@ class Client : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Apis, Client, ::testing::Values("anthropic", "openai"),
                          [](const auto& api) { return std::string(api.param); });
 
+TEST_P(Client, AKnockFindsWhatEveryCallWouldMeet) {
+  const auto knock = [&](const std::string& acts) {
+    client_ = std::move(*make_client(settings(acts)));
+    auto failure = client_->knock();
+    EXPECT_EQ(client_->counts().calls, 0);
+    EXPECT_TRUE(!failure || !contains(failure->text(), std::string(kKey).substr(0, 12)));
+    return failure ? std::string(failure_name(failure->kind)) : "nothing";
+  };
+  EXPECT_EQ(knock("ok"), "nothing");
+  EXPECT_EQ(knock("503,ok"), "nothing") << "it may be back by then";
+  EXPECT_EQ(knock("401"), "auth");
+  EXPECT_EQ(knock("404"), "unknown-model");
+  EXPECT_EQ(knock("404path"), "bad-request") << "no API at this address";
+  ClientSettings nobody = settings("ok");
+  nobody.spec.base_url = "http://127.0.0.1:1";
+  client_ = std::move(*make_client(nobody));
+  const auto failure = client_->knock();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->kind, FailureKind::kUnreachable);
+}
+
 TEST_P(Client, EveryFormOfAReply) {
   for (const char* act : {"ok", "json", "crlf", "cr", "bytes", "misnamed", "lazy", "nodone"}) {
     std::string heard;
