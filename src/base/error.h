@@ -29,6 +29,7 @@ enum class Cause {
   kNoCode,     // the file has no device code, or none of the kernels asked for
   kInUse,      // the hardware is another process's for now
   kForbidden,  // this user may not
+  kProfiler,   // the profiling library refuses for another reason
 };
 
 struct Error {

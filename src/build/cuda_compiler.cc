@@ -103,9 +103,7 @@ bool lacks_special_function(const std::string& log) {
   return false;
 }
 
-// Phrases in messages about NVRTC's process, and from NVRTC.
-constexpr const char* kEndedBySignal = "ended by signal";
-constexpr const char* kRanLonger = "ran longer than";
+// In NVRTC's log.
 constexpr const char* kNoSuchHeader = "cannot open source file";
 
 constexpr double kLibraryTimes = 3;  // time limit factor for sources that include a library
@@ -344,10 +342,9 @@ class CudaCompiler : public Compiler {
     KP_ASSIGN(const auto done,
               nvrtc_.compile(source.text, header, source.library, "kernel.cu", seconds));
     if (!done) {
-      const auto& [how, from_outside] = done.error();
-      const bool lost = contains(how, kEndedBySignal) || contains(how, kRanLonger);
-      if (!nvcc_.empty() && lost) return plan_by_nvcc(task, c, folder, source);
-      return Made{CompileError{how}, false, from_outside ? how : ""};
+      const NvrtcLost& lost = done.error();
+      if (!nvcc_.empty() && lost.of_the_compiler) return plan_by_nvcc(task, c, folder, source);
+      return Made{CompileError{lost.how}, false, lost.from_outside ? lost.how : ""};
     }
     const NvrtcBuild& build = *done;
     if (!build.compiled && !nvcc_.empty() && contains(build.log, kNoSuchHeader)) {

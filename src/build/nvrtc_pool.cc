@@ -159,8 +159,9 @@ Result<tl::expected<NvrtcBuild, NvrtcLost>> NvrtcPool::compile(const std::string
     slot->limits.wall_seconds = timeout_s;
     const Exit exit = slot->child.finish();
     slot->child = Child();
+    const bool gave_out = exit.kind == Exit::Kind::kSignalled || exit.kind == Exit::Kind::kTimedOut;
     return tl::unexpected<NvrtcLost>(
-        {"the compiler " + exit.describe(slot->limits), exit.from_outside()});
+        {"the compiler " + exit.describe(slot->limits), exit.from_outside(), gave_out});
   }
   const JsonReader r(*answer);
   if (r.member("error") != nullptr) {

@@ -206,7 +206,7 @@ bool work_here(const SuiteSettings& settings, const Options& options, bool quiet
   }
   if (options.has("--worker")) {  // for the job's log
     hears.progress = [](const Progress& progress) {
-      if (progress.event != "evaluated") return;
+      if (progress.event != Event::kEvaluated) return;
       std::printf("%s%lld: %s\n", std::string(kCandidate).c_str(),
                   static_cast<long long>(progress.candidate), progress.outcome.c_str());
       std::fflush(stdout);

@@ -139,7 +139,7 @@ TEST(Binary, DoctorAlwaysAnswers) {
 
 Progress sample() {
   Progress p;
-  p.event = "best";
+  p.event = Event::kBest;
   p.candidate = 7;
   p.outcome = "correct";
   p.detail = "with\nline ends and \x1b[31m";
@@ -172,7 +172,7 @@ TEST(Display, TheSpeedUpHasItsIntervalAndIsUnconfirmed) {
   progress.best_speedup_low = 4.1;
   progress.best_speedup_high = 4.35;
   EXPECT_TRUE(contains(status_line(progress, 200), "best 4.20x (4.10x to 4.35x, unconfirmed) "));
-  progress.event = "best";
+  progress.event = Event::kBest;
   EXPECT_TRUE(contains(event_line(progress), "4.20x over the start (4.10x to 4.35x, unconfirmed)"));
   EXPECT_TRUE(contains(progress_json(progress), "\"best_speedup_low\":4.1"));
   EXPECT_TRUE(contains(progress_json(progress), "\"confirmed\":false"));
@@ -189,7 +189,7 @@ TEST(Display, AboveTheCeilingIsNoShare) {
 
 TEST(Display, LoadIsALineOfItsOwn) {
   Progress progress;
-  progress.event = "busy";
+  progress.event = Event::kBusy;
   progress.detail = "other processes used 63 % of this machine; timing takes longer";
   EXPECT_EQ(event_line(progress),
             "busy: other processes used 63 % of this machine; timing takes longer");

@@ -24,7 +24,7 @@ std::string fit(std::string text, int width) {
   return text.substr(0, at);
 }
 
-bool is_news(const Progress& progress) { return progress.event != "evaluated"; }
+bool is_news(const Progress& progress) { return progress.event != Event::kEvaluated; }
 
 // One line per news event above a redrawn status line.
 struct Terminal {
@@ -35,7 +35,7 @@ struct Terminal {
     const int columns = width > 0 ? width : terminal_columns(out);
     std::string text = "\r\x1b[K";
     if (is_news(progress)) text += fit(event_line(progress), columns - 1) + "\n";
-    const bool over = progress.event == "stopped" || progress.event == "confirmed";
+    const bool over = progress.event == Event::kStopped || progress.event == Event::kConfirmed;
     if (!over && progress.evaluations > 0) text += status_line(progress, columns - 1);
     std::fputs(text.c_str(), out);
     std::fflush(out);
@@ -94,12 +94,12 @@ std::string status_line(const Progress& progress, int width) {
 }
 
 std::string event_line(const Progress& progress) {
-  if (progress.event == "busy") return "busy: " + one_line(progress.detail);
-  std::string text = progress.event;
+  if (progress.event == Event::kBusy) return "busy: " + one_line(progress.detail);
+  std::string text(event_name(progress.event));
   if (progress.candidate > 0) text += " #" + std::to_string(progress.candidate);
   if (!progress.outcome.empty()) text += " " + progress.outcome;
   if (progress.time_us > 0) text += " " + human_us(progress.time_us);
-  if (progress.event == "best") {
+  if (progress.event == Event::kBest) {
     text += ", " + speedup_text(progress.best_speedup) + " over the start" +
             unconfirmed_text(progress) + ceiling_text(progress);
   }
@@ -109,7 +109,7 @@ std::string event_line(const Progress& progress) {
 }
 
 std::string progress_json(const Progress& progress) {
-  Json json = {{"event", progress.event},
+  Json json = {{"event", event_name(progress.event)},
                {"candidate", progress.candidate},
                {"outcome", progress.outcome},
                {"detail", progress.detail},
@@ -123,7 +123,7 @@ std::string progress_json(const Progress& progress) {
                {"best_speedup", progress.best_speedup},
                {"best_speedup_low", progress.best_speedup_low},
                {"best_speedup_high", progress.best_speedup_high},
-               {"confirmed", progress.event == "confirmed"},
+               {"confirmed", progress.event == Event::kConfirmed},
                {"ceiling_disturbed", progress.ceiling_disturbed},
                {"elapsed_s", progress.elapsed_s},
                {"left_s", progress.left_s}};

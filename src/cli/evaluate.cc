@@ -12,6 +12,7 @@
 #include "machine/gpu_lease.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/station/local.h"
+#include "run/choices.h"
 #include "run/evaluate_one.h"
 #include "task/open/open_task.h"
 #include "task/reference/baseline.h"
@@ -76,7 +77,7 @@ TargetKind target_of(const Options& options, const std::vector<KernelFile>& kern
   }
   if (cuda) return TargetKind::kCuda;
   if (cpp) return TargetKind::kCpu;
-  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+  return choose_target(options.text("--target"));
 }
 
 void check_languages(TargetKind target, const std::vector<KernelFile>& kernels) {

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/display.h"
 #include "cli/tasks.h"
-#include "measure/ceilings/ceilings.h"
+#include "run/choices.h"
 #include "run/proposers.h"
 #include "run/store/fact_file.h"
 #include "run/store/tool_record.h"
@@ -77,11 +77,12 @@ constexpr OptionSpec kOptimizeOptions[] = {
 
 // Target of a PyTorch file: from the starting kernel's extension, otherwise cuda if available.
 TargetKind module_target(const Options& options) {
-  if (const auto target = target_from_name(options.text("--target"))) return *target;
-  const std::string start = options.text("--start");
-  if (const LanguageRow* language = language_of_file(start)) return language->target;
-  if (!start.empty()) return TargetKind::kCpu;
-  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+  const std::string name = options.text("--target"), start = options.text("--start");
+  if (!target_from_name(name) && !start.empty()) {
+    const LanguageRow* language = language_of_file(start);
+    return language != nullptr ? language->target : TargetKind::kCpu;
+  }
+  return choose_target(name);
 }
 
 // A sweep covers the whole space and profiles every candidate; options override its lack of limits.

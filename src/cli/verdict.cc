@@ -79,9 +79,7 @@ std::string remarks(const VerdictContext& context, const EvaluateOneResult& resu
   if (const Correct* correct = result.evaluation.correct()) {
     for (const std::string& note : correct->notes) text += "  note: " + note + "\n";
     const std::string load = load_text(load_of(correct->observed));
-    const bool told = std::any_of(correct->notes.begin(), correct->notes.end(),
-                                  [](const auto& n) { return contains(n, "other process"); });
-    if (!load.empty() && !told) text += "  note: " + load + " while this was timed\n";
+    if (!load.empty()) text += "  note: " + load + " while this was timed\n";
   }
   for (const std::string& note : context.notes) text += "  note: " + note + "\n";
   const std::string& trust = result.evaluation.trust;

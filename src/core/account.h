@@ -56,6 +56,7 @@ struct AccountPart {
   std::string how;  // the formula and its source: "compulsory bytes / measured copy bandwidth"
 };
 // "waits for a load from global or local memory"
+std::string part_words(PartKind kind, std::optional<Stall> stall);
 std::string part_words(const AccountPart& part);
 
 // While these warps waited, another one of the scheduler issued: not a part of the time.

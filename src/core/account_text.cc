@@ -93,10 +93,12 @@ std::string places_text(const KernelAccount& kernel) {
 
 }  // namespace
 
-std::string part_words(const AccountPart& part) {
-  if (part.kind != PartKind::kWait || !part.stall) return std::string(part_row(part.kind).words);
-  return "waits for " + std::string(stall_row(*part.stall).words);
+std::string part_words(PartKind kind, std::optional<Stall> stall) {
+  if (kind != PartKind::kWait || !stall) return std::string(part_row(kind).words);
+  return "waits for " + std::string(stall_row(*stall).words);
 }
+
+std::string part_words(const AccountPart& part) { return part_words(part.kind, part.stall); }
 
 std::string place_words(const SourceLine& line, int offset, const std::string& instruction) {
   if (line.file.empty()) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "base/text.h"
 
@@ -14,18 +16,23 @@ namespace {
 constexpr double kLeastMoved = 0.02;  // of the parent's time
 constexpr std::size_t kMostMoved = 6;
 
-// By words, all kernels together: a child may have other kernels than its parent.
-std::map<std::string, double> parts_of(const Account& account) {
-  std::map<std::string, double> all;
+using PartKey = std::pair<PartKind, std::optional<Stall>>;
+
+PartKey key_of(const AccountPart& part) {
+  return {part.kind, part.kind == PartKind::kWait ? part.stall : std::nullopt};
+}
+
+std::map<PartKey, double> parts_of(const Account& account) {
+  std::map<PartKey, double> all;
   double in_kernels = 0;
   for (const KernelAccount& kernel : account.kernels) {
     in_kernels += kernel.us;
-    for (const AccountPart& part : kernel.parts) all[part_words(part)] += part.us;
+    for (const AccountPart& part : kernel.parts) all[key_of(part)] += part.us;
   }
   for (const AccountPart& part : account.parts) {
     // What the kernels' own accounts hold counts once.
     const double us = part.kind == PartKind::kKernels ? part.us - in_kernels : part.us;
-    if (us > 0) all[part_words(part)] += us;
+    if (us > 0) all[key_of(part)] += us;
   }
   return all;
 }
@@ -40,12 +47,12 @@ WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child,
   change.answers = answers;
   if (const Finding* finding = answered(parent, answers)) change.promised = finding->likely_speedup;
   if (!parent.account.known() || !child.account.known()) return change;
-  std::map<std::string, MovedPart> both;
-  for (const auto& [words, us] : parts_of(parent.account)) both[words].before_us = us;
-  for (const auto& [words, us] : parts_of(child.account)) both[words].after_us = us;
-  for (auto& [words, part] : both) {
+  std::map<PartKey, MovedPart> both;
+  for (const auto& [key, us] : parts_of(parent.account)) both[key].before_us = us;
+  for (const auto& [key, us] : parts_of(child.account)) both[key].after_us = us;
+  for (const auto& [key, part] : both) {
     if (std::abs(part.after_us - part.before_us) < kLeastMoved * change.before_us) continue;
-    change.moved.push_back({words, part.before_us, part.after_us});
+    change.moved.push_back({key.first, key.second, part.before_us, part.after_us});
   }
   std::stable_sort(change.moved.begin(), change.moved.end(),
                    [](const MovedPart& a, const MovedPart& b) {
@@ -67,8 +74,9 @@ std::string change_to_text(const WhatChanged& change, const std::string& title) 
   text += ".\n";
   for (const MovedPart& part : change.moved) {
     const double moved = part.after_us - part.before_us;
-    text += "- " + part.words + ": " + human_us(part.before_us) + " to " + human_us(part.after_us) +
-            " (" + (moved < 0 ? "-" : "+") + human_us(std::abs(moved)) + ")\n";
+    text += "- " + part_words(part.kind, part.stall) + ": " + human_us(part.before_us) + " to " +
+            human_us(part.after_us) + " (" + (moved < 0 ? "-" : "+") + human_us(std::abs(moved)) +
+            ")\n";
   }
   if (change.moved.empty()) text += "- no part of the time moved by 2 % or more\n";
   return text;

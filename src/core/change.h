@@ -3,6 +3,7 @@
 // Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,11 @@
 
 namespace kernelpro {
 
+// A part of the time in two accounts, all kernels together: a child may have other kernels than its
+// parent.
 struct MovedPart {
-  std::string words;  // "waits for a load from global or local memory"
+  PartKind kind = PartKind::kUnknown;
+  std::optional<Stall> stall;  // of a wait
   double before_us = 0, after_us = 0;
 };
 

@@ -28,6 +28,8 @@ TEST(WhatChanged, SaysWhatMovedAndWhatWasPromised) {
   const WhatChanged change =
       what_changed(parent, spent(100, 56), {"excessive-barriers", "synchronization"});
   ASSERT_EQ(change.moved.size(), 1u);
+  EXPECT_EQ(change.moved[0].kind, PartKind::kWait);
+  EXPECT_EQ(change.moved[0].stall, Stall::kBarrier);
   EXPECT_EQ(change.moved[0].before_us, 96);
   EXPECT_EQ(change.moved[0].after_us, 56);
   EXPECT_EQ(change.promised, 1.5);

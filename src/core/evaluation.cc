@@ -40,6 +40,10 @@ bool is_host_form(const Correct& correct) {
 
 bool outranks(const Correct& a, const Correct& b) { return !is_host_form(a) && is_host_form(b); }
 
+bool beats(const Correct& a, double cost_a, const Correct& b, double cost_b) {
+  return outranks(a, b) || (cost_a < cost_b && !outranks(b, a));
+}
+
 bool perhaps_killed(const Outcome& outcome) {
   const auto* crashed = std::get_if<Crashed>(&outcome);
   return crashed != nullptr && crashed->by != Crashed::By::kItself;

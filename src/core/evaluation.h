@@ -106,6 +106,9 @@ inline constexpr const char* kHostFormLabel = "host-form";
 bool is_host_form(const Correct& correct);
 // Whether `a`, whatever its time, comes before `b`: a launch plan before a host form.
 bool outranks(const Correct& a, const Correct& b);
+// The better of two results: the one that costs less (a time on one scale), unless the other
+// outranks it.
+bool beats(const Correct& a, double cost_a, const Correct& b, double cost_b);
 
 std::string outcome_name(const Outcome& outcome);  // "correct", "compile-error", ...
 // Its process was killed by a signal that the candidate need not have sent.

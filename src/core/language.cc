@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "core/rows.h"
 
 namespace kernelpro {
 
@@ -67,13 +68,7 @@ constexpr LanguageRow kRows[] = {
      .instead_of_export = "a ModelNew file can be used as it is"},
 };
 
-constexpr bool rows_are_in_order() {
-  for (std::size_t i = 0; i < std::size(kRows); ++i) {
-    if (static_cast<std::size_t>(kRows[i].language) != i) return false;
-  }
-  return true;
-}
-static_assert(rows_are_in_order());
+static_assert(rows_are_in_order(kRows, &LanguageRow::language));
 
 constexpr bool is_one_native(TargetKind target) {
   int count = 0;

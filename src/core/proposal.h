@@ -11,8 +11,10 @@
 #include <variant>
 #include <vector>
 
+#include "core/call_outcome.h"
 #include "core/candidate.h"
 #include "core/evaluation.h"
+#include "core/event.h"
 #include "core/evidence.h"
 #include "core/fact.h"
 #include "core/finding.h"
@@ -106,7 +108,7 @@ struct ModelCall {
   std::int64_t parent = 0;   // the candidate concerned
   std::int64_t repairs = 0;  // of a fixer: the candidate that failed; 0: an answer without code
   std::string idea;
-  std::string outcome;  // "reply", or the kind of failure: "no-code", "rate-limited" ...
+  CallOutcome outcome = CallOutcome::kReply;
   std::string prompt;
   std::string tools;  // what it looked up in between; "": nothing
   std::string reply;
@@ -130,7 +132,7 @@ struct Proposal {
 
 // For display: the run's progress shows it under this event (run/result.h).
 struct WriterNote {
-  std::string event;
+  Event event = Event::kNote;
   std::string text;
 };
 

@@ -14,9 +14,6 @@ class Proposer {
  public:
   virtual ~Proposer() = default;
   virtual std::string name() const = 0;
-  // One sentence of credit for the report ("the structure was in the source; the embedded tuner
-  // chose the numbers").
-  virtual std::string credit() const = 0;
   // Gives up to `request.wanted` proposals, none with a content hash that is in the history, each
   // as soon as it is written. None: nothing to add for this parent, unless `finished` has a reason
   // or the run asked to stop. Deterministic proposers depend on the request alone, so a resumed run

@@ -68,10 +68,10 @@
 // Module workers also answer {"do":"imported"} as soon as they have imported PyTorch; their context
 // is created with the first other command.
 //
-// Refusals by rule: "plan" (the plan does not fit its cubin); module workers add their own
-// ("stream-escape", "not-a-tensor" ...), which become Rejected; without a rule: the candidate
-// crashed with this text. Rule "environment": the machine's fault, which only a process that runs
-// no host code of candidates may claim.
+// Refusals by rule (core/refusal.h): "plan" (the plan does not fit its cubin); module workers add
+// their own ("stream-escape", "not-a-tensor" ...), which become Rejected; without a rule: the
+// candidate crashed with this text. Rule "environment": the machine's fault, which only a process
+// that runs no host code of candidates may claim.
 #pragma once
 
 #include <cstdint>

@@ -121,7 +121,7 @@ std::string render_json(const RunView& view) {
                              {"parent", call.parent},
                              {"repairs", call.repairs},
                              {"idea", call.idea},
-                             {"outcome", call.outcome},
+                             {"outcome", call_outcome_name(call.outcome)},
                              {"prompt", call.prompt},
                              {"tools", call.tools},
                              {"reply", call.reply},

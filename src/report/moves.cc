@@ -51,7 +51,7 @@ std::string change_html(const WhatChanged& change) {
       "<div class=\"scroll\"><table class=\"account\"><thead><tr><th>part of the time</th>"
       "<th>before</th><th>after</th><th>moved</th></tr></thead><tbody>";
   for (const MovedPart& part : change.moved) {
-    html += "<tr><td>" + escape(part.words) + "</td><td class=\"num\">" +
+    html += "<tr><td>" + escape(part_words(part.kind, part.stall)) + "</td><td class=\"num\">" +
             escape(human_us(part.before_us)) + "</td><td class=\"num\">" +
             escape(human_us(part.after_us)) + "</td><td class=\"num\">" + escape(moved_us(part)) +
             "</td></tr>";

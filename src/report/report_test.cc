@@ -231,11 +231,11 @@ TEST(Text, SaysWhatModelsCostAndWhereTheyFailed) {
   EXPECT_FALSE(contains(render_text(view), "models"));
   ModelCall call;
   call.role = "coder";
-  call.outcome = "reply";
+  call.outcome = CallOutcome::kReply;
   call.usage =
       R"({"requests":2,"input":1000,"output":234,"cost_usd":0.125,"tools":{"read_code":1}})";
   view.calls = {call, call};
-  view.calls[1].outcome = "no-code";
+  view.calls[1].outcome = CallOutcome::kNoCode;
   const char* line =
       "2 questions to models (2 coder): 4 requests, 2468 tokens, $0.2500; looked up: 2 read_code; "
       "1 came to nothing: 1 no-code";

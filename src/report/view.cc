@@ -98,10 +98,8 @@ Story tell(const RunView& view) {
     ++story.evaluated;
     ++story.outcomes[outcome_name(candidate.known.evaluation.outcome)];
     if (candidate.known.evaluation.correct() == nullptr) ++story.failed;
-    if (story.start == nullptr && candidate.known.candidate.origin.parent == 0) {
-      story.start = &candidate;
-    }
   }
+  story.start = start_of(view.candidates);
   compare(view, &story);
   const Winner winner =
       winner_of(view.candidates, view.confirmation ? &*view.confirmation : nullptr);

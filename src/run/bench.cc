@@ -350,13 +350,11 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
     }
     std::optional<Evaluation>& evaluation = *measured;
     if (evaluation->correct() == nullptr) {
-      tell("unconfirmed", *finalists[i], outcome_summary(evaluation->outcome));
+      tell(Event::kUnconfirmed, *finalists[i], outcome_summary(evaluation->outcome));
       continue;
     }
-    const bool better = winner == nullptr ||
-                        outranks(*evaluation->correct(), *confirmed.correct()) ||
-                        (ratio_of(*evaluation) > ratio_of(confirmed) &&
-                         !outranks(*confirmed.correct(), *evaluation->correct()));
+    const bool better = winner == nullptr || beats(*evaluation->correct(), -ratio_of(*evaluation),
+                                                   *confirmed.correct(), -ratio_of(confirmed));
     if (better) {
       winner = finalists[i];
       confirmed = std::move(*evaluation);
@@ -383,7 +381,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   }
   result->held_out = held_out_text(stored.held_out);
   KP_TRY(parts_.store->confirm(stored));
-  tell("confirmed", *winner, number(result->speedup, 3) + "x the start");
+  tell(Event::kConfirmed, *winner, number(result->speedup, 3) + "x the start");
   return {};
 }
 

@@ -87,7 +87,7 @@ class Bench {
   // up, tries earlier bests, latest first. Then measures the winner on held-out cases
   // (run/store/held_out.h). Writes to the store and to `result`, and calls `tell` for each.
   // `result->stopped_by` becomes "interrupted" when `stop` returns true.
-  using Tell = std::function<void(const std::string& event, const Known&, const std::string&)>;
+  using Tell = std::function<void(Event, const Known&, const std::string&)>;
   Result<void> confirm(const Tell& tell, RunResult* result);
 
   // Continues with another station of the same task; null: none for now.

@@ -93,9 +93,9 @@ TEST_F(BusyMachine, ACeilingThatStaysDisturbedEndsNoRun) {
 TEST_F(BusyMachine, LoadIsToldOnce) {
   fake.observed = {{"load.foreign_cpu", 0.63}};
   ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(8), observer));
-  EXPECT_EQ(count("busy"), 1);
+  EXPECT_EQ(count(Event::kBusy), 1);
   for (const Progress& p : seen) {
-    if (p.event == "busy") {
+    if (p.event == Event::kBusy) {
       EXPECT_EQ(p.detail, "other processes used 63 % of this machine; timing takes longer");
     }
   }
@@ -106,7 +106,7 @@ TEST_F(BusyMachine, ProgressHasTheIntervalOfTheTurnsAndThenTheConfirmedFigure) {
   ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(30), observer));
   double best = 1;
   for (const Progress& p : seen) {
-    if (p.event != "best") continue;
+    if (p.event != Event::kBest) continue;
     best = p.best_speedup;
     if (best > 1) {
       EXPECT_LT(p.best_speedup_low, p.best_speedup);
@@ -114,7 +114,7 @@ TEST_F(BusyMachine, ProgressHasTheIntervalOfTheTurnsAndThenTheConfirmedFigure) {
     }
   }
   EXPECT_GT(best, 1);
-  ASSERT_EQ(seen.back().event, "confirmed");
+  ASSERT_EQ(seen.back().event, Event::kConfirmed);
   EXPECT_NEAR(seen.back().best_speedup, best / 2, 0.05 * best);
 }
 

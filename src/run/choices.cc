@@ -22,13 +22,18 @@ std::string safe_name(const std::string& name) {
 
 }  // namespace
 
+TargetKind choose_target(const std::string& name) {
+  if (const auto target = target_from_name(name)) return *target;
+  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+}
+
 TargetKind choose_target(const Task& task, const std::string& name) {
   if (const auto target = target_from_name(name)) return *target;
   if (native_kernel(task, TargetKind::kCuda).empty() ||
       cases_for(task, TargetKind::kCuda).empty()) {
     return TargetKind::kCpu;
   }
-  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
+  return choose_target(name);
 }
 
 std::string new_run_directory(const Task& task, TargetKind target, const std::string& folder) {

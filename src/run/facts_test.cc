@@ -120,7 +120,7 @@ struct RunFactsTest : ::testing::Test {
   }
   Observer observer() {
     return [this](const Progress& progress) {
-      if (progress.event == "note") notes.push_back(progress.detail);
+      if (progress.event == Event::kNote) notes.push_back(progress.detail);
     };
   }
   std::size_t remembered() { return FactFile(path).read_all()->size(); }

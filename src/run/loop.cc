@@ -92,7 +92,7 @@ class Loop {
   const Machine* machine() const {
     return parts_.station != nullptr ? &parts_.station->machine() : parts_.machine;
   }
-  void tell(const std::string& event, const Known* known, const std::string& detail) const;
+  void tell(Event event, const Known* known, const std::string& detail) const;
   void tell_load(const Evaluation& evaluation);
   double elapsed_s() const { return before_s_ + real_clock().now_s() - started_; }
   double own_s() const;
@@ -141,12 +141,12 @@ std::optional<std::string> Loop::stop_reason(int under_way) const {
   return stopper_->reason(standing);
 }
 
-void Loop::tell(const std::string& event, const Known* known, const std::string& detail) const {
+void Loop::tell(Event event, const Known* known, const std::string& detail) const {
   if (!parts_.observer) return;
   Progress p = progress_of(ledger_, *bench_.machine(), known);
   p.event = event;
   p.detail = detail;
-  if (event == "confirmed" && confirmed_ != nullptr) {
+  if (event == Event::kConfirmed && confirmed_ != nullptr) {
     p.best_us = confirmed_->best_us;
     p.best_speedup = confirmed_->speedup;
     p.best_speedup_low = confirmed_->speedup_low;
@@ -166,7 +166,7 @@ void Loop::tell_load(const Evaluation& evaluation) {
   const Load load = load_of(correct->observed);
   if (!load.busy()) return;
   told_load_ = true;
-  tell("busy", nullptr, load_text(load) + "; timing takes longer");
+  tell(Event::kBusy, nullptr, load_text(load) + "; timing takes longer");
 }
 
 BenchParts Loop::bench_parts() const {
@@ -233,11 +233,11 @@ Result<bool> Loop::commit(Pipeline::Done done) {
   Round& round = rounds_.front();
   --round.left;
   if (!verdict) return false;
-  if (!verdict->note.empty()) tell("note", nullptr, verdict->note);
+  if (!verdict->note.empty()) tell(Event::kNote, nullptr, verdict->note);
   const Known& stored = *verdict->known;
   const std::string detail = outcome_summary(stored.evaluation.outcome);
-  tell("evaluated", &stored, detail);
-  if (verdict->better) tell("best", &stored, detail);
+  tell(Event::kEvaluated, &stored, detail);
+  if (verdict->better) tell(Event::kBest, &stored, detail);
   tell_load(stored.evaluation);
   ++evaluated_now_;
   if (parts_.own_ms != nullptr) {
@@ -268,7 +268,7 @@ PipelineParts Loop::pipeline_parts() {
     // The start is always measured.
     return ledger_.evaluations() + under_way == 0 ? !stop_requested() : !stop_reason(under_way);
   };
-  parts.note = [this](const std::string& text) { tell("note", nullptr, text); };
+  parts.note = [this](const std::string& text) { tell(Event::kNote, nullptr, text); };
   return parts;
 }
 
@@ -442,7 +442,8 @@ Result<RunResult> Loop::run() {
     KP_ASSIGN(auto start, start_candidate(task_, settings_.target));
     KP_TRY(first(start));
   }
-  tell("prepared", nullptr, parts_.station->machine().name + "; " + parts_.station->compiler());
+  tell(Event::kPrepared, nullptr,
+       parts_.station->machine().name + "; " + parts_.station->compiler());
   // Time spent so far is startup cost, not part of an evaluation.
   outside_s_ += own_s();
   own_marked_ = own_s();
@@ -450,14 +451,14 @@ Result<RunResult> Loop::run() {
   dismiss_writer();
   if (!stopped_by) return tl::unexpected<Error>(std::move(stopped_by.error()));
   RunResult found = result(*stopped_by);
-  tell("stopped", ledger_.best().get(), *stopped_by);
+  tell(Event::kStopped, ledger_.best().get(), *stopped_by);
   judge(&found);
   // A start with no other candidate needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
   if (found.best == 0 || start_alone || found.end == RunEnd::kInterrupted) return found;
   parts_.station->drop_builds();
   confirmed_ = &found;
-  KP_TRY(bench_.confirm([this](const std::string& event, const Known& known,
+  KP_TRY(bench_.confirm([this](Event event, const Known& known,
                                const std::string& detail) { tell(event, &known, detail); },
                         &found));
   judge(&found);

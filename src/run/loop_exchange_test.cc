@@ -86,7 +86,7 @@ TEST_F(LoopTest, ExchangeWithAWriter) {
   int requests = 0;
   const Observer hearing = [&](const Progress& p) {
     observer(p);
-    if (p.event == "waiting" && requests < 2) requested[requests++].set_value();
+    if (p.event == Event::kWaiting && requests < 2) requested[requests++].set_value();
   };
   std::thread writer([&] {
     for (int request = 1; request <= 2; ++request) {
@@ -111,8 +111,8 @@ TEST_F(LoopTest, ExchangeWithAWriter) {
   writer.join();
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 4);
-  EXPECT_GE(count("waiting"), 2);
-  EXPECT_GE(count("refused"), 1);
+  EXPECT_GE(count(Event::kWaiting), 2);
+  EXPECT_GE(count(Event::kRefused), 1);
   EXPECT_LT(4 * result->own_ms_per_evaluation, 2 * 1000 * kWritingS)
       << "waiting is no cost of the loop";
   const std::vector<StoredCandidate> all = stored_in(run);
@@ -169,7 +169,7 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   ASSERT_TRUE(measured) << measured.error().text();
   EXPECT_EQ(measured->evaluations, 3);
   EXPECT_TRUE(contains(measured->stopped_by, "every usable reply")) << measured->stopped_by;
-  EXPECT_EQ(count("refused"), 1);
+  EXPECT_EQ(count(Event::kRefused), 1);
   EXPECT_GT(measured->speedup, 3);
   EXPECT_TRUE(exists(join(run, "exchange/0002/taken/kernel.cpp.result.md")));
   EXPECT_TRUE(exists(join(run, "exchange/0002/refused/refusal.cpp.error.md")));

@@ -41,10 +41,10 @@ TEST_F(LoopTest, FindsConfirmsAndStoresAWinner) {
   EXPECT_LE(result->speedup_low, result->speedup);
   EXPECT_TRUE(contains(result->stopped_by, "50 evaluations")) << result->stopped_by;
   EXPECT_GT(result->own_ms_per_evaluation, 0);
-  EXPECT_EQ(count("prepared"), 1);
-  EXPECT_EQ(count("evaluated"), 50);
-  EXPECT_EQ(count("confirmed"), 1);
-  EXPECT_EQ(seen.back().event, "confirmed");
+  EXPECT_EQ(count(Event::kPrepared), 1);
+  EXPECT_EQ(count(Event::kEvaluated), 50);
+  EXPECT_EQ(count(Event::kConfirmed), 1);
+  EXPECT_EQ(seen.back().event, Event::kConfirmed);
   EXPECT_EQ(stored_in(run).size(), 50u);
   const auto store = Store::open(run, Store::Mode::kRead);
   const auto confirmation = (*store)->confirmation();
@@ -90,7 +90,7 @@ TEST_F(LoopTest, NothingCorrectIsAnHonestResult) {
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->best, 0);
   EXPECT_EQ(result->evaluations, 10);
-  EXPECT_EQ(count("confirmed"), 0);
+  EXPECT_EQ(count(Event::kConfirmed), 0);
 }
 
 TEST_F(LoopTest, EndsWhenTheSpaceIsExhausted) {
@@ -128,11 +128,11 @@ TEST_F(LoopTest, AWinnerThatDoesNotHoldGivesWayToTheOneBefore) {
   fake.confirm_factor = [&calls] { return ++calls == 1 ? -1.0 : 1.0; };
   const auto result = optimize_with(fake_station(fake), fake_task(), settings_for(run), observer);
   ASSERT_TRUE(result) << result.error().text();
-  EXPECT_EQ(count("unconfirmed"), 1);
-  EXPECT_EQ(count("confirmed"), 1);
+  EXPECT_EQ(count(Event::kUnconfirmed), 1);
+  EXPECT_EQ(count(Event::kConfirmed), 1);
   std::vector<std::int64_t> champions;
   for (const Progress& p : seen) {
-    if (p.event == "best") champions.push_back(p.candidate);
+    if (p.event == Event::kBest) champions.push_back(p.candidate);
   }
   ASSERT_GE(champions.size(), 2u);
   EXPECT_EQ(result->best, champions[champions.size() - 2]);
@@ -147,7 +147,7 @@ TEST_F(LoopTest, AskedToStopItStopsAndGoesOnLater) {
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_EQ(first->stopped_by, "interrupted");
   EXPECT_EQ(first->evaluations, 12);
-  EXPECT_EQ(count("confirmed"), 0);
+  EXPECT_EQ(count(Event::kConfirmed), 0);
   clear_stop();
   const auto second = resume_with(fake_station(fake), run, nullptr, observer);
   ASSERT_TRUE(second) << second.error().text();
@@ -198,7 +198,7 @@ TEST_F(LoopTest, WhatTheMachineKeepsKillingEndsTheRunAndIsTriedByAResume) {
   const auto resumed = resume_with(fake_station(fake), run, nullptr, observer);
   ASSERT_TRUE(resumed) << resumed.error().text();
   EXPECT_EQ(resumed->evaluations, 5);
-  EXPECT_EQ(count("confirmed"), 1);
+  EXPECT_EQ(count(Event::kConfirmed), 1);
   EXPECT_EQ(seen.back().failures, 0);
 }
 

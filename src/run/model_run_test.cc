@@ -289,7 +289,7 @@ TEST_F(ModelRunTest, ACallThatCannotBeStoredEndsTheRun) {
   server().script(id,
                   Json(std::vector<Json>{rule("# Plan:", kPlan), rule("# Write:", kernel("{n}"))}));
   observer = [&](const Progress& p) {
-    if (p.event != "evaluated" || p.evaluations != 1) return;
+    if (p.event != Event::kEvaluated || p.evaluations != 1) return;
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(store_path(run).c_str(), &db), SQLITE_OK);
     EXPECT_EQ(sqlite3_exec(db, "DROP TABLE calls", nullptr, nullptr, nullptr), SQLITE_OK);

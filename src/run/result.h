@@ -6,16 +6,14 @@
 #include <functional>
 #include <string>
 
+#include "core/event.h"
 #include "run/gpu_use.h"
 
 namespace kernelpro {
 
 // An event for displays, emitted after its commit to the store.
 struct Progress {
-  // "prepared", "evaluated", "best", "busy" (other work disturbs the timing; sent once), "waiting"
-  // (for a writer), "model" (an unusable answer), "stopped", "confirmed", "unconfirmed" (a winner
-  // that did not hold up in fresh processes; the previous best is tried)
-  std::string event;
+  Event event = Event::kNote;
   std::int64_t candidate = 0;
   std::string outcome;  // outcome_name
   std::string detail;   // one line
@@ -26,7 +24,7 @@ struct Progress {
   double time_us = 0;            // of this candidate
   double best_us = 0;
   // Versus the start, by comparable times (run/store/ledger.h), with its 95 % interval;
-  // unconfirmed, except in the event "confirmed".
+  // unconfirmed, except in the event kConfirmed.
   double best_speedup = 1, best_speedup_low = 1, best_speedup_high = 1;
   double fraction_of_ceiling = 0;  // of the best
   bool ceiling_disturbed = false;  // other work ran during every measurement of the ceilings

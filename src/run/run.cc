@@ -32,7 +32,7 @@ constexpr int kSearchProbes = 4;  // kinds in each evaluation; the confirmation 
 void tell_note(const Observer& observer, const std::string& note) {
   if (!observer || note.empty()) return;
   Progress progress;
-  progress.event = "note";
+  progress.event = Event::kNote;
   progress.detail = note;
   observer(progress);
 }

@@ -40,7 +40,7 @@ struct SeveralGpus : ::testing::Test {
   FakeSettings fake;
   std::vector<std::string> notes;
   Observer observer = [this](const Progress& p) {
-    if (p.event == "note") notes.push_back(p.detail);
+    if (p.event == Event::kNote) notes.push_back(p.detail);
   };
   void SetUp() override {
     clear_stop();

@@ -176,8 +176,9 @@ Result<std::optional<RunResult>> Sitting::finish(const Phase& phase) {
     RunResult result;
     result.stopped_by = "the client finished the run";
     result.evaluations = bench_->ledger().evaluations();
-    const auto tell = [this](const std::string& event, const Known& known, const std::string&) {
-      if (phase_) phase_("candidate " + std::to_string(known.id) + " " + event);
+    const auto tell = [this](Event event, const Known& known, const std::string&) {
+      if (phase_)
+        phase_("candidate " + std::to_string(known.id) + " " + std::string(event_name(event)));
     };
     KP_TRY(bench_->confirm(tell, &result));
     return std::optional<RunResult>(std::move(result));

@@ -31,11 +31,6 @@ struct Job {
   const SuiteTask* task;
 };
 
-TargetKind module_target(const SuiteSettings& settings) {
-  if (const auto target = target_from_name(settings.target)) return *target;
-  return describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
-}
-
 bool stop_comes() {
   for (int i = 0; i < 50 && !stop_requested(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -159,7 +154,7 @@ class Worker {
     Ending ending;
     if (!read_ending(folder, &ending)) {
       const Observer observer = [&](const Progress& p) {
-        if (p.event == "unconfirmed") ending.unconfirmed.push_back(p.candidate);
+        if (p.event == Event::kUnconfirmed) ending.unconfirmed.push_back(p.candidate);
         if (hears_.progress) hears_.progress(p);
       };
       KP_ASSIGN(const auto result, exists(store_path(folder)) ? resume(folder, nullptr, observer)
@@ -184,7 +179,7 @@ class Worker {
     open.python = settings_.python;
     open.gpu = work_.gpu.empty() ? settings_.run.gpu : work_.gpu;
     if (module) {
-      open.target = module_target(settings_);
+      open.target = choose_target(settings_.target);
     } else if (const auto target = target_from_name(settings_.target)) {
       open.target = *target;
     }

@@ -79,8 +79,8 @@ std::string calls_text(const std::vector<ModelCall>& calls) {
   bool estimated = false;
   for (const ModelCall& call : calls) {
     ++roles[call.role];
-    if (call.outcome != "reply") {
-      ++failures[call.outcome];
+    if (call.outcome != CallOutcome::kReply) {
+      ++failures[std::string(call_outcome_name(call.outcome))];
       ++failed;
     }
     const CallUsage usage = usage_from_json(call.usage);

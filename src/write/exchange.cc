@@ -56,9 +56,6 @@ class Exchange : public Proposer {
       : settings_(std::move(settings)), requests_(std::move(settings_.past)) {}
 
   std::string name() const override { return "exchange"; }
-  std::string credit() const override {
-    return "The kernels are replies to the requests in " + settings_.folder + ".";
-  }
   std::optional<std::string> finished() const override { return finished_; }
 
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override;
@@ -114,8 +111,8 @@ void Exchange::refuse(const std::string& folder, const std::string& file, const 
   (void)write_file(join(refused, file + ".error.md"), error.text() + "\n");
   const bool moved = ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
   if (!refused_.insert(reply).second && !moved) return;  // already reported
-  give(WriterNote{
-      "refused", reply + ": " + error.message + "; " + error.next + " (moved to " + refused + ")"});
+  give(WriterNote{Event::kRefused, reply + ": " + error.message + "; " + error.next +
+                                       " (moved to " + refused + ")"});
 }
 
 void Exchange::file_taken(const std::string& folder, const std::string& file, const Known& known,
@@ -190,8 +187,9 @@ Result<void> Exchange::propose(const ProposalRequest& request, const WriterSink&
     if (waiting.empty()) {
       KP_ASSIGN(waiting, open_request(request, give));
       if (waiting.empty()) return {};
-      give(WriterNote{"waiting", "waiting for a kernel: read " + join(waiting, kPrompt) +
-                                     " and put a complete file into " + join(waiting, "reply")});
+      give(WriterNote{Event::kWaiting, "waiting for a kernel: read " + join(waiting, kPrompt) +
+                                           " and put a complete file into " +
+                                           join(waiting, "reply")});
     }
     const double waited = real_clock().now_s() - started;
     if (waited >= settings_.wait_s) {

@@ -17,22 +17,12 @@ std::string key_of_call(const ModelCall& call) {
   return call.role + "\n" + call.model + "\n" + hash_hex(call.prompt);
 }
 
-// The model answered, and the answer is unusable. Anything else is caused by the server or the user
-// and says nothing about the idea.
-bool by_the_models_fault(const std::string& outcome) {
-  for (const char* kind :
-       {"no-code", "bad-knobs", "duplicate", "refusal", "empty", "truncated", "tool-loop"}) {
-    if (outcome == kind) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 CallMemory::CallMemory(const std::vector<ModelCall>& past) {
   for (const ModelCall& call : past) {
     learn(call);
-    if (call.outcome == "reply") unused_[key_of_call(call)] = call;
+    if (call.outcome == CallOutcome::kReply) unused_[key_of_call(call)] = call;
   }
 }
 
@@ -48,10 +38,12 @@ void CallMemory::learn(const ModelCall& call) {
   last_request_ = std::max(last_request_, std::atoi(call.request.c_str()));
   if (!call.gave.empty()) repairs_[call.gave] = call.repairs;
   lost_.erase(call.request);
-  if (!by_the_models_fault(call.outcome)) return;
+  const CallOutcomeRow& outcome = call_outcome_row(call.outcome);
+  if (!outcome.by_model) return;
   if (call.repairs != 0) given_up_.insert(call.repairs);
   if (call.role != "planner" && !call.idea.empty()) {
-    lost_[call.request] = "- (not written): " + call.idea + " => " + call.outcome + "\n";
+    lost_[call.request] =
+        "- (not written): " + call.idea + " => " + std::string(outcome.name) + "\n";
   }
 }
 

@@ -85,9 +85,6 @@ class ModelProposer : public Proposer {
   Result<void> open();
 
   std::string name() const override { return "model"; }
-  std::string credit() const override {
-    return "The kernels were written by " + roles_.coder + ", prompted with the diagnosis.";
-  }
   std::optional<std::string> finished() const override { return finished_; }
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override;
 
@@ -281,12 +278,12 @@ std::vector<PlannedIdea> ModelProposer::plan(const ProposalRequest& request,
   job.user = settings_.prompts.fill("planner", all);
   Told told = ask(job, system(request), kPlanTokens);
   std::vector<PlannedIdea> ideas;
-  if (told.call.outcome == "reply") {
+  if (told.call.outcome == CallOutcome::kReply) {
     static const Diagnosis nothing;
     const bool diagnosed = request.feedback == Feedback::kDiagnosed;
     ideas = ideas_of(told.call.reply, diagnosed ? request.parent->diagnosis : nothing, most);
     if (ideas.empty()) {
-      told.call.outcome = "no-ideas";
+      told.call.outcome = CallOutcome::kNoIdeas;
       told.why = "the plan has no line that begins with IDEA:";
     }
   }
@@ -341,13 +338,13 @@ std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& te
   Job now = job;
   for (int repairs = 0;; ++repairs) {
     Told told = ask(now, text, kSourceTokens);
-    if (told.call.outcome != "reply") {
+    if (told.call.outcome != CallOutcome::kReply) {
       keep(&told);
       return std::nullopt;
     }
     std::optional<Proposal> proposal = read(now, &told);
     keep(&told);
-    const bool mendable = told.call.outcome == "no-code" || told.call.outcome == "bad-knobs";
+    const bool mendable = call_outcome_row(told.call.outcome).mendable;
     if (proposal || !mendable || repairs >= roles_.fixes) return proposal;
     now.role = "fixer";
     const std::string shown = clip(told.call.reply, kBrokenReplyShown);
@@ -361,7 +358,7 @@ std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& te
 std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   const ProposalRequest& about = job.about;
   ModelCall& call = told->call;
-  const auto refuse = [&](const char* outcome, const std::string& why) {
+  const auto refuse = [&](CallOutcome outcome, const std::string& why) {
     call.outcome = outcome;
     told->why = why;
     return std::optional<Proposal>();
@@ -370,9 +367,11 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   Candidate& candidate = proposal.candidate;
   candidate.language = native_language(about.target).language;
   auto source = source_of_reply(call.reply, candidate.language);
-  if (!source) return refuse("no-code", source.error().message + ": " + source.error().next);
+  if (!source)
+    return refuse(CallOutcome::kNoCode, source.error().message + ": " + source.error().next);
   const auto knobs = parse_knobs(*source, reserved_names(*about.task));
-  if (!knobs) return refuse("bad-knobs", knobs.error().message + ": " + knobs.error().next);
+  if (!knobs)
+    return refuse(CallOutcome::kBadKnobs, knobs.error().message + ": " + knobs.error().next);
   candidate.source = std::move(*source);
   candidate.knobs = default_values(*knobs);
   std::string idea = job.idea.empty() ? idea_of(candidate.source) : job.idea;
@@ -384,7 +383,7 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   {
     const std::lock_guard lock(mutex_);
     if (!hashes_.insert(hash).second) {
-      return refuse("duplicate", "the source was measured already");
+      return refuse(CallOutcome::kDuplicate, "the source was measured already");
     }
   }
   call.gave = hash;
@@ -442,10 +441,11 @@ void ModelProposer::keep(Told* told) {
     if (sent) (*sink_)(call);
   }
   memory_.learn(call);
-  if (call.outcome == "reply") return;
-  const std::string what = call.role + " " + call.request + ": " + call.outcome + ": " +
+  if (call.outcome == CallOutcome::kReply) return;
+  const std::string what = call.role + " " + call.request + ": " +
+                           std::string(call_outcome_name(call.outcome)) + ": " +
                            first_line(printable(told->why));
-  (*sink_)(WriterNote{"model", what});
+  (*sink_)(WriterNote{Event::kModel, what});
   last_failure_ = what;
   if (told->failure == FailureKind::kBudget) {
     finished_ = "the budget of models is used up: " + first_line(told->why);

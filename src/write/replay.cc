@@ -16,9 +16,6 @@ class Replay : public Proposer {
   }
 
   std::string name() const override { return "replay"; }
-  std::string credit() const override {
-    return "The candidates were recorded in an earlier run; each was built and measured again.";
-  }
   std::optional<std::string> finished() const override { return finished_; }
 
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {

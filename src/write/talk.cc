@@ -86,7 +86,7 @@ Said talk(ChatClient& client, const Talk& question) {
       const Failure& failure = result.error();
       count(failure.wasted, failure.cost_usd, failure.attempts, &said.usage);
       if (failure.attempts == 0) --said.usage.requests;  // it was not sent
-      said.outcome = failure_name(failure.kind);
+      said.outcome = outcome_of(failure.kind);
       said.why = failure.message + (failure.next.empty() ? "" : "; " + failure.next);
       said.failure = failure.kind;
       said.text = failure.partial;
@@ -97,13 +97,13 @@ Said talk(ChatClient& client, const Talk& question) {
     count(paid, result->cost_usd, result->attempts, &said.usage);
     said.usage.seconds += result->seconds;
     if (result->calls.empty()) {
-      said.outcome = "reply";
+      said.outcome = CallOutcome::kReply;
       said.text = std::move(result->text);
       return said;
     }
     // The model knows that its look-ups are used up and still continues.
     if (!tools || round > question.rounds) {
-      said.outcome = "tool-loop";
+      said.outcome = CallOutcome::kToolLoop;
       said.why = tools ? "the model went on looking things up after " +
                              std::to_string(question.rounds) + " rounds"
                        : "the model called a tool where none is offered";

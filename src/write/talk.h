@@ -23,13 +23,11 @@ struct Talk {
 };
 
 struct Said {
-  // "reply"; failure_name of the client's failure; "tool-loop" for a model that keeps looking
-  // things up.
-  std::string outcome;
-  std::string text;                    // with "reply"; of a truncated reply the part received
-  std::string why;                     // of a failure, with what to do next
-  std::optional<FailureKind> failure;  // of the client
-  std::string tools;                   // look-ups and their answers, in Markdown
+  CallOutcome outcome = CallOutcome::kReply;  // or the client's failure, or kToolLoop
+  std::string text;                           // of a reply; of a truncated reply the part received
+  std::string why;                            // of a failure, with what to do next
+  std::optional<FailureKind> failure;         // of the client
+  std::string tools;                          // look-ups and their answers, in Markdown
   CallUsage usage;
 };
 

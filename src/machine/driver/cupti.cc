@@ -107,7 +107,7 @@ Cause cause_of(CUptiResult result) {
     case CUPTI_ERROR_HARDWARE_BUSY:
       return Cause::kInUse;
     default:
-      return Cause::kOther;
+      return Cause::kProfiler;
   }
 }
 

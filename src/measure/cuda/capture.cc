@@ -33,11 +33,15 @@ Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Bina
   }
   if (const auto* refusal = std::get_if<Refusal>(&answer)) {
     // Text from this process may be the candidate's: never the machine's fault.
-    if (refusal->rule.empty()) return Captured{Crashed{refusal->text, ""}};
-    for (const char* rule : {"no-kernel", "exception", "cuda-error"}) {
-      if (refusal->rule == rule) return Captured{Crashed{refusal->text, ""}};
+    switch (refusal->kind) {
+      case RefusalKind::kNone:
+      case RefusalKind::kNoKernel:
+      case RefusalKind::kException:
+      case RefusalKind::kCudaError:
+        return Captured{Crashed{refusal->text, ""}};
+      default:
+        return Captured{Rejected{refusal->rule, refusal->text}};
     }
-    return Captured{Rejected{refusal->rule, refusal->text}};
   }
   const Reply& reply = std::get<Reply>(answer);
   std::optional<LaunchPlan> plan = plan_from_json(dump_json(JsonReader(reply.json).object("plan")));

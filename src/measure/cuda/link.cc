@@ -61,9 +61,11 @@ Answer CudaLink::receive(double timeout_s) {
   if (json && json->is_object()) {
     const JsonReader r(*json);
     if (r.member("error") != nullptr) {
-      Refusal refusal{r.text("error"), r.text("rule"), r.text("next")};
-      const bool credible = killed_by_ == Crashed::By::kOutside;
-      if (credible && refusal.rule == "environment") refusal.by = Crashed::By::kOutside;
+      const std::string rule = r.text("rule");
+      Refusal refusal{r.text("error"), refusal_kind(rule), rule, r.text("next")};
+      if (refusal.kind == RefusalKind::kEnvironment && killed_by_ == Crashed::By::kOutside) {
+        refusal.by = Crashed::By::kOutside;
+      }
       return refusal;
     }
     if (r.flag("ok")) return Reply{std::move(*json), std::move(frame->fds)};
@@ -107,9 +109,9 @@ Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<in
 Result<Reply> trusted(Answer answer, const char* who) {
   if (auto* reply = std::get_if<Reply>(&answer)) return std::move(*reply);
   if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-    const ErrorKind kind = refusal->rule == "reference" ? ErrorKind::kTask
-                           : refusal->rule == "memory"  ? ErrorKind::kBadInput
-                                                        : ErrorKind::kEnvironment;
+    const ErrorKind kind = refusal->kind == RefusalKind::kReference ? ErrorKind::kTask
+                           : refusal->kind == RefusalKind::kMemory  ? ErrorKind::kBadInput
+                                                                    : ErrorKind::kEnvironment;
     return fail(kind, refusal->text,
                 !refusal->next.empty()     ? refusal->next
                 : kind == ErrorKind::kTask ? "fix the task's reference.cu"

@@ -9,6 +9,7 @@
 #include "base/process/subprocess.h"
 #include "core/evaluation.h"
 #include "core/json.h"
+#include "core/refusal.h"
 
 namespace kernelpro {
 
@@ -19,7 +20,8 @@ struct Reply {
 // The process reported that it could not comply.
 struct Refusal {
   std::string text;
-  std::string rule;  // "" unless a rule was broken
+  RefusalKind kind = RefusalKind::kNone;
+  std::string rule;  // its name: of a rule that the candidate broke, what the verdict says
   std::string next;  // what to do, if the process knows
   // kOutside: the GPU's fault, said by a process that no candidate could make say so.
   Crashed::By by = Crashed::By::kItself;

@@ -56,9 +56,10 @@ void CudaProfile::settle() {
   if (std::holds_alternative<Reply>(answer)) return;
   const auto* refusal = std::get_if<Refusal>(&answer);
   failed_ = why_not(answer);
-  const std::string rule = refusal != nullptr ? refusal->rule : "";
-  if (rule == "unavailable" || rule == "forbidden") out_of_reach_ = failed_;
-  if (rule == "forbidden") try_ncu_ = false;  // what keeps CUPTI from the counters keeps ncu too
+  const RefusalKind kind = refusal != nullptr ? refusal->kind : RefusalKind::kNone;
+  const bool forbidden = kind == RefusalKind::kForbidden;
+  if (forbidden || kind == RefusalKind::kUnavailable) out_of_reach_ = failed_;
+  if (forbidden) try_ncu_ = false;  // what keeps CUPTI from the counters keeps ncu too
   link_.reset();
 }
 

@@ -16,9 +16,9 @@ Missing why_not(const Answer& answer) {
                       "use `ncu --section SourceCounters` and import its report");
 }
 
-bool refused_as(const Answer& answer, const char* rule) {
+bool refused_as(const Answer& answer, RefusalKind kind) {
   const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal != nullptr && refusal->rule == rule;
+  return refusal != nullptr && refusal->kind == kind;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void CudaSampling::settle() {
   const Answer answer = link_->settle(kStartTimeout);
   if (std::holds_alternative<Reply>(answer)) return;
   failed_ = why_not(answer);
-  if (refused_as(answer, "unavailable")) out_of_reach_ = failed_;
+  if (refused_as(answer, RefusalKind::kUnavailable)) out_of_reach_ = failed_;
   link_.reset();
 }
 
@@ -63,7 +63,7 @@ SampleAnswers CudaSampling::ask(const CudaCase& state, const Binary& binary, con
   SampleAnswers answers;
   const auto give_up = [&](const Answer& answer) {
     answers.missing.push_back(why_not(answer));
-    if (refused_as(answer, "unavailable")) out_of_reach_ = answers.missing.back();
+    if (refused_as(answer, RefusalKind::kUnavailable)) out_of_reach_ = answers.missing.back();
     link_.reset();  // whatever state it is in
     return answers;
   };
@@ -74,7 +74,7 @@ SampleAnswers CudaSampling::ask(const CudaCase& state, const Binary& binary, con
       {"do", "sample"}, {"case", state.c->name}, {"subject", "candidate"}, {"set", 0}};
   if (exclusive_) release();
   Answer sampled = link_->ask(command, timeout_s);
-  if (refused_as(sampled, "busy") && !exclusive_) {
+  if (refused_as(sampled, RefusalKind::kBusy) && !exclusive_) {
     exclusive_ = true;
     release();
     sampled = link_->ask(command, timeout_s);

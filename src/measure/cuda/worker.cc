@@ -163,13 +163,20 @@ Outcome worker_outcome(const Answer& answer, const std::string& doing,
     return Crashed{lost->how + " while " + doing, lost->output, lost->by};
   }
   const Refusal& refusal = std::get<Refusal>(answer);
-  const std::string& rule = refusal.rule;
-  if (rule == "compile") return CompileError{refusal.text};
-  if (rule.starts_with("output-")) return WrongResult{case_name, "", refusal.text, INFINITY, 0};
-  // A process that runs a candidate cannot blame the machine.
-  const bool blames = rule == "environment" || rule == "task" || rule == "memory";
-  if (!rule.empty() && !blames) return Rejected{rule, refusal.text};
-  return Crashed{refusal.text + " while " + doing, "", refusal.by};
+  switch (refusal.kind) {
+    case RefusalKind::kCompile:
+      return CompileError{refusal.text};
+    case RefusalKind::kOutput:
+      return WrongResult{case_name, "", refusal.text, INFINITY, 0};
+    case RefusalKind::kNone:
+    // A process that runs a candidate cannot blame the machine.
+    case RefusalKind::kEnvironment:
+    case RefusalKind::kTask:
+    case RefusalKind::kMemory:
+      return Crashed{refusal.text + " while " + doing, "", refusal.by};
+    default:
+      return Rejected{refusal.rule, refusal.text};
+  }
 }
 
 std::string kernel_names(const LaunchPlan& plan) {

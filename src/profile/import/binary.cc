@@ -268,11 +268,12 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
     }
   }
   if (failed && found.empty()) return tl::unexpected<Error>(*failed);
-  if (failed) import.notes.push_back("Part of the code was left out: " + failed->message + ".");
+  if (failed) import.left_out.push_back("Part of the code was left out: " + failed->message + ".");
   if (left_out > 0) {
-    import.notes.push_back("The file has so much code that its " + std::to_string(left_out) +
-                           " smallest functions were left out; --kernel TEXT chooses some.");
+    import.left_out.push_back("The file has so much code that its " + std::to_string(left_out) +
+                              " smallest functions were left out; --kernel TEXT chooses some.");
   }
+  import.notes.insert(import.notes.end(), import.left_out.begin(), import.left_out.end());
   if (found.empty()) {
     return fail(ErrorKind::kBadInput,
                 path + " has no kernel" +

@@ -19,6 +19,7 @@ struct BinaryImport {
   Evidence evidence;
   std::map<std::string, SassFunction> functions;  // the kernels' code, by mangled name
   std::vector<std::string> notes;                 // sentences
+  std::vector<std::string> left_out;              // the notes on code that was not read
 };
 
 // `arch` ("sm_90a"): which copy of the code to use; "" = the newest. `kernel`: only kernels whose

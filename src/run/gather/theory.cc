@@ -207,9 +207,8 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
       count += match_code(*import, &e);
       functions.merge(import->functions);
       folders.push_back(dirname(absolute(file)));
-      for (const std::string& note : import->notes) {
-        if (contains(note, "left out")) gathered->notes.push_back(note);
-      }
+      gathered->notes.insert(gathered->notes.end(), import->left_out.begin(),
+                             import->left_out.end());
       continue;
     }
     // A file that was guessed need not have any code; one that is given must.

@@ -99,9 +99,14 @@ Json candidate_line(const StoredRun& run, const StoredCandidate& each) {
 }
 
 Json call_line(const ModelCall& c) {
-  Json call = {{"request", c.request}, {"role", c.role},       {"model", c.model},
-               {"parent", c.parent},   {"repairs", c.repairs}, {"idea", c.idea},
-               {"outcome", c.outcome}, {"gave", c.gave}};
+  Json call = {{"request", c.request},
+               {"role", c.role},
+               {"model", c.model},
+               {"parent", c.parent},
+               {"repairs", c.repairs},
+               {"idea", c.idea},
+               {"outcome", call_outcome_name(c.outcome)},
+               {"gave", c.gave}};
   put("usage", c.usage, &call);
   call["prompt"] = c.prompt;
   call["tools"] = c.tools;
@@ -211,8 +216,9 @@ const char* read_candidate(const JsonReader& line, StoredRun* run) {
 const char* read_call(const JsonReader& call, StoredRun* run) {
   run->calls.push_back({call.text("request"), call.text("role"), call.text("model"),
                         call.integer("parent"), call.integer("repairs"), call.text("idea"),
-                        call.text("outcome"), call.text("prompt"), call.text("tools"),
-                        call.text("reply"), get(call, "usage"), call.text("gave")});
+                        call_outcome_from_name(call.text("outcome")), call.text("prompt"),
+                        call.text("tools"), call.text("reply"), get(call, "usage"),
+                        call.text("gave")});
   return nullptr;
 }
 

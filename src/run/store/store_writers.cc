@@ -39,7 +39,11 @@ Result<void> Store::add_call(const ModelCall& c) {
         "INSERT INTO calls(request, role, model, parent, repairs, idea, outcome, prompt, tools,"
         " reply, usage, gave) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     row.bind(0, c.request).bind(1, c.role).bind(2, c.model).bind(3, c.parent).bind(4, c.repairs);
-    row.bind(5, c.idea).bind(6, c.outcome).bind(7, c.prompt).bind(8, c.tools).bind(9, c.reply);
+    row.bind(5, c.idea)
+        .bind(6, call_outcome_name(c.outcome))
+        .bind(7, c.prompt)
+        .bind(8, c.tools)
+        .bind(9, c.reply);
     code = row.bind(10, c.usage).bind(11, c.gave).step();
   }
   if (code != SQLITE_DONE) return impl_->failed(code, doing);
@@ -106,8 +110,8 @@ Result<std::vector<ModelCall>> Store::calls() const {
   int code = rows.step();
   for (; code == SQLITE_ROW; code = rows.step()) {
     all.push_back({rows.text(0), rows.text(1), rows.text(2), rows.integer(3), rows.integer(4),
-                   rows.text(5), rows.text(6), rows.text(7), rows.text(8), rows.text(9),
-                   rows.text(10), rows.text(11)});
+                   rows.text(5), call_outcome_from_name(rows.text(6)), rows.text(7), rows.text(8),
+                   rows.text(9), rows.text(10), rows.text(11)});
   }
   if (code != SQLITE_DONE) return impl_->failed(code, doing);
   return all;

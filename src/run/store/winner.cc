@@ -17,6 +17,13 @@ std::vector<const StoredCandidate*> in_order(const std::vector<StoredCandidate>&
   return all;
 }
 
+const StoredCandidate* start_of(const std::vector<StoredCandidate>& candidates) {
+  const auto start = std::find_if(candidates.begin(), candidates.end(), [](const auto& each) {
+    return each.evaluated && each.known.candidate.origin.parent == 0;
+  });
+  return start == candidates.end() ? nullptr : &*start;
+}
+
 Winner winner_of(const std::vector<StoredCandidate>& candidates,
                  const StoredConfirmation* confirmation,
                  const std::function<bool(const StoredCandidate&)>& eligible) {
@@ -33,7 +40,7 @@ Winner winner_of(const std::vector<StoredCandidate>& candidates,
     if (winner.candidate != nullptr) {
       const Correct& mine = *known.evaluation.correct();
       const Correct& best = *winner.candidate->known.evaluation.correct();
-      if (outranks(best, mine) || (time.us >= least_us && !outranks(mine, best))) continue;
+      if (!beats(mine, time.us, best, least_us)) continue;
     }
     winner.candidate = candidate;
     least_us = time.us;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which candidate won a run: the single definition for reports, suites, seeds and diagnoses. Pure.
+// Which candidate won a run, and which it began from: the single definitions for reports, suites,
+// seeds and diagnoses. Pure.
 #pragma once
 
 #include <functional>
@@ -19,6 +20,9 @@ struct Winner {
 Winner winner_of(const std::vector<StoredCandidate>& candidates,
                  const StoredConfirmation* confirmation,
                  const std::function<bool(const StoredCandidate&)>& eligible = {});
+
+// What the run began from: its first evaluated candidate without a parent. Null: none yet.
+const StoredCandidate* start_of(const std::vector<StoredCandidate>& candidates);
 
 // Evaluated candidates in the order of evaluation.
 std::vector<const StoredCandidate*> in_order(const std::vector<StoredCandidate>& candidates);

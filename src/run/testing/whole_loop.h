@@ -54,7 +54,7 @@ struct LoopTest : ::testing::Test {
     fake.landscape = smooth_landscape;
     fake.log = join(dir.path(), "log");
   }
-  int count(const std::string& event) const {
+  int count(Event event) const {
     int n = 0;
     for (const Progress& p : seen) n += p.event == event;
     return n;

@@ -132,11 +132,10 @@ Result<OpenedTask> Desk::open(const Key& key, TargetKind* target) const {
   settings.precision = key.precision;
   settings.gpu = settings_.gpu;
   settings.python = settings_.python;
-  const auto named = target_from_name(key.target);
   const bool module = is_module_path(key.path);
-  if (module && !named) {
-    settings.target = describe_cuda_machine() ? TargetKind::kCuda : TargetKind::kCpu;
-  } else if (named) {
+  if (module) {
+    settings.target = choose_target(key.target);
+  } else if (const auto named = target_from_name(key.target)) {
     settings.target = *named;
   }
   KP_ASSIGN(auto opened, open_task(key.path, settings));

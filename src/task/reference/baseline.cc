@@ -9,6 +9,7 @@
 #include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "core/refusal.h"
 #include "task/reference/module_process.h"
 #include "task/reference/python.h"
 
@@ -139,7 +140,7 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
     if (!answer) {
       baseline.error = lost;
     } else if (const JsonReader r(*answer); r.member("error") != nullptr) {
-      if (r.text("rule") == "environment") {
+      if (refusal_kind(r.text("rule")) == RefusalKind::kEnvironment) {
         return fail(ErrorKind::kEnvironment, r.text("error"), r.text("next"));
       }
       baseline.error = r.text("error");

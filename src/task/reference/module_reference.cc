@@ -6,6 +6,7 @@
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/json.h"
+#include "core/refusal.h"
 #include "task/reference/describe.h"
 #include "task/reference/module_process.h"
 #include "task/reference/python.h"
@@ -39,9 +40,9 @@ const char* drawn_as(DrawKind kind) {
   }
 }
 
-ErrorKind kind_of(const std::string& rule) {
-  if (rule == "task") return ErrorKind::kTask;
-  if (rule == "memory") return ErrorKind::kBadInput;
+ErrorKind kind_of(RefusalKind refusal) {
+  if (refusal == RefusalKind::kTask) return ErrorKind::kTask;
+  if (refusal == RefusalKind::kMemory) return ErrorKind::kBadInput;
   return ErrorKind::kEnvironment;
 }
 
@@ -170,7 +171,7 @@ class PythonReference : public ModuleReference {
         const JsonReader r(*json);
         if (r.flag("ok")) return std::move(*json);
         if (r.member("error") != nullptr) {
-          return fail(kind_of(r.text("rule")), printable(r.text("error")),
+          return fail(kind_of(refusal_kind(r.text("rule"))), printable(r.text("error")),
                       printable(r.text("next",
                                        "run the command again; if it fails again, `kernelpro "
                                        "doctor` shows what is missing")));

@@ -14,13 +14,43 @@ Usage& Usage::operator+=(const Usage& other) {
   return *this;
 }
 
-std::string_view failure_name(FailureKind kind) {
-  static constexpr std::array<std::string_view, kFailureKinds> names = {
-      "overloaded",   "rate-limited",  "timed-out", "cut-stream", "unreachable",
-      "server-error", "refusal",       "empty",     "truncated",  "bad-request",
-      "auth",         "unknown-model", "garbage",   "budget",     "cancelled"};
-  return names.at(static_cast<std::size_t>(kind));
+CallOutcome outcome_of(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kOverloaded:
+      return CallOutcome::kOverloaded;
+    case FailureKind::kRateLimited:
+      return CallOutcome::kRateLimited;
+    case FailureKind::kTimedOut:
+      return CallOutcome::kTimedOut;
+    case FailureKind::kCutStream:
+      return CallOutcome::kCutStream;
+    case FailureKind::kUnreachable:
+      return CallOutcome::kUnreachable;
+    case FailureKind::kServerError:
+      return CallOutcome::kServerError;
+    case FailureKind::kRefusal:
+      return CallOutcome::kRefusal;
+    case FailureKind::kEmpty:
+      return CallOutcome::kEmpty;
+    case FailureKind::kTruncated:
+      return CallOutcome::kTruncated;
+    case FailureKind::kBadRequest:
+      return CallOutcome::kBadRequest;
+    case FailureKind::kAuth:
+      return CallOutcome::kAuth;
+    case FailureKind::kUnknownModel:
+      return CallOutcome::kUnknownModel;
+    case FailureKind::kGarbage:
+      return CallOutcome::kGarbage;
+    case FailureKind::kBudget:
+      return CallOutcome::kBudget;
+    case FailureKind::kCancelled:
+      return CallOutcome::kCancelled;
+  }
+  return CallOutcome::kUnknown;
 }
+
+std::string_view failure_name(FailureKind kind) { return call_outcome_name(outcome_of(kind)); }
 
 std::string Failure::text() const {
   std::string result = std::string(failure_name(kind)) + ": " + message;

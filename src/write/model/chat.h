@@ -11,6 +11,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "core/call_outcome.h"
+
 namespace kernelpro {
 
 enum class Speaker { kUser, kAssistant };
@@ -103,8 +105,8 @@ enum class FailureKind {
 };
 inline constexpr int kFailureKinds = 15;
 
-// "rate-limited", ...
-std::string_view failure_name(FailureKind kind);
+CallOutcome outcome_of(FailureKind kind);
+std::string_view failure_name(FailureKind kind);  // call_outcome_name: "rate-limited", ...
 
 struct Failure {
   FailureKind kind = FailureKind::kGarbage;

@@ -82,11 +82,8 @@ std::string standing(const ProposalRequest& request) {
   for (const KnownPtr& known : request.history) {
     const Correct* correct = known->evaluation.correct();
     if (correct == nullptr) continue;
-    // A host form never outranks a plan, whatever its time.
-    const Correct* before = best != nullptr ? best->evaluation.correct() : nullptr;
-    const bool faster = before == nullptr || comparable_us(*known) < comparable_us(*best);
-    if (before == nullptr || outranks(*correct, *before) ||
-        (faster && !outranks(*before, *correct))) {
+    if (best == nullptr ||
+        beats(*correct, comparable_us(*known), *best->evaluation.correct(), comparable_us(*best))) {
       best = known;
     }
   }

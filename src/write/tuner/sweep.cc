@@ -32,9 +32,6 @@ KnobValues setting(const std::vector<Knob>& knobs, std::size_t index) {
 class Sweep : public Proposer {
  public:
   std::string name() const override { return "sweep"; }
-  std::string credit() const override {
-    return "Every setting of the knobs that the source declares was measured.";
-  }
   std::optional<std::string> finished() const override { return finished_; }
 
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {

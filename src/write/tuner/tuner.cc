@@ -362,11 +362,6 @@ class Tuner : public Proposer {
  public:
   std::string name() const override { return "tuner"; }
 
-  std::string credit() const override {
-    return "The structure of the kernel was in the source; the embedded tuner chose the values of "
-           "the knobs that it declares.";
-  }
-
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {
     const Candidate& parent = request.parent->candidate;
     KP_ASSIGN(auto knobs, parse_knobs(parent.source));

@@ -56,7 +56,7 @@ void serve(WorkerChannel* channel, const CudaDriver& cu, CUdevice device,
   void* library = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return channel->answer_error(std::string("cannot load: ") + ::dlerror());
   const auto launch = reinterpret_cast<Guarded>(::dlsym(library, "kp_guarded"));
-  if (launch == nullptr) return channel->answer_error("the object has no entry point", "entry");
+  if (launch == nullptr) return channel->answer_broken("entry", "the object has no entry point");
 
   // Args is a sequence of pointers: the tensors in order, then the workspace (null without one).
   std::vector<std::uint64_t> args;
@@ -65,27 +65,27 @@ void serve(WorkerChannel* channel, const CudaDriver& cu, CUdevice device,
 
   const Captured captured = capture(cu, launch, args);
   if (own_threads() > threads) {
-    return channel->answer_error("launch left a thread running; all work must be in the launches",
-                                 "thread");
+    return channel->answer_broken("thread",
+                                  "launch left a thread running; all work must be in the launches");
   }
   if (captured.status == 1) {
-    return channel->answer_error("launch threw: " + captured.message, "exception");
+    return channel->answer_error("launch threw: " + captured.message, RefusalKind::kException);
   }
   if (captured.status == 2) {
-    return channel->answer_error("launch ended with " + captured.message, "cuda-error");
+    return channel->answer_error("launch ended with " + captured.message, RefusalKind::kCudaError);
   }
   if (captured.result != CUDA_SUCCESS || captured.graph == nullptr) {
-    return channel->answer_error(
+    return channel->answer_broken(
+        "capture",
         "launch cannot be captured: " + cuda_error_text(captured.result) +
             (captured.message.empty() ? "" : "; its last CUDA error: " + captured.message) +
             ". Work must go to the stream that launch is given; synchronising, allocating and "
-            "other streams that are not joined to it cannot be part of a launch plan",
-        "capture");
+            "other streams that are not joined to it cannot be part of a launch plan");
   }
   auto plan = export_graph(cu, captured.graph, *layout);
-  if (!plan) return channel->answer_error(plan.error().reason, plan.error().rule);
+  if (!plan) return channel->answer_broken(plan.error().rule, plan.error().reason);
   if (plan->kernel_count() == 0) {
-    return channel->answer_error("launch launches no kernel", "no-kernel");
+    return channel->answer_error("launch launches no kernel", RefusalKind::kNoKernel);
   }
   channel->answer({{"plan", *parse_json(plan_to_json(*plan))}});
 }

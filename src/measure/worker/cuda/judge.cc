@@ -76,9 +76,10 @@ class Judge {
     Result<Json> answer = (this->*handler->second)(command);
     if (!answer) {
       const ErrorKind kind = answer.error().kind;
-      return channel_->answer_error(answer.error(), kind == ErrorKind::kTask       ? "reference"
-                                                    : kind == ErrorKind::kBadInput ? "memory"
-                                                                                   : "");
+      return channel_->answer_error(answer.error(),
+                                    kind == ErrorKind::kTask       ? RefusalKind::kReference
+                                    : kind == ErrorKind::kBadInput ? RefusalKind::kMemory
+                                                                   : RefusalKind::kNone);
     }
     std::vector<int> fds;
     for (const Fd& fd : outgoing_) fds.push_back(fd.get());

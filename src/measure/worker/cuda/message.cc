@@ -24,14 +24,18 @@ void WorkerChannel::answer(Json json, const std::vector<int>& fds) {
   channel_.send(dump_json(json), fds, 60.0);
 }
 
-void WorkerChannel::answer_error(const std::string& text, const std::string& rule) {
-  Json json = {{"error", text}};
-  if (!rule.empty()) json["rule"] = rule;
+void WorkerChannel::answer_error(const std::string& text, RefusalKind kind) {
+  answer_broken(std::string(refusal_name(kind)), text);
+}
+
+void WorkerChannel::answer_error(const Error& error, RefusalKind kind) {
+  Json json = {{"error", error.message}, {"next", error.next}};
+  if (kind != RefusalKind::kNone) json["rule"] = refusal_name(kind);
   channel_.send(dump_json(json), {}, 60.0);
 }
 
-void WorkerChannel::answer_error(const Error& error, const std::string& rule) {
-  Json json = {{"error", error.message}, {"next", error.next}};
+void WorkerChannel::answer_broken(const std::string& rule, const std::string& text) {
+  Json json = {{"error", text}};
   if (!rule.empty()) json["rule"] = rule;
   channel_.send(dump_json(json), {}, 60.0);
 }

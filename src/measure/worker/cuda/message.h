@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/process/channel.h"
 #include "core/json.h"
+#include "core/refusal.h"
 
 namespace kernelpro {
 
@@ -28,8 +29,10 @@ class WorkerChannel {
   // The next command; nullopt when the supervisor is gone or sends garbage: then exit.
   std::optional<WorkerCommand> next();
   void answer(Json json, const std::vector<int>& fds = {});
-  void answer_error(const std::string& text, const std::string& rule = "");
-  void answer_error(const Error& error, const std::string& rule = "");
+  void answer_error(const std::string& text, RefusalKind kind = RefusalKind::kNone);
+  void answer_error(const Error& error, RefusalKind kind = RefusalKind::kNone);
+  // The candidate broke a rule of this name.
+  void answer_broken(const std::string& rule, const std::string& text);
 
  private:
   Channel channel_;

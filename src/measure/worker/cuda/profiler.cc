@@ -26,10 +26,6 @@ constexpr std::size_t kMostLaunches = 12;  // to count per call; of more, the ot
 constexpr int kAlways = 4;     // kernels of a call that are all counted, whatever it takes
 constexpr double kBudget = 3;  // seconds that the passes over a call may take together
 
-// Rules that make retrying useless.
-constexpr const char* kUnavailable = "unavailable";
-constexpr const char* kForbidden = "forbidden";  // to this user, by any way
-
 #if KERNELPRO_HAVE_CUPTI
 
 // How many launches of a call with these times can be counted one after the other: each takes all
@@ -66,8 +62,9 @@ class Profiler {
     Result<Json> answer = (this->*handler->second)(command);
     plans_.put_away();
     if (!answer) {
-      return channel_->answer_error(answer.error(),
-                                    answer.error().kind == ErrorKind::kBadInput ? "plan" : "");
+      return channel_->answer_error(answer.error(), answer.error().kind == ErrorKind::kBadInput
+                                                        ? RefusalKind::kPlan
+                                                        : RefusalKind::kNone);
     }
     channel_->answer(std::move(*answer));
   }
@@ -246,8 +243,9 @@ int cuda_profiler(int, char**) {
   WorkerChannel channel;
   const Result<void> served = serve(&channel);
   if (served) return 0;
-  const char* rule = served.error().cause == Cause::kForbidden ? kForbidden : kUnavailable;
-  while (channel.next()) channel.answer_error(served.error(), rule);
+  const RefusalKind kind = served.error().cause == Cause::kForbidden ? RefusalKind::kForbidden
+                                                                     : RefusalKind::kUnavailable;
+  while (channel.next()) channel.answer_error(served.error(), kind);
   return 0;
 }
 

@@ -25,10 +25,11 @@ namespace {
 constexpr double kUsualClockHz = 1.7e9;  // where the driver does not say
 
 // What the supervisor should do: free the hardware and ask again, or give up.
-std::string rule_for(const Error& error) {
-  if (error.kind == ErrorKind::kBadInput) return "plan";
-  if (error.cause == Cause::kInUse) return "busy";
-  return error.message.rfind("cupti", 0) == 0 ? "unavailable" : "";
+RefusalKind refusal_for(const Error& error) {
+  if (error.kind == ErrorKind::kBadInput) return RefusalKind::kPlan;
+  if (error.cause == Cause::kInUse) return RefusalKind::kBusy;
+  const bool by_cupti = error.cause == Cause::kProfiler || error.cause == Cause::kForbidden;
+  return by_cupti ? RefusalKind::kUnavailable : RefusalKind::kNone;
 }
 
 class Sampler {
@@ -53,7 +54,7 @@ class Sampler {
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
     Result<Json> answer = (this->*handler->second)(command);
     plans_.put_away();
-    if (!answer) return channel_->answer_error(answer.error(), rule_for(answer.error()));
+    if (!answer) return channel_->answer_error(answer.error(), refusal_for(answer.error()));
     channel_->answer(std::move(*answer));
   }
 
@@ -127,7 +128,7 @@ int cuda_sampler(int, char**) {
   WorkerChannel channel;
   const Result<void> served = serve(&channel);
   if (served) return 0;
-  while (channel.next()) channel.answer_error(served.error(), "unavailable");
+  while (channel.next()) channel.answer_error(served.error(), RefusalKind::kUnavailable);
   return 0;
 }
 

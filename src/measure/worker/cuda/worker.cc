@@ -71,9 +71,9 @@ class Worker {
     if (!answer) {
       const bool misfit = answer.error().kind == ErrorKind::kBadInput;
       return channel_->answer_error(answer.error(), is_gpu_fault(cu_.CtxSynchronize())
-                                                        ? "environment"
-                                                    : misfit ? "plan"
-                                                             : "");
+                                                        ? RefusalKind::kEnvironment
+                                                    : misfit ? RefusalKind::kPlan
+                                                             : RefusalKind::kNone);
     }
     channel_->answer(std::move(*answer));
   }
