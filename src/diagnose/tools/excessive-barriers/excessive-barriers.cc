@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -11,6 +12,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kShare = 0.25;     // of the waits, where they were counted
+constexpr double kExposed = 0.15;   // of the time, where barriers follow each other closely
 constexpr double kFewBetween = 64;  // instructions between barriers
 constexpr double kBusy = 0.85;
 constexpr double kManySteps = 4;   // barriers of the hot loop
@@ -89,7 +91,9 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
     none.scale(Resource::kFma, 1 - work);
     none.waiting = 0;
   } else if (share) {
-    if (*share < kShare || model.demand() >= kBusy) return std::nullopt;
+    const double waited = exposed(facts, {Stall::kBarrier}).value_or(0);
+    const bool costs = *share >= kShare || (waited >= kExposed && between < kFewBetween);
+    if (!costs || model.demand() >= kBusy) return std::nullopt;
     effect.waiting = 1 - 0.7 * *share;
     none.waiting = 1 - *share;
   } else {

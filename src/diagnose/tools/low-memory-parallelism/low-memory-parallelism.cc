@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -37,6 +38,11 @@ std::vector<Prescription> advice(bool few_warps, bool narrow, const Facts& facts
                     "shared memory would limit the resident blocks"});
   }
   return list;
+}
+
+// Loads may not pass the stores before them, because the pointers may overlap.
+bool stores_between(const Facts& facts) {
+  return facts.maybe("sass.hot.global_stores").value_or(0) > 0;
 }
 
 std::optional<Finding> low_memory_parallelism(const Facts& facts) {
@@ -89,7 +95,9 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
     finding.metrics.emplace_back(
         "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio");
   }
-  finding.where = line_of(facts, {"sass.hot.global_loads_in_flight", "sass.hot.global_loads"});
+  finding.where =
+      joined({line_of(facts, {"sass.hot.global_loads_in_flight", "sass.hot.global_loads"}),
+              stores_between(facts) ? site_of(facts, {SiteKind::kPointers}) : ""});
   const double wide = facts.maybe("sass.hot.global_loads_128").value_or(0);
   finding.prescriptions = advice(
       warps < kFewWarps, wide < 0.5 * facts.maybe("sass.hot.global_loads").value_or(0), facts);
