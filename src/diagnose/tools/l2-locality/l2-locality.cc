@@ -54,15 +54,20 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   const auto moved = dram(facts);
   const auto asked = l2_read_bytes(facts);
   if (!least || !moved || !asked || least->reads <= 0) return std::nullopt;
-  if (moved->reads < kLeastBytes || worst_excess(facts) >= 2) return std::nullopt;
+  // Lanes that leave gaps waste sectors; where their distance is not known, they gather.
+  const bool gaps = facts.maybe("task.compulsory_bytes") ||
+                    facts.maybe("sass.hot.global_strided").value_or(0) > 0;
+  if (moved->reads < kLeastBytes || (gaps && worst_excess(facts) >= 2)) return std::nullopt;
   const double reads = moved->reads / least->reads;
   const double shared = side_by_side(facts) ? kLeastExcess : kLeastShared;
-  if (reads < kLeastExcess || *asked < shared * least->reads) return std::nullopt;
+  if (reads < kLeastExcess || std::max(*asked, moved->reads) < shared * least->reads) {
+    return std::nullopt;
+  }
   const KernelModel& model = facts.model();
   if (model.counted() && model.demand(Resource::kDram) < kLeastBusy) return std::nullopt;
   // Loops that make several passes over their block's input belong to re-read-excess.
-  const bool tiles =
-      facts.roofline().theory == Bound::kCompute || *asked > kManyPasses * least->reads;
+  const bool tiles = facts.roofline().theory == Bound::kCompute ||
+                     std::max(*asked, moved->reads) > kManyPasses * least->reads;
   if (!tiles && own_passes(facts)) return std::nullopt;
 
   const double after = std::min(moved->reads, kReached * least->reads);

@@ -14,6 +14,7 @@ constexpr double kLeastWaits = 0.35;
 constexpr double kMemoryBusy = 0.85;
 constexpr double kFewWarps = 24;  // per multiprocessor
 constexpr double kLeastGain = 1.1;
+constexpr double kSure = 1.15;
 
 std::vector<Prescription> advice(bool few_warps, bool narrow, const Facts& facts) {
   std::vector<Prescription> list = {
@@ -79,6 +80,10 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
   finding.upper_speedup =
       std::max(finding.likely_speedup, std::min(finding.upper_speedup, 1.5 / filled));
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
+  // The source shows why the compiler does not bring the loads together.
+  if (stores_between(facts) && has_site(facts, SiteKind::kPointers)) {
+    finding.likely_speedup = std::min(finding.upper_speedup, kSure * finding.likely_speedup);
+  }
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   const double bytes = facts("sass.hot.global_bytes_in_flight");
   const double warps = *resident_warps(facts);

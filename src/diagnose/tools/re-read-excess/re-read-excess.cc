@@ -102,8 +102,8 @@ std::optional<Finding> re_read_excess(const Facts& facts) {
   // Half-used sectors are a different flaw; fix it first.
   if (worst_excess(facts) >= 2) return std::nullopt;
   // Re-reads because tiles share operands depend on tile order: left to l2-locality.
-  const bool tiles = facts.roofline().theory == Bound::kCompute || excess->passes > kManyPasses ||
-                     !own_passes(facts);
+  const bool tiles = facts.roofline().theory == Bound::kCompute ||
+                     std::max(excess->passes, excess->reads) > kManyPasses || !own_passes(facts);
   const bool from_dram = excess->reads >= kLeastExcess && excess->moved >= kLeastExcess;
   const bool from_l2 = excess->passes >= kLeastPasses && facts.roofline().theory != Bound::kCompute;
   if (tiles || (!from_dram && !from_l2)) return std::nullopt;

@@ -31,7 +31,7 @@ bool is_copy(std::string_view instruction) {
 }
 
 std::string places_of_ring(const Facts& facts) {
-  return joined({waits_at(facts, is_wait_for_copies),
+  return joined({waits_at(facts, is_wait_for_copies), loop_of(facts, {"sass.hot.async_copies"}),
                  depth_of(facts, {"stage", "depth", "buffers", "slots", "ring", "ahead", "flight",
                                   "prefetch", "pipeline"})});
 }
@@ -55,8 +55,13 @@ std::optional<Finding> of_memory(const Facts& facts) {
   if (model.demand() >= kRingBusy) return std::nullopt;
   const Places* places = facts.places();
   const bool sampled = places != nullptr && places->basis == Places::Basis::kSampled;
-  const double waits =
+  double waits =
       sampled ? exposed_by(facts, is_copy) : 0.7 * stalls(facts, {"long_scoreboard", "barrier"}, 0);
+  // The instruction after a wait for copies stalls; without loads there is nothing else to wait
+  // for.
+  if (sampled && facts.maybe("sass.hot.global_loads").value_or(1) <= 0) {
+    waits = std::max(waits, exposed(facts, {Stall::kLongScoreboard}).value_or(0));
+  }
   if (waits < kShare) return std::nullopt;
   const bool groups = facts.maybe("sass.ldgsts").value_or(0) > 0 &&
                       facts.maybe("sass.bulk_copies").value_or(0) <= 0;
