@@ -3,13 +3,14 @@
 """Whole programs with a planted flaw, diagnosed as a newcomer would: kernelpro diagnose -- PROGRAM.
 
     bench/programs.py [--kernelpro PROGRAM] [--only NAME]... [--jobs N] [--keep DIR] [--no-counters]
-                      [--from DIR] [SET...]
+                      [--from DIR [--again]] [SET...]
     bench/programs.py --list [SET...]
 
 SET: a folder of cases (bench/programs/README.md); by default all of bench/programs. Compiles
 everything with --jobs compilers, then runs one program after the other: each as it is for its
-time, the flawed and the sound ones once more under `diagnose`. --keep stores what diagnose said;
---from scores such a folder again and needs no GPU. Prints a row for each case and the figures.
+time, the flawed and the sound ones once more under `diagnose`. --keep stores what diagnose said,
+with the evidence that it rests on; --from scores such a folder again and needs no GPU, and with
+--again the tools of --kernelpro read that evidence anew. Prints a row for each case and the figures.
 """
 
 import argparse
@@ -118,9 +119,22 @@ def run_alone(case, bin_folder):
 
 def diagnose(case, bin_folder, kernelpro, options):
     program = os.path.join(bin_folder, case.name + "-" + case.programs[0])
+    return said_by([kernelpro, "diagnose", "--json", "--no-record", *options, "--", program])
+
+
+def diagnose_again(stored, kernelpro):
+    """What these tools say about the stored evidence."""
+    if "evidence" not in stored["said"]:
+        return stored["said"]
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(stored["said"]["evidence"], file)
+        file.flush()
+        return said_by([kernelpro, "diagnose", "--json", "--no-record", file.name])
+
+
+def said_by(command):
     try:
-        done = subprocess.run([kernelpro, "diagnose", "--json", "--no-record", *options, "--",
-                               program], capture_output=True, text=True, timeout=180)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     except subprocess.TimeoutExpired:
         return {"problem": "diagnose takes more than three minutes"}
     start = done.stdout.find("{")
@@ -214,6 +228,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep")
     parser.add_argument("--from", dest="source")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--no-counters", action="store_true")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
@@ -231,7 +246,8 @@ def main():
             with open(path, encoding="utf-8") as file:
                 stored = json.load(file)
             case.us, case.problem = stored["us"], stored["problem"]
-            read_said(case, stored["said"])
+            again = arguments.again and not case.problem
+            read_said(case, diagnose_again(stored, arguments.kernelpro) if again else stored["said"])
         return report(cases)
     options = ["--no-counters"] if arguments.no_counters else []
     if arguments.keep:

@@ -50,6 +50,8 @@ const Missing* why_missing(const Evidence& evidence, std::string_view metric) {
 
 namespace {
 
+constexpr std::string_view kLinesText = "line of ";
+
 Json to_json(const Evidence& evidence) {
   Json items = Json::object();
   for (const auto& [name, item] : evidence.items()) {
@@ -60,6 +62,8 @@ Json to_json(const Evidence& evidence) {
                {"texts", evidence.texts},
                {"missing", missing_to_json(evidence.missing())}};
   if (evidence.places) json["places"] = places_to_json(*evidence.places);
+  if (!evidence.lines.empty()) json["lines"] = lines_to_json(evidence.lines);
+  if (!evidence.sites.empty()) json["sites"] = sites_to_json(evidence.sites);
   if (!evidence.operators.empty()) json["operators"] = operators_to_json(evidence.operators);
   if (!evidence.kernels.empty()) {
     Json kernels = Json::array();
@@ -89,12 +93,20 @@ Evidence from_json(const Plain& json, bool with_kernels) {
     evidence.set(name, value.get<double>(), level, text(item, "source"));
   }
   for (const auto& [name, item] : object(json, "texts").items()) {
-    if (item.is_string()) evidence.texts[name] = item.get<std::string>();
+    if (!item.is_string()) continue;
+    // Evidence of earlier versions has lines among its texts.
+    if (name.starts_with(kLinesText)) {
+      evidence.lines[name.substr(kLinesText.size())] = lines_from_text(item.get<std::string>());
+    } else {
+      evidence.texts[name] = item.get<std::string>();
+    }
   }
   for (const Plain& each : array(json, "missing")) {
     for (Missing& missing : missing_from_json(each)) evidence.note_missing(std::move(missing));
   }
   evidence.places = places_from_json(member(json, "places"));
+  evidence.lines.merge(lines_from_json(object(json, "lines")));
+  evidence.sites = sites_from_json(array(json, "sites"));
   if (!with_kernels) return evidence;
   evidence.operators = operators_from_json(member(json, "operators"));
   for (const Plain& item : array(json, "kernels")) {

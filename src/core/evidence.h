@@ -46,6 +46,11 @@ class Evidence {
   // Of a kernel: where its time goes. Scope and absence as for a kernel's items; why there are no
   // samples is under Family::kSamples.
   std::optional<Places> places;
+  // Of a kernel: by metric of its machine code, the lines that contribute most.
+  std::map<std::string, CodeLines> lines;
+  // Of a kernel: what its source decides, in the order of the lines. Empty: the source was not at
+  // hand.
+  std::vector<SourceSite> sites;
 
   const std::map<std::string, Observation>& items() const { return items_; }
   const std::vector<Missing>& missing() const { return missing_; }

@@ -190,5 +190,38 @@ TEST(Missing, DamagedEntriesAreSkipped) {
   EXPECT_EQ(e->missing()[0].metrics, std::vector<std::string>{"sass.loops"});
 }
 
+TEST(Evidence, LinesAndSitesRoundTrip) {
+  Evidence e;
+  e.lines["sass.hot.mufu"] = {{{"k.cu", 3, ""}}, {{"k.cu", 9, ""}}};
+  e.sites = {{SiteKind::kLaunch, {"k.cu", 40, "k<<<1, 2>>>();"}, 41, ""},
+             {SiteKind::kAllocate, {"k.cu", 39, ""}, 39, "cudaMalloc"}};
+  const auto again = evidence_from_json(evidence_to_json(e));
+  ASSERT_TRUE(again);
+  const CodeLines& lines = again->lines.at("sass.hot.mufu");
+  ASSERT_EQ(lines.lines.size(), 1u);
+  EXPECT_EQ(lines.lines[0].file, "k.cu");
+  EXPECT_EQ(lines.callers.at(0).line, 9);
+  ASSERT_EQ(again->sites.size(), 2u);
+  EXPECT_EQ(again->sites[0].kind, SiteKind::kLaunch);
+  EXPECT_EQ(again->sites[0].last, 41);
+  EXPECT_EQ(again->sites[0].line.text, "k<<<1, 2>>>();");
+  EXPECT_EQ(again->sites[1].kind, SiteKind::kAllocate);
+  EXPECT_EQ(again->sites[1].name, "cudaMalloc");
+}
+
+TEST(Evidence, LinesOfEarlierVersionsAreTexts) {
+  const auto e = evidence_from_json(
+      R"({"items":{},"texts":{"line of sass.hot.mufu":"k.cu:41, k.cu:44, x, y:0","arch":"sm_90a"},)"
+      R"("missing":[],"lines":{"a":3,"b":{"at":[["k.cu"],["k.cu","2"],[4,5],["k.cu",-1]]}},)"
+      R"("sites":[3,{"kind":"new","file":"k.cu","line":1},{"kind":"launch","line":1}]})");
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->texts.size(), 1u);
+  ASSERT_EQ(e->lines.size(), 1u);
+  const CodeLines& lines = e->lines.at("sass.hot.mufu");
+  ASSERT_EQ(lines.lines.size(), 2u);
+  EXPECT_EQ(lines.lines[1].line, 44);
+  EXPECT_TRUE(e->sites.empty());
+}
+
 }  // namespace
 }  // namespace kernelpro

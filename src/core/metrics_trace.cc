@@ -43,6 +43,7 @@ constexpr MetricRow kTraceRows[] = {
     {"trace.syncs", "1", "synchronising calls on the host"},
     {"trace.syncs_us", "us", "host time in them"},
     {"trace.allocations", "1", "cudaMalloc, cudaFree and their like"},
+    {"trace.allocated_bytes", "byte", "device memory allocated while the call runs"},
     {"trace.allocations_us", "us", "host time in them"},
     {"trace.dropped", "1", "records that were lost, in the whole trace"},
 };

@@ -3,7 +3,9 @@
 // which earlier instruction made them wait. Evidence of a kernel; diagnose/account reads it.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/stall.h"
@@ -22,7 +24,44 @@ struct CodePoint {
   SourceLine line;
   int offset = 0;           // bytes from the function's first instruction
   std::string instruction;  // "LDG.E.128 R4, [R2.64]"
+  // Where `line` stands in an inlined function: the line that calls it, the innermost call first.
+  std::vector<SourceLine> callers = {};
 };
+inline constexpr std::size_t kMostCallers = 3;
+
+// The lines that contribute most to a metric of machine code.
+struct CodeLines {
+  std::vector<SourceLine> lines;    // the largest contribution first
+  std::vector<SourceLine> callers;  // of those lines that stand in inlined functions
+};
+
+// What the source itself decides about a kernel, at a line from which no instruction comes.
+enum class SiteKind : std::uint8_t {
+  kKernel,       // the definition
+  kBounds,       // __launch_bounds__, __maxnreg__
+  kPointers,     // parameters: several pointers, not all of them __restrict__
+  kLaunch,       // <<<...>>>, or a call of the runtime that launches it
+  kGrid,         // what the number of blocks is computed from
+  kBlock,        // the same of the threads per block
+  kShared,       // the same of the dynamic shared memory
+  kSharedArray,  // declares an array in shared memory
+  kLocalArray,   // declares an array of a thread
+  kConstant,     // declares a table in constant memory
+  kDepth,        // how many buffers or stages are in use
+  kUnroll,       // #pragma unroll
+  kLoop,         // the head of a loop
+  kCopy,         // a copy or memset by the host, around the launch
+  kSync,         // a wait of the host there
+  kAllocate,     // an allocation or release there
+};
+struct SourceSite {
+  SiteKind kind = SiteKind::kKernel;
+  SourceLine line;
+  int last = 0;      // the last line of what begins there
+  std::string name;  // "kStages", "tile"; "": it has none
+};
+std::string_view site_name(SiteKind kind);  // "launch"
+inline constexpr std::size_t kMostSites = 120;
 
 // An earlier instruction that made a place wait.
 struct Producer {

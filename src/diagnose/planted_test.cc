@@ -275,5 +275,32 @@ TEST(Planted, SoundKernelsAreSaidToBeAtTheCeiling) {
   EXPECT_NE(diagnosis.findings.at(0).cause.find("at the ceiling"), std::string::npos);
 }
 
+// Whole programs, whose task is not known; the gains are of their authors' own repairs.
+TEST(Programs, TheirFlawsAreNamedWithoutATask) {
+  const struct {
+    const char* recording;
+    const char* first;
+    double won;
+  } truths[] = {{"program-line_profiles", "dependent-chain", 2.21},
+                {"program-linear_half", "missing-tensor-cores", 6.22}};
+  for (const auto& truth : truths) {
+    const Diagnosis diagnosis = diagnose(recorded(truth.recording));
+    ASSERT_FALSE(diagnosis.findings.empty()) << truth.recording;
+    const Finding& finding = diagnosis.findings[0];
+    EXPECT_EQ(finding.tool, truth.first) << truth.recording;
+    EXPECT_LT(finding.likely_speedup, 1.5 * truth.won) << truth.recording;
+    EXPECT_LT(truth.won, 1.5 * finding.likely_speedup) << truth.recording;
+    EXPECT_LE(truth.won, finding.upper_speedup) << truth.recording;
+    EXPECT_NE(diagnosis.summary.find("estimated"), std::string::npos) << diagnosis.summary;
+  }
+}
+
+TEST(Programs, ASoundOneIsToldToStop) {
+  const Diagnosis diagnosis = diagnose(recorded("program-star_cluster"));
+  ASSERT_EQ(diagnosis.findings.size(), 1u);
+  EXPECT_TRUE(diagnosis.findings[0].stop);
+  EXPECT_NE(diagnosis.findings[0].cause.find("estimated from counters"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kernelpro

@@ -66,6 +66,21 @@ void clamp_gains(const Roofline& roof, Finding* finding) {
   finding->likely_speedup = std::clamp(finding->likely_speedup, 1.0, likely);
 }
 
+// Without a task, a unit at this part of what good kernels take from it is near its limit. A change
+// that leaves the unit its work then seldom brings all that is left.
+constexpr double kNearLimit = 0.65;
+constexpr double kOfTheRest = 0.25;
+
+// No roofline bounds a kernel's gain, and a change also removes what the models do not see.
+constexpr double kSecondary = 1.3;
+
+void damp_near_limit(const KernelModel& model, Finding* finding) {
+  if (!model.counted() || model.demand() < kNearLimit) return;
+  const double rest = 1 / model.demand();
+  if (finding->likely_speedup > rest) return;
+  finding->likely_speedup = 1 + kOfTheRest * (finding->likely_speedup - 1);
+}
+
 // A kernel's time is measured in another process, at other clocks.
 constexpr double kLonger = 1.1;
 
@@ -206,10 +221,14 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   }
   finding->likely_speedup = of_call(finding->likely_speedup, view.share());
   finding->upper_speedup = of_call(finding->upper_speedup, view.share());
+  if (!pass.roof.known() && tool.scope == Scope::kKernel && finding->upper_speedup > 1) {
+    finding->upper_speedup *= kSecondary;
+  }
   if (tool.scope == Scope::kKernel && view.account != nullptr && pass.account.known()) {
     clamp_to_account(pass.account, *view.account, pass.roof, &*finding);
   }
   clamp_gains(pass.roof, &*finding);
+  if (!pass.roof.known() && tool.scope == Scope::kKernel) damp_near_limit(view.model, &*finding);
   finding->likely_speedup =
       pass.settings.record.calibrated(name, finding->likely_speedup, finding->upper_speedup);
   findings->push_back(std::move(*finding));
@@ -307,11 +326,30 @@ void resolve(Diagnosis* diagnosis) {
   }
 }
 
+bool is_catch_all(std::span<const Tool> table, std::string_view name) {
+  return std::any_of(table.begin(), table.end(),
+                     [&](const Tool& tool) { return tool.name == name && tool.catch_all; });
+}
+
 // At a ceiling nothing else matters: the remaining gap is within the threshold of "at the ceiling".
-void apply_stop(Diagnosis* diagnosis) {
+// Without the task's work, counters show that a unit is at its limit, not that its work is needed:
+// then a cause with this gain comes before the stop.
+constexpr double kWorthMore = 1.25;
+
+void apply_stop(std::span<const Tool> table, const Roofline& roof, Diagnosis* diagnosis) {
   const auto stop = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(),
                                  [](const Finding& f) { return f.stop; });
   if (stop == diagnosis->findings.end()) return;
+  const auto cause = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(),
+                                  [&](const Finding& finding) {
+                                    return !finding.stop && !is_catch_all(table, finding.tool) &&
+                                           finding.likely_speedup >= kWorthMore;
+                                  });
+  if (!roof.known() && cause != diagnosis->findings.end()) {
+    withhold_if(diagnosis, cause->tool + " takes work from the busiest unit",
+                [](const Finding& finding) { return finding.stop; });
+    return;
+  }
   withhold_if(diagnosis, stop->tool + " says to stop here",
               [](const Finding& finding) { return !finding.stop; });
 }
@@ -320,11 +358,6 @@ void apply_stop(Diagnosis* diagnosis) {
 constexpr double kLeastGain = 1.02;
 // A finding explains the gap to the ceiling if it promises this fraction of it, in logarithms.
 constexpr double kAccounted = 0.5;
-
-bool is_catch_all(std::span<const Tool> table, std::string_view name) {
-  return std::any_of(table.begin(), table.end(),
-                     [&](const Tool& tool) { return tool.name == name && tool.catch_all; });
-}
 
 // If counters name a cause that explains the gap, catch-alls add nothing.
 void withhold_catch_alls(std::span<const Tool> table, const Roofline& roof, bool counted,
@@ -362,6 +395,12 @@ void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
 }
 
 std::string summarize(const Roofline& roof, const KernelModel& model) {
+  if (!roof.known() && model.counted()) {
+    return "The bytes and operations that the task needs are not known; estimated from hardware "
+           "counters, the longest kernel's busiest unit, " +
+           std::string(resource_name(model.busiest())) + ", is at " + percent(model.demand()) +
+           " of what good kernels reach.";
+  }
   if (!roof.known()) {
     return "The roofline cannot be drawn: a time, a ceiling or the task's bytes are missing.";
   }
@@ -424,7 +463,7 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   for (const Tool& tool : table) {
     diagnosis.tools.push_back(run_one(tool, pass, &diagnosis.findings));
   }
-  apply_stop(&diagnosis);
+  apply_stop(table, roof, &diagnosis);
   resolve(&diagnosis);
   withhold_catch_alls(table, roof, pass.kernels.front().model.counted(), &diagnosis);
   rank(table, &diagnosis);

@@ -150,6 +150,8 @@ constexpr Precedence kPrecedences[] = {
     {"bank-conflicts", "excessive-barriers", "",
      "the barriers wait for the slowest shared-memory access"},
     {"load-imbalance", "occupancy-limiter", "", "the idle SMs come first"},
+    {"shallow-pipeline", "occupancy-limiter", "", "a deeper ring needs no more warps"},
+    {"synchronous-staging", "occupancy-limiter", "", "copies ahead need no more warps"},
     {"dependent-chain", "low-memory-parallelism", "", "the chain holds the loads back"},
 };
 

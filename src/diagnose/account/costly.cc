@@ -119,8 +119,14 @@ void add_costly_places(const Places& places, const BeyondFloor& beyond, double c
 void place_finding(const Places& places, const KernelAccount& account, double call_us,
                    Finding* finding) {
   if (!finding->places.empty() || finding->where.empty()) return;
+  // "kernel.cu:41, called at kernel.cu:65; launched at kernel.cu:150"
   std::vector<std::string> lines;
-  for (const std::string& each : split(finding->where, ',')) lines.emplace_back(trim(each));
+  for (const std::string& part : split(finding->where, ';')) {
+    for (const std::string& each : split(part, ',')) {
+      const std::vector<std::string> all = words(each);
+      if (!all.empty()) lines.push_back(all.back());
+    }
+  }
   double share = 0;
   for (const Place& place : places.places) {
     const SourceLine& line = place.at.line;

@@ -33,6 +33,27 @@ std::string Facts::text(const std::string& name) const {
   return found == evidence_.texts.end() ? "" : found->second;
 }
 
+namespace {
+// Of the call there is one kernel, or the longest stands for it.
+const Evidence& code_of(const Evidence& evidence, const KernelEvidence* kernel) {
+  if (kernel != nullptr) return kernel->facts;
+  return evidence.kernels.empty() ? evidence : evidence.kernels.front().facts;
+}
+}  // namespace
+
+const CodeLines* Facts::lines(const std::string& metric) const {
+  const auto& lines = code_of(evidence_, kernel_).lines;
+  const auto found = lines.find(metric);
+  return found == lines.end() ? nullptr : &found->second;
+}
+
+const std::vector<SourceSite>& Facts::sites() const { return code_of(evidence_, kernel_).sites; }
+
+const Places* Facts::places() const {
+  const auto& places = code_of(evidence_, kernel_).places;
+  return places ? &*places : nullptr;
+}
+
 double Facts::floor_us(const OperatorCall& call) const {
   return operator_floor_us(call, evidence_);
 }

@@ -37,6 +37,13 @@ class Facts {
   // A metric that may be missing; an analysis never replaces it with a made-up number.
   std::optional<double> maybe(const std::string& name) const;
   std::string text(const std::string& name) const;
+  // The lines that contribute to a metric of machine code, or a slice (profile/places/causes.h).
+  // Null: unknown.
+  const CodeLines* lines(const std::string& metric) const;
+  // What the kernel's source decides; empty: unknown.
+  const std::vector<SourceSite>& sites() const;
+  // Where the kernel's time goes; null: unknown.
+  const Places* places() const;
   // Whether the evidence's GPU has the feature; false if unknown.
   bool has(GpuFeature feature) const;
   const Roofline& roofline() const { return roofline_; }
@@ -47,6 +54,8 @@ class Facts {
   const KernelAccount* account() const { return account_; }
   // Where the call's time goes; null: unknown.
   const Account* call_account() const { return call_; }
+  // Of the call, the longest first; empty: the call's only kernel is the evidence's own.
+  std::span<const KernelEvidence> kernels() const { return evidence_.kernels; }
   // Of a PyTorch module's call, those that launch something, in order; empty: unknown.
   std::span<const OperatorCall> operators() const { return evidence_.operators; }
   // What one of them needs by itself (diagnose/account/make_account.h).
@@ -54,6 +63,7 @@ class Facts {
 
  private:
   const Evidence& evidence_;
+  const Evidence& of_kernel() const;
   const KernelEvidence* kernel_;  // null: the call, or its only kernel
   const Roofline& roofline_;
   const KernelModel& model_;

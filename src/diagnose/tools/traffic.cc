@@ -11,6 +11,7 @@ namespace {
 constexpr double kLoadedLatency = 700e-9;
 // A kernel with this share of the call's time is assumed to do all of its work.
 constexpr double kWholeCall = 0.8;
+constexpr double kInPlace = 0.9;
 constexpr double kSlack = 1.2;     // on upper gains: resource limits are only the best seen so far
 constexpr double kChained = 0.8;   // of an iteration's cycles in one chain
 constexpr double kMostWarps = 64;  // per multiprocessor, compute capability 8.0, 9.0 and 10.0
@@ -145,6 +146,19 @@ std::optional<Compulsory> compulsory(const Facts& facts) {
   return result;
 }
 
+std::optional<Compulsory> compulsory_at_most(const Facts& facts) {
+  if (facts.maybe("task.compulsory_bytes")) return compulsory(facts);
+  const auto allocated = facts.maybe("trace.allocated_bytes");
+  const auto stores = facts.maybe("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum");
+  if (!allocated || *allocated <= 0 || !stores) return std::nullopt;
+  if (facts.maybe("kernel.share").value_or(1) < kWholeCall) return std::nullopt;
+  const double bytes = *allocated * std::max(1.0, facts.maybe("kernel.launches").value_or(1));
+  const double stored = std::min(bytes, *stores * kSectorBytes);
+  // A kernel that stores nearly everything works in place, and reads it too.
+  const bool in_place = stored >= kInPlace * bytes;
+  return Compulsory{bytes, in_place ? bytes : bytes - stored, stored, true};
+}
+
 std::optional<Dram> dram(const Facts& facts) {
   const auto reads = facts.maybe("dram__bytes_read.sum");
   const auto writes = facts.maybe("dram__bytes_write.sum");
@@ -208,14 +222,6 @@ void set_gain(const Facts& facts, const Effect& likely, Finding* finding) {
   }
   finding->upper_speedup =
       std::max(finding->upper_speedup, kSlack * facts.model().gain(most).upper);
-}
-
-std::string line_of(const Facts& facts, std::initializer_list<const char*> metrics) {
-  for (const char* metric : metrics) {
-    const std::string line = facts.text(std::string("line of ") + metric);
-    if (!line.empty()) return line;
-  }
-  return "";
 }
 
 }  // namespace kernelpro

@@ -59,6 +59,9 @@ struct Compulsory {
   bool split = false;
 };
 std::optional<Compulsory> compulsory(const Facts& facts);
+// The same; without a task, at most what the program has allocated: the kernel's stores, and reads
+// of all the rest, once a launch. More than needed, so that what exceeds it is certain.
+std::optional<Compulsory> compulsory_at_most(const Facts& facts);
 // Device-memory traffic of the kernel, in bytes.
 struct Dram {
   double reads = 0;
@@ -91,7 +94,5 @@ void set_gain(const Gain& gain, Finding* finding);
 // Stores the gain of the effect `likely`; the upper gain is the model's when the improved resources
 // shed twice as much as expected and the remaining instructions a quarter.
 void set_gain(const Facts& facts, const Effect& likely, Finding* finding);
-// The text "line of METRIC" for the first metric that has one; "" = none.
-std::string line_of(const Facts& facts, std::initializer_list<const char*> metrics);
 
 }  // namespace kernelpro

@@ -130,5 +130,23 @@ TEST(Traffic, TheUpperGainLeavesRoom) {
               0.01);  // improved resources twice as far, and a fifth of slack
 }
 
+TEST(Traffic, WithoutATaskWhatIsAllocatedBoundsTheNeed) {
+  Kernel k;
+  EXPECT_FALSE(compulsory_at_most(k.facts()));
+  k.with("trace.allocated_bytes", 1000 * 32).with(kStoreSectors, 400);
+  EXPECT_FALSE(compulsory(k.facts()));
+  EXPECT_DOUBLE_EQ(compulsory_at_most(k.facts())->bytes, 32000);
+  EXPECT_DOUBLE_EQ(compulsory_at_most(k.facts())->reads, 600 * 32);
+  k.with("kernel.launches", 2);
+  EXPECT_DOUBLE_EQ(compulsory_at_most(k.facts())->reads, 1600 * 32);
+  // It stores nearly everything, so it works in place.
+  k.with("kernel.launches", 1).with(kStoreSectors, 1000);
+  EXPECT_DOUBLE_EQ(compulsory_at_most(k.facts())->reads, 32000);
+  k.with("kernel.share", 0.5);
+  EXPECT_FALSE(compulsory_at_most(k.facts()));
+  k.with("kernel.share", 1).with("task.compulsory_bytes", 500);
+  EXPECT_DOUBLE_EQ(compulsory_at_most(k.facts())->bytes, 500);
+}
+
 }  // namespace
 }  // namespace kernelpro

@@ -42,6 +42,7 @@ enum class Kind : std::uint16_t {
   kEnd = 9,
   kSampling = 10,
   kSample = 11,
+  kMemory = 12,
 };
 
 struct RecordHead {
@@ -101,6 +102,13 @@ struct Sample {
   std::uint32_t function, offset;  // bytes from the function's start
   std::uint32_t reason;            // as CUPTI names it
   std::uint32_t samples;
+};
+
+// Device memory that was allocated or released.
+struct Memory {
+  std::uint64_t time, address, bytes;
+  std::uint32_t device;
+  std::uint32_t allocated;  // 1: allocated, 0: released
 };
 
 struct End {

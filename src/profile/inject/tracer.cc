@@ -84,6 +84,16 @@ void write_copy(TraceWriter::Batch* batch, const Record& r) {
                                 r.deviceId, r.copyKind, r.srcKind, r.dstKind, r.flags});
 }
 
+void write_memory(TraceWriter::Batch* batch, const CUpti_ActivityMemory4& r) {
+  const bool device = r.memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE ||
+                      r.memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
+  const bool allocated = r.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+  const bool released = r.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  if (!device || (!allocated && !released)) return;
+  batch->add(Kind::kMemory, trace_format::Memory{r.timestamp, r.address, r.bytes, r.deviceId,
+                                                 allocated ? 1u : 0u});
+}
+
 void write_api(TraceWriter::Batch* batch, const CUpti_ActivityAPI& r) {
   const bool runtime = r.kind == CUPTI_ACTIVITY_KIND_RUNTIME;
   const char* name = nullptr;
@@ -116,6 +126,8 @@ void write_record(TraceWriter::Batch* batch, const CUpti_Activity* record) {
                         trace_format::Memset{r.start, r.end, r.bytes, r.graphNodeId,
                                              r.correlationId, r.streamId, r.deviceId, r.value});
     }
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+      return write_memory(batch, *reinterpret_cast<const CUpti_ActivityMemory4*>(record));
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
       return write_api(batch, *reinterpret_cast<const CUpti_ActivityAPI*>(record));
@@ -239,7 +251,7 @@ std::string start() {
   }
   for (const CUpti_ActivityKind kind :
        {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
-        CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_MARKER}) {
+        CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_MARKER, CUPTI_ACTIVITY_KIND_MEMORY2}) {
     static_cast<void>(cupti.ActivityEnable(kind));
   }
   enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, cupti.ActivityEnableRuntimeApi,

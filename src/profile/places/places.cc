@@ -89,13 +89,22 @@ class Merger {
     return i.file >= 0 ? Key{i.file, i.line} : Key{-1, k};
   }
 
+  SourceLine source_line(int file, int line) const {
+    SourceLine result{f_.files[slot(file)], line, ""};
+    if (text_) result.text = clip(std::string(trim(text_(result.file, line))), kMostText);
+    return result;
+  }
+
   CodePoint point(int k) const {
     CodePoint at;
     const SassInstruction& i = lined(k);
     if (i.file >= 0 && i.file < static_cast<int>(f_.files.size())) {
-      at.line.file = f_.files[slot(i.file)];
-      at.line.line = i.line;
-      if (text_) at.line.text = clip(std::string(trim(text_(at.line.file, i.line))), kMostText);
+      at.line = source_line(i.file, i.line);
+      if (i.calls >= 0) {
+        for (const auto& [file, line] : f_.calls[slot(i.calls)]) {
+          if (at.callers.size() < kMostCallers) at.callers.push_back(source_line(file, line));
+        }
+      }
     }
     at.offset = static_cast<int>(f_.code[slot(k)].address - f_.code[0].address);
     at.instruction = clip(written(f_.code[slot(k)]), kMostText);

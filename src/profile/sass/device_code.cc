@@ -136,7 +136,7 @@ void add_residency(const Machine& machine, std::int64_t static_shared, int share
 
 void add_sass(const SassMix& mix, const std::string& tool, Evidence* e) {
   for (const auto& [metric, value] : mix.metrics) put(e, metric, value, tool);
-  for (const auto& [metric, lines] : mix.where) e->texts["line of " + metric] = lines;
+  for (const auto& [metric, lines] : mix.where) e->lines[metric] = lines;
   const std::pair<const char*, const std::string&> texts[] = {
       {"hot loops", mix.text}, {"dependent chain", mix.chain}, {"waits", mix.waits}};
   for (const auto& [name, text] : texts) {

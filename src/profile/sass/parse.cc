@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kMaxInstructions = 400'000;  // of a whole file
 constexpr std::size_t kMaxFiles = 200;             // with line information, per function
+constexpr std::size_t kMaxChains = 20'000;         // of inlined calls, per function
+constexpr std::size_t kMaxCalls = 3;               // of a chain
 
 bool parse_hex(std::string_view text, unsigned long long* value) {
   if (text.empty()) return false;
@@ -147,6 +149,8 @@ class Parser {
       inside_ = true;
       fresh_ = true;
       chosen_ = {};
+      calls_.clear();
+      chains_.clear();
     } else if (line.starts_with(".target") || line.starts_with("code for sm_")) {
       arch_ = arch_of(line);
     } else if (line.starts_with(".other") && contains(line, "STO_CUDA_ENTRY")) {
@@ -169,38 +173,78 @@ class Parser {
     }
     SassInstruction instruction;
     if (!parse_instruction(line, &instruction)) return;
-    instruction.file = chosen_.line > 0 ? file_ : -1;
-    instruction.line = chosen_.line;
+    if (chosen_.line > 0 && file() >= 0) {
+      instruction.file = file();
+      instruction.line = chosen_.line;
+      instruction.calls = chain();
+    }
     fresh_ = true;
     code.push_back(std::move(instruction));
     ++total_;
   }
 
-  // Of a chain of inlined calls, keeps the innermost place outside libraries. The chain is listed
-  // innermost first, one line each: `//## File "a.h", line 3 inlined at "k.cu", line 41`.
+  // Of a chain of inlined calls, keeps the innermost place outside libraries, and the calls around
+  // it. The chain is listed innermost first, one line each:
+  // `//## File "a.h", line 3 inlined at "k.cu", line 41`.
   void add_place(std::string_view line) {
     if (fresh_) {
       chosen_ = {};
       settled_ = false;
+      calls_.clear();
     }
     fresh_ = false;
     for (const std::string_view key :
          {std::string_view("File \""), std::string_view("inlined at \"")}) {
       Place place;
-      if (settled_ || !parse_place(line, key, &place)) continue;
-      chosen_ = place;
-      settled_ = !foreign(place.file);
+      if (!parse_place(line, key, &place)) continue;
+      if (!settled_) {
+        chosen_ = place;
+        settled_ = !foreign(place.file);
+        file_ = kUnresolved;
+      } else if (!foreign(place.file)) {
+        add_call(place);
+      }
     }
-    std::vector<std::string>& files = functions_.back().files;
-    const std::string name = std::string(chosen_.file.substr(chosen_.file.rfind('/') + 1));
-    const auto found = std::find(files.begin(), files.end(), name);
-    file_ = static_cast<int>(found - files.begin());
-    if (found != files.end()) return;
-    if (files.size() < kMaxFiles) {
-      files.push_back(name);
-    } else {
-      chosen_ = {};
+  }
+
+  // The index of the chosen place's file.
+  int file() {
+    if (file_ == kUnresolved) file_ = file_index(chosen_.file);
+    return file_;
+  }
+
+  // A call is named twice: where the inlined function's place is, and by a line of its own.
+  void add_call(const Place& place) {
+    const std::pair<int, int> call{file_index(place.file), place.line};
+    if (call.first < 0 || calls_.size() == kMaxCalls) return;
+    if (call == std::pair{file(), chosen_.line}) return;
+    if (std::find(calls_.begin(), calls_.end(), call) == calls_.end()) calls_.push_back(call);
+  }
+
+  // -1: there are too many.
+  int file_index(std::string_view path) {
+    SassFunction& f = functions_.back();
+    const std::size_t slash = path.rfind('/');
+    const std::string name(path.substr(slash == std::string_view::npos ? 0 : slash + 1));
+    const auto found = std::find(f.files.begin(), f.files.end(), name);
+    if (found != f.files.end()) return static_cast<int>(found - f.files.begin());
+    if (f.files.size() == kMaxFiles) return -1;
+    f.files.push_back(name);
+    f.folders.emplace_back(slash == std::string_view::npos ? "" : path.substr(0, slash));
+    return static_cast<int>(f.files.size()) - 1;
+  }
+
+  int chain() {
+    if (calls_.empty()) return -1;
+    SassFunction& f = functions_.back();
+    const auto [known, added] = chains_.emplace(calls_, static_cast<int>(f.calls.size()));
+    if (!added) return known->second;
+    if (f.calls.size() == kMaxChains) {
+      chains_.erase(known);
+      return -1;
     }
+    f.calls.push_back(calls_);
+    return known->second;
   }
 
   std::vector<SassFunction> functions_;
@@ -210,9 +254,12 @@ class Parser {
   std::size_t total_ = 0;
   // The place of the instructions that follow.
   Place chosen_;
-  int file_ = -1;
-  bool fresh_ = true;     // the next place starts a new chain
-  bool settled_ = false;  // a place in the author's own code was found
+  static constexpr int kUnresolved = -2;
+  int file_ = kUnresolved;
+  bool fresh_ = true;                       // the next place starts a new chain
+  bool settled_ = false;                    // a place in the author's own code was found
+  std::vector<std::pair<int, int>> calls_;  // around that place
+  std::map<std::vector<std::pair<int, int>>, int> chains_;  // of this function, by index
 };
 
 }  // namespace

@@ -59,7 +59,12 @@ class Patterns : public ::testing::TestWithParam<const char*> {
   std::string where(const std::string& kernel, const std::string& name) const {
     const auto& places = mix(kernel).where;
     const auto found = places.find("sass.hot." + name);
-    return found != places.end() ? found->second : "";
+    std::string text;
+    if (found == places.end()) return text;
+    for (const SourceLine& line : found->second.lines) {
+      text += (text.empty() ? "" : ", ") + line.file + ":" + std::to_string(line.line);
+    }
+    return text;
   }
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "profile/sass/op.h"
@@ -32,6 +33,7 @@ struct SassInstruction {
   SassControl control;
   int file = -1;  // index into the function's `files`; -1: no line information
   int line = 0;
+  int calls = -1;  // index into the function's `calls`: of an inlined function; -1: of none
 
   bool has(std::string_view modifier) const;
 };
@@ -43,6 +45,10 @@ struct SassFunction {
   std::vector<SassInstruction> code;
   std::map<std::string, int> labels;  // index of the instruction after each label
   std::vector<std::string> files;     // names without folders
+  std::vector<std::string> folders;   // of each file; "": unknown
+  // Chains of calls that were inlined, the innermost first: file and line of each, in the author's
+  // own code.
+  std::vector<std::vector<std::pair<int, int>>> calls;
 };
 
 }  // namespace kernelpro

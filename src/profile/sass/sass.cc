@@ -17,7 +17,7 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kMaxText = 8000;
-constexpr std::size_t kMaxLines = 3;   // named per metric
+constexpr std::size_t kMaxLines = 6;   // named per metric
 constexpr std::size_t kMaxShown = 12;  // rows of the chain and of the waits
 constexpr int kMaxBody = 20'000;       // instructions; longer bodies are only counted
 constexpr int kInstructionBytes = 16;
@@ -54,10 +54,7 @@ class Mixer {
     mix_.metrics[metric] += static_cast<double>(instructions.size());
     if (instructions.empty()) return;
     auto& lines = lines_[metric];
-    for (const int index : instructions) {
-      const SassInstruction& i = at(index);
-      if (i.file >= 0) ++lines[{i.file, i.line}];
-    }
+    for (const int index : instructions) count_line(at(index), &lines);
   }
 
   void raise(const std::string& metric, double value) {
@@ -295,7 +292,7 @@ class Mixer {
     std::vector<std::pair<std::string, int>> steps;  // runs of equal steps merged
     for (const int place : chain.carried) {
       const SassInstruction& i = flow.at(place);
-      if (i.file >= 0) ++lines[{i.file, i.line}];
+      count_line(i, &lines);
       const std::string step = spaced(name_of(i), place_of(f_, i));
       if (steps.empty() || steps.back().first != step) steps.push_back({step, 0});
       ++steps.back().second;
@@ -318,29 +315,39 @@ class Mixer {
     }
     // A 64-bit division has an inline 32-bit version beside its call, for operands that fit.
     raise("sass.hot.integer_divisions", m["sass.hot.division_calls"]);
-    if (m["sass.hot.division_calls"] > 0 && lines_["sass.hot.integer_divisions"].empty()) {
+    if (m["sass.hot.division_calls"] > 0 && lines_["sass.hot.integer_divisions"].at.empty()) {
       lines_["sass.hot.integer_divisions"] = lines_["sass.hot.division_calls"];
     }
     for (const auto& [metric, lines] : lines_) {
-      std::string text = most_of(lines);
-      if (!text.empty()) mix_.where[metric] = std::move(text);
+      CodeLines found{most_of(lines.at), most_of(lines.calls)};
+      if (!found.lines.empty()) mix_.where[metric] = std::move(found);
     }
     add_text();
   }
 
-  using Lines = std::map<std::pair<int, int>, int>;
+  // How often each line counts for a metric, and each call around a line.
+  using Numbers = std::map<std::pair<int, int>, int>;
+  struct Lines {
+    Numbers at, calls;
+  };
 
-  std::string most_of(const Lines& lines) const {
+  void count_line(const SassInstruction& i, Lines* lines) const {
+    if (i.file < 0) return;
+    ++lines->at[{i.file, i.line}];
+    if (i.calls < 0) return;
+    for (const auto& call : f_.calls[static_cast<std::size_t>(i.calls)]) ++lines->calls[call];
+  }
+
+  std::vector<SourceLine> most_of(const Numbers& numbers) const {
     std::vector<std::pair<int, std::pair<int, int>>> order;
-    for (const auto& [place, number] : lines) order.push_back({-number, place});
+    for (const auto& [place, number] : numbers) order.push_back({-number, place});
     std::sort(order.begin(), order.end());
-    std::string text;
+    std::vector<SourceLine> lines;
     for (std::size_t k = 0; k < std::min(order.size(), kMaxLines); ++k) {
       const auto& [file, line] = order[k].second;
-      if (!text.empty()) text += ", ";
-      text += f_.files[static_cast<std::size_t>(file)] + ":" + std::to_string(line);
+      lines.push_back({f_.files[static_cast<std::size_t>(file)], line, ""});
     }
-    return text;
+    return lines;
   }
 
   void add_text() {
@@ -367,7 +374,7 @@ class Mixer {
   SassMix mix_;
   std::vector<int> hot_;  // instructions of the hot loops
   std::vector<LaneAccess> lanes_;
-  std::map<std::string, Lines> lines_;  // how often each line counts for a metric
+  std::map<std::string, Lines> lines_;  // by metric
 };
 
 }  // namespace

@@ -138,6 +138,11 @@ TEST(Sass, ControlCodesAndLines) {
   const SassInstruction& load = f[0].code[0];
   EXPECT_EQ(f[0].files.at(static_cast<std::size_t>(load.file)), "k.cu");
   EXPECT_EQ(load.line, 41);  // the author's line, not the header's, nor its call site
+  EXPECT_EQ(f[0].folders.at(static_cast<std::size_t>(load.file)), "/src");
+  ASSERT_GE(load.calls, 0);
+  EXPECT_EQ(f[0].calls.at(static_cast<std::size_t>(load.calls)),
+            (std::vector<std::pair<int, int>>{{load.file, 7}}));
+  EXPECT_EQ(f[0].code[2].calls, -1);
   EXPECT_TRUE(load.control.known);
   EXPECT_EQ(load.control.stall, 1);
   EXPECT_EQ(load.control.written_by, 2);
@@ -147,7 +152,12 @@ TEST(Sass, ControlCodesAndLines) {
   EXPECT_EQ(f[0].code[2].line, 12);
   SassMix mix = hot_mix(f[0]);
   EXPECT_EQ(mix.metrics["sass.unknown_share"], 0.5);
-  EXPECT_EQ(mix.where["sass.hot.global_loads_64"], "k.cu:41");
+  const CodeLines& lines = mix.where["sass.hot.global_loads_64"];
+  ASSERT_EQ(lines.lines.size(), 1u);
+  EXPECT_EQ(lines.lines[0].file, "k.cu");
+  EXPECT_EQ(lines.lines[0].line, 41);
+  ASSERT_EQ(lines.callers.size(), 1u);
+  EXPECT_EQ(lines.callers[0].line, 7);
 }
 
 // Non-kernel functions are skipped if the text distinguishes them.

@@ -121,6 +121,8 @@ class Reader {
         }
         return true;
       }
+      case format::Kind::kMemory:
+        return memory(payload);
       case format::Kind::kSampling:
         return sampling(payload);
       case format::Kind::kSample:
@@ -237,6 +239,20 @@ class Reader {
     m.graph_node = r.graph_node;
     m.process = process_;
     trace_->memsets.push_back(m);
+    return true;
+  }
+
+  bool memory(std::string_view payload) {
+    format::Memory r{};
+    Trace::Memory m;
+    std::int64_t same = 0;
+    if (!take(&payload, &r) || !times(r.time, r.time, &m.time, &same)) return true;
+    m.address = r.address;
+    m.bytes = r.bytes;
+    m.device = r.device;
+    m.allocated = r.allocated != 0;
+    m.process = process_;
+    trace_->memory.push_back(m);
     return true;
   }
 

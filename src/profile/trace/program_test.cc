@@ -59,6 +59,8 @@ TEST_F(TraceProgram, RecordsComeThrough) {
   EXPECT_FALSE(trace.copies[0].asynchronous);
   EXPECT_EQ(trace.copies[0].bytes, 4096u);
   EXPECT_EQ(trace.memsets[4].bytes, 512u);
+  ASSERT_EQ(trace.memory.size(), 3u);  // that of the host does not count
+  EXPECT_EQ(summarize(trace).get("trace.allocated_bytes"), 1 << 20);
   // Runtime calls only: driver calls are nested in them.
   ASSERT_EQ(trace.calls.size(), 15u);
   EXPECT_EQ(trace.calls[0].name, "cudaLaunchKernel");

@@ -131,6 +131,7 @@ class Summary {
     kernels();
     copies();
     memsets();
+    memory();
     calls();
     timeline();
     set("trace.periods", window_.steady ? periods_ : 0);
@@ -195,6 +196,22 @@ class Summary {
     set_sum("trace.pointwise_us", pointwise_us);
     set("trace.streams", static_cast<double>(streams.size()));
     if (!times.empty()) set("trace.kernel_median", median(std::move(times)));
+  }
+
+  // Device memory that is allocated when the window begins, which bounds what its kernels touch.
+  void memory() {
+    std::map<std::pair<std::uint32_t, std::uint64_t>, double> live;
+    for (const Trace::Memory& m : trace_.memory) {
+      if (m.device != device_ || m.time > window_.parts.front().end) continue;
+      if (m.allocated) {
+        live[{m.process, m.address}] = static_cast<double>(m.bytes);
+      } else {
+        live.erase({m.process, m.address});
+      }
+    }
+    double bytes = 0;
+    for (const auto& [address, size] : live) bytes += size;
+    if (bytes > 0) set("trace.allocated_bytes", bytes);
   }
 
   void copies() {

@@ -65,6 +65,8 @@ void Trace::sort() {
   sort_by_start(&memsets);
   sort_by_start(&calls);
   sort_by_start(&ranges);
+  std::stable_sort(memory.begin(), memory.end(),
+                   [](const Memory& a, const Memory& b) { return a.time < b.time; });
   std::sort(overheads.begin(), overheads.end());
 }
 

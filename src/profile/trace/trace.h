@@ -59,6 +59,15 @@ struct Trace {
     std::uint64_t graph_node = 0;
     std::uint32_t process = 0;
   };
+  // Device memory that was allocated or released.
+  struct Memory {
+    std::int64_t time = 0;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    std::uint32_t device = 0;
+    bool allocated = true;
+    std::uint32_t process = 0;
+  };
   // Host calls to the runtime or driver API, outermost only ("cudaLaunchKernel", not the driver's
   // cuLaunchKernel inside it), without version suffixes: "cudaMemcpyAsync".
   struct Api {
@@ -81,6 +90,7 @@ struct Trace {
   std::vector<Kernel> kernels;
   std::vector<Copy> copies;
   std::vector<Memset> memsets;
+  std::vector<Memory> memory;
   std::vector<Api> calls;
   std::vector<Range> ranges;
   // Profiler overhead: start and end of each delay.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/gather/theory.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -13,7 +14,9 @@
 #include "core/kernel_name.h"
 #include "core/rates.h"
 #include "profile/import/binary.h"
+#include "profile/places/causes.h"
 #include "profile/places/places.h"
+#include "profile/places/sites.h"
 #include "profile/sass/device_code.h"
 #include "profile/sass/sass.h"
 
@@ -125,6 +128,8 @@ int match_code(const BinaryImport& import, Evidence* e) {
       }
       if (!kernel.facts.places) kernel.facts.places = theirs.facts.places;
       kernel.facts.texts.insert(theirs.facts.texts.begin(), theirs.facts.texts.end());
+      kernel.facts.lines.insert(theirs.facts.lines.begin(), theirs.facts.lines.end());
+      if (kernel.facts.sites.empty()) kernel.facts.sites = theirs.facts.sites;
       ++count;
       break;
     }
@@ -148,27 +153,77 @@ LineText lines_of(const std::vector<std::string>& folders) {
 void mix_again(const SassFunction& function, const KernelSamples& samples, Evidence* facts) {
   const Observation* known = facts->find("sass.instructions");
   const std::string tool = known != nullptr ? known->source : "nvdisasm";
-  std::erase_if(facts->texts,
-                [](const auto& text) { return text.first.starts_with("line of sass."); });
+  facts->lines.clear();
   add_sass(hot_mix(function, &samples), tool, facts);
+}
+
+constexpr std::int64_t kMostSource = 4 << 20;
+
+bool is_source(const std::string& name) {
+  for (const char* end : {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx"}) {
+    if (name.ends_with(end)) return true;
+  }
+  return false;
+}
+
+// The first of these folders that has the file.
+std::string read_source(const std::vector<std::string>& folders, const std::string& name) {
+  if (!is_source(name) || name.find('/') != std::string::npos) return "";
+  for (const std::string& folder : folders) {
+    if (auto text = read_file(join(folder, name), kMostSource)) return std::move(*text);
+  }
+  return "";
+}
+
+// What the source decides: in the file that defines the kernel, and its launches in others beside
+// it.
+void add_sites(const SassFunction& function, const std::vector<std::string>& folders,
+               const std::string& name, Evidence* facts) {
+  constexpr std::size_t kMostFiles = 60;
+  const std::string kernel = kernel_base_name(name);
+  for (std::size_t i = 0; i < function.files.size() && facts->sites.empty(); ++i) {
+    std::vector<std::string> places = folders;
+    const std::string own = i < function.folders.size() ? function.folders[i] : "";
+    if (!own.empty()) places.insert(places.begin(), own);
+    const std::string text = read_source(places, function.files[i]);
+    facts->sites = kernel_sites(function.files[i], text, kernel);
+    const auto launched = [&] {
+      return std::any_of(facts->sites.begin(), facts->sites.end(),
+                         [](const SourceSite& s) { return s.kind == SiteKind::kLaunch; });
+    };
+    if (facts->sites.empty() || launched() || own.empty()) continue;
+    std::size_t read = 0;
+    for (const std::string& file : list_dir(own)) {
+      if (launched() || !is_source(file) || ++read > kMostFiles) continue;
+      const auto more = launch_sites(file, read_source({own}, file), kernel);
+      facts->sites.insert(facts->sites.end(), more.begin(), more.end());
+    }
+  }
 }
 
 // Where the kernels with code among `functions` wait: from samples, else estimated and weighed by
 // what was counted.
 void place_kernels(const std::map<std::string, SassFunction>& functions,
                    const std::vector<std::string>& folders, Gathered* gathered) {
-  const LineText text = lines_of(folders);
   int sampled = 0;
   for (KernelEvidence& kernel : gathered->evidence.kernels) {
     if (!has_code(kernel)) continue;
     const std::string function = kernel.facts.texts.at("kernel");
     if (!functions.contains(function)) continue;
+    const SassFunction& code = functions.at(function);
+    std::vector<std::string> around = folders;
+    for (const std::string& folder : code.folders) {
+      if (!folder.empty()) around.push_back(folder);
+    }
+    const LineText text = lines_of(around);
     for (KernelSamples& samples : gathered->samples.kernels) {
       if (same_kernel(samples.function, kernel.name)) samples.function = function;
     }
     for (const KernelSamples& samples : gathered->samples.kernels) {
-      if (samples.function == function) mix_again(functions.at(function), samples, &kernel.facts);
+      if (samples.function == function) mix_again(code, samples, &kernel.facts);
     }
+    kernel.facts.lines.merge(cause_lines(code));
+    if (kernel.facts.sites.empty()) add_sites(code, around, kernel.name, &kernel.facts);
     std::map<std::string, KernelEvidence> one;
     one[function] = std::move(kernel);
     std::vector<Missing> noted;  // when they were gathered

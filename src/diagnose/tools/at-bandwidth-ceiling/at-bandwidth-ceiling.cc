@@ -14,6 +14,10 @@ constexpr double kAtCeiling = 0.9;  // of the measured copy bandwidth, compulsor
 constexpr double kSaturated = 0.97;
 constexpr double kNoExcess = 1.1;
 constexpr double kNearCeiling = 0.8;
+// Without the task: of what good kernels reach, sectors over the fewest, and of the call's time.
+constexpr double kBusy = 0.82;
+constexpr double kWasted = 1.3;
+constexpr double kWholeCall = 0.7;
 constexpr double kLarge = 200e6;  // too large for any cache
 
 // For the call's only kernel: device memory is saturated, and all of its traffic is needed.
@@ -32,9 +36,33 @@ bool leaves_bytes_alone(const Facts& facts) {
   return moved && least && least->bytes >= kLarge && moved->bytes() < 0.6 * least->bytes;
 }
 
+// Without the task: device memory is as busy as copies make it, and no access wastes sectors.
+std::optional<Finding> by_counters(const Facts& facts) {
+  const KernelModel& model = facts.model();
+  const auto moved = dram(facts);
+  if (!model.counted() || !moved || model.busiest() != Resource::kDram) return std::nullopt;
+  if (model.demand() < kBusy || worst_excess(facts) >= kWasted) return std::nullopt;
+  if (facts.maybe("kernel.share").value_or(1) < kWholeCall) return std::nullopt;
+  Finding finding;
+  finding.stop = true;
+  finding.metrics = {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+                     "dram__bytes_read.sum", "dram__bytes_write.sum"};
+  finding.cause = "Device memory is busy " + percent(*model.busy(Resource::kDram)) +
+                  " of the time, " + percent(model.demand()) + " of what copies reach, and moves " +
+                  human_bytes(moved->bytes()) +
+                  " without wasted sectors (estimated from counters: how many of these bytes are "
+                  "needed is unknown).";
+  finding.prescriptions = {{"algorithm",
+                            "Stop tuning this kernel, unless it moves bytes more than once: only "
+                            "moving fewer can help.",
+                            ""}};
+  return finding;
+}
+
 std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (roof.time_us <= 0) return std::nullopt;
+  if (!roof.known()) return by_counters(facts);
   const double fraction = roof.memory_floor_us / roof.time_us;
   const bool saturated = fraction >= kNearCeiling && saturated_with_need(facts);
   if ((fraction < kAtCeiling && !saturated) || leaves_bytes_alone(facts)) return std::nullopt;

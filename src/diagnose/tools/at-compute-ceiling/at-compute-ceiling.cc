@@ -7,8 +7,39 @@ namespace kernelpro {
 
 namespace {
 
+constexpr double kBusy = 0.82;      // of what good kernels reach, without the task
+constexpr double kWholeCall = 0.7;  // of the call's time
+
+bool computes(Resource resource) {
+  return resource != Resource::kDram && resource != Resource::kL2 && resource != Resource::kL1 &&
+         resource != Resource::kAtomics && resource != Resource::kLsu;
+}
+
+// Without the task: an arithmetic unit, or the schedulers, are as busy as good kernels make them.
+std::optional<Finding> by_counters(const Facts& facts) {
+  const KernelModel& model = facts.model();
+  if (!model.counted() || !computes(model.busiest()) || model.demand() < kBusy) {
+    return std::nullopt;
+  }
+  if (facts.maybe("kernel.share").value_or(1) < kWholeCall) return std::nullopt;
+  Finding finding;
+  finding.stop = true;
+  finding.metrics = {"timing.median", "smsp__issue_active.avg.per_cycle_active"};
+  finding.cause = "The kernel keeps " + std::string(resource_name(model.busiest())) + " busy " +
+                  percent(*model.busy(model.busiest())) + " of the time, " +
+                  percent(model.demand()) +
+                  " of what good kernels reach (estimated from counters: whether the task needs "
+                  "all of these instructions is unknown).";
+  finding.prescriptions = {
+      {"algorithm",
+       "Stop tuning this kernel, unless it can do with fewer instructions or on a faster unit.",
+       ""}};
+  return finding;
+}
+
 std::optional<Finding> at_compute_ceiling(const Facts& facts) {
   const Roofline& roof = facts.roofline();
+  if (!roof.known() && !facts.maybe("task.flops")) return by_counters(facts);
   if (roof.time_us <= 0 || roof.compute_floor_us <= 0) return std::nullopt;
   const double fraction = roof.compute_floor_us / roof.time_us;
   if (fraction < 0.9) return std::nullopt;
@@ -32,8 +63,9 @@ std::optional<Finding> at_compute_ceiling(const Facts& facts) {
   return finding;
 }
 
-constexpr const char* kAtComputeCeilingNeeds[] = {"timing.median", "ceiling.fma_rate",
-                                                  "task.flops"};
+constexpr const char* kAtComputeCeilingNeeds[] = {"timing.median", "ceiling.fma_rate"};
+constexpr const char* kAtComputeCeilingOneOf[] = {"task.flops",
+                                                  "smsp__issue_active.avg.per_cycle_active"};
 
 }  // namespace
 
@@ -45,6 +77,7 @@ const Tool kAtComputeCeiling{
     .bounds = kComputeLike,
     .needs = kAtComputeCeilingNeeds,
     .analyse = at_compute_ceiling,
-    .scope = Scope::kCall};
+    .scope = Scope::kCall,
+    .one_of = kAtComputeCeilingOneOf};
 
 }  // namespace kernelpro

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -71,7 +72,10 @@ std::optional<Finding> counted(const Facts& facts, const Side& loads, const Side
   const std::string op = load_side ? "ld" : "st";
   finding.metrics = {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_" + op + ".sum",
                      "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_" + op + ".sum"};
-  finding.where = where(facts);
+  finding.where = joined({where(facts), line_of(facts, {"slice.shared"}),
+                          array_of(facts, SiteKind::kSharedArray,
+                                   {"sass.hot.shared_conflicting", "sass.hot.shared_loads",
+                                    "sass.hot.shared_stores"})});
   finding.prescriptions = advice();
   return finding;
 }
@@ -101,7 +105,10 @@ std::optional<Finding> from_code(const Facts& facts) {
                   " shared-memory accesses have up to " + number(ways) +
                   " lanes on one bank, which serializes them.";
   finding.metrics = {"sass.hot.shared_conflicting", "sass.hot.shared_ways"};
-  finding.where = where(facts);
+  finding.where = joined({where(facts), line_of(facts, {"slice.shared"}),
+                          array_of(facts, SiteKind::kSharedArray,
+                                   {"sass.hot.shared_conflicting", "sass.hot.shared_loads",
+                                    "sass.hot.shared_stores"})});
   finding.prescriptions = advice();
   return finding;
 }

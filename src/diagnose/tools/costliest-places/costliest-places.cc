@@ -12,17 +12,14 @@ namespace {
 // Of a wait, what a change usually removes.
 constexpr double kUsual = 0.5;
 // Of what good kernels take from a unit.
-constexpr double kBusy = 0.8;
+constexpr double kBusy = 0.65;
+constexpr double kRemark = 1.08;  // what the last stretch to a ceiling usually brings
 
 std::optional<Finding> costliest_places(const Facts& facts) {
   const KernelAccount* account = facts.account();
   const Roofline& roof = facts.roofline();
   if (account == nullptr || account->places.empty()) return std::nullopt;
   if (roof.known() && roof.quiet_fraction >= kAtCeiling) return std::nullopt;
-  // Without the task, a unit that is as busy as good kernels make it stands for the ceiling.
-  if (!roof.known() && facts.model().counted() && facts.model().demand() >= kBusy) {
-    return std::nullopt;
-  }
   Finding finding;
   double together = 0;
   for (const CostlyPlace& place : account->places) {
@@ -49,6 +46,10 @@ std::optional<Finding> costliest_places(const Facts& facts) {
                   percent(worst.share) + " of the kernel's time " + place_cause(worst) + ".";
   finding.likely_speedup = gain_eliminating(*account, kUsual * worst.us);
   finding.upper_speedup = gain_eliminating(*account, together);
+  // Without the task, a unit near what good kernels take from it stands for a ceiling that is near.
+  if (!roof.known() && facts.model().counted() && facts.model().demand() >= kBusy) {
+    finding.likely_speedup = std::min(finding.likely_speedup, kRemark);
+  }
   return finding;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -76,7 +77,8 @@ std::optional<Finding> divergence(const Facts& facts) {
   const bool branches = active < kThreads * full / 32 && !unfed;
   finding.severity = left < 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"smsp__thread_inst_executed.sum", "smsp__inst_executed.sum"};
-  finding.where = line_of(facts, {"sass.hot.divergent_regions", "sass.hot.predicated"});
+  finding.where = joined({line_of(facts, {"sass.hot.divergent_regions", "sass.hot.predicated"}),
+                          line_of(facts, {"slice.branch"})});
   if (branches) {
     finding.cause = "Lanes of a warp take different paths: on average " + number(active, 3) +
                     " of 32 are active per instruction.";

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -14,7 +15,7 @@ constexpr double kShare = 0.4;  // of the waits (KernelPro; critical above 60 %)
 constexpr double kNearRoofline = 0.7;
 constexpr double kCritical = 0.6;
 constexpr double kIssues = 0.7;  // instructions per cycle: the schedulers have enough to do
-constexpr double kBusy = 0.8;
+constexpr double kBusy = 0.7;
 constexpr double kLeastGain = 1.05;
 
 struct Reason {

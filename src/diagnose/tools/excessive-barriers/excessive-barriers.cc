@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -11,6 +12,8 @@ namespace kernelpro {
 namespace {
 
 constexpr double kShare = 0.25;     // of the waits, where they were counted
+constexpr double kExposed = 0.1;    // of the time, where barriers follow each other closely
+constexpr double kDense = 3;        // barriers of the hot loop
 constexpr double kFewBetween = 64;  // instructions between barriers
 constexpr double kBusy = 0.85;
 constexpr double kManySteps = 4;   // barriers of the hot loop
@@ -89,9 +92,13 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
     none.scale(Resource::kFma, 1 - work);
     none.waiting = 0;
   } else if (share) {
-    if (*share < kShare || model.demand() >= kBusy) return std::nullopt;
-    effect.waiting = 1 - 0.7 * *share;
-    none.waiting = 1 - *share;
+    const double waited = exposed(facts, {Stall::kBarrier}).value_or(0);
+    const bool dense = barriers >= kDense && between < kFewBetween && waited >= kExposed;
+    if ((*share < kShare && !dense) || model.demand() >= kBusy) return std::nullopt;
+    // After each of many barriers all warps wait for the same latency at once.
+    const double together = dense ? 0.5 * stalls(facts, {"short_scoreboard"}, 0) : 0;
+    effect.waiting = 1 - std::min(1.0, 0.7 * *share + together);
+    none.waiting = std::max(0.0, 1 - *share - 2 * together);
   } else {
     const Roofline& roof = facts.roofline();
     if (barriers < 2 || between >= kFewBetween || !roof.known() || roof.fraction >= 0.5) {

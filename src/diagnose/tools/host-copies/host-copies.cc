@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/tool.h"
 
 namespace kernelpro {
@@ -60,6 +61,7 @@ std::optional<Finding> host_copies(const Facts& facts) {
   finding.likely_speedup = steady ? speedup_without(share) : 1 / (1 - share * (1 - kPinnedLeaves));
   const double idle_us = facts.maybe("trace.gaps_sync").value_or(0);
   finding.upper_speedup = speedup_without(std::min(0.95, share + idle_us / span));
+  finding.where = site_of(facts, {SiteKind::kCopy});
   return finding;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/tool.h"
 
 namespace kernelpro {
@@ -45,6 +46,7 @@ std::optional<Finding> host_syncs(const Facts& facts) {
   // Without the waits the host runs ahead of the GPU, which hides late launches.
   const double late_us = facts.maybe("trace.gaps_launch").value_or(0);
   finding.upper_speedup = speedup_without((idle_us + late_us) / span);
+  finding.where = site_of(facts, {SiteKind::kSync});
   return finding;
 }
 

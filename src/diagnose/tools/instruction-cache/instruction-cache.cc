@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -54,6 +55,8 @@ std::optional<Finding> instruction_cache(const Facts& facts) {
         "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio");
   }
   finding.cause += ".";
+  finding.where = joined(
+      {site_of(facts, {SiteKind::kUnroll}), loop_of(facts, {"sass.hot.ffma", "sass.hot.integer"})});
   finding.prescriptions = {
       {"unroll", "Unroll less (`#pragma unroll 4`), so that the loop fits the instruction cache.",
        "registers are indexed by the unrolled counter"},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -49,19 +50,24 @@ bool side_by_side(const Facts& facts) {
 }
 
 std::optional<Finding> l2_locality(const Facts& facts) {
-  const auto least = compulsory(facts);
+  const auto least = compulsory_at_most(facts);
   const auto moved = dram(facts);
   const auto asked = l2_read_bytes(facts);
   if (!least || !moved || !asked || least->reads <= 0) return std::nullopt;
-  if (moved->reads < kLeastBytes || worst_excess(facts) >= 2) return std::nullopt;
+  // Lanes that leave gaps waste sectors; where their distance is not known, they gather.
+  const bool gaps = facts.maybe("task.compulsory_bytes") ||
+                    facts.maybe("sass.hot.global_strided").value_or(0) > 0;
+  if (moved->reads < kLeastBytes || (gaps && worst_excess(facts) >= 2)) return std::nullopt;
   const double reads = moved->reads / least->reads;
   const double shared = side_by_side(facts) ? kLeastExcess : kLeastShared;
-  if (reads < kLeastExcess || *asked < shared * least->reads) return std::nullopt;
+  if (reads < kLeastExcess || std::max(*asked, moved->reads) < shared * least->reads) {
+    return std::nullopt;
+  }
   const KernelModel& model = facts.model();
   if (model.counted() && model.demand(Resource::kDram) < kLeastBusy) return std::nullopt;
   // Loops that make several passes over their block's input belong to re-read-excess.
-  const bool tiles =
-      facts.roofline().theory == Bound::kCompute || *asked > kManyPasses * least->reads;
+  const bool tiles = facts.roofline().theory == Bound::kCompute ||
+                     std::max(*asked, moved->reads) > kManyPasses * least->reads;
   if (!tiles && own_passes(facts)) return std::nullopt;
 
   const double after = std::min(moved->reads, kReached * least->reads);
@@ -79,14 +85,17 @@ std::optional<Finding> l2_locality(const Facts& facts) {
                   human_bytes(moved->reads) + " for " + human_bytes(least->reads) +
                   "): blocks that share data run too far apart in time for L2, which serves only " +
                   percent(std::max(0.0, 1 - moved->reads / *asked)) + " of its requests.";
-  finding.metrics = {"dram__bytes_read.sum", "lts__t_sectors_srcunit_tex.sum",
-                     "task.compulsory_bytes"};
+  finding.metrics = {
+      "dram__bytes_read.sum", "lts__t_sectors_srcunit_tex.sum",
+      facts.maybe("task.compulsory_bytes") ? "task.compulsory_bytes" : "trace.allocated_bytes"};
+  finding.where = joined({line_of(facts, {"slice.block"}), site_of(facts, {SiteKind::kLaunch})});
   finding.prescriptions = advice(tiles, facts.maybe("sass.hot.global_evict_hints").value_or(0) > 0);
   return finding;
 }
 
-constexpr const char* kL2LocalityNeeds[] = {"dram__bytes_read.sum", "task.compulsory_bytes",
+constexpr const char* kL2LocalityNeeds[] = {"dram__bytes_read.sum",
                                             "lts__t_sectors_srcunit_tex.sum"};
+constexpr const char* kL2LocalityOneOf[] = {"task.compulsory_bytes", "trace.allocated_bytes"};
 
 }  // namespace
 
@@ -97,6 +106,7 @@ const Tool kL2Locality{
     .target = ToolTarget::kCuda,
     .bounds = kNotComputeBound,
     .needs = kL2LocalityNeeds,
-    .analyse = l2_locality};
+    .analyse = l2_locality,
+    .one_of = kL2LocalityOneOf};
 
 }  // namespace kernelpro

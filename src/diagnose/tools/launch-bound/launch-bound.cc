@@ -3,12 +3,18 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/tool.h"
 
 namespace kernelpro {
 
 namespace {
 // From the end of one kernel to the start of the next that depends on it, inside a graph.
+constexpr double kManyKernels = 8;
+constexpr double kMostlyStartUs = 4;  // a start and an end take some two microseconds
+constexpr double kStartUs = 1.8;
+constexpr double kStartPart = 0.75;
+constexpr double kRepeated = 0.7;  // of the launches, of one kernel
 constexpr double kDrainUs = 1.5;
 // A start takes at most this fraction of a kernel's share of the call; the rest is work.
 constexpr double kMostOfAKernel = 0.95;
@@ -98,10 +104,23 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
   finding.likely_speedup = span / (span - launch_us - unknown_us + starts_us);
   if (graphs || queue_us > launch_us) finding.likely_speedup = span / (span - 0.7 * lost_us);
   finding.likely_speedup = std::max(1.0, finding.likely_speedup);
+  // Kernels this short are mostly their own start and end, which one for all steps has once.
+  const double same = facts.kernels().empty()
+                          ? 0
+                          : facts.kernels().front().facts.get("kernel.launches").value_or(0);
+  const bool mostly_starts =
+      kernels >= kManyKernels && median_us <= kMostlyStartUs && same >= kRepeated * kernels;
+  if (mostly_starts) {
+    const double own_us = std::min(kStartPart * median_us, kStartUs) * (kernels - 1);
+    const double left_us = span - std::min(0.95 * span, 0.9 * lost_us + own_us);
+    finding.likely_speedup = std::max(finding.likely_speedup, span / left_us);
+  }
   // Fused kernels also do less: they need not reload their own results.
   const double gaps_us = std::max(lost_us, facts.maybe("trace.gaps").value_or(lost_us));
   finding.upper_speedup =
       std::min(1 / std::max(0.02, 1 - gaps_us / span) * std::clamp(kernels, 1.0, 3.0), 50.0);
+  if (mostly_starts)
+    finding.upper_speedup = std::max(finding.upper_speedup, std::min(kernels, 50.0));
   return finding;
 }
 
@@ -110,7 +129,9 @@ std::optional<Finding> launch_bound(const Facts& facts) {
   const auto time_us = facts.maybe("timing.median");
   if (kernels && time_us && *kernels > 0) return of_plan(facts, *kernels, *time_us);
   const auto span = facts.maybe("trace.span");
-  return span && *span > 0 ? of_trace(facts, *span) : std::nullopt;
+  std::optional<Finding> finding = span && *span > 0 ? of_trace(facts, *span) : std::nullopt;
+  if (finding) finding->where = site_of(facts, {SiteKind::kLaunch});
+  return finding;
 }
 
 constexpr const char* kLaunchBoundOneOf[] = {"plan.kernels", "trace.span"};

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -38,6 +39,9 @@ std::optional<Finding> load_imbalance(const Facts& facts) {
   finding.cause = "The busiest SM works " + times(most / mean) +
                   " as long as the average one: blocks have unequal work, and " + percent(loss) +
                   " of the SMs' time is idle.";
+  finding.where =
+      joined({line_of(facts, {"slice.block"}), loop_of(facts, {"slice.block", "sass.hot.selects"}),
+              site_of(facts, {SiteKind::kLaunch})});
   finding.prescriptions = {
       {"work-distribution",
        "Hand out work at run time: a persistent grid whose blocks take the next tile from an "

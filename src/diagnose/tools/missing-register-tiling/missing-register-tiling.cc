@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -69,7 +70,8 @@ std::optional<Finding> missing_register_tiling(const Facts& facts) {
     finding.metrics.emplace_back(
         "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed");
   }
-  finding.where = line_of(facts, {"sass.hot.shared_loads"});
+  finding.where = joined(
+      {line_of(facts, {"sass.hot.shared_loads"}), loop_of(facts, {"sass.hot.shared_loads"})});
   finding.prescriptions = {
       {"tile-size",
        "Compute a tile of 4x4 or 8x8 outputs per thread in registers: each value read from shared "

@@ -3,12 +3,15 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
 
 namespace {
 
+constexpr double kLoadsPerProduct = 0.8;
+constexpr double kWithRegisters = 1.8;
 constexpr double kLeastReuse = 6;  // bytes requested of L1 over bytes that device memory must move
 constexpr double kLeastBusy = 0.5;
 constexpr double kBusyForReuse = 0.8;
@@ -82,6 +85,13 @@ std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
   most.scale(Resource::kL1, 0.25).scale(Resource::kL2, 0.25).scale(Resource::kLsu, 0.25);
   most.scale(Resource::kIssue, 0.5).scale(Resource::kAlu, 0.5);
   finding.upper_speedup = std::max(finding.upper_speedup, model.gain(most).upper);
+  // A load for each multiply-add: with several outputs a thread, registers serve most of them.
+  const double products = facts.maybe("sass.hot.ffma").value_or(0);
+  if (products > 0 &&
+      facts.maybe("sass.hot.global_loads").value_or(0) >= kLoadsPerProduct * products) {
+    finding.likely_speedup = middle(finding.likely_speedup, finding.upper_speedup);
+    finding.upper_speedup *= kWithRegisters;
+  }
   // If arithmetic is the theoretical limit, tiling gets a kernel most of the way there.
   const Roofline& roof = facts.roofline();
   if (roof.known() && roof.theory == Bound::kCompute && busy >= kBusyForReuse) {
@@ -97,7 +107,8 @@ std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
                      "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"};
   finding.metrics.emplace_back(least && least->bytes >= once ? "task.compulsory_bytes"
                                                              : "dram__bytes_read.sum");
-  finding.where = line_of(facts, {"sass.hot.global_loads"});
+  finding.where = joined(
+      {line_of(facts, {"sass.hot.global_loads"}), loop_of(facts, {"sass.hot.global_loads"})});
   finding.prescriptions = advice();
   return finding;
 }
@@ -119,7 +130,8 @@ std::optional<Finding> from_code(const Facts& facts) {
                   " multiply-adds in the hot loop, without shared memory: operands are fetched "
                   "again for nearly every product.";
   finding.metrics = {"sass.hot.global_loads", "sass.hot.ffma", "sass.hot.shared_loads"};
-  finding.where = line_of(facts, {"sass.hot.global_loads"});
+  finding.where = joined(
+      {line_of(facts, {"sass.hot.global_loads"}), loop_of(facts, {"sass.hot.global_loads"})});
   finding.prescriptions = advice();
   finding.upper_speedup = roof.most();
   finding.likely_speedup = tiled_gain(roof);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "core/rates.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/tool.h"
 
 namespace kernelpro {
@@ -106,7 +107,14 @@ std::optional<Finding> products_in_the_code(const Facts& facts) {
 }
 
 std::optional<Finding> missing_tensor_cores(const Facts& facts) {
-  if (!facts.maybe("task.flops")) return products_in_the_code(facts);
+  if (!facts.maybe("task.flops")) {
+    std::optional<Finding> found = products_in_the_code(facts);
+    if (found) {
+      found->where = joined({line_of(facts, {"sass.hot.fp32_fused", "sass.hot.ffma"}),
+                             loop_of(facts, {"sass.hot.fp32_fused", "sass.hot.ffma"})});
+    }
+    return found;
+  }
   for (const char* name : {"task.matmul_flops", "task.half_inputs", "ceiling.tensor_rate"}) {
     if (!facts.maybe(name)) return std::nullopt;
   }

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/account/gains.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -15,6 +17,8 @@ constexpr double kIssues = 0.6;        // instructions per cycle: enough warps a
 constexpr double kMoreWarps = 4;       // times the resident ones: typical after a fix
 constexpr double kOverlapping = 0.75;
 constexpr double kLeastGain = 1.05;
+constexpr double kOfReadiness = 0.67;
+constexpr double kBeyond = 1.2;
 constexpr double kReserved = 1024;  // bytes of shared memory reserved per block
 
 struct Limiter {
@@ -39,6 +43,29 @@ const Limiter* limiter(const Facts& facts) {
     tightest = &each;
   }
   return tightest;
+}
+
+// With samples: what the warps of the next limit would gain, each ready as often as now (GPA's
+// occupancy estimator).
+std::optional<double> with_the_other_limits(const Facts& facts, const Limiter& tightest) {
+  constexpr double kSchedulers = 4, kMostWarps = 64;
+  const KernelAccount* account = facts.account();
+  const auto now = resident_warps(facts);
+  const auto block = facts.maybe("launch__block_size");
+  if (account == nullptr || account->warp_issuing <= 0 || !now || !block || *block <= 0) {
+    return std::nullopt;
+  }
+  if (facts.model().demand() <= 0) return std::nullopt;
+  double blocks = facts.maybe("launch__occupancy_limit_registers").value_or(1e9);
+  for (const Limiter& each : kLimiters) {
+    if (std::string_view(each.metric) == tightest.metric) continue;
+    blocks = std::min(blocks, facts.maybe(each.metric).value_or(1e9));
+  }
+  const auto grid = facts.maybe("launch__grid_size");
+  const auto units = facts.maybe("machine.parallel_units");
+  if (grid && units && *units > 0) blocks = std::min(blocks, std::ceil(*grid / *units));
+  const double then = std::min(kMostWarps, blocks * std::ceil(*block / 32));
+  return gain_of_warps(*account, *now / kSchedulers, then / kSchedulers);
 }
 
 Prescription advice(const std::string& metric, double shared) {
@@ -89,9 +116,18 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
   effect.waiting = std::pow(occupancy / target, kOverlapping);
   Finding finding;
   set_gain(model.gain(effect), &finding);
+  double most = 1;
+  if (const auto more = with_the_other_limits(facts, *tightest)) {
+    most = std::min(*more, 1 / model.demand());
+    // Between the two models, nearer to the warps' own readiness (pairs on an H200).
+    if (most > finding.likely_speedup) {
+      finding.likely_speedup *= std::pow(most / finding.likely_speedup, kOfReadiness);
+    }
+  }
   Effect all;
   all.waiting = occupancy;
-  finding.upper_speedup = std::max(finding.likely_speedup, model.gain(all).likely);
+  finding.upper_speedup =
+      std::max({finding.likely_speedup, model.gain(all).likely, kBeyond * most});
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   const double shared = facts.maybe("launch__shared_mem_per_block_dynamic").value_or(0) +
                         facts.maybe("launch__shared_mem_per_block_static").value_or(0) + kReserved;
@@ -102,6 +138,11 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
                   " of the warps that an SM can hold are resident, limited by " + tightest->what +
                   " (" + number(facts(tightest->metric)) +
                   " blocks fit), and too few are ready to hide the latency.";
+  finding.where =
+      tightest->metric == std::string_view("launch__occupancy_limit_shared_mem")
+          ? joined({site_of(facts, {SiteKind::kLaunch}), site_of(facts, {SiteKind::kShared}),
+                    site_of(facts, {SiteKind::kSharedArray})})
+          : joined({site_of(facts, {SiteKind::kLaunch}), site_of(facts, {SiteKind::kBlock})});
   finding.prescriptions = {
       advice(tightest->metric, shared),
       {"unroll", "Or give each warp more independent work, so that fewer warps suffice.",

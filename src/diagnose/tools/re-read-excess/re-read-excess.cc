@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -21,7 +22,7 @@ struct Excess {
 };
 
 std::optional<Excess> excess_of(const Facts& facts) {
-  const auto least = compulsory(facts);
+  const auto least = compulsory_at_most(facts);
   const auto moved = dram(facts);
   if (!least || !moved || least->reads <= 0) return std::nullopt;
   Excess excess;
@@ -72,7 +73,9 @@ Finding describe(const Facts& facts, const Excess& excess, const Dram& moved,
   const double kernels = facts.maybe("plan.kernels").value_or(1);
   Finding finding;
   finding.severity = excess.moved >= 2 ? Severity::kCritical : Severity::kWarning;
-  finding.metrics = {"dram__bytes_read.sum", "dram__bytes_write.sum", "task.compulsory_bytes"};
+  finding.metrics = {
+      "dram__bytes_read.sum", "dram__bytes_write.sum",
+      facts.maybe("task.compulsory_bytes") ? "task.compulsory_bytes" : "trace.allocated_bytes"};
   if (from_dram) {
     finding.cause = "Device memory moves " + human_bytes(moved.bytes()) + " where " +
                     human_bytes(least.bytes) + " would be enough (" + times(excess.moved) + ")" +
@@ -85,7 +88,8 @@ Finding describe(const Facts& facts, const Excess& excess, const Dram& moved,
                     times(excess.reads) + " the inputs).";
   }
   finding.prescriptions = advice(kernels < 2, !from_dram);
-  finding.where = line_of(facts, {"sass.hot.global_loads"});
+  finding.where = joined(
+      {line_of(facts, {"sass.hot.global_loads"}), loop_of(facts, {"sass.hot.global_loads"})});
   return finding;
 }
 
@@ -93,13 +97,13 @@ std::optional<Finding> re_read_excess(const Facts& facts) {
   const auto excess = excess_of(facts);
   if (!excess) return std::nullopt;
   const Dram moved = *dram(facts);
-  const Compulsory least = *compulsory(facts);
+  const Compulsory least = *compulsory_at_most(facts);
   if (std::max(moved.bytes(), least.bytes) < kLeastBytes) return std::nullopt;
   // Half-used sectors are a different flaw; fix it first.
   if (worst_excess(facts) >= 2) return std::nullopt;
   // Re-reads because tiles share operands depend on tile order: left to l2-locality.
-  const bool tiles = facts.roofline().theory == Bound::kCompute || excess->passes > kManyPasses ||
-                     !own_passes(facts);
+  const bool tiles = facts.roofline().theory == Bound::kCompute ||
+                     std::max(excess->passes, excess->reads) > kManyPasses || !own_passes(facts);
   const bool from_dram = excess->reads >= kLeastExcess && excess->moved >= kLeastExcess;
   const bool from_l2 = excess->passes >= kLeastPasses && facts.roofline().theory != Bound::kCompute;
   if (tiles || (!from_dram && !from_l2)) return std::nullopt;
@@ -119,8 +123,8 @@ std::optional<Finding> re_read_excess(const Facts& facts) {
   return finding;
 }
 
-constexpr const char* kReReadExcessNeeds[] = {"dram__bytes_read.sum", "dram__bytes_write.sum",
-                                              "task.compulsory_bytes"};
+constexpr const char* kReReadExcessNeeds[] = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
+constexpr const char* kReReadExcessOneOf[] = {"task.compulsory_bytes", "trace.allocated_bytes"};
 
 }  // namespace
 
@@ -130,6 +134,7 @@ const Tool kReReadExcess{.name = "re-read-excess",
                          .target = ToolTarget::kCuda,
                          .bounds = kNotComputeBound,
                          .needs = kReReadExcessNeeds,
-                         .analyse = re_read_excess};
+                         .analyse = re_read_excess,
+                         .one_of = kReReadExcessOneOf};
 
 }  // namespace kernelpro

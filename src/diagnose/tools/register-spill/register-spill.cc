@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -169,7 +170,11 @@ std::optional<Finding> register_spill(const Facts& facts) {
   } else {
     describe_array(stack, run, &finding);
   }
-  finding.where = line_of(facts, {"sass.hot.local_loads", "sass.hot.local_stores"});
+  const bool bounded = has_site(facts, SiteKind::kBounds, "registers");
+  finding.where = joined(
+      {bounded ? site_of(facts, {SiteKind::kBounds}) : "",
+       line_of(facts, {"sass.hot.local_loads", "sass.hot.local_stores", "sass.local_loads"}),
+       array_of(facts, SiteKind::kLocalArray, {"sass.hot.local_loads", "sass.hot.local_stores"})});
   return finding;
 }
 

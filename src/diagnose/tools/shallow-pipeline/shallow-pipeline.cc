@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -10,14 +12,98 @@ namespace {
 constexpr double kShare = 0.3;
 constexpr double kBusy = 0.75;
 constexpr double kLeastGain = 1.05;
+constexpr double kRingBusy = 0.85;
+constexpr double kHidden = 0.75;  // of the waits, by copies that start earlier
+constexpr double kRings = 2;      // a ring needs this many times the bytes in flight
+constexpr double kSlack = 1.2;
 
-std::optional<Finding> shallow_pipeline(const Facts& facts) {
-  const double warpgroup = facts("sass.hgmma"), warp = facts("sass.hmma");
-  if (warpgroup + warp <= 0 || facts.roofline().theory == Bound::kMemory) return std::nullopt;
-  // Without asynchronous copies, leave it to synchronous-staging.
-  if (facts.maybe("sass.ldgsts").value_or(0) + facts.maybe("sass.bulk_copies").value_or(0) <= 0) {
-    return std::nullopt;
+bool is_wait_for_copies(std::string_view instruction) {
+  return instruction.find("DEPBAR") != std::string_view::npos ||
+         instruction.find("SYNCS.PHASECHK") != std::string_view::npos ||
+         instruction.find("TRYWAIT") != std::string_view::npos;
+}
+
+bool is_copy(std::string_view instruction) {
+  for (const std::string_view name : {"LDGSTS", "LDGDEPBAR", "UBLKCP", "UTMALDG"}) {
+    if (instruction.find(name) != std::string_view::npos) return true;
   }
+  return false;
+}
+
+std::string places_of_ring(const Facts& facts) {
+  return joined({waits_at(facts, is_wait_for_copies), loop_of(facts, {"sass.hot.async_copies"}),
+                 depth_of(facts, {"stage", "depth", "buffers", "slots", "ring", "ahead", "flight",
+                                  "prefetch", "pipeline"})});
+}
+
+// Shared memory of the resident blocks: no more can be under way by asynchronous copies.
+std::optional<double> ring_bytes(const Facts& facts) {
+  const auto warps = resident_warps(facts);
+  const auto block = facts.maybe("launch__block_size");
+  const double shared = facts.maybe("launch__shared_mem_per_block_dynamic").value_or(0) +
+                        facts.maybe("launch__shared_mem_per_block_static").value_or(0);
+  if (!warps || !block || *block <= 0 || shared <= 0) return std::nullopt;
+  return shared * std::max(1.0, *warps / std::ceil(*block / 32));
+}
+
+// Copies from device memory into a ring that is too small, or that is drained at each turn.
+std::optional<Finding> of_memory(const Facts& facts) {
+  const KernelModel& model = facts.model();
+  const auto needed = needed_in_flight(facts);
+  const auto ring = ring_bytes(facts);
+  if (!model.counted() || !needed || !ring) return std::nullopt;
+  if (model.demand() >= kRingBusy) return std::nullopt;
+  const Places* places = facts.places();
+  const bool sampled = places != nullptr && places->basis == Places::Basis::kSampled;
+  double waits =
+      sampled ? exposed_by(facts, is_copy) : 0.7 * stalls(facts, {"long_scoreboard", "barrier"}, 0);
+  // The instruction after a wait for copies stalls; without loads there is nothing else to wait
+  // for.
+  if (sampled && facts.maybe("sass.hot.global_loads").value_or(1) <= 0) {
+    waits = std::max(waits, exposed(facts, {Stall::kLongScoreboard}).value_or(0));
+  }
+  if (waits < kShare) return std::nullopt;
+  const bool groups = facts.maybe("sass.ldgsts").value_or(0) > 0 &&
+                      facts.maybe("sass.bulk_copies").value_or(0) <= 0;
+  const bool drained = groups && facts.maybe("sass.hot.async_copies").value_or(0) > 0 &&
+                       facts.maybe("sass.hot.async_groups").value_or(0) < 1;
+  // Part of the ring is being read.
+  const bool small = *ring < kRings * *needed;
+  if (!drained && !small) return std::nullopt;
+  Finding finding;
+  const double most = 1 / std::max(0.05, model.demand());
+  finding.likely_speedup = std::min(most, speedup_without(kHidden * waits));
+  finding.upper_speedup =
+      std::max(finding.likely_speedup, std::min(most * kSlack, speedup_without(waits) * kSlack));
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = waits >= 0.5 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"sass.ldgsts", "sass.bulk_copies", "launch__shared_mem_per_block_dynamic",
+                     "ceiling.copy_bandwidth"};
+  finding.cause = "In " + percent(waits) + " of the time all warps wait for asynchronous copies: ";
+  if (drained) {
+    finding.cause +=
+        "the hot loop waits until no group of copies is left under way, so that at "
+        "each turn a whole latency passes.";
+    finding.prescriptions = {
+        {"pipeline",
+         "Leave groups under way: `cp.async.wait_group` (`__pipeline_wait_prior`) with the number "
+         "of stages less two, or consume a tile that was asked for several turns before.",
+         "the next tile depends on this one"}};
+  } else {
+    finding.cause += "at most " + human_bytes(*ring) +
+                     " are under way on an SM, where the measured " + "bandwidth needs about " +
+                     human_bytes(*needed) + " beside what is being read.";
+    finding.prescriptions = {
+        {"pipeline",
+         "Use more or larger stages, until the ring holds at least two to three times the bytes "
+         "that the bandwidth needs in flight.",
+         "shared memory has no space for another tile"}};
+  }
+  finding.where = places_of_ring(facts);
+  return finding;
+}
+
+std::optional<Finding> of_products(const Facts& facts, double warpgroup) {
   const KernelModel& model = facts.model();
   if (!model.stall("barrier") || model.demand() >= kBusy) return std::nullopt;
   const double share = stalls(facts, {"barrier", "long_scoreboard", "gmma", "sleeping"}, 0);
@@ -50,7 +136,20 @@ std::optional<Finding> shallow_pipeline(const Facts& facts) {
   finding.prescriptions.push_back({"tile-size",
                                    "Use a larger tile per block: more matrix work per copied byte.",
                                    "the tiles would no longer fill a wave"});
+  finding.where = places_of_ring(facts);
   return finding;
+}
+
+std::optional<Finding> shallow_pipeline(const Facts& facts) {
+  // Without asynchronous copies, leave it to synchronous-staging.
+  if (facts.maybe("sass.ldgsts").value_or(0) + facts.maybe("sass.bulk_copies").value_or(0) <= 0) {
+    return std::nullopt;
+  }
+  const double warpgroup = facts("sass.hgmma"), warp = facts("sass.hmma");
+  if (warpgroup + warp > 0 && facts.roofline().theory != Bound::kMemory) {
+    return of_products(facts, warpgroup);
+  }
+  return of_memory(facts);
 }
 
 constexpr const char* kShallowPipelineNeeds[] = {"sass.hmma", "sass.hgmma"};
@@ -59,9 +158,8 @@ constexpr const char* kShallowPipelineNeeds[] = {"sass.hmma", "sass.hgmma"};
 
 extern const Tool kShallowPipeline;
 const Tool kShallowPipeline{.name = "shallow-pipeline",
-                            .summary = "The tensor cores wait for the next tile.",
+                            .summary = "Tiles arrive too late: too few are under way.",
                             .target = ToolTarget::kCuda,
-                            .bounds = kNotMemoryBound,
                             .needs = kShallowPipelineNeeds,
                             .analyse = shallow_pipeline};
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/tool.h"
 
 namespace kernelpro {
@@ -61,7 +62,7 @@ Finding tail_wave(double grid, double waves, double loss) {
   return finding;
 }
 
-std::optional<Finding> small_grid(const Facts& facts) {
+std::optional<Finding> of_grid(const Facts& facts) {
   const double grid = facts("launch__grid_size");
   const double waves = facts("launch__waves_per_multiprocessor");
   const double units = facts("machine.parallel_units");
@@ -83,6 +84,15 @@ std::optional<Finding> small_grid(const Facts& facts) {
     if (loss < 0.1) return std::nullopt;
   }
   return tail_wave(grid, waves, loss);
+}
+
+std::optional<Finding> small_grid(const Facts& facts) {
+  std::optional<Finding> finding = of_grid(facts);
+  if (finding) {
+    finding->where =
+        joined({site_of(facts, {SiteKind::kLaunch}), site_of(facts, {SiteKind::kGrid})});
+  }
+  return finding;
 }
 
 constexpr const char* kSmallGridNeeds[] = {"launch__grid_size", "launch__waves_per_multiprocessor",

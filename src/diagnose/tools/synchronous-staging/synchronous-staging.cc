@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -55,7 +56,8 @@ std::optional<Finding> synchronous_staging(const Facts& facts) {
     finding.metrics.emplace_back(
         "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio");
   }
-  finding.where = line_of(facts, {"sass.hot.staged_copies"});
+  finding.where = joined({line_of(facts, {"sass.hot.staged_copies", "sass.shared_stores"}),
+                          line_of(facts, {"sass.hot.barriers"})});
   const bool bulk = facts.has(GpuFeature::kTma);
   finding.prescriptions = {
       {"pipeline",

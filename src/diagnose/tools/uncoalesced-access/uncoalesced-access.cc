@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
@@ -245,7 +246,8 @@ std::optional<Finding> from_code(const Facts& facts) {
                   (stride > 0 ? number(stride) + " B apart" : std::string("a row apart")) +
                   ", so each lane moves a sector of 32 B for its few bytes.";
   finding.metrics = {"sass.hot.global_strided", "sass.hot.global_lane_stride"};
-  finding.where = line_of(facts, {"sass.hot.global_strided"});
+  finding.where =
+      joined({line_of(facts, {"sass.hot.global_strided"}), line_of(facts, {"slice.global"})});
   prescribe(Pattern::kStrided, &finding);
   return finding;
 }

@@ -84,11 +84,29 @@ void queue_kernel(std::uint64_t start, std::uint64_t end) {
   queue(kernel);
 }
 
+void queue_memory(std::uint64_t address, std::uint64_t bytes, CUpti_ActivityMemoryKind kind,
+                  bool allocated) {
+  auto memory = make<CUpti_ActivityMemory4>(CUPTI_ACTIVITY_KIND_MEMORY2);
+  memory.memoryOperationType = allocated ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
+                                         : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  memory.memoryKind = kind;
+  memory.address = address;
+  memory.bytes = bytes;
+  memory.timestamp = fake().clock;
+  queue(memory);
+}
+
 void queue_iteration(unsigned thread) {
   Fake& f = fake();
   const std::uint64_t t = f.clock;
   f.clock += 100'000;
   ++f.correlation;
+  if (f.correlation == 1) {  // two buffers, one of them released, and one of the host
+    queue_memory(0x1000, 1 << 20, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, true);
+    queue_memory(0x9000, 1 << 10, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, true);
+    queue_memory(0x9000, 1 << 10, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, false);
+    queue_memory(0x5000, 1 << 12, CUPTI_ACTIVITY_MEMORY_KIND_PINNED, true);
+  }
   queue_call(CUPTI_ACTIVITY_KIND_RUNTIME, 1, thread, t, t + 5'000);
   queue_call(CUPTI_ACTIVITY_KIND_DRIVER, 1, thread, t + 1'000, t + 4'000);
   queue_kernel(t + 6'000, t + 26'000);
@@ -137,6 +155,8 @@ std::size_t size_of(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivityMemcpy6);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+      return sizeof(CUpti_ActivityMemory4);
     default:
       return sizeof(CUpti_ActivityAPI);
   }

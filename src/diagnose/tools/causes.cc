@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/tools/causes.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::size_t kMostLines = 3;
+constexpr std::size_t kMostCalls = 2;
+constexpr std::size_t kMostSitesNamed = 2;
+
+std::string name_of(const SourceLine& line) { return line.file + ":" + std::to_string(line.line); }
+
+bool same(const SourceLine& a, const SourceLine& b) { return a.line == b.line && a.file == b.file; }
+
+// What a line costs: the waits at it, and those that it causes.
+double cost_of(const Facts& facts, const SourceLine& line) {
+  const Places* places = facts.places();
+  if (places == nullptr) return 0;
+  double cost = 0;
+  for (const Place& place : places->places) {
+    const double waits = std::max(place.exposed, 1e-3 * place.share);
+    if (same(place.at.line, line)) cost += waits;
+    for (const Producer& producer : place.producers) {
+      if (same(producer.at.line, line)) cost += waits * producer.part;
+    }
+  }
+  return cost;
+}
+
+std::vector<SourceLine> costliest(const Facts& facts, const std::vector<SourceLine>& lines,
+                                  std::size_t most) {
+  std::vector<std::pair<double, SourceLine>> order;
+  for (const SourceLine& line : lines) order.emplace_back(cost_of(facts, line), line);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<SourceLine> result;
+  for (const auto& [cost, line] : order) {
+    if (result.size() < most) result.push_back(line);
+  }
+  return result;
+}
+
+const CodeLines* first_lines(const Facts& facts, std::initializer_list<const char*> metrics) {
+  for (const char* metric : metrics) {
+    const CodeLines* lines = facts.lines(metric);
+    if (lines != nullptr && !lines->lines.empty()) return lines;
+  }
+  return nullptr;
+}
+
+std::string listed(const std::vector<SourceLine>& lines) {
+  std::vector<std::string> names;
+  for (const SourceLine& line : lines) names.push_back(name_of(line));
+  return join_text(names, ", ");
+}
+
+std::string words_of(const SourceSite& site) {
+  switch (site.kind) {
+    case SiteKind::kKernel:
+      return "the kernel at ";
+    case SiteKind::kBounds:
+      return "launch bounds at ";
+    case SiteKind::kPointers:
+      return "parameters at ";
+    case SiteKind::kLaunch:
+      return "launched at ";
+    case SiteKind::kGrid:
+    case SiteKind::kBlock:
+    case SiteKind::kShared:
+    case SiteKind::kDepth:
+      return site.name.empty() ? "set at " : "`" + site.name + "` at ";
+    case SiteKind::kSharedArray:
+    case SiteKind::kLocalArray:
+    case SiteKind::kConstant:
+      return "`" + site.name + "` declared at ";
+    case SiteKind::kUnroll:
+      return "unrolled at ";
+    case SiteKind::kLoop:
+      return "in the loop at ";
+    case SiteKind::kCopy:
+    case SiteKind::kSync:
+    case SiteKind::kAllocate:
+      return "`" + site.name + "` at ";
+  }
+  return "";
+}
+
+bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+bool names(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The text of a line, as far as places or sites have it.
+std::string text_of(const Facts& facts, const SourceLine& line) {
+  if (const Places* places = facts.places()) {
+    for (const Place& place : places->places) {
+      if (same(place.at.line, line) && !place.at.line.text.empty()) return place.at.line.text;
+      for (const Producer& producer : place.producers) {
+        if (same(producer.at.line, line) && !producer.at.line.text.empty()) {
+          return producer.at.line.text;
+        }
+      }
+    }
+  }
+  for (const SourceSite& site : facts.sites()) {
+    if (same(site.line, line)) return site.line.text;
+  }
+  return line.text;
+}
+
+}  // namespace
+
+std::string line_of(const Facts& facts, std::initializer_list<const char*> metrics) {
+  const CodeLines* lines = first_lines(facts, metrics);
+  if (lines == nullptr) return "";
+  std::string text = listed(costliest(facts, lines->lines, kMostLines));
+  std::vector<SourceLine> calls;
+  for (const SourceLine& call : costliest(facts, lines->callers, kMostCalls)) {
+    const bool known = std::any_of(lines->lines.begin(), lines->lines.end(),
+                                   [&](const SourceLine& line) { return same(line, call); });
+    if (!known) calls.push_back(call);
+  }
+  if (!calls.empty()) text += ", called at " + listed(calls);
+  return text;
+}
+
+std::string waits_at(const Facts& facts, bool (*is)(std::string_view instruction)) {
+  const Places* places = facts.places();
+  if (places == nullptr) return "";
+  std::vector<SourceLine> lines, calls;
+  const auto add = [](const SourceLine& line, std::size_t most, std::vector<SourceLine>* all) {
+    const bool known = std::any_of(all->begin(), all->end(),
+                                   [&](const SourceLine& each) { return same(each, line); });
+    if (!known && all->size() < most && !line.file.empty()) all->push_back(line);
+  };
+  for (const Place& place : places->places) {
+    if (place.stall == Stall::kSelected || !is(place.at.instruction)) continue;
+    add(place.at.line, 2, &lines);
+    for (const SourceLine& call : place.at.callers) add(call, kMostCalls, &calls);
+  }
+  if (lines.empty()) return "";
+  return "waits at " + listed(lines) + (calls.empty() ? "" : ", called at " + listed(calls));
+}
+
+std::string site_of(const Facts& facts, std::initializer_list<SiteKind> kinds) {
+  for (const SiteKind kind : kinds) {
+    std::vector<std::string> found;
+    for (const SourceSite& site : facts.sites()) {
+      if (site.kind != kind || found.size() == kMostSitesNamed) continue;
+      found.push_back(words_of(site) + name_of(site.line));
+    }
+    if (!found.empty()) return join_text(found, ", ");
+  }
+  return "";
+}
+
+std::string array_of(const Facts& facts, SiteKind kind,
+                     std::initializer_list<const char*> metrics) {
+  const CodeLines* lines = first_lines(facts, metrics);
+  if (lines == nullptr) return "";
+  std::vector<std::string> found;
+  for (const SourceSite& site : facts.sites()) {
+    if (site.kind != kind || found.size() == kMostSitesNamed) continue;
+    const bool named =
+        std::any_of(lines->lines.begin(), lines->lines.end(),
+                    [&](const SourceLine& line) { return names(text_of(facts, line), site.name); });
+    if (named) found.push_back(words_of(site) + name_of(site.line));
+  }
+  return join_text(found, ", ");
+}
+
+std::string loop_of(const Facts& facts, std::initializer_list<const char*> metrics) {
+  const CodeLines* lines = first_lines(facts, metrics);
+  if (lines == nullptr) return "";
+  std::vector<SourceLine> all = costliest(facts, lines->lines, 1);
+  all.insert(all.end(), lines->callers.begin(), lines->callers.end());
+  const SourceSite* innermost = nullptr;
+  for (const SourceLine& line : all) {
+    for (const SourceSite& site : facts.sites()) {
+      if (site.kind != SiteKind::kLoop || site.line.file != line.file) continue;
+      if (line.line < site.line.line || line.line > site.last) continue;
+      if (innermost == nullptr || site.line.line > innermost->line.line) innermost = &site;
+    }
+    if (innermost != nullptr) break;
+  }
+  return innermost != nullptr ? words_of(*innermost) + name_of(innermost->line) : "";
+}
+
+std::string depth_of(const Facts& facts, std::initializer_list<const char*> parts) {
+  std::vector<std::string> found;
+  for (const SourceSite& site : facts.sites()) {
+    if (site.kind != SiteKind::kDepth || found.size() == kMostSitesNamed) continue;
+    std::string name;
+    for (const char c : site.name) {
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    const bool fits = std::any_of(parts.begin(), parts.end(),
+                                  [&](const char* part) { return contains(name, part); });
+    if (fits) found.push_back(words_of(site) + name_of(site.line));
+  }
+  return join_text(found, ", ");
+}
+
+bool has_site(const Facts& facts, SiteKind kind, std::string_view name) {
+  const auto& sites = facts.sites();
+  return std::any_of(sites.begin(), sites.end(), [&](const SourceSite& site) {
+    return site.kind == kind && (name.empty() || site.name == name);
+  });
+}
+
+std::string joined(std::initializer_list<std::string> places) {
+  std::vector<std::string> some;
+  for (const std::string& place : places) {
+    if (!place.empty()) some.push_back(place);
+  }
+  return join_text(some, "; ");
+}
+
+double exposed_by(const Facts& facts, bool (*is)(std::string_view instruction)) {
+  const Places* places = facts.places();
+  if (places == nullptr) return 0;
+  double sum = 0;
+  for (const Place& place : places->places) {
+    if (place.producers.empty() && is(place.at.instruction)) sum += place.exposed;
+    for (const Producer& producer : place.producers) {
+      if (is(producer.at.instruction)) sum += place.exposed * producer.part;
+    }
+  }
+  return std::min(1.0, sum);
+}
+
+std::optional<double> exposed(const Facts& facts, std::initializer_list<Stall> stalls) {
+  const Places* places = facts.places();
+  if (places == nullptr || places->stalls.empty()) return std::nullopt;
+  double sum = 0;
+  for (const StallShare& share : places->stalls) {
+    if (std::find(stalls.begin(), stalls.end(), share.stall) != stalls.end()) sum += share.exposed;
+  }
+  return std::min(1.0, sum);
+}
+
+}  // namespace kernelpro

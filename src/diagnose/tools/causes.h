@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in the source the cause of a finding stands: the lines of its instructions, what calls
+// them, and what the source decides elsewhere (a launch, bounds, a declaration). Pure.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/tools/tool.h"
+
+namespace kernelpro {
+
+// "kernel.cu:41, kernel.cu:44, called at kernel.cu:65": of the first metric that has lines, those
+// at which the kernel waits most first, at most three, and at most two calls. "": none.
+std::string line_of(const Facts& facts, std::initializer_list<const char*> metrics);
+
+// "launched at kernel.cu:150": of the first kind that has a site; at most two of it. "": none.
+std::string site_of(const Facts& facts, std::initializer_list<SiteKind> kinds);
+// The array that one of the lines names: "`tile` declared at kernel.cu:40". "": none.
+std::string array_of(const Facts& facts, SiteKind kind, std::initializer_list<const char*> metrics);
+// The innermost loop around the first of the metric's lines: "in the loop at kernel.cu:39".
+std::string loop_of(const Facts& facts, std::initializer_list<const char*> metrics);
+// The lines at which instructions wait for which `is` holds, the costliest first.
+std::string waits_at(const Facts& facts, bool (*is)(std::string_view instruction));
+// Constants of the source (SiteKind::kDepth) with one of these parts in their names, in lower case.
+std::string depth_of(const Facts& facts, std::initializer_list<const char*> parts);
+bool has_site(const Facts& facts, SiteKind kind, std::string_view name = {});
+
+// With "; " between those that are not empty.
+std::string joined(std::initializer_list<std::string> places);
+
+// Exposed waits by their causes, as fractions of the kernel's time with warps: those for which
+// `is` holds of the producer, or of the instruction itself where no producer is known. 0 without
+// places.
+double exposed_by(const Facts& facts, bool (*is)(std::string_view instruction));
+// Exposed waits with that reason; nullopt: unknown.
+std::optional<double> exposed(const Facts& facts, std::initializer_list<Stall> stalls);
+
+}  // namespace kernelpro
