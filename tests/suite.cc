@@ -6,6 +6,7 @@
 // NAME is a folder's name, or a prefix and a star ("module_*"). Without a GPU, PyTorch candidates
 // are skipped and kernels of the cuda target are only compiled: those that must fail to compile,
 // or all with --compile. Exits 1 on an unexpected verdict.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,20 +66,26 @@ struct Kernel {
   Expectation::Answer ok = Expectation::Answer::kNo;
 };
 
-// A file that no candidate may read: its name replaces @DECOY@ in the sources.
+// A file that no candidate may read: its name replaces @DECOY@ in the sources. It is open here, as
+// a shell may leave files open for the programs that it starts.
 class Decoy {
  public:
   Decoy() {
     const char* home = std::getenv("HOME");
     path_ = join(home != nullptr ? home : ".", ".kernelpro-decoy-" + std::to_string(::getpid()));
     (void)write_file(path_, "// decoy\n");
+    inherited_ = ::open(path_.c_str(), O_RDONLY);
     ::setenv("KERNELPRO_API_KEY", "decoy", 1);
   }
-  ~Decoy() { ::unlink(path_.c_str()); }
+  ~Decoy() {
+    ::close(inherited_);
+    ::unlink(path_.c_str());
+  }
   const std::string& path() const { return path_; }
 
  private:
   std::string path_;
+  int inherited_ = -1;
 };
 
 class Suite {

@@ -3,9 +3,9 @@
 // one per frame. A worker that ran candidate code may send anything, so the supervisor trusts
 // nothing it sends: results are in the supervisor's memory, times come from the supervisor's clock.
 //
-//   supervisor -> worker: CpuSetup, then its CpuSlot, then the path of the shared object ("":
-//                         calls do nothing, which measures their overhead);
-//                         descriptors: status page, inputs (read-only), outputs and workspace
+//   supervisor -> worker: CpuSetup, then its CpuSlot; descriptors: status page, inputs (read-only),
+//                         outputs and workspace, and the shared object (without one, calls do
+//                         nothing, which measures their overhead)
 //   worker -> supervisor: CpuReady, before any candidate code runs, then the address of every slot
 //                         and of the workspace; CpuLoaded, after
 //   supervisor -> worker: CpuCall        worker -> supervisor: CpuDone        (any number of times)
@@ -20,10 +20,12 @@ constexpr std::int64_t kCpuSlotAlign = 64;  // alignment of tensors on the cpu t
 // Added to a source by the host compiler: void kernelpro_call(const Args&) noexcept calls `launch`
 // (or `reference`). It is in the shared object so that its C++ runtime reports stray exceptions.
 constexpr const char* kCpuEntry = "kernelpro_call";
-constexpr std::uint8_t kCpuCanary = 0xC5;  // fills a slot before and after its tensor
+// By this name the candidate's loader knows the shared object, wherever it lies.
+constexpr const char* kCpuObjectName = "/kernel.so";
+constexpr int kCpuFloatStateExit = 160;  // see CpuStatus::float_state
 
 // One buffer: whole pages of the inputs' or outputs' file, between two unmapped pages. The tensor
-// ends at the end of the pages, less the bytes that its alignment requires.
+// begins with the pages, or ends with them, less the bytes that its alignment requires.
 struct CpuSlot {
   std::int64_t offset = 0;    // of the pages in the file
   std::int64_t mapped = 0;    // bytes of pages
@@ -76,6 +78,7 @@ struct CpuStatus {
   std::atomic<std::int32_t> signal{0};        // that killed it, as seen by its handler
   std::atomic<std::int32_t> is_write{0};      // SIGSEGV: a store
   std::atomic<std::int32_t> system_call{-1};  // SIGSYS: the refused call
+  std::atomic<std::int32_t> float_state{0};   // 1: not as the ABI has it after loading or a call
   std::atomic<std::uint64_t> address{0};      // SIGSEGV: the faulting address
   std::atomic<std::int64_t> mapped_pages{0};  // SIGSEGV, SIGABRT: address space in use
 };

@@ -241,6 +241,26 @@ int allow_own_names(int ruleset, int version) {
   return error;
 }
 
+// Of /usr, which a compiler has among its roots, what compilers, headers and libraries need: not
+// what else was installed there, nor settings such as the time zone (/usr/share, /usr/local/bin).
+std::vector<std::string> parts_for_compilers(const std::string& root) {
+  if (root != "/usr" && root != "/usr/local") return {root};
+  std::vector<std::string> parts;
+  for (const char* top : {"/usr/", "/usr/local/"}) {
+    for (const char* name : {"include", "lib", "lib32", "lib64", "libx32", "libexec"}) {
+      parts.push_back(std::string(top) + name);
+    }
+  }
+  parts.push_back(root + "/bin");
+  for (const std::string& name : list_dir("/usr/local")) {
+    if (name.starts_with("cuda")) parts.push_back("/usr/local/" + name);
+  }
+  for (const std::string& name : list_dir("/usr")) {  // of compilers for other systems
+    if (contains(name, "-linux-gnu")) parts.push_back("/usr/" + name);
+  }
+  return parts;
+}
+
 std::string folder_above(const std::filesystem::path& program) {
   const std::string above = program.parent_path().parent_path().string();
   return holds_homes(above) ? program.parent_path().string() : above;
@@ -317,10 +337,14 @@ std::vector<std::string> compiler_variables() {
 Sandbox compiler_sandbox(const std::string& folder, const std::vector<std::string>& roots,
                          double cpu_seconds) {
   Sandbox sandbox;
-  sandbox.read = system_roots();
-  sandbox.read.insert(sandbox.read.end(), roots.begin(), roots.end());
-  // A source could include a device that never ends.
-  std::erase_if(sandbox.read, [](const std::string& path) { return path.starts_with("/dev/"); });
+  for (const std::string& root : system_roots()) {
+    // A source could include a device that never ends, or where this machine stands.
+    if (root.starts_with("/dev/") || root == "/etc/localtime") continue;
+    for (std::string& path : parts_for_compilers(root)) sandbox.read.push_back(std::move(path));
+  }
+  for (const std::string& root : roots) {
+    for (std::string& path : parts_for_compilers(root)) sandbox.read.push_back(std::move(path));
+  }
   sandbox.write = {folder, "/dev/null"};
   sandbox.own_pages = false;
   sandbox.max_processes = 128;

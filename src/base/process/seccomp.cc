@@ -84,6 +84,18 @@ void SeccompFilter::when_not(long call, int argument, std::uint32_t value, std::
   on_argument(call, argument, BPF_JEQ, value, false, verdict);
 }
 
+void SeccompFilter::when_masked(long call, int argument, std::uint32_t mask, std::uint32_t value,
+                                std::uint32_t verdict) {
+  if (call < 0) return;
+  jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 5);
+  add(kLoad, static_cast<std::uint32_t>(offsetof(seccomp_data, args)) +
+                 8 * static_cast<std::uint32_t>(argument));
+  add(BPF_ALU | BPF_AND | BPF_K, mask);
+  jump(BPF_JEQ, value, 0, 1);
+  add(kReturn, verdict);
+  add(kLoad, offsetof(seccomp_data, nr));
+}
+
 std::vector<sock_filter> SeccompFilter::finish(std::uint32_t otherwise) {
   add(kReturn, otherwise);
   return std::move(code_);

@@ -31,6 +31,9 @@ class SeccompFilter {
   void when_none(long call, int argument, std::uint32_t bits, std::uint32_t verdict);
   void when_equal(long call, int argument, std::uint32_t value, std::uint32_t verdict);
   void when_not(long call, int argument, std::uint32_t value, std::uint32_t verdict);
+  // ... if those of its bits that `mask` has are `value`.
+  void when_masked(long call, int argument, std::uint32_t mask, std::uint32_t value,
+                   std::uint32_t verdict);
 
   // Returns the program; `otherwise` is the verdict on all other calls. Call once.
   std::vector<sock_filter> finish(std::uint32_t otherwise);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,6 +114,18 @@ struct Launch {
   const PreparedSandbox* sandbox = nullptr;
 };
 
+// Whatever was open where this program was started stays outside. Async-signal-safe.
+void close_at_exec(int first) {
+  constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
+#ifdef SYS_close_range
+  if (::syscall(SYS_close_range, first, ~0U, kCloseOnExec) == 0) return;  // Linux 5.11
+#endif
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const int most = files.rlim_cur < 1'000'000 ? static_cast<int>(files.rlim_cur) : 1'000'000;
+  for (int fd = first; fd < most; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 // Only async-signal-safe calls.
 [[noreturn]] void become(const Launch& launch, pid_t parent) {
   if (launch.report >= 0) parent = enter_warden(parent, launch.report);
@@ -129,6 +142,7 @@ struct Launch {
   } else {
     ::close(Child::kChannelFd);
   }
+  close_at_exec(Child::kChannelFd + 1);
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) ::sigaction(s, &plain, nullptr);

@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
+#include "core/inputs.h"
+#include "core/key.h"
 
 namespace kernelpro {
 
@@ -30,13 +33,34 @@ CpuSlot place(const BufferSpec& spec, std::int64_t* file_end) {
   if (spec.bytes == 0) return slot;
   const std::int64_t aligned = round_up(spec.bytes, kCpuSlotAlign);
   slot.mapped = round_up(aligned, kPage);
-  slot.first = slot.mapped - aligned;
+  slot.first = spec.at_start ? 0 : slot.mapped - aligned;
   // Large buffers start where the OS could use large pages.
   *file_end = round_up(*file_end, slot.mapped >= kLarge ? kLarge : kPage);
   slot.offset = *file_end;
   *file_end += slot.mapped;
   return slot;
 }
+
+// What belongs around a slot's tensor: as many bytes as the slot's pages have besides it. As
+// floating-point numbers they are NaNs for a third of the secrets, and ordinary for another.
+struct Around {
+  Around(const CpuSlot& slot, std::uint64_t secret)
+      : before(static_cast<std::size_t>(slot.first)),
+        behind(static_cast<std::size_t>(slot.mapped - slot.first - slot.bytes)) {
+    const std::size_t words = (before + behind + 7) / 8;
+    KP_ASSERT(words <= std::size(contents));
+    const std::uint64_t keep = secret % 3 == 2 ? ~0ull : 0x803f803f803f803full;
+    // NaNs as fp32, and in both halves as bf16; or numbers from 128 on.
+    const std::uint64_t set = secret % 3 == 2   ? 0
+                              : secret % 3 == 1 ? 0x4300430043004300ull
+                                                : 0x7fc07fc07fc07fc0ull;
+    for (std::size_t i = 0; i < words; ++i) contents[i] = (kp::mix64(secret + i) & keep) | set;
+  }
+  const char* bytes() const { return reinterpret_cast<const char*>(contents); }
+
+  std::size_t before, behind;
+  std::uint64_t contents[(kPage + kCpuSlotAlign) / 8 + 1];
+};
 
 }  // namespace
 
@@ -76,7 +100,8 @@ Result<CpuBuffers> CpuBuffers::make(const std::vector<BufferSpec>& specs) {
                 "cannot open " + path + " for reading: " + std::strerror(errno),
                 "mount /proc on this machine");
   }
-  buffers.set_canaries();
+  buffers.around_.resize(buffers.slots_.size());
+  buffers.surround(0, buffers.slots_.size());
   return buffers;
 }
 
@@ -89,6 +114,7 @@ CpuBuffers& CpuBuffers::operator=(CpuBuffers&& other) noexcept {
   outputs_ = std::exchange(other.outputs_, File{});
   inputs_read_only_ = std::move(other.inputs_read_only_);
   slots_ = std::move(other.slots_);
+  around_ = std::move(other.around_);
   return *this;
 }
 
@@ -104,7 +130,7 @@ void CpuBuffers::release() {
 char* CpuBuffers::data(std::size_t i) const {
   const CpuSlot& slot = slots_[i];
   if (slot.bytes == 0) return nullptr;
-  return (slot.writable != 0 ? outputs_ : inputs_).base + slot.offset + slot.first;
+  return pages(slot) + slot.first;
 }
 
 CpuBuffers::Place CpuBuffers::place_of(std::size_t i) const {
@@ -113,13 +139,15 @@ CpuBuffers::Place CpuBuffers::place_of(std::size_t i) const {
   return {file.fd.get(), file.bytes, slot.offset + slot.first};
 }
 
-void CpuBuffers::set_canaries() {
-  for (const CpuSlot& slot : slots_) {
-    if (slot.writable == 0 || slot.bytes == 0) continue;
-    char* pages = outputs_.base + slot.offset;
-    std::memset(pages, kCpuCanary, static_cast<std::size_t>(slot.first));
-    const std::int64_t end = slot.first + slot.bytes;
-    std::memset(pages + end, kCpuCanary, static_cast<std::size_t>(slot.mapped - end));
+void CpuBuffers::surround(std::size_t first, std::size_t count) const {
+  for (std::size_t i = first; i < first + count; ++i) {
+    const CpuSlot& slot = slots_[i];
+    if (slot.bytes == 0) continue;
+    around_[i] = fresh_secret();
+    const Around around(slot, around_[i]);
+    std::memcpy(pages(slot), around.bytes(), around.before);
+    std::memcpy(pages(slot) + slot.first + slot.bytes, around.bytes() + around.before,
+                around.behind);
   }
 }
 
@@ -127,12 +155,18 @@ std::optional<CpuBuffers::Broken> CpuBuffers::broken_canary() const {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const CpuSlot& slot = slots_[i];
     if (slot.writable == 0 || slot.bytes == 0) continue;
-    const auto* pages = reinterpret_cast<const unsigned char*>(outputs_.base + slot.offset);
-    for (std::int64_t b = slot.first + slot.bytes; b < slot.mapped; ++b) {
-      if (pages[b] != kCpuCanary) return Broken{i, b - slot.first};
+    const Around around(slot, around_[i]);
+    const char* const behind = pages(slot) + slot.first + slot.bytes;
+    const char* const wanted = around.bytes() + around.before;
+    if (std::memcmp(behind, wanted, around.behind) != 0) {
+      const char* const at = std::mismatch(behind, behind + around.behind, wanted).first;
+      return Broken{i, slot.bytes + (at - behind)};
     }
-    for (std::int64_t b = slot.first - 1; b >= 0; --b) {
-      if (pages[b] != kCpuCanary) return Broken{i, b - slot.first};
+    if (std::memcmp(pages(slot), around.bytes(), around.before) == 0) continue;
+    for (std::size_t b = around.before; b-- > 0;) {
+      if (pages(slot)[b] != around.bytes()[b]) {
+        return Broken{i, static_cast<std::int64_t>(b) - slot.first};
+      }
     }
   }
   return std::nullopt;

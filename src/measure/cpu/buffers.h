@@ -16,6 +16,7 @@ namespace kernelpro {
 struct BufferSpec {
   std::int64_t bytes = 0;
   bool writable = false;
+  bool at_start = false;  // of its pages: directly behind unmapped memory
 };
 
 // One thread at a time. A worker keeps its mappings after this object is destroyed.
@@ -42,9 +43,10 @@ class CpuBuffers {
   int inputs_fd() const { return inputs_read_only_.get(); }
   int outputs_fd() const { return outputs_.fd.get(); }
 
-  // Fills the memory around the tensors in the writable slots; `broken_canary` checks that it is
-  // unchanged.
-  void set_canaries();
+  // Fills the memory around the tensors of slots [first, first + count), inputs' too, with contents
+  // that nobody can predict and that are often no numbers. `broken_canary` checks that those around
+  // writable slots are unchanged. They are not part of this object's value: const.
+  void surround(std::size_t first, std::size_t count) const;
   struct Broken {
     std::size_t slot = 0;
     std::int64_t at = 0;  // byte relative to the tensor's first: negative, or >= its size
@@ -59,10 +61,14 @@ class CpuBuffers {
   };
   static Result<File> make_file(std::int64_t bytes);
   void release();
+  char* pages(const CpuSlot& slot) const {
+    return (slot.writable != 0 ? outputs_ : inputs_).base + slot.offset;
+  }
 
   File inputs_, outputs_;
   Fd inputs_read_only_;
   std::vector<CpuSlot> slots_;
+  mutable std::vector<std::uint64_t> around_;  // by slot: the secret of its surroundings
 };
 
 }  // namespace kernelpro

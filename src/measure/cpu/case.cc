@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::int64_t kSetsBytes = 256 << 20;  // for all sets of a case, beyond the minimum
 constexpr std::int64_t kSlotsBytes = 32 << 20;  // for all slots of a case, beyond two
+constexpr int kFewestSlots = 2;
+constexpr int kMostSlots = 8;
 
 constexpr double kShortSum = 2048;      // terms
 constexpr double kTellingBudgets = 10;  // of time for probes: for those that tell most
@@ -49,11 +51,10 @@ std::size_t set_count(const CpuCase& state, const CpuCaseSettings& settings, dou
 }
 
 int slot_count(const CpuCase& state) {
-  if (!state.c->timed) return 1;
+  if (!state.c->timed) return kFewestSlots;
   const Sizes sizes = sizes_of(state.tensors);
   const std::int64_t fit = kSlotsBytes / (sizes.inputs + sizes.outputs);
-  return static_cast<int>(
-      std::clamp<std::int64_t>(fit, 2, static_cast<std::int64_t>(state.sets.size())));
+  return static_cast<int>(std::clamp<std::int64_t>(fit, kFewestSlots, kMostSlots));
 }
 
 std::size_t place(const CpuCase& state, int slot, std::size_t tensor) {
@@ -218,7 +219,7 @@ std::int64_t case_memory_bytes(const Task& task, const Case& c) {
   const auto probes =
       static_cast<std::int64_t>(counts(task, c) ? plans : std::min(plans, kMostUntimed));
   const std::int64_t sets = (c.timed ? kFewestSets : kCheckedSets) + probes;
-  const std::int64_t slots = c.timed ? 4 : 1;  // two in each of two processes
+  const std::int64_t slots = (c.timed ? 2 : 1) * kFewestSlots;  // in each of two processes
   // The reference holds one more set of inputs and results.
   return (sets + slots + 1) * sizes.inputs + slots * sizes.outputs + (sets + 1) * sizes.references +
          workspace_bytes(task, c);
@@ -257,16 +258,17 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
 Result<CpuBuffers> make_buffers(const CpuCase& state) {
   std::vector<BufferSpec> specs;
   for (int slot = 0; slot < state.slots; ++slot) {
-    for (const Shaped& t : state.tensors) specs.push_back({t.bytes, is_output(t)});
+    // The slot that is never timed, so that how tensors lie does not change times.
+    for (const Shaped& t : state.tensors) specs.push_back({t.bytes, is_output(t), slot == 0});
   }
-  if (state.workspace > 0) specs.push_back({state.workspace, true});
+  if (state.workspace > 0) specs.push_back({state.workspace, true, false});
   return CpuBuffers::make(specs);
 }
 
 Result<CpuBuffers> make_small_buffers(const CpuCase& state) {
   constexpr std::int64_t kPage = 4096;
   std::vector<BufferSpec> specs;
-  for (const Shaped& t : state.tensors) specs.push_back({kPage, is_output(t)});
+  for (const Shaped& t : state.tensors) specs.push_back({kPage, is_output(t), false});
   return CpuBuffers::make(specs);
 }
 
@@ -341,6 +343,7 @@ void load_inputs(const CpuCase& state, const CpuBuffers& buffers, int slot, cons
     if (set.inputs[i].empty()) continue;
     std::memcpy(buffers.data(place(state, slot, i)), set.inputs[i].data(), set.inputs[i].size());
   }
+  buffers.surround(place(state, slot, 0), state.tensors.size());
 }
 
 std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffers, int first,
@@ -357,6 +360,7 @@ std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffe
   if (workspace < buffers.slots().size()) {
     fill_poison(make_poison(DType::kFp32, fresh_secret()), buffers.data(workspace),
                 buffers.slots()[workspace].bytes);
+    buffers.surround(workspace, 1);
   }
   return poisons;
 }

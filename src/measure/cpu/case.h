@@ -25,7 +25,7 @@ struct ProbeSet {
 struct CpuCase {
   const Case* c = nullptr;
   std::vector<Shaped> tensors;
-  int slots = 1;                    // how many sets a worker's buffers hold at once
+  int slots = 2;                    // how many sets a worker's buffers hold at once
   std::int64_t workspace = 0;       // bytes
   std::vector<InputSet> sets;       // the first of them exactly as the task draws it
   std::vector<ProbeSet> probes;     // ready to run, in random order
@@ -67,13 +67,14 @@ Result<InputSet> make_host_set(const Task& task, const Case& c, const Binary& re
 // "output y is constant ..." for the first output that is uninformative in every case, or "".
 std::string degenerate_output(const std::vector<CpuCase>& cases);
 
-// Memory for one process: the tensors in order for each of `state.slots`, then the workspace. Fails
-// as CpuBuffers::make does.
+// Memory for one process: the tensors in order for each of `state.slots`, then the workspace. In
+// the first slot, which is never timed, tensors begin directly behind unmapped memory; in the
+// others they end before it. Fails as CpuBuffers::make does.
 Result<CpuBuffers> make_buffers(const CpuCase& state);
 // ... for a process that runs no candidate code: one slot of a page per tensor.
 Result<CpuBuffers> make_small_buffers(const CpuCase& state);
 
-// Copies a set's inputs into a slot.
+// Copies a set's inputs into a slot, and puts new contents around all its tensors.
 void load_inputs(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set);
 
 // Poisons the outputs of slots [first, first + count) and the workspace, in patterns that nobody

@@ -62,6 +62,7 @@ class CpuEvaluator : public Evaluator {
                 std::vector<const ProbeSet*>* passed);
   std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures,
                                        const std::vector<NormError>& norms, Correct* correct);
+  // A stopped worker.
   Result<CpuSession::Started> start(const CpuCase& state, const Binary& binary);
 
   const Task& task_;
@@ -145,8 +146,11 @@ Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Bina
   settings.load_timeout_s = std::max(settings_.timeout_s, 1.0);
   const bool kernel = !binary.shared_object.empty();
   KP_ASSIGN(CpuBuffers memory, kernel ? make_buffers(state) : make_small_buffers(state));
-  return CpuSession::start(settings, binary, state.tensors, std::move(memory),
-                           "loading for case " + state.c->name);
+  KP_ASSIGN(CpuSession::Started started,
+            CpuSession::start(settings, binary, state.tensors, std::move(memory),
+                              "loading for case " + state.c->name));
+  if (const Session* session = std::get_if<Session>(&started)) (*session)->pause();
+  return started;
 }
 
 // Checks several sets (under KernelBench rules, all) in an order that the candidate cannot know,
@@ -171,8 +175,9 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
     const int slot = any_slot(state);
     load_inputs(state, buffers, slot, set);
     const std::vector<Poison> poisons = poison_outputs(state, buffers, slot, 1);
+    session.begin_turn();
     const double start = real_clock().now_s();
-    const auto called = session.call({slot, 1, 1, 0}, settings_.timeout_s, phase);
+    const auto called = session.timed_call({slot, 1, 1, 0}, settings_.timeout_s, phase);
     call_s_ = std::max(k == 0 ? 0 : call_s_, real_clock().now_s() - start);
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
     if (auto outcome = judge_memory(state, buffers)) return outcome;
@@ -198,7 +203,8 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, CpuSession& sess
     const int slot = any_slot(state);
     load_inputs(state, buffers, slot, each.set);
     const std::vector<Poison> poisons = poison_outputs(state, buffers, slot, 1);
-    const auto called = session.call(
+    session.begin_turn();
+    const auto called = session.timed_call(
         {slot, 1, 1, 0}, limit, "checking case " + state.c->name + " " + probe_words(each.kind));
     if (const Outcome* ended = std::get_if<Outcome>(&called)) {
       if (perhaps_killed(*ended)) return std::optional<Outcome>(*ended);

@@ -370,7 +370,7 @@ TEST_F(CpuEvaluator, AKernelThatSleepsWhileItIsSizedGetsLongTurnsAllTheSame) {
   ASSERT_TRUE(evaluation) << evaluation.error().text();
   const Correct* correct = evaluation->correct();
   ASSERT_NE(correct, nullptr) << outcome_summary(evaluation->outcome);
-  EXPECT_TRUE(contains(correct->timings[0].method, "at once")) << correct->timings[0].method;
+  EXPECT_TRUE(contains(correct->timings[0].method, "a turn")) << correct->timings[0].method;
 }
 
 TEST_F(CpuEvaluator, TheEnvironmentStaysOutside) {

@@ -25,7 +25,7 @@ std::int64_t reference_bytes(const Shaped& t) {
 Result<CpuBuffers> reference_buffers(const std::vector<Shaped>& tensors) {
   std::vector<BufferSpec> specs;
   for (const Shaped& t : tensors) {
-    specs.push_back({is_output(t) ? reference_bytes(t) : t.bytes, is_output(t)});
+    specs.push_back({is_output(t) ? reference_bytes(t) : t.bytes, is_output(t), false});
   }
   return CpuBuffers::make(specs);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cpu/session.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -21,6 +22,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "core/key.h"
 #include "machine/cpu.h"
 
 namespace kernelpro {
@@ -35,6 +37,7 @@ constexpr std::size_t kMostThreads = 4096;
 constexpr double kAtOnce_s = 0.1;      // to receive what has been sent
 constexpr double kLongestStop_s = 10;  // for a worker to obey SIGSTOP; then it is killed
 constexpr double kUnseenShare = 0.02;  // of a call's processor time that ended threads may hide
+constexpr std::uint64_t kWatchedWords = 8;  // of each output, when the answer arrives
 constexpr double kPatience = 8;  // limit on how far a call's time limit grows on a busy machine
 // Of our environment nothing else is passed on: a candidate can print what it gets.
 constexpr std::initializer_list<const char*> kSanitizerOptions = {"ASAN_OPTIONS", "TSAN_OPTIONS",
@@ -74,7 +77,7 @@ Result<void> CpuSession::map_status() {
   return {};
 }
 
-std::string CpuSession::setup_frame(const std::string& object) {
+std::string CpuSession::setup_frame() const {
   const std::size_t count = buffers_.slots().size();
   CpuSetup setup;
   setup.tensors = static_cast<std::int32_t>(tensors_.size());
@@ -85,7 +88,7 @@ std::string CpuSession::setup_frame(const std::string& object) {
 #endif
   std::string frame = bytes_of(setup);
   for (const CpuSlot& slot : buffers_.slots()) frame += bytes_of(slot);
-  return frame + object;
+  return frame;
 }
 
 Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, const Binary& binary,
@@ -118,10 +121,20 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   command.limits.output_killed = 4 << 20;
   command.limits.memory_bytes = buffers.total_bytes() + own + (256 << 20);
   session->limits_ = command.limits;
+  std::vector<int> descriptors = {session->status_.fd.get(), buffers.inputs_fd(),
+                                  buffers.outputs_fd()};
+  Fd object;
+  if (!binary.shared_object.empty()) {
+    object = Fd(::open(binary.shared_object.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!object.valid()) {
+      return fail(ErrorKind::kEnvironment,
+                  "cannot open " + binary.shared_object + ": " + std::strerror(errno),
+                  "run the command again: the build cache was changed meanwhile");
+    }
+    descriptors.push_back(object.get());
+  }
   KP_ASSIGN(session->child_, Child::start(command));
-  const bool sent =
-      session->child_.send(session->setup_frame(binary.shared_object),
-                           {session->status_.fd.get(), buffers.inputs_fd(), buffers.outputs_fd()});
+  const bool sent = session->child_.send(session->setup_frame(), descriptors);
   std::optional<Frame> frame;
   if (sent) frame = session->child_.receive(settings.load_timeout_s);
   if (!frame) return Started(session->explain(settings.load_timeout_s, phase));
@@ -268,11 +281,11 @@ CpuSession::ThreadTimes CpuSession::thread_times() const {
   return times;
 }
 
-double CpuSession::waited_since(const ThreadTimes& before, double cpu_ns) const {
+double CpuSession::waited_since(const ThreadTimes& now, double cpu_ns) const {
   double computed = 0, waited = 0;
-  for (const auto& [id, time] : thread_times()) {
-    const auto then = before.find(id);
-    const ThreadTime from = then == before.end() ? ThreadTime() : then->second;
+  for (const auto& [id, time] : now) {
+    const auto then = threads_then_.find(id);
+    const ThreadTime from = then == threads_then_.end() ? ThreadTime() : then->second;
     computed += time.cpu_ns - from.cpu_ns;
     waited += time.waited_ns - from.waited_ns;
   }
@@ -280,8 +293,27 @@ double CpuSession::waited_since(const ThreadTimes& before, double cpu_ns) const 
   return complete ? waited : INFINITY;
 }
 
+void CpuSession::begin_turn() {
+  load_.begin();
+  threads_then_ = thread_times();
+  cpu_then_ns_ = cpu_ns();
+}
+
+TurnUse CpuSession::end_turn() const {
+  TurnUse use;
+  const ThreadTimes now = thread_times();
+  use.cpu_ns = cpu_ns() - cpu_then_ns_;
+  use.foreign = load_.since_begin({child_.pid()}).foreign;
+  use.waited_ns = waited_since(now, use.cpu_ns);
+  const auto first = now.find(child_.pid()), then = threads_then_.find(child_.pid());
+  use.others_cpu_ns = first == now.end() || then == threads_then_.end()
+                          ? INFINITY
+                          : use.cpu_ns - (first->second.cpu_ns - then->second.cpu_ns);
+  return use;
+}
+
 // Waits for the worker's next answer, whose content does not matter.
-std::variant<Called, Outcome> CpuSession::answer(double timeout_s, const std::string& phase) {
+std::optional<Outcome> CpuSession::answer(double timeout_s, const std::string& phase) {
   double given = timeout_s;
   const auto patience = [&] {
     const double foreign = std::min(load_.since_begin({child_.pid()}).foreign, 1 - 1 / kPatience);
@@ -294,12 +326,7 @@ std::variant<Called, Outcome> CpuSession::answer(double timeout_s, const std::st
   if (frame->bytes.size() != sizeof(CpuDone)) {
     return Rejected{"own-messages", "the kernel wrote to the worker's channel"};
   }
-  if (const std::size_t threads = list_dir(task_folder()).size(); threads > kMostThreads) {
-    return Crashed{"the kernel keeps " + std::to_string(threads) + " threads; at most " +
-                       std::to_string(kMostThreads) + " may remain, while " + phase,
-                   ""};
-  }
-  return Called{};
+  return std::nullopt;
 }
 
 // An answer that comes before its order would stop the clock at once.
@@ -316,35 +343,51 @@ std::optional<Outcome> CpuSession::order(const CpuCall& wanted, double timeout_s
 std::variant<Called, Outcome> CpuSession::call(const CpuCall& wanted, double timeout_s,
                                                const std::string& phase) {
   load_.begin();
-  const double computed = cpu_ns();
   const std::int64_t start = real_clock().now_ns();
   if (auto outcome = order(wanted, timeout_s, phase)) return *outcome;
-  std::variant<Called, Outcome> answered = answer(timeout_s, phase);
-  if (auto* called = std::get_if<Called>(&answered)) {
-    called->wall_ns = static_cast<double>(real_clock().now_ns() - start);
-    called->cpu_ns = cpu_ns() - computed;
+  if (auto outcome = answer(timeout_s, phase)) return *outcome;
+  return Called{static_cast<double>(real_clock().now_ns() - start)};
+}
+
+std::vector<CpuSession::Watched> CpuSession::watch_outputs(const CpuCall& wanted) const {
+  std::vector<Watched> watched;
+  if (wanted.sets != 1) return watched;
+  const std::uint64_t secret = fresh_secret();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const std::size_t slot = static_cast<std::size_t>(wanted.first) * tensors_.size() + i;
+    const CpuSlot& s = buffers_.slots()[slot];
+    if (s.writable == 0 || s.bytes == 0) continue;
+    const std::size_t bytes = std::min<std::size_t>(8, static_cast<std::size_t>(s.bytes));
+    const std::uint64_t places = static_cast<std::uint64_t>(s.bytes) - bytes + 1;
+    for (std::uint64_t k = 0; k < kWatchedWords; ++k) {
+      const std::uint64_t at = kp::mix64(secret + kWatchedWords * i + k) % places;
+      watched.push_back({buffers_.data(slot) + at, bytes, 0});
+    }
   }
-  return answered;
+  return watched;
 }
 
 std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, double timeout_s,
                                                      const std::string& phase) {
-  load_.begin();
-  const ThreadTimes threads = thread_times();
-  const double computed = cpu_ns();
+  std::vector<Watched> outputs = watch_outputs(wanted);
   if (auto outcome = order(wanted, timeout_s, phase)) return *outcome;
   const std::int64_t start = real_clock().now_ns();
   go_on();
-  std::variant<Called, Outcome> answered = answer(timeout_s, phase);
-  if (auto* called = std::get_if<Called>(&answered)) {
-    pause();
-    if (would_not_stop_) return explain(timeout_s, phase);
-    called->wall_ns = static_cast<double>(real_clock().now_ns() - start);
-    called->cpu_ns = cpu_ns() - computed;
-    called->foreign = load_.since_begin({child_.pid()}).foreign;
-    called->waited_ns = waited_since(threads, called->cpu_ns);
+  if (auto outcome = answer(timeout_s, phase)) return *outcome;
+  const Called called{static_cast<double>(real_clock().now_ns() - start)};
+  for (Watched& word : outputs) std::memcpy(&word.seen, word.at, word.bytes);
+  pause();
+  if (would_not_stop_) return explain(timeout_s, phase);
+  for (const Watched& word : outputs) {
+    if (std::memcmp(&word.seen, word.at, word.bytes) == 0) continue;
+    return Rejected{"late-work", "the kernel still changed its results after it had returned"};
   }
-  return answered;
+  if (const std::size_t threads = list_dir(task_folder()).size(); threads > kMostThreads) {
+    return Crashed{"the kernel keeps " + std::to_string(threads) + " threads; at most " +
+                       std::to_string(kMostThreads) + " may remain, while " + phase,
+                   ""};
+  }
+  return called;
 }
 
 }  // namespace kernelpro

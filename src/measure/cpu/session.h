@@ -33,14 +33,19 @@ struct SessionSettings {
 };
 
 struct Called {
-  // By the supervisor's clock: `call`, from the order to the answer; `timed_call`, from the moment
-  // that the worker may run until all its threads are seen to have stopped again.
+  // By the supervisor's clock, from the moment that the worker may run until its answer arrives.
   double wall_ns = 0;
-  double cpu_ns = 0;  // processor time of all its threads meanwhile
-  // `timed_call`: share of the machine that others used meanwhile, 0..1 (machine/host_load.h).
+};
+
+// Of all calls since begin_turn.
+struct TurnUse {
+  double cpu_ns = 0;  // processor time of all its threads
+  // ... of all but the first, which makes the calls. Infinite where the system does not report it.
+  double others_cpu_ns = 0;
+  // Share of the machine that others used meanwhile, 0..1 (machine/host_load.h).
   double foreign = 0;
-  // `timed_call`: how long its threads were ready to run while other threads, its own included, had
-  // the processors, summed. Infinite where the system does not report it or a thread has ended.
+  // How long its threads were ready to run while other threads, its own included, had the
+  // processors, summed. Infinite where the system does not report it or a thread has ended.
   double waited_ns = 0;
 };
 
@@ -58,14 +63,18 @@ class CpuSession {
                                const std::string& phase);
   const CpuBuffers& buffers() const { return buffers_; }
 
-  // `phase`: for the outcome, "checking case small". A call that runs late while others use the
-  // machine gets more time, up to eight times `timeout_s`.
+  // Of a process that runs no candidate code. `phase`: for the outcome, "running the reference". A
+  // call that runs late while others use the machine gets more time, up to eight times `timeout_s`.
   std::variant<Called, Outcome> call(const CpuCall& wanted, double timeout_s,
                                      const std::string& phase);
-  // The same for a stopped worker, which is stopped again on return: the worker cannot work outside
-  // the timed interval.
+  // The same for a stopped worker, which is stopped again on return: it can do nothing outside the
+  // timed interval, except until the signal to stop arrives, and results that change in that time
+  // are rejected. REQUIRES: begin_turn.
   std::variant<Called, Outcome> timed_call(const CpuCall& wanted, double timeout_s,
                                            const std::string& phase);
+  // Around timed calls, while the worker is stopped.
+  void begin_turn();
+  TurnUse end_turn() const;
   ~CpuSession();
   // `pause` stops all threads and waits until they are stopped; `go_on` resumes them. A worker that
   // does not stop within a few seconds is killed.
@@ -92,10 +101,17 @@ class CpuSession {
   CpuSession(const std::vector<Shaped>& tensors, CpuBuffers buffers)
       : tensors_(tensors), buffers_(std::move(buffers)) {}
   std::optional<Outcome> order(const CpuCall& wanted, double timeout_s, const std::string& phase);
-  std::variant<Called, Outcome> answer(double timeout_s, const std::string& phase);
+  std::optional<Outcome> answer(double timeout_s, const std::string& phase);
+  // A few words of a set's outputs, at places that nobody can predict.
+  struct Watched {
+    const char* at = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t seen = 0;
+  };
+  std::vector<Watched> watch_outputs(const CpuCall& wanted) const;
   std::string task_folder() const;
   Result<void> map_status();
-  std::string setup_frame(const std::string& object);
+  std::string setup_frame() const;
   Outcome explain(double timeout_s, const std::string& phase);
   Outcome explain_signal(const Exit& exit, const std::string& phase) const;
   std::string explain_address(std::uint64_t address, bool is_write) const;
@@ -105,7 +121,7 @@ class CpuSession {
   bool is_workspace(std::size_t slot) const { return slot >= sets() * tensors_.size(); }
 
   void free_threads();
-  double waited_since(const ThreadTimes& before, double cpu_ns) const;
+  double waited_since(const ThreadTimes& now, double cpu_ns) const;
 
   struct Placed {
     pid_t id = 0;
@@ -125,7 +141,9 @@ class CpuSession {
   StatusPage status_;
   Child child_;
   std::vector<Placed> placed_;  // threads pinned by `scatter`
-  LoadMeter load_;              // since the last order
+  LoadMeter load_;              // since the turn began
+  ThreadTimes threads_then_;    // when the turn began
+  double cpu_then_ns_ = 0;
   bool would_not_stop_ = false;
   Limits limits_;
   std::int64_t address_space_ = 0;

@@ -78,6 +78,11 @@ Outcome CpuSession::explain(double timeout_s, const std::string& phase) {
   const Exit exit = child_.finish();
   const int refused = status_.at->system_call;
   if (refused >= 0) return explain_refused(refused);
+  if (status_.at->float_state != 0) {
+    return Rejected{"float-state",
+                    "the kernel left the processor's floating-point state changed (rounding, "
+                    "flushing of tiny numbers, exceptions, MMX): restore it before returning"};
+  }
   if (would_not_stop_) {
     return Crashed{"the kernel's process did not stop when told to, and was ended, while " + phase,
                    clip(exit.output, 2048)};

@@ -21,8 +21,8 @@ namespace {
 constexpr double kSizingNs = 1e6;      // of calls at once, to estimate how long one takes
 constexpr double kWarmBelowNs = 20e6;  // longer calls are not warmed up before each turn
 constexpr int kSizings = 3;            // calls to estimate how long one takes
-constexpr int kAlone = 12;             // calls alone, after a contest of several at once
-constexpr int kFirstOrders = 5;        // orders without calls, before anything is timed
+constexpr int kFirstOrders = 32;       // orders without calls, before anything is timed
+constexpr int kMoreOrders = 4;         // before each turn or pair
 constexpr double kLeastShare = 0.05;   // of a turn that counts as calls, whatever an order costs
 constexpr int kWarmSlot = 0;           // the slots after it are timed
 constexpr double kBusyNote = 0.5;      // a verdict notes when more than this was disturbed
@@ -44,9 +44,7 @@ class TimedContest {
     incumbent_.binary = incumbent;
     probes_ = plan.probes;
     warm_ = fresh_secret() % state.sets.size();
-    most_ = static_cast<int>(
-                std::min<std::size_t>(static_cast<std::size_t>(state.slots), state.sets.size())) -
-            1;
+    most_ = static_cast<int>(state.sets.size()) - 1;
   }
 
   Result<std::variant<Timed, Outcome>> run() {
@@ -58,15 +56,11 @@ class TimedContest {
         if (Step outcome = probe(); !outcome || *outcome) return answer(std::move(outcome));
       }
       const Contest::Next next = contest_->next(real_clock().now_s() - start);
-      Step outcome = next == Contest::Next::kDone   ? try_alone()
-                     : next == Contest::Next::kPair ? pair()
-                                                    : single(next == Contest::Next::kIncumbent);
+      if (next == Contest::Next::kDone) break;
+      Step outcome =
+          next == Contest::Next::kPair ? pair() : single(next == Contest::Next::kIncumbent);
       if (!outcome || *outcome) return answer(std::move(outcome));
-      if (anew_) {
-        begin_contest();
-      } else if (next == Contest::Next::kDone) {
-        break;
-      }
+      if (anew_) begin_contest();
     }
     while (!probes_.empty()) {
       if (Step outcome = probe(); !outcome || *outcome) return answer(std::move(outcome));
@@ -148,30 +142,12 @@ class TimedContest {
   }
 
   // Turns tell how fast a side is, whatever it did when it was sized up.
-  void watch_length(Side& side, double wall_ns) {
-    const double call_ns = own_ns(wall_ns) / calls_;
+  void watch_length(Side& side, double own_ns) {
+    const double call_ns = own_ns / calls_;
     if (call_ns >= side.call_ns) return;
     const double seemed = std::exchange(side.call_ns, call_ns);
     anew_ = anew_ || much_too_short(calls_, calls_for());
     if (!anew_) side.call_ns = seemed;
-  }
-
-  // Tries some of the candidate's calls alone. If all show that it gains by having several at once,
-  // the contest begins anew with turns of one call.
-  Step try_alone() {
-    if (calls_ == 1) return std::optional<Outcome>();
-    const std::vector<double>& times = contest_->candidate_times();
-    const double together = median_interval(times).mid * 1e3;
-    const int calls = std::exchange(calls_, 1);
-    anew_ = true;
-    for (int k = 0; k < kAlone && anew_; ++k) {
-      KP_ASSIGN(auto taken, extra_turn(nullptr));
-      if (const Outcome* outcome = std::get_if<Outcome>(&taken)) return std::optional(*outcome);
-      anew_ = only_fast_together(own_ns(std::get<MeasuredTurn>(taken).wall_ns), together);
-    }
-    if (anew_) most_ = 1;
-    calls_ = calls;
-    return std::optional<Outcome>();
   }
 
   // Forgets all turns so far.
@@ -181,8 +157,11 @@ class TimedContest {
     foreign_ = cpu_ns_ = own_ns_ = 0;
     calls_ = calls_for();
     ContestSettings settings;
-    settings.incumbent_s = paired() ? calls_ * incumbent_.call_ns * 1e-9 : 0;
-    settings.candidate_s = calls_ * candidate_.call_ns * 1e-9;
+    const auto turn_s = [&](const Side& side) {
+      return calls_ * (side.call_ns + kAroundCallNs) * 1e-9;
+    };
+    settings.incumbent_s = paired() ? turn_s(incumbent_) : 0;
+    settings.candidate_s = turn_s(candidate_);
     settings.max_pairs = plan_.max_pairs;
     settings.enough_pairs = plan_.enough_pairs;
     settings.budget_s = plan_.budget_s;
@@ -204,28 +183,26 @@ class TimedContest {
     }
     empty_ = std::move(std::get<std::unique_ptr<CpuSession>>(started));
     empty_->pause();
-    for (int i = 0; i < kFirstOrders; ++i) {
-      if (Step step = order_nothing(); !step) return step;
+    return order_nothing(kFirstOrders);
+  }
+
+  Step order_nothing(int times) {
+    empty_->begin_turn();
+    for (int i = 0; i < times; ++i) {
+      const auto called = empty_->timed_call({kWarmSlot, 1, 1, 0}, plan_.timeout_s, phase_);
+      if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
+        return fail(ErrorKind::kEnvironment,
+                    "a worker without a kernel stopped answering: " + outcome_summary(*outcome),
+                    "run the command again; `kernelpro doctor` shows what this machine allows");
+      }
+      orders_ns_.push_back(std::get<Called>(called).wall_ns);
     }
+    order_ns_ = order_cost(orders_ns_);
     return std::optional<Outcome>();
   }
 
-  Step order_nothing() {
-    const auto called = empty_->timed_call({kWarmSlot, 1, 1, 0}, plan_.timeout_s, phase_);
-    if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
-      return fail(ErrorKind::kEnvironment,
-                  "a worker without a kernel stopped answering: " + outcome_summary(*outcome),
-                  "run the command again; `kernelpro doctor` shows what this machine allows");
-    }
-    orders_ns_.push_back(std::get<Called>(called).wall_ns);
-    return std::optional<Outcome>();
-  }
-
-  // A turn's time minus the cost of an order. That is the shortest one measured, so that a
-  // disturbed turn is not corrected for its disturbance.
-  double own_ns(double wall_ns) const {
-    const double order = *std::min_element(orders_ns_.begin(), orders_ns_.end());
-    return std::max(wall_ns - order, kLeastShare * wall_ns);
+  double own_of(const MeasuredTurn& taken) const {
+    return std::max(own_ns(taken, order_ns_), kLeastShare * taken.wall_ns);
   }
 
   // Estimates how long a call takes: the shortest of a few, where that is cheap.
@@ -235,10 +212,13 @@ class TimedContest {
       double wall = 0;
       for (int again = 0; again < kSizings; ++again) {
         side.session->scatter(fresh_secret() >> 8);
+        side.session->begin_turn();
         const auto called =
             side.session->timed_call({kWarmSlot, 1, calls, 0}, plan_.timeout_s, phase_);
         if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
-        const double own = own_ns(std::get<Called>(called).wall_ns);
+        MeasuredTurn taken;
+        taken.wall_ns = std::get<Called>(called).wall_ns;
+        const double own = own_of(taken);
         wall = again == 0 ? own : std::min(wall, own);
         if (wall > kWarmBelowNs) break;
       }
@@ -252,6 +232,7 @@ class TimedContest {
   std::optional<Outcome> warm_up(Side& side) {
     side.session->scatter(fresh_secret() >> 8);
     if (side.call_ns > kWarmBelowNs) return std::nullopt;
+    side.session->begin_turn();
     const auto warmed = side.session->timed_call({kWarmSlot, 1, 1, 0}, plan_.timeout_s, phase_);
     if (const Outcome* outcome = std::get_if<Outcome>(&warmed)) return *outcome;
     return judge_memory(state_, side.session->buffers());  // it could mend it in its turn
@@ -268,24 +249,43 @@ class TimedContest {
   }
 
   // One turn on these sets, its results compared. Its own warm-up comes directly before it, so that
-  // what the other side left in the caches does not matter.
+  // what the other side left in the caches does not matter. Each call has its own order, and its
+  // inputs come into memory when the process has been stopped after the call before: nothing can be
+  // computed ahead, and nothing be left for later.
   std::variant<MeasuredTurn, Outcome> turn(Side& side, const std::vector<const InputSet*>& shown,
                                            double* max_error, const ProbeSet* probe = nullptr,
                                            bool counts = true) {
     if (auto outcome = warm_up(side)) return *outcome;
     const CpuBuffers& buffers = side.session->buffers();
-    for (int i = 0; i < calls_; ++i) {
-      load_inputs(state_, buffers, kWarmSlot + 1 + i, *shown[static_cast<std::size_t>(i)]);
+    MeasuredTurn taken;
+    taken.calls = calls_;
+    const std::size_t looked_at = fresh_secret() % shown.size();  // to see how precise it is
+    side.session->begin_turn();
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const int slot = timed_slot();
+      load_inputs(state_, buffers, slot, *shown[i]);
+      const std::vector<Poison> poisons = poison_outputs(state_, buffers, slot, 1);
+      const auto called = side.session->timed_call({slot, 1, 1, 0}, plan_.timeout_s, phase_);
+      if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
+      taken.wall_ns += std::get<Called>(called).wall_ns;
+      const bool probed = probe != nullptr && shown[i] == &probe->set;
+      if (auto outcome = look(buffers, slot, *shown[i], poisons, max_error,
+                              probed ? probe : nullptr, i == looked_at)) {
+        return *outcome;
+      }
     }
-    const std::vector<Poison> poisons = poison_outputs(state_, buffers, kWarmSlot + 1, calls_);
-    const double limit = plan_.timeout_s + 10 * calls_ * side.call_ns * 1e-9;
-    const auto called = side.session->timed_call({kWarmSlot + 1, calls_, 1, 0}, limit, phase_);
-    if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
-    if (auto outcome = look(buffers, shown, poisons, max_error, probe)) return *outcome;
-    const Called& c = std::get<Called>(called);
-    const MeasuredTurn taken{c.wall_ns, c.cpu_ns, c.foreign, c.waited_ns};
-    if (counts) watch_length(side, taken.wall_ns);
+    const TurnUse use = side.session->end_turn();
+    taken.cpu_ns = use.cpu_ns;
+    taken.others_cpu_ns = use.others_cpu_ns;
+    taken.foreign = use.foreign;
+    taken.waited_ns = use.waited_ns;
+    if (counts) watch_length(side, own_of(taken));
     return taken;
+  }
+
+  int timed_slot() const {
+    const auto slots = static_cast<std::uint64_t>(state_.slots - kWarmSlot - 1);
+    return kWarmSlot + 1 + static_cast<int>(fresh_secret() % slots);
   }
 
   static bool disturbed(double foreign) { return foreign > kBusyShare; }
@@ -303,25 +303,19 @@ class TimedContest {
     return true;
   }
 
-  // A turn of the candidate's that does not count, which it cannot know. With a probe, one call, at
-  // random, gets its inputs: what is precise must be so when it is timed.
-  Result<std::variant<MeasuredTurn, Outcome>> extra_turn(const ProbeSet* probe) {
+  // The next probe, in a turn of the candidate's that does not count, which it cannot know. One
+  // call, at random, gets its inputs: what is precise must be so when it is timed.
+  Step probe() {
+    const ProbeSet* probe = probes_.back();
+    probes_.pop_back();
     if (candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
-      KP_ASSIGN(auto outcome, begin(candidate_, shuffled_sets()));
-      if (outcome) return std::variant<MeasuredTurn, Outcome>(std::move(*outcome));
+      if (Step step = begin(candidate_, shuffled_sets()); !step || *step) return step;
     }
     const bool lockstep = incumbent_.unseen == candidate_.unseen;
     std::vector<const InputSet*> shown = take(candidate_);
     if (lockstep) incumbent_.unseen = candidate_.unseen;
-    if (probe != nullptr) shown[fresh_secret() % shown.size()] = &probe->set;
-    return turn(candidate_, shown, &max_error_, probe, false);
-  }
-
-  // The next probe, among timed calls.
-  Step probe() {
-    const ProbeSet* probe = probes_.back();
-    probes_.pop_back();
-    KP_ASSIGN(auto taken, extra_turn(probe));
+    shown[fresh_secret() % shown.size()] = &probe->set;
+    auto taken = turn(candidate_, shown, &max_error_, probe, false);
     if (Outcome* outcome = std::get_if<Outcome>(&taken)) return std::optional(std::move(*outcome));
     return std::optional<Outcome>();
   }
@@ -333,7 +327,7 @@ class TimedContest {
       Step step = incumbent ? begin_incumbent(shuffled_sets()) : begin(side, shuffled_sets());
       if (!step || *step || !side.session) return step;
     }
-    if (Step step = order_nothing(); !step) return step;
+    if (Step step = order_nothing(kMoreOrders); !step) return step;
     double ignored = 0;
     auto result = turn(side, take(side), incumbent ? &ignored : &max_error_);
     if (auto* outcome = std::get_if<Outcome>(&result)) {
@@ -352,7 +346,7 @@ class TimedContest {
     if (!lockstep || candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
       if (Step outcome = renew(); !outcome || *outcome) return outcome;
     }
-    if (Step step = order_nothing(); !step) return step;
+    if (Step step = order_nothing(kMoreOrders); !step) return step;
     const bool incumbent_first = fresh_secret() % 2 == 0;
     const std::vector<const InputSet*> shown = take(candidate_);
     incumbent_.unseen = candidate_.unseen;
@@ -381,9 +375,10 @@ class TimedContest {
 
   // Microseconds of a call.
   TurnTime keep(const Side& side, const MeasuredTurn& taken) {
-    const double own = own_ns(taken.wall_ns);
+    const double own = own_of(taken);
     // Processor time of a short turn may not have been booked yet.
-    const double least = std::clamp(own_ns(least_ns(taken, threads_)), kLeastShare * own, own);
+    const double late = taken.wall_ns - least_ns(taken, threads_);
+    const double least = std::clamp(own - late, kLeastShare * own, own);
     if (&side == &candidate_) {
       cpu_ns_ += taken.cpu_ns;
       own_ns_ += own;
@@ -391,33 +386,32 @@ class TimedContest {
     return {own * 1e-3 / calls_, least * 1e-3 / calls_};
   }
 
-  // Checks memory and results after a turn.
-  std::optional<Outcome> look(const CpuBuffers& buffers, const std::vector<const InputSet*>& shown,
+  // Checks memory and results after a call. `probe`: if these were its inputs. `closely`: whether
+  // to note how precise the results are.
+  std::optional<Outcome> look(const CpuBuffers& buffers, int slot, const InputSet& set,
                               const std::vector<Poison>& poisons, double* max_error,
-                              const ProbeSet* probe) {
+                              const ProbeSet* probe, bool closely) {
     if (auto outcome = judge_memory(state_, buffers)) return outcome;
-    const std::size_t looked_at = fresh_secret() % shown.size();  // to see how precise it is
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-      const bool probed = probe != nullptr && shown[i] == &probe->set;
-      double ignored = 0;
-      const int slot = kWarmSlot + 1 + static_cast<int>(i);
-      auto outcome =
-          judge_outputs(state_, buffers, slot, *shown[i], poisons, probed ? &ignored : max_error);
-      if (!outcome && max_error == &max_error_ && (probed || i == looked_at)) {
-        const DrawKind kind = probed ? probe->kind : DrawKind::kGiven;
-        add_deviations(state_, buffers, slot, *shown[i], kind, &norms_);
+    double ignored = 0;
+    const bool probed = probe != nullptr;
+    auto outcome =
+        judge_outputs(state_, buffers, slot, set, poisons, probed ? &ignored : max_error);
+    if (!outcome) {
+      const DrawKind kind = probed ? probe->kind : DrawKind::kGiven;
+      const bool mine = max_error == &max_error_;
+      if (mine && (probed || closely)) {
+        add_deviations(state_, buffers, slot, set, kind, &norms_);
       }
-      if (!outcome) continue;
-      if (probed) {
-        failures_.push_back(probe_failure(probe->kind, state_.c->name, *outcome, state_.tensors));
-        continue;
-      }
-      if (auto* wrong = std::get_if<WrongResult>(&*outcome)) {
-        wrong->reason = "in a timed call: " + wrong->reason;
-      }
-      return outcome;
+      return std::nullopt;
     }
-    return std::nullopt;
+    if (probed) {
+      failures_.push_back(probe_failure(probe->kind, state_.c->name, *outcome, state_.tensors));
+      return std::nullopt;
+    }
+    if (auto* wrong = std::get_if<WrongResult>(&*outcome)) {
+      wrong->reason = "in a timed call: " + wrong->reason;
+    }
+    return outcome;
   }
 
   Timed result() {
@@ -432,7 +426,7 @@ class TimedContest {
     timed.timing.high_us = us.high;
     timed.timing.samples = static_cast<int>(times.size());
     timed.timing.method = paired() ? "calls in turn with the incumbent" : "calls in turn";
-    if (calls_ > 1) timed.timing.method += ", " + std::to_string(calls_) + " at once";
+    if (calls_ > 1) timed.timing.method += ", " + std::to_string(calls_) + " a turn";
     if (paired()) timed.ratio = contest_->ratio();
     timed.max_error = max_error_;
     timed.failures = failures_;
@@ -453,13 +447,16 @@ class TimedContest {
     return timed;
   }
 
-  // Runs one more turn under hardware counters, where this machine has them. Not timed.
+  // Runs a few more calls under hardware counters, where this machine has them. Not timed.
   void observe_counters(Timed* timed) {
     PerfEvents events(candidate_.session->pid());
     if (!events.available()) return;
-    const auto called =
-        candidate_.session->timed_call({kWarmSlot + 1, calls_, 1, 0}, plan_.timeout_s, phase_);
-    if (!std::holds_alternative<Called>(called)) return;
+    candidate_.session->begin_turn();
+    for (int i = 0; i < calls_; ++i) {
+      const auto called =
+          candidate_.session->timed_call({timed_slot(), 1, 1, 0}, plan_.timeout_s, phase_);
+      if (!std::holds_alternative<Called>(called)) return;
+    }
     const PerfCounts counts = events.read();
     if (counts.cycles > 0) timed->observed["cpu.perf.ipc"] = counts.instructions / counts.cycles;
     if (counts.has_misses) timed->observed["cpu.perf.cache_misses"] = counts.cache_misses / calls_;
@@ -471,9 +468,10 @@ class TimedContest {
   std::string phase_;
   Side candidate_, incumbent_;
   std::unique_ptr<CpuSession> empty_;
-  std::vector<double> orders_ns_;  // cost of an order
+  std::vector<double> orders_ns_;  // without a call
+  double order_ns_ = 0;            // cost of an order
   std::size_t warm_ = 0;           // the set that all processes have seen
-  int calls_ = 1;                  // per turn, each on its own set
+  int calls_ = 1;                  // per turn, each on its own set and by its own order
   int threads_ = std::max(1, read_cpu_info().threads);
   std::optional<Contest> contest_;
   int dropped_ = 0, disturbed_ = 0, kept_ = 0;

@@ -2,10 +2,13 @@
 // Times a candidate on one case, alternating with an incumbent, each in its own process and memory,
 // or alone.
 //
-// Only the supervisor's clock counts. It runs from the moment that a stopped worker may resume, its
-// inputs just revealed, until all its threads are seen to have stopped again. A worker of ours that
-// runs no candidate code measures the cost of an order, which is subtracted from both sides.
-// Nothing that the candidate's process reports or does can improve its time.
+// Only the supervisor's clock counts. It runs from the moment that a stopped worker may resume, the
+// inputs of one call just revealed, until it answers; it is stopped before anything else is
+// revealed, and results that change between answer and stop are rejected. So a call is timed by
+// itself, however short it is; a turn is the sum of several. A worker of ours that runs no
+// candidate code measures the cost of an order, which is subtracted from both sides, as far as no
+// other thread worked meanwhile. Nothing that the candidate's process reports or does can improve
+// its time.
 //
 // Every timed call gets inputs that its process has never seen, so cached results are useless, and
 // the outputs of all timed calls are compared. A process that has seen all inputs is replaced, in

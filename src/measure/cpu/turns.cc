@@ -10,25 +10,32 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kTurnNs = 4e6;         // shorter calls are timed several at once, on several sets
+constexpr double kTurnNs = 4e6;         // shorter calls have several to a turn, on several sets
 constexpr double kLongestTurnNs = 4e7;  // of the slower side
-constexpr double kAloneTimes = 1.5;
-constexpr double kWakingNs = 1e5;
+constexpr double kTypical = 0.25;       // quantile of orders
 
 }  // namespace
+
+double order_cost(std::vector<double> orders_ns) {
+  const auto at = orders_ns.begin() +
+                  static_cast<std::ptrdiff_t>(kTypical * static_cast<double>(orders_ns.size()));
+  std::nth_element(orders_ns.begin(), at, orders_ns.end());
+  return *at;
+}
+
+double own_ns(const MeasuredTurn& taken, double order_ns) {
+  return taken.wall_ns - std::max(0.0, taken.calls * order_ns - taken.others_cpu_ns);
+}
 
 int calls_per_turn(double candidate_ns, double incumbent_ns, int most) {
   const double slowest = std::max(candidate_ns, incumbent_ns);
   const double fastest = incumbent_ns > 0 ? std::min(candidate_ns, incumbent_ns) : candidate_ns;
-  const double calls = std::min(std::ceil(kTurnNs / fastest), kLongestTurnNs / slowest);
+  const double calls =
+      std::min(std::ceil(kTurnNs / (fastest + kAroundCallNs)), kLongestTurnNs / slowest);
   return static_cast<int>(std::clamp(calls, 1.0, static_cast<double>(most)));
 }
 
 bool much_too_short(int calls, int wanted) { return wanted > 2 * calls; }
-
-bool only_fast_together(double alone_ns, double together_ns) {
-  return alone_ns > kAloneTimes * together_ns + kWakingNs;
-}
 
 double least_ns(const MeasuredTurn& taken, int threads) {
   if (taken.foreign <= kBusyShare) return taken.wall_ns;

@@ -3,29 +3,38 @@
 // only: times come from the caller, in nanoseconds. Pure.
 #pragma once
 
+#include <vector>
+
 namespace kernelpro {
 
+// What a call in a turn takes besides itself, roughly: its order, its inputs, the comparison.
+constexpr double kAroundCallNs = 5e4;
+
 struct MeasuredTurn {
-  double wall_ns = 0;
-  double cpu_ns = 0;     // of all its threads
-  double foreign = 0;    // share of the machine that others used, 0..1
-  double waited_ns = 0;  // its threads for a processor, summed
+  double wall_ns = 0;        // of its calls, each from its order to its answer
+  double cpu_ns = 0;         // of all its threads
+  double foreign = 0;        // share of the machine that others used, 0..1
+  double waited_ns = 0;      // its threads for a processor, summed
+  double others_cpu_ns = 0;  // of all threads but the one that makes the calls
+  int calls = 1;             // orders
 };
 
-// Times of calls are without the cost of an order.
+// What an order costs, from those without a call: most are undisturbed, some were lucky.
+// REQUIRES: at least one.
+double order_cost(std::vector<double> orders_ns);
 
-// Several, each on its own set, where calls are short. `incumbent_ns`: 0 without one. `most`: as
-// many as there are sets; >= 1.
+// A turn's time without the cost of its orders. While an order or an answer is on its way, other
+// threads could work unseen: what they used of the processor is not subtracted.
+double own_ns(const MeasuredTurn& taken, double order_ns);
+
+// Several, each on its own set and by its own order, where calls are short: so that chance evens
+// out. Times are without the cost of an order. `incumbent_ns`: 0 without one. `most`: as many as
+// there are sets; >= 1.
 int calls_per_turn(double candidate_ns, double incumbent_ns, int most);
 
 // Whether turns of `calls` must be replaced by turns of `wanted`. A side that seems slow, asleep
-// perhaps, when it is sized up gets short turns, in which the cost of an order hides its work.
+// perhaps, when it is sized up gets short turns, in which chance weighs more.
 bool much_too_short(int calls, int wanted);
-
-// Whether calls are so much faster together than one is alone that they must be timed one by one:
-// a kernel may find all inputs of a turn in memory and compute several sets side by side. Threads
-// that must be woken for a call alone are allowed for.
-bool only_fast_together(double alone_ns, double together_ns);
 
 // What a turn would have taken at least on a machine without other work. It waited for nobody
 // longer than its threads waited for a processor, nor longer than others used one; and it needs its

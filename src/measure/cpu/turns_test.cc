@@ -6,9 +6,10 @@
 namespace kernelpro {
 namespace {
 
-TEST(Turns, ShortCallsAreTimedSeveralAtOnce) {
-  EXPECT_EQ(calls_per_turn(1e5, 0, 128), 40);
-  EXPECT_EQ(calls_per_turn(1e3, 0, 128), 128);
+TEST(Turns, ShortCallsHaveSeveralToATurn) {
+  EXPECT_EQ(calls_per_turn(1e5, 0, 128), 27);
+  EXPECT_EQ(calls_per_turn(1e3, 0, 128), 79);
+  EXPECT_EQ(calls_per_turn(1e3, 0, 5), 5);
   EXPECT_EQ(calls_per_turn(5e6, 0, 128), 1);
   EXPECT_EQ(calls_per_turn(1e12, 0, 128), 1);
   EXPECT_EQ(calls_per_turn(1, 0, 1), 1);
@@ -16,8 +17,8 @@ TEST(Turns, ShortCallsAreTimedSeveralAtOnce) {
 
 // The faster side decides, as far as the slower one's turn does not become too long.
 TEST(Turns, BothSidesCount) {
-  EXPECT_EQ(calls_per_turn(1e5, 2e5, 128), 40);
-  EXPECT_EQ(calls_per_turn(2e5, 1e5, 128), 40);
+  EXPECT_EQ(calls_per_turn(1e5, 2e5, 128), 27);
+  EXPECT_EQ(calls_per_turn(2e5, 1e5, 128), 27);
   EXPECT_EQ(calls_per_turn(1e5, 1e7, 128), 4);
   EXPECT_EQ(calls_per_turn(1e5, 5e9, 128), 1);
 }
@@ -31,10 +32,21 @@ TEST(Turns, ASideThatWasAsleepIsTimedAnew) {
   EXPECT_FALSE(much_too_short(1, calls_per_turn(1e3, 5e9, 128)));
 }
 
-TEST(Turns, CallsThatAreFastOnlyTogether) {
-  EXPECT_TRUE(only_fast_together(8e5, 2e5));
-  EXPECT_FALSE(only_fast_together(2.2e5, 2e5));
-  EXPECT_FALSE(only_fast_together(9e4, 1e4)) << "its threads had to wake up";
+TEST(Turns, AnOrderCostsWhatMostOrdersCost) {
+  EXPECT_EQ(order_cost({7}), 7);
+  EXPECT_EQ(order_cost({900, 5, 20, 21, 22, 23, 24, 800}), 21);
+}
+
+// What other threads do while an order or an answer is on its way counts.
+TEST(Turns, OrdersHideNoWorkOfOtherThreads) {
+  MeasuredTurn turn;
+  turn.wall_ns = 1e6;
+  turn.calls = 10;
+  EXPECT_EQ(own_ns(turn, 2e4), 8e5);
+  turn.others_cpu_ns = 5e4;
+  EXPECT_EQ(own_ns(turn, 2e4), 8.5e5);
+  turn.others_cpu_ns = 3e6;
+  EXPECT_EQ(own_ns(turn, 2e4), 1e6);
 }
 
 // Nobody is credited for a wait that others cannot have caused: its own helper's work, for one.

@@ -10,9 +10,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <initializer_list>
@@ -67,17 +70,28 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 struct Served {
   const char* path;
   int file;
+  off_t bytes;
+  mode_t kind;
 };
 constexpr int kMostServed = 8;
 Served g_served[kMostServed];
 int g_served_count = 0;
+// By descriptor: 1 + the place in g_served of what it was opened for; 0: nothing.
+constexpr int kMostFiles = 1024;
+std::atomic<unsigned char> g_opened_for[kMostFiles];
 
-void serve(const char* path) {
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
+void serve(const char* path, int file) {
+  struct stat st {};
+  if (file < 0 || ::fstat(file, &st) != 0) return;
   KP_ASSERT(g_served_count < kMostServed);
-  g_served[g_served_count++] = {path, file};
+  g_served[g_served_count++] = {path, file, st.st_size, st.st_mode & S_IFMT};
+  if (file < kMostFiles) g_opened_for[file] = static_cast<unsigned char>(g_served_count);
 }
+
+void serve(const char* path) { serve(path, ::open(path, O_RDONLY | O_CLOEXEC)); }
+
+// What calls about the machine answer, without what others do on it.
+struct sysinfo g_machine;
 
 // The following run in the handler: only async-signal-safe calls that the filter allows.
 
@@ -87,16 +101,58 @@ long open_served(const char* path) {
   for (int i = 0; i < g_served_count; ++i) {
     if (std::strcmp(g_served[i].path, path) != 0) continue;
     const int file = ::fcntl(g_served[i].file, F_DUPFD_CLOEXEC, 0);
-    if (file >= 0) ::lseek(file, 0, SEEK_SET);
-    return file >= 0 ? file : -errno;
+    if (file < 0) return -errno;
+    ::lseek(file, 0, SEEK_SET);
+    if (file < kMostFiles) g_opened_for[file] = static_cast<unsigned char>(1 + i);
+    return file;
   }
   return -ENOENT;
 }
 
-// newfstatat is how the C library asks about a descriptor, and nothing else may be asked about.
-long stat_descriptor(int file, const char* path, struct stat* to) {
-  if (path == nullptr || *path != '\0') return -ENOENT;
-  return ::syscall(SYS_fstat, file, to) == 0 ? 0 : -errno;
+std::optional<long> open_file(const char* path, long flags) {
+  if ((flags & kWriting) == 0) return open_served(path);
+  // So the C library names a thread, or fails to.
+  constexpr char kThreads[] = "/proc/self/task/";
+  if (std::strncmp(path, kThreads, sizeof kThreads - 1) == 0) return -EACCES;
+  return std::nullopt;
+}
+
+// What a descriptor is, but not whose, on which disk, or since when. Nothing else may be asked
+// about.
+long stat_descriptor(int file, struct stat* to) {
+  if (::fcntl(file, F_GETFD) < 0) return -EBADF;
+  *to = {};
+  to->st_nlink = 1;
+  to->st_blksize = 4096;
+  to->st_uid = to->st_gid = kNobody;
+  const int opened_for = file < kMostFiles ? g_opened_for[file].load() : 0;
+  to->st_ino = static_cast<ino_t>(1 + opened_for);
+  if (opened_for == 0) {
+    to->st_mode = S_IFIFO | 0600;
+    return 0;
+  }
+  const Served& served = g_served[opened_for - 1];
+  to->st_mode = served.kind | 0444;
+  to->st_size = served.bytes;
+  to->st_blocks = (served.bytes + 511) / 512;
+  return 0;
+}
+
+// Whether a number is that of a thread of this process; 0 stands for the caller.
+bool own_thread(long id) {
+  return id == 0 || ::syscall(SYS_tgkill, ::getpid(), static_cast<pid_t>(id), 0) == 0;
+}
+
+// Scheduling of a thread by its number: all have the usual class and may use the same processors.
+long scheduling(int number, long thread, long a, long b) {
+  if (!own_thread(thread)) return -ESRCH;
+  if (number == SYS_sched_getscheduler) return SCHED_OTHER;
+  if (number == SYS_sched_getparam) {
+    *reinterpret_cast<sched_param*>(a) = {};
+    return 0;
+  }
+  const long bytes = ::syscall(SYS_sched_getaffinity, 0, a, b);
+  return bytes >= 0 ? bytes : -errno;
 }
 
 #if defined(__x86_64__)
@@ -118,18 +174,35 @@ void answer(ucontext_t* context, long result) {
 // The result of a call that the kernel left to us, or nullopt if it is not allowed.
 std::optional<long> serve_call(int number, ucontext_t* context) {
   const auto text = [&](int i) { return reinterpret_cast<const char*>(argument(context, i)); };
-  if (number == SYS_newfstatat) {
-    return stat_descriptor(static_cast<int>(argument(context, 0)), text(1),
-                           reinterpret_cast<struct stat*>(argument(context, 2)));
+  const auto descriptor = static_cast<int>(argument(context, 0));
+  switch (number) {
+    case SYS_newfstatat:
+      if (text(1) == nullptr || *text(1) != '\0') return -ENOENT;
+      return stat_descriptor(descriptor, reinterpret_cast<struct stat*>(argument(context, 2)));
+    case SYS_fstat:
+      return stat_descriptor(descriptor, reinterpret_cast<struct stat*>(argument(context, 1)));
+    case SYS_getuid:
+    case SYS_geteuid:
+    case SYS_getgid:
+    case SYS_getegid:
+      return kNobody;
+    case SYS_getppid:
+      return 1;
+    case SYS_sysinfo:
+      *reinterpret_cast<struct sysinfo*>(argument(context, 0)) = g_machine;
+      return 0;
+    case SYS_sched_getaffinity:
+    case SYS_sched_getparam:
+    case SYS_sched_getscheduler:
+      return scheduling(number, descriptor, argument(context, 1), argument(context, 2));
+    default:
+      break;
   }
 #ifdef SYS_open
-  if (number == SYS_open) {
-    if ((argument(context, 1) & kWriting) != 0) return std::nullopt;
-    return open_served(text(0));
-  }
+  if (number == SYS_open) return open_file(text(0), argument(context, 1));
 #endif
-  if (number != SYS_openat || (argument(context, 2) & kWriting) != 0) return std::nullopt;
-  return open_served(text(1));
+  if (number != SYS_openat) return std::nullopt;
+  return open_file(text(1), argument(context, 2));
 }
 
 void on_system_call(int, siginfo_t* info, void* context) {
@@ -173,7 +246,6 @@ const std::initializer_list<long> kAllowed = {
     SYS_pread64,
     SYS_lseek,
     SYS_close,
-    SYS_fstat,
     SYS_getcwd,
     SYS_mmap,
     SYS_munmap,
@@ -181,36 +253,24 @@ const std::initializer_list<long> kAllowed = {
     SYS_mremap,
     SYS_brk,
     SYS_mlock,
+    SYS_mlock2,
     SYS_munlock,
     SYS_membarrier,
-    SYS_futex,
     SYS_set_robust_list,
-    SYS_get_robust_list,
     SYS_rseq,
     SYS_set_tid_address,
     SYS_sched_yield,
-    SYS_sched_getaffinity,
-    SYS_sched_getparam,
-    SYS_sched_getscheduler,
     SYS_sched_get_priority_max,
     SYS_sched_get_priority_min,
     SYS_getcpu,
     SYS_get_mempolicy,
-    SYS_clock_gettime,
-    SYS_clock_getres,
-    SYS_clock_nanosleep,
+    SYS_set_mempolicy,
     SYS_nanosleep,
     SYS_gettimeofday,
     SYS_times,
     SYS_getrusage,
     SYS_getpid,
     SYS_gettid,
-    SYS_getppid,
-    SYS_getuid,
-    SYS_geteuid,
-    SYS_getgid,
-    SYS_getegid,
-    SYS_sysinfo,
     SYS_getrandom,
     SYS_exit,
     SYS_exit_group,
@@ -234,18 +294,59 @@ void refuse_quietly(SeccompFilter* f) {
 #ifdef __x86_64__
   f->when({SYS_stat, SYS_lstat, SYS_access, SYS_readlink}, SeccompFilter::refuse(ENOENT));
 #endif
-  f->when({SYS_statx, SYS_mincore, SYS_fadvise64, SYS_mbind, SYS_msync},
+  f->when({SYS_statx, SYS_mincore, SYS_fadvise64, SYS_mbind, SYS_msync, SYS_move_pages,
+           SYS_migrate_pages, SYS_ioprio_get, SYS_ioprio_set, SYS_sched_getattr, SYS_sched_setattr,
+           SYS_sched_rr_get_interval, SYS_getgroups, SYS_getresuid, SYS_getresgid},
           SeccompFilter::refuse(ENOSYS));
-  f->when(SYS_uname, SeccompFilter::refuse(EPERM));
+  f->when({SYS_uname, SYS_mlockall, SYS_munlockall, SYS_setpriority}, SeccompFilter::refuse(EPERM));
   f->when(SYS_ioctl, SeccompFilter::refuse(ENOTTY));
   // The C library falls back from clone3, whose flags cannot be seen.
   f->when(SYS_clone3, SeccompFilter::refuse(ENOSYS));
+}
+
+// Calls that could tell of other processes, by their numbers: whether they exist, how much they
+// compute. What concerns the caller alone is allowed; threads of this process have numbers that no
+// filter can know, so calls about a number go to our handler.
+void only_about_itself(SeccompFilter* f) {
+  const std::uint32_t allow = SeccompFilter::allow();
+  for (const long call : {SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler}) {
+    f->when_set(call, 0, SeccompFilter::trap());
+    f->when(call, allow);
+  }
+  // These are made with signals blocked when a thread with attributes starts, and answered without
+  // looking. The judge places threads itself, before each turn: a wish for another one is taken as
+  // a hint. All threads have the usual class and keep it.
+  const std::uint32_t done = SeccompFilter::refuse(0);
+  f->when_set(SYS_sched_setaffinity, 0, done);
+  f->when(SYS_sched_setaffinity, allow);
+  f->when_equal(SYS_sched_setscheduler, 1, SCHED_OTHER, done);
+  f->when({SYS_sched_setscheduler, SYS_sched_setparam}, SeccompFilter::refuse(EPERM));
+  f->when_set(SYS_getpriority, 1, SeccompFilter::refuse(EPERM));
+  f->when_equal(SYS_getpriority, 0, PRIO_PROCESS, allow);
+  f->when(SYS_getpriority, SeccompFilter::refuse(EPERM));
+  f->when_set(SYS_get_robust_list, 0, SeccompFilter::refuse(EPERM));
+  f->when(SYS_get_robust_list, allow);
+  // Clocks: those with small numbers, its own processor time, and that of a thread, which the
+  // kernel gives to a thread's own process only. Not other processes', whose bit 2 is not set.
+  const std::uint32_t own = (~static_cast<std::uint32_t>(::getpid()) << 3) | 2;
+  for (const long call : {SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep}) {
+    f->when_none(call, 0, ~15u, allow);
+    f->when_equal(call, 0, own, allow);
+    f->when_none(call, 0, 4, SeccompFilter::refuse(EINVAL));
+    f->when(call, allow);
+  }
+  // Priority inheritance names the owner of a lock by its number, whoever that is.
+  for (const std::uint32_t operation : {6, 8, 11, 12, 13}) {
+    f->when_masked(SYS_futex, 1, 0x7f, operation, SeccompFilter::refuse(ENOSYS));
+  }
+  f->when(SYS_futex, allow);
 }
 
 std::vector<sock_filter> make_filter() {
   SeccompFilter f;
   const std::uint32_t allow = SeccompFilter::allow(), trap = SeccompFilter::trap();
   f.when(kAllowed, allow);
+  only_about_itself(&f);
   refuse_quietly(&f);
   // Threads, as the C library starts them, but no processes.
   constexpr std::uint32_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
@@ -256,6 +357,7 @@ std::vector<sock_filter> make_filter() {
   // The one signal that abort needs. SIGCONT, above all, would undo the supervisor's SIGSTOP.
   f.when_not(SYS_tgkill, 0, static_cast<std::uint32_t>(::getpid()), trap);
   f.when_equal(SYS_tgkill, 2, SIGABRT, allow);
+  f.when_equal(SYS_tgkill, 2, 0, allow);  // whether a thread of its own exists
   // The handler that answers and reports calls cannot be replaced.
   f.when_equal(SYS_rt_sigaction, 0, SIGSYS, SeccompFilter::refuse(EPERM));
   f.when(SYS_rt_sigaction, allow);
@@ -274,13 +376,11 @@ std::vector<sock_filter> make_filter() {
     f.when_equal(SYS_madvise, 2, advice, allow);
   }
   f.when(SYS_madvise, SeccompFilter::refuse(EINVAL));
-  // It may read but not set its limits, choose its own thread's processors, and name threads.
+  // It may read but not set its limits, and name threads.
   for (const int argument : {0, 2}) {
     f.when_set(SYS_prlimit64, argument, SeccompFilter::refuse(EPERM));
   }
   f.when(SYS_prlimit64, allow);
-  f.when_set(SYS_sched_setaffinity, 0, SeccompFilter::refuse(EPERM));
-  f.when(SYS_sched_setaffinity, allow);
   f.when_equal(SYS_prctl, 0, PR_SET_NAME, allow);
   f.when(SYS_prctl, SeccompFilter::refuse(EINVAL));
   return f.finish(trap);
@@ -297,23 +397,31 @@ Sandbox no_files() {
   return sandbox;
 }
 
+std::string contents(int file) {
+  struct stat st {};
+  if (::fstat(file, &st) != 0) return "";
+  std::string bytes(static_cast<std::size_t>(st.st_size), '\0');
+  const ssize_t n = ::pread(file, bytes.data(), bytes.size(), 0);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  return bytes;
+}
+
 // Loads the libraries that compilers link to, if `object` names them: a candidate opens no files.
-void load_libraries(const std::string& object) {
-  const Result<std::string> bytes = read_file(object);
-  if (!bytes) return;  // dlopen says why
+void load_libraries(int object) {
+  const std::string bytes = contents(object);
   for (const char* name :
        {"libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libgomp.so.1", "libatomic.so.1",
         "libquadmath.so.0", "libmvec.so.1", "libomp.so.5", "libomp.so", "libiomp5.so",
         "libc++.so.1", "libc++abi.so.1", "libunwind.so.1"}) {
     const std::string named = '\0' + std::string(name) + '\0';
-    if (contains(*bytes, named)) ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (contains(bytes, named)) ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
   ::dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);  // ending a thread early needs it
 }
 
 // What may be read: how many processors there are, and noise. /proc/self/maps: sanitizers need it.
-void serve_files(const std::string& object) {
-  serve(object.c_str());
+void serve_files(int object) {
+  serve(kCpuObjectName, object);
   for (const char* path : {"/proc/cpuinfo", "/sys/devices/system/cpu/online",
                            "/sys/devices/system/cpu/possible", "/dev/urandom"}) {
     serve(path);
@@ -324,13 +432,22 @@ void serve_files(const std::string& object) {
   g_statm = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 }
 
+// How much memory there is, as the C library asks before it sorts.
+void remember_machine() {
+  struct sysinfo all {};
+  ::sysinfo(&all);
+  g_machine.totalram = g_machine.freeram = all.totalram;
+  g_machine.mem_unit = all.mem_unit;
+  g_machine.procs = 1;
+}
+
 }  // namespace
 
-std::string enter_cpu_sandbox(CpuStatus* status, const std::string& object,
-                              std::int64_t address_space) {
+std::string enter_cpu_sandbox(CpuStatus* status, int object, std::int64_t address_space) {
   g_status = status;
-  if (!object.empty()) load_libraries(object);
+  if (object >= 0) load_libraries(object);
   serve_files(object);
+  remember_machine();
   install_handlers();
   const auto limit = [](auto resource, rlim_t value) {
     const rlimit both{value, value};

@@ -12,12 +12,12 @@
 
 namespace kernelpro {
 
+constexpr unsigned kNobody = 65534;  // the user and group that a candidate sees
+
 // Sets limits and a system-call filter for the rest of this process. `status` records the cause of
-// its end: a refused system call, or a fault and its address. `object`: the candidate's; it can
-// still be loaded, with the libraries that compilers link to, and must outlive the process's use of
-// it. Returns the error, or "".
-// Call once, from the only thread.
-std::string enter_cpu_sandbox(CpuStatus* status, const std::string& object,
-                              std::int64_t address_space);
+// its end: a refused system call, or a fault and its address. `object`: a descriptor of the
+// candidate's, or -1; it stays open, and can be loaded as kCpuObjectName, with the libraries that
+// compilers link to. Returns the error, or "". Call once, from the only thread.
+std::string enter_cpu_sandbox(CpuStatus* status, int object, std::int64_t address_space);
 
 }  // namespace kernelpro

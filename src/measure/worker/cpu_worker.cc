@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role `cpu`: maps one case's buffers between unmapped pages, gives up unneeded rights, loads the
-// shared object and calls it on command. Messages: core/cpu_protocol.h.
+// shared object and calls it on command. Messages: core/cpu_protocol.h. Nothing that identifies the
+// machine or its user stays in this process's memory: paths, names, numbers of users.
 #include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/process/channel.h"
@@ -28,9 +33,63 @@ struct Mapped {
   std::vector<CpuSlot> slots;
   std::vector<void*> addresses;               // of the slots, then of the workspace
   std::vector<std::vector<void*>> arguments;  // by set: the contents of the kernel's Args
-  std::string object;
+  Fd object;                                  // none: calls do nothing
   CpuStatus* status = nullptr;
 };
+
+// The system gives every program its path and its user's numbers, on the stack.
+void forget_origin(int argc, char** argv) {
+  const auto rename = [](char* text) {
+    constexpr std::string_view kName = "worker";
+    const std::size_t length = std::strlen(text);
+    std::memset(text, 0, length);
+    kName.copy(text, length);
+  };
+  if (argc > 0) rename(argv[0]);
+  char** end = environ;
+  while (*end != nullptr) ++end;
+  for (auto* entry = reinterpret_cast<ElfW(auxv_t)*>(end + 1); entry->a_type != AT_NULL; ++entry) {
+    switch (entry->a_type) {
+      case AT_EXECFN:
+        rename(reinterpret_cast<char*>(entry->a_un.a_val));
+        break;
+      case AT_UID:
+      case AT_EUID:
+      case AT_GID:
+      case AT_EGID:
+        entry->a_un.a_val = kNobody;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+// Whether rounding, precision, exceptions and the like are as the ABI has them for every call: a
+// callee that changes them must restore them.
+bool default_float_state() {
+#if defined(__x86_64__)
+  constexpr unsigned kControls = 0xffc0, kDefault = 0x1f80;  // without the sticky flags
+  constexpr unsigned long long kDirection = 1u << 10;
+  struct X87 {
+    std::uint16_t control, unused1, status, unused2, tags, unused3;
+    std::uint32_t rest[4];
+  } x87;
+  asm volatile("fnstenv %0\n\tfldenv %0" : "=m"(x87));
+  return (__builtin_ia32_stmxcsr() & kControls) == kDefault && x87.control == 0x37f &&
+         x87.tags == 0xffff && (__builtin_ia32_readeflags_u64() & kDirection) == 0;
+#elif defined(__aarch64__)
+  std::uint64_t control = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return control == 0;
+#endif
+}
+
+void require_default_float_state(CpuStatus* status) {
+  if (default_float_state()) return;
+  status->float_state = 1;
+  ::_exit(kCpuFloatStateExit);
+}
 
 // The tensor's pages with an unmapped page on either side.
 void* map_slot(const CpuSlot& slot, int inputs, int outputs) {
@@ -56,7 +115,9 @@ void* map_slot(const CpuSlot& slot, int inputs, int outputs) {
 
 // Reads the set-up frame. Returns the error, or "".
 std::string read_setup(const Frame& frame, Mapped* mapped) {
-  if (frame.bytes.size() < sizeof(CpuSetup) || frame.fds.size() != 3) return "a short set-up frame";
+  if (frame.bytes.size() < sizeof(CpuSetup) || frame.fds.size() < 3 || frame.fds.size() > 4) {
+    return "a short set-up frame";
+  }
   std::memcpy(&mapped->setup, frame.bytes.data(), sizeof(CpuSetup));
   const CpuSetup& setup = mapped->setup;
   if (setup.tensors < 1 || setup.sets < 1) return "an empty set-up frame";
@@ -64,10 +125,9 @@ std::string read_setup(const Frame& frame, Mapped* mapped) {
   const std::size_t sets = static_cast<std::size_t>(setup.sets);
   const std::size_t count = tensors * sets + (setup.has_workspace != 0 ? 1 : 0);
   const std::size_t slots_end = sizeof(CpuSetup) + count * sizeof(CpuSlot);
-  if (frame.bytes.size() < slots_end) return "a short set-up frame";
+  if (frame.bytes.size() != slots_end) return "a short set-up frame";
   mapped->slots.resize(count);
   std::memcpy(mapped->slots.data(), frame.bytes.data() + sizeof(CpuSetup), count * sizeof(CpuSlot));
-  mapped->object = frame.bytes.substr(slots_end);
   void* status = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, frame.fds[0].get(), 0);
   if (status == MAP_FAILED) return "the status page cannot be mapped";
   mapped->status = static_cast<CpuStatus*>(status);
@@ -89,12 +149,13 @@ using Entry = void (*)(const void* arguments);
 
 Entry load(const Mapped& mapped, std::string* problem) {
   mapped.status->phase = CpuStatus::kLoading;
-  if (mapped.object.empty()) return [](const void*) {};
-  void* library = ::dlopen(mapped.object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!mapped.object.valid()) return [](const void*) {};
+  void* library = ::dlopen(kCpuObjectName, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     *problem = std::string("the shared object cannot be loaded: ") + ::dlerror();
     return nullptr;
   }
+  require_default_float_state(mapped.status);  // constructors have run
   void* symbol = ::dlsym(library, kCpuEntry);
   if (symbol == nullptr) *problem = std::string("the shared object does not define ") + kCpuEntry;
   return reinterpret_cast<Entry>(symbol);
@@ -104,6 +165,7 @@ void run_calls(Entry entry, const Mapped& mapped, const CpuCall& order) {
   for (std::int32_t i = 0; i < order.repeats; ++i) {
     for (std::int32_t set = 0; set < order.sets; ++set) {
       entry(mapped.arguments[static_cast<std::size_t>(order.first + set)].data());
+      require_default_float_state(mapped.status);
     }
   }
 }
@@ -155,7 +217,8 @@ bool read_order(OrderFrame* frame) {
 
 }  // namespace
 
-int cpu_worker(int, char**) {
+int cpu_worker(int argc, char** argv) {
+  forget_origin(argc, argv);
   // Otherwise the C library asks about the descriptor when a candidate first prints.
   static char printed[4096];
   std::setvbuf(stdout, printed, _IOFBF, sizeof printed);
@@ -164,9 +227,10 @@ int cpu_worker(int, char**) {
   if (channel.receive(&frame, -1) != ChannelState::kOk) return 0;
   Mapped mapped;
   std::string problem = read_setup(frame, &mapped);
+  if (frame.fds.size() == 4) mapped.object = std::move(frame.fds[3]);
   frame.fds.clear();  // no other mapping of the files is possible from here on
   if (problem.empty()) {
-    problem = enter_cpu_sandbox(mapped.status, mapped.object, mapped.setup.address_space);
+    problem = enter_cpu_sandbox(mapped.status, mapped.object.get(), mapped.setup.address_space);
   }
   if (!report(problem, mapped.addresses)) return 1;
   Entry entry = load(mapped, &problem);

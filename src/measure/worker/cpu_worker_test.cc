@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The role cpu as a process, from its supervisor's end of the channel: orders, damaged orders, and
 // what the status page says of a candidate that dies.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -76,7 +77,7 @@ struct CpuWorker : ::testing::Test {
     ASSERT_TRUE(started) << started.error().text();
     child = std::move(*started);
   }
-  static std::string setup(const std::string& path) {
+  static std::string setup() {
     CpuSetup setup;
     setup.tensors = 2;
     setup.sets = kSets;
@@ -87,13 +88,16 @@ struct CpuWorker : ::testing::Test {
       bytes += bytes_of(CpuSlot{set * kPage, kPage, kFirst, kTensorBytes, 1, 0});
     }
     bytes += bytes_of(CpuSlot{kSets * kPage, kPage, 0, kPage, 1, 0});
-    return bytes + path;
+    return bytes;
   }
   // The problem that it reports; "" when it is ready, "gone" when it ended.
-  std::string begin(const std::string& frame, std::size_t descriptors = 3) {
+  std::string begin(const std::string& path) {
+    const Fd object(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    EXPECT_TRUE(object.valid());
+    return begin(setup(), {status.get(), inputs.get(), outputs.get(), object.get()});
+  }
+  std::string begin(const std::string& frame, const std::vector<int>& fds) {
     start();
-    std::vector<int> fds = {status.get(), inputs.get(), outputs.get()};
-    fds.resize(descriptors);
     child.send(frame, fds);
     // Before it loads the candidate, and after.
     for (int message = 0; message < 2; ++message) {
@@ -122,7 +126,7 @@ struct CpuWorker : ::testing::Test {
 
 TEST_F(CpuWorker, CallsTheSetsThatAreOrdered) {
   for (int set = 0; set < kSets; ++set) x(set)[7] = static_cast<float>(set + 1);
-  ASSERT_EQ(begin(setup(object(kTwice))), "");
+  ASSERT_EQ(begin(object(kTwice)), "");
   EXPECT_EQ(calls(), 0);
   ASSERT_TRUE(call(1, 2));
   EXPECT_EQ(y(0)[7], 0);
@@ -140,25 +144,26 @@ TEST_F(CpuWorker, CallsTheSetsThatAreOrdered) {
 }
 
 TEST_F(CpuWorker, RefusesADamagedSetUp) {
-  const std::string whole = setup("");
+  const std::string whole = setup();
+  const std::vector<int> fds = {status.get(), inputs.get(), outputs.get()};
   for (const std::size_t bytes :
        {std::size_t{0}, sizeof(CpuSetup) - 1, sizeof(CpuSetup), whole.size() - 1}) {
-    EXPECT_EQ(begin(whole.substr(0, bytes)), "a short set-up frame") << bytes;
+    EXPECT_EQ(begin(whole.substr(0, bytes), fds), "a short set-up frame") << bytes;
     EXPECT_EQ(child.wait(600).code, 1);
   }
-  EXPECT_EQ(begin(whole, 2), "a short set-up frame");
+  EXPECT_EQ(begin(whole, {status.get(), inputs.get()}), "a short set-up frame");
   CpuSetup empty;
-  EXPECT_EQ(begin(bytes_of(empty)), "an empty set-up frame");
-  EXPECT_EQ(begin(whole), "") << "no object: calls do nothing";
+  EXPECT_EQ(begin(bytes_of(empty), fds), "an empty set-up frame");
+  EXPECT_EQ(begin(whole, fds), "") << "no object: calls do nothing";
   EXPECT_TRUE(call(0, kSets));
 }
 
 TEST_F(CpuWorker, SaysWhyAnObjectDoesNotLoad) {
-  const std::string missing = join(folder.path(), "missing.so");
-  EXPECT_TRUE(begin(setup(missing)).starts_with("the shared object cannot be loaded: "));
   const std::string text = join(folder.path(), "text.so");
   ASSERT_TRUE(write_file(text, "no object"));
-  EXPECT_TRUE(begin(setup(text)).starts_with("the shared object cannot be loaded: "));
+  const std::string problem = begin(text);
+  EXPECT_TRUE(problem.starts_with("the shared object cannot be loaded: ")) << problem;
+  EXPECT_FALSE(contains(problem, folder.path())) << problem;
   EXPECT_EQ(child.wait(600).code, 1);
 }
 
@@ -168,11 +173,11 @@ TEST_F(CpuWorker, EndsOnADamagedOrder) {
   const std::vector<std::pair<int, int>> orders = {{-1, 1}, {0, -1}, {0, 4},
                                                    {3, 1},  {1, 3},  {2147483647, 2147483647}};
   for (const auto& [first, sets] : orders) {
-    ASSERT_EQ(begin(setup(built)), "");
+    ASSERT_EQ(begin(built), "");
     EXPECT_FALSE(call(first, sets)) << first << " " << sets;
     EXPECT_EQ(child.finish().code, 1);
   }
-  ASSERT_EQ(begin(setup(built)), "");
+  ASSERT_EQ(begin(built), "");
   child.send("short");
   EXPECT_FALSE(child.receive(600));
   EXPECT_EQ(child.finish().code, 1);
@@ -193,7 +198,7 @@ TEST_F(CpuWorker, LeavesTheReasonOfItsDeath) {
   };
   for (const Death& death : deaths) {
     new (page) CpuStatus;
-    ASSERT_EQ(begin(setup(object(death.body))), "");
+    ASSERT_EQ(begin(object(death.body)), "");
     EXPECT_FALSE(call(0, 1)) << death.body;
     const Exit& exit = child.finish();
     EXPECT_EQ(exit.kind, Exit::Kind::kSignalled) << death.body;
@@ -216,16 +221,16 @@ TEST_F(CpuWorker, NoNameLeadsAnywhere) {
       "char text[8] = {};\n"
       "const int cpus = open(\"/sys/devices/system/cpu/online\", O_RDONLY);\n"
       "if (read(cpus, text, 7) > 0) *args.calls *= 13;\n";
-  ASSERT_EQ(begin(setup(object(body,
-                               "#include <cerrno>\n#include <fcntl.h>\n"
-                               "#include <sys/stat.h>\n#include <unistd.h>\n"))),
+  ASSERT_EQ(begin(object(body,
+                         "#include <cerrno>\n#include <fcntl.h>\n"
+                         "#include <sys/stat.h>\n#include <unistd.h>\n")),
             "");
   ASSERT_TRUE(call(0, 1));
   EXPECT_EQ(calls(), 2 * 3 * 5 * 7 * 11 * 13);
 }
 
 TEST_F(CpuWorker, NamesTheRefusedSystemCall) {
-  ASSERT_EQ(begin(setup(object("socket(AF_INET, SOCK_STREAM, 0);"))), "");
+  ASSERT_EQ(begin(object("socket(AF_INET, SOCK_STREAM, 0);")), "");
   EXPECT_FALSE(call(0, 1));
   EXPECT_EQ(child.finish().code, 159);
   EXPECT_EQ(page->signal, SIGSYS);
@@ -249,10 +254,10 @@ TEST_F(CpuWorker, RefusesSignalsToItselfAndMessages) {
   };
   for (const Refused& each : all) {
     new (page) CpuStatus;
-    ASSERT_EQ(begin(setup(object(each.body,
-                                 "#include <sched.h>\n#include <signal.h>\n"
-                                 "#include <sys/syscall.h>\n#include <time.h>\n"
-                                 "#include <unistd.h>\n"))),
+    ASSERT_EQ(begin(object(each.body,
+                           "#include <sched.h>\n#include <signal.h>\n"
+                           "#include <sys/syscall.h>\n#include <time.h>\n"
+                           "#include <unistd.h>\n")),
               "");
     EXPECT_FALSE(call(0, 1)) << each.body;
     EXPECT_EQ(child.finish().code, 159) << each.body;
@@ -261,15 +266,101 @@ TEST_F(CpuWorker, RefusesSignalsToItselfAndMessages) {
 }
 
 TEST_F(CpuWorker, GivesUpAdviceThatReachesBeyondItsPages) {
-  ASSERT_EQ(begin(setup(object(
-                "char* page = (char*)((unsigned long)args.y & ~4095ul);\n"
-                "args.y[3] = 5;\n"
-                "*args.calls = madvise(page, 4096, MADV_REMOVE) != 0 && errno == EINVAL &&\n"
-                "    madvise(page, 4096, 21) != 0 && madvise(page, 4096, MADV_HUGEPAGE) == 0;",
-                "#include <cerrno>\n#include <sys/mman.h>\n"))),
-            "");
+  ASSERT_EQ(
+      begin(object("char* page = (char*)((unsigned long)args.y & ~4095ul);\n"
+                   "args.y[3] = 5;\n"
+                   "*args.calls = madvise(page, 4096, MADV_REMOVE) != 0 && errno == EINVAL &&\n"
+                   "    madvise(page, 4096, 21) != 0 && madvise(page, 4096, MADV_HUGEPAGE) == 0;",
+                   "#include <cerrno>\n#include <sys/mman.h>\n")),
+      "");
   ASSERT_TRUE(call(0, 1));
   EXPECT_EQ(y(0)[3], 5);
+}
+
+// It knows how it could leave them, but not where it is, or for whom it works.
+TEST_F(CpuWorker, KnowsNothingOfMachineAndUser) {
+  const std::string body =
+      "Dl_info info{}; struct stat st; struct sysinfo all; *args.calls = 1;\n"
+      "const auto named = [](unsigned long kind) { return (const char*)getauxval(kind); };\n"
+      "if (dladdr((void*)kernelpro_call, &info) && !strcmp(info.dli_fname, \"/kernel.so\"))\n"
+      "  *args.calls *= 2;\n"
+      "if (!strchr(program_invocation_name, '/') && !strchr(named(AT_EXECFN), '/'))\n"
+      "  *args.calls *= 3;\n"
+      "if (getauxval(AT_UID) == 65534 && getuid() == 65534 && getegid() == 65534)\n"
+      "  *args.calls *= 5;\n"
+      "if (fstat(1, &st) == 0 && st.st_uid == 65534 && st.st_mtime == 0) *args.calls *= 7;\n"
+      "if (getppid() == 1 && sysinfo(&all) == 0 && all.procs == 1 && all.uptime == 0)\n"
+      "  *args.calls *= 11;\n"
+      "bool found = false;\n"
+      "for (int fd = 4; fd < 100; ++fd)\n"
+      "  found = found || (fstat(fd, &st) == 0 && (st.st_uid != 65534 || st.st_mtime != 0));\n"
+      "if (!found) *args.calls *= 13;\n"
+      "for (const link_map* map = _r_debug.r_map; map; map = map->l_next)\n"
+      "  found = found || strstr(map->l_name, \"kernelpro\");\n"
+      "if (!found) *args.calls *= 17;\n";
+  ASSERT_EQ(begin(object(body,
+                         "#include <cerrno>\n#include <cstring>\n#include <dlfcn.h>\n"
+                         "#include <link.h>\n#include <sys/auxv.h>\n#include <sys/stat.h>\n"
+                         "#include <sys/sysinfo.h>\n#include <unistd.h>\n"
+                         "extern \"C\" void kernelpro_call(const struct Args&);\n")),
+            "");
+  ASSERT_TRUE(call(0, 1));
+  EXPECT_EQ(calls(), 2 * 3 * 5 * 7 * 11 * 13 * 17);
+}
+
+// Calls that name a process or thread answer about this process only.
+TEST_F(CpuWorker, OtherProcessesDoNotExist) {
+  const std::string other = std::to_string(::getpid());
+  const std::string body =
+      "const int other = " + other +
+      "; cpu_set_t set; timespec t; sched_param p;\n"
+      "const auto clock_of = [](int pid) { return (clockid_t)((~(unsigned)pid << 3) | 2); };\n"
+      "static int lock = other; void* list; unsigned long size; *args.calls = 1;\n"
+      "if (sched_getaffinity(other, sizeof set, &set) != 0 && errno == ESRCH) *args.calls *= 2;\n"
+      "if (sched_getparam(other, &p) != 0 && errno == ESRCH) *args.calls *= 3;\n"
+      "if (clock_gettime(clock_of(other), &t) != 0 && errno == EINVAL) *args.calls *= 5;\n"
+      "if (clock_getres(clock_of(other), &t) == clock_getres(clock_of(2000000), &t))\n"
+      "  *args.calls *= 7;\n"
+      "if (syscall(SYS_futex, &lock, 6, 0, 0, 0, 0) != 0 && errno == ENOSYS) *args.calls *= 11;\n"
+      "if (syscall(SYS_get_robust_list, other, &list, &size) != 0 && errno == EPERM)\n"
+      "  *args.calls *= 13;\n"
+      "if (sched_getscheduler(other) == sched_getscheduler(2000000)) *args.calls *= 17;\n"
+      "if (sched_getaffinity(gettid(), sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 &&\n"
+      "    sched_getparam(gettid(), &p) == 0 && clock_gettime(CLOCK_MONOTONIC, &t) == 0 &&\n"
+      "    clock_gettime(clock_of(getpid()), &t) == 0 &&\n"
+      "    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0) *args.calls *= 19;\n";
+  ASSERT_EQ(begin(object(body,
+                         "#include <cerrno>\n#include <sched.h>\n#include <sys/syscall.h>\n"
+                         "#include <time.h>\n#include <unistd.h>\n")),
+            "");
+  ASSERT_TRUE(call(0, 1));
+  EXPECT_EQ(calls(), 2 * 3 * 5 * 7 * 11 * 13 * 17 * 19);
+}
+
+TEST_F(CpuWorker, EndsOnAChangedFloatingPointState) {
+  const char* changes[] = {"_mm_setcsr(_mm_getcsr() | 0x8000);", "_mm_setcsr(_mm_getcsr() | 0x40);",
+                           "std::fesetround(FE_DOWNWARD);", "feenableexcept(FE_DIVBYZERO);",
+                           "_mm_add_pi8(_mm_set1_pi8(args.x[0]), _mm_set1_pi8(1)); "
+                           "asm volatile(\"movd %0, %%mm0\" : : \"r\"(1));"};
+  const char* top = "#include <cfenv>\n#include <mmintrin.h>\n#include <xmmintrin.h>\n";
+  for (const char* change : changes) {
+    new (page) CpuStatus;
+    ASSERT_EQ(begin(object(change, top)), "") << change;
+    EXPECT_FALSE(call(0, 1)) << change;
+    EXPECT_EQ(child.finish().code, kCpuFloatStateExit) << change;
+    EXPECT_EQ(page->float_state, 1) << change;
+  }
+  new (page) CpuStatus;
+  ASSERT_EQ(begin(object("volatile double zero = 0; volatile double infinite = 1 / zero;\n"
+                         "std::fesetround(FE_UPWARD); std::fesetround(FE_TONEAREST);",
+                         top)),
+            "");
+  EXPECT_TRUE(call(0, 1)) << "flags are no state to keep";
+  new (page) CpuStatus;
+  EXPECT_EQ(
+      begin(object("", std::string(top) + "static const int early = (_mm_setcsr(0x9fc0), 0);\n")),
+      "gone");
+  EXPECT_EQ(page->float_state, 1) << "in a constructor";
 }
 
 }  // namespace
