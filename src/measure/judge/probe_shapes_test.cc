@@ -237,8 +237,7 @@ TEST(ProbeShapes, FewElementsDiffer) {
   EXPECT_GT(most, 2);
 }
 
-// Whoever samples a row, or the tensor, sees none of them, or rows that have some beside rows that
-// have none.
+// Whoever samples a row, or the tensor, misses most of them.
 TEST(ProbeShapes, RowsHaveOneOutlierAtASecretPlace) {
   for (const Init& init : {Init{}, Init{Init::Kind::kUniform, 0, 1}}) {
     const Drawn drawn(DType::kFp32, init);
