@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build/diagnostics_lines.h"
 
-#include <cxxabi.h>
-
 #include <cctype>
-#include <cstdlib>
-#include <memory>
 
 #include "base/text.h"
+#include "core/kernel_name.h"
 
 namespace kernelpro {
 
@@ -25,13 +22,6 @@ bool names(std::string_view line, std::string_view word) {
     if (end < line.size() && (line[end] == ':' || line[end] == '#')) return true;
   }
   return false;
-}
-
-std::string demangled(const std::string& name) {
-  int status = 1;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? text.get() : name;
 }
 
 std::string demangle_names(const std::string& line) {

@@ -2,6 +2,7 @@
 // A candidate compiled for one case of its task, and the compiler's resource figures.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,9 +29,10 @@ struct Binary {
   std::string shared_object;  // path; cpu target, and host form's code for the capture process
   std::string cubin;          // path; cuda target
   std::vector<std::string>
-      images;          // paths of a captured PyTorch call's cubins, in place of `cubin`
-  std::string module;  // path of the .py; kModule
-  LaunchPlan plan;     // plan form and captured PyTorch calls; the host form's is captured
+      images;               // paths of a captured PyTorch call's cubins, in place of `cubin`
+  std::string module;       // path of the .py; kModule
+  LaunchPlan plan;          // plan form and captured PyTorch calls; the host form's is captured
+  std::uint64_t place = 0;  // where the addresses in `plan` hold (`placed`); 0: it has none
   std::map<std::string, KernelResources> resources;  // by mangled kernel name; cuda
   double compile_ms = 0;                             // 0 when it came from the cache
   std::string warnings;

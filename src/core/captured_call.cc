@@ -150,7 +150,7 @@ class Pairing {
     }
     place->second.same =
         place->second.same && !mine->content.empty() && mine->content == theirs->content;
-    return kScratchBase + place->second.offset + offset;
+    return first_.scratch.address + place->second.offset + offset;
   }
 
   const CapturedCall &first_, &second_;
@@ -193,7 +193,7 @@ std::optional<CapturedCall> captured_call_from_json(const std::string& json) {
 }
 
 Result<LaunchPlan> plan_of_captures(const CapturedCall& first, const CapturedCall& second) {
-  if (first.scratch.address != kScratchBase) {
+  if (first.scratch.address != first.tensors.address + kScratchOffset) {
     return fail(ErrorKind::kInternal, "the first capture's scratch lies elsewhere", "");
   }
   return Pairing(first, second).plan();

@@ -40,11 +40,11 @@ std::string captured_call_to_json(const CapturedCall& call);
 // nullopt when the text is not one. Safe on any bytes.
 std::optional<CapturedCall> captured_call_from_json(const std::string& json);
 
-// The plan, at the addresses of `first`, whose scratch must start at kScratchBase. Memory that the
-// call held before moves to the end of the scratch: with its contents where both captures, made
-// with different inputs and parameters, left the same ones; otherwise without them. (A module whose
-// results depend on the latter will be found wrong.) Fails with kBadInput when the captures differ
-// in more than addresses: then the launches depend on more than the task.
+// The plan, at the addresses of `first`, whose scratch must start kScratchOffset from its layout.
+// Memory that the call held before moves to the end of the scratch: with its contents where both
+// captures, made with different inputs and parameters, left the same ones; otherwise without them.
+// (A module whose results depend on the latter will be found wrong.) Fails with kBadInput when the
+// captures differ in more than addresses: then the launches depend on more than the task.
 Result<LaunchPlan> plan_of_captures(const CapturedCall& first, const CapturedCall& second);
 
 }  // namespace kernelpro

@@ -33,7 +33,7 @@ PlanParameter raw(std::string bytes) {
 struct Captured : CapturedCall {
   Captured(bool second, const std::string& parameter) {
     tensors = {kTensors + (second ? 0x40000000000ull : 0), 64 * kMiB};
-    scratch = {second ? 0x360000000000ull : kScratchBase, 4 * kMiB};
+    scratch = {second ? 0x360000000000ull : kTensors + kScratchOffset, 4 * kMiB};
     PlanNode node;
     node.kind = PlanNode::Kind::kKernel;
     node.function = "k";
@@ -59,11 +59,12 @@ TEST(CapturedCall, WhatMovesWithABufferIsAnAddressInIt) {
   Captured first(false, ""), second(true, "");
   const std::uint64_t looks_like_one = kTensors + 640;  // a pair of integers: 640 and 8192
   first.plan.nodes[0].parameters = {
-      raw(words({kTensors + 4096, kScratchBase + 512, looks_like_one, 17}))};
+      raw(words({kTensors + 4096, (kTensors + kScratchOffset) + 512, looks_like_one, 17}))};
   second.plan.nodes[0].parameters = {raw(
       words({second.tensors.address + 4096, second.scratch.address + 512, looks_like_one, 17}))};
   EXPECT_EQ(paired(first, second),
-            (std::vector<std::uint64_t>{kTensors + 4096, kScratchBase + 512, looks_like_one, 17}));
+            (std::vector<std::uint64_t>{kTensors + 4096, (kTensors + kScratchOffset) + 512,
+                                        looks_like_one, 17}));
 }
 
 TEST(CapturedCall, PaddingMayDiffer) {
@@ -85,7 +86,7 @@ TEST(CapturedCall, TablesOfTheModuleBecomeConstants) {
   EXPECT_EQ(plan->constants[0].file, "table.bin");
   EXPECT_EQ(plan->scratch_bytes, 4 * kMiB + 1000);
   EXPECT_EQ(words_of(plan->nodes[0].parameters[0].bytes),
-            (std::vector<std::uint64_t>{kScratchBase + 4 * kMiB + 16, 5}));
+            (std::vector<std::uint64_t>{(kTensors + kScratchOffset) + 4 * kMiB + 16, 5}));
   EXPECT_EQ(plan->problem(), "");
 }
 
@@ -108,7 +109,7 @@ TEST(CapturedCall, CopiesAndMemsetsMustMoveToo) {
   copy.kind = PlanNode::Kind::kMemcpy;
   copy.width = 64;
   copy.source = raw(words({kTensors}));
-  copy.destination = raw(words({kScratchBase + 512}));
+  copy.destination = raw(words({(kTensors + kScratchOffset) + 512}));
   first.plan.nodes.push_back(copy);
   copy.source = raw(words({second.tensors.address}));
   copy.destination = raw(words({second.scratch.address + 512}));

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "core/inputs.h"
 #include "core/json.h"
 
 namespace kernelpro {
@@ -374,14 +375,20 @@ std::optional<LaunchPlan> plan_from_json(const std::string& json) {
   return plan;
 }
 
+namespace {
+
+// Measured: the driver places smaller reservations at other addresses than requested.
+constexpr std::uint64_t kReserveStep = 64ull << 20;
+
+std::uint64_t up(std::uint64_t value, std::uint64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+}  // namespace
+
 AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t workspace,
                           std::uint64_t granularity, std::uint64_t base) {
   constexpr std::uint64_t kAlignment = 256;
-  // Measured: the driver places smaller reservations at other addresses than requested.
-  constexpr std::uint64_t kReserveStep = 64ull << 20;
-  const auto up = [](std::uint64_t value, std::uint64_t step) {
-    return (value + step - 1) / step * step;
-  };
   AddressLayout layout;
   layout.base = base;
   layout.has_workspace = workspace > 0;
@@ -399,6 +406,26 @@ AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t
   }
   layout.reserve_bytes = up(at - base, kReserveStep);
   return layout;
+}
+
+AddressLayout placed(const AddressLayout& layout, std::uint64_t place) {
+  if (place == 0 || layout.slots.empty()) return layout;
+  constexpr std::uint64_t kBases = 1ull << 16;  // of 64 MiB: 4 TiB, of the 16 before the scratch
+  constexpr std::uint64_t kGaps = 8;
+  // What every gap is at least, and a multiple of the granularity.
+  const std::uint64_t gap = layout.slots[0].mapping - layout.base;
+  AddressLayout moved = layout;
+  moved.base += kp::mix64(place) % kBases * kReserveStep;
+  std::uint64_t at = moved.base, draw = kp::mix64(place ^ layout.reserve_bytes);
+  for (AddressLayout::Slot& slot : moved.slots) {
+    draw = kp::mix64(draw);
+    at += gap * (1 + draw % kGaps);
+    slot.address = at + (slot.address - slot.mapping);
+    slot.mapping = at;
+    at += slot.mapping_bytes;
+  }
+  moved.reserve_bytes = up(at + gap - moved.base, kReserveStep);
+  return moved;
 }
 
 std::string parameter_bytes(const PlanParameter& parameter, const AddressLayout& layout) {

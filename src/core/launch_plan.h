@@ -100,8 +100,9 @@ struct PlanConstant {
 struct LaunchPlan {
   std::vector<PlanNode> nodes;
   std::vector<PlanEdge> edges;
-  // Memory at kScratchBase that the plan uses besides its case's buffers: what a PyTorch module
-  // allocates during a call. The worker that runs it provides it and overwrites it between calls.
+  // Memory at AddressLayout::scratch_base that the plan uses besides its case's buffers: what a
+  // PyTorch module allocates during a call. The worker that runs it provides it and overwrites it
+  // between calls.
   std::uint64_t scratch_bytes = 0;
   std::vector<PlanConstant> constants;
   int kernel_count() const;
@@ -116,12 +117,13 @@ std::string plan_to_json(const LaunchPlan& plan);
 // nullopt when the text is not a plan. Safe on any bytes.
 std::optional<LaunchPlan> plan_from_json(const std::string& json);
 
-// Between the buffers of candidates and those of references (measure/worker/cuda/memory.h).
-inline constexpr std::uint64_t kScratchBase = 0x300000000000ull;
+// From a layout's base to a plan's scratch: between the buffers of candidates and those of
+// references (measure/worker/cuda/memory.h).
+inline constexpr std::uint64_t kScratchOffset = 0x100000000000ull;
 
-// Where the buffers of one case are, the same in the capture process, the worker and the judge's
-// reference. Unmapped memory follows the end of each tensor, so that an overrun faults.
-// `granularity`: of physical memory (2 MiB on current GPUs).
+// Where the buffers of one case are. The judge's layout says how large they are; each worker and
+// capture process has them elsewhere (`placed`). Unmapped memory follows the end of each tensor, so
+// that an overrun faults. `granularity`: of physical memory (2 MiB on current GPUs).
 struct AddressLayout {
   struct Slot {
     std::uint64_t address = 0;        // of the first element
@@ -133,10 +135,11 @@ struct AddressLayout {
   std::uint64_t reserve_bytes = 0;
   std::vector<Slot> slots;  // Args tensors in order, then the workspace if it has bytes
   bool has_workspace = false;
-  std::uint64_t scratch_bytes = 0;  // of the plan in use, at kScratchBase; not in messages
+  std::uint64_t scratch_bytes = 0;  // of the plan in use, at scratch_base; not in messages
+  std::uint64_t scratch_base() const { return base + kScratchOffset; }
   // Whether it is an address that a plan may use.
   bool contains(std::uint64_t address) const {
-    return address - base < reserve_bytes || address - kScratchBase < scratch_bytes;
+    return address - base < reserve_bytes || address - scratch_base() < scratch_bytes;
   }
 };
 
@@ -144,6 +147,11 @@ struct AddressLayout {
 // end of its slot's mapping, with its size rounded up to 256; addresses are aligned to 256.
 AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t workspace,
                           std::uint64_t granularity, std::uint64_t base);
+
+// The same buffers at another base and at other distances from each other, both drawn from `place`,
+// which is secret: code that has addresses, or a way from one buffer to the next, from anywhere but
+// its parameters is wrong there. All cases have the same base. `place` 0: the layout as it is.
+AddressLayout placed(const AddressLayout& layout, std::uint64_t place);
 
 // The bytes of a parameter with addresses filled in; for a tensor map, its address.
 std::string parameter_bytes(const PlanParameter& parameter, const AddressLayout& layout);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 namespace kernelpro {
 namespace {
@@ -110,6 +111,38 @@ TEST(AddressLayout, EndsAreFollowedByUnmappedMemory) {
     EXPECT_LT(end, layout.base + layout.reserve_bytes);
     last_end = end;
   }
+}
+
+TEST(AddressLayout, IsTheSameElsewhere) {
+  constexpr std::uint64_t kPage = 2ull << 20, kBase = 0x200000000000ull;
+  const AddressLayout layout = make_layout({100, 40 * kPage, kPage + 1}, 300, kPage, kBase);
+  std::set<std::uint64_t> bases, distances;
+  for (std::uint64_t place = 1; place <= 200; ++place) {
+    const AddressLayout moved = placed(layout, place);
+    bases.insert(moved.base);
+    distances.insert(moved.slots[1].address - moved.slots[0].address);
+    EXPECT_GE(moved.base, kBase);
+    EXPECT_LT(moved.base, kBase + (1ull << 42));
+    EXPECT_EQ(moved.base % (64ull << 20), 0u) << "drivers place others elsewhere";
+    EXPECT_TRUE(moved.has_workspace);
+    std::uint64_t last_end = moved.base;
+    for (std::size_t i = 0; i < layout.slots.size(); ++i) {
+      const AddressLayout::Slot &was = layout.slots[i], &is = moved.slots[i];
+      EXPECT_GE(is.mapping, last_end + kPage);
+      EXPECT_EQ(is.mapping % kPage, 0u);
+      EXPECT_EQ(is.mapping_bytes, was.mapping_bytes);
+      EXPECT_EQ(is.bytes, was.bytes);
+      EXPECT_EQ(is.address - is.mapping, was.address - was.mapping);
+      last_end = is.mapping + is.mapping_bytes;
+    }
+    EXPECT_LE(last_end + kPage, moved.base + moved.reserve_bytes);
+    EXPECT_EQ(placed(layout, place).slots[3].address, moved.slots[3].address);
+    // Cases of one task lie at one base.
+    EXPECT_EQ(placed(make_layout({7}, 0, kPage, kBase), place).base, moved.base);
+  }
+  EXPECT_GT(bases.size(), 190u);
+  EXPECT_EQ(distances.size(), 8u);
+  EXPECT_EQ(placed(layout, 0).base, kBase);
 }
 
 TEST(AddressLayout, ParametersBecomeAddresses) {

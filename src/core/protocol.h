@@ -11,10 +11,12 @@
 //   {"do":"hello"} -> {}
 //   {"do":"open","cases":[{"case":CASE,"layout":LAYOUT,"sets":N,"inputs":[BOOL,...],
 //                          "dims":{NAME:VALUE,...},
-//                          "tensors":[{"name","label","role","dtype","shape"},...]},...]} -> {}
+//                          "tensors":[{"name","label","role","dtype","shape"},...]},...],
+//    "writable":BOOL} -> {}
 //       Clears all earlier state. LAYOUT is layout_to_json's: one slot per tensor, in order, then
 //       the workspace if "has_workspace"; "inputs": per slot, whether the candidate only reads it
-//       (facts about the plan depend on it). Tensors use the terms of core/task.h: role "input",
+//       (facts about the plan depend on it): unless "writable", the memory is mapped read-only
+//       where the driver can do that. Tensors use the terms of core/task.h: role "input",
 //       "parameter" or "output", dtype "fp32" ...; "label": PyTorch's name of a parameter
 //       ("conv.weight"), "" if there is none.
 //   {"do":"memory","case":CASE,"set":SET,"slots":[I,...]} + descriptors -> {}
@@ -27,9 +29,12 @@
 //    "precision":"fp32"|"tf32"|"fp16"|"bf16","policy":"contract"|"kernelbench"}
 //                                                                    -> {"facts":{...}}
 //       Loads a subject for a case, replacing what was loaded under that case and name.
-//   {"do":"run","case":CASE,"subject":SUBJECT,"steps":[{"set":SET,"key":K},...]} -> {}
+//   {"do":"run","case":CASE,"subject":SUBJECT,"steps":[{"set":SET,"key":K},...]}
+//                                                                     -> {"reordered":[SET,...]}
 //       For each step: maps the set's memory at the case's addresses, reloads the subject (fresh
 //       globals), overwrites shared and local memory with noise from K, makes a call and waits.
+//       "reordered": the sets on which the plan's steps ran one after another, in an order that its
+//       edges allow; two of three, where they leave one open.
 //   {"do":"time","case":CASE,"key":K,"reload":[SUBJECT,...],
 //    "steps":[{"subject":SUBJECT,"set":SET,"timed":BOOL},...]} -> {"times":[US or null,...]}
 //       Reloads the named subjects, rewrites the flush buffer from K, then for each step: maps the

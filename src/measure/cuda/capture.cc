@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cuda/capture.h"
 
+#include <algorithm>
+
 #include "core/protocol.h"
 
 namespace kernelpro {
@@ -19,10 +21,10 @@ Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
 
 }  // namespace
 
-Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Binary& binary,
-                                                       const std::string& entry,
-                                                       const AddressLayout& layout,
-                                                       double timeout_s) {
+Result<std::variant<LaunchPlan, Outcome>> capture_plan_in(CudaLink& link, const Binary& binary,
+                                                          const std::string& entry,
+                                                          const AddressLayout& layout,
+                                                          double timeout_s) {
   using Captured = std::variant<LaunchPlan, Outcome>;
   Answer answer = link.ask({{"do", "capture"},
                             {"shared_object", binary.shared_object},
@@ -53,6 +55,25 @@ Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, const Bina
   const std::string problem = plan->problem();
   if (!problem.empty()) return Captured{Rejected{"plan", "the launch plan has " + problem}};
   return Captured{std::move(*plan)};
+}
+
+std::string call_uncaptured(CudaLink link, const CudaCase& state, double timeout_s) {
+  const auto& memory = state.memory[0];
+  for (std::size_t first = 0; first < memory.size(); first += kFdsPerFrame) {
+    Json slots = Json::array();
+    std::vector<int> fds;
+    for (std::size_t i = first; i < std::min(memory.size(), first + kFdsPerFrame); ++i) {
+      slots.push_back(memory[i].first);
+      fds.push_back(memory[i].second.get());
+    }
+    link.post({{"do", "memory"}, {"slots", slots}}, fds);
+  }
+  Json inputs = Json::array();
+  for (const JudgeTensor& tensor : state.judged) inputs.push_back(!tensor.output);
+  const Answer answer = link.ask({{"do", "call"}, {"inputs", inputs}}, timeout_s + 5);
+  if (std::holds_alternative<Reply>(answer)) return "";
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) return refusal->text;
+  return std::get<Lost>(answer).how;
 }
 
 }  // namespace kernelpro

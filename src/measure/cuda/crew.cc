@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/key.h"
 #include "measure/cuda/python.h"
 
 namespace kernelpro {
@@ -36,21 +37,24 @@ void CudaCrew::retire(CudaLink link) {
   }));
 }
 
-Result<CudaLink> CudaCrew::start() const {
-  const Queues queues = few_in_a_row_ >= kSure ? Queues::kOne : Queues::kDefault;
+Result<CudaLink> CudaCrew::start(Queues queues) const {
   // Not by index, which changes where some GPUs are hidden.
   Result<CudaLink> link = hidden_.empty() ? CudaLink::start("cuda-worker", settings_.gpu, queues)
                                           : CudaLink::start("cuda-worker", uuid_, queues, hidden_);
-  if (link && briefed_) post_cases(*link, task_, cases_);
+  if (link && briefed_) post_cases(*link, task_, cases_, fresh_secret());
   return link;
 }
 
 void CudaCrew::fill() {
   // Starts several at once, then none until they are used up: nothing may start during timing.
-  const bool used_up = native_.empty();
-  const auto wanted = static_cast<std::size_t>(std::max(1, settings_.standby));
+  const bool used_up = native_.size() < native_to_come_;
+  const std::size_t wanted =
+      std::max(native_to_come_, static_cast<std::size_t>(std::max(1, settings_.standby)));
+  const Queues queues = !native_.empty()         ? native_.front().queues()  // all alike
+                        : few_in_a_row_ >= kSure ? Queues::kOne
+                                                 : Queues::kDefault;
   while (used_up && native_.size() < wanted) {
-    Result<CudaLink> link = start();
+    Result<CudaLink> link = start(queues);
     if (!link) {
       trouble_ = std::move(link.error());
       return;
@@ -87,7 +91,7 @@ void CudaCrew::fill_modules(std::size_t wanted) {
 }
 
 void CudaCrew::brief(const std::string& uuid, std::vector<std::string> hidden) {
-  for (CudaLink& link : native_) post_cases(link, task_, cases_);
+  for (CudaLink& link : native_) post_cases(link, task_, cases_, fresh_secret());
   briefed_ = true;
   uuid_ = uuid;
   hidden_ = std::move(hidden);
@@ -126,19 +130,22 @@ std::optional<CudaWorker> CudaCrew::another() {
   return worker;
 }
 
-Result<CudaWorker> CudaCrew::take_native(Queues queues) {
+Result<std::vector<CudaWorker>> CudaCrew::take_native(int count, Queues queues) {
   few_in_a_row_ = queues == Queues::kOne ? few_in_a_row_ + 1 : 0;
   // A worker with more queues than needed works; one with fewer does not.
   if (!native_.empty() && queues == Queues::kDefault && native_.front().queues() == Queues::kOne) {
     dismiss_native();
     wait_for_leaving();
   }
+  native_to_come_ = std::max(native_to_come_, static_cast<std::size_t>(count));
   for (int attempt = 0; attempt < 2; ++attempt) {
     fill();
     settle();
-    if (auto worker = another()) {
+    if (native_.size() >= static_cast<std::size_t>(count)) {
       trouble_.reset();
-      return std::move(*worker);
+      std::vector<CudaWorker> taken;
+      while (std::ssize(taken) < count) taken.push_back(std::move(*another()));
+      return taken;
     }
     hidden_.clear();  // once more, and from now on with all GPUs visible
   }
@@ -158,7 +165,7 @@ Result<CudaWorker> CudaCrew::take_module(int others) {
     if (stood_by) modules_.pop_front();
     if (!link) return tl::unexpected<Error>(link.error());
     CudaWorker worker{std::move(*link), true};
-    post_cases(worker.link, task_, cases_);
+    post_cases(worker.link, task_, cases_, fresh_secret());
     const Result<Reply> ready = trusted(worker.link.settle(kStartTimeout), "the worker");
     if (ready) return worker;
     if (!stood_by) return tl::unexpected<Error>(ready.error());

@@ -35,8 +35,9 @@ class CudaCrew {
     captures_ = std::move(captures);
     modules_ = std::move(modules);
   }
-  // When the last native workers were used up, starts as many as the settings ask for, with the
-  // queues that recent candidates needed. Returns at once; `take_native` reports failures.
+  // When fewer native workers are left than the next evaluation needs, starts as many as the
+  // settings ask for, with the queues that recent candidates needed. Returns at once; `take_native`
+  // reports failures.
   void fill();
   // The same for PyTorch candidates, as long as some are to come: processes that capture them, and
   // as many for those in host form as the last of these needed, at least one.
@@ -51,8 +52,14 @@ class CudaCrew {
   // Ends all processes in parallel.
   void dismiss();
 
-  // A worker that is ready. An Error is the machine's fault.
-  Result<CudaWorker> take_native(Queues queues);
+  // Workers that are ready, all alike. An Error is the machine's fault.
+  Result<std::vector<CudaWorker>> take_native(int count, Queues queues);
+  Result<CudaWorker> take_native(Queues queues) {
+    KP_ASSIGN(auto one, take_native(1, queues));
+    return std::move(one.front());
+  }
+  // How many the next evaluation needs: `fill` sees to it that as many stand by.
+  void expect_native(int count) { native_to_come_ = static_cast<std::size_t>(count); }
   // `others`: how many more will be taken directly afterwards; they start at the same time.
   Result<CudaWorker> take_module(int others = 0);
   Result<CudaLink> take_capture();
@@ -67,7 +74,7 @@ class CudaCrew {
   void wait_for_leaving() { leaving_.clear(); }
 
  private:
-  Result<CudaLink> start() const;
+  Result<CudaLink> start(Queues queues) const;
   Result<std::string> folder() const;
   void fill_modules(std::size_t wanted);
   void dismiss_native();
@@ -77,6 +84,7 @@ class CudaCrew {
   const std::vector<CudaCase>& cases_;
   std::deque<CudaLink> native_, captures_, modules_;
   int modules_to_come_;
+  std::size_t native_to_come_ = 1;
   std::size_t host_forms_ = 1;  // processes that the latest evaluation in host form needed
   int few_in_a_row_ = 0;        // latest candidates in a row for which one queue was enough
   bool briefed_ = false;

@@ -106,6 +106,26 @@ TEST_F(CudaCrewTest, SeveralStandByAndAreTakenOnce) {
   EXPECT_GT(ask(*third).pid, 0);
 }
 
+TEST_F(CudaCrewTest, TwoThatAreComparedAreAlike) {
+  CudaCrew crew(task_, settings_, cases_);
+  crew.fill();
+  for (int i = 0; i < 4; ++i) {  // from the third on, with one queue
+    auto two = crew.take_native(2, Queues::kOne);
+    ASSERT_TRUE(two) << two.error().text();
+    ASSERT_EQ(two->size(), 2u);
+    const Who one = ask((*two)[0]), other = ask((*two)[1]);
+    EXPECT_NE(one.pid, other.pid);
+    EXPECT_EQ(one.connections, other.connections);
+    crew.expect_native(2);
+    crew.fill();
+    crew.settle();
+    EXPECT_TRUE(crew.another()) << "they stand by";
+  }
+  auto two = crew.take_native(2, Queues::kDefault);
+  ASSERT_TRUE(two) << two.error().text();
+  for (CudaWorker& worker : *two) EXPECT_EQ(ask(worker).connections, "");
+}
+
 TEST_F(CudaCrewTest, WhereHidingOtherGpusFailsTheyStayInSight) {
   fails("hidden");
   CudaCrew crew(task_, settings_, cases_);

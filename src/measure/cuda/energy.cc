@@ -20,24 +20,32 @@ constexpr double kPreheatS = 0.3;  // power rises for this long after the first 
 
 // One arm: the subject's graphs, one per copy.
 struct Arm {
+  CudaWorker* worker = nullptr;
   Json subjects = Json::array();
   std::vector<double> millijoules, watts, call_us, window_s;
 };
 
 class EnergyTrial {
  public:
-  EnergyTrial(CudaShop& shop, CudaWorker& worker, const std::string& gpu, CudaCase& state,
-              const EnergyPlan& plan)
-      : shop_(shop), worker_(worker), gpu_(gpu), state_(state), plan_(plan) {}
+  EnergyTrial(CudaShop& shop, CudaWorker& worker, CudaWorker* other, const std::string& gpu,
+              CudaCase& state, const EnergyPlan& plan)
+      : shop_(shop),
+        worker_(worker),
+        other_(other),
+        gpu_(gpu),
+        state_(state),
+        plan_(plan),
+        layout_(placed(state.layout, fresh_secret())) {}
 
   Result<std::variant<Energy, Outcome>> run(const Binary& candidate, const Binary* incumbent) {
     double set_bytes = 0;
-    for (const AddressLayout::Slot& slot : state_.layout.slots) {
+    for (const AddressLayout::Slot& slot : layout_.slots) {
       set_bytes += static_cast<double>(slot.bytes);
     }
     copies_ = copies_wanted(set_bytes, shop_.machine.l2_bytes, state_.plan.rotation);
     KP_TRY(fill_sets());
-    KP_TRY(open());
+    KP_TRY(open(worker_));
+    if (incumbent != nullptr) KP_TRY(open(*other_));
     KP_ASSIGN(
         const Reply idle,
         trusted(worker_.link.ask({{"do", "idle"}, {"gpu", gpu_}, {"window", kIdleS}}, kIdleS + 10),
@@ -45,6 +53,8 @@ class EnergyTrial {
     Energy energy;
     energy.idle_w = JsonReader(idle.json).real("watts");
     Arm mine, other;
+    mine.worker = &worker_;
+    other.worker = other_;
     auto loaded = load("candidate", candidate, &mine);
     if (!loaded) return tl::unexpected<Error>(loaded.error());
     if (*loaded) return {std::move(**loaded)};
@@ -79,17 +89,17 @@ class EnergyTrial {
   }
 
   // One case whose single set holds the buffers of all copies.
-  Result<void> open() {
-    const std::size_t n = state_.layout.slots.size();
-    const AddressLayout wide = copies_layout(state_.layout, copies_);
+  Result<void> open(CudaWorker& worker) {
+    const std::size_t n = layout_.slots.size();
+    const AddressLayout wide = copies_layout(layout_, copies_);
     const Json item = {{"case", kCase},
                        {"layout", *parse_json(layout_to_json(wide))},
                        {"sets", 1},
                        {"inputs", Json::array()}};
-    worker_.link.post({{"do", "open"}, {"cases", Json::array({item})}});
+    worker.link.post({{"do", "open"}, {"cases", Json::array({item})}});
     std::vector<int> slots, fds;
     const auto send = [&] {
-      worker_.link.post({{"do", "memory"}, {"case", kCase}, {"set", 0}, {"slots", slots}}, fds);
+      worker.link.post({{"do", "memory"}, {"case", kCase}, {"set", 0}, {"slots", slots}}, fds);
       slots.clear();
       fds.clear();
     };
@@ -107,18 +117,18 @@ class EnergyTrial {
       }
     }
     if (!slots.empty()) send();
-    KP_TRY(trusted(worker_.link.settle(kLoadTimeout), "the worker"));
+    KP_TRY(trusted(worker.link.settle(kLoadTimeout), "the worker"));
     return {};
   }
 
   // A host form is captured again for each copy's addresses.
   Result<std::variant<LaunchPlan, Outcome>> plan_of(const Binary& binary, int copy) {
     if (binary.form == Binary::Form::kPlanForm) {
-      return {plan_for_copy(binary.plan, state_.layout, copy)};
+      return {plan_for_copy(binary.plan, layout_, copy)};
     }
     KP_ASSIGN(CudaLink link, CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne));
-    return capture_plan(std::move(link), binary, "launch",
-                        copy_layout(state_.layout, copies_, copy), shop_.settings.timeout_s);
+    return capture_plan(std::move(link), binary, "launch", copy_layout(layout_, copies_, copy),
+                        shop_.settings.timeout_s);
   }
 
   Result<std::optional<Outcome>> load(const std::string& name, const Binary& binary, Arm* arm) {
@@ -128,7 +138,7 @@ class EnergyTrial {
         return std::optional<Outcome>(std::move(*outcome));
       }
       const std::string subject = name + "." + std::to_string(copy);
-      const Answer answer = worker_.link.ask(
+      const Answer answer = arm->worker->link.ask(
           load_command(kCase, subject, binary, std::get<LaunchPlan>(plan)), kLoadTimeout);
       if (!std::holds_alternative<Reply>(answer)) {
         return std::optional<Outcome>(worker_outcome(answer, "loading for energy", state_.c->name));
@@ -148,13 +158,13 @@ class EnergyTrial {
     }
     KP_TRY(poison(shop_.judge, state_, keys, true));
     const Answer answer =
-        worker_.link.ask({{"do", "burn"},
-                          {"case", kCase},
-                          {"gpu", gpu_},
-                          {"subjects", arm->subjects},
-                          {"preheat", kPreheatS},
-                          {"window", plan_.window_s}},
-                         kPreheatS + plan_.window_s + 10 + shop_.settings.timeout_s);
+        arm->worker->link.ask({{"do", "burn"},
+                               {"case", kCase},
+                               {"gpu", gpu_},
+                               {"subjects", arm->subjects},
+                               {"preheat", kPreheatS},
+                               {"window", plan_.window_s}},
+                              kPreheatS + plan_.window_s + 10 + shop_.settings.timeout_s);
     const auto* reply = std::get_if<Reply>(&answer);
     if (reply == nullptr) {
       return std::optional<Outcome>(worker_outcome(answer, "measuring energy", state_.c->name));
@@ -199,9 +209,11 @@ class EnergyTrial {
 
   CudaShop& shop_;
   CudaWorker& worker_;
+  CudaWorker* other_;  // the incumbent's
   const std::string& gpu_;
   CudaCase& state_;
   const EnergyPlan& plan_;
+  const AddressLayout layout_;  // of the first copy
   int copies_ = 1;
 };
 
@@ -270,8 +282,8 @@ std::size_t largest_timed_case(const Task& task, const std::vector<CudaCase>& ca
 }
 
 Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker& worker,
-                                                     const std::string& gpu, std::size_t at,
-                                                     const Subject& subject,
+                                                     CudaWorker* incumbents, const std::string& gpu,
+                                                     std::size_t at, const Subject& subject,
                                                      const Subject* incumbent,
                                                      const EnergyPlan& plan) {
   KP_ASSERT(at < shop.cases.size());
@@ -282,8 +294,9 @@ Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker&
                 "give a CUDA source; a PyTorch one is timed without --objective");
   }
   // A PyTorch incumbent's process is not trusted to report energy.
-  if (other != nullptr && other->form == Binary::Form::kModule) other = nullptr;
-  return EnergyTrial(shop, worker, gpu, shop.cases[at], plan).run(mine, other);
+  const bool module = other != nullptr && other->form == Binary::Form::kModule;
+  if (module || incumbents == nullptr) other = nullptr;
+  return EnergyTrial(shop, worker, incumbents, gpu, shop.cases[at], plan).run(mine, other);
 }
 
 }  // namespace kernelpro

@@ -28,12 +28,12 @@ int copies_wanted(double set_bytes, double l2_bytes, int sets);
 // The timed case that moves most bytes; cases.size() if none is timed.
 std::size_t largest_timed_case(const Task& task, const std::vector<CudaCase>& cases);
 
-// REQUIRES: a fresh worker. `gpu`: UUID. An Outcome is the candidate's fault: outputs are compared
-// after each window. Fails with kEnvironment where the energy cannot be read, and with kBadInput
-// for PyTorch candidates, whose process is not ours.
+// REQUIRES: fresh workers; `incumbents` may be null without an incumbent. `gpu`: UUID. An Outcome
+// is the candidate's fault: outputs are compared after each window. Fails with kEnvironment where
+// the energy cannot be read, and with kBadInput for PyTorch candidates, whose process is not ours.
 Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker& worker,
-                                                     const std::string& gpu, std::size_t at,
-                                                     const Subject& subject,
+                                                     CudaWorker* incumbents, const std::string& gpu,
+                                                     std::size_t at, const Subject& subject,
                                                      const Subject* incumbent,
                                                      const EnergyPlan& plan);
 

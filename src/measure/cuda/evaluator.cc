@@ -8,18 +8,18 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "machine/gpu_lease.h"
 #include "machine/gpu_watch.h"
 #include "measure/cuda/ahead.h"
+#include "measure/cuda/calls.h"
 #include "measure/cuda/crew.h"
 #include "measure/cuda/energy.h"
-#include "measure/cuda/module_plan.h"
+#include "measure/cuda/forms.h"
 #include "measure/cuda/prepare.h"
-#include "measure/cuda/profile.h"
-#include "measure/cuda/sampling.h"
 #include "measure/cuda/trial.h"
 
 namespace kernelpro {
@@ -27,21 +27,15 @@ namespace kernelpro {
 namespace {
 
 constexpr double kStartTimeout = 120;  // a context on a cold machine
-constexpr double kLeaseTimeout = 900;
-constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
 
 bool holds_lesser(const CudaCase& state) {
   return std::find(state.lesser.begin(), state.lesser.end(), true) != state.lesser.end();
 }
 
-bool is_module(const Subject& subject) { return subject.binaries[0].form == Binary::Form::kModule; }
-
 bool compared(const Outcome& outcome) {
   const auto* correct = std::get_if<Correct>(&outcome);
   return correct != nullptr && correct->versus.has_value();
 }
-
-std::string form_key(const Binary& binary) { return binary.hash + "/" + binary.case_name; }
 
 // A case with many tensors and sets takes a descriptor for each.
 void raise_descriptor_limit() {
@@ -104,9 +98,15 @@ class CudaEvaluator : public Evaluator {
     return judge(subject, &incumbent, plan);
   }
   std::vector<std::string> task_labels() const override { return preparation_.labels(); }
-  std::optional<CallFacts> call_facts(const Subject& subject, std::size_t at) const override;
-  CounterAnswers profile(const Subject& subject, std::size_t at, CounterSet set) override;
-  SampleAnswers sample(const Subject& subject, std::size_t at) override;
+  std::optional<CallFacts> call_facts(const Subject& subject, std::size_t at) const override {
+    return calls_.facts(subject, at);
+  }
+  CounterAnswers profile(const Subject& subject, std::size_t at, CounterSet set) override {
+    return calls_.profile(subject, at, set);
+  }
+  SampleAnswers sample(const Subject& subject, std::size_t at) override {
+    return calls_.sample(subject, at);
+  }
   Result<std::variant<Energy, Outcome>> energy(const Subject& subject, const Subject* incumbent,
                                                const EnergyPlan& plan) override;
 
@@ -115,12 +115,8 @@ class CudaEvaluator : public Evaluator {
   Result<Outcome> attempt(const Subject& subject, const Subject* incumbent,
                           const CudaTimingPlan& plan, double* ready_s);
   Subject planned(const Subject& subject, std::optional<CudaLink> capture);
-  const ModulePlan* plan_in_use(const Subject& subject, std::size_t at) const;
   std::optional<CudaLink> capture_for(const Subject& subject);
-  Result<void> give_up_plan(const Subject& subject, std::string reason);
-  bool in_doubt(const Subject& subject, const Subject& form) const;
-  const std::string& why_host_form(const Subject& subject) const;
-  std::vector<std::string> capture_notes(const Subject& subject) const;
+  Result<void> give_up_plan(const Subject& subject, const std::string& reason);
   Queues queues_for(const Subject& subject, const Subject* beside) const;
   // Forgets modified inputs, which are then redrawn before their next use.
   Result<void> sweep() {
@@ -128,11 +124,6 @@ class CudaEvaluator : public Evaluator {
     return {};
   }
   void make_ready();
-  // Runs `collect(state, binary, plan)` while no other process of ours uses the GPU. Not null: why
-  // it could not.
-  template <class Collect>
-  std::optional<Missing> observed(const Subject& subject, std::size_t at, Family family,
-                                  Collect collect);
 
   const Task& task_;
   const Machine& machine_;
@@ -142,10 +133,8 @@ class CudaEvaluator : public Evaluator {
   CudaReference reference_;
   CudaShop shop_;
   CudaCrew crew_{task_, settings_, cases_};
-  CudaProfile profile_{settings_.gpu};
-  CudaSampling sampling_{settings_.gpu};
-  std::map<std::string, ModuleForm> forms_;  // of PyTorch candidates, by form_key
-  std::set<std::string> sound_;              // ... whose plans were found correct
+  ModuleForms forms_{task_, settings_, cases_};
+  CudaCalls calls_{shop_, crew_, forms_};
   bool prepared_ = false;
   std::string uuid_;
   std::uint64_t round_ = 0;
@@ -181,12 +170,12 @@ Result<void> CudaEvaluator::prepare(const References& references) {
   crew_.brief(uuid_, device_files_of_others(uuid_));
   prepared_ = true;
   make_ready();
-  profile_.start_ahead(task_, cases_, settings_.counters);
-  if (settings_.counters != CounterSet::kOff) sampling_.start_ahead(task_, cases_);
+  calls_.start_ahead(uuid_);
   return {};
 }
 
-// Queues of a worker that runs `subject`, alternating with `beside` (may be null). A host form's
+// Queues of workers that run `subject` and, in turn with it, `beside` (may be null): both have the
+// same, since times depend on them. A host form's
 // plan is unknown until it is captured, and could be anything.
 Queues CudaEvaluator::queues_for(const Subject& subject, const Subject* beside) const {
   for (const Subject* each : {&subject, beside}) {
@@ -194,7 +183,7 @@ Queues CudaEvaluator::queues_for(const Subject& subject, const Subject* beside) 
     for (const Binary& binary : each->binaries) {
       const auto known = shop_.plans.find(binary.hash);
       const LaunchPlan* plan = binary.form == Binary::Form::kPlanForm ? &binary.plan
-                               : known != shop_.plans.end()           ? &known->second
+                               : known != shop_.plans.end()           ? &known->second.plan
                                                                       : nullptr;
       if (plan == nullptr || !plan->one_after_another()) return Queues::kDefault;
     }
@@ -204,100 +193,60 @@ Queues CudaEvaluator::queues_for(const Subject& subject, const Subject* beside) 
 
 // A process to capture a PyTorch candidate in, unless it has been captured.
 std::optional<CudaLink> CudaEvaluator::capture_for(const Subject& subject) {
-  const auto known = [&](const Binary& binary) { return forms_.count(form_key(binary)) != 0; };
-  const auto& all = subject.binaries;
-  if (!is_module(subject) || std::all_of(all.begin(), all.end(), known)) return std::nullopt;
+  if (!forms_.to_capture(subject)) return std::nullopt;
   Result<CudaLink> link = crew_.take_capture();
   if (link) return std::move(*link);
-  for (const Binary& binary : all) forms_[form_key(binary)] = HostForm{link.error().message};
+  forms_.refuse(subject, link.error().message);
   return std::nullopt;
 }
 
-// A PyTorch candidate with launch plans, if every case has one; any other subject as it is.
 Subject CudaEvaluator::planned(const Subject& subject, std::optional<CudaLink> capture) {
-  if (!is_module(subject)) return subject;
-  Subject result = subject;
-  for (std::size_t i = 0; i < cases_.size(); ++i) {
-    const std::string key = form_key(subject.binaries[i]);
-    if (forms_.count(key) == 0 && capture) {
-      forms_[key] = capture_module(*capture, cases_[i], task_, settings_.policy,
-                                   subject.binaries[i], kBuildTimeout);
-    }
-    const auto known = forms_.find(key);
-    const auto* made = known == forms_.end() ? nullptr : std::get_if<ModulePlan>(&known->second);
-    if (made == nullptr) {
-      result = subject;
-      break;
-    }
-    Binary& binary = result.binaries[i];
-    binary.form = Binary::Form::kPlanForm;
-    binary.plan = made->plan;
-    binary.images = made->images;
-  }
+  Subject form = forms_.planned(subject, capture ? &*capture : nullptr);
   if (capture) crew_.retire(std::move(*capture));
-  return result;
+  return form;
 }
 
 // From now on it runs in host form.
-Result<void> CudaEvaluator::give_up_plan(const Subject& subject, std::string reason) {
-  forms_[form_key(subject.binaries[0])] = HostForm{std::move(reason)};
+Result<void> CudaEvaluator::give_up_plan(const Subject& subject, const std::string& reason) {
+  forms_.refuse(subject, reason);
   crew_.wait_for_leaving();  // the worker no longer touches the sets
   return sweep();
 }
 
-// Whether `form`, the form of a subject, is a PyTorch candidate's plan that nobody has checked.
-bool CudaEvaluator::in_doubt(const Subject& subject, const Subject& form) const {
-  return is_module(subject) && !is_module(form) && sound_.count(form_key(subject.binaries[0])) == 0;
-}
-
-const std::string& CudaEvaluator::why_host_form(const Subject& subject) const {
-  for (const Binary& binary : subject.binaries) {
-    const auto known = forms_.find(form_key(binary));
-    const auto* form = known == forms_.end() ? nullptr : std::get_if<HostForm>(&known->second);
-    if (form != nullptr) return form->reason;
-  }
-  static const std::string kUnknown = "it was not captured";
-  return kUnknown;
-}
-
-std::vector<std::string> CudaEvaluator::capture_notes(const Subject& subject) const {
-  std::vector<std::string> notes;
-  for (const Binary& binary : subject.binaries) {
-    const auto known = forms_.find(form_key(binary));
-    const auto* made = known == forms_.end() ? nullptr : std::get_if<ModulePlan>(&known->second);
-    if (made != nullptr) notes.insert(notes.end(), made->notes.begin(), made->notes.end());
-  }
-  return notes;
-}
-
-// One trial in fresh workers. REQUIRES: the lease is held.
+// One trial in fresh workers, of which candidate and incumbent have one each. REQUIRES: the lease
+// is held.
 Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
                                        const CudaTimingPlan& plan, double* ready_s) {
-  // Python code can do anything to what shares its process.
-  const bool apart = incumbent != nullptr && (is_module(*incumbent) || is_module(subject));
-  std::optional<CudaWorker> worker, other;
-  const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
-    const Subject* beside = apart ? nullptr : incumbent;
-    const bool two = &whose == &subject && incumbent != nullptr && is_module(*incumbent);
-    KP_ASSIGN(*into, is_module(whose) ? crew_.take_module(two ? 1 : 0)
-                                      : crew_.take_native(queues_for(whose, beside)));
-    return {};
-  };
+  const bool modules[] = {is_module(subject), incumbent != nullptr && is_module(*incumbent)};
+  const int natives = (modules[0] ? 0 : 1) + (incumbent != nullptr && !modules[1] ? 1 : 0);
+  const Queues queues = queues_for(subject, incumbent);
   crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();
-  KP_TRY(take(subject, &worker));
-  if (apart) KP_TRY(take(*incumbent, &other));
+  std::vector<CudaWorker> workers;
+  if (natives > 0) {
+    crew_.expect_native(natives);
+    KP_ASSIGN(workers, crew_.take_native(natives, queues));
+  }
+  if (modules[0]) {
+    KP_ASSIGN(CudaWorker worker, crew_.take_module(modules[1] ? 1 : 0));
+    workers.insert(workers.begin(), std::move(worker));
+  }
+  if (modules[1]) {
+    KP_ASSIGN(CudaWorker worker, crew_.take_module());
+    workers.push_back(std::move(worker));
+  }
   *ready_s = real_clock().now_s();
-  // All were settled above: taking one starts nothing during timing.
   shop_.retire = [this](CudaWorker leaving) { crew_.retire(std::move(leaving.link)); };
+  // All were settled above: taking one starts nothing during timing.
   shop_.another = [this, left = kTimingProcesses - 1]() mutable {
     return left-- > 0 ? crew_.another() : std::nullopt;
   };
   if (incumbent != nullptr) shop_.another = nullptr;
-  Result<Outcome> outcome =
-      CudaTrial(shop_, *worker, other ? &*other : nullptr, plan).run(subject, incumbent);
-  crew_.retire(std::move(worker->link));
-  if (other) crew_.retire(std::move(other->link));
+  shop_.more = [this, queues](int count) { return crew_.take_native(count, queues); };
+  CudaWorker* other = incumbent != nullptr ? &workers[1] : nullptr;
+  Result<Outcome> outcome = CudaTrial(shop_, workers[0], other, plan).run(subject, incumbent);
+  for (CudaWorker& worker : workers) crew_.retire(std::move(worker.link));
+  crew_.expect_native(std::max(natives, 1));
   return outcome;
 }
 
@@ -316,8 +265,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   // Python takes seconds to start: other work may use the GPU meanwhile.
   std::optional<CudaLink> capture = capture_for(subject);
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
-  profile_.settle();
-  sampling_.settle();
+  calls_.settle();
   const Subject mine = planned(subject, std::move(capture));
   std::optional<Subject> theirs;
   if (incumbent != nullptr) theirs = planned(*incumbent, capture_for(*incumbent));
@@ -333,7 +281,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   };
   double ready = 0;
   Result<Outcome> outcome = attempt(mine, theirs ? &*theirs : nullptr, plan, &ready);
-  if (outcome && theirs && in_doubt(*incumbent, *theirs) && !compared(*outcome)) {
+  if (outcome && theirs && forms_.in_doubt(*incumbent, *theirs) && !compared(*outcome)) {
     // Not the candidate's fault, perhaps.
     KP_TRY(give_up_plan(*incumbent, "as a launch plan it could not be compared"));
     theirs = *incumbent;
@@ -350,10 +298,8 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     outcome = attempt(subject, theirs ? &*theirs : nullptr, plan, &ready);
   }
   if (outcome && std::holds_alternative<Correct>(*outcome)) {
-    if (!host_form) sound_.insert(form_key(subject.binaries[0]));
-    if (incumbent != nullptr && compared(*outcome)) {
-      sound_.insert(form_key(incumbent->binaries[0]));
-    }
+    if (!host_form) forms_.trust(subject);
+    if (incumbent != nullptr && compared(*outcome)) forms_.trust(*incumbent);
   }
   const auto after = gpu_state(uuid_);
   if (!outcome) return tl::unexpected<Error>(outcome.error());
@@ -365,9 +311,9 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
     if (host_form) {
       correct->labels.emplace_back(kHostFormLabel);
-      correct->notes.push_back("host form: " + why_host_form(subject));
+      correct->notes.push_back("host form: " + forms_.why_host_form(subject));
     }
-    for (const std::string& note : capture_notes(subject)) correct->notes.push_back(note);
+    for (const std::string& note : forms_.notes(subject)) correct->notes.push_back(note);
     for (const std::string& name : preparation_.labels()) correct->labels.push_back(name);
     for (const CudaCase& state : cases_) {
       if (!holds_lesser(state)) continue;
@@ -390,94 +336,6 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   return evaluation;
 }
 
-// A PyTorch candidate's plan, once it was found correct; null: it runs in host form.
-const ModulePlan* CudaEvaluator::plan_in_use(const Subject& subject, std::size_t at) const {
-  const ModulePlan* wanted = nullptr;
-  for (std::size_t i = 0; i < cases_.size(); ++i) {
-    const auto known = forms_.find(form_key(subject.binaries[i]));
-    const auto* made = known == forms_.end() ? nullptr : std::get_if<ModulePlan>(&known->second);
-    if (made == nullptr) return nullptr;
-    if (i == at) wanted = made;
-  }
-  return sound_.count(form_key(subject.binaries[0])) == 0 ? nullptr : wanted;
-}
-
-std::optional<CallFacts> CudaEvaluator::call_facts(const Subject& subject, std::size_t at) const {
-  if (at >= cases_.size()) return std::nullopt;
-  CallFacts call;
-  call.layout = cases_[at].layout;
-  if (is_module(subject)) {
-    const ModulePlan* made = plan_in_use(subject, at);
-    if (made == nullptr) return std::nullopt;
-    call.plan = made->plan;
-    call.images = made->images;
-    call.operators = made->operators;
-    call.layout.scratch_bytes = made->plan.scratch_bytes;
-    return call;
-  }
-  const Binary& binary = subject.binaries[at];
-  if (binary.form == Binary::Form::kPlanForm) {
-    call.plan = binary.plan;
-    return call;
-  }
-  const auto known = shop_.plans.find(binary.hash);
-  if (known == shop_.plans.end()) return std::nullopt;
-  call.plan = known->second;
-  return call;
-}
-
-template <class Collect>
-std::optional<Missing> CudaEvaluator::observed(const Subject& subject, std::size_t at,
-                                               Family family, Collect collect) {
-  const auto missing = [&](const Error& error) {
-    return Missing{family, error.message, error.next};
-  };
-  const std::optional<CallFacts> call = call_facts(subject, at);
-  if (!call) {
-    return Missing{family,
-                   is_module(subject)
-                       ? "it runs in host form, which has no launch plan: " + why_host_form(subject)
-                       : "there is no launch plan to profile",
-                   is_module(subject) ? "trace it: kernelpro diagnose -- python FILE"
-                                      : "evaluate the candidate first"};
-  }
-  CudaCase& state = cases_[at];
-  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
-  if (!lease) return missing(lease.error());
-  crew_.wait_for_leaving();
-  Binary binary = subject.binaries[at];
-  binary.images = call->images;
-  collect(state, binary, call->plan);
-  // Forgets sets that the kernels modified, so that the next candidate is not affected.
-  if (const auto swept = forget_broken_sets(judge_, state); !swept) return missing(swept.error());
-  return std::nullopt;
-}
-
-CounterAnswers CudaEvaluator::profile(const Subject& subject, std::size_t at, CounterSet set) {
-  CounterAnswers answers;
-  if (set == CounterSet::kOff || at >= cases_.size()) return answers;
-  auto missing = observed(subject, at, Family::kCounters,
-                          [&](const CudaCase& state, const Binary& binary, const LaunchPlan& plan) {
-                            answers = profile_.collect(task_, cases_, state, binary, plan, set,
-                                                       settings_.timeout_s);
-                          });
-  if (missing) answers.missing.push_back(std::move(*missing));
-  return answers;
-}
-
-SampleAnswers CudaEvaluator::sample(const Subject& subject, std::size_t at) {
-  SampleAnswers answers;
-  if (at >= cases_.size()) return answers;
-  auto missing = observed(subject, at, Family::kSamples,
-                          [&](const CudaCase& state, const Binary& binary, const LaunchPlan& plan) {
-                            answers =
-                                sampling_.collect(task_, cases_, state, binary, plan,
-                                                  settings_.timeout_s, [&] { profile_.release(); });
-                          });
-  if (missing) answers.missing.push_back(std::move(*missing));
-  return answers;
-}
-
 Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subject,
                                                             const Subject* incumbent,
                                                             const EnergyPlan& plan) {
@@ -490,13 +348,14 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
   crew_.hide_nothing();
   crew_.wait_for_leaving();
   crew_.settle();
-  profile_.settle();
-  sampling_.settle();
+  calls_.settle();
   // A PyTorch incumbent's energy is not measured.
   const bool both = incumbent != nullptr && !is_module(*incumbent);
-  KP_ASSIGN(CudaWorker worker, crew_.take_native(queues_for(subject, both ? incumbent : nullptr)));
-  auto energy = measure_energy(shop_, worker, uuid_, largest, subject, incumbent, plan);
-  crew_.retire(std::move(worker.link));
+  KP_ASSIGN(auto workers,
+            crew_.take_native(both ? 2 : 1, queues_for(subject, both ? incumbent : nullptr)));
+  auto energy = measure_energy(shop_, workers[0], both ? &workers[1] : nullptr, uuid_, largest,
+                               subject, incumbent, plan);
+  for (CudaWorker& worker : workers) crew_.retire(std::move(worker.link));
   crew_.wait_for_leaving();
   KP_TRY(sweep());
   make_ready();

@@ -2,6 +2,7 @@
 // The supervisor's end of the channel to one cuda worker process. For .cc files only (JSON).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -52,6 +53,9 @@ class CudaLink {
                                 const std::vector<std::string>& arguments = {});
   static Result<CudaLink> start(Command command);
   Queues queues() const { return queues_; }
+  // Where its cases' buffers lie (core/launch_plan.h, `placed`); 0 before it has any.
+  std::uint64_t place() const { return place_; }
+  void set_place(std::uint64_t place) { place_ = place; }
   bool running() const { return child_.running(); }
   Answer ask(const Json& message, double timeout_s, const std::vector<int>& fds = {});
   // Sends without waiting. The next `ask` first awaits the answer, and returns it instead of its
@@ -68,6 +72,7 @@ class CudaLink {
   // How to read a signal from outside: host code and Python may send it to themselves.
   Crashed::By killed_by_ = Crashed::By::kPerhapsOutside;
   int posted_ = 0;
+  std::uint64_t place_ = 0;
 };
 
 // For processes that run no candidate code: any failure is the machine's.

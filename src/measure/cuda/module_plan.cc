@@ -122,13 +122,14 @@ ModuleForm module_form(const Json& answer, const AddressLayout& layout, const st
   return HostForm{clip(made.error().message, kMostReason)};
 }
 
-ModuleForm capture_module(CudaLink& link, const CudaCase& state, const Task& task, Policy policy,
-                          const Binary& binary, double timeout_s) {
+ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t place,
+                          const Task& task, Policy policy, const Binary& binary, double timeout_s) {
+  const AddressLayout layout = placed(state.layout, place);
   const std::string folder =
       join(module_folder(), "capture-" + hash_hex({binary.hash, state.c->name}));
   const Answer answer = link.ask({{"do", "capture"},
                                   {"case", state.c->name},
-                                  {"layout", *parse_json(layout_to_json(state.layout))},
+                                  {"layout", *parse_json(layout_to_json(layout))},
                                   {"tensors", tensors_json(state)},
                                   {"dims", state.c->dims},
                                   {"module", binary.module},
@@ -140,7 +141,8 @@ ModuleForm capture_module(CudaLink& link, const CudaCase& state, const Task& tas
                                  timeout_s);
   ModuleForm form = HostForm{"its call could not be captured"};
   if (const auto* reply = std::get_if<Reply>(&answer)) {
-    form = module_form(reply->json, state.layout, folder);
+    form = module_form(reply->json, layout, folder);
+    if (auto* made = std::get_if<ModulePlan>(&form)) made->place = place;
   } else if (const auto* refusal = std::get_if<Refusal>(&answer)) {
     form = HostForm{clip(refusal->text, kMostReason)};
   } else {

@@ -22,6 +22,7 @@ struct HostForm {
 };
 struct ModulePlan {
   LaunchPlan plan;
+  std::uint64_t place = 0;              // where the addresses in it hold
   std::vector<std::string> images;      // paths of its cubins, in our cache
   std::vector<std::string> notes;       // for the verdict
   std::vector<OperatorCall> operators;  // those that launch its nodes; empty: unknown
@@ -29,9 +30,10 @@ struct ModulePlan {
 using ModuleForm = std::variant<ModulePlan, HostForm>;
 
 // Captures a module's call in `link`, a process of start_module_capture (measure/cuda/python.h)
-// that has captured only the same candidate before. Building it may take `timeout_s`.
-ModuleForm capture_module(CudaLink& link, const CudaCase& state, const Task& task, Policy policy,
-                          const Binary& binary, double timeout_s);
+// that has captured only the same candidate before. `place`: of the case's buffers
+// (core/launch_plan.h). Building it may take `timeout_s`.
+ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t place,
+                          const Task& task, Policy policy, const Binary& binary, double timeout_s);
 
 // What the process answered, of which nothing is believed: the files that it names in `folder` go
 // into our cache under their hashes.

@@ -27,7 +27,7 @@ struct ModulePlans : ::testing::Test {
   CapturedCall call(bool second) const {
     CapturedCall made;
     made.tensors = {layout.base + (second ? 1ull << 42 : 0), layout.reserve_bytes};
-    made.scratch = {second ? 0x360000000000ull : kScratchBase, 1024};
+    made.scratch = {second ? 0x360000000000ull : layout.base + kScratchOffset, 1024};
     made.held = {{{second ? 0x5c0000000000ull : 0x5b0000000000ull, 4}, "same", "table.bin"}};
     for (const int image : {1, 0}) {
       PlanNode node;

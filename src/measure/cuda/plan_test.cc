@@ -15,6 +15,7 @@
 #include "measure/cuda/memory_plan.h"
 #include "measure/cuda/passes.h"
 #include "measure/cuda/symbols.h"
+#include "measure/cuda/timing.h"
 
 namespace kernelpro {
 namespace {
@@ -282,6 +283,26 @@ TEST(CudaProtocol, JudgeTensorsSurviveTheTrip) {
   }
   EXPECT_FALSE(judge_tensors_from_json("[{\"dtype\":\"fp32\",\"role\":\"input\"}]"));
   EXPECT_FALSE(judge_tensors_from_json("{}"));
+}
+
+TEST(CudaProcesses, DifferByLessWhereCallsAreLong) {
+  EXPECT_NEAR(process_spread(5), 0.045, 1e-9);
+  EXPECT_NEAR(process_spread(60), 0.01, 1e-9);
+  EXPECT_LT(process_spread(1000), 0.001);
+  const Interval wide = widened({1.01, 1.02, 1.03}, 0.045);
+  EXPECT_NEAR(wide.mid, 1.02, 1e-9);
+  EXPECT_NEAR(std::log(wide.mid / wide.low), std::hypot(std::log(1.02 / 1.01), 0.045), 1e-9);
+  EXPECT_NEAR(std::log(wide.high / wide.mid), std::hypot(std::log(1.03 / 1.02), 0.045), 1e-9);
+}
+
+TEST(CudaProcesses, OneKernelInBothShowsTheDifference) {
+  const Interval ratio = corrected({1.018, 1.02, 1.022}, {1.019, 1.02, 1.021});
+  EXPECT_NEAR(ratio.mid, 1, 1e-9);
+  EXPECT_NEAR(ratio.low, 1 - std::hypot(0.002, 0.001) / 1.02, 1e-5);
+  EXPECT_NEAR(ratio.high, 1 + std::hypot(0.002, 0.001) / 1.02, 1e-5);
+  const Interval exact = corrected({2, 2, 2}, {1, 1, 1});
+  EXPECT_EQ(exact.low, 2);
+  EXPECT_EQ(exact.high, 2);
 }
 
 TEST(CudaAudit, ChanceOfSlowContents) {

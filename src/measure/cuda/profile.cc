@@ -9,6 +9,7 @@
 #include "base/process/worker_path.h"
 #include "base/text.h"
 #include "core/cuda_tools.h"
+#include "core/key.h"
 #include "measure/cuda/replay.h"
 #include "measure/cuda/worker.h"
 
@@ -43,7 +44,7 @@ void CudaProfile::start_ahead(const Task& task, const std::vector<CudaCase>& cas
     if (!link) return;  // reported when counters are requested
     link_ = std::move(*link);
     prepared_ = CounterSet::kOff;
-    post_cases(*link_, task, cases);
+    post_cases(*link_, task, cases, fresh_secret());
   }
   if (prepared_ == set) return;
   link_->post({{"do", "prepare"}, {"metrics", metrics_json(set)}});
@@ -91,6 +92,7 @@ CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase
         failed_.value_or(Missing{Family::kCounters, "the profiling process cannot be started",
                                  "run again; `kernelpro doctor` shows what is missing"}));
   } else {
+    move_to(*link_, task, cases, binary.place);
     answers = ask(state, binary, plan, set, timeout_s);
   }
   answers.set = set;
@@ -152,7 +154,7 @@ Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, con
   KP_ASSIGN(const std::string worker, worker_path());
   const TempDir folder;
   const std::string replay = join(folder.path(), "replay.json");
-  KP_TRY(write_replay(replay, binary, plan, state.layout, state.judged));
+  KP_TRY(write_replay(replay, binary, plan, placed(state.layout, binary.place), state.judged));
   const std::string report = join(folder.path(), "report.csv");
   Command command;
   // The replay marks where launches start to count; clocks stay as for timing.

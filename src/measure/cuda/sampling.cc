@@ -2,6 +2,7 @@
 #include "measure/cuda/sampling.h"
 
 #include "base/text.h"
+#include "core/key.h"
 #include "measure/cuda/worker.h"
 
 namespace kernelpro {
@@ -30,7 +31,7 @@ void CudaSampling::start_ahead(const Task& task, const std::vector<CudaCase>& ca
   Result<CudaLink> link = CudaLink::start("cuda-sampler", gpu_);
   if (!link) return;  // reported when samples are requested
   link_ = std::move(*link);
-  post_cases(*link_, task, cases);
+  post_cases(*link_, task, cases, fresh_secret());
 }
 
 void CudaSampling::settle() {
@@ -48,7 +49,10 @@ SampleAnswers CudaSampling::collect(const Task& task, const std::vector<CudaCase
                                     const std::function<void()>& release) {
   start_ahead(task, cases);
   settle();
-  if (link_) return ask(state, binary, plan, timeout_s, release);
+  if (link_) {
+    move_to(*link_, task, cases, binary.place);
+    return ask(state, binary, plan, timeout_s, release);
+  }
   SampleAnswers answers;
   answers.missing.push_back(
       out_of_reach_

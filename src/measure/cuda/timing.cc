@@ -62,9 +62,10 @@ class Timer {
         KP_ASSIGN(auto outcome, refresh(steps));
         if (outcome) return {std::move(*outcome)};
       }
-      KP_ASSIGN(StepTimes times, run_pass(steps));
+      KP_ASSIGN(StepTimes times, run_pass(steps, number));
       if (auto* outcome = std::get_if<Outcome>(&times)) return {std::move(*outcome)};
       std::vector<double>& us = std::get<std::vector<double>>(times);
+      if (us.empty()) continue;  // the incumbent is gone
       if (pass == 0) {
         learn(steps, us);
         if (fresh_ || spent_us_ < plan_.budget_s * 1e6) continue;
@@ -90,9 +91,16 @@ class Timer {
     return {result()};
   }
 
-  Result<StepTimes> run_pass(const std::vector<PassStep>& steps) {
-    Result<StepTimes> times = call(steps);
+  // No times: the incumbent failed, perhaps before its opponent's turn. From now on the candidate
+  // is timed alone.
+  Result<StepTimes> run_pass(const std::vector<PassStep>& steps, std::uint64_t number) {
+    Result<StepTimes> times = call(steps, number);
     if (!times || std::holds_alternative<Outcome>(*times)) return times;
+    if (std::get<std::vector<double>>(*times).empty()) {
+      incumbent_ = nullptr;
+      KP_TRY(poison(judge_, state_, fresh_keys(), false));
+      return times;
+    }
     std::vector<int> mine, others;  // by the last writer
     for (int set = 0; set < state_.plan.rotation; ++set) {
       const auto last = std::find_if(steps.rbegin(), steps.rend(),
@@ -157,54 +165,66 @@ class Timer {
     return std::optional<Outcome>();
   }
 
-  // One command to each worker that has steps; their order is as secret as the sets.
-  Result<StepTimes> call(const std::vector<PassStep>& steps) {
-    const bool together = incumbent_ == nullptr || incumbent_ == &candidate_;
+  // One command to each worker that has steps. Who comes first is drawn for every couple of passes,
+  // and the other one does in its second pass, so that what drifts meanwhile cancels.
+  Result<StepTimes> call(const std::vector<PassStep>& steps, std::uint64_t number) {
     std::vector<double> all(steps.size(), 0);
-    const bool candidate_first = (fresh_secret() & 1) != 0;
+    if (number % 2 == 0) candidate_first_ = (fresh_secret() & 1) != 0;
+    const bool candidate_first = candidate_first_ == (number % 2 == 0);
     for (const bool candidates : {candidate_first, !candidate_first}) {
-      if (together && candidates != candidate_first) break;
-      Json asked = Json::array(), reload = Json::array();
+      const char* name = candidates ? "candidate" : "incumbent";
+      Json asked = Json::array();
       std::vector<std::size_t> places;
       for (std::size_t i = 0; i < steps.size(); ++i) {
-        if (!together && steps[i].candidate != candidates) continue;
-        const char* name = steps[i].candidate ? "candidate" : "incumbent";
+        if (steps[i].candidate != candidates) continue;
         asked.push_back({{"subject", name}, {"set", steps[i].set}, {"timed", steps[i].timed}});
-        if (std::find(reload.begin(), reload.end(), name) == reload.end()) reload.push_back(name);
         places.push_back(i);
       }
       if (places.empty()) continue;
-      CudaWorker& worker = together || candidates ? candidate_ : *incumbent_;
+      CudaWorker& worker = candidates ? candidate_ : *incumbent_;
       const double start = real_clock().now_s();
       const Answer answer = worker.link.ask(
           {{"do", "time"},
            {"case", state_.c->name},
            {"key", fresh_secret()},
-           {"reload", reload},
+           {"reload", Json::array({name})},
            {"steps", asked}},
           plan_.timeout_s * static_cast<double>(std::min<std::size_t>(places.size(), 4)) + 5);
       const double wall_us = (real_clock().now_s() - start) * 1e6;
-      const auto* reply = std::get_if<Reply>(&answer);
-      if (reply == nullptr) {
-        return StepTimes(worker_outcome(answer, "timing case " + state_.c->name, state_.c->name));
-      }
-      const Json& times = JsonReader(reply->json).array("times");
-      double sum = 0;
-      for (std::size_t k = 0; k < places.size(); ++k) {
-        const bool given = k < times.size() && times[k].is_number();
-        const double us = given ? times[k].get<double>() : 0;
-        if (steps[places[k]].timed && !(us > 0)) {
-          return StepTimes(Rejected{"timing", "a timed call has no time"});
-        }
-        all[places[k]] = us;
-        sum += us;
-      }
-      if (sum > wall_us) {
-        return StepTimes(Rejected{"timing", "the device's times do not fit the parent's clock"});
-      }
-      spent_us_ += sum;
+      auto fault = read_times(answer, wall_us, steps, places, &all);
+      if (!fault) continue;
+      if (candidates) return StepTimes(std::move(*fault));
+      incumbent_fault_ = outcome_summary(*fault);
+      return StepTimes(std::vector<double>());
     }
     return StepTimes(std::move(all));
+  }
+
+  // The times of one worker's steps, which are at `places`; or its fault.
+  std::optional<Outcome> read_times(const Answer& answer, double wall_us,
+                                    const std::vector<PassStep>& steps,
+                                    const std::vector<std::size_t>& places,
+                                    std::vector<double>* all) {
+    const auto* reply = std::get_if<Reply>(&answer);
+    if (reply == nullptr) {
+      return worker_outcome(answer, "timing case " + state_.c->name, state_.c->name);
+    }
+    const Json& times = JsonReader(reply->json).array("times");
+    double sum = 0;
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      const bool given = k < times.size() && times[k].is_number();
+      const double us = given ? times[k].get<double>() : 0;
+      if (steps[places[k]].timed && !(us > 0)) {
+        return Rejected{"timing", "a timed call has no time"};
+      }
+      (*all)[places[k]] = us;
+      sum += us;
+    }
+    if (sum > wall_us) {
+      return Rejected{"timing", "the device's times do not fit the parent's clock"};
+    }
+    spent_us_ += sum;
+    return std::nullopt;
   }
 
   void learn(const std::vector<PassStep>& steps, const std::vector<double>& us) {
@@ -257,10 +277,8 @@ class Timer {
     timed.warm_up = warm_up_;
     timed.at_most = at_most_;
     timed.fresh = fresh_;
-    if (incumbent_ == nullptr) return timed;
     if (!incumbent_fault_.empty()) {
-      timed.note =
-          "the kernel it was compared with gave a wrong result while timed: " + incumbent_fault_;
+      timed.note = "the kernel it was compared with failed while timed: " + incumbent_fault_;
     } else if (sequential_.pairs() > 0) {
       timed.ratio = sequential_.interval();
     }
@@ -279,6 +297,7 @@ class Timer {
   const int spare_;                        // the set of untimed calls; -1: none
   std::array<std::vector<char>, 2> seen_;  // by incumbent and candidate, by set
   int passes_ = 0;
+  bool candidate_first_ = false;  // in the current couple of passes
   double filled_s_ = 0;
   SequentialRatio sequential_{{plan_.alpha, plan_.min_effect, 12, 1.5, plan_.max_pairs}};
   int pairs_ = 0;
@@ -291,6 +310,30 @@ class Timer {
 };
 
 }  // namespace
+
+double process_spread(double call_us) {
+  constexpr double kSpreadUs = 0.6, kMost = 0.045;
+  return std::min(kMost, kSpreadUs / std::max(call_us, 1e-3));
+}
+
+namespace {
+
+Interval around(double mid, double below, double above) {
+  return {mid * std::exp(-below), mid, mid * std::exp(above)};
+}
+
+}  // namespace
+
+Interval widened(const Interval& ratio, double spread) {
+  return around(ratio.mid, std::hypot(std::log(ratio.mid / ratio.low), spread),
+                std::hypot(std::log(ratio.high / ratio.mid), spread));
+}
+
+Interval corrected(const Interval& ratio, const Interval& equals) {
+  return around(ratio.mid / equals.mid,
+                std::hypot(std::log(ratio.mid / ratio.low), std::log(equals.high / equals.mid)),
+                std::hypot(std::log(ratio.high / ratio.mid), std::log(equals.mid / equals.low)));
+}
 
 CudaTimed merge_processes(const std::vector<CudaTimed>& processes) {
   KP_ASSERT(!processes.empty());

@@ -50,10 +50,20 @@ inline constexpr double kBriefUs = 100;
 // Merges the timings of several processes, the same number of samples of each. REQUIRES: not empty.
 CudaTimed merge_processes(const std::vector<CudaTimed>& processes);
 
+// How far two processes are apart, as a ratio: what one of them adds to every call, or takes from
+// it, is worth a percent of a short one, and stays as long as it lives (results/evaluation.md,
+// "Timings that repeat"). Covers 98 % of pairs.
+double process_spread(double call_us);
+// `ratio`, widened by an independent error of `spread`.
+Interval widened(const Interval& ratio, double spread);
+// `ratio` as it would be in processes that are equally fast; `equals`: the ratio of one kernel in
+// both.
+Interval corrected(const Interval& ratio, const Interval& equals);
+
 // The subjects "candidate" and "incumbent" are loaded in their workers for this case; `incumbent`
-// may be null, or the same worker. Every timed call is compared. Where the reference takes at most
-// ten times as long as a call with all overhead, no kernel is timed on inputs that it has seen in
-// an earlier call, timed or not, so that nothing that it kept is of use; else inputs repeat in
+// may be null, but not the same worker. Every timed call is compared. Where the reference takes at
+// most ten times as long as a call with all overhead, no kernel is timed on inputs that it has seen
+// in an earlier call, timed or not, so that nothing that it kept is of use; else inputs repeat in
 // secret order. An Outcome: the candidate's fault.
 Result<std::variant<CudaTimed, Outcome>> time_cuda_case(CudaLink& judge, CudaReference& reference,
                                                         CudaWorker& candidate,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "core/key.h"
 #include "measure/cuda/capture.h"
 #include "measure/cuda/passes.h"
@@ -18,6 +19,14 @@ namespace {
 
 constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
 constexpr double kSanitizeTimeout = 20;
+constexpr int kLaterCalls = 24;
+constexpr std::size_t kMostReason = 300;
+constexpr const char* kUncaptured =
+    ". This was outside of a stream capture: let launch do the same in a capture and without one";
+constexpr const char* kReordered =
+    ". In this call its launches ran one after another, in an order that the plan allows: if "
+    "others "
+    "are right, an event or another dependency between launches is missing";
 
 // Adds the duration of a scope.
 class Lap {
@@ -72,23 +81,75 @@ std::string CudaTrial::doing(const char* what, const CudaCase& state) const {
          (kernels_.empty() ? std::string() : " (" + kernels_ + ")");
 }
 
-Result<std::variant<LaunchPlan, Outcome>> CudaTrial::plan_of(const CudaCase& state,
-                                                             const Binary& binary) {
-  if (binary.form == Binary::Form::kPlanForm) return {binary.plan};
-  if (const auto known = shop_.plans.find(binary.hash); known != shop_.plans.end()) {
-    return {known->second};
+// Moves the worker to where the subject's captured addresses hold. Those that do not hold there are
+// captured again (plan_of).
+void CudaTrial::settle_in(CudaWorker& worker, const Subject& subject) {
+  if (worker.module) return;
+  std::uint64_t place = 0;
+  for (const Binary& binary : subject.binaries) {
+    const auto known = shop_.plans.find(binary.hash);
+    if (binary.place != 0) place = binary.place;
+    if (known != shop_.plans.end()) place = known->second.place;
+  }
+  move_to(worker.link, shop_.task, shop_.cases, place);
+}
+
+// The plan with addresses that hold in this worker.
+Result<std::variant<LaunchPlan, Outcome>> CudaTrial::plan_of(const CudaWorker& worker,
+                                                             const CudaCase& state,
+                                                             const Binary& binary, bool candidate) {
+  const std::uint64_t place = worker.link.place();
+  if (binary.form == Binary::Form::kPlanForm) {
+    KP_ASSERT(binary.place == 0 || binary.place == place);
+    return {binary.plan};
+  }
+  if (const auto known = shop_.plans.find(binary.hash);
+      known != shop_.plans.end() && known->second.place == place) {
+    return {known->second.plan};
   }
   const Lap lap(&capture_s_);
   std::optional<CudaLink> ready = std::exchange(shop_.capture, std::nullopt);
   KP_ASSIGN(CudaLink link, ready
                                ? Result<CudaLink>(std::move(*ready))
                                : CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne));
-  auto captured =
-      capture_plan(std::move(link), binary, "launch", state.layout, shop_.settings.timeout_s);
-  if (captured && std::holds_alternative<LaunchPlan>(*captured)) {
-    shop_.plans[binary.hash] = std::get<LaunchPlan>(*captured);
+  auto captured = capture_plan_in(link, binary, "launch", placed(state.layout, place),
+                                  shop_.settings.timeout_s);
+  if (!captured || std::holds_alternative<Outcome>(*captured)) return captured;
+  if (candidate) {
+    KP_ASSIGN(auto differs, call_outside(std::move(link), state));
+    if (differs) return {std::move(*differs)};
   }
+  shop_.plans[binary.hash] = {std::get<LaunchPlan>(*captured), place};
   return captured;
+}
+
+CudaCase& CudaTrial::own(const CudaCase& state) {
+  const auto found = std::find_if(shop_.cases.begin(), shop_.cases.end(),
+                                  [&](const CudaCase& each) { return &each == &state; });
+  KP_ASSERT(found != shop_.cases.end());
+  return *found;
+}
+
+// What is judged is the captured plan. What `launch` does where nothing captures it must be right
+// too: that is what its users run. Only its results are looked at, in a process that then ends.
+CudaTrial::Verdict CudaTrial::call_outside(CudaLink capture, const CudaCase& given) {
+  CudaCase& state = own(given);
+  KP_TRY(shop_.reference.fill(state, 0, {fresh_key(), DrawKind::kGiven}));
+  KP_TRY(poison(shop_.judge, state, {{0, fresh_secret()}}, true));
+  const std::string failed = call_uncaptured(std::move(capture), state, shop_.settings.timeout_s);
+  double ignored = 0;
+  if (failed.empty()) {
+    KP_ASSIGN(auto wrong, verify(shop_.judge, state, {0}, true, {}, &ignored));
+    if (!wrong) return std::optional<Outcome>();
+    if (auto* result = std::get_if<WrongResult>(&wrong->outcome)) result->reason += kUncaptured;
+    if (auto* rejected = std::get_if<Rejected>(&wrong->outcome)) rejected->reason += kUncaptured;
+    return std::optional<Outcome>(std::move(wrong->outcome));
+  }
+  state.contents[0].reset();
+  correct_.notes.push_back("launch could not be called outside of a stream capture (" +
+                           clip(failed, kMostReason) +
+                           "): what was judged is the plan that it captured");
+  return std::optional<Outcome>();
 }
 
 CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const CudaCase& state,
@@ -104,25 +165,30 @@ CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const C
       return std::optional<Outcome>(Rejected{symbol.rule, symbol.reason});
     }
   }
-  KP_ASSIGN(auto plan, plan_of(state, binary));
+  KP_ASSIGN(auto plan, plan_of(worker, state, binary, facts != nullptr));
   if (auto* outcome = std::get_if<Outcome>(&plan)) {
     return std::optional<Outcome>(std::move(*outcome));
   }
   kernels_ = kernel_names(std::get<LaunchPlan>(plan));
   if (facts != nullptr) {
-    loaded_ = {&state, &binary, std::get<LaunchPlan>(plan)};
+    loaded_ = {&state, &binary, std::get<LaunchPlan>(plan), worker.link.place()};
   }
   return load_plan(worker, state, name, binary, std::get<LaunchPlan>(plan), facts,
                    facts != nullptr ? &correct_.notes : nullptr);
 }
 
 CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps) {
+  const bool side_by_side = !worker_.module && !loaded_.plan.one_after_another();
+  const std::string what =
+      doing("checking", state) +
+      (side_by_side ? ", in some calls with its launches one after another" : "");
+  reordered_.clear();
   // The first call runs alone, so that a hang is noticed after one call's time limit.
   SetKeys now = steps;
   if (call_s_ == 0 && !steps.empty()) {
     const double start = real_clock().now_s();
     if (auto outcome = run_sets(worker_, state, "candidate", {steps.front()}, timing_.timeout_s,
-                                doing("checking", state))) {
+                                what, &reordered_)) {
       return outcome;
     }
     call_s_ = real_clock().now_s() - start;
@@ -131,7 +197,7 @@ CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps
   if (now.empty()) return std::optional<Outcome>();
   const double limit =
       std::min(timing_.timeout_s, 2 + 20 * call_s_) * static_cast<double>(now.size());
-  return run_sets(worker_, state, "candidate", now, limit, doing("checking", state));
+  return run_sets(worker_, state, "candidate", now, limit, what, &reordered_);
 }
 
 // Poison, one call on each set with a freshly loaded module, comparison.
@@ -142,7 +208,11 @@ CudaTrial::Verdict CudaTrial::check_batch(CudaCase& state, const std::vector<int
   Verdict ran = run_on(state, keys);
   if (!ran || *ran) return ran;
   KP_ASSIGN(auto wrong, verify(shop_.judge, state, sets, true, {}, &correct_.max_error));
-  if (wrong) return std::optional<Outcome>(std::move(wrong->outcome));
+  if (wrong) {
+    auto* result = std::get_if<WrongResult>(&wrong->outcome);
+    if (result != nullptr && reordered_.count(wrong->set) != 0) result->reason += kReordered;
+    return std::optional<Outcome>(std::move(wrong->outcome));
+  }
   const int looked_at = sets[fresh_secret() % sets.size()];
   const auto& held = state.contents[static_cast<std::size_t>(looked_at)];
   if (held) KP_TRY(note_norms(state, held->kind, looked_at));
@@ -179,6 +249,7 @@ CudaTrial::Verdict CudaTrial::time_elsewhere(CudaCase& state, CudaTimed* timed) 
   }
   std::vector<CudaTimed> all = {std::move(*timed)};
   while (std::optional<CudaWorker> worker = shop_.another()) {
+    settle_in(*worker, *subject_);
     Verdict loaded = load(*worker, "candidate", state, *loaded_.binary, nullptr);
     if (!loaded || *loaded) return loaded;
     auto result = time_cuda_case(shop_.judge, shop_.reference, *worker, nullptr, state, timing_,
@@ -194,19 +265,84 @@ CudaTrial::Verdict CudaTrial::time_elsewhere(CudaCase& state, CudaTimed* timed) 
   return std::optional<Outcome>();
 }
 
+// The ratio of the incumbent's times in both workers: 1, but for what the processes themselves add.
+// nullopt: it failed.
+Result<std::optional<Interval>> CudaTrial::difference(CudaCase& state, CudaWorker& mine,
+                                                      CudaWorker& theirs, const Binary& incumbent) {
+  const auto none = [&](const Outcome& outcome) {
+    correct_.notes.push_back("the kernel to compare it with: " + outcome_summary(outcome));
+    return std::optional<Interval>();
+  };
+  const std::string names = kernels_;
+  for (const auto& [worker, name] :
+       {std::pair(&mine, "candidate"), std::pair(&theirs, "incumbent")}) {
+    settle_in(*worker, *incumbent_);
+    KP_ASSIGN(const auto failed, load(*worker, name, state, incumbent, nullptr));
+    kernels_ = names;
+    if (failed) return none(*failed);
+  }
+  CudaTimingPlan plan = timing_;
+  plan.look = nullptr;
+  double ignored = 0;
+  KP_ASSIGN(const auto timed,
+            time_cuda_case(shop_.judge, shop_.reference, mine, &theirs, state, plan, &ignored));
+  if (const auto* outcome = std::get_if<Outcome>(&timed)) return none(*outcome);
+  return std::get<CudaTimed>(timed).ratio;
+}
+
+// Candidate and incumbent have a process each, and processes differ. Where that could decide, and
+// calls are brief, they are compared once more in new processes, which the incumbent has measured
+// against each other before any code of the candidate's ran in either.
+CudaTrial::Verdict CudaTrial::decide(CudaCase& state, const Binary& incumbent, CudaTimed* timed) {
+  if (!timed->ratio || worker_.module || other_->module) return std::optional<Outcome>();
+  timed->ratio = widened(*timed->ratio, process_spread(timed->timing.median_us));
+  const bool decided = timed->ratio->low > 1 || timed->ratio->high < 1;
+  if (decided || timed->timing.median_us >= kBriefUs || !shop_.more) {
+    return std::optional<Outcome>();
+  }
+  auto both = shop_.more(2);
+  if (!both) {
+    correct_.notes.push_back("no further processes for a closer comparison: " +
+                             both.error().message);
+    return std::optional<Outcome>();
+  }
+  CudaWorker &mine = both->at(0), &theirs = both->at(1);
+  const auto compared = [&]() -> Verdict {
+    KP_ASSIGN(const auto equals, difference(state, mine, theirs, incumbent));
+    if (!equals) return std::optional<Outcome>();
+    settle_in(mine, *subject_);
+    Verdict loaded = load(mine, "candidate", state, *loaded_.binary, nullptr);
+    if (!loaded || *loaded) return loaded;
+    KP_ASSIGN(auto again, time_cuda_case(shop_.judge, shop_.reference, mine, &theirs, state,
+                                         timing_, &correct_.max_error));
+    if (auto* outcome = std::get_if<Outcome>(&again)) {
+      return std::optional<Outcome>(std::move(*outcome));
+    }
+    const CudaTimed& second = std::get<CudaTimed>(again);
+    if (!second.ratio) return std::optional<Outcome>();
+    const Interval ratio = corrected(*second.ratio, *equals);
+    *timed = merge_processes({*timed, second});
+    timed->ratio = ratio;
+    return std::optional<Outcome>();
+  };
+  Verdict verdict = compared();
+  for (CudaWorker& worker : *both) shop_.retire(std::move(worker));
+  return verdict;
+}
+
 CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent) {
   CudaWorker* against = nullptr;
   if (incumbent != nullptr && state.plan.rotation < 2) {
     correct_.notes.push_back("only one input set of case " + state.c->name +
                              " fits on the GPU: nothing could be timed in turn with it");
   } else if (incumbent != nullptr) {
-    CudaWorker& worker = other_ != nullptr ? *other_ : worker_;
+    KP_ASSERT(other_ != nullptr);
     const std::string mine = kernels_;
-    const Verdict loaded = load(worker, "incumbent", state, *incumbent, nullptr);
+    const Verdict loaded = load(*other_, "incumbent", state, *incumbent, nullptr);
     kernels_ = mine;
     if (!loaded) return loaded;
     if (!*loaded) {
-      against = &worker;
+      against = other_;
     } else {  // its failure is not the candidate's fault
       correct_.notes.push_back("the kernel to compare it with: " + outcome_summary(**loaded));
     }
@@ -225,10 +361,9 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
       return std::optional<Outcome>(std::move(*outcome));
     }
     timed = std::move(std::get<CudaTimed>(result));
-    if (against == nullptr) {
-      Verdict elsewhere = time_elsewhere(state, &timed);
-      if (!elsewhere || *elsewhere) return elsewhere;
-    }
+    Verdict further =
+        against == nullptr ? time_elsewhere(state, &timed) : decide(state, *incumbent, &timed);
+    if (!further || *further) return further;
   }
   KP_ASSIGN(const bool changed, forget_broken_sets(shop_.judge, state));
   if (changed) return std::optional<Outcome>(changed_inputs());
@@ -265,9 +400,40 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   return !timed || *timed ? std::move(timed) : judge_found();
 }
 
+// Whether the candidate, which crashed, does so only where it cannot write to its inputs.
+bool CudaTrial::writes_inputs() {
+  if (loaded_.state == nullptr || !shop_.more) return false;
+  CudaCase* state = &own(*loaded_.state);
+  for (const bool writable : {true, false}) {
+    const SetKeys step = {{0, fresh_secret()}};
+    auto workers = shop_.more(1);
+    if (!workers || !shop_.reference.fill(*state, 0, {fresh_key(), DrawKind::kGiven}) ||
+        !poison(shop_.judge, *state, step, true)) {
+      return false;
+    }
+    CudaWorker& worker = workers->front();
+    post_cases(worker.link, shop_.task, shop_.cases, loaded_.place, writable);
+    auto failed =
+        load_plan(worker, *state, "candidate", *loaded_.binary, loaded_.plan, nullptr, nullptr);
+    if (!failed) {
+      failed =
+          run_sets(worker, *state, "candidate", step, timing_.timeout_s, doing("checking", *state));
+    }
+    if (!failed) {  // perhaps only in later calls
+      const auto called =
+          call_once(shop_.judge, worker, *state, std::vector<int>(kLaterCalls, 0), -1, timing_);
+      if (!called) return false;
+      if (const auto* outcome = std::get_if<Outcome>(&*called)) failed = *outcome;
+    }
+    shop_.retire(std::move(worker));
+    if (failed.has_value() == writable) return false;
+  }
+  return true;
+}
+
 // A crash on the GPU has little detail: compute-sanitizer, where available, adds the thread, the
 // access and the source line.
-Outcome CudaTrial::explained(Outcome outcome) const {
+Outcome CudaTrial::explained(Outcome outcome) {
   auto* crash = std::get_if<Crashed>(&outcome);
   if (crash == nullptr || crash->by != Crashed::By::kItself || loaded_.state == nullptr ||
       crash->reason.find("CUDA_ERROR") == std::string::npos ||
@@ -275,14 +441,22 @@ Outcome CudaTrial::explained(Outcome outcome) const {
       crash->reason.find("OUT_OF_RESOURCES") != std::string::npos) {
     return outcome;
   }
+  if (crash->reason.find("ILLEGAL_ADDRESS") != std::string::npos && writes_inputs()) {
+    return Rejected{"input-mutation",
+                    "it writes to an input or a parameter (and runs where it may do that)"};
+  }
   const std::string sentence =
-      sanitize(*loaded_.binary, loaded_.plan, loaded_.state->layout, loaded_.state->judged,
-               kSanitizeTimeout, shop_.settings.gpu);
+      sanitize(*loaded_.binary, loaded_.plan, placed(loaded_.state->layout, loaded_.place),
+               loaded_.state->judged, kSanitizeTimeout, shop_.settings.gpu);
   if (!sentence.empty()) crash->reason += "; " + sentence;
   return outcome;
 }
 
 Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
+  subject_ = &subject;
+  incumbent_ = incumbent;
+  settle_in(worker_, subject);
+  if (other_ != nullptr) settle_in(*other_, *incumbent);
   for (CudaWorker* worker : {&worker_, other_}) {
     if (worker == nullptr || !worker->module || !shop_.settings.timing) continue;
     KP_ASSIGN(auto idle, time_idle_loops(*worker));

@@ -3,9 +3,11 @@
 // audit, probes. See docs/evaluation.md.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -20,6 +22,12 @@
 
 namespace kernelpro {
 
+// A captured plan of a host form.
+struct PlacedPlan {
+  LaunchPlan plan;
+  std::uint64_t place = 0;  // where the addresses in it hold (core/launch_plan.h)
+};
+
 // State that an evaluator keeps for its task across evaluations.
 struct CudaShop {
   const Task& task;
@@ -28,10 +36,13 @@ struct CudaShop {
   CudaLink& judge;
   CudaReference& reference;
   std::vector<CudaCase>& cases;
-  std::map<std::string, LaunchPlan> plans;  // of host forms, by binary
+  std::map<std::string, PlacedPlan> plans;  // of host forms, by binary
   std::optional<CudaLink> capture;          // a capture process that already has its context
-  // Further workers for the current trial, which returns them; none: nullopt.
+  // Further workers for the current trial, which returns them. One of those that stand by; none:
+  // nullopt.
   std::function<std::optional<CudaWorker>()> another = nullptr;
+  // As many as asked for, alike in everything; starts them if need be.
+  std::function<Result<std::vector<CudaWorker>>(int)> more = nullptr;
   std::function<void(CudaWorker)> retire = nullptr;
   int probes_each = 0;  // kinds of probes in the current trial, at random; 0: all
   // Number of foreign processes that used the GPU since the trial began.
@@ -45,8 +56,8 @@ std::vector<SetContent> check_contents(const CudaCase& state, Policy policy);
 
 class CudaTrial {
  public:
-  // `other`: the incumbent's worker; null when `worker` runs both, which only launch plans share:
-  // in one process with it, a module could slow the incumbent down.
+  // `other`: the incumbent's worker, which is alike; null without one. A candidate that shares a
+  // context with its rival can write to that one's code and tables.
   CudaTrial(CudaShop& shop, CudaWorker& worker, CudaWorker* other, const CudaTimingPlan& timing)
       : shop_(shop), worker_(worker), other_(other), timing_(timing) {}
 
@@ -60,12 +71,19 @@ class CudaTrial {
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent);
   Verdict load(CudaWorker& worker, const char* name, const CudaCase& state, const Binary& binary,
                std::map<std::string, double>* facts);
-  Result<std::variant<LaunchPlan, Outcome>> plan_of(const CudaCase& state, const Binary& binary);
+  Result<std::variant<LaunchPlan, Outcome>> plan_of(const CudaWorker& worker, const CudaCase& state,
+                                                    const Binary& binary, bool candidate);
+  Verdict call_outside(CudaLink capture, const CudaCase& given);
+  CudaCase& own(const CudaCase& state);
+  void settle_in(CudaWorker& worker, const Subject& subject);
   Verdict check(CudaCase& state);
   Verdict check_batch(CudaCase& state, const std::vector<int>& sets);
   Verdict run_on(const CudaCase& state, const SetKeys& steps);
   Verdict time_case(CudaCase& state, const Binary* incumbent);
   Verdict time_elsewhere(CudaCase& state, CudaTimed* timed);
+  Verdict decide(CudaCase& state, const Binary& incumbent, CudaTimed* timed);
+  Result<std::optional<Interval>> difference(CudaCase& state, CudaWorker& mine, CudaWorker& theirs,
+                                             const Binary& incumbent);
   Verdict audit(CudaCase& state, CudaTimed* timed);
   Verdict slower_counts(const std::string& rule, const std::string& sentence, double by,
                         CudaTimed* timed);
@@ -93,13 +111,16 @@ class CudaTrial {
   Result<bool> sparse_applies(CudaCase& state);
   Result<void> note_norms(const CudaCase& state, DrawKind kind, int set);
   Verdict judge_found();
-  Outcome explained(Outcome outcome) const;
+  bool writes_inputs();
+  Outcome explained(Outcome outcome);
   void label(const std::string& name);
   std::string doing(const char* what, const CudaCase& state) const;
 
   CudaShop& shop_;
   CudaWorker& worker_;
   CudaWorker* other_;
+  const Subject* subject_ = nullptr;
+  const Subject* incumbent_ = nullptr;
   CudaTimingPlan timing_;
   Correct correct_;
   std::vector<Interval> ratios_;
@@ -107,12 +128,14 @@ class CudaTrial {
     const CudaCase* state = nullptr;
     const Binary* binary = nullptr;
     LaunchPlan plan;
+    std::uint64_t place = 0;
   };
   Loaded loaded_;        // the native candidate
   std::string kernels_;  // of the current subject, for messages
   // Of a loop without calls over so many sets: what it takes by our clock, microseconds.
   std::map<std::tuple<const CudaWorker*, const CudaCase*, std::size_t>, double> idle_us_;
-  double call_s_ = 0;                   // time of a call with all overhead; 0 unknown
+  std::set<int> reordered_;  // of the latest calls: sets with launches in an unusual order
+  double call_s_ = 0;        // time of a call with all overhead; 0 unknown
   std::vector<ProbeFailure> failures_;  // of the current case's probes
   std::vector<NormError> norms_;        // of the current case
   bool crashed_ = false;                // by a probe: its worker runs nothing further

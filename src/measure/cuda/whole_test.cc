@@ -63,8 +63,9 @@ class WholeEvaluator : public ::testing::Test {
   }
   void TearDown() override {
     evaluator_.reset();
-    for (const char* name : {"KERNELPRO_WORKER", "KERNELPRO_CACHE", "KERNELPRO_LEASES",
-                             "KERNELPRO_PYTHON", "KERNELPRO_FAKE_SAMPLING"}) {
+    for (const char* name :
+         {"KERNELPRO_WORKER", "KERNELPRO_CACHE", "KERNELPRO_LEASES", "KERNELPRO_PYTHON",
+          "KERNELPRO_FAKE_SAMPLING", "KERNELPRO_FAKE_NO_READ_ONLY"}) {
       ::unsetenv(name);
     }
   }
@@ -80,6 +81,15 @@ class WholeEvaluator : public ::testing::Test {
     return made;
   }
   Subject subject(const std::string& name) const { return {name, {binary(name)}}; }
+  // A host form with that kernel; outside of a capture it computes what `outside` does.
+  Subject host_form_of(const std::string& name, const std::string& outside) const {
+    Binary made = binary(name);
+    made.form = Binary::Form::kHostForm;
+    made.hash = "host form of " + name + " and " + outside;
+    made.shared_object = join(folder_.path(), name + "," + outside);
+    made.plan = {};
+    return {made.hash, {made}};
+  }
   // A PyTorch candidate, whose file the fake Python only takes the name of.
   Subject module(const std::string& name) const {
     Binary made;
@@ -301,13 +311,96 @@ TEST_F(WholeEvaluator, AStandbyThatIsGoneIsReplaced) {
   EXPECT_FALSE(has(host.correct()->notes, gone));
 }
 
-TEST_F(WholeEvaluator, WatchesMemoryThatIsNotTheirs) {
-  for (const auto& [name, rule] : {std::pair("changes_an_input", "input-mutation"),
-                                   {"writes_past_the_end", "out-of-bounds"}}) {
-    const Evaluation e = evaluate(name);
-    EXPECT_EQ(outcome_name(e.outcome), "rejected") << name << ": " << said(e);
-    EXPECT_TRUE(contains(said(e), rule)) << said(e);
+TEST_F(WholeEvaluator, HostFormsAreCapturedWhereTheyRun) {
+  const Subject honest = host_form_of("honest", "honest");
+  const Subject other = subject("twice_as_slow");
+  for (int again = 0; again < 3; ++again) {  // at one place, as a candidate and as an incumbent
+    const Evaluation e = evaluate(honest, &other);
+    ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
+    EXPECT_NEAR(e.correct()->versus->ratio, 2, 0.01);
+    EXPECT_TRUE(e.correct()->notes.empty()) << e.correct()->notes[0];
+    const Evaluation slower = evaluate(other, &honest);
+    ASSERT_TRUE(slower.correct() && slower.correct()->versus) << said(slower);
+    EXPECT_NEAR(slower.correct()->versus->ratio, 0.5, 0.01);
   }
+  const Evaluation alone = evaluate(honest, nullptr);
+  ASSERT_TRUE(alone.correct() != nullptr) << said(alone);
+}
+
+TEST_F(WholeEvaluator, HostFormsAreRightOutsideOfACaptureToo) {
+  const Evaluation e = evaluate(host_form_of("honest", "copies"), nullptr);
+  EXPECT_EQ(outcome_name(e.outcome), "wrong-result") << said(e);
+  EXPECT_TRUE(contains(said(e), "outside of a stream capture")) << said(e);
+  // What cannot be run there is judged by its plan, and the verdict says so.
+  const Evaluation ends = evaluate(host_form_of("honest", "ends"), nullptr);
+  ASSERT_TRUE(ends.correct() != nullptr) << said(ends);
+  ASSERT_EQ(ends.correct()->notes.size(), 1u);
+  EXPECT_TRUE(contains(ends.correct()->notes[0], "outside of a stream capture"));
+}
+
+TEST_F(WholeEvaluator, WatchesMemoryThatIsNotTheirs) {
+  for (const bool read_only : {true, false}) {
+    if (!read_only) ::setenv("KERNELPRO_FAKE_NO_READ_ONLY", "1", 1);
+    evaluator_.reset();
+    for (const auto& [name, rule] : {std::pair("changes_an_input", "input-mutation"),
+                                     {"writes_past_the_end", "out-of-bounds"}}) {
+      const Evaluation e = evaluate(name);
+      EXPECT_EQ(outcome_name(e.outcome), "rejected") << name << ": " << said(e);
+      EXPECT_TRUE(contains(said(e), rule)) << said(e);
+    }
+    EXPECT_TRUE(evaluate("honest").correct() != nullptr);
+  }
+}
+
+TEST_F(WholeEvaluator, InputsCannotBeBorrowedWhereTheDriverMapsThemReadOnly) {
+  const Evaluation e = evaluate("borrows_an_input");
+  EXPECT_EQ(outcome_name(e.outcome), "rejected") << said(e);
+  EXPECT_TRUE(contains(said(e), "input-mutation")) << said(e);
+  // A driver that cannot do that refuses nobody.
+  ::setenv("KERNELPRO_FAKE_NO_READ_ONLY", "1", 1);
+  evaluator_.reset();
+  EXPECT_TRUE(evaluate("borrows_an_input").correct() != nullptr);
+}
+
+TEST_F(WholeEvaluator, ACandidateDoesNotReachItsRival) {
+  const Evaluation e = evaluate("writes_a_page", "reads_a_page");
+  ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
+  EXPECT_NEAR(e.correct()->versus->ratio, 1, 0.01);
+  const Evaluation other = evaluate("reads_a_page", "twice_as_slow");
+  ASSERT_TRUE(other.correct() && other.correct()->versus) << said(other);
+  EXPECT_NEAR(other.correct()->versus->ratio, 2, 0.01);
+}
+
+TEST_F(WholeEvaluator, AnIncumbentThatFailsIsNotTheCandidatesFault) {
+  for (const char* name : {"wrong_later", "borrows_an_input", "writes_past_the_end"}) {
+    const Evaluation e = evaluate("honest", name);
+    ASSERT_TRUE(e.correct() != nullptr) << name << ": " << said(e);
+    EXPECT_NEAR(e.correct()->timings[0].median_us, kHonestUs, 0.1);
+  }
+}
+
+TEST_F(WholeEvaluator, AddressesComeFromParametersAlone) {
+  for (const char* name : {"literal_addresses", "literal_distance"}) {
+    const Evaluation e = evaluate(name);
+    EXPECT_EQ(outcome_name(e.outcome), "crashed") << name << ": " << said(e);
+    EXPECT_TRUE(contains(said(e), "ILLEGAL_ADDRESS")) << said(e);
+  }
+}
+
+// The fake driver runs what no edge orders in the opposite order: as it was captured, this is
+// right.
+TEST_F(WholeEvaluator, AMissingEdgeShowsInAnotherOrder) {
+  Subject racy = subject("all");
+  racy.binaries[0].plan.nodes = {call("doubles"), call("copies")};
+  const Evaluation e = evaluate(racy, nullptr);
+  EXPECT_EQ(outcome_name(e.outcome), "wrong-result") << said(e);
+  EXPECT_TRUE(contains(said(e), "dependency between launches is missing")) << said(e);
+  // Two branches that may come in any order.
+  Subject sound = racy;
+  sound.binaries[0].plan.nodes = {call("honest"), call("honest"), call("doubles"), call("copies")};
+  sound.binaries[0].plan.edges = {{0, 3, 0, 0, 0}, {1, 3, 0, 0, 0}, {3, 2, 0, 0, 0}};
+  const Evaluation good = evaluate(sound, nullptr);
+  EXPECT_TRUE(good.correct() != nullptr) << said(good);
 }
 
 TEST_F(WholeEvaluator, ProbesShowWhatTheUsualInputsHide) {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cuda/worker.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/text.h"
+#include "core/kernel_name.h"
 
 namespace kernelpro {
 
@@ -15,6 +13,7 @@ namespace {
 
 constexpr double kLoadTimeout = 60;
 constexpr std::size_t kMostNotes = 16;
+constexpr std::size_t kMostName = 200;
 
 }  // namespace
 
@@ -55,11 +54,13 @@ std::optional<Outcome> loaded(const Answer& answer, const CudaCase& state,
 
 }  // namespace
 
-void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases) {
+void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases,
+                std::uint64_t place, bool writable) {
+  link.set_place(place);
   Json all = Json::array();
   for (const CudaCase& state : cases) {
     Json item = {{"case", state.c->name},
-                 {"layout", *parse_json(layout_to_json(state.layout))},
+                 {"layout", *parse_json(layout_to_json(placed(state.layout, place)))},
                  {"sets", state.sets()},
                  {"inputs", Json::array()}};
     for (const Tensor& tensor : task.tensors) {
@@ -71,7 +72,7 @@ void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& c
     }
     all.push_back(std::move(item));
   }
-  link.post({{"do", "open"}, {"cases", all}});
+  link.post({{"do", "open"}, {"cases", all}, {"writable", writable}});
   for (const CudaCase& state : cases) {
     for (int set = 0; set < state.sets(); ++set) {
       const auto& memory = state.memory[static_cast<std::size_t>(set)];
@@ -87,6 +88,11 @@ void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& c
       }
     }
   }
+}
+
+void move_to(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases,
+             std::uint64_t place) {
+  if (place != 0 && link.place() != place) post_cases(link, task, cases, place);
 }
 
 Json load_command(const std::string& case_name, const std::string& subject, const Binary& binary,
@@ -125,13 +131,18 @@ std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, co
 }
 
 std::optional<Outcome> run_sets(CudaWorker& worker, const CudaCase& state, const char* name,
-                                const SetKeys& steps, double timeout_s, const std::string& doing) {
+                                const SetKeys& steps, double timeout_s, const std::string& doing,
+                                std::set<int>* reordered) {
   Json all = Json::array();
   for (const auto& [set, key] : steps) all.push_back({{"set", set}, {"key", key}});
   const Answer answer = worker.link.ask(
       {{"do", "run"}, {"case", state.c->name}, {"subject", name}, {"steps", all}}, timeout_s);
-  if (std::holds_alternative<Reply>(answer)) return std::nullopt;
-  return worker_outcome(answer, doing, state.c->name);
+  const auto* reply = std::get_if<Reply>(&answer);
+  if (reply == nullptr) return worker_outcome(answer, doing, state.c->name);
+  for (const Json& set : JsonReader(reply->json).array("reordered")) {
+    if (reordered != nullptr && set.is_number_integer()) reordered->insert(set.get<int>());
+  }
+  return std::nullopt;
 }
 
 Missing missing_from(const Answer& answer, Family family, const std::string& doing,
@@ -183,11 +194,8 @@ std::string kernel_names(const LaunchPlan& plan) {
   std::vector<std::string> names;
   for (const PlanNode& node : plan.nodes) {
     if (node.kind != PlanNode::Kind::kKernel) continue;
-    int status = 0;
-    char* plain = abi::__cxa_demangle(node.function.c_str(), nullptr, nullptr, &status);
-    std::string name = status == 0 && plain != nullptr ? plain : node.function;
-    std::free(plain);
-    name = name.substr(0, name.find('('));
+    std::string name = demangled(node.function);
+    name = clip(name.substr(0, name.find('(')), kMostName);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   if (names.size() > 4) {

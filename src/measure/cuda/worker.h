@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,8 +23,15 @@ struct CudaWorker {
 // A module's tensors as a message has them: "name", "label", "role", "dtype", "shape".
 Json tensors_json(const CudaCase& state);
 
-// Sends the cases and their memory to a worker, without waiting for answers.
-void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases);
+// Sends the cases and their memory to a worker, without waiting for answers. Their buffers lie
+// where `place` says, inputs and parameters to be read only where the driver can do that, unless
+// `writable`. Clears whatever the worker had.
+void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases,
+                std::uint64_t place, bool writable = false);
+
+// The same for a worker whose cases lie elsewhere than at `place`; 0: any place will do.
+void move_to(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases,
+             std::uint64_t place);
 
 // The command that loads a plan in the case `name` (core/protocol.h).
 Json load_command(const std::string& case_name, const std::string& subject, const Binary& binary,
@@ -44,8 +52,11 @@ std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, co
 
 // One call per set, in order, each after overwriting shared and local memory with noise from its
 // key. nullopt, or the fault. `doing`: for the message, "checking case big (kernel k)".
+// `reordered` (may be null) gets the sets on which the subject's launches ran in another order than
+// usual, one that its plan allows.
 std::optional<Outcome> run_sets(CudaWorker& worker, const CudaCase& state, const char* name,
-                                const SetKeys& steps, double timeout_s, const std::string& doing);
+                                const SetKeys& steps, double timeout_s, const std::string& doing,
+                                std::set<int>* reordered = nullptr);
 
 // Why a process that observes a candidate's kernels did not answer a command. `doing`: "profiled",
 // "sampled"; `otherwise`: what to do when its process ends again.

@@ -7,7 +7,7 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   add_library(kernelpro_fake_cublas SHARED EXCLUDE_FROM_ALL ${dir}/testing/fake_cublas.cc)
   set_target_properties(kernelpro_fake_cublas PROPERTIES OUTPUT_NAME cublas SOVERSION 13)
   add_library(kernelpro_fake_driver SHARED EXCLUDE_FROM_ALL ${dir}/testing/fake_driver.cc
-    ${dir}/testing/fake_memory.cc ${dir}/testing/fake_graphs.cc ${dir}/testing/judge_on_host.cc)
+    ${dir}/testing/fake_memory.cc ${dir}/testing/fake_graphs.cc ${dir}/testing/fake_streams.cc ${dir}/testing/judge_on_host.cc)
   set_target_properties(kernelpro_fake_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1)
   set_target_properties(kernelpro_fake_driver kernelpro_fake_cublas PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver CXX_VISIBILITY_PRESET hidden
@@ -18,7 +18,7 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   target_link_libraries(kernelpro_fake_driver PRIVATE kernelpro_fake_cublas PUBLIC
     kernelpro_cuda_api)
   kernelpro_unity(kernelpro_fake_driver ${dir}/testing/fake_driver.cc
-    ${dir}/testing/fake_memory.cc ${dir}/testing/fake_graphs.cc)
+    ${dir}/testing/fake_memory.cc ${dir}/testing/fake_graphs.cc ${dir}/testing/fake_streams.cc)
   # Device code: its warnings are NVRTC's business.
   set_source_files_properties(${dir}/testing/judge_on_host.cc PROPERTIES COMPILE_OPTIONS "-w;-O2")
   # And the tests' CUPTI (testing/fake_sampling.h), with the real one's soname.

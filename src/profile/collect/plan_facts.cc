@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/collect/plan_facts.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <set>
 
 #include "base/text.h"
+#include "core/kernel_name.h"
 
 namespace kernelpro {
 
@@ -51,11 +49,8 @@ struct Node {
 // A kernel's parameter types, from its mangled name; empty: unknown (extern "C").
 std::vector<std::string> parameter_types(const std::string& function) {
   if (!function.starts_with("_Z")) return {};
-  int status = 0;
-  char* text = abi::__cxa_demangle(function.c_str(), nullptr, nullptr, &status);
-  const std::string name = status == 0 && text != nullptr ? text : "";
-  std::free(text);
-  if (name.empty() || name.back() != ')') return {};
+  const std::string name = demangled(function);
+  if (name == function || name.back() != ')') return {};
   std::vector<std::string> types;
   std::string type;
   int depth = 0;

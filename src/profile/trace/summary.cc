@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the metrics of a trace window.
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "base/text.h"
+#include "core/kernel_name.h"
 #include "profile/trace/trace.h"
 
 namespace kernelpro {
@@ -74,15 +72,6 @@ std::int64_t covered(const std::vector<Span>& spans, std::int64_t begin, std::in
     sum += std::min((*it)[1], end) - std::max((*it)[0], begin);
   }
   return sum;
-}
-
-std::string demangled(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  const std::string result = status == 0 && text != nullptr ? text : name;
-  std::free(text);
-  return result;
 }
 
 // The device with the most kernel time: metrics of several devices must not be mixed.

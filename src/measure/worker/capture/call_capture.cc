@@ -108,7 +108,7 @@ Result<void> CallCapture::begin(CUstream stream, const std::map<int, int>& place
   if (graph_ != nullptr) cu_.GraphDestroy(graph_);
   graph_ = nullptr;
   scratch_.reset();
-  if (!ready(&scratch_, stage_ == 2 ? kSecondScratch : kScratchBase)) {
+  if (!ready(&scratch_, stage_ == 2 ? kSecondScratch : layout_.scratch_base())) {
     return fail(ErrorKind::kEnvironment, "no addresses are left for the call's memory", "");
   }
   places_ = places;

@@ -161,8 +161,9 @@ TEST_F(Captures, BecomeAPlanThatRunsElsewhere) {
   there.scratch_bytes = plan->scratch_bytes;
   MappedLayout mapped = MappedLayout::make(cu(), 0, layout);
   FixedMemory scratch;
-  ASSERT_TRUE(scratch.cover(cu(), 0, kScratchBase, plan->scratch_bytes));
-  std::memcpy(at<char>(kScratchBase + plan->constants[0].offset), bytes->data(), bytes->size());
+  ASSERT_TRUE(scratch.cover(cu(), 0, kCandidateBase + kScratchOffset, plan->scratch_bytes));
+  std::memcpy(at<char>(kCandidateBase + kScratchOffset + plan->constants[0].offset), bytes->data(),
+              bytes->size());
   const std::vector<std::string> used = images.used();
   const auto graph = ReplayGraph::build(cu(), used, *plan, there);
   ASSERT_TRUE(graph) << graph.error().text();
@@ -206,7 +207,7 @@ TEST_F(Captures, TakeAlongMemoryThatOthersAllocated) {
   EXPECT_EQ(plan->constants[0].bytes, 4096u);
   std::uint64_t word = 0;
   std::memcpy(&word, plan->nodes[0].parameters[2].bytes.data(), sizeof word);
-  EXPECT_EQ(word, kScratchBase + plan->constants[0].offset + 8);
+  EXPECT_EQ(word, kCandidateBase + kScratchOffset + plan->constants[0].offset + 8);
   cu().MemFree(workspace);
 }
 

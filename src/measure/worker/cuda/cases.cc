@@ -18,6 +18,7 @@ Result<Json> OpenCases::open(const WorkerCommand& command) {
   cases_.clear();
   bound_.clear();
   bound_case_ = nullptr;
+  protect_ = !JsonReader(command.json).flag("writable");
   std::uint64_t base = 0, bytes = 0;
   for (const Json& item : JsonReader(command.json).array("cases")) {
     const JsonReader r(item);
@@ -94,9 +95,18 @@ Result<void> OpenCases::bind(const OpenCase& c, std::int64_t set) {
     const AddressLayout::Slot& slot = c.layout.slots[i];
     if (bound_[i] != nullptr) range_.unmap(slot.mapping);
     bound_[i] = nullptr;
-    KP_TRY(range_.map(device_, slot.mapping, slot.mapping_bytes, memory->handle()));
+    KP_TRY(map(c, i, *memory));
     bound_[i] = memory.get();
   }
+  return {};
+}
+
+Result<void> OpenCases::map(const OpenCase& c, std::size_t slot, const PhysicalMemory& memory) {
+  const AddressLayout::Slot& at = c.layout.slots[slot];
+  if (!protect_ || slot >= c.inputs.size() || !c.inputs[slot]) {
+    return range_.map(device_, at.mapping, at.mapping_bytes, memory.handle());
+  }
+  KP_ASSIGN(protect_, range_.map_read_only(device_, at.mapping, at.mapping_bytes, memory.handle()));
   return {};
 }
 

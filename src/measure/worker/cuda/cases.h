@@ -22,7 +22,7 @@ namespace kernelpro {
 struct OpenCase {
   std::string name;
   AddressLayout layout;
-  std::vector<bool> inputs;  // by slot: read-only for the candidate; empty if not given
+  std::vector<bool> inputs;  // by slot: the candidate only reads it; empty if not given
   std::vector<std::vector<std::shared_ptr<PhysicalMemory>>> sets;  // by set, by slot
 };
 
@@ -36,16 +36,20 @@ class OpenCases {
 
   // The case that the command names.
   Result<const OpenCase*> of(const WorkerCommand& command) const;
-  // Maps a set's memory at the case's addresses; only differences are remapped.
+  // Maps a set's memory at the case's addresses, inputs read-only where the driver can do that and
+  // the supervisor did not ask for the contrary; only differences are remapped.
   Result<void> bind(const OpenCase& c, std::int64_t set);
   // Whether memory is mapped at all of the case's addresses.
   bool bound(const OpenCase& c) const;
 
  private:
+  Result<void> map(const OpenCase& c, std::size_t slot, const PhysicalMemory& memory);
+
   const CudaDriver& cu_;
   CUdevice device_;
   std::map<std::string, OpenCase> cases_;  // its memory is freed after the range that maps it
   AddressRange range_;
+  bool protect_ = true;  // inputs; false also once the driver refused
   const OpenCase* bound_case_ = nullptr;
   std::vector<const PhysicalMemory*> bound_;  // by slot, what is mapped
 };

@@ -93,6 +93,50 @@ TEST_F(Cases, MapTheSetThatIsAskedFor) {
 }
 
 // What is mapped is known by where its record lies, where a later record may lie too.
+// What a kernel that adds 1 to each slot's first word is told, by slot.
+TEST_F(Cases, LetKernelsReadInputsAlone) {
+  fake::define("add", {{8}, [](fake::Launch& launch) {
+                         if (int* word = launch.memory<int>(0, 1)) *word += 1;
+                       }});
+  const auto faults = [&](std::uint64_t address) {
+    fake::define("unused", {});
+    CUmodule module = nullptr;
+    CUfunction add = nullptr;
+    const std::string image = fake::image({"add"});
+    EXPECT_EQ(cu().ModuleLoadData(&module, image.c_str()), CUDA_SUCCESS);
+    EXPECT_EQ(cu().ModuleGetFunction(&add, module, "add"), CUDA_SUCCESS);
+    void* parameters[] = {&address};
+    cu().LaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr);
+    const CUresult result = cu().CtxSynchronize();
+    fake::break_context(CUDA_SUCCESS);
+    cu().ModuleUnload(module);
+    return result;
+  };
+  const auto opened = [&](bool writable) {
+    return cases->open({{{"cases", Json::array({{{"case", "toy"},
+                                                 {"layout", json_of(layout)},
+                                                 {"sets", 1},
+                                                 {"inputs", {true, false, false}}}})},
+                         {"writable", writable}},
+                        {}});
+  };
+  for (const bool writable : {false, true, false}) {
+    ASSERT_TRUE(opened(writable));
+    ASSERT_TRUE(give(0, {0, 1, 2}));
+    ASSERT_TRUE(cases->bind(toy(), 0));
+    EXPECT_EQ(faults(layout.slots[0].mapping),
+              writable ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(faults(layout.slots[1].mapping), CUDA_SUCCESS);
+    EXPECT_EQ(faults(layout.slots[2].mapping), CUDA_SUCCESS);
+    EXPECT_EQ(seen(), (Words{writable ? 1 : 0, 2, 3}));
+  }
+  fake::refuse_read_only();  // as before there was such a thing
+  ASSERT_TRUE(opened(false));
+  ASSERT_TRUE(give(0, {0, 1, 2}));
+  ASSERT_TRUE(cases->bind(toy(), 0));
+  EXPECT_EQ(faults(layout.slots[0].mapping), CUDA_SUCCESS);
+}
+
 TEST_F(Cases, NeverKeepMemoryThatWasReplaced) {
   ASSERT_TRUE(open_toy());
   ASSERT_TRUE(give(0, {0, 1, 2}));

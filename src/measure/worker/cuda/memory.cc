@@ -75,17 +75,40 @@ Result<void> AddressRange::map(CUdevice device, std::uint64_t address, std::uint
                                CUmemGenericAllocationHandle memory) {
   KP_CUDA_TRY(cu_->MemMap(address, bytes, 0, memory, 0));
   mappings_.push_back({address, bytes});
-  CUmemAccessDesc access{};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = device;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   const auto open_up = [&]() -> Result<void> {
-    KP_CUDA_TRY(cu_->MemSetAccess(address, bytes, &access, 1));
+    KP_CUDA_TRY(set_access(device, mappings_.back(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
     return {};
   };
   Result<void> accessible = open_up();
   if (!accessible) unmap(address);  // so that it can be mapped again
   return accessible;
+}
+
+Result<bool> AddressRange::map_read_only(CUdevice device, std::uint64_t address,
+                                         std::uint64_t bytes, CUmemGenericAllocationHandle memory) {
+  KP_CUDA_TRY(cu_->MemMap(address, bytes, 0, memory, 0));
+  const Mapping mapping{address, bytes};
+  const CUresult read_only_access = set_access(device, mapping, CU_MEM_ACCESS_FLAGS_PROT_READ);
+  if (read_only_access == CUDA_SUCCESS) {
+    mappings_.push_back(mapping);
+    return true;
+  }
+  // Anew: what a refusal leaves is not documented.
+  cu_->MemUnmap(address, bytes);
+  const bool refused =
+      read_only_access != CUDA_ERROR_OUT_OF_MEMORY && !breaks_context(read_only_access);
+  if (!refused) KP_CUDA_TRY(read_only_access);
+  KP_TRY(map(device, address, bytes, memory));
+  return false;
+}
+
+CUresult AddressRange::set_access(CUdevice device, const Mapping& mapping,
+                                  CUmemAccess_flags flags) {
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = device;
+  access.flags = flags;
+  return cu_->MemSetAccess(mapping.address, mapping.bytes, &access, 1);
 }
 
 void AddressRange::unmap(std::uint64_t address) {
@@ -143,7 +166,7 @@ Result<Fd> PhysicalMemory::share() const {
 
 Result<void> FixedMemory::cover(const CudaDriver& cu, CUdevice device, std::uint64_t address,
                                 std::uint64_t bytes) {
-  if (bytes <= memory_.bytes()) return {};
+  if (bytes == 0 || (bytes <= memory_.bytes() && range_.base() == address)) return {};
   constexpr std::uint64_t kStep = 64ull << 20;  // smaller ranges are placed elsewhere (make_layout)
   const std::uint64_t all = (bytes + kStep - 1) / kStep * kStep;
   range_ = AddressRange();

@@ -15,7 +15,7 @@
 
 namespace kernelpro {
 
-// Base addresses of candidates' and references' buffers, unless that address space is taken.
+// Least base addresses of candidates' buffers (`placed`) and of references'.
 inline constexpr std::uint64_t kCandidateBase = 0x200000000000ull;
 inline constexpr std::uint64_t kReferenceBase = 0x400000000000ull;
 
@@ -37,6 +37,10 @@ class AddressRange {
   // Maps physical memory read-write at `address`.
   Result<void> map(CUdevice device, std::uint64_t address, std::uint64_t bytes,
                    CUmemGenericAllocationHandle memory);
+  // The same, so that kernels fault when they write there. False: this driver maps nothing
+  // read-only, so it is mapped read-write.
+  Result<bool> map_read_only(CUdevice device, std::uint64_t address, std::uint64_t bytes,
+                             CUmemGenericAllocationHandle memory);
   // Undoes the mapping that starts at `address`, if there is one.
   void unmap(std::uint64_t address);
   void unmap_all();
@@ -46,6 +50,7 @@ class AddressRange {
     std::uint64_t address;
     std::uint64_t bytes;
   };
+  CUresult set_access(CUdevice device, const Mapping& mapping, CUmemAccess_flags flags);
   const CudaDriver* cu_ = nullptr;
   std::uint64_t base_ = 0;
   std::uint64_t bytes_ = 0;
@@ -72,10 +77,11 @@ class PhysicalMemory {
   std::uint64_t bytes_ = 0;
 };
 
-// One piece of memory at a fixed address, which grows when asked to. Growing discards contents.
+// One piece of memory at a given address, which grows when asked to. Growing and moving discard
+// contents.
 class FixedMemory {
  public:
-  // Covers `bytes` from `address` on, the same in every call.
+  // Covers `bytes` from `address` on.
   Result<void> cover(const CudaDriver& cu, CUdevice device, std::uint64_t address,
                      std::uint64_t bytes);
   std::uint64_t bytes() const { return memory_.bytes(); }

@@ -88,6 +88,22 @@ TEST_F(Memory, CanBeMappedAgainAfterAFailure) {
   EXPECT_TRUE(mine->map(0, kCandidateBase, kBytes, memory->handle()));
 }
 
+TEST_F(Memory, IsReadOnlyWhereTheDriverCanDoThat) {
+  for (const bool works : {true, false}) {
+    if (!works) fake::refuse_read_only();
+    auto mine = range();
+    const auto memory = PhysicalMemory::create(cu(), 0, kBytes);
+    ASSERT_TRUE(mine && memory);
+    const Result<bool> read_only = mine->map_read_only(0, kCandidateBase, kBytes, memory->handle());
+    ASSERT_TRUE(read_only) << read_only.error().text();
+    EXPECT_EQ(*read_only, works);
+    EXPECT_EQ(*at<int>(kCandidateBase), 0) << "it can be read";
+    mine->unmap(kCandidateBase);
+    EXPECT_TRUE(mine->map(0, kCandidateBase, kBytes, memory->handle())) << "and mapped again";
+    *at<int>(kCandidateBase) = 1;
+  }
+}
+
 TEST_F(Memory, IsShortWithoutALeak) {
   fake::set_memory(5 * kBytes / 2);
   const auto first = PhysicalMemory::create(cu(), 0, kBytes);

@@ -57,7 +57,7 @@ Result<PlanSubject*> PlanSubjects::of(const WorkerCommand& command) {
   KP_TRY(cases_.bind(*c, command.integer("set")));
   if (const std::uint64_t bytes = found->second.plan.scratch_bytes; bytes > 0) {
     if (!scratch_) scratch_.emplace();
-    KP_TRY(scratch_->cover(cu_, context_.device(), kScratchBase, bytes));
+    KP_TRY(scratch_->cover(cu_, context_.device(), c->layout.scratch_base(), bytes));
   }
   return &found->second;
 }
@@ -73,8 +73,8 @@ Result<void> PlanSubjects::flush() {
 Result<void> PlanSubjects::renew(const PlanSubject& subject) {
   for (std::size_t i = 0; i < subject.constants.size(); ++i) {
     const std::string& bytes = subject.constants[i];
-    KP_CUDA_TRY(cu_.MemcpyHtoD(kScratchBase + subject.plan.constants[i].offset, bytes.data(),
-                               bytes.size()));
+    KP_CUDA_TRY(cu_.MemcpyHtoD(subject.c->layout.scratch_base() + subject.plan.constants[i].offset,
+                               bytes.data(), bytes.size()));
   }
   // Copies of the default stream are not ordered with ours.
   if (!subject.constants.empty()) KP_CUDA_TRY(cu_.CtxSynchronize());

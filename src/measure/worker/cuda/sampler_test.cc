@@ -194,8 +194,9 @@ TEST_F(Samplers, SampleACapturedCall) {
     parameter.bytes.assign(reinterpret_cast<const char*>(&address), sizeof address);
     return parameter;
   };
-  LaunchPlan plan = in_a_row({kernel("first", {tensor(0), tensor(1)}),
-                              kernel("second", {tensor(1), captured(kScratchBase + 512)})});
+  LaunchPlan plan =
+      in_a_row({kernel("first", {tensor(0), tensor(1)}),
+                kernel("second", {tensor(1), captured(kCandidateBase + kScratchOffset + 512)})});
   plan.nodes[1].image = 1;
   plan.scratch_bytes = 1024;
   plan.constants = {{512, 4, table}};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/process/hidden_files.h"
+#include "core/inputs.h"
 #include "core/protocol.h"
 #include "measure/worker/cuda/burn.h"
 #include "measure/worker/cuda/cases.h"
@@ -17,6 +18,7 @@
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/node.h"
+#include "measure/worker/cuda/order.h"
 #include "measure/worker/cuda/plan_files.h"
 #include "measure/worker/roles.h"
 #include "profile/collect/plan_facts.h"
@@ -87,6 +89,8 @@ class Worker {
     ReplayGraph graph;
     std::deque<ReplayGraph> past;  // graphs of earlier loads, the last few
     int scrub_kib = 0;             // KiB of each thread's local memory to overwrite
+    std::uint64_t checked = 0;     // calls of "run" ...
+    std::uint64_t order = 0;       // ... and the seed of the latest order
   };
 
   Result<Json> hello(WorkerCommand&) { return Json::object(); }
@@ -100,15 +104,15 @@ class Worker {
 
   // A fresh module has fresh globals. It also has a different address than the last few: the
   // placement of code and parameters is worth a percent of a short call, and must vary.
-  Result<void> reload(Subject* subject) {
+  Result<void> reload(Subject* subject) { return reload(subject, subject->plan); }
+  Result<void> reload(Subject* subject, const LaunchPlan& plan) {
     subject->past.push_back(std::move(subject->graph));
     subject->graph = ReplayGraph();
     while (subject->past.size() > kPastGraphs) subject->past.pop_front();
-    Result<ReplayGraph> graph =
-        ReplayGraph::build(cu_, subject->images, subject->plan, subject->layout);
+    Result<ReplayGraph> graph = ReplayGraph::build(cu_, subject->images, plan, subject->layout);
     if (!graph) {  // large globals may not fit more than once
       subject->past.clear();
-      graph = ReplayGraph::build(cu_, subject->images, subject->plan, subject->layout);
+      graph = ReplayGraph::build(cu_, subject->images, plan, subject->layout);
     }
     if (!graph) return tl::unexpected<Error>(graph.error());
     subject->graph = std::move(*graph);
@@ -137,7 +141,7 @@ class Worker {
     subject->plan = *plan;
     subject->layout = c.layout;
     subject->layout.scratch_bytes = plan->scratch_bytes;
-    KP_TRY(scratch_.cover(cu_, context_.device(), kScratchBase, plan->scratch_bytes));
+    KP_TRY(scratch_.cover(cu_, context_.device(), c.layout.scratch_base(), plan->scratch_bytes));
     KP_TRY(reload(subject));
     Json answer = launch_facts(c, *subject);
     subject->scrub_kib = scrub_frame(subject->graph.local_bytes());
@@ -182,14 +186,14 @@ class Worker {
     const std::uint64_t words = subject.plan.scratch_bytes / 4;
     if (words > 0) {
       KP_CUDA_TRY(kernels_->run_on(stream_.get(), "poison", kernels_->blocks_for(words), 256u, 0u,
-                                   kScratchBase, key, words));
+                                   subject.layout.scratch_base(), key, words));
     }
     if (subject.constants.empty()) return {};
     KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     for (std::size_t i = 0; i < subject.constants.size(); ++i) {
       const std::string& bytes = subject.constants[i];
-      KP_CUDA_TRY(cu_.MemcpyHtoD(kScratchBase + subject.plan.constants[i].offset, bytes.data(),
-                                 bytes.size()));
+      KP_CUDA_TRY(cu_.MemcpyHtoD(subject.layout.scratch_base() + subject.plan.constants[i].offset,
+                                 bytes.data(), bytes.size()));
     }
     KP_CUDA_TRY(cu_.CtxSynchronize());
     return {};
@@ -225,19 +229,34 @@ class Worker {
     return 0;
   }
 
+  // Of three calls whose steps may overlap, two run them one after the other, in opposite orders.
+  // True: this is one of these.
+  Result<bool> reload_to_check(Subject* subject, std::uint64_t key) {
+    const std::uint64_t number = subject->checked++ % 3;
+    if (number == 0 || subject->plan.one_after_another()) {
+      KP_TRY(reload(subject));
+      return false;
+    }
+    if (number == 1) subject->order = kp::mix64(key);
+    KP_TRY(reload(subject, in_some_order(subject->plan, subject->order, number == 2)));
+    return true;
+  }
+
   Result<Json> run(WorkerCommand& command) {
     KP_ASSIGN(const OpenCase* c, cases_.of(command));
     KP_ASSIGN(const auto subject, find(c, command.text("subject")));
+    Json reordered = Json::array();
     for (const Json& item : JsonReader(command.json).array("steps")) {
       const JsonReader step(item);
       KP_TRY(cases_.bind(*c, step.integer("set", -1)));
-      KP_TRY(reload(subject));
+      KP_ASSIGN(const bool in_order, reload_to_check(subject, step.natural("key")));
+      if (in_order) reordered.push_back(step.integer("set"));
       KP_TRY(scrub(*subject, step.natural("key")));
       KP_TRY(renew_scratch(*subject, step.natural("key")));
       KP_CUDA_TRY(subject->graph.launch(stream_.get()));
       KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
     }
-    return Json::object();
+    return Json{{"reordered", reordered}};
   }
 
   // Freshly mapped memory is missing from the TLBs, which real programs would not see: every
@@ -247,7 +266,7 @@ class Worker {
       KP_TRY(touch(slot.mapping, slot.mapping_bytes / kPageBytes));
     }
     if (layout.scratch_bytes == 0) return {};
-    return touch(kScratchBase, (layout.scratch_bytes + kPageBytes - 1) / kPageBytes);
+    return touch(layout.scratch_base(), (layout.scratch_bytes + kPageBytes - 1) / kPageBytes);
   }
 
   Result<void> touch(std::uint64_t address, std::uint64_t pages) {

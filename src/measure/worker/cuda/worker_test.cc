@@ -160,6 +160,29 @@ TEST_F(Workers, RunACallOnEachSetWithFreshGlobals) {
   EXPECT_EQ(scrubs[0].grid[0], 4u) << "on every multiprocessor";
 }
 
+// Steps that no edge orders run in both orders; a chain runs as it is.
+TEST_F(Workers, CheckBranchesInOppositeOrders) {
+  fake::define("left", {});
+  fake::define("right", {});
+  ASSERT_TRUE(write_file(cubin, fake::image({"left", "right"})));
+  open(3);
+  LaunchPlan branches = in_a_row({kernel("left", {}), kernel("right", {})});
+  ASSERT_TRUE(ok(load(branches)));
+  EXPECT_EQ(run({call(0, 1), call(1, 2), call(2, 3)})["reordered"], Json::array());
+  branches.edges.clear();
+  ASSERT_TRUE(ok(load(branches)));
+  fake::clear_log();
+  EXPECT_EQ(run({call(0, 1), call(1, 2), call(2, 3)})["reordered"], (Json{1, 2}));
+  const Lines order = only({"run left", "run right"});
+  ASSERT_EQ(order.size(), 6u);
+  EXPECT_EQ(order[0], "run right") << "as the driver likes it";
+  EXPECT_NE(order[2], order[4]);
+  fake::clear_log();
+  ASSERT_TRUE(ok(time({step(0, true), step(1, true)}, {"candidate"})));
+  EXPECT_EQ(only({"run left", "run right"}),
+            (Lines{"run right", "run left", "run right", "run left"}));
+}
+
 TEST_F(Workers, OverwriteLocalMemoryThatKernelsUse) {
   open();
   ASSERT_TRUE(ok(load(in_a_row({kernel("deep", {})}))));
@@ -257,15 +280,17 @@ TEST_F(Workers, GiveAPlanItsScratchAnewBeforeEachCall) {
   ASSERT_TRUE(write_file(other, fake::image({"remember"})));
   const int value = 42;
   ASSERT_TRUE(write_file(table, std::string(reinterpret_cast<const char*>(&value), 4)));
-  LaunchPlan both = in_a_row({kernel("plus_one", {tensor(0), tensor(1), workspace()}),
-                              kernel("remember", {tensor(1), constant(kScratchBase)})});
+  LaunchPlan both =
+      in_a_row({kernel("plus_one", {tensor(0), tensor(1), workspace()}),
+                kernel("remember", {tensor(1), constant(kCandidateBase + kScratchOffset)})});
   both.nodes[1].image = 1;
   both.scratch_bytes = 516;
   both.constants = {{512, 4, table}};
   flush_nothing();
   fake::define("poison", {{8, 8, 8}, [](fake::Launch& launch) {
                             const auto count = launch.value<std::uint64_t>(2);
-                            if (launch.value<std::uint64_t>(0) != kScratchBase) return;
+                            if (launch.value<std::uint64_t>(0) != kCandidateBase + kScratchOffset)
+                              return;
                             int* words = launch.memory<int>(0, count);
                             for (std::size_t i = 0; words != nullptr && i < count; ++i) {
                               words[i] = launch.value<int>(1);
@@ -297,7 +322,7 @@ TEST_F(Workers, GiveAPlanItsScratchAnewBeforeEachCall) {
   PlanNode copy;
   copy.kind = PlanNode::Kind::kMemcpy;
   copy.source = tensor(0);
-  copy.destination = constant(kScratchBase);
+  copy.destination = constant(kCandidateBase + kScratchOffset);
   copy.width = 4;
   copying.nodes.push_back(copy);
   EXPECT_EQ(rule(load_both(copying)), "plan");

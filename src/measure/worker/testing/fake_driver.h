@@ -87,6 +87,8 @@ KP_FAKE_API const std::string& failed();  // the call that last failed as it was
 KP_FAKE_API void break_context(CUresult result);
 // Reservations of fewer bytes get other addresses than they ask for.
 KP_FAKE_API void misplace_below(std::uint64_t bytes);
+// Nothing can be mapped read-only, as with some drivers. Else a kernel that writes there faults.
+KP_FAKE_API void refuse_read_only();
 // Memory of the GPU.
 KP_FAKE_API void set_memory(std::uint64_t bytes);
 // The driver knows this address as the host's.

@@ -68,6 +68,8 @@ bool State::is_mapped(std::uint64_t address, std::uint64_t bytes) const {
   return true;
 }
 
+void refuse_read_only() { state().no_read_only = true; }
+
 void release_memory() {
   for (const auto& [address, bytes] : state().ranges) ::munmap(pointer(address), bytes);
   for (const auto& [address, bytes] : state().allocations) ::munmap(pointer(address), bytes);
@@ -245,6 +247,7 @@ KP_FAKE(MemSetAccess, CUdeviceptr address, std::size_t bytes, const CUmemAccessD
     return CUDA_ERROR_INVALID_VALUE;
   }
   const bool writable = access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  if (!writable && state().no_read_only) return CUDA_ERROR_NOT_SUPPORTED;
   ::mprotect(pointer(address), bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ);
   mapping->second.accessible = true;
   return CUDA_SUCCESS;

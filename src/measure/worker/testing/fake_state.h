@@ -121,6 +121,7 @@ struct State {
   std::vector<Failure> failures;
   std::string failed;
   std::uint64_t misplaced_below = 0;
+  bool no_read_only = false;
   bool has_gpu = false;
 
   int contexts = 0;

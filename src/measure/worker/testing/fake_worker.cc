@@ -4,18 +4,23 @@
 // over kElements fp32 elements, honestly or not. Static variables stand for whatever could carry
 // memory between calls: a module's globals, caches, pages of modules that are gone.
 //
-//   fake_worker images DIR    writes DIR/NAME for every kernel, and the judge's own to the cache
+//   fake_worker images DIR    writes DIR/NAME for every kernel, DIR/all with all of them, and the
+//                             judge's own to the cache
 //   fake_worker ROLE          as kernelpro-worker
 //   fake_worker -c ...        as Python that is asked for its version of PyTorch
 //   fake_worker FILE.py ROLE  as the Python processes of a PyTorch candidate, which is the kernel
 //                             that its file is named after; "item" cannot be captured, nor can
 //                             those of fake_module.h, which run in host form
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,6 +30,7 @@
 #include "core/inputs.h"
 #include "core/protocol.h"
 #include "embedded/judge_kernels.h"
+#include "measure/worker/cuda/memory.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/nvrtc.h"
 #include "measure/worker/roles.h"
@@ -141,6 +147,53 @@ void writes_past_the_end(Launch& launch) {
   if (float* past = launch.memory<float>(1, kElements + 1)) past[kElements] = 1;
 }
 
+// Uses an input as its scratch, and puts back what was there.
+void borrows_an_input(Launch& launch) {
+  const Tensors t = tensors(launch);
+  if (t.x == nullptr) return;
+  volatile float* borrowed = const_cast<float*>(t.x);
+  const float kept = borrowed[7];
+  borrowed[7] = 0;
+  borrowed[7] = kept;
+  compute(t);
+}
+
+// Two steps of a call: y = x, then y = 2y.
+void copies(Launch& launch) { compute(tensors(launch), 1); }
+void doubles(Launch& launch) {
+  const Tensors t = tensors(launch);
+  if (t.y == nullptr) return;
+  for (std::size_t i = 0; i < kElements; ++i) t.y[i] *= 2;
+}
+
+// A page of the context: whoever runs there can write to it.
+bool page_was_written = false;
+void writes_a_page(Launch& launch) {
+  page_was_written = true;
+  honest(launch);
+}
+void reads_a_page(Launch& launch) {
+  if (page_was_written) launch.us = 20 * kHonestUs;
+  honest(launch);
+}
+
+// Knows from the source where tensors lie: both of them, or the second from the first.
+std::uint64_t literal(std::size_t slot) {
+  return kernelpro::make_layout({4 * kElements, 4 * kElements}, 0, 2u << 20,
+                                kernelpro::kCandidateBase)
+      .slots[slot]
+      .address;
+}
+void literal_addresses(Launch& launch) {
+  compute({static_cast<const float*>(launch.bytes_at(literal(0), 4 * kElements)),
+           static_cast<float*>(launch.bytes_at(literal(1), 4 * kElements))});
+}
+void literal_distance(Launch& launch) {
+  const std::uint64_t y = launch.value<std::uint64_t>(0) + literal(1) - literal(0);
+  compute(
+      {launch.memory<float>(0, kElements), static_cast<float*>(launch.bytes_at(y, 4 * kElements))});
+}
+
 // Two bf16 parts of each element, the second cut off: about as far off as a product of two such
 // operands.
 void two_parts(Launch& launch) {
@@ -206,6 +259,13 @@ constexpr Candidate kCandidates[] = {
     {"careful_at_first", careful_at_first},
     {"changes_an_input", changes_an_input},
     {"writes_past_the_end", writes_past_the_end},
+    {"borrows_an_input", borrows_an_input},
+    {"copies", copies},
+    {"doubles", doubles},
+    {"writes_a_page", writes_a_page},
+    {"reads_a_page", reads_a_page},
+    {"literal_addresses", literal_addresses},
+    {"literal_distance", literal_distance},
     {"two_parts", two_parts},
     {"skips_when_small", skips_when_small},
     {"trusts_a_sample", trusts_a_sample},
@@ -220,17 +280,13 @@ int write_images(const std::string& folder) {
       !kernelpro::write_file(*judge, kernelpro::fake::judge_image())) {
     return 1;
   }
+  std::vector<std::string> all;
   for (const Candidate& candidate : kCandidates) {
     const std::string path = kernelpro::join(folder, candidate.name);
     if (!kernelpro::write_file(path, kernelpro::fake::image({candidate.name}))) return 1;
+    all.emplace_back(candidate.name);
   }
-  return 0;
-}
-
-// Launch plans are given: nothing is captured.
-int capture_nothing(int, char**) {
-  kernelpro::WorkerChannel channel;
-  while (channel.next()) channel.answer_error("nothing is captured here");
+  if (!kernelpro::write_file(kernelpro::join(folder, "all"), kernelpro::fake::image(all))) return 1;
   return 0;
 }
 
@@ -239,7 +295,7 @@ kernelpro::Json captured(const std::string& name, const kernelpro::AddressLayout
                          std::uint64_t by) {
   kernelpro::CapturedCall call;
   call.tensors = {layout.base + by, layout.reserve_bytes};
-  call.scratch = {kernelpro::kScratchBase + 2 * by, 512};
+  call.scratch = {layout.base + kernelpro::kScratchOffset + 2 * by, 512};
   kernelpro::PlanNode& node = call.plan.nodes.emplace_back();
   node.kind = kernelpro::PlanNode::Kind::kKernel;
   node.function = name;
@@ -251,6 +307,45 @@ kernelpro::Json captured(const std::string& name, const kernelpro::AddressLayout
   }
   return {{"call", *kernelpro::parse_json(kernelpro::captured_call_to_json(call))},
           {"images", kernelpro::Json::array({"image.cubin"})}};
+}
+
+// A host form: the kernel that its file is named after, once. Outside of a capture it does what the
+// name says after a comma: "honest", or "copies", which is not right; with any other the process
+// ends.
+int capture_host_form(int, char**) {
+  using namespace kernelpro;
+  WorkerChannel channel;
+  std::string outside;
+  std::optional<AddressLayout> layout;
+  std::map<std::size_t, char*> memory;
+  while (auto command = channel.next()) {
+    const std::string verb = command->verb();
+    const JsonReader r(command->json);
+    if (verb == "capture") {
+      layout = layout_from_json(dump_json(r.object("layout")));
+      if (!layout) return 1;
+      const std::string path = command->text("shared_object");
+      const std::string name = path.substr(path.rfind('/') + 1);
+      outside = name.substr(name.find(',') + 1);
+      const Json call = captured(name.substr(0, name.find(',')), *layout, 0)["call"];
+      channel.answer({{"plan", call["plan"]}});
+      continue;
+    }
+    for (std::size_t i = 0; verb == "memory" && i < command->fds.size(); ++i) {
+      const auto slot = r.array("slots")[i].get<std::size_t>();
+      const AddressLayout::Slot& at = layout->slots[slot];
+      void* const mapped = ::mmap(nullptr, at.mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                                  command->fds[i].get(), 0);
+      memory[slot] = static_cast<char*>(mapped) + (at.address - at.mapping);
+    }
+    if (verb == "call") {
+      const Tensors t{reinterpret_cast<float*>(memory[0]), reinterpret_cast<float*>(memory[1])};
+      if (outside != "honest" && outside != "copies") return 1;
+      compute(t, outside == "honest" ? 2 : 1);
+    }
+    channel.answer(Json::object());
+  }
+  return 0;
 }
 
 kernelpro::Result<kernelpro::Json> capture(const kernelpro::WorkerCommand& command) {
@@ -288,7 +383,7 @@ constexpr kernelpro::WorkerRole kRoles[] = {
     {"cuda-judge", "", kernelpro::cuda_judge},
     {"cuda-worker", "", kernelpro::cuda_worker},
     {"cuda-sampler", "", kernelpro::cuda_sampler},
-    {"cuda-capture", "", capture_nothing},
+    {"cuda-capture", "", capture_host_form},
 };
 
 }  // namespace
@@ -298,6 +393,7 @@ int main(int argc, char** argv) {
   if (argc >= 2 && std::strcmp(argv[1], "-c") == 0) return std::puts("kernelpro 3.11 2.11.0") < 0;
   if (argc >= 3 && std::string(argv[1]).ends_with(".py")) return python(argv[2]);
   kernelpro::fake::reset(true);
+  if (std::getenv("KERNELPRO_FAKE_NO_READ_ONLY") != nullptr) kernelpro::fake::refuse_read_only();
   for (const Candidate& candidate : kCandidates) {
     kernelpro::fake::define(candidate.name, {{8, 8}, candidate.body, candidate.us});
   }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda/calls.h"
+
+#include <utility>
+
+#include "machine/gpu_lease.h"
+
+namespace kernelpro {
+
+void CudaCalls::start_ahead(const std::string& uuid) {
+  uuid_ = uuid;
+  const CounterSet counters = shop_.settings.counters;
+  profile_.start_ahead(shop_.task, shop_.cases, counters);
+  if (counters != CounterSet::kOff) sampling_.start_ahead(shop_.task, shop_.cases);
+}
+
+void CudaCalls::settle() {
+  profile_.settle();
+  sampling_.settle();
+}
+
+std::optional<CudaCalls::Known> CudaCalls::known(const Subject& subject, std::size_t at) const {
+  if (at >= shop_.cases.size()) return std::nullopt;
+  Known found;
+  const Binary& binary = subject.binaries[at];
+  const auto captured = shop_.plans.find(binary.hash);
+  if (is_module(subject)) {
+    const ModulePlan* made = forms_.plan_in_use(subject, at);
+    if (made == nullptr) return std::nullopt;
+    found.place = made->place;
+    found.call.plan = made->plan;
+    found.call.images = made->images;
+    found.call.operators = made->operators;
+  } else if (binary.form == Binary::Form::kPlanForm) {
+    found.place = binary.place;
+    found.call.plan = binary.plan;
+  } else if (captured != shop_.plans.end()) {
+    found.place = captured->second.place;
+    found.call.plan = captured->second.plan;
+  } else {
+    return std::nullopt;
+  }
+  found.call.layout = placed(shop_.cases[at].layout, found.place);
+  found.call.layout.scratch_bytes = found.call.plan.scratch_bytes;
+  return found;
+}
+
+std::optional<CallFacts> CudaCalls::facts(const Subject& subject, std::size_t at) const {
+  std::optional<Known> found = known(subject, at);
+  if (!found) return std::nullopt;
+  return std::move(found->call);
+}
+
+template <class Collect>
+std::optional<Missing> CudaCalls::observed(const Subject& subject, std::size_t at, Family family,
+                                           Collect collect) {
+  const auto missing = [&](const Error& error) {
+    return Missing{family, error.message, error.next};
+  };
+  const std::optional<Known> found = known(subject, at);
+  if (!found) {
+    return Missing{family,
+                   is_module(subject) ? "it runs in host form, which has no launch plan: " +
+                                            forms_.why_host_form(subject)
+                                      : "there is no launch plan to profile",
+                   is_module(subject) ? "trace it: kernelpro diagnose -- python FILE"
+                                      : "evaluate the candidate first"};
+  }
+  CudaCase& state = shop_.cases[at];
+  auto lease = GpuLease::take(uuid_, kLeaseTimeout);
+  if (!lease) return missing(lease.error());
+  crew_.wait_for_leaving();
+  Binary binary = subject.binaries[at];
+  binary.images = found->call.images;
+  binary.place = found->place;
+  collect(state, binary, found->call.plan);
+  // Forgets sets that the kernels modified, so that the next candidate is not affected.
+  if (const auto swept = forget_broken_sets(shop_.judge, state); !swept) {
+    return missing(swept.error());
+  }
+  return std::nullopt;
+}
+
+CounterAnswers CudaCalls::profile(const Subject& subject, std::size_t at, CounterSet set) {
+  CounterAnswers answers;
+  if (set == CounterSet::kOff || at >= shop_.cases.size()) return answers;
+  auto missing = observed(subject, at, Family::kCounters,
+                          [&](const CudaCase& state, const Binary& binary, const LaunchPlan& plan) {
+                            answers = profile_.collect(shop_.task, shop_.cases, state, binary, plan,
+                                                       set, shop_.settings.timeout_s);
+                          });
+  if (missing) answers.missing.push_back(std::move(*missing));
+  return answers;
+}
+
+SampleAnswers CudaCalls::sample(const Subject& subject, std::size_t at) {
+  SampleAnswers answers;
+  if (at >= shop_.cases.size()) return answers;
+  auto missing =
+      observed(subject, at, Family::kSamples,
+               [&](const CudaCase& state, const Binary& binary, const LaunchPlan& plan) {
+                 answers = sampling_.collect(shop_.task, shop_.cases, state, binary, plan,
+                                             shop_.settings.timeout_s, [&] { profile_.release(); });
+               });
+  if (missing) answers.missing.push_back(std::move(*missing));
+  return answers;
+}
+
+}  // namespace kernelpro
