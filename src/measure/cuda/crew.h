@@ -53,8 +53,9 @@ class CudaCrew {
 
   // A worker that is ready. An Error is the machine's fault.
   Result<CudaWorker> take_native(Queues queues);
-  // `others`: how many more will be taken directly afterwards; they start at the same time.
-  Result<CudaWorker> take_module(int others = 0);
+  // For the stage `stage` of all cases, which must be open (measure/cuda/host_side.h). `others`:
+  // how many more will be taken directly afterwards; they start at the same time.
+  Result<CudaWorker> take_module(int stage, int others = 0);
   Result<CudaLink> take_capture();
   // Another one, if one is standing by: starts nothing.
   std::optional<CudaWorker> another();

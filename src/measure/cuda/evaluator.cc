@@ -16,6 +16,7 @@
 #include "measure/cuda/ahead.h"
 #include "measure/cuda/crew.h"
 #include "measure/cuda/energy.h"
+#include "measure/cuda/host_side.h"
 #include "measure/cuda/module_plan.h"
 #include "measure/cuda/prepare.h"
 #include "measure/cuda/profile.h"
@@ -278,10 +279,20 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
   std::optional<CudaWorker> worker, other;
   const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
     const Subject* beside = apart ? nullptr : incumbent;
-    const bool two = &whose == &subject && incumbent != nullptr && is_module(*incumbent);
-    KP_ASSIGN(*into, is_module(whose) ? crew_.take_module(two ? 1 : 0)
-                                      : crew_.take_native(queues_for(whose, beside)));
-    return {};
+    if (!is_module(whose)) {
+      KP_ASSIGN(*into, crew_.take_native(queues_for(whose, beside)));
+      return {};
+    }
+    // Two modules share no memory.
+    const bool first = &whose == &subject;
+    const int stage = first || !is_module(subject) ? 0 : 1;
+    const bool two = first && incumbent != nullptr && is_module(*incumbent);
+    for (CudaCase& state : cases_) KP_TRY(open_stage(judge_, state, stage));
+    if (two) {
+      for (CudaCase& state : cases_) KP_TRY(open_stage(judge_, state, stage + 1));
+    }
+    KP_ASSIGN(*into, crew_.take_module(stage, two ? 1 : 0));
+    return open_gate(judge_, **into);
   };
   crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "core/key.h"
+#include "measure/cuda/host_side.h"
 #include "measure/cuda/passes.h"
 
 namespace kernelpro {
@@ -175,6 +176,24 @@ class Timer {
       }
       if (places.empty()) continue;
       CudaWorker& worker = together || candidates ? candidate_ : *incumbent_;
+      if (!together) {
+        // What a stopped process left on the GPU would slow down the other.
+        KP_ASSIGN(const bool quiet, await_quiet(judge_, usual_launch_us()));
+        busy_ = busy_ || !quiet;
+      }
+      if (worker.module) {
+        std::vector<int> sets;
+        for (const std::size_t place : places) sets.push_back(steps[place].set);
+        KP_ASSIGN(StepTimes times, take_turns(judge_, worker, state_, asked[0]["subject"], sets,
+                                              {true, plan_.timeout_s, "timing"}));
+        if (std::holds_alternative<Outcome>(times)) return times;
+        const auto& us = std::get<std::vector<double>>(times);
+        for (std::size_t k = 0; k < places.size(); ++k) {
+          all[places[k]] = us[k];
+          spent_us_ += us[k];
+        }
+        continue;
+      }
       const double start = real_clock().now_s();
       const Answer answer = worker.link.ask(
           {{"do", "time"},
@@ -207,6 +226,11 @@ class Timer {
     return StepTimes(std::move(all));
   }
 
+  double usual_launch_us() const {
+    if (candidate_.host) return candidate_.host->launch_us;
+    return incumbent_ != nullptr && incumbent_->host ? incumbent_->host->launch_us : 0;
+  }
+
   void learn(const std::vector<PassStep>& steps, const std::vector<double>& us) {
     double longest = 0;
     for (std::size_t i = 0; i < steps.size(); ++i) longest = std::max(longest, us[i]);
@@ -237,7 +261,7 @@ class Timer {
     return samples >= least && interval.high - interval.low < kNarrow * interval.mid;
   }
   bool enough_paired() const {
-    if (!incumbent_fault_.empty() || out_of_budget()) return true;
+    if (!incumbent_fault_.empty() || busy_ || out_of_budget()) return true;
     return static_cast<int>(candidate_us_.size()) >= plan_.min_samples &&
            (sequential_.done() || pairs_ >= plan_.max_pairs);
   }
@@ -250,7 +274,7 @@ class Timer {
                     interval.low,
                     interval.high,
                     static_cast<int>(candidate_us_.size()),
-                    candidate_.module ? "stream launch, L2 cold" : "graph replay, L2 cold"};
+                    candidate_.module ? turn_method(candidate_, state_) : "graph replay, L2 cold"};
     timed.times_us = candidate_us_;
     timed.sets = candidate_sets_;
     timed.paired = incumbent_ != nullptr;
@@ -261,6 +285,10 @@ class Timer {
     if (!incumbent_fault_.empty()) {
       timed.note =
           "the kernel it was compared with gave a wrong result while timed: " + incumbent_fault_;
+    } else if (busy_) {
+      timed.note =
+          "it was not compared: the GPU was busy with another process's work when one of the two "
+          "was to be timed";
     } else if (sequential_.pairs() > 0) {
       timed.ratio = sequential_.interval();
     }
@@ -288,6 +316,7 @@ class Timer {
   std::vector<double> candidate_us_;
   std::vector<int> candidate_sets_;
   std::string incumbent_fault_;
+  bool busy_ = false;  // the GPU, with another process's work
 };
 
 }  // namespace
@@ -334,6 +363,16 @@ Result<std::variant<std::vector<double>, Outcome>> call_once(CudaLink& judge, Cu
   SetKeys keys;
   for (const int set : sets) keys.emplace_back(set, fresh_secret());
   KP_TRY(poison(judge, state, keys, true));
+  if (worker.module) {
+    std::vector<int> all = sets;
+    if (warm >= 0) all.insert(all.begin(), warm);
+    KP_ASSIGN(Times times,
+              take_turns(judge, worker, state, "candidate", all, {true, plan.timeout_s, "timing"}));
+    if (auto* us = std::get_if<std::vector<double>>(&times); us != nullptr && warm >= 0) {
+      us->erase(us->begin());
+    }
+    return times;
+  }
   Json steps = Json::array();
   if (warm >= 0) steps.push_back({{"subject", "candidate"}, {"set", warm}, {"timed", false}});
   for (const int set : sets) {

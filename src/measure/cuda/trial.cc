@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "core/key.h"
 #include "measure/cuda/capture.h"
+#include "measure/cuda/host_side.h"
 #include "measure/cuda/passes.h"
 #include "measure/cuda/sanitizer.h"
 #include "measure/cuda/symbols.h"
@@ -121,17 +122,29 @@ CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps
   SetKeys now = steps;
   if (call_s_ == 0 && !steps.empty()) {
     const double start = real_clock().now_s();
-    if (auto outcome = run_sets(worker_, state, "candidate", {steps.front()}, timing_.timeout_s,
-                                doing("checking", state))) {
-      return outcome;
-    }
+    Verdict first = call_on(state, {steps.front()}, timing_.timeout_s);
+    if (!first || *first) return first;
     call_s_ = real_clock().now_s() - start;
     now.erase(now.begin());
   }
   if (now.empty()) return std::optional<Outcome>();
-  const double limit =
-      std::min(timing_.timeout_s, 2 + 20 * call_s_) * static_cast<double>(now.size());
-  return run_sets(worker_, state, "candidate", now, limit, doing("checking", state));
+  return call_on(state, now, std::min(timing_.timeout_s, 2 + 20 * call_s_));
+}
+
+// One untimed call for each step, of at most `limit_s`.
+CudaTrial::Verdict CudaTrial::call_on(const CudaCase& state, const SetKeys& steps, double limit_s) {
+  if (!worker_.module) {
+    return run_sets(worker_, state, "candidate", steps, limit_s * static_cast<double>(steps.size()),
+                    doing("checking", state));
+  }
+  std::vector<int> sets;
+  for (const auto& [set, key] : steps) sets.push_back(set);
+  KP_ASSIGN(auto called, take_turns(shop_.judge, worker_, state, "candidate", sets,
+                                    {false, limit_s, "checking"}));
+  if (auto* outcome = std::get_if<Outcome>(&called)) {
+    return std::optional<Outcome>(std::move(*outcome));
+  }
+  return std::optional<Outcome>();
 }
 
 // Poison, one call on each set with a freshly loaded module, comparison.
@@ -238,10 +251,6 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
     fresh = audit(state, &timed);
   }
   if (!fresh || *fresh) return fresh;
-  if (worker_.module || (against != nullptr && against->module)) {
-    Verdict clock = check_clock(state, against, &timed);
-    if (!clock || *clock) return clock;
-  }
   Verdict floors = check_floors(state, timed);
   if (!floors || *floors) return floors;
   if (!timed.note.empty()) correct_.notes.push_back(timed.note);
@@ -285,8 +294,11 @@ Outcome CudaTrial::explained(Outcome outcome) const {
 Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
   for (CudaWorker* worker : {&worker_, other_}) {
     if (worker == nullptr || !worker->module || !shop_.settings.timing) continue;
-    KP_ASSIGN(auto idle, time_idle_loops(*worker));
-    if (idle) return std::move(*idle);
+    for (const CudaCase& state : shop_.cases) {
+      if (!state.c->timed) continue;
+      KP_ASSIGN(auto died, measure_overhead(shop_.judge, *worker, state));
+      if (died) return std::move(*died);
+    }
   }
   for (std::size_t i = 0; i < shop_.cases.size(); ++i) {
     KP_ASSIGN(auto verdict, run_case(i, subject, incumbent));

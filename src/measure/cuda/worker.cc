@@ -55,22 +55,24 @@ std::optional<Outcome> loaded(const Answer& answer, const CudaCase& state,
 
 }  // namespace
 
+Json case_json(const Task& task, const CudaCase& state) {
+  Json item = {{"case", state.c->name},
+               {"layout", *parse_json(layout_to_json(state.layout))},
+               {"sets", state.sets()},
+               {"inputs", Json::array()}};
+  for (const Tensor& tensor : task.tensors) {
+    item["inputs"].push_back(tensor.role != Role::kOutput);
+  }
+  if (task.module) {
+    item["dims"] = state.c->dims;
+    item["tensors"] = tensors_json(state);
+  }
+  return item;
+}
+
 void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases) {
   Json all = Json::array();
-  for (const CudaCase& state : cases) {
-    Json item = {{"case", state.c->name},
-                 {"layout", *parse_json(layout_to_json(state.layout))},
-                 {"sets", state.sets()},
-                 {"inputs", Json::array()}};
-    for (const Tensor& tensor : task.tensors) {
-      item["inputs"].push_back(tensor.role != Role::kOutput);
-    }
-    if (task.module) {
-      item["dims"] = state.c->dims;
-      item["tensors"] = tensors_json(state);
-    }
-    all.push_back(std::move(item));
-  }
+  for (const CudaCase& state : cases) all.push_back(case_json(task, state));
   link.post({{"do", "open"}, {"cases", all}});
   for (const CudaCase& state : cases) {
     for (int set = 0; set < state.sets(); ++set) {
