@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks, flushes and copies on a device, for code that shares a process with a candidate.
 
-Everything used while a candidate runs is looked up here before the candidate is imported: driver
-functions through ctypes, and methods taken from their classes. A candidate's later patches to torch
-or time do not affect it.
+Driver functions are called through ctypes: PyTorch's own ways take longer.
 """
 
 import ctypes
@@ -18,12 +16,9 @@ _copy = torch.Tensor.copy_
 _sum = torch.Tensor.sum
 _data_ptr = torch.Tensor.data_ptr
 _is_contiguous = torch.Tensor.is_contiguous
-_view = torch.Tensor.view
-_equal = torch.equal
 _fill = torch.Tensor.fill_
 
 FLUSH_AT_LEAST = 256 << 20  # and at least four times L2
-_CHUNK = 64 << 20  # elements compared at once
 _MOST_FLUSHES = 60  # about 4 ms on an H200
 
 
@@ -37,16 +32,11 @@ class Cpu:
 
     def __init__(self):
         self.device = torch.device("cpu")
+        self._little = torch.zeros(64)
         self._flush = torch.ones(16 << 20, dtype=torch.int32)
 
     def synchronize(self):
         pass
-
-    def release(self):
-        """Releases unused memory."""
-
-    def busy(self, microseconds):
-        """Keeps the device busy at least this long; a no-op where calls are synchronous."""
 
     def enter(self):
         """Call before the candidate: makes the default stream current, whatever it set."""
@@ -68,18 +58,13 @@ class Cpu:
         """Microseconds from begin to end."""
         return (self._end - self._begin) / 1e3
 
-    def settle(self):
-        """Waits for the stream; returns how many microseconds other work ran after that."""
-        time.sleep(0.001)  # late writes by a thread show up in the outputs
-        return 0.0
-
     def copy(self, to, source):
-        _copy(to, source)
+        with torch.no_grad():
+            _copy(to, source)
 
-    def scribble(self, tensor, key):
-        """Fills a tensor's memory with a pattern that matches no result."""
-        if _is_contiguous(tensor) and tensor.numel() > 0 and tensor.dtype != torch.bool:
-            _fill(_view(_view(tensor, -1), torch.uint8), 0xC0 | (key & 0x3F))
+    def little_work(self):
+        """A piece of work, as small as they come, and its end."""
+        _fill(self._little, 1)
 
     def free_bytes(self):
         return 1 << 62
@@ -94,28 +79,28 @@ class Cuda:
         self.device = torch.device("cuda", torch.cuda.current_device())
         self._default = torch.cuda.default_stream(self.device)
         self._set_stream = torch.cuda.set_stream
-        self._empty_cache = torch.cuda.empty_cache
         handle = ctypes.c_void_p
         self._record = _function(cuda, "cuEventRecord", handle, handle)
         self._wait = _function(cuda, "cuEventSynchronize", handle)
         self._elapsed = _function(cuda, "cuEventElapsedTime", handle, handle, handle)
-        self._stream_synchronize = _function(cuda, "cuStreamSynchronize", handle)
         self._context_synchronize = _function(cuda, "cuCtxSynchronize")
         self._copy_bytes = _function(cuda, "cuMemcpyDtoDAsync_v2", ctypes.c_ulonglong,
                                      ctypes.c_ulonglong, ctypes.c_size_t, handle)
         self._set_words = _function(cuda, "cuMemsetD32Async", ctypes.c_ulonglong, ctypes.c_uint,
-                                    ctypes.c_size_t, handle)
-        self._set_bytes = _function(cuda, "cuMemsetD8Async", ctypes.c_ulonglong, ctypes.c_ubyte,
                                     ctypes.c_size_t, handle)
         self._memory = _function(cuda, "cuMemGetInfo_v2", handle, handle)
         create = _function(cuda, "cuEventCreate", handle, ctypes.c_uint)
         self._begin, self._end = handle(), handle()
         create(ctypes.byref(self._begin), 0)
         create(ctypes.byref(self._end), 0)
+        self._little = torch.zeros(64, device=self.device)
+        self._flush = None
+        self._flush_us = 50.0
+
+    def _make_flush(self):
         l2 = getattr(torch.cuda.get_device_properties(self.device), "L2_cache_size", 64 << 20)
         words = max(FLUSH_AT_LEAST, 4 * l2) // 8
         self._flush = torch.ones(words, dtype=torch.int64, device=self.device)
-        self._flush_us = 50.0
         for _ in range(3):  # the first loads the kernel
             self.synchronize()
             self._record(self._begin, None)
@@ -130,16 +115,15 @@ class Cuda:
         self._set_stream(self._default)
 
     def rewrite_flush(self, key):
+        """Call before the first flush."""
+        if self._flush is None:
+            self._make_flush()
         self._set_words(_data_ptr(self._flush), (key & 0x3fffffff) | 1, self._flush.numel() * 2,
                         None)
 
     def flush(self):
         """Reads a buffer larger than L2 (writing would leave dirty lines behind)."""
         _sum(self._flush)
-
-    def release(self):
-        """Releases unused memory: the judge has little to spare for large tasks."""
-        self._empty_cache()
 
     def busy(self, microseconds):
         """Keeps the default stream busy at least this long, up to _MOST_FLUSHES flushes."""
@@ -165,55 +149,24 @@ class Cuda:
         self._elapsed(ctypes.byref(ms), self._begin, self._end)
         return ms.value * 1e3
 
-    def settle(self):
-        """Waits for the stream; returns how many microseconds other work ran after that."""
-        self._stream_synchronize(None)
-        begin = _clock()
-        self._context_synchronize()
-        return (_clock() - begin) / 1e3
-
     def copy(self, to, source):
-        """Copies on the default stream; `to` is contiguous."""
-        plain = _is_contiguous(source) and not source.is_conj() and not source.is_neg()
-        if plain and source.dtype == to.dtype:
+        """Copies on the default stream."""
+        plain = (_is_contiguous(source) and _is_contiguous(to) and source.dtype == to.dtype
+                 and not source.is_conj() and not source.is_neg())
+        if plain and source.is_cuda and to.is_cuda:
             self._copy_bytes(_data_ptr(to), _data_ptr(source), to.numel() * to.element_size(), None)
         else:
-            _copy(to, source)
+            with torch.no_grad():
+                _copy(to, source)
 
-    def scribble(self, tensor, key):
-        size = tensor.numel() * tensor.element_size()
-        if _is_contiguous(tensor) and size > 0:
-            self._set_bytes(_data_ptr(tensor), 0xc0 | (key & 0x3f), size, None)
+    def little_work(self):
+        _fill(self._little, 1)
+        self._context_synchronize()
 
     def free_bytes(self):
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self._memory(ctypes.byref(free), ctypes.byref(total))
         return free.value
-
-
-def same_bits(a, b):
-    """Whether two contiguous tensors of one type hold the same bits. Needs little memory."""
-    size = a.numel() * a.element_size()
-    whole = torch.int64 if size % 8 == 0 and not (a.data_ptr() | b.data_ptr()) % 8 else torch.uint8
-    a, b = _view(_view(a, -1), whole), _view(_view(b, -1), whole)
-    return all(bool(_equal(a[i:i + _CHUNK], b[i:i + _CHUNK])) for i in range(0, len(a), _CHUNK))
-
-
-def sample(tensor):
-    """A copy of up to about a million elements, evenly spread."""
-    flat = tensor.detach().reshape(-1) if not _is_contiguous(tensor) else _view(tensor.detach(), -1)
-    return flat[::max(1, flat.numel() >> 20)].clone()
-
-
-def far_apart(a, b):
-    """Whether two results of one computation differ by more than rounding can explain."""
-    if not a.dtype.is_floating_point:
-        return not bool(_equal(a, b))
-    a, b = a.float(), b.float()
-    if bool((torch.isfinite(a) != torch.isfinite(b)).any()):
-        return True
-    a, b = torch.nan_to_num(a, 0.0, 0.0, 0.0), torch.nan_to_num(b, 0.0, 0.0, 0.0)
-    return a.numel() > 0 and float((a - b).abs().max()) > 0.1 * float(b.abs().max())
 
 
 class Lead:

@@ -3,10 +3,8 @@
 
 A tensor can be a promise instead: a subclass, or one with a bit that says "negate me", "zeros", "a
 copy of that one" or "a batch of these" (torch's dispatch keys), which PyTorch makes good when
-somebody reads it. Reading is ours, and would be work outside of the timed call.
+somebody reads it. A plan has no place for those.
 """
-
-import bisect
 
 import torch
 
@@ -45,27 +43,32 @@ def promise(tensor):
     return "" if more == repr(plain - plain) else f"lazy ({more})"
 
 
-def memory(tensor):
-    """(begin, end) of the storage that a plain tensor lies in, in bytes."""
+def may_move(tensor, place):
+    """Whether a module's tensor can get `place`'s memory without anyone noticing: it is plain, of
+    the same type, dense, and no other tensor shares its memory."""
+    if promise(tensor) or tensor.dtype != place.dtype or tensor.device != place.device:
+        return False
+    if not tensor.is_contiguous() or tensor.shape != place.shape or tensor.storage_offset() != 0:
+        return False
     storage = _storages(tensor)
-    size = storage.nbytes() if hasattr(storage, "nbytes") else len(storage) * tensor.element_size()
-    return storage.data_ptr(), storage.data_ptr() + size
+    whole = getattr(storage, "nbytes", lambda: -1)() == tensor.numel() * tensor.element_size()
+    return whole and _lone is not None and _users(tensor) == _lone
 
 
-class Places:
-    """Pieces of memory: pairs (begin, end)."""
+def _users(tensor):
+    """How many tensors share its memory, and what Python adds to that."""
+    return torch._C._storage_Use_Count(_storages(tensor)._cdata)
 
-    def __init__(self, pieces):
-        self._begins, self._ends = [], []
-        for begin, end in sorted(pieces):
-            if self._ends and begin <= self._ends[-1]:
-                self._ends[-1] = max(self._ends[-1], end)
-            else:
-                self._begins.append(begin)
-                self._ends.append(end)
 
-    def hold(self, tensor):
-        """Whether a plain tensor's storage lies in them, if only in part."""
-        begin, end = memory(tensor)
-        i = bisect.bisect_right(self._ends, begin)
-        return i < len(self._begins) and self._begins[i] < end
+def _count_lone():
+    """What _users says of a tensor that shares its memory with no other; None if it cannot tell."""
+    try:
+        tensor = torch.empty(4)
+        lone = _users(tensor)
+        view = tensor.view(2, 2)
+        return lone if _users(tensor) > lone and view is not None else None
+    except Exception:
+        return None
+
+
+_lone = _count_lone()

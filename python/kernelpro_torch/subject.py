@@ -9,21 +9,16 @@ import os
 import re
 import sys
 import tempfile
-import time
 import traceback
 
 import torch
 
 from . import plain, state, tree
 from .channel import Refusal
-from .devices import Lead
 from .module_file import PARAMETER_SEED, seed_everything, set_arithmetic_flags
 
 _HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
 _grad = torch.autograd.set_grad_enabled
-_copy = torch.Tensor.copy_
-_data = torch.Tensor.data.__get__
-_is_contiguous = torch.Tensor.is_contiguous
 _loaded = 0
 
 
@@ -38,28 +33,31 @@ class Subject:
         self._seed = seed
         self.notes = []
         self._needs_grad = False  # until forward fails without gradients
-        self.lead = Lead()
-        self.load_seconds = 0.0
+        self._written = []  # places of the parameters that each call writes
         self._build_folder()
-        self.load()
-
-    def load(self):
-        """Reimports the file and constructs the model: no Python state survives."""
-        begin = time.perf_counter()
         set_flags(self.precision, self.kernelbench)
         self._module = self._import()
         self.model = self._construct()
         self._states = self._find_states()
-        self._own_memory = self._find_own_memory()
-        self.load_seconds = time.perf_counter() - begin
 
-    def bind(self, values):
-        """Writes these values into the task's parameters and buffers in place, so that their
-        addresses stay valid (a candidate's own CUDA graph needs that). Not timed, so none of the
-        candidate's code may run here."""
-        for s, value in zip(self._states, values):
-            if s is not None:
-                write(self.device, s.label, s.tensor, value)
+    def settle_in(self, values):
+        """Moves the task's parameters and buffers into these tensors, so that new values in them
+        are the module's at once. What cannot move unnoticed, since it has another type or other
+        tensors share its memory, is written in each call, in place (a candidate's own CUDA graph
+        knows its address)."""
+        self._written = []
+        for place, (s, value) in enumerate(zip(self._states, values)):
+            if s is None:
+                continue
+            if plain.may_move(s.tensor, value):
+                s.tensor.data = value
+            else:
+                self._written.append(place)
+
+    def write(self, values):
+        """The values of this call into the parameters that did not move. In the call's time."""
+        for place in self._written:
+            self.device.copy(self._states[place].tensor.data, values[place])
 
     def states(self):
         """For each parameter of the task, the candidate's own (state.State), or None."""
@@ -86,16 +84,6 @@ class Subject:
             return self.model(*arguments)
         finally:
             _grad(False)
-
-    def owns(self, tensor):
-        """Whether it lies in memory that the module held when it was constructed."""
-        return self._own_memory.hold(tensor)
-
-    def _find_own_memory(self):
-        tensors = []
-        if isinstance(self.model, torch.nn.Module):
-            tensors = [s.tensor for s in sum(state.collect(self.model), [])]
-        return plain.Places([plain.memory(t) for t in tensors if not plain.promise(t)])
 
     def _import(self):
         global _loaded
@@ -179,19 +167,6 @@ class Subject:
             os.environ[name] = path
 
 
-def write(device, label, tensor, value):
-    """Writes a value into a parameter; runs none of the candidate's code."""
-    if promise := plain.promise(tensor):
-        raise Refusal(f"the parameter {label} is {promise}, not a plain dense tensor: writing to "
-                      "it may be work that no call is timed for", "not-a-tensor",
-                      "let ModelNew hold an nn.Parameter or a plain tensor")
-    data = _data(tensor)
-    if _is_contiguous(data):
-        device.copy(data, value)
-    else:
-        _copy(data, value)
-
-
 def set_flags(precision, kernelbench):
     """Sets the contract's arithmetic; under KernelBench's policy, PyTorch's defaults."""
     set_arithmetic_flags(tf32=not kernelbench and precision == "tf32")
@@ -220,8 +195,8 @@ def outputs_of(result, subject, device):
                       "output-shape")
     for (label, tensor), item in zip(tensors, wanted):
         if promise := plain.promise(tensor):
-            raise Refusal(f"the output {label} is {promise}, not a plain dense tensor: what it "
-                          "holds may be computed when it is read", "not-a-tensor",
+            raise Refusal(f"the output {label} is {promise}, not a plain dense tensor",
+                          "not-a-tensor",
                           "compute the values in forward, into a tensor of its own")
         if list(tensor.shape) != list(item["shape"]):
             raise Refusal(f"the output {label} has the shape {list(tensor.shape)}, not "

@@ -4,9 +4,8 @@
 // "error" (a text) and, for a broken rule, "rule". Descriptors of physical memory travel with
 // frames. Commands may be pipelined: they are answered in order.
 //
-// Verbs of a worker that runs candidates (measure/worker/cuda/worker.cc; for PyTorch candidates
-// python/kernelpro_torch/candidate.py). CASE is a case's name, SET counts from 0, SUBJECT is
-// "candidate" or "incumbent"; sizes and addresses are in bytes.
+// Verbs of a worker that runs launch plans (measure/worker/cuda/worker.cc). CASE is a case's name,
+// SET counts from 0, SUBJECT is "candidate" or "incumbent"; sizes and addresses are in bytes.
 //
 //   {"do":"hello"} -> {}
 //   {"do":"open","cases":[{"case":CASE,"layout":LAYOUT,"sets":N,"inputs":[BOOL,...],
@@ -25,9 +24,6 @@
 //       set never gets are those of set 0 (parameters that all sets share).
 //   {"do":"load","case":CASE,"subject":SUBJECT,"cubin":PATH,"plan":PLAN} -> {"facts":{...}}
 //       With "images":[PATH,...] in place of "cubin" where the plan has several.
-//   {"do":"load","case":CASE,"subject":SUBJECT,"module":PATH,"task_source":TEXT,"task_path":PATH,
-//    "precision":"fp32"|"tf32"|"fp16"|"bf16","policy":"contract"|"kernelbench"}
-//                                                                    -> {"facts":{...}}
 //       Loads a subject for a case, replacing what was loaded under that case and name.
 //   {"do":"run","case":CASE,"subject":SUBJECT,"steps":[{"set":SET,"key":K},...]}
 //                                                                     -> {"reordered":[SET,...]}
@@ -40,15 +36,32 @@
 //       Reloads the named subjects, rewrites the flush buffer from K, then for each step: maps the
 //       set's memory at the addresses, flushes L2 by reading, makes a call and waits. Answers its
 //       time by device events in microseconds where "timed".
-//   {"do":"loop","case":CASE,"subject":SUBJECT,"sets":[SET,...]} -> {"submitted_us":US}
-//       One call on each set in turn, outputs into the set's memory, one wait at the end: only the
-//       supervisor's own clock counts. Subject "": everything but the calls, answered by {}. Module
-//       workers only.
 //   {"do":"burn","case":CASE,"gpu":UUID,"subjects":[SUBJECT,...],"preheat":S,"window":S}
 //                                        -> {"us":US,"watts":W,"window":S,"calls":N}
 //       Calls the subjects in turn, repeatedly, while the board's energy counter runs: time per
-//       call and power. Set 0. Not for module workers.
+//       call and power. Set 0.
 //   {"do":"idle","gpu":UUID,"window":S} -> {"watts":W}
+//
+// Verbs of a worker that runs a PyTorch candidate in host form, on a stage that holds one set at a
+// time (measure/cuda/host_side.h, python/kernelpro_torch/candidate.py):
+//
+//   {"do":"imported"} -> {}       As soon as it has imported PyTorch. Its context is created with
+//                                 the first other command.
+//   {"do":"hello"} -> {}
+//   {"do":"gate"} + the descriptor of a gate (base/process/gate.h) -> {}
+//   {"do":"open","cases":[...]} -> {}
+//       As above; "sets" and "inputs" do not matter to it.
+//   {"do":"memory","case":CASE,"slots":[I,...]} + descriptors of the stage's slots -> {}
+//   {"do":"load","case":CASE,"subject":SUBJECT,"module":PATH,"task_source":TEXT,"task_path":PATH,
+//    "precision":"fp32"|"tf32"|"fp16"|"bf16","policy":"contract"|"kernelbench"}
+//                                                                    -> {"facts":{...}}
+//   {"do":"call","case":CASE,"subject":SUBJECT,"turn":N} -> {}
+//       Gives the sign that it is ready for turn N, waits for the order, calls the module on what
+//       the stage then holds, copies the results to the stage, waits for the GPU and gives the sign
+//       of its answer. After a failure no sign, but an error.
+//   {"do":"ping","case":CASE,"turn":N} -> {"us":US}
+//       The same without a call: twice a little work; how long the second took. Only asked before
+//       anything was loaded.
 //
 // Verbs of the process that collects hardware counters (measure/worker/cuda/profiler.cc): hello,
 // answered by {"chip":NAME}; open, memory and load as above (cubins and plans only), and
@@ -74,9 +87,9 @@
 // is created with the first other command.
 //
 // Refusals by rule (core/refusal.h): "plan" (the plan does not fit its cubin); module workers add
-// their own ("stream-escape", "not-a-tensor" ...), which become Rejected; without a rule: the
-// candidate crashed with this text. Rule "environment": the machine's fault, which only a process
-// that runs no host code of candidates may claim.
+// their own ("not-a-tensor" ...), which become Rejected; without a rule: the candidate crashed with
+// this text. Rule "environment": the machine's fault, which only a process that runs no host code
+// of candidates may claim.
 #pragma once
 
 #include <cstdint>

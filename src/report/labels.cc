@@ -44,12 +44,8 @@ const std::vector<Label>& known_labels() {
       {"time-depends-on-values",
        "right on a probe's inputs, but faster or slower on them by more than a quarter"},
       {kHostFormLabel,
-       "no launch plan of it could be made: its own process held the data and the clock, so any "
-       "launch plan ranks before it"},
-      {"host-bound",
-       "calls in a row take longer than the GPU needs, because Python is slow to submit them: "
-       "their "
-       "time counts"},
+       "no launch plan of it could be made: it was timed from outside, with what Python takes to "
+       "submit its work, and any launch plan ranks before it"},
       {"no-fresh-audit", "the reference is too slow to time the kernel again on unseen inputs"},
   };
   return labels;

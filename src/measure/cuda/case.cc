@@ -96,6 +96,8 @@ std::string slot_name(const CudaCase& state, int slot) {
   return i < state.tensors.size() ? state.tensors[i].tensor->name : "workspace";
 }
 
+}  // namespace
+
 std::optional<Outcome> intrusion_outcome(const CudaCase& state, const Json& intrusions) {
   for (const Json& item : intrusions) {
     const JsonReader r(item);
@@ -118,6 +120,8 @@ std::optional<Outcome> intrusion_outcome(const CudaCase& state, const Json& intr
   }
   return std::nullopt;
 }
+
+namespace {
 
 double read_number(const Json& json) {
   if (json.is_number()) return json.get<double>();

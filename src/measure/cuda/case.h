@@ -47,6 +47,8 @@ struct CudaCase {
   MemoryPlan plan;  // sets [0, plan.rotation) rotate; the others are for probes and fresh contents
   // By set: slot and descriptor of memory that it does not share with set 0.
   std::vector<std::vector<std::pair<int, Fd>>> memory;
+  // By stage: descriptors of its slots' memory (measure/cuda/host_side.h).
+  std::vector<std::vector<std::pair<int, Fd>>> stages;
   std::vector<std::optional<SetContent>> contents;  // by set; nullopt: unknown, must be filled
   std::vector<std::vector<ExpectedLook>> looks;     // by set, by output
 
@@ -106,6 +108,9 @@ Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
 
 // How far a set's outputs are from its expected results, by output. Only with a wide plan.
 Result<std::vector<Deviation>> deviations(CudaLink& judge, const CudaCase& state, int set);
+
+// The fault in what a candidate changed, as the judge found it; nullopt: nothing.
+std::optional<Outcome> intrusion_outcome(const CudaCase& state, const Json& intrusions);
 
 // Forgets the contents of sets whose inputs were modified. True if there were any.
 Result<bool> forget_broken_sets(CudaLink& judge, CudaCase& state);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/key.h"
+#include "measure/cuda/host_side.h"
 #include "measure/cuda/python.h"
 
 namespace kernelpro {
@@ -125,7 +126,7 @@ void CudaCrew::settle() {
 
 std::optional<CudaWorker> CudaCrew::another() {
   if (native_.empty()) return std::nullopt;
-  CudaWorker worker{std::move(native_.front()), false};
+  CudaWorker worker{std::move(native_.front())};
   native_.pop_front();
   return worker;
 }
@@ -154,7 +155,7 @@ Result<std::vector<CudaWorker>> CudaCrew::take_native(int count, Queues queues) 
               "run again; `kernelpro doctor` shows what is missing");
 }
 
-Result<CudaWorker> CudaCrew::take_module(int others) {
+Result<CudaWorker> CudaCrew::take_module(int stage, int others) {
   host_forms_ = std::max(host_forms_, static_cast<std::size_t>(1 + others));
   fill_modules(static_cast<std::size_t>(1 + others));
   for (;;) {
@@ -165,7 +166,7 @@ Result<CudaWorker> CudaCrew::take_module(int others) {
     if (stood_by) modules_.pop_front();
     if (!link) return tl::unexpected<Error>(link.error());
     CudaWorker worker{std::move(*link), true};
-    post_cases(worker.link, task_, cases_, fresh_secret());
+    KP_TRY(post_stage(worker, task_, cases_, stage));
     const Result<Reply> ready = trusted(worker.link.settle(kStartTimeout), "the worker");
     if (ready) return worker;
     if (!stood_by) return tl::unexpected<Error>(ready.error());

@@ -60,8 +60,9 @@ class CudaCrew {
   }
   // How many the next evaluation needs: `fill` sees to it that as many stand by.
   void expect_native(int count) { native_to_come_ = static_cast<std::size_t>(count); }
-  // `others`: how many more will be taken directly afterwards; they start at the same time.
-  Result<CudaWorker> take_module(int others = 0);
+  // For the stage `stage` of all cases, which must be open (measure/cuda/host_side.h). `others`:
+  // how many more will be taken directly afterwards; they start at the same time.
+  Result<CudaWorker> take_module(int stage, int others = 0);
   Result<CudaLink> take_capture();
   // Another one, if one is standing by: starts nothing.
   std::optional<CudaWorker> another();

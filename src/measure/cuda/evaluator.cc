@@ -19,6 +19,7 @@
 #include "measure/cuda/crew.h"
 #include "measure/cuda/energy.h"
 #include "measure/cuda/forms.h"
+#include "measure/cuda/host_side.h"
 #include "measure/cuda/prepare.h"
 #include "measure/cuda/trial.h"
 
@@ -227,13 +228,16 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
     crew_.expect_native(natives);
     KP_ASSIGN(workers, crew_.take_native(natives, queues));
   }
-  if (modules[0]) {
-    KP_ASSIGN(CudaWorker worker, crew_.take_module(modules[1] ? 1 : 0));
-    workers.insert(workers.begin(), std::move(worker));
+  // Two modules share no memory.
+  const int stages = (modules[0] ? 1 : 0) + (modules[1] ? 1 : 0);
+  for (int stage = 0; stage < stages; ++stage) {
+    for (CudaCase& state : cases_) KP_TRY(open_stage(judge_, state, stage));
   }
-  if (modules[1]) {
-    KP_ASSIGN(CudaWorker worker, crew_.take_module());
-    workers.push_back(std::move(worker));
+  for (int stage = 0; stage < stages; ++stage) {
+    KP_ASSIGN(CudaWorker worker, crew_.take_module(stage, stages - 1 - stage));
+    KP_TRY(open_gate(judge_, worker));
+    const bool first = stage == 0 && modules[0];
+    workers.insert(first ? workers.begin() : workers.end(), std::move(worker));
   }
   *ready_s = real_clock().now_s();
   shop_.retire = [this](CudaWorker leaving) { crew_.retire(std::move(leaving.link)); };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/process/processes.h"
 #include "base/process/sandbox.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
@@ -13,7 +14,8 @@ namespace kernelpro {
 namespace {
 constexpr std::int64_t kHostMemory = 16LL << 30;  // resident; a CUDA process needs about 0.5 GB
 constexpr double kPostedTimeout = 60;             // a context on a cold machine takes seconds
-constexpr int kRefusedStatus = 77;                // measure/worker/cuda/capture_sandbox.h
+constexpr int kStopRounds = 10;
+constexpr int kRefusedStatus = 77;  // measure/worker/cuda/capture_sandbox.h
 
 std::string refused_call(const Exit& exit) {
   // Where the signal is blocked (as by posix_spawn), the OS ends the process outright.
@@ -51,6 +53,7 @@ Result<CudaLink> CudaLink::start(Command command) {
   for (std::string& name : secret_variables()) command.unset.push_back(std::move(name));
   CudaLink link;
   link.limits_ = command.limits;
+  link.has_warden_ = command.sandbox && !command.sandbox->alone;
   KP_ASSIGN(link.child_, Child::start(command));
   return link;
 }
@@ -81,9 +84,37 @@ Answer CudaLink::receive(double timeout_s) {
 }
 
 void CudaLink::post(const Json& message, const std::vector<int>& fds) {
-  // A dead process is noticed when its answer is awaited.
-  static_cast<void>(child_.send(dump_json(message), fds));
+  send(message, fds);
   ++posted_;
+}
+
+// A dead process is noticed when its answer is awaited.
+void CudaLink::send(const Json& message, const std::vector<int>& fds) {
+  if (stopped_) {
+    for (const int pid : tree()) ::kill(pid, SIGCONT);
+    stopped_ = false;
+  }
+  static_cast<void>(child_.send(dump_json(message), fds));
+}
+
+std::vector<int> CudaLink::tree() const {
+  std::vector<int> pids = descendants(child_.pid());
+  if (!has_warden_) pids.push_back(child_.pid());
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+void CudaLink::stop() {
+  if (!child_.running()) return;
+  // Until no new ones turn up: one that still ran could start another.
+  std::vector<int> before;
+  for (int round = 0; round < kStopRounds; ++round) {
+    std::vector<int> now = tree();
+    for (const int pid : now) ::kill(pid, SIGSTOP);
+    if (now == before) break;
+    before = std::move(now);
+  }
+  stopped_ = true;
 }
 
 Answer CudaLink::settle(double timeout_s) {
@@ -102,7 +133,7 @@ Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<in
     Answer before = settle(std::max(timeout_s, kPostedTimeout));
     if (!std::holds_alternative<Reply>(before)) return before;
   }
-  static_cast<void>(child_.send(dump_json(message), fds));
+  send(message, fds);
   return receive(timeout_s);
 }
 

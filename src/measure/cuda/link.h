@@ -63,10 +63,16 @@ class CudaLink {
   void post(const Json& message, const std::vector<int>& fds = {});
   // Waits for the answers to everything posted; returns the first bad one, or the last.
   Answer settle(double timeout_s);
+  // Stops the process and all that it started, until something is sent to it.
+  void stop();
 
  private:
   Answer receive(double timeout_s);
+  void send(const Json& message, const std::vector<int>& fds);
+  std::vector<int> tree() const;
   Child child_;
+  bool has_warden_ = false;  // the child itself is not the process
+  bool stopped_ = false;
   Limits limits_;
   Queues queues_ = Queues::kDefault;
   // How to read a signal from outside: host code and Python may send it to themselves.

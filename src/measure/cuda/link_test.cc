@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom a refusal blames, by who says it.
+// Whom a refusal blames, by who says it; and processes that are stopped.
 #include "measure/cuda/link.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 
@@ -50,6 +51,26 @@ TEST_F(CudaLinks, BlameTheCandidateForEverythingElse) {
   const Outcome misfit = refused("cuda-worker", "plan");
   ASSERT_TRUE(std::holds_alternative<Rejected>(misfit));
   EXPECT_EQ(std::get<Rejected>(misfit).rule, "plan");
+}
+
+TEST_F(CudaLinks, AStoppedProcessGoesOnWhenItIsAsked) {
+  ::unsetenv("FAKE_FAILS");
+  Result<CudaLink> link = CudaLink::start("cuda-worker");
+  ASSERT_TRUE(link);
+  const auto pid = [&] {
+    const Answer answer = link->ask({{"do", "hello"}}, 600);
+    const auto* reply = std::get_if<Reply>(&answer);
+    return reply == nullptr ? 0 : reply->json.value("pid", 0);
+  };
+  const int first = pid();
+  ASSERT_GT(first, 0);
+  for (int time = 0; time < 3; ++time) {
+    link->stop();
+    siginfo_t stopped{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(first), &stopped, WSTOPPED), 0);
+    EXPECT_EQ(pid(), first);
+  }
+  link->stop();  // ends all the same
 }
 
 }  // namespace

@@ -21,8 +21,10 @@ double mapped(double bytes, double granularity) {
   return std::max(1.0, std::ceil((bytes + 256) / granularity)) * granularity;
 }
 
-MemoryPlan make_plan(const MemoryNeed& need, int rotation, int extra, bool wide,
-                     double free_bytes) {
+// `stage`: with the memory in which a module in host form is called, one set without expected
+// results.
+MemoryPlan make_plan(const MemoryNeed& need, int rotation, int extra, bool wide, double free_bytes,
+                     bool stage) {
   MemoryPlan plan;
   plan.rotation = rotation;
   plan.extra = extra;
@@ -33,6 +35,7 @@ MemoryPlan make_plan(const MemoryNeed& need, int rotation, int extra, bool wide,
   const double set =
       need.inputs + need.outputs + (wide ? need.expected_wide : need.expected_narrow);
   plan.held = plan.sets() * set + parameter_copies * need.parameters + need.workspace;
+  if (stage) plan.held += need.inputs + need.parameters + need.outputs;
   plan.bytes = plan.held + (wide ? need.float64_bytes : need.declared_bytes);
   return plan;
 }
@@ -88,32 +91,34 @@ std::optional<MemoryPlan> plan_memory(const MemoryNeed& need, double free_bytes,
   const auto fits = [&](const MemoryPlan& plan) { return plan.bytes <= free_bytes; };
   if (declared_only) {
     for (int sets = rotation; sets >= 1; --sets) {
-      const MemoryPlan plan = make_plan(need, sets, 0, !need.module, free_bytes);
+      // No task is refused for lack of a stage, which only host forms need.
+      const bool stage = need.module && sets > 1;
+      const MemoryPlan plan = make_plan(need, sets, 0, !need.module, free_bytes, stage);
       if (fits(plan)) return plan;
     }
     return std::nullopt;
   }
-  const MemoryPlan roomy = make_plan(need, rotation, 1 + kProbeSets, true, free_bytes);
+  const MemoryPlan roomy = make_plan(need, rotation, 1 + kProbeSets, true, free_bytes, need.module);
   if (roomy.bytes <= kComfort * free_bytes) return roomy;
   for (const bool wide : {true, false}) {
     if (!wide && !need.module) break;
     for (int sets = rotation; sets >= kLeastSets; --sets) {
-      const MemoryPlan plan = make_plan(need, sets, 1, wide, free_bytes);
+      const MemoryPlan plan = make_plan(need, sets, 1, wide, free_bytes, need.module);
       if (fits(plan)) return plan;
     }
-    const MemoryPlan tight = make_plan(need, kLeastSets, 0, wide, free_bytes);
+    const MemoryPlan tight = make_plan(need, kLeastSets, 0, wide, free_bytes, false);
     if (fits(tight)) return tight;
   }
   return std::nullopt;
 }
 
 double least_bytes(const MemoryNeed& need) {
-  return make_plan(need, kLeastSets, 0, !need.module, 0).held;
+  return make_plan(need, kLeastSets, 0, !need.module, 0, false).held;
 }
 
 std::string memory_shortage(const MemoryNeed& need, const std::string& case_name,
                             double free_bytes) {
-  const MemoryPlan least = make_plan(need, kLeastSets, 0, !need.module, free_bytes);
+  const MemoryPlan least = make_plan(need, kLeastSets, 0, !need.module, free_bytes, false);
   return "case " + case_name + " needs " + gigabytes(least.bytes) +
          " of GPU memory for two input sets (inputs " + gigabytes(need.inputs + need.parameters) +
          ", outputs " + gigabytes(need.outputs) + ", expected results " +

@@ -30,7 +30,7 @@ struct MemoryPlan {
   bool wide = true;
   bool share_parameters = false;  // one memory for the parameters of all sets of the rotation
   double bytes = 0;               // all of it, the module's process included
-  double held = 0;                // part of it that the judge holds while the case is open
+  double held = 0;                // part of it that the judge holds, with a module's stage
   int sets() const { return rotation + extra; }
 };
 

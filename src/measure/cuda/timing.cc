@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "core/key.h"
+#include "measure/cuda/host_side.h"
 #include "measure/cuda/passes.h"
 
 namespace kernelpro {
@@ -182,6 +183,28 @@ class Timer {
       }
       if (places.empty()) continue;
       CudaWorker& worker = candidates ? candidate_ : *incumbent_;
+      if (incumbent_ != nullptr && (candidate_.host || incumbent_->host)) {
+        // What a stopped process left on the GPU would slow down the other.
+        KP_ASSIGN(const bool quiet, await_quiet(judge_, usual_launch_us()));
+        busy_ = busy_ || !quiet;
+      }
+      if (worker.module) {
+        std::vector<int> sets;
+        for (const std::size_t place : places) sets.push_back(steps[place].set);
+        KP_ASSIGN(auto turns, take_turns(judge_, worker, state_, name, sets,
+                                         {true, plan_.timeout_s, "timing"}));
+        if (auto* outcome = std::get_if<Outcome>(&turns)) {
+          if (candidates) return StepTimes(std::move(*outcome));
+          incumbent_fault_ = outcome_summary(*outcome);
+          return StepTimes(std::vector<double>());
+        }
+        const auto& us = std::get<std::vector<double>>(turns);
+        for (std::size_t k = 0; k < places.size(); ++k) {
+          all[places[k]] = us[k];
+          spent_us_ += us[k];
+        }
+        continue;
+      }
       const double start = real_clock().now_s();
       const Answer answer = worker.link.ask(
           {{"do", "time"},
@@ -227,6 +250,11 @@ class Timer {
     return std::nullopt;
   }
 
+  double usual_launch_us() const {
+    if (candidate_.host) return candidate_.host->launch_us;
+    return incumbent_ != nullptr && incumbent_->host ? incumbent_->host->launch_us : 0;
+  }
+
   void learn(const std::vector<PassStep>& steps, const std::vector<double>& us) {
     double longest = 0;
     for (std::size_t i = 0; i < steps.size(); ++i) longest = std::max(longest, us[i]);
@@ -257,7 +285,7 @@ class Timer {
     return samples >= least && interval.high - interval.low < kNarrow * interval.mid;
   }
   bool enough_paired() const {
-    if (!incumbent_fault_.empty() || out_of_budget()) return true;
+    if (!incumbent_fault_.empty() || busy_ || out_of_budget()) return true;
     return static_cast<int>(candidate_us_.size()) >= plan_.min_samples &&
            (sequential_.done() || pairs_ >= plan_.max_pairs);
   }
@@ -270,7 +298,7 @@ class Timer {
                     interval.low,
                     interval.high,
                     static_cast<int>(candidate_us_.size()),
-                    candidate_.module ? "stream launch, L2 cold" : "graph replay, L2 cold"};
+                    candidate_.module ? turn_method(candidate_, state_) : "graph replay, L2 cold"};
     timed.times_us = candidate_us_;
     timed.sets = candidate_sets_;
     timed.paired = incumbent_ != nullptr;
@@ -279,6 +307,10 @@ class Timer {
     timed.fresh = fresh_;
     if (!incumbent_fault_.empty()) {
       timed.note = "the kernel it was compared with failed while timed: " + incumbent_fault_;
+    } else if (busy_) {
+      timed.note =
+          "it was not compared: the GPU was busy with another process's work when one of the two "
+          "was to be timed";
     } else if (sequential_.pairs() > 0) {
       timed.ratio = sequential_.interval();
     }
@@ -307,6 +339,7 @@ class Timer {
   std::vector<double> candidate_us_;
   std::vector<int> candidate_sets_;
   std::string incumbent_fault_;
+  bool busy_ = false;  // the GPU, with another process's work
 };
 
 }  // namespace
@@ -377,6 +410,16 @@ Result<std::variant<std::vector<double>, Outcome>> call_once(CudaLink& judge, Cu
   SetKeys keys;
   for (const int set : sets) keys.emplace_back(set, fresh_secret());
   KP_TRY(poison(judge, state, keys, true));
+  if (worker.module) {
+    std::vector<int> all = sets;
+    if (warm >= 0) all.insert(all.begin(), warm);
+    KP_ASSIGN(Times times,
+              take_turns(judge, worker, state, "candidate", all, {true, plan.timeout_s, "timing"}));
+    if (auto* us = std::get_if<std::vector<double>>(&times); us != nullptr && warm >= 0) {
+      us->erase(us->begin());
+    }
+    return times;
+  }
   Json steps = Json::array();
   if (warm >= 0) steps.push_back({{"subject", "candidate"}, {"set", warm}, {"timed", false}});
   for (const int set : sets) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/key.h"
 #include "measure/cuda/capture.h"
+#include "measure/cuda/host_side.h"
 #include "measure/cuda/passes.h"
 #include "measure/cuda/sanitizer.h"
 #include "measure/cuda/symbols.h"
@@ -178,26 +179,37 @@ CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const C
 }
 
 CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps) {
-  const bool side_by_side = !worker_.module && !loaded_.plan.one_after_another();
-  const std::string what =
-      doing("checking", state) +
-      (side_by_side ? ", in some calls with its launches one after another" : "");
   reordered_.clear();
   // The first call runs alone, so that a hang is noticed after one call's time limit.
   SetKeys now = steps;
   if (call_s_ == 0 && !steps.empty()) {
     const double start = real_clock().now_s();
-    if (auto outcome = run_sets(worker_, state, "candidate", {steps.front()}, timing_.timeout_s,
-                                what, &reordered_)) {
-      return outcome;
-    }
+    Verdict first = call_on(state, {steps.front()}, timing_.timeout_s);
+    if (!first || *first) return first;
     call_s_ = real_clock().now_s() - start;
     now.erase(now.begin());
   }
   if (now.empty()) return std::optional<Outcome>();
-  const double limit =
-      std::min(timing_.timeout_s, 2 + 20 * call_s_) * static_cast<double>(now.size());
-  return run_sets(worker_, state, "candidate", now, limit, what, &reordered_);
+  return call_on(state, now, std::min(timing_.timeout_s, 2 + 20 * call_s_));
+}
+
+// One untimed call for each step, of at most `limit_s`.
+CudaTrial::Verdict CudaTrial::call_on(const CudaCase& state, const SetKeys& steps, double limit_s) {
+  if (!worker_.module) {
+    const bool side_by_side = !loaded_.plan.one_after_another();
+    return run_sets(worker_, state, "candidate", steps, limit_s * static_cast<double>(steps.size()),
+                    doing("checking", state) +
+                        (side_by_side ? ", in some calls with its launches one after another" : ""),
+                    &reordered_);
+  }
+  std::vector<int> sets;
+  for (const auto& [set, key] : steps) sets.push_back(set);
+  KP_ASSIGN(auto called, take_turns(shop_.judge, worker_, state, "candidate", sets,
+                                    {false, limit_s, "checking"}));
+  if (auto* outcome = std::get_if<Outcome>(&called)) {
+    return std::optional<Outcome>(std::move(*outcome));
+  }
+  return std::optional<Outcome>();
 }
 
 // Poison, one call on each set with a freshly loaded module, comparison.
@@ -373,10 +385,6 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
     fresh = audit(state, &timed);
   }
   if (!fresh || *fresh) return fresh;
-  if (worker_.module || (against != nullptr && against->module)) {
-    Verdict clock = check_clock(state, against, &timed);
-    if (!clock || *clock) return clock;
-  }
   Verdict floors = check_floors(state, timed);
   if (!floors || *floors) return floors;
   if (!timed.note.empty()) correct_.notes.push_back(timed.note);
@@ -459,8 +467,11 @@ Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent)
   if (other_ != nullptr) settle_in(*other_, *incumbent);
   for (CudaWorker* worker : {&worker_, other_}) {
     if (worker == nullptr || !worker->module || !shop_.settings.timing) continue;
-    KP_ASSIGN(auto idle, time_idle_loops(*worker));
-    if (idle) return std::move(*idle);
+    for (const CudaCase& state : shop_.cases) {
+      if (!state.c->timed) continue;
+      KP_ASSIGN(auto died, measure_overhead(shop_.judge, *worker, state));
+      if (died) return std::move(*died);
+    }
   }
   for (std::size_t i = 0; i < shop_.cases.size(); ++i) {
     KP_ASSIGN(auto verdict, run_case(i, subject, incumbent));

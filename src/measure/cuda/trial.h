@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "core/evaluation.h"
@@ -79,6 +78,7 @@ class CudaTrial {
   Verdict check(CudaCase& state);
   Verdict check_batch(CudaCase& state, const std::vector<int>& sets);
   Verdict run_on(const CudaCase& state, const SetKeys& steps);
+  Verdict call_on(const CudaCase& state, const SetKeys& steps, double limit_s);
   Verdict time_case(CudaCase& state, const Binary* incumbent);
   Verdict time_elsewhere(CudaCase& state, CudaTimed* timed);
   Verdict decide(CudaCase& state, const Binary& incumbent, CudaTimed* timed);
@@ -87,17 +87,6 @@ class CudaTrial {
   Verdict audit(CudaCase& state, CudaTimed* timed);
   Verdict slower_counts(const std::string& rule, const std::string& sentence, double by,
                         CudaTimed* timed);
-  struct Loop {
-    double us = 0;         // for each call, without the loop's overhead
-    double submitted = 0;  // of these, as the process says
-  };
-  Result<std::variant<Loop, Outcome>> loop(CudaWorker& worker, const CudaCase& state,
-                                           const char* subject, const std::vector<int>& sets);
-  Result<std::variant<Loop, Outcome>> fresh_loop(CudaWorker& worker, CudaCase& state,
-                                                 const char* subject, double us);
-  Verdict time_idle_loops(CudaWorker& worker);
-  Verdict check_clock(CudaCase& state, CudaWorker* incumbent, CudaTimed* timed);
-  Result<void> check_incumbents_clock(CudaCase& state, CudaWorker& incumbent, CudaTimed* timed);
   Verdict check_floors(CudaCase& state, const CudaTimed& timed);
   Verdict probe_among_others(CudaCase& state, DrawKind kind, int set);
   Verdict look_at_probe(CudaCase& state, DrawKind kind, int set);
@@ -130,10 +119,8 @@ class CudaTrial {
     LaunchPlan plan;
     std::uint64_t place = 0;
   };
-  Loaded loaded_;        // the native candidate
-  std::string kernels_;  // of the current subject, for messages
-  // Of a loop without calls over so many sets: what it takes by our clock, microseconds.
-  std::map<std::tuple<const CudaWorker*, const CudaCase*, std::size_t>, double> idle_us_;
+  Loaded loaded_;            // the native candidate
+  std::string kernels_;      // of the current subject, for messages
   std::set<int> reordered_;  // of the latest calls: sets with launches in an unusual order
   double call_s_ = 0;        // time of a call with all overhead; 0 unknown
   std::vector<ProbeFailure> failures_;  // of the current case's probes

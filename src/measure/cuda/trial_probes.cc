@@ -215,6 +215,10 @@ void CudaTrial::compare_times(const CudaCase& state, DrawKind kind,
                               const std::vector<double>& probe_us) {
   const double a = median(given_us), b = median(probe_us);
   if (std::max(a, b) <= kValuesFactor * std::min(a, b) + kValuesSlackUs) return;
+  // A handful of calls whose times scatter, as they do where Python waits for the GPU, shows
+  // nothing.
+  const Interval given = median_interval(given_us), probe = median_interval(probe_us);
+  if (given.low <= probe.high && probe.low <= given.high) return;
   label("time-depends-on-values");
   correct_.notes.push_back("a call takes " + human_us(b) + " " + probe_words(kind) + ", but " +
                            human_us(a) + " on the task's own (case " + state.c->name + ")");

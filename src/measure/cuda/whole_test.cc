@@ -220,43 +220,46 @@ TEST_F(WholeEvaluator, PyTorchCandidatesWithoutASoundPlanRunInHostForm) {
   }
 }
 
-// What a call takes, what its process claims, and what it says that Python needs to submit it.
-std::string host_form(int takes_us, int claims_us, int submits_us = 0) {
-  return "item " + std::to_string(takes_us) + " " + std::to_string(claims_us) + " " +
-         std::to_string(submits_us);
+// What a call takes, and what else the process does (fake_module.h).
+std::string host_form(int takes_us, const std::string& does = "") {
+  return "item " + std::to_string(takes_us) + (does.empty() ? "" : " " + does);
 }
 
-TEST_F(WholeEvaluator, HostFormsAreTimedByOurClockToo) {
+TEST_F(WholeEvaluator, HostFormsAreTimedByTheJudgesClock) {
   settings_.samples = 20;
-  const Evaluation honest = evaluate(module(host_form(2000, 10000)), nullptr);
-  ASSERT_TRUE(honest.correct() != nullptr) << said(honest);
-  EXPECT_EQ(honest.trust, "module");
-  EXPECT_TRUE(is_host_form(*honest.correct()));
-  // Sleeping takes longer than asked for on a busy machine: never shorter.
-  EXPECT_GE(honest.correct()->timings[0].median_us, 10000);
-  const Evaluation works_elsewhere = evaluate(module(host_form(20000, 5000)), nullptr);
-  EXPECT_EQ(outcome_name(works_elsewhere.outcome), "rejected") << said(works_elsewhere);
-  EXPECT_TRUE(contains(said(works_elsewhere), "supervisor's clock")) << said(works_elsewhere);
-  const Evaluation blames_python = evaluate(module(host_form(20000, 5000, 100000)), nullptr);
-  ASSERT_TRUE(blames_python.correct() != nullptr) << said(blames_python);
-  EXPECT_GE(blames_python.correct()->timings[0].median_us, 15000);
-  const auto& labels = blames_python.correct()->labels;
-  EXPECT_TRUE(std::find(labels.begin(), labels.end(), "host-bound") != labels.end());
+  const Evaluation e = evaluate(module(host_form(4000)), nullptr);
+  ASSERT_TRUE(e.correct() != nullptr) << said(e);
+  EXPECT_EQ(e.trust, "module");
+  EXPECT_TRUE(is_host_form(*e.correct()));
+  // Sleeping takes longer than asked for on a busy machine, but not many times.
+  EXPECT_GE(e.correct()->timings[0].median_us, 3500);
+  EXPECT_LT(e.correct()->timings[0].median_us, 400000);
+}
+
+TEST_F(WholeEvaluator, AHostFormKnowsNothingBeforeItsOrderAndAddsNothingAfterItsAnswer) {
+  for (const auto& [does, verdict] : {std::pair("works_ahead", "wrong-result"),
+                                      {"works_later", "wrong-result"},
+                                      {"changes_an_input", "rejected"},
+                                      {"gives_no_sign", "rejected"}}) {
+    const Evaluation e = evaluate(module(host_form(3000, does)), nullptr);
+    EXPECT_EQ(outcome_name(e.outcome), verdict) << does << ": " << said(e);
+  }
+}
+
+TEST_F(WholeEvaluator, AHostFormGainsNothingByResultsThatItKept) {
+  settings_.samples = 20;
+  const Evaluation e = evaluate(module(host_form(4000, "keeps_results")), nullptr);
+  ASSERT_TRUE(e.correct() != nullptr) << said(e);
+  EXPECT_GE(e.correct()->timings[0].median_us, 3500);
 }
 
 TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {
   settings_.samples = 20;
-  // Both take four times what they claim.
-  const Subject slow = module(host_form(40000, 10000, 200000));
-  const Evaluation e = evaluate(module(host_form(20000, 5000, 200000)), &slow);
+  const Subject slow = module(host_form(20000));
+  const Evaluation e = evaluate(module(host_form(4000)), &slow);
   ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
   EXPECT_GT(e.correct()->versus->ratio, 1.2);
-  EXPECT_LT(e.correct()->versus->ratio, 4);
-  // One is honest about it: its opponent gains nothing by claiming less.
-  const Subject fair = module(host_form(20000, 20000));
-  const Evaluation claims = evaluate(module(host_form(40000, 10000, 200000)), &fair);
-  ASSERT_TRUE(claims.correct() && claims.correct()->versus) << said(claims);
-  EXPECT_LT(claims.correct()->versus->ratio, 1);
+  EXPECT_LT(e.correct()->versus->ratio, 20);
 }
 
 // What the process answers with.
@@ -281,10 +284,10 @@ TEST_F(WholeEvaluator, PythonStartsBeforeTheTaskIsKnown) {
   const Evaluation plan = evaluate(module("honest"), nullptr);
   ASSERT_TRUE(plan.correct() != nullptr) << said(plan);
   EXPECT_TRUE(has(plan.correct()->notes, capture));
-  const Evaluation host = evaluate(module(host_form(2000, 10000)), nullptr);
+  const Evaluation host = evaluate(module(host_form(2000)), nullptr);
   ASSERT_TRUE(host.correct() != nullptr) << said(host);
   EXPECT_TRUE(has(host.correct()->notes, module_process)) << "the plan did not use it up";
-  const Evaluation again = evaluate(module(host_form(2000, 10001)), nullptr);
+  const Evaluation again = evaluate(module(host_form(2001)), nullptr);
   ASSERT_TRUE(again.correct() != nullptr) << said(again);
   EXPECT_FALSE(has(again.correct()->notes, module_process)) << "each process runs one candidate";
 }
@@ -306,7 +309,7 @@ TEST_F(WholeEvaluator, AStandbyThatIsGoneIsReplaced) {
   ASSERT_TRUE(settings_.ahead && settings_.ahead->modules.size() == 1);
   const std::string gone = process_of(settings_.ahead->modules[0]);
   ::kill(std::stoi(gone.substr(gone.rfind(' '))), SIGKILL);
-  const Evaluation host = evaluate(module(host_form(2000, 10000)), nullptr);
+  const Evaluation host = evaluate(module(host_form(2000)), nullptr);
   ASSERT_TRUE(host.correct() != nullptr) << said(host);
   EXPECT_FALSE(has(host.correct()->notes, gone));
 }

@@ -54,24 +54,26 @@ std::optional<Outcome> loaded(const Answer& answer, const CudaCase& state,
 
 }  // namespace
 
+Json case_json(const Task& task, const CudaCase& state, std::uint64_t place) {
+  Json item = {{"case", state.c->name},
+               {"layout", *parse_json(layout_to_json(placed(state.layout, place)))},
+               {"sets", state.sets()},
+               {"inputs", Json::array()}};
+  for (const Tensor& tensor : task.tensors) {
+    item["inputs"].push_back(tensor.role != Role::kOutput);
+  }
+  if (task.module) {
+    item["dims"] = state.c->dims;
+    item["tensors"] = tensors_json(state);
+  }
+  return item;
+}
+
 void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases,
                 std::uint64_t place, bool writable) {
   link.set_place(place);
   Json all = Json::array();
-  for (const CudaCase& state : cases) {
-    Json item = {{"case", state.c->name},
-                 {"layout", *parse_json(layout_to_json(placed(state.layout, place)))},
-                 {"sets", state.sets()},
-                 {"inputs", Json::array()}};
-    for (const Tensor& tensor : task.tensors) {
-      item["inputs"].push_back(tensor.role != Role::kOutput);
-    }
-    if (task.module) {
-      item["dims"] = state.c->dims;
-      item["tensors"] = tensors_json(state);
-    }
-    all.push_back(std::move(item));
-  }
+  for (const CudaCase& state : cases) all.push_back(case_json(task, state, place));
   link.post({{"do", "open"}, {"cases", all}, {"writable", writable}});
   for (const CudaCase& state : cases) {
     for (int set = 0; set < state.sets(); ++set) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,10 +15,13 @@
 
 namespace kernelpro {
 
+struct HostSide;
+
 // A worker that runs one or both subjects of an evaluation.
 struct CudaWorker {
   CudaLink link;
-  bool module = false;  // Python: calls by stream launch; else graphs replayed from plans
+  bool module = false;  // Python, in host form; else graphs replayed from plans
+  std::shared_ptr<HostSide> host = nullptr;  // of a module (measure/cuda/host_side.h)
 };
 
 // A module's tensors as a message has them: "name", "label", "role", "dtype", "shape".
@@ -32,6 +36,9 @@ void post_cases(CudaLink& link, const Task& task, const std::vector<CudaCase>& c
 // The same for a worker whose cases lie elsewhere than at `place`; 0: any place will do.
 void move_to(CudaLink& link, const Task& task, const std::vector<CudaCase>& cases,
              std::uint64_t place);
+
+// A case as the command "open" has it.
+Json case_json(const Task& task, const CudaCase& state, std::uint64_t place);
 
 // The command that loads a plan in the case `name` (core/protocol.h).
 Json load_command(const std::string& case_name, const std::string& subject, const Binary& binary,

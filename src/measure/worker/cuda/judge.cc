@@ -22,15 +22,23 @@
 //   verify {case, sets:[SET,...], intrusions, then_poison:[[SET,KEY],...]} ->
 //       {"sets":[finding,...]}
 //   window, fetch, disturb, restore: see JudgeCase
+// For modules in host form, each of which has a STAGE (JudgeCase) to itself:
+//   stage {case, stage, slots:[I,...]} + nothing -> descriptors of these slots; makes the stage
+//   gate {stage} + the descriptor of a gate (base/process/gate.h): a new process has the stage
+//   turn {case, set, stage, turn, timed, timeout} -> {"answered","us","revealing_us",
+//       "intrusions"}: one call of its module, timed by this process
+//   launch -> {"us"}: of a small kernel; long while others work on the GPU
 #if KERNELPRO_HAVE_CUDA
 
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "core/key.h"
 #include "core/protocol.h"
 #include "measure/worker/cuda/judge_case.h"
+#include "measure/worker/cuda/judge_turn.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/roles.h"
 
@@ -48,7 +56,11 @@ class Judge {
  public:
   Judge(WorkerChannel* channel, const CudaDriver& cu, const CudaContext& context,
         TrustedKernels* kernels)
-      : channel_(channel), cu_(cu), context_(context), kernels_(kernels) {}
+      : channel_(channel),
+        cu_(cu),
+        context_(context),
+        kernels_(kernels),
+        turns_(cu, context, kernels) {}
 
   void serve(const WorkerCommand& command) {
     using Handler = Result<Json> (Judge::*)(const WorkerCommand&);
@@ -64,12 +76,15 @@ class Judge {
         {"lean", &Judge::lean},       {"admit", &Judge::admit},
         {"least", &Judge::least},     {"reshape", &Judge::reshape},
         {"narrow", &Judge::narrow},   {"deviations", &Judge::deviations},
+        {"stage", &Judge::stage},     {"gate", &Judge::gate},
+        {"turn", &Judge::turn},       {"launch", &Judge::launch},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
     const auto known = cases_.find(command.text("case"));
     case_ = known == cases_.end() ? nullptr : known->second.get();
-    const bool needs_case = command.verb() != "open" && command.verb() != "hello";
+    static const std::set<std::string> alone = {"open", "hello", "gate", "launch"};
+    const bool needs_case = alone.count(command.verb()) == 0;
     if (needs_case && (case_ == nullptr || !good_set(command.integer("set")))) {
       return channel_->answer_error("no such case or set");
     }
@@ -224,8 +239,19 @@ class Judge {
     return Json{{"sets", sets}};
   }
 
+  static Json intrusions_json(const std::vector<Intrusion>& all) {
+    Json intrusions = Json::array();
+    for (const Intrusion& i : all) {
+      intrusions.push_back({{"slot", i.slot},
+                            {"what", i.what},
+                            {"count", i.count},
+                            {"where", i.where},
+                            {"where_known", i.where_known}});
+    }
+    return intrusions;
+  }
   static Json finding_json(const SetFindings& finding) {
-    Json outputs = Json::array(), intrusions = Json::array();
+    Json outputs = Json::array();
     for (const OutputComparison& c : finding.outputs) {
       outputs.push_back({{"bad", c.bad},
                          {"not_a_number", c.not_a_number},
@@ -234,14 +260,7 @@ class Judge {
                          {"last", c.last},
                          {"worst", number_json(c.worst)}});
     }
-    for (const Intrusion& i : finding.intrusions) {
-      intrusions.push_back({{"slot", i.slot},
-                            {"what", i.what},
-                            {"count", i.count},
-                            {"where", i.where},
-                            {"where_known", i.where_known}});
-    }
-    return {{"outputs", outputs}, {"intrusions", intrusions}};
+    return {{"outputs", outputs}, {"intrusions", intrusions_json(finding.intrusions)}};
   }
 
   Result<Json> verify(const WorkerCommand& command) {
@@ -355,10 +374,45 @@ class Judge {
   }
   Result<Json> restore(const WorkerCommand&) { return done(case_->restore()); }
 
+  Result<Json> stage(const WorkerCommand& command) {
+    const int stage = static_cast<int>(command.integer("stage"));
+    KP_TRY(case_->open_stage(stage));
+    std::vector<int> slots;
+    for (const Json& item : JsonReader(command.json).array("slots")) {
+      slots.push_back(item.is_number_integer() ? item.get<int>() : -1);
+    }
+    KP_ASSIGN(outgoing_, case_->share_stage(stage, slots));
+    return Json::object();
+  }
+  // Nothing that an earlier process left there may reach the next.
+  Result<Json> gate(const WorkerCommand& command) {
+    const int stage = static_cast<int>(command.integer("stage"));
+    if (command.fds.size() != 1) return fail(ErrorKind::kInternal, "no gate was given", "");
+    for (const auto& [name, each] : cases_) {
+      if (each->has_stage(stage)) KP_TRY(each->clear_stage(stage, -1));
+    }
+    return done(turns_.open_gate(stage, command.fds[0].get()));
+  }
+  Result<Json> turn(const WorkerCommand& command) {
+    const JsonReader r(command.json);
+    KP_ASSIGN(const JudgeTurns::Turn turn,
+              turns_.take(case_, static_cast<int>(command.integer("stage")), set_of(command),
+                          command.natural("turn"), r.flag("timed"), r.real("timeout")));
+    return Json{{"answered", turn.answered},
+                {"us", turn.us},
+                {"revealing_us", turn.revealing_us},
+                {"intrusions", intrusions_json(turn.intrusions)}};
+  }
+  Result<Json> launch(const WorkerCommand&) {
+    KP_ASSIGN(const double us, turns_.launch_us());
+    return Json{{"us", us}};
+  }
+
   WorkerChannel* channel_;
   const CudaDriver& cu_;
   const CudaContext& context_;
   TrustedKernels* kernels_;
+  JudgeTurns turns_;
   std::map<std::string, std::unique_ptr<JudgeCase>> cases_;
   JudgeCase* case_ = nullptr;  // the one that the command names
   std::vector<Fd> outgoing_;

@@ -482,6 +482,16 @@ KP_SCRUB_LOCAL(scrub_local_32k, 8192)
 KP_SCRUB_LOCAL(scrub_local_64k, 16384)
 KP_SCRUB_LOCAL(scrub_local_128k, 32768)
 
+// Data of one buffer into another, both 16-byte aligned.
+extern "C" __global__ void hand_over(const unsigned char* from, unsigned char* to, u64 bytes) {
+  const u64 count = bytes / 16;
+  for (u64 i = first_index(); i < count; i += stride()) {
+    reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
+  }
+  if (first_index() != 0) return;
+  for (u64 at = count * 16; at < bytes; ++at) to[at] = from[at];
+}
+
 extern "C" __global__ void copy(const uint4* from, uint4* to, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) to[i] = from[i];
 }

@@ -41,7 +41,7 @@ Result<JudgeCase> JudgeCase::open(const CudaDriver& cu, const CudaContext& conte
   std::uint64_t own_bytes = scratch_bytes;
   for (const AddressLayout* layout : {&judge.layout_, &judge.reference_layout_}) {
     for (const auto& slot : layout->slots) {
-      own_bytes += static_cast<std::uint64_t>(sets) * slot.mapping_bytes;
+      own_bytes += static_cast<std::uint64_t>(sets + kStages) * slot.mapping_bytes;
     }
   }
   KP_ASSIGN(judge.own_, AddressRange::reserve(cu, 0, own_bytes));
@@ -49,6 +49,7 @@ Result<JudgeCase> JudgeCase::open(const CudaDriver& cu, const CudaContext& conte
   KP_TRY(judge.make_sets(sets, sharing));
   KP_ASSIGN(judge.scratch_memory_, PhysicalMemory::create(cu, judge.device_, scratch_bytes));
   judge.scratch_ = judge.own_next_;
+  judge.own_next_ += scratch_bytes;
   judge.scratch_bytes_ = scratch_bytes;
   KP_TRY(
       judge.own_.map(judge.device_, judge.scratch_, scratch_bytes, judge.scratch_memory_.handle()));
@@ -100,6 +101,7 @@ Result<void> JudgeCase::make_sets(int sets, int sharing) {
     set.seals.assign(tensors_.size(), 0);
     sets_.push_back(std::move(set));
   }
+  count_ = sets;
   return {};
 }
 

@@ -65,12 +65,27 @@ class JudgeCase {
 
   const AddressLayout& layout() const { return layout_; }
   const AddressLayout& reference_layout() const { return reference_layout_; }
-  int sets() const { return static_cast<int>(sets_.size()); }
+  int sets() const { return count_; }
   const std::vector<JudgeTensor>& tensors() const { return tensors_; }
   // Descriptors of some of a set's slots, or of the expected results of some tensors.
   Result<std::vector<Fd>> share(int set, const std::vector<int>& slots, bool expected) const;
   // Whether this slot of this set has its own memory, not that of set 0.
   bool own_memory(int set, std::size_t slot) const;
+
+  // A stage is the memory of one set for a process that runs a module: it sees no other. The
+  // contents of a set are there only while a call is timed.
+  static constexpr int kStages = 2;
+  Result<void> open_stage(int stage);
+  bool has_stage(int stage) const;
+  Result<std::vector<Fd>> share_stage(int stage, const std::vector<int>& slots) const;
+  // Poisons all of it, with a new key; its outputs as those of `set` are (-1: none).
+  Result<void> clear_stage(int stage, int set);
+  // The inputs and parameters of a set onto the stage, and the stage's outputs into the set.
+  // Enqueued only.
+  Result<void> reveal(int stage, int set);
+  Result<void> collect(int stage, int set);
+  // What else was changed on the stage since the set was revealed.
+  Result<std::vector<Intrusion>> stage_intrusions(int stage, int set);
 
   // Draws inputs and parameters, each by its spec; one spec per tensor.
   Result<void> draw(int set, const kp::Key& key, const std::vector<kp::DrawSpec>& specs);
@@ -147,6 +162,8 @@ class JudgeCase {
   std::uint64_t expected_at(const Set& set, std::size_t tensor) const;
   Result<std::shared_ptr<Buffer>> make_buffer(std::uint64_t bytes);
   Result<void> make_sets(int sets, int sharing);
+  Set& stage_at(int stage) { return set_at(count_ + stage); }
+  const Set& stage_at(int stage) const { return set_at(count_ + stage); }
   Result<void> seal_data(std::uint64_t at, std::uint64_t bytes, std::uint64_t result);
   Result<std::vector<std::uint64_t>> input_seals(const std::vector<int>& sets);
   Result<std::vector<std::uint64_t>> expected_seals(const Set& set);
@@ -179,7 +196,8 @@ class JudgeCase {
   AddressLayout layout_;
   AddressLayout reference_layout_;
   std::uint64_t seal_key_ = 0;
-  std::vector<Set> sets_;
+  std::vector<Set> sets_;  // `count_` sets, then the stages
+  int count_ = 0;
   PhysicalMemory scratch_memory_;
   AddressRange own_;  // our own mappings of everything; unmapped before the memory is released
   std::uint64_t own_next_ = 0;

@@ -462,6 +462,53 @@ TEST_F(JudgeCases, SayHowMuchMemoryIsMissing) {
   EXPECT_EQ(short_of.error().message, "GPU memory for a case: 2 MiB are wanted, 0 MiB are free");
 }
 
+// A stage holds a set's contents from `reveal` to the next `clear_stage`, and its own outputs.
+TEST_F(JudgeCases, AStageHoldsOneSetAtATime) {
+  open();
+  ASSERT_TRUE(judge->open_stage(1));
+  EXPECT_TRUE(judge->has_stage(1));
+  EXPECT_FALSE(judge->has_stage(0));
+  ASSERT_TRUE(judge->open_stage(0));
+  EXPECT_FALSE(judge->share_stage(0, {kWorkspace})) << "a module has its own";
+  const auto memory_of = [&](int slot) {
+    const auto fds = judge->share_stage(0, {slot});
+    return *PhysicalMemory::import(
+        cu(), (*fds)[0].get(), judge->layout().slots[static_cast<std::size_t>(slot)].mapping_bytes);
+  };
+  const PhysicalMemory x = memory_of(kX), y = memory_of(kY), b = memory_of(kB);
+  AddressRange range =
+      *AddressRange::reserve(cu(), judge->layout().base, judge->layout().reserve_bytes);
+  for (const auto& [slot, memory] : {std::pair(kX, &x), {kY, &y}, {kB, &b}}) {
+    const AddressLayout::Slot& s = judge->layout().slots[static_cast<std::size_t>(slot)];
+    ASSERT_TRUE(range.map(0, s.mapping, s.mapping_bytes, memory->handle()));
+  }
+  for (int set = 0; set < 2; ++set) {
+    ASSERT_TRUE(judge->poison({{set, 5u + static_cast<unsigned>(set)}}, true));
+    ASSERT_TRUE(judge->clear_stage(0, set));
+    ASSERT_TRUE(judge->reveal(0, set));
+    compute();
+    if (set == 1) data<float>(kY)[7] += 1;
+    ASSERT_TRUE(judge->collect(0, set));
+    EXPECT_TRUE(judge->stage_intrusions(0, set)->empty());
+    EXPECT_EQ(found(set).outputs[0].bad, set == 1 ? 1u : 0u);
+  }
+  // Whatever lies there when it is cleared is gone.
+  const float left = data<float>(kX)[3];
+  ASSERT_TRUE(judge->clear_stage(0, 0));
+  EXPECT_NE(data<float>(kX)[3], left);
+  ASSERT_TRUE(judge->collect(0, 0));
+  EXPECT_EQ(found(0).outputs[0].unwritten, static_cast<std::uint64_t>(kElements));
+  // Nor may it change anything but the outputs.
+  ASSERT_TRUE(judge->reveal(0, 0));
+  data<float>(kX)[3] += 1;
+  data<char>(kY)[-1] ^= 1;
+  const auto intrusions = judge->stage_intrusions(0, 0);
+  ASSERT_TRUE(intrusions && intrusions->size() == 2u);
+  EXPECT_EQ((*intrusions)[0].what, "before");
+  EXPECT_EQ((*intrusions)[1].what, "input");
+  EXPECT_EQ((*intrusions)[1].where, 3u);
+}
+
 }  // namespace
 }  // namespace kernelpro::testing
 

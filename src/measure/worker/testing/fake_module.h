@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PyTorch candidate in host form, for fake_worker.cc: y = 2x on the judge's buffers, by a file
-// whose name has three numbers, as in "item 20000 5000 0": the microseconds that a call takes,
-// those that its process claims, and those that it says Python needs to submit a call.
+// A PyTorch candidate in host form, for fake_worker.cc: y = 2x on its stage, by a file whose name
+// has a number, the microseconds that a call takes, and perhaps what it does: "item 20000",
+// "item 20000 works_ahead".
 #pragma once
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "base/process/gate.h"
 #include "core/protocol.h"
 #include "measure/worker/cuda/message.h"
 
@@ -24,60 +28,91 @@ inline std::string process() { return "process " + std::to_string(::getpid()); }
 class HostForm {
  public:
   explicit HostForm(std::size_t elements) : elements_(elements) {}
+  ~HostForm() {
+    for (std::thread& thread : late_) thread.join();
+  }
+  HostForm(const HostForm&) = delete;
+  HostForm& operator=(const HostForm&) = delete;
 
   // The answer; nullopt: no host form has been loaded.
   std::optional<Json> handle(WorkerCommand& command) {
     const std::string verb = command.verb();
-    const JsonReader r(command.json);
+    if (verb == "gate" && command.fds.size() == 1) {
+      if (auto gate = Gate::map(command.fds[0].get())) gate_ = std::move(*gate);
+    }
     if (verb == "open") {
-      for (const Json& each : r.array("cases")) {
+      for (const Json& each : JsonReader(command.json).array("cases")) {
         layout_ = layout_from_json(dump_json(JsonReader(each).object("layout")));
       }
     }
     if (verb == "memory") map(command);
     if (verb == "load") {
-      Times times;
+      Subject subject;
+      char does[64] = "";
       const std::string path = command.text("module"), name = path.substr(path.rfind('/') + 1);
-      if (std::sscanf(name.c_str(), "item %d %d %d", &times.takes, &times.claims, &times.submits) ==
-          3) {
-        subjects_[command.text("subject")] = times;
+      if (std::sscanf(name.c_str(), "item %d %63s", &subject.takes_us, does) >= 1) {
+        subject.does = does;
+        subjects_[command.text("subject")] = subject;
       }
     }
-    if (subjects_.empty() && verb == "run") return std::nullopt;
+    if (verb == "call" && subjects_.empty()) return std::nullopt;
     Json answer = {{"notes", Json::array({process()})}};
-    if (verb == "run") {
-      for (const Json& step : r.array("steps")) compute(step["set"].get<int>());
+    const std::uint64_t turn = command.natural("turn");
+    if (verb == "ping") {
+      begin(turn);
+      answer["us"] = 0.1;
+      gate_.give(Sign::kAnswer, turn);
     }
-    if (verb == "time") answer["times"] = timed(r);
-    if (verb == "loop" && !command.text("subject").empty()) {
-      const Times& times = subjects_[command.text("subject")];
-      for (const Json& set : r.array("sets")) {
-        compute(set.get<int>());
-        ::usleep(static_cast<useconds_t>(times.takes));
-      }
-      answer["submitted_us"] = times.submits;
-    }
+    if (verb == "call") call(subjects_[command.text("subject")], turn);
     return answer;
   }
 
  private:
-  struct Times {
-    int takes = 0, claims = 0, submits = 0;
+  struct Subject {
+    int takes_us = 0;
+    std::string does;
   };
 
-  Json timed(const JsonReader& r) {
-    Json all = Json::array();
-    for (const Json& step : r.array("steps")) {
-      const int claims = subjects_[JsonReader(step).text("subject")].claims;
-      compute(step["set"].get<int>());
-      ::usleep(static_cast<useconds_t>(claims));
-      all.push_back(claims);
+  bool begin(std::uint64_t turn) {
+    gate_.give(Sign::kReady, turn);
+    return gate_.await(Sign::kOrder, turn, 600);
+  }
+
+  void call(const Subject& subject, std::uint64_t turn) {
+    const auto work = [this, us = subject.takes_us] {
+      ::usleep(static_cast<useconds_t>(us));
+      compute();
+    };
+    if (subject.does == "works_ahead") {  // on what the stage holds before the order
+      work();
+      begin(turn);
+    } else {
+      begin(turn);
+      if (subject.does == "works_later") {  // after its answer
+        late_.emplace_back(work);
+      } else if (subject.does == "keeps_results") {
+        keep_results(work);
+      } else {
+        work();
+      }
     }
-    return all;
+    if (subject.does == "changes_an_input") memory_[0][3] += 1;
+    if (subject.does != "gives_no_sign") gate_.give(Sign::kAnswer, turn);
+  }
+
+  // By their contents.
+  template <class Work>
+  void keep_results(const Work& work) {
+    const std::array<float, 4> look = {memory_[0][0], memory_[0][1], memory_[0][2], memory_[0][3]};
+    std::vector<float>& kept = kept_[look];
+    if (kept.empty()) {
+      work();
+      kept.assign(memory_[1], memory_[1] + elements_);
+    }
+    for (std::size_t i = 0; i < elements_; ++i) memory_[1][i] = kept[i];
   }
 
   void map(const WorkerCommand& command) {
-    const int set = static_cast<int>(command.integer("set"));
     std::size_t at = 0;
     for (const Json& slot : JsonReader(command.json).array("slots")) {
       const auto place = slot.get<std::size_t>();
@@ -86,22 +121,25 @@ class HostForm {
       void* memory = ::mmap(nullptr, where.mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                             command.fds[at++].get(), 0);
       if (memory == MAP_FAILED) continue;
-      memory_[{set, place}] =
+      memory_[place] =
           reinterpret_cast<float*>(static_cast<char*>(memory) + (where.address - where.mapping));
     }
   }
 
-  void compute(int set) {
-    const float* x = memory_[{set, 0}];
-    float* y = memory_[{set, 1}];
+  void compute() {
+    const float* x = memory_[0];
+    float* y = memory_[1];
     if (x == nullptr || y == nullptr) return;
     for (std::size_t i = 0; i < elements_; ++i) y[i] = 2 * x[i];
   }
 
   std::size_t elements_;
   std::optional<AddressLayout> layout_;
-  std::map<std::pair<int, std::size_t>, float*> memory_;
-  std::map<std::string, Times> subjects_;
+  Gate gate_;
+  std::map<std::size_t, float*> memory_;  // by slot
+  std::map<std::string, Subject> subjects_;
+  std::map<std::array<float, 4>, std::vector<float>> kept_;
+  std::vector<std::thread> late_;
 };
 
 }  // namespace kernelpro::fake

@@ -113,6 +113,7 @@ const std::map<std::string, kernelpro::fake::Kernel>& kernelpro::fake::judge_ker
       KP_ON_HOST(scrub_local_32k),
       KP_ON_HOST(scrub_local_64k),
       KP_ON_HOST(scrub_local_128k),
+      KP_ON_HOST(hand_over),
       KP_ON_HOST(copy),
       KP_ON_HOST(multiply_add),
   };
