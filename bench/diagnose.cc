@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "core/json.h"
 
 namespace kernelpro {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/files.h"
 #include "base/statistics/statistics.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 

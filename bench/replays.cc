@@ -8,8 +8,8 @@
 
 #include "base/files.h"
 #include "build/build.h"
-#include "core/key.h"
-#include "core/protocol.h"
+#include "core/plan/protocol.h"
+#include "core/task/key.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/cuda/capture.h"
 #include "measure/cuda/replay.h"

@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/statistics/statistics.h"
-#include "core/json.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "write/model/local_server.h"

@@ -5,7 +5,7 @@
 // The folder that holds the kernel, or one above it, is the task. Prints a table; writes the
 // samples (NAME.samples.json) and ncu's page (NAME.ncu.csv) to OUT. Exit status 1 when a kernel
 // could not be sampled or fewer than 90 % of the comparisons agree.
-#include "core/samples.h"
+#include "core/evidence/samples.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -19,8 +19,8 @@
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
-#include "core/cuda_tools.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
+#include "core/plan/cuda_tools.h"
 #include "evaluation/standing.h"
 #include "measure/cuda/replay.h"
 #include "profile/code/disassemble.h"

@@ -17,8 +17,8 @@ endif()
 option(KERNELPRO_PCH "precompile headers" ${pch_default})
 
 set(KERNELPRO_PRECOMPILED <algorithm> <array> <cmath> <functional> <map> <memory> <optional> <set>
-  <span> <string> <string_view> <utility> <variant> <vector> <tl/expected.hpp> core/candidate.h
-  core/evaluation.h core/evidence.h core/finding.h core/launch_plan.h core/machine.h core/task.h
+  <span> <string> <string_view> <utility> <variant> <vector> <tl/expected.hpp> core/candidate/candidate.h
+  core/evaluation/evaluation.h core/evidence/evidence.h core/finding/finding.h core/plan/launch_plan.h core/machine/machine.h core/task/task.h
   base/error.h base/files.h base/text.h)
 list(TRANSFORM KERNELPRO_PRECOMPILED REPLACE "^(core|base)/.*" "${PROJECT_SOURCE_DIR}/src/\\0")
 

@@ -12,6 +12,12 @@ function(kernelpro_room name)
   set_property(GLOBAL PROPERTY KERNELPRO_ROOM_${name} "${ARGN}")
 endfunction()
 
+# kernelpro_inner(NAME [LINK ROOM...]) declares a folder of a room that has walls of its own: it may
+# include from itself, from the rooms in its row, and from what its room may include and has no row.
+# Built as part of the room, which others include from as a whole. For scripts/house alone.
+function(kernelpro_inner name)
+endfunction()
+
 # The name of a room's library.
 function(kernelpro_library room out)
   string(REPLACE "/" "_" name ${room})

@@ -5,10 +5,10 @@
 //   // expect: rejected input-mutation | crashed
 //
 // Alternatives are separated by " | ". The first word of each is an outcome's name
-// (core/evaluation.h), or `slow`: correct, and at most 1.1x as fast as the task's kernel. A higher
-// ratio whose confidence interval includes a tie is `unclear` and must be measured again. The rest
-// must be in the verdict: a rejection's rule, a correct kernel's label, or part of another
-// outcome's text. `correct` alone accepts no label that limits correctness
+// (core/evaluation/evaluation.h), or `slow`: correct, and at most 1.1x as fast as the task's
+// kernel. A higher ratio whose confidence interval includes a tie is `unclear` and must be measured
+// again. The rest must be in the verdict: a rejection's rule, a correct kernel's label, or part of
+// another outcome's text. `correct` alone accepts no label that limits correctness
 // ("given-distribution-only", "given-parameters-only").
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 
 namespace kernelpro {
 

@@ -3,7 +3,7 @@
 // anything leak?
 #pragma once
 
-#include "core/task.h"
+#include "core/task/task.h"
 
 namespace kernelpro::bench {
 

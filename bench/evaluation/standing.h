@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "base/error.h"
-#include "core/candidate.h"
-#include "core/evaluation.h"
+#include "core/candidate/candidate.h"
+#include "core/evaluation/evaluation.h"
 #include "measure/station/target.h"
 
 namespace kernelpro::bench {

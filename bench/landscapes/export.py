@@ -35,7 +35,7 @@ from pathlib import Path
 
 
 def knobs_of(source):
-    """The same lines as src/core/knobs.cc reads."""
+    """The same lines as src/core/candidate/knobs.cc reads."""
     knobs = []
     for line in source.splitlines():
         match = re.match(r"\s*//\s*@knob\s+(\w+)\s+([^:]+?)\s*(?::\s*(.*))?$", line)

@@ -59,7 +59,7 @@ def count_evaluations(runner_class, limit_ms, counted):
 
 
 def mix64(x):
-    """As kp::mix64 (src/core/inputs.h)."""
+    """As kp::mix64 (src/core/task/inputs.h)."""
     mask = (1 << 64) - 1
     x = (x + 0x9e3779b97f4a7c15) & mask
     x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & mask

@@ -11,7 +11,7 @@ import mmap
 
 import torch
 
-# core/dtype.h's names.
+# core/task/dtype.h's names.
 DTYPES = {
     "fp32": torch.float32,
     "fp16": torch.float16,

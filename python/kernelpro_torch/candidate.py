@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The role "candidate": calls PyTorch candidates in host form, on the judge's buffers.
 
-The commands are in src/core/protocol.h. This process runs the candidate's code, so nothing that it
+The commands are in src/core/plan/protocol.h. This process runs the candidate's code, so nothing that it
 says counts: the judge reveals the inputs, takes the outputs away and times what lies between
 (src/measure/worker/cuda/judge_turn.h). Everything from the order at the gate to the answer is in the
 time of the call, in particular everything that is done with the result. Refusals by name:

@@ -3,8 +3,8 @@
 that its kernels can be judged like those of any other launch plan (docs/launch-plan.md).
 
     capture  a case as in "open" (candidate.py), what "load" says, and "folder" for files
-             -> captures: [{"call", "images"}, ...] (src/core/captured_call.h), notes, operators:
-                those that launched the first one's steps (src/core/operators.h); none if unknown
+             -> captures: [{"call", "images"}, ...] (src/core/plan/captured_call.h), notes, operators:
+                those that launched the first one's steps (src/core/evidence/operators.h); none if unknown
 
 Each case is captured twice, with all buffers elsewhere, other parameters and other inputs the second
 time: what moves alike is an address, and what the module computed before the call counts as constant

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which operator of a module launches which of a captured call's steps, and what that operator needs
-at least: the bytes of its tensors and the operations of its products (src/core/operators.h)."""
+at least: the bytes of its tensors and the operations of its products (src/core/evidence/operators.h)."""
 
 import contextlib
 

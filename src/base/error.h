@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one error rule: expected failures are return values. A *candidate's* failure is an Outcome
-// (core/evaluation.h), never an Error; an Error is about the user's input, the machine or the run
-// directory. `Fatal` is the only exception type: it ends the run and is caught in cli/main.cc.
-// KP_ASSERT is for our own bugs only.
+// (core/evaluation/evaluation.h), never an Error; an Error is about the user's input, the machine
+// or the run directory. `Fatal` is the only exception type: it ends the run and is caught in
+// cli/main.cc. KP_ASSERT is for our own bugs only.
 #pragma once
 
 #include <stdexcept>

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/json.h"
+#include "base/json.h"
 
 namespace kernelpro {
 

@@ -12,8 +12,8 @@
 #include <variant>
 
 #include "base/error.h"
-#include "core/binary.h"
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
+#include "core/plan/binary.h"
 
 namespace kernelpro {
 

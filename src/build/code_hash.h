@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/binary.h"
+#include "core/plan/binary.h"
 
 namespace kernelpro {
 

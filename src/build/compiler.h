@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/binary.h"
-#include "core/candidate.h"
-#include "core/evaluation.h"
-#include "core/task.h"
+#include "core/candidate/candidate.h"
+#include "core/evaluation/evaluation.h"
+#include "core/plan/binary.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

@@ -22,9 +22,9 @@
 #include "build/nvrtc_pool.h"
 #include "build/plan_form.h"
 #include "build/ptxas.h"
-#include "core/architecture.h"
-#include "core/cuda_tools.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
+#include "core/machine/architecture.h"
+#include "core/plan/cuda_tools.h"
 #include "task/load/header.h"
 
 namespace kernelpro {

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "core/kernel_name.h"
+#include "core/plan/kernel_name.h"
 
 namespace kernelpro {
 

@@ -11,8 +11,8 @@
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "build/diagnostics.h"
-#include "core/cpu_protocol.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
+#include "core/plan/cpu_protocol.h"
 #include "task/load/header.h"
 
 namespace kernelpro {
@@ -62,8 +62,8 @@ std::string first_line(const std::string& text) {
   return all.empty() ? "" : all.front();
 }
 
-// The worker's entry point (core/cpu_protocol.h). Calls through a volatile pointer, so that the
-// kernel is not inlined into it.
+// The worker's entry point (core/plan/cpu_protocol.h). Calls through a volatile pointer, so that
+// the kernel is not inlined into it.
 std::string call_text(const std::string& entry) {
   const std::string args = entry == "launch" ? "Args" : "ReferenceArgs";
   return "\n#line 1 \"kernelpro_call\"\n"

@@ -7,7 +7,7 @@
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "build/compiler.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 
 namespace kernelpro {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
-#include "core/json.h"
 
 namespace kernelpro {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 
 namespace kernelpro {
 

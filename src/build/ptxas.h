@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/binary.h"
+#include "core/plan/binary.h"
 
 namespace kernelpro {
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/subcommand.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "run/choices.h"
 #include "run/run.h"
 

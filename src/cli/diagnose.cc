@@ -5,11 +5,11 @@
 #include <cstdlib>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/display.h"
 #include "cli/tasks.h"
-#include "core/json.h"
 #include "report/diagnosis.h"
 #include "run/gather/gather.h"
 #include "run/store/store.h"

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "cli/parse.h"
-#include "core/json.h"
 #include "run/store/tool_record.h"
 
 namespace kernelpro {

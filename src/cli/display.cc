@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "base/text.h"
-#include "core/ceiling_json.h"
+#include "core/machine/ceiling_json.h"
 #include "report/view.h"
 
 namespace kernelpro {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "core/json.h"
 #include "machine/doctor/probes.h"
 #include "measure/ceilings/ceilings.h"
 

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/tasks.h"
-#include "core/architecture.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
+#include "core/machine/architecture.h"
 #include "report/view.h"
 #include "task/open/open_task.h"
 

@@ -3,9 +3,9 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "core/json.h"
 #include "write/knowledge/knowledge_base.h"
 
 namespace kernelpro {

@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "core/ceiling_json.h"
+#include "core/machine/ceiling_json.h"
 #include "report/view.h"
 #include "run/store/store.h"
 

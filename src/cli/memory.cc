@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "core/json.h"
-#include "core/operator_family.h"
+#include "core/task/operator_family.h"
 #include "run/facts.h"
 #include "run/store/fact_file.h"
 #include "write/prompt/recall.h"

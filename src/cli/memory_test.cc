@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/store/store.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
+#include "base/json.h"
 #include "cli/commands.h"
-#include "core/json.h"
 
 namespace kernelpro {
 

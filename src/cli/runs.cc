@@ -7,7 +7,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "core/ceiling_json.h"
+#include "core/machine/ceiling_json.h"
 #include "report/load.h"
 #include "report/report.h"
 #include "report/view.h"

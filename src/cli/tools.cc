@@ -3,11 +3,11 @@
 
 #include <cstdio>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/display.h"
-#include "core/json.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "report/diagnosis.h"
 #include "run/store/tool_record.h"
 

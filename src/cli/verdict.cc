@@ -5,9 +5,9 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "core/language.h"
-#include "core/load.h"
-#include "core/machine.h"
+#include "core/candidate/language.h"
+#include "core/evaluation/load.h"
+#include "core/machine/machine.h"
 #include "report/diagnosis.h"
 #include "report/labels.h"
 #include "report/load.h"

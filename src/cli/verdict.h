@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "base/json.h"
 #include "run/evaluate_one.h"
 #include "task/reference/baseline.h"
 

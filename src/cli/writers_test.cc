@@ -8,9 +8,9 @@
 #include <cstdlib>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "core/testing/toy_task.h"
 #include "write/model/local_server.h"
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "core/account.h"
-#include "core/json.h"
+#include "core/finding/account.h"
 #include "diagnose/diagnose.h"
 
 namespace kernelpro {

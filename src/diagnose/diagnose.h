@@ -2,8 +2,8 @@
 // Evidence in, diagnosis out. Pure and deterministic: the same evidence gives the same bytes.
 #pragma once
 
-#include "core/evidence.h"
-#include "core/finding.h"
+#include "core/evidence/evidence.h"
+#include "core/finding/finding.h"
 #include "diagnose/record.h"
 
 namespace kernelpro {

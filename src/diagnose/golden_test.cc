@@ -11,7 +11,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/evidence.h"
+#include "core/evidence/evidence.h"
 #include "diagnose/runner.h"
 
 namespace kernelpro {

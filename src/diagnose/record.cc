@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/hash.h"
-#include "core/json.h"
+#include "base/json.h"
 
 namespace kernelpro {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/finding.h"
+#include "core/finding/finding.h"
 
 namespace kernelpro {
 

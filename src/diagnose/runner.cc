@@ -6,10 +6,10 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/machine.h"
-#include "core/metrics.h"
-#include "core/tags.h"
-#include "core/task.h"
+#include "core/candidate/tags.h"
+#include "core/evidence/metrics.h"
+#include "core/machine/machine.h"
+#include "core/task/task.h"
 #include "diagnose/account/costly.h"
 #include "diagnose/account/gains.h"
 #include "diagnose/account/make_account.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "core/tags.h"
+#include "core/candidate/tags.h"
 #include "diagnose/diagnose.h"
 
 namespace kernelpro {

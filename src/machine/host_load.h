@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "core/load.h"
+#include "core/evaluation/load.h"
 
 namespace kernelpro {
 

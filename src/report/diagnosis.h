@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "core/evidence.h"
-#include "core/finding.h"
+#include "core/evidence/evidence.h"
+#include "core/finding/finding.h"
 
 namespace kernelpro {
 

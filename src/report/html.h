@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/change.h"
+#include "core/finding/change.h"
 #include "report/replayed.h"
 #include "report/view.h"
 

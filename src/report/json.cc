@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
-#include "core/ceiling_json.h"
+#include "core/machine/ceiling_json.h"
 #include "report/load.h"
 #include "report/pareto.h"
 #include "report/replayed.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/labels.h"
 
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 
 namespace kernelpro {
 

@@ -2,8 +2,8 @@
 // The machine's load in a report's JSON.
 #pragma once
 
-#include "core/json.h"
-#include "core/load.h"
+#include "base/json.h"
+#include "core/evaluation/load.h"
 
 namespace kernelpro {
 

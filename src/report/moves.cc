@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "core/change.h"
+#include "core/finding/change.h"
 #include "report/html.h"
 #include "report/view.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/kernel_name.h"
+#include "core/plan/kernel_name.h"
 
 namespace kernelpro {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/evidence.h"
+#include "core/evidence/evidence.h"
 
 namespace kernelpro {
 

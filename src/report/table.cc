@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/kernel_name.h"
+#include "core/plan/kernel_name.h"
 #include "report/dead_ends.h"
 #include "report/diagnosis.h"
 #include "report/diff.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/load.h"
+#include "core/evaluation/load.h"
 #include "run/store/comparable.h"
 #include "run/store/store.h"
 #include "search/search.h"

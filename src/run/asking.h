@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/proposal.h"
+#include "core/proposal/proposal.h"
 #include "run/bench.h"
 #include "run/parts.h"
 #include "run/planted.h"

@@ -8,7 +8,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
 #include "diagnose/diagnose.h"
 #include "measure/judge/evaluator.h"
 #include "profile/collect/collect.h"

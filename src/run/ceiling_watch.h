@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "core/evidence.h"
-#include "core/machine.h"
+#include "core/evidence/evidence.h"
+#include "core/machine/machine.h"
 
 namespace kernelpro {
 

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "core/language.h"
+#include "core/candidate/language.h"
 #include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "search/mcts.h"
 #include "write/proposer.h"
 #include "write/tuner/tuner.h"

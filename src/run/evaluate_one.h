@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/proposal.h"
-#include "core/task.h"
+#include "core/proposal/proposal.h"
+#include "core/task/task.h"
 #include "measure/station/local.h"
 #include "measure/station/settings.h"
 

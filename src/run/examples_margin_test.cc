@@ -14,10 +14,10 @@
 
 #include "base/files.h"
 #include "build/compiler.h"
-#include "core/inputs.h"
-#include "core/key.h"
-#include "core/knobs.h"
-#include "core/mismatch.h"
+#include "core/candidate/knobs.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
+#include "core/task/mismatch.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {

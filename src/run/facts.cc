@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/text.h"
-#include "core/api_names.h"
-#include "core/operator_family.h"
+#include "core/plan/api_names.h"
+#include "core/task/operator_family.h"
 #include "measure/judge/evaluator.h"
 #include "run/proposers.h"
 #include "run/store/fact_file.h"

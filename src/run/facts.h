@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns evaluations into facts (core/fact.h), and reads and writes facts for a run. Pure, except
-// for functions that read a store or the user's file.
+// Turns evaluations into facts (core/proposal/fact.h), and reads and writes facts for a run. Pure,
+// except for functions that read a store or the user's file.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/fact.h"
-#include "core/machine.h"
-#include "core/proposal.h"
+#include "core/machine/machine.h"
+#include "core/proposal/fact.h"
+#include "core/proposal/proposal.h"
 #include "run/result.h"
 #include "run/store/ledger.h"
 #include "run/store/settings.h"

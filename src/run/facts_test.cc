@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/operator_family.h"
+#include "core/task/operator_family.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/proposers.h"

@@ -12,7 +12,7 @@
 #include "base/mailbox.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "core/load.h"
+#include "core/evaluation/load.h"
 #include "run/asking.h"
 #include "run/bench.h"
 #include "run/pipeline.h"

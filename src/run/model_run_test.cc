@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
 #include "run/seeds.h"

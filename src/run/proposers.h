@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/proposal.h"
+#include "core/proposal/proposal.h"
 #include "run/store/settings.h"
 #include "write/proposer.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "core/event.h"
+#include "core/proposal/event.h"
 #include "run/gpu_use.h"
 
 namespace kernelpro {

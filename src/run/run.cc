@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mailbox.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "measure/station/local.h"
 #include "run/facts.h"
 #include "run/launch.h"

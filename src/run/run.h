@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/counters.h"
-#include "core/objective.h"
-#include "core/policy.h"
-#include "core/proposal.h"
-#include "core/task.h"
+#include "core/evaluation/objective.h"
+#include "core/evidence/counters.h"
+#include "core/proposal/proposal.h"
+#include "core/task/policy.h"
+#include "core/task/task.h"
 #include "run/gpu_use.h"
 #include "run/result.h"
 #include "run/store/settings.h"

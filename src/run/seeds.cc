@@ -5,7 +5,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "run/store/store.h"
 #include "run/store/winner.h"
 #include "task/load/loader.h"

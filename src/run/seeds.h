@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/candidate.h"
-#include "core/task.h"
+#include "core/candidate/candidate.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

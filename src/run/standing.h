@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "run/result.h"
 #include "run/store/ledger.h"
 #include "run/store/settings.h"

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "base/text.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 
 namespace kernelpro {
 

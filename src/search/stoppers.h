@@ -29,7 +29,7 @@ class Stopper {
 std::unique_ptr<Stopper> stop_after_evaluations(int most);
 std::unique_ptr<Stopper> stop_after_seconds(double most);
 // A ceiling that was measured under other load, or beaten by more than kBeyondCeiling
-// (core/machine.h), never stops a run: it is no measure of what is left to win.
+// (core/machine/machine.h), never stops a run: it is no measure of what is left to win.
 std::unique_ptr<Stopper> stop_near_ceiling(double fraction);
 std::unique_ptr<Stopper> stop_at_plateau(int evaluations_without_better);
 // Returns the reason of the first stopper, in order, that has one.

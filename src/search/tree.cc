@@ -2,7 +2,7 @@
 #include "search/tree.h"
 
 #include "base/error.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 
 namespace kernelpro {
 

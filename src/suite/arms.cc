@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/objective.h"
+#include "core/evaluation/objective.h"
 #include "search/searches.h"
 
 namespace kernelpro {

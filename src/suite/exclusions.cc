@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/toml.h"
+#include "base/toml.h"
 // (toml.h comes first)
 #include "base/text.h"
 #include "suite/select.h"

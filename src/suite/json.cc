@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suite as JSON, in our format and in KernelBench's.
-#include "core/json.h"
+#include "base/json.h"
 
 #include <map>
 #include <set>

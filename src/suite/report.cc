@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "report/view.h"
 #include "suite/rows.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "core/json.h"
+#include "base/json.h"
 #include "diagnose/roofline/roofline.h"
 #include "report/view.h"
 #include "run/store/ledger.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 #include "run/store/held_out.h"
 #include "suite/measures.h"
 #include "suite/settings.h"
@@ -42,7 +42,7 @@ struct TaskResult {
   double start_us = 0, best_us = 0;
   std::vector<Timing> timings;    // of that candidate
   std::vector<HeldOut> held_out;  // cases that the search did not see; if confirmed
-  std::string trust;              // how it was run (core/evaluation.h)
+  std::string trust;              // how it was run (core/evaluation/evaluation.h)
   double fraction = 0;            // of the speed of light
   int evaluations = 0, failed = 0;
   double seconds = 0;  // run time over all sittings

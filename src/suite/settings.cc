@@ -2,8 +2,8 @@
 #include "suite/settings.h"
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "run/store/settings.h"
 
 namespace kernelpro {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/dtype.h"
-#include "core/task.h"
+#include "core/task/dtype.h"
+#include "core/task/task.h"
 #include "run/run.h"
 #include "suite/arms.h"
 #include "suite/select.h"

@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "core/json.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

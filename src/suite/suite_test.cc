@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "suite/report.h"
 #include "suite/testing.h"
 #include "suite/work.h"

@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "core/json.h"
 
 namespace kernelpro {
 

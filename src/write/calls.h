@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/proposal.h"
+#include "core/proposal/proposal.h"
 #include "write/model/budget.h"
 #include "write/model/chat.h"
 

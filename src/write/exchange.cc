@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "write/prompt/prompt.h"
 #include "write/prompt/reply.h"
 #include "write/proposer.h"

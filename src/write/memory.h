@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/proposal.h"
+#include "core/proposal/proposal.h"
 
 namespace kernelpro {
 

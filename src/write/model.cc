@@ -14,7 +14,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "write/calls.h"
 #include "write/code_tools.h"
 #include "write/memory.h"

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "write/calls.h"
 #include "write/knowledge/knowledge_base.h"
 #include "write/memory.h"

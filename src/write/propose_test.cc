@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "write/proposer.h"
 #include "write/testing.h"
 #include "write/tuner/tuner.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/proposal.h"
-#include "core/proposer.h"
+#include "core/proposal/proposal.h"
+#include "core/proposal/proposer.h"
 #include "write/prompt/prompts.h"
 #include "write/roles.h"
 

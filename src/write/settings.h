@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/proposal.h"
+#include "core/proposal/proposal.h"
 #include "write/roles.h"
 
 namespace kernelpro {

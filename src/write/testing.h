@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/knobs.h"
-#include "core/proposal.h"
+#include "core/candidate/knobs.h"
+#include "core/proposal/proposal.h"
 #include "core/testing/toy_task.h"
 
 namespace kernelpro::proposing {

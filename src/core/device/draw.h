@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input generator, shared by host code (core/inputs.cc) and the judge's kernels (compiled by
-// NVRTC). Element i of tensor t under a key depends on (key, t, i) alone and is bit-equal on CPU
+// The input generator, shared by host code (core/task/inputs.cc) and the judge's kernels (compiled
+// by NVRTC). Element i of tensor t under a key depends on (key, t, i) alone and is bit-equal on CPU
 // and GPU: integer arithmetic, and single float operations that IEEE 754 rounds one way.
 //
 // Random bits come from ChaCha8 (Bernstein, "ChaCha, a variant of Salsa20", 2008), so that a kernel
@@ -40,7 +40,7 @@ KP_DRAW unsigned long long mix64(unsigned long long z) {
   return z ^ (z >> 31);
 }
 
-// 256 bits. Keys of inputs come from the kernel's generator (core/key.h), one for each set of
+// 256 bits. Keys of inputs come from the kernel's generator (core/task/key.h), one for each set of
 // contents, none derived from another.
 struct Key {
   unsigned words[8];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What probes do to values after they were drawn, shared by host code (core/shapes.cc) and the
+// What probes do to values after they were drawn, shared by host code (core/task/shapes.cc) and the
 // judge's kernels (compiled by NVRTC). Element i becomes a function of itself, its place and a key,
 // in place and in any order. Where it can, a shape depends on the value and not on the place: equal
 // elements stay equal, so that a symmetric or repeating tensor stays one. Zeros, infinities and NaN

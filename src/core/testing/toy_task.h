@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 namespace kernelpro::testing {
 

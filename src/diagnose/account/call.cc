@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/metrics.h"
-#include "core/rates.h"
-#include "core/task.h"
+#include "core/evidence/metrics.h"
+#include "core/evidence/rates.h"
+#include "core/task/task.h"
 #include "diagnose/account/make_account.h"
 
 namespace kernelpro {

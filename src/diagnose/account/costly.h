@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "core/finding.h"
+#include "core/finding/finding.h"
 
 namespace kernelpro {
 
@@ -26,7 +26,8 @@ void add_costly_places(const Places& places, const BeyondFloor& beyond, double c
 void place_finding(const Places& places, const KernelAccount& account, double call_us,
                    Finding* finding);
 
-// For a wait of that kind to go. `condition` follows "it goes if"; `tag` is one of core/tags.h.
+// For a wait of that kind to go. `condition` follows "it goes if"; `tag` is one of
+// core/candidate/tags.h.
 struct Remedy {
   Stall stall;
   std::string_view condition;

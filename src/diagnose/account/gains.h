@@ -3,7 +3,7 @@
 // hiding and occupancy are those of GPA (HPCToolkit, GPUEstimator.cpp). Pure.
 #pragma once
 
-#include "core/account.h"
+#include "core/finding/account.h"
 
 namespace kernelpro {
 

@@ -26,7 +26,7 @@ struct Exposure {
   const char* how = "";
 };
 
-// Top-down: issue | exposed | hidden (core/places.h).
+// Top-down: issue | exposed | hidden (core/evidence/places.h).
 Exposure from_places(const Places& places) {
   const bool sampled = places.basis == Places::Basis::kSampled;
   Exposure e;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence in, time account out (core/account.h). Each part states its formula and its level; the
-// parts of the call add up to its time and those of a kernel to the kernel's, exactly; what the
-// evidence does not show is the part "unknown". Pure.
+// Evidence in, time account out (core/finding/account.h). Each part states its formula and its
+// level; the parts of the call add up to its time and those of a kernel to the kernel's, exactly;
+// what the evidence does not show is the part "unknown". Pure.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "core/account.h"
-#include "core/evidence.h"
+#include "core/evidence/evidence.h"
+#include "core/finding/account.h"
 #include "diagnose/roofline/roofline.h"
 
 namespace kernelpro {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
 #include "diagnose/account/gains.h"
 
 namespace kernelpro {

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string_view>
 
-#include "core/evidence.h"
-#include "core/finding.h"
+#include "core/evidence/evidence.h"
+#include "core/finding/finding.h"
 #include "diagnose/roofline/roofline.h"
 
 namespace kernelpro {

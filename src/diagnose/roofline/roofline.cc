@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/load.h"
-#include "core/rates.h"
+#include "core/evaluation/load.h"
+#include "core/evidence/rates.h"
 
 namespace kernelpro {
 

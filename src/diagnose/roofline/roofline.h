@@ -9,8 +9,8 @@
 // Roofline model: Williams, Waterman, Patterson, CACM 52(4), 2009. Ceilings are measured.
 #pragma once
 
-#include "core/evidence.h"
-#include "core/finding.h"
+#include "core/evidence/evidence.h"
+#include "core/finding/finding.h"
 
 namespace kernelpro {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/account.h"
-#include "core/architecture.h"
-#include "core/evidence.h"
-#include "core/finding.h"
-#include "core/metric.h"
+#include "core/evidence/evidence.h"
+#include "core/evidence/metric.h"
+#include "core/finding/account.h"
+#include "core/finding/finding.h"
+#include "core/machine/architecture.h"
 #include "diagnose/roofline/model.h"
 #include "diagnose/roofline/roofline.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 #include "machine/gpu_watch.h"
 
 namespace kernelpro {

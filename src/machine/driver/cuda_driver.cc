@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "core/architecture.h"
+#include "core/machine/architecture.h"
 
 namespace kernelpro {
 

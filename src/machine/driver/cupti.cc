@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 
 namespace kernelpro {
 

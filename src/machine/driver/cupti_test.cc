@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/text.h"
-#include "core/counters.h"
-#include "core/metrics.h"
+#include "core/evidence/counters.h"
+#include "core/evidence/metrics.h"
 
 namespace kernelpro {
 namespace {

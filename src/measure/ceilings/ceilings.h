@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "core/machine.h"
-#include "core/task.h"
+#include "core/machine/machine.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
-#include "core/cpu_protocol.h"
+#include "core/plan/cpu_protocol.h"
 #include "machine/host_load.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/ceilings/rounds.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "machine/gpu_watch.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/ceilings/rounds.h"

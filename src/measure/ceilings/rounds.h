@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "core/inputs.h"
-#include "core/key.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "core/cpu_protocol.h"
+#include "core/plan/cpu_protocol.h"
 
 namespace kernelpro {
 

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "core/inputs.h"
-#include "core/key.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
 #include "measure/cpu/session.h"
 #include "measure/judge/short_sums.h"
 

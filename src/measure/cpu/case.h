@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/evaluation.h"
-#include "core/mismatch.h"
-#include "core/task.h"
+#include "core/evaluation/evaluation.h"
+#include "core/task/mismatch.h"
+#include "core/task/task.h"
 #include "measure/cpu/buffers.h"
 #include "measure/cpu/reference.h"
 

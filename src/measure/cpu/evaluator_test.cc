@@ -14,8 +14,8 @@
 
 #include "base/process/processes.h"
 #include "base/text.h"
-#include "core/cpu_protocol.h"
-#include "core/load.h"
+#include "core/evaluation/load.h"
+#include "core/plan/cpu_protocol.h"
 #include "measure/cpu/testing.h"
 
 namespace kernelpro {

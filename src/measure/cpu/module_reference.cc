@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "core/inputs.h"
-#include "core/key.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
 #include "measure/cpu/reference.h"
 
 namespace kernelpro {

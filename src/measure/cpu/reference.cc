@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "core/inputs.h"
-#include "core/key.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
 #include "measure/cpu/session.h"
 
 namespace kernelpro {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/binary.h"
-#include "core/key.h"
-#include "core/mismatch.h"
-#include "core/policy.h"
-#include "core/task.h"
+#include "core/plan/binary.h"
+#include "core/task/key.h"
+#include "core/task/mismatch.h"
+#include "core/task/policy.h"
+#include "core/task/task.h"
 #include "measure/cpu/buffers.h"
 #include "measure/judge/probe_shapes.h"
 #include "measure/judge/probes.h"

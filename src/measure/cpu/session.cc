@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "core/key.h"
+#include "core/task/key.h"
 #include "machine/cpu.h"
 
 namespace kernelpro {

@@ -16,10 +16,10 @@
 
 #include "base/error.h"
 #include "base/process/subprocess.h"
-#include "core/binary.h"
-#include "core/cpu_protocol.h"
-#include "core/evaluation.h"
-#include "core/task.h"
+#include "core/evaluation/evaluation.h"
+#include "core/plan/binary.h"
+#include "core/plan/cpu_protocol.h"
+#include "core/task/task.h"
 #include "machine/host_load.h"
 #include "measure/cpu/buffers.h"
 

@@ -9,7 +9,7 @@
 #include "base/statistics/contest.h"
 #include "base/statistics/randomised.h"
 #include "base/text.h"
-#include "core/key.h"
+#include "core/task/key.h"
 #include "machine/cpu.h"
 #include "measure/cpu/perf_events.h"
 #include "measure/cpu/turns.h"

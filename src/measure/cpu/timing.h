@@ -30,7 +30,7 @@
 
 #include "base/error.h"
 #include "base/statistics/statistics.h"
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 #include "measure/cpu/case.h"
 #include "measure/cpu/session.h"
 #include "measure/judge/probes.h"

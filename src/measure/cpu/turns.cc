@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/load.h"
+#include "core/evaluation/load.h"
 
 namespace kernelpro {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/key.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

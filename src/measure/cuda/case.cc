@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "core/mismatch.h"
+#include "core/task/mismatch.h"
 
 namespace kernelpro {
 

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/binary.h"
-#include "core/evaluation.h"
-#include "core/key.h"
-#include "core/mismatch.h"
-#include "core/protocol.h"
+#include "core/evaluation/evaluation.h"
+#include "core/plan/binary.h"
+#include "core/plan/protocol.h"
+#include "core/task/key.h"
+#include "core/task/mismatch.h"
 #include "measure/cuda/link.h"
 #include "measure/cuda/memory_plan.h"
 #include "measure/judge/short_sums.h"

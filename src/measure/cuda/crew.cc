@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/key.h"
+#include "core/task/key.h"
 #include "measure/cuda/host_side.h"
 #include "measure/cuda/python.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/statistics/statistics.h"
 #include "base/text.h"
-#include "core/key.h"
+#include "core/task/key.h"
 #include "measure/cuda/capture.h"
 
 namespace kernelpro {

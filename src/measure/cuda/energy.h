@@ -8,7 +8,7 @@
 #include <string>
 #include <variant>
 
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 #include "measure/cuda/trial.h"
 #include "measure/judge/evaluator.h"
 

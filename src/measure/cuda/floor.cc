@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/key.h"
-#include "core/rates.h"
+#include "core/evidence/rates.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "measure/cuda/case.h"
 #include "measure/cuda/reference.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "core/key.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "base/json.h"
 #include "base/process/subprocess.h"
-#include "core/evaluation.h"
-#include "core/json.h"
-#include "core/refusal.h"
+#include "core/evaluation/evaluation.h"
+#include "core/plan/refusal.h"
 
 namespace kernelpro {
 
@@ -53,7 +53,7 @@ class CudaLink {
                                 const std::vector<std::string>& arguments = {});
   static Result<CudaLink> start(Command command);
   Queues queues() const { return queues_; }
-  // Where its cases' buffers lie (core/launch_plan.h, `placed`); 0 before it has any.
+  // Where its cases' buffers lie (core/plan/launch_plan.h, `placed`); 0 before it has any.
   std::uint64_t place() const { return place_; }
   void set_place(std::uint64_t place) { place_ = place; }
   bool running() const { return child_.running(); }

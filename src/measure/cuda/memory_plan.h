@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "core/module.h"
-#include "core/task.h"
+#include "core/task/module.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

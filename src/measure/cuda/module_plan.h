@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/binary.h"
-#include "core/operators.h"
-#include "core/policy.h"
+#include "core/evidence/operators.h"
+#include "core/plan/binary.h"
+#include "core/task/policy.h"
 #include "measure/cuda/case.h"
 #include "measure/cuda/link.h"
 
@@ -31,7 +31,7 @@ using ModuleForm = std::variant<ModulePlan, HostForm>;
 
 // Captures a module's call in `link`, a process of start_module_capture (measure/cuda/python.h)
 // that has captured only the same candidate before. `place`: of the case's buffers
-// (core/launch_plan.h). Building it may take `timeout_s`.
+// (core/plan/launch_plan.h). Building it may take `timeout_s`.
 ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t place,
                           const Task& task, Policy policy, const Binary& binary, double timeout_s);
 

@@ -9,7 +9,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/captured_call.h"
+#include "core/plan/captured_call.h"
 
 namespace kernelpro {
 namespace {

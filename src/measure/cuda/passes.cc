@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/inputs.h"
+#include "core/task/inputs.h"
 
 namespace kernelpro {
 

@@ -9,7 +9,7 @@
 
 #include "base/files.h"
 #include "base/process/subprocess.h"
-#include "core/protocol.h"
+#include "core/plan/protocol.h"
 #include "measure/cuda/audit.h"
 #include "measure/cuda/floor.h"
 #include "measure/cuda/memory_plan.h"

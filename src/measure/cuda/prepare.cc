@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/process/worker_path.h"
-#include "core/inputs.h"
+#include "core/task/inputs.h"
 #include "measure/cpu/case.h"
 #include "measure/cuda/trial.h"
 #include "measure/judge/cross_check.h"

@@ -8,8 +8,8 @@
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
-#include "core/cuda_tools.h"
-#include "core/key.h"
+#include "core/plan/cuda_tools.h"
+#include "core/task/key.h"
 #include "measure/cuda/replay.h"
 #include "measure/cuda/worker.h"
 

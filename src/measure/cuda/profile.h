@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/counters.h"
+#include "core/evidence/counters.h"
 #include "measure/cuda/case.h"
 
 namespace kernelpro {

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "build/build.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/judge/evaluator.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "core/key.h"
-#include "core/mismatch.h"
+#include "core/task/key.h"
+#include "core/task/mismatch.h"
 #include "measure/cuda/capture.h"
 #include "measure/judge/probes.h"
 

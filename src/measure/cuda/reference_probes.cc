@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/key.h"
+#include "core/task/key.h"
 #include "measure/cuda/reference.h"
 #include "measure/judge/probes.h"
 

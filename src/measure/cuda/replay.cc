@@ -2,8 +2,8 @@
 #include "measure/cuda/replay.h"
 
 #include "base/files.h"
-#include "core/json.h"
-#include "core/key.h"
+#include "base/json.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/binary.h"
-#include "core/key.h"
-#include "core/launch_plan.h"
-#include "core/protocol.h"
+#include "core/plan/binary.h"
+#include "core/plan/launch_plan.h"
+#include "core/plan/protocol.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

@@ -2,7 +2,7 @@
 #include "measure/cuda/sampling.h"
 
 #include "base/text.h"
-#include "core/key.h"
+#include "core/task/key.h"
 #include "measure/cuda/worker.h"
 
 namespace kernelpro {

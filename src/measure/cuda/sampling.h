@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/binary.h"
-#include "core/samples.h"
+#include "core/evidence/samples.h"
+#include "core/plan/binary.h"
 #include "measure/cuda/case.h"
 
 namespace kernelpro {

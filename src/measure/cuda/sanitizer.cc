@@ -7,7 +7,7 @@
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 #include "measure/cuda/replay.h"
 
 namespace kernelpro {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/binary.h"
-#include "core/launch_plan.h"
-#include "core/protocol.h"
+#include "core/plan/binary.h"
+#include "core/plan/launch_plan.h"
+#include "core/plan/protocol.h"
 
 namespace kernelpro {
 

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "build/compiler.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 #include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {

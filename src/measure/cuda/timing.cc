@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "core/key.h"
+#include "core/task/key.h"
 #include "measure/cuda/host_side.h"
 #include "measure/cuda/passes.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/statistics/sequential.h"
 #include "base/statistics/statistics.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "measure/cuda/case.h"
 #include "measure/cuda/reference.h"
 #include "measure/cuda/worker.h"

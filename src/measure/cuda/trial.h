@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 #include "measure/cuda/case.h"
 #include "measure/cuda/reference.h"
 #include "measure/cuda/timing.h"
@@ -24,7 +24,7 @@ namespace kernelpro {
 // A captured plan of a host form.
 struct PlacedPlan {
   LaunchPlan plan;
-  std::uint64_t place = 0;  // where the addresses in it hold (core/launch_plan.h)
+  std::uint64_t place = 0;  // where the addresses in it hold (core/plan/launch_plan.h)
 };
 
 // State that an evaluator keeps for its task across evaluations.

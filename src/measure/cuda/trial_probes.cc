@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "core/key.h"
+#include "core/task/key.h"
 #include "measure/cuda/passes.h"
 #include "measure/cuda/trial.h"
 #include "measure/judge/probe_shapes.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "core/load.h"
+#include "core/evaluation/load.h"
 #include "measure/cuda/audit.h"
 #include "measure/cuda/floor.h"
 #include "measure/cuda/trial.h"

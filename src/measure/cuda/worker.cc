@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "core/kernel_name.h"
+#include "core/plan/kernel_name.h"
 
 namespace kernelpro {
 

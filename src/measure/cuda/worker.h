@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands from the supervisor to a worker of the cuda target, native or Python (core/protocol.h).
+// Commands from the supervisor to a worker of the cuda target, native or Python
+// (core/plan/protocol.h).
 #pragma once
 
 #include <map>
@@ -10,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/missing.h"
+#include "core/evidence/missing.h"
 #include "measure/cuda/case.h"
 
 namespace kernelpro {
@@ -40,7 +41,7 @@ void move_to(CudaLink& link, const Task& task, const std::vector<CudaCase>& case
 // A case as the command "open" has it.
 Json case_json(const Task& task, const CudaCase& state, std::uint64_t place);
 
-// The command that loads a plan in the case `name` (core/protocol.h).
+// The command that loads a plan in the case `name` (core/plan/protocol.h).
 Json load_command(const std::string& case_name, const std::string& subject, const Binary& binary,
                   const LaunchPlan& plan);
 

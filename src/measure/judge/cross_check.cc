@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "core/inputs.h"
+#include "core/task/inputs.h"
 
 namespace kernelpro {
 

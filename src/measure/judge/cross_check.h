@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "core/mismatch.h"
-#include "core/task.h"
+#include "core/task/mismatch.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

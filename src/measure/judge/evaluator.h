@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/binary.h"
-#include "core/counters.h"
-#include "core/evaluation.h"
-#include "core/machine.h"
-#include "core/policy.h"
-#include "core/task.h"
+#include "core/evaluation/evaluation.h"
+#include "core/evidence/counters.h"
+#include "core/machine/machine.h"
+#include "core/plan/binary.h"
+#include "core/task/policy.h"
+#include "core/task/task.h"
 #include "measure/judge/energy_plan.h"
 #include "task/reference/module_reference.h"
 
@@ -57,7 +57,8 @@ struct EvaluateSettings {
   std::shared_ptr<CudaAhead>
       ahead;              // cuda: used if they are on `gpu`, by one evaluator; may be null
   int modules_ahead = 0;  // cuda: PyTorch candidates still to come; their processes start early
-  // cuda: those that `profile` will want, and `sample` with them (core/counters.h); prepared early.
+  // cuda: those that `profile` will want, and `sample` with them (core/evidence/counters.h);
+  // prepared early.
   CounterSet counters = CounterSet::kOff;
 };
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/key.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

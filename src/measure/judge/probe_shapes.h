@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/mismatch.h"
-#include "core/shapes.h"
-#include "core/task.h"
+#include "core/task/mismatch.h"
+#include "core/task/shapes.h"
+#include "core/task/task.h"
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {

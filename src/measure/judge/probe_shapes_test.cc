@@ -9,9 +9,9 @@
 #include <map>
 #include <set>
 
-#include "core/inputs.h"
-#include "core/key.h"
-#include "core/mismatch.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
+#include "core/task/mismatch.h"
 
 namespace kernelpro {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/inputs.h"
+#include "core/task/inputs.h"
 #include "measure/judge/probe_shapes.h"
 
 namespace kernelpro {

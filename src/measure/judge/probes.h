@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/evaluation.h"
-#include "core/mismatch.h"
-#include "core/task.h"
+#include "core/evaluation/evaluation.h"
+#include "core/task/mismatch.h"
+#include "core/task/task.h"
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {

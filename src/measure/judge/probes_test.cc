@@ -9,8 +9,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/inputs.h"
-#include "core/key.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
 #include "measure/judge/probe_shapes.h"
 
 namespace kernelpro {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/inputs.h"
-#include "core/key.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 namespace {

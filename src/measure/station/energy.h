@@ -3,7 +3,7 @@
 // one thread at a time, as its evaluator.
 #pragma once
 
-#include "core/objective.h"
+#include "core/evaluation/objective.h"
 #include "measure/judge/evaluator.h"
 
 namespace kernelpro {

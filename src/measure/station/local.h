@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "measure/station/ahead.h"
 #include "measure/station/station.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/station/order.h"
 
-#include "core/json.h"
+#include "base/json.h"
 
 namespace kernelpro {
 

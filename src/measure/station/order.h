@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/candidate.h"
-#include "core/evaluation.h"
-#include "core/evidence.h"
+#include "core/candidate/candidate.h"
+#include "core/evaluation/evaluation.h"
+#include "core/evidence/evidence.h"
 #include "measure/judge/energy_plan.h"
 
 namespace kernelpro {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/counters.h"
-#include "core/objective.h"
-#include "core/policy.h"
-#include "core/task.h"
+#include "core/evaluation/objective.h"
+#include "core/evidence/counters.h"
+#include "core/task/policy.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

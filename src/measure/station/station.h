@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/machine.h"
-#include "core/task.h"
+#include "core/machine/machine.h"
+#include "core/task/task.h"
 #include "measure/station/order.h"
 #include "measure/station/settings.h"
 

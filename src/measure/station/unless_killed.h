@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 
 namespace kernelpro {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role `cpu-ceilings`: measures this processor's limits: copy bandwidth of buffers far larger than
 // the caches, and fp32 FMA rate from registers, on all threads, with the widest vectors it has.
-// Answers each frame with a CpuCeilings (core/cpu_protocol.h).
+// Answers each frame with a CpuCeilings (core/plan/cpu_protocol.h).
 //
 // A rate counts over a window in which each thread does one share. Windows are a fraction of a
 // millisecond, far shorter than a scheduler's slice, and many: on a busy machine most are
@@ -28,7 +28,7 @@
 #include "base/files.h"
 #include "base/process/channel.h"
 #include "base/process/subprocess.h"
-#include "core/cpu_protocol.h"
+#include "core/plan/cpu_protocol.h"
 #include "machine/cpu.h"
 #include "measure/worker/roles.h"
 

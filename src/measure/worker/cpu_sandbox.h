@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/cpu_protocol.h"
+#include "core/plan/cpu_protocol.h"
 
 namespace kernelpro {
 

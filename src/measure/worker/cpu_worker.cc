@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role `cpu`: maps one case's buffers between unmapped pages, gives up unneeded rights, loads the
-// shared object and calls it on command. Messages: core/cpu_protocol.h. Nothing that identifies the
-// machine or its user stays in this process's memory: paths, names, numbers of users.
+// shared object and calls it on command. Messages: core/plan/cpu_protocol.h. Nothing that
+// identifies the machine or its user stays in this process's memory: paths, names, numbers of
+// users.
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -18,7 +19,7 @@
 
 #include "base/process/channel.h"
 #include "base/process/subprocess.h"
-#include "core/cpu_protocol.h"
+#include "core/plan/cpu_protocol.h"
 #include "measure/worker/cpu_sandbox.h"
 #include "measure/worker/roles.h"
 

@@ -20,7 +20,7 @@
 #include "base/process/worker_path.h"
 #include "base/testing.h"
 #include "base/text.h"
-#include "core/cpu_protocol.h"
+#include "core/plan/cpu_protocol.h"
 
 namespace kernelpro {
 namespace {

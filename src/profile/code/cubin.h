@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/binary.h"
+#include "core/plan/binary.h"
 
 namespace kernelpro {
 

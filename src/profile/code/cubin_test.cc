@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 #include "profile/code/disassemble.h"
 
 namespace kernelpro {

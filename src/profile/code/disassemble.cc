@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 #include "profile/code/cubin.h"
 
 namespace kernelpro {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "core/evidence.h"
+#include "core/evidence/evidence.h"
 #include "profile/code/objdump.h"
 
 namespace kernelpro {

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "core/evidence.h"
-#include "core/launch_plan.h"
+#include "core/evidence/evidence.h"
+#include "core/plan/launch_plan.h"
 
 namespace kernelpro {
 

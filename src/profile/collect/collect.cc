@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/metrics.h"
-#include "core/rates.h"
+#include "core/evidence/metrics.h"
+#include "core/evidence/rates.h"
 #include "profile/code/disassemble.h"
 #include "profile/code/hot_loops.h"
 #include "profile/code/parallel_regions.h"

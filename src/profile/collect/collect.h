@@ -4,12 +4,12 @@
 // launch plan, and hardware counters.
 #pragma once
 
-#include "core/binary.h"
-#include "core/counters.h"
-#include "core/evaluation.h"
-#include "core/evidence.h"
-#include "core/machine.h"
-#include "core/task.h"
+#include "core/evaluation/evaluation.h"
+#include "core/evidence/counters.h"
+#include "core/evidence/evidence.h"
+#include "core/machine/machine.h"
+#include "core/plan/binary.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "core/kernel_name.h"
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
+#include "core/plan/kernel_name.h"
 #include "profile/import/ncu.h"
 
 namespace kernelpro {

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "core/counters.h"
-#include "core/evidence.h"
-#include "core/launch_plan.h"
+#include "core/evidence/counters.h"
+#include "core/evidence/evidence.h"
+#include "core/plan/launch_plan.h"
 
 namespace kernelpro {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/kernel_name.h"
+#include "core/plan/kernel_name.h"
 
 namespace kernelpro {
 

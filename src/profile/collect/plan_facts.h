@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core/launch_plan.h"
-#include "core/task.h"
+#include "core/plan/launch_plan.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
 
 namespace kernelpro {
 namespace {

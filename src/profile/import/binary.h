@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/evidence.h"
+#include "core/evidence/evidence.h"
 #include "profile/sass/program.h"
 
 namespace kernelpro {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "core/architecture.h"
-#include "core/rates.h"
+#include "core/evidence/rates.h"
+#include "core/machine/architecture.h"
 
 namespace kernelpro {
 

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/evidence.h"
-#include "core/machine.h"
+#include "core/evidence/evidence.h"
+#include "core/machine/machine.h"
 
 namespace kernelpro {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/evidence.h"
-#include "core/samples.h"
+#include "core/evidence/evidence.h"
+#include "core/evidence/samples.h"
 #include "profile/import/device.h"
 
 namespace kernelpro {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
 
 namespace kernelpro {
 

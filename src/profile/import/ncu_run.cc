@@ -7,9 +7,9 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/counters.h"
-#include "core/cuda_tools.h"
-#include "core/kernel_name.h"
+#include "core/evidence/counters.h"
+#include "core/plan/cuda_tools.h"
+#include "core/plan/kernel_name.h"
 
 namespace kernelpro {
 

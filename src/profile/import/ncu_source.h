@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/samples.h"
+#include "core/evidence/samples.h"
 
 namespace kernelpro {
 

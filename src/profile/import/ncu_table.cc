@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
-#include "core/counters.h"
+#include "core/evidence/counters.h"
 #include "profile/import/csv.h"
 
 namespace kernelpro {

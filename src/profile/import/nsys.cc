@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 #include "profile/import/csv.h"
 
 namespace kernelpro {

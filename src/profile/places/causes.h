@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "core/places.h"
+#include "core/evidence/places.h"
 #include "profile/sass/program.h"
 
 namespace kernelpro {

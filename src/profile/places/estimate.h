@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "core/stall.h"
+#include "core/evidence/stall.h"
 #include "profile/sass/loops.h"
 
 namespace kernelpro {

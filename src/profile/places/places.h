@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a kernel's places (core/places.h): where its time goes by line, for what its warps wait
-// there, and which earlier lines made them wait. From program-counter samples where there are any,
-// else estimated from machine code and weighted by the stall counters. Pure; any input is safe.
+// Fills a kernel's places (core/evidence/places.h): where its time goes by line, for what its warps
+// wait there, and which earlier lines made them wait. From program-counter samples where there are
+// any, else estimated from machine code and weighted by the stall counters. Pure; any input is
+// safe.
 #pragma once
 
 #include <functional>
@@ -9,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/evidence.h"
-#include "core/samples.h"
+#include "core/evidence/evidence.h"
+#include "core/evidence/samples.h"
 #include "profile/sass/program.h"
 
 namespace kernelpro {

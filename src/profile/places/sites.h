@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the source of a kernel decides at lines from which no instruction comes (SourceSite in
-// core/places.h): its definition and bounds, where it is launched, with what grid, its arrays,
-// loops and stages. Read by the look of the text, without a compiler: a site may be missing, never
-// in the wrong file. Pure; any text is safe.
+// core/evidence/places.h): its definition and bounds, where it is launched, with what grid, its
+// arrays, loops and stages. Read by the look of the text, without a compiler: a site may be
+// missing, never in the wrong file. Pure; any text is safe.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/places.h"
+#include "core/evidence/places.h"
 
 namespace kernelpro {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "core/architecture.h"
-#include "core/kernel_name.h"
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
+#include "core/machine/architecture.h"
+#include "core/plan/kernel_name.h"
 #include "profile/code/disassemble.h"
 #include "profile/sass/occupancy.h"
 #include "profile/sass/sass.h"

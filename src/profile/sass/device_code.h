@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "core/binary.h"
-#include "core/evidence.h"
-#include "core/launch_plan.h"
-#include "core/machine.h"
-#include "core/samples.h"
+#include "core/evidence/evidence.h"
+#include "core/evidence/samples.h"
+#include "core/machine/machine.h"
+#include "core/plan/binary.h"
+#include "core/plan/launch_plan.h"
 #include "profile/sass/mix.h"
 #include "profile/sass/program.h"
 

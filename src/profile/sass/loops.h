@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/samples.h"
+#include "core/evidence/samples.h"
 #include "profile/code/loops.h"
 #include "profile/sass/program.h"
 

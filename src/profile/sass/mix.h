@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "core/places.h"
+#include "core/evidence/places.h"
 
 namespace kernelpro {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "core/architecture.h"
+#include "core/machine/architecture.h"
 
 namespace kernelpro {
 

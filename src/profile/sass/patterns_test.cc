@@ -4,7 +4,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
 #include "profile/sass/sass.h"
 
 namespace kernelpro {

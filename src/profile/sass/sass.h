@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/samples.h"
+#include "core/evidence/samples.h"
 #include "profile/sass/mix.h"
 #include "profile/sass/opcodes.h"
 #include "profile/sass/program.h"

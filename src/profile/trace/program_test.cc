@@ -12,7 +12,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/cuda_tools.h"
+#include "core/plan/cuda_tools.h"
 #include "profile/inject/trace_format.h"
 #include "profile/trace/file.h"
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "core/kernel_name.h"
+#include "core/plan/kernel_name.h"
 #include "profile/trace/trace.h"
 
 namespace kernelpro {

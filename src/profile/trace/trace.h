@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/evidence.h"
-#include "core/samples.h"
+#include "core/evidence/evidence.h"
+#include "core/evidence/samples.h"
 
 namespace kernelpro {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
 
 namespace kernelpro {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "core/architecture.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
+#include "core/machine/architecture.h"
 #include "embedded/export_plan_on_host.h"
 #include "report/export/export_text.h"
 #include "task/load/header.h"

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "report/export/export_text.h"
 #include "task/load/loader.h"
 

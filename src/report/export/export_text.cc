@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "embedded/export_model_new.h"
 
 namespace kernelpro {

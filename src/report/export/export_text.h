@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/candidate.h"
-#include "core/task.h"
+#include "core/candidate/candidate.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

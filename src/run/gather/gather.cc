@@ -7,8 +7,8 @@
 #include <iostream>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "measure/ceilings/ceilings.h"
 #include "profile/import/binary.h"
 #include "profile/import/ncu_details.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/evidence.h"
-#include "core/machine.h"
-#include "core/task.h"
+#include "core/evidence/evidence.h"
+#include "core/machine/machine.h"
+#include "core/task/task.h"
 #include "run/gather/completion.h"
 #include "run/gather/gathered.h"
 #include "run/run.h"

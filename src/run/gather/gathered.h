@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/evidence.h"
-#include "core/samples.h"
+#include "core/evidence/evidence.h"
+#include "core/evidence/samples.h"
 
 namespace kernelpro {
 

@@ -2,8 +2,8 @@
 // A kernel's source with its task: evaluated if the machine allows it, else compiled and inspected.
 #include "base/files.h"
 #include "base/text.h"
-#include "core/architecture.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
+#include "core/machine/architecture.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/station/local.h"
 #include "profile/import/device.h"

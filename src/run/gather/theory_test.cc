@@ -10,7 +10,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/kernel_name.h"
+#include "core/plan/kernel_name.h"
 #include "profile/places/testing/synthetic.h"
 
 namespace kernelpro {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/proposal.h"
+#include "core/proposal/proposal.h"
 
 namespace kernelpro {
 

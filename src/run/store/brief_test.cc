@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 
 #include "base/files.h"
-#include "core/json.h"
+#include "base/json.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/planted.h"
 #include "run/store/ledger.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 
 namespace kernelpro {
 

@@ -16,7 +16,7 @@
 #include "base/sqlite.h"
 #include "base/state_dir.h"
 #include "base/text.h"
-#include "core/operator_family.h"
+#include "core/task/operator_family.h"
 
 namespace kernelpro {
 

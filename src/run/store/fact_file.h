@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/fact.h"
+#include "core/proposal/fact.h"
 
 namespace kernelpro {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/statistics/statistics.h"
 #include "base/text.h"
-#include "core/json.h"
 
 namespace kernelpro {
 

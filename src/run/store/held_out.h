@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/evaluation.h"
+#include "core/evaluation/evaluation.h"
 
 namespace kernelpro {
 

@@ -2,10 +2,10 @@
 // What a run knows so far: all evaluations in order, the best, failures by kind. A pure function of
 // the sequence of evaluations, so that a resumed run has the same ledger.
 //
-// Candidates of a resumed run may be in brief (core/proposal.h). When one is requested by id or as
-// best, baseline or finalist, a whole one takes its place; until then, `history` has it in brief.
-// The candidates themselves never change, so what was handed out stays as it is, for any thread.
-// The ledger is for one thread at a time.
+// Candidates of a resumed run may be in brief (core/proposal/proposal.h). When one is requested by
+// id or as best, baseline or finalist, a whole one takes its place; until then, `history` has it in
+// brief. The candidates themselves never change, so what was handed out stays as it is, for any
+// thread. The ledger is for one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/objective.h"
-#include "core/proposal.h"
+#include "core/evaluation/objective.h"
+#include "core/proposal/proposal.h"
 #include "run/store/brief.h"
 #include "run/store/comparable.h"
 
@@ -28,7 +28,7 @@ class Ledger {
   // more than `min_effect` with 95 % confidence: the lower end of the interval measured in
   // alternation counts. It may have been measured against an earlier best: then what the current
   // best gained since, at the upper end of its interval, is subtracted (time only). Before all that
-  // a launch plan is better than a host form (`outranks`, core/evaluation.h).
+  // a launch plan is better than a host form (`outranks`, core/evaluation/evaluation.h).
   explicit Ledger(double min_effect, const Objective& objective = {})
       : min_effect_(min_effect), objective_(objective) {}
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/store/recorded.h"
 
-#include "core/json.h"
+#include "base/json.h"
 #include "run/store/store.h"
 
 namespace kernelpro {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/machine.h"
-#include "core/proposal.h"
-#include "core/task.h"
+#include "core/machine/machine.h"
+#include "core/proposal/proposal.h"
+#include "core/task/task.h"
 #include "run/store/held_out.h"
 #include "run/store/tool_record.h"
 
@@ -28,7 +28,8 @@ struct RunHeader {
   std::string record_json;    // the ToolRecord that the run began with; "" = none
   std::string
       recorded_json;  // of a replay: the results in its recording (run/store/recorded.h); "" = none
-  std::string facts_json = {};  // the facts that the run began with (core/fact.h); "" = none
+  std::string facts_json =
+      {};  // the facts that the run began with (core/proposal/fact.h); "" = none
   // Unique to the run; assigned at creation.
   std::string id = {};
 };

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "run/store/brief.h"
 
 namespace kernelpro {

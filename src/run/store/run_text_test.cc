@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/store/pack.h"
 #include "run/store/store.h"

@@ -27,8 +27,8 @@ struct RunSettings : StationSettings, WriterSettings {
   // File with the record of how findings worked out: it ranks findings, and every step is added to
   // it; "" = none. The run keeps the file's content as of its start.
   std::string record;
-  // File with facts (core/fact.h): writers get the relevant ones, and what this run learns is
-  // added; "" = none. The run keeps the facts that it took at its start.
+  // File with facts (core/proposal/fact.h): writers get the relevant ones, and what this run learns
+  // is added; "" = none. The run keeps the facts that it took at its start.
   std::string facts;
 };
 

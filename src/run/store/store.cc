@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "core/json.h"
+#include "base/json.h"
 #include "run/store/schema.h"
 #include "run/store/store_file.h"
 

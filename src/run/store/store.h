@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/machine.h"
-#include "core/proposal.h"
-#include "core/task.h"
+#include "core/machine/machine.h"
+#include "core/proposal/proposal.h"
+#include "core/task/task.h"
 #include "run/store/brief.h"
 #include "run/store/held_out.h"
 #include "run/store/records.h"
@@ -42,8 +42,8 @@ class Store {
   // All candidates by id. `evidence`: include StoredCandidate::evidence, which is most of the text;
   // else it is empty.
   Result<std::vector<StoredCandidate>> candidates(bool evidence = true) const;
-  // Evaluated candidates, in the order of evaluation and in brief (core/proposal.h), for a resume.
-  // Whole when an older store is open for reading.
+  // Evaluated candidates, in the order of evaluation and in brief (core/proposal/proposal.h), for a
+  // resume. Whole when an older store is open for reading.
   Result<void> briefs(const std::function<void(StoredBrief)>& take) const;
   // Candidates without an evaluation, by id.
   Result<std::vector<StoredCandidate>> waiting() const;

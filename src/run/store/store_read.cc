@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "base/hash.h"
-#include "core/json.h"
+#include "base/json.h"
 #include "run/store/schema.h"
 #include "run/store/store.h"
 #include "run/store/store_file.h"

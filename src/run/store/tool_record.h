@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/proposal.h"
+#include "core/proposal/proposal.h"
 #include "diagnose/record.h"
 
 namespace kernelpro {

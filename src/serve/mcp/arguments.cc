@@ -2,7 +2,7 @@
 #include "serve/mcp/arguments.h"
 
 #include "base/text.h"
-#include "core/ceiling_json.h"
+#include "core/machine/ceiling_json.h"
 #include "report/labels.h"
 #include "report/view.h"
 #include "write/prompt/prompt.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/json.h"
+#include "base/json.h"
 #include "run/sitting.h"
 #include "serve/mcp/desk.h"
 

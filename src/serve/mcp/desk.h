@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/counters.h"
+#include "core/evidence/counters.h"
 #include "run/sitting.h"
 #include "serve/mcp/jobs.h"
 #include "task/open/open_task.h"

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/json.h"
+#include "base/json.h"
 
 namespace kernelpro {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/text.h"
-#include "core/language.h"
+#include "core/candidate/language.h"
 
 namespace kernelpro {
 

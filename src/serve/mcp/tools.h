@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "core/json.h"
+#include "base/json.h"
 #include "serve/mcp/desk.h"
 #include "serve/mcp/jobs.h"
 

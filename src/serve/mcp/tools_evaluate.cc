@@ -4,7 +4,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/language.h"
+#include "core/candidate/language.h"
 #include "report/export/export.h"
 #include "report/export/export_text.h"
 #include "report/report.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // list_tasks and read_task.
 #include "base/text.h"
-#include "core/language.h"
+#include "core/candidate/language.h"
 #include "serve/mcp/arguments.h"
 #include "serve/mcp/tools.h"
 #include "task/load/header.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/task.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

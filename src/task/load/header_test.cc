@@ -6,8 +6,8 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/knobs.h"
-#include "core/tags.h"
+#include "core/candidate/knobs.h"
+#include "core/candidate/tags.h"
 #include "task/load/loader.h"
 
 namespace kernelpro {

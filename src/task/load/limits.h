@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/task.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

@@ -3,7 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/language.h"
+#include "core/candidate/language.h"
 #include "task/load/limits.h"
 #include "task/load/unfilled.h"
 

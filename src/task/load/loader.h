@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "task/load/limits.h"
 
 namespace kernelpro {

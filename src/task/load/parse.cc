@@ -6,8 +6,8 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/expression.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
+#include "core/task/expression.h"
 #include "task/load/limits.h"
 #include "task/load/loader.h"
 #include "task/load/toml_reader.h"

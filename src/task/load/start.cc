@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "task/load/start.h"
 
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 
 namespace kernelpro {
 

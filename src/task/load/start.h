@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "core/candidate.h"
-#include "core/task.h"
+#include "core/candidate/candidate.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

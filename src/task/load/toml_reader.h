@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the values of TOML tables, checked; every error begins with path:line:column. For .cc files
-// only, as core/toml.h is.
+// only, as base/toml.h is.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/toml.h"
+#include "base/toml.h"
 
 namespace kernelpro {
 

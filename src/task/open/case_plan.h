@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/module.h"
+#include "core/task/module.h"
 
 namespace kernelpro {
 

@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/language.h"
+#include "core/candidate/language.h"
 #include "machine/cpu.h"
 #include "machine/gpu_watch.h"
 #include "task/load/limits.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {

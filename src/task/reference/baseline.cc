@@ -5,11 +5,11 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/statistics/statistics.h"
 #include "base/text.h"
-#include "core/json.h"
-#include "core/refusal.h"
+#include "core/plan/refusal.h"
 #include "task/reference/module_process.h"
 #include "task/reference/python.h"
 

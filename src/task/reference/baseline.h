@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/evaluation.h"
-#include "core/task.h"
+#include "core/evaluation/evaluation.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 
@@ -23,12 +23,12 @@ struct BaselineSettings {
   TargetKind target = TargetKind::kCuda;  // cpu: eager alone
   std::string python;                     // as ReferenceSettings::python
   std::string gpu;                        // CUDA_VISIBLE_DEVICES; "" inherits it
-  std::string machine;                    // identifies GPU and driver in the cache (core/machine.h)
-  double timeout_s = 300;                 // per method, including torch.compile
-  std::int64_t memory_bytes = 0;          // as ReferenceSettings::memory_bytes
-  double seconds = 2;                     // of timing per method, at most
-  bool compiled = true;                   // compile and max-autotune too
-  bool cached = true;                     // read and write the cache
+  std::string machine;            // identifies GPU and driver in the cache (core/machine/machine.h)
+  double timeout_s = 300;         // per method, including torch.compile
+  std::int64_t memory_bytes = 0;  // as ReferenceSettings::memory_bytes
+  double seconds = 2;             // of timing per method, at most
+  bool compiled = true;           // compile and max-autotune too
+  bool cached = true;             // read and write the cache
 };
 
 // Blocks, for minutes if nothing is cached; the caller must hold the GPU's lease. Fails with

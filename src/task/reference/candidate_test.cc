@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker of PyTorch candidates in host form (python/kernelpro_torch/candidate.py) on the CPU:
-// real Python, real shared memory, the verbs of core/protocol.h. The test is the judge: it reveals
-// a set on the stage and gives the order.
+// real Python, real shared memory, the verbs of core/plan/protocol.h. The test is the judge: it
+// reveals a set on the stage and gives the order.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,11 +12,11 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/gate.h"
 #include "base/process/sandbox.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/json.h"
 #include "task/reference/module_reference.h"
 #include "task/reference/python.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 
 namespace kernelpro {
 

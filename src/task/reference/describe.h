@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/json.h"
-#include "core/module.h"
-#include "core/task.h"
+#include "base/json.h"
+#include "core/task/module.h"
+#include "core/task/task.h"
 #include "task/reference/shared_buffer.h"
 
 namespace kernelpro {

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

@@ -2,11 +2,11 @@
 #include "task/reference/module_reference.h"
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/process/channel.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/json.h"
-#include "core/refusal.h"
+#include "core/plan/refusal.h"
 #include "task/reference/describe.h"
 #include "task/reference/module_process.h"
 #include "task/reference/python.h"

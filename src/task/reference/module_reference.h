@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/module.h"
-#include "core/task.h"
+#include "core/task/module.h"
+#include "core/task/task.h"
 #include "task/reference/python_command.h"
 #include "task/reference/shared_buffer.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/task.h"
+#include "core/task/task.h"
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {

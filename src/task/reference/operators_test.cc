@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/operators_json.h"
+#include "core/evidence/operators_json.h"
 #include "task/reference/python.h"
 
 namespace kernelpro {

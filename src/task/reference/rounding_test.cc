@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tolerance for rounding (core/mismatch.h, `admit`) on modules whose elementwise tails and sums
-// strain tolerances: plain fp32 passes in every summation order, TF32 and bf16 products fail. Real
-// Python with real PyTorch; skipped where there is none.
+// The tolerance for rounding (core/task/mismatch.h, `admit`) on modules whose elementwise tails and
+// sums strain tolerances: plain fp32 passes in every summation order, TF32 and bf16 products fail.
+// Real Python with real PyTorch; skipped where there is none.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
-#include "core/mismatch.h"
+#include "core/task/mismatch.h"
 #include "task/reference/module_reference.h"
 #include "task/reference/module_testing.h"
 

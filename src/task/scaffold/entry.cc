@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/knobs.h"
+#include "core/candidate/knobs.h"
 #include "task/scaffold/parts.h"
 
 namespace kernelpro {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/dtype.h"
+#include "core/task/dtype.h"
 #include "task/scaffold/c_source.h"
 #include "task/scaffold/source.h"
 

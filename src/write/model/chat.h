@@ -11,7 +11,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "core/call_outcome.h"
+#include "core/proposal/call_outcome.h"
 
 namespace kernelpro {
 

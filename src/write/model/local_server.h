@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/subprocess.h"
-#include "core/json.h"
 #include "write/model/http.h"
 
 namespace kernelpro {

@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/toml.h"
+#include "base/toml.h"
 #include "embedded/model_prices.h"
 
 namespace kernelpro {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json.h"
+#include "base/json.h"
 #include "write/model/failure.h"
 
 namespace kernelpro {

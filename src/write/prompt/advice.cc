@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "core/architecture.h"
-#include "core/operator_family.h"
-#include "core/rates.h"
+#include "core/evidence/rates.h"
+#include "core/machine/architecture.h"
+#include "core/task/operator_family.h"
 
 namespace kernelpro {
 

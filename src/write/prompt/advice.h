@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/machine.h"
-#include "core/task.h"
+#include "core/machine/machine.h"
+#include "core/task/task.h"
 #include "write/prompt/prompts.h"
 
 namespace kernelpro {

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/testing.h"
 #include "base/text.h"
-#include "core/operator_family.h"
+#include "core/task/operator_family.h"
 #include "write/testing.h"
 
 namespace kernelpro {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/candidate.h"
+#include "core/candidate/candidate.h"
 
 namespace kernelpro {
 

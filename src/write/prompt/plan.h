@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/candidate.h"
-#include "core/finding.h"
-#include "core/proposal.h"
+#include "core/candidate/candidate.h"
+#include "core/finding/finding.h"
+#include "core/proposal/proposal.h"
 
 namespace kernelpro {
 

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "core/change.h"
-#include "core/metrics.h"
+#include "core/evidence/metrics.h"
+#include "core/finding/change.h"
 #include "write/prompt/advice.h"
 #include "write/prompt/recall.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/proposal.h"
+#include "core/proposal/proposal.h"
 #include "write/prompt/prompts.h"
 
 namespace kernelpro {

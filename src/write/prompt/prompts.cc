@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "core/operator_family.h"
+#include "core/task/operator_family.h"
 #include "embedded/prompt_table.h"
 
 namespace kernelpro {

@@ -10,8 +10,8 @@
 //     when: target=cuda, kind=products|attention
 //     ---
 // All conditions must hold; each holds for any of its values. Keys: target (cpu, cuda), arch
-// ("sm_90", whatever its suffix), kind (core/operator_family.h), limit (memory: memory traffic may
-// limit the task). Adding a text: its file.
+// ("sm_90", whatever its suffix), kind (core/task/operator_family.h), limit (memory: memory traffic
+// may limit the task). Adding a text: its file.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/architecture.h"
-#include "core/task.h"
+#include "core/machine/architecture.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 

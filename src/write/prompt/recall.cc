@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/machine.h"
-#include "core/operator_family.h"
+#include "core/machine/machine.h"
+#include "core/task/operator_family.h"
 
 namespace kernelpro {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for one question: facts of earlier runs and of this one (core/fact.h), and the run's own
-// candidates, chosen by their relevance to the parent. The same question gets the same answer.
-// Pure.
+// Memory for one question: facts of earlier runs and of this one (core/proposal/fact.h), and the
+// run's own candidates, chosen by their relevance to the parent. The same question gets the same
+// answer. Pure.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "core/fact.h"
-#include "core/machine.h"
-#include "core/proposal.h"
+#include "core/machine/machine.h"
+#include "core/proposal/fact.h"
+#include "core/proposal/proposal.h"
 
 namespace kernelpro {
 

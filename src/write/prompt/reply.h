@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "core/candidate.h"
-#include "core/finding.h"
+#include "core/candidate/candidate.h"
+#include "core/finding/finding.h"
 
 namespace kernelpro {
 

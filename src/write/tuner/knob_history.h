@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "core/knobs.h"
-#include "core/proposal.h"
+#include "core/candidate/knobs.h"
+#include "core/proposal/proposal.h"
 
 namespace kernelpro {
 

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/inputs.h"
-#include "core/knobs.h"
-#include "core/proposer.h"
-#include "core/requirements.h"
+#include "core/candidate/knobs.h"
+#include "core/candidate/requirements.h"
+#include "core/proposal/proposer.h"
+#include "core/task/inputs.h"
 #include "write/tuner/tuner.h"
 
 namespace kernelpro {

@@ -20,9 +20,9 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "core/knobs.h"
-#include "core/proposer.h"
-#include "core/requirements.h"
+#include "core/candidate/knobs.h"
+#include "core/candidate/requirements.h"
+#include "core/proposal/proposer.h"
 #include "write/tuner/knob_history.h"
 #include "write/tuner/surrogate.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/knob.h"
-#include "core/proposer.h"
+#include "core/candidate/knob.h"
+#include "core/proposal/proposer.h"
 
 namespace kernelpro {
 

@@ -31,7 +31,7 @@ Doubles doubles(const Facts& facts) {
   return result;
 }
 
-// No task has fp64 tensors (core/dtype.h), and only a task gives the bytes of its outputs.
+// No task has fp64 tensors (core/task/dtype.h), and only a task gives the bytes of its outputs.
 bool has_task(const Facts& facts) { return facts.maybe("task.output_bytes").has_value(); }
 
 // Without a task (a program, a profile), only values converted to fp64 and back show that it is no

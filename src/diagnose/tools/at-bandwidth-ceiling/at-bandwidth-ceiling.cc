@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "diagnose/tools/traffic.h"
 
 namespace kernelpro {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "diagnose/tools/tool.h"
 
 namespace kernelpro {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "core/rates.h"
+#include "core/evidence/rates.h"
 #include "diagnose/tools/causes.h"
 #include "diagnose/tools/tool.h"
 

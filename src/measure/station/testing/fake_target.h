@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "core/candidate.h"
+#include "core/candidate/candidate.h"
 #include "core/testing/toy_task.h"
 #include "measure/station/local.h"
 #include "measure/station/target.h"

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "core/captured_call.h"
-#include "core/launch_plan.h"
+#include "core/plan/captured_call.h"
+#include "core/plan/launch_plan.h"
 #include "machine/driver/cuda_driver.h"
 #include "measure/worker/capture/arena.h"
 #include "measure/worker/capture/images.h"

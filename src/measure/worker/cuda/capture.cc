@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/protocol.h"
+#include "core/plan/protocol.h"
 #include "measure/worker/cuda/capture_sandbox.h"
 #include "measure/worker/cuda/memory.h"
 #include "measure/worker/cuda/message.h"
@@ -100,7 +100,8 @@ class CaptureProcess {
       return channel_->answer_error("launch threw: " + captured.message, RefusalKind::kException);
     }
     if (captured.status == 2) {
-      return channel_->answer_error("launch ended with " + captured.message, RefusalKind::kCudaError);
+      return channel_->answer_error("launch ended with " + captured.message,
+                                    RefusalKind::kCudaError);
     }
     if (captured.result != CUDA_SUCCESS || captured.graph == nullptr) {
       return channel_->answer_broken(

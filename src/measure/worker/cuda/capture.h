@@ -7,7 +7,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 #include "machine/driver/cuda_driver.h"
 
 namespace kernelpro {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/protocol.h"
+#include "core/plan/protocol.h"
 
 namespace kernelpro {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases that a supervisor has opened in this process, and the judge's memory behind their
-// addresses: the verbs "open" and "memory" (core/protocol.h), shared by the roles that run plans.
-// One thread, current context. For .cc files only (JSON).
+// addresses: the verbs "open" and "memory" (core/plan/protocol.h), shared by the roles that run
+// plans. One thread, current context. For .cc files only (JSON).
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 #include "machine/driver/cuda_driver.h"
 #include "measure/worker/cuda/memory.h"
 #include "measure/worker/cuda/message.h"

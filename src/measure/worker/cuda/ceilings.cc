@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/statistics/statistics.h"
-#include "core/machine.h"
-#include "core/protocol.h"
+#include "core/machine/machine.h"
+#include "core/plan/protocol.h"
 #include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/message.h"

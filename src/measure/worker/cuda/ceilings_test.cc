@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "measure/worker/roles.h"
 #include "measure/worker/testing/fake_gpu.h"
 #include "measure/worker/testing/role.h"

@@ -3,7 +3,7 @@
 // Expected results never leave this process, except for the trusted PyTorch reference that writes
 // them, small cases' cross-check and the windows that explain a failure.
 //
-// The verbs (CASE, SET and layouts as in core/protocol.h):
+// The verbs (CASE, SET and layouts as in core/plan/protocol.h):
 //   hello -> {"uuid","free_bytes","granularity"}
 //   open {case, tensors, workspace, sets, sharing} -> {"layout","reference_layout"}
 //   close {case}
@@ -35,8 +35,8 @@
 #include <memory>
 #include <set>
 
-#include "core/key.h"
-#include "core/protocol.h"
+#include "core/plan/protocol.h"
+#include "core/task/key.h"
 #include "measure/worker/cuda/judge_case.h"
 #include "measure/worker/cuda/judge_turn.h"
 #include "measure/worker/cuda/message.h"

@@ -207,7 +207,7 @@ extern "C" __global__ void summarize(const void* expected, int dtype, int wide, 
   }
 }
 
-// Magnitudes of some expected values (core/policy.h, scale_of).
+// Magnitudes of some expected values (core/task/policy.h, scale_of).
 extern "C" __global__ void sample_sizes(const void* expected, int dtype, int wide, u64 samples,
                                         u64 count, double* out) {
   for (u64 k = first_index(); k < samples; k += stride()) {
@@ -229,7 +229,7 @@ struct Comparison {
   u64 worst;                   // bits of the largest error, a non-negative double
 };
 
-// core/policy.h's Rule, with the tensor properties that it needs.
+// core/task/policy.h's Rule, with the tensor properties that it needs.
 struct RuleSpec {
   int dtype;
   int floating;
@@ -300,7 +300,7 @@ extern "C" __global__ void compare(const void* out, const void* expected, RuleSp
   atomicMax(&result->last, last);
 }
 
-// One round of core/mismatch.h's admit; zeroed before.
+// One round of core/task/mismatch.h's admit; zeroed before.
 struct Admission {
   u64 largest, worst;  // bits of non-negative doubles
   u64 jumps;
@@ -354,7 +354,7 @@ extern "C" __global__ void lean(unsigned* data, u64 key, u64 count) {
   for (u64 i = first_index(); i < count; i += stride()) data[i] = kp::lean_bits(data[i], key, i);
 }
 
-// What a tensor's values are like (core/shapes.h, Surveyed); zeroed before.
+// What a tensor's values are like (core/task/shapes.h, Surveyed); zeroed before.
 struct Survey {
   u64 low_complement, high;  // as in Summary
   u64 descents, fractions;
@@ -390,7 +390,7 @@ extern "C" __global__ void narrow(const double* expected, void* out, int dtype, 
   }
 }
 
-// core/mismatch.h's deviation; zeroed before.
+// core/task/mismatch.h's deviation; zeroed before.
 struct Deviation {
   double errors, sizes;  // sums of squares; `worst`: bits of a non-negative double
   u64 worst;

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <set>
 
-#include "core/key.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/mismatch.h"
-#include "core/protocol.h"
-#include "core/shapes.h"
+#include "core/plan/protocol.h"
+#include "core/task/mismatch.h"
+#include "core/task/shapes.h"
 #include "measure/worker/cuda/graph.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/memory.h"
@@ -26,7 +26,7 @@ namespace kernelpro {
 struct OutputComparison {
   std::uint64_t bad = 0, not_a_number = 0, unwritten = 0;
   std::uint64_t first = 0, last = 0;  // wrong elements
-  double worst = 0;                   // core/policy.h's error; may be infinite
+  double worst = 0;                   // core/task/policy.h's error; may be infinite
 };
 
 // Words or elements that changed although the candidate must not write them.
@@ -93,13 +93,14 @@ class JudgeCase {
   // twice over different poison: false when the results differ.
   Result<bool> run_reference(int set, const std::string& cubin, const LaunchPlan& plan, bool again);
   // Call after inputs and expected results are written: seals the inputs and summarizes the
-  // results. `typical`: whether to use core/policy.h's scale for them, or their root mean square.
+  // results. `typical`: whether to use core/task/policy.h's scale for them, or their root mean
+  // square.
   Result<std::vector<ExpectedSummary>> seal(int set, bool typical);
   // Changes floating parameters that are not constant to values near their own.
   Result<void> vary(int set, const kp::Key& key);
   // Changes the last digits of fp32 inputs (core/device/draw.h, lean_bits).
   Result<void> lean(int set, const kp::Key& key);
-  // Changes inputs and parameters by the probes' shapes (core/shapes.h); one spec per tensor.
+  // Changes inputs and parameters by the probes' shapes (core/task/shapes.h); one spec per tensor.
   // Whether any of them applies to the values.
   Result<bool> reshape(int set, std::uint64_t seed, const std::vector<kp::ShapeSpec>& specs);
   // Floating expected results into the outputs, in the outputs' types.
@@ -109,7 +110,7 @@ class JudgeCase {
   // Replaces those given to `open`; by tensor.
   void set_tolerances(const std::vector<double>& tolerances);
   // A set's outputs hold another result of the reference: raises the set's scales until that result
-  // passes (core/mismatch.h). By output. `seal` resets the scales.
+  // passes (core/task/mismatch.h). By output. `seal` resets the scales.
   Result<std::vector<Admitted>> admit(int set);
   // The same from the result of `admit` for a set with contents of the same kind; by output.
   void set_least(int set, const std::vector<double>& least);

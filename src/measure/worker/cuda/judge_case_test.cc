@@ -10,9 +10,9 @@
 #include <memory>
 #include <random>
 
-#include "core/inputs.h"
-#include "core/key.h"
-#include "core/mismatch.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
+#include "core/task/mismatch.h"
 #include "measure/worker/testing/fake_gpu.h"
 
 namespace kernelpro::testing {

@@ -4,7 +4,7 @@
 
 #if KERNELPRO_HAVE_CUDA
 
-#include "core/key.h"
+#include "core/task/key.h"
 
 namespace kernelpro {
 

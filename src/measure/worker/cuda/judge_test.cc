@@ -6,10 +6,10 @@
 #include <cmath>
 #include <memory>
 
-#include "core/inputs.h"
-#include "core/key.h"
-#include "core/protocol.h"
-#include "core/shapes.h"
+#include "core/plan/protocol.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
+#include "core/task/shapes.h"
 #include "measure/worker/roles.h"
 #include "measure/worker/testing/fake_gpu.h"
 #include "measure/worker/testing/role.h"

@@ -42,7 +42,7 @@ JudgeCase::RuleSpec JudgeCase::rule_spec(const Set& set, std::size_t tensor) con
           std::max(set.typical ? set.scale[tensor] : set.rms[tensor], set.least[tensor])};
 }
 
-// core/mismatch.h's admit, on the device.
+// core/task/mismatch.h's admit, on the device.
 Result<std::vector<Admitted>> JudgeCase::admit(int index) {
   Set& set = set_at(index);
   set.known.clear();

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 #include "machine/driver/cuda_driver.h"
 
 namespace kernelpro {

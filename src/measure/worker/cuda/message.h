@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/process/channel.h"
-#include "core/json.h"
-#include "core/refusal.h"
+#include "core/plan/refusal.h"
 
 namespace kernelpro {
 

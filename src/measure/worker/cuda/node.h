@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 #include "machine/driver/cuda_driver.h"
 
 namespace kernelpro {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/inputs.h"
+#include "core/task/inputs.h"
 
 namespace kernelpro {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 
 namespace kernelpro {
 

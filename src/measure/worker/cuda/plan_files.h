@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 #include "measure/worker/cuda/message.h"
 
 namespace kernelpro {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plans that a supervisor has loaded to be profiled, and how a call of one runs node by node:
 // shared by the roles that collect counters and samples. The verbs "open", "memory" and "load"
-// (core/protocol.h). One thread, current context. For .cc files only (JSON).
+// (core/plan/protocol.h). One thread, current context. For .cc files only (JSON).
 #pragma once
 
 #if KERNELPRO_HAVE_CUDA
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 #include "measure/worker/cuda/cases.h"
 #include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "core/counters.h"
+#include "core/evidence/counters.h"
 #include "measure/worker/cuda/plan_subjects.h"
 #include "measure/worker/cuda/profiler_session.h"
 #include "measure/worker/roles.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/counters.h"
-#include "core/launch_plan.h"
+#include "core/evidence/counters.h"
+#include "core/plan/launch_plan.h"
 #include "machine/driver/cuda_driver.h"
 #include "measure/worker/cuda/node.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role cuda-replay FILE: runs a launch plan once over its own memory, for tools that watch a whole
 // process (compute-sanitizer, ncu). FILE is JSON: "cubin" (a path), "plan", "layout", "tensors"
-// (core/protocol.h), "key". No channel: prints the error and exits with status 1, or 0.
+// (core/plan/protocol.h), "key". No channel: prints the error and exits with status 1, or 0.
 #if KERNELPRO_HAVE_CUDA
 
 #include <cstdio>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/json.h"
-#include "core/key.h"
-#include "core/protocol.h"
+#include "base/json.h"
+#include "core/plan/protocol.h"
+#include "core/task/key.h"
 #include "measure/worker/cuda/graph.h"
 #include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"

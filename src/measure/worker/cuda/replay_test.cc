@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/inputs.h"
-#include "core/json.h"
-#include "core/key.h"
-#include "core/protocol.h"
+#include "base/json.h"
+#include "core/plan/protocol.h"
+#include "core/task/inputs.h"
+#include "core/task/key.h"
 #include "measure/worker/roles.h"
 #include "measure/worker/testing/fake_gpu.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "core/samples.h"
+#include "core/evidence/samples.h"
 #include "measure/worker/cuda/plan_subjects.h"
 #include "measure/worker/cuda/sampler_session.h"
 #include "measure/worker/roles.h"

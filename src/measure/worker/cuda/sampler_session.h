@@ -11,7 +11,7 @@
 
 #include <functional>
 
-#include "core/samples.h"
+#include "core/evidence/samples.h"
 
 namespace kernelpro {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/process/hidden_files.h"
-#include "core/inputs.h"
-#include "core/protocol.h"
+#include "core/plan/protocol.h"
+#include "core/task/inputs.h"
 #include "measure/worker/cuda/burn.h"
 #include "measure/worker/cuda/cases.h"
 #include "measure/worker/cuda/graph.h"

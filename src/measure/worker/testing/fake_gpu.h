@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "core/json.h"
-#include "core/launch_plan.h"
-#include "core/protocol.h"
+#include "core/plan/launch_plan.h"
+#include "core/plan/protocol.h"
 #include "embedded/judge_kernels.h"
 #include "machine/driver/cuda_driver.h"
 #include "measure/worker/cuda/memory.h"

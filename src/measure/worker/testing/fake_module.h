@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/process/gate.h"
-#include "core/protocol.h"
+#include "core/plan/protocol.h"
 #include "measure/worker/cuda/message.h"
 
 namespace kernelpro::fake {

@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/captured_call.h"
-#include "core/inputs.h"
-#include "core/protocol.h"
+#include "core/plan/captured_call.h"
+#include "core/plan/protocol.h"
+#include "core/task/inputs.h"
 #include "embedded/judge_kernels.h"
 #include "measure/worker/cuda/memory.h"
 #include "measure/worker/cuda/message.h"

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/process/channel.h"
 #include "base/process/subprocess.h"
-#include "core/json.h"
 
 namespace kernelpro::testing {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/samples.h"
+#include "core/evidence/samples.h"
 #include "profile/sass/sass.h"
 
 namespace kernelpro {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tunable constants that a source declares in comments:
+//     // @knob TILE 16 32 64 : tile-size
+// The first value is the default. Tags after the colon link a knob to prescriptions
+// (core/finding/finding.h). A knob is set as text, `#define TILE 32`, after the source's header
+// block.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "core/candidate/candidate.h"
+#include "core/candidate/knob.h"
+
+namespace kernelpro {
+
+// Why a knob, dimension or tensor may not have this name ("C++, the CUDA headers or task.h already
+// use it"), else "".
+std::string name_problem(std::string_view name);
+
+// All knobs of a source, in order. Fails with kBadInput (naming the line) on a knob without values,
+// a duplicate name or value, a name that is not an identifier or that task.h, C++ or the CUDA
+// headers already use (`reserved`: the case's dimension names), and on a requirement
+// (core/candidate/requirements.h) that does not parse or that the first values break.
+Result<std::vector<Knob>> parse_knobs(std::string_view source,
+                                      const std::vector<std::string>& reserved = {});
+
+// The first value of each knob.
+KnobValues default_values(const std::vector<Knob>& knobs);
+
+// The source with one #define per knob after its header block (leading comments, blank lines and
+// preprocessor lines up to the last leading #include), then a #line so that compiler messages keep
+// the user's line numbers. `separator` (such as "#pragma nv_hdrstop") goes before the defines.
+std::string apply_knobs(std::string_view source, const KnobValues& values,
+                        std::string_view separator = "");
+
+}  // namespace kernelpro

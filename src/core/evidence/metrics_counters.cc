@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hardware counters, under CUPTI's and Nsight Compute's names. Chosen so that a few passes serve
+// all tools; in Nsight Compute's base units.
+#include "core/evidence/metrics_tables.h"
+
+namespace kernelpro {
+
+namespace {
+constexpr MetricRow kCounterRows[] = {
+    // Time and clocks.
+    {"gpu__time_duration.sum", "ns", "time of the kernel on the GPU"},
+    {"gpc__cycles_elapsed.max", "cycle", "cycles from the first to the last of the kernel"},
+    {"gpc__cycles_elapsed.avg.per_second", "1/s", "clock of the multiprocessors while it ran"},
+    {"sm__cycles_active.avg", "cycle", "cycles with a warp resident, mean over multiprocessors"},
+    {"sm__cycles_active.max", "cycle", "the same of the busiest multiprocessor"},
+    {"sm__cycles_active.min", "cycle", "the same of the idlest multiprocessor"},
+    // Memory.
+    {"dram__bytes_read.sum", "byte", "bytes read from device memory"},
+    {"dram__bytes_write.sum", "byte", "bytes written to device memory"},
+    {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "%", "device memory, of its peak"},
+    {"lts__t_sectors.avg.pct_of_peak_sustained_elapsed", "%", "L2 sector look-ups, of their peak"},
+    {"lts__t_sectors_srcunit_tex.sum", "sector", "L2 sectors asked for by L1 (32 bytes each)"},
+    {"lts__t_sectors_srcunit_tex_lookup_hit.sum", "sector", "of them found in L2"},
+    {"lts__t_sectors_srcunit_tex_op_atom.sum", "sector",
+     "L2 sectors of atomics that return a value"},
+    {"lts__t_sectors_srcunit_tex_op_red.sum", "sector",
+     "L2 sectors of atomics that return nothing"},
+    {"lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed", "%",
+     "L2 atomic units, of their peak"},
+    {"l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "%",
+     "L1 and shared-memory data pipe, of its peak"},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "sector", "L1 sectors of global loads"},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "sector", "of them found in L1"},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "sector", "L1 sectors of global stores"},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "1",
+     "global load requests, one per warp instruction"},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "1", "global store requests"},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum", "1",
+     "global atomic requests that return a value"},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "1",
+     "global atomic requests that return nothing"},
+    {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "sector", "L1 sectors of local loads"},
+    {"l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", "sector", "L1 sectors of local stores"},
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "1",
+     "bank conflicts of shared loads"},
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "1",
+     "bank conflicts of shared stores"},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "1", "wavefronts of shared loads"},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "1", "wavefronts of shared stores"},
+    // Instructions.
+    {"smsp__inst_executed.sum", "1", "warp instructions"},
+    {"smsp__thread_inst_executed.sum", "1", "thread instructions"},
+    {"smsp__thread_inst_executed_pred_on.sum", "1", "thread instructions whose guard held"},
+    {"smsp__issue_active.avg.per_cycle_active", "1/cycle",
+     "instructions that a scheduler issues in a cycle"},
+    {"sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed", "%",
+     "load-store unit, of its peak"},
+    {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed", "%",
+     "transcendental and conversion unit, of its peak"},
+    {"sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed", "%",
+     "fp32 multiply-add pipe, of its peak"},
+    {"sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed", "%",
+     "integer and logic pipe, of its peak"},
+    {"sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed", "%",
+     "fp64 pipe, of its peak"},
+    {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "%",
+     "matrix units, of their peak"},
+    {"sm__inst_executed_pipe_tensor_op_hmma.sum", "1", "HMMA instructions"},
+    {"sm__inst_executed_pipe_tensor_op_gmma.sum", "1", "warpgroup matrix instructions (sm_90)"},
+    {"sm__inst_executed_pipe_tma.sum", "1", "TMA instructions (sm_90 and later)"},
+    {"sm__icc_requests.sum", "1", "instruction cache requests"},
+    {"sm__icc_requests_lookup_miss.sum", "1", "of them missed"},
+    // Warps.
+    {"smsp__warps_active.avg.per_cycle_active", "warp", "warps resident on a scheduler"},
+    {"smsp__warps_eligible.avg.per_cycle_active", "warp", "warps that could issue, per scheduler"},
+    {"smsp__average_warp_latency_per_inst_issued.ratio", "cycle",
+     "cycles between two instructions of a warp"},
+    // Cycles between two instructions of a warp, by stall reason.
+    {"smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", "cycle",
+     "waiting for a block barrier"},
+    {"smsp__average_warps_issue_stalled_branch_resolving_per_issue_active.ratio", "cycle",
+     "waiting for a branch target"},
+    {"smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio", "cycle",
+     "waiting for the dispatcher"},
+    {"smsp__average_warps_issue_stalled_drain_per_issue_active.ratio", "cycle",
+     "waiting for stores at the exit"},
+    {"smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio", "cycle",
+     "waiting for warpgroup matrix results (sm_90)"},
+    {"smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio", "cycle",
+     "waiting for a constant-cache miss"},
+    {"smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio", "cycle",
+     "waiting for room in the local/global memory queue"},
+    {"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", "cycle",
+     "waiting for global, local or texture memory"},
+    {"smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio", "cycle",
+     "waiting for a busy arithmetic pipe"},
+    {"smsp__average_warps_issue_stalled_membar_per_issue_active.ratio", "cycle",
+     "waiting for a memory fence"},
+    {"smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio", "cycle",
+     "waiting for room in the shared-memory/special-function queue"},
+    {"smsp__average_warps_issue_stalled_misc_per_issue_active.ratio", "cycle",
+     "waiting for miscellaneous reasons"},
+    {"smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio", "cycle",
+     "waiting for an instruction fetch"},
+    {"smsp__average_warps_issue_stalled_not_selected_per_issue_active.ratio", "cycle",
+     "waiting for its turn, being ready"},
+    {"smsp__average_warps_issue_stalled_selected_per_issue_active.ratio", "cycle",
+     "waiting for nothing: it issued"},
+    {"smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio", "cycle",
+     "waiting for shared memory, special functions or shuffles"},
+    {"smsp__average_warps_issue_stalled_sleeping_per_issue_active.ratio", "cycle",
+     "waiting for its sleep to end"},
+    {"smsp__average_warps_issue_stalled_tex_throttle_per_issue_active.ratio", "cycle",
+     "waiting for room in the texture queue"},
+    {"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", "cycle",
+     "waiting for a fixed latency"},
+};
+
+constexpr MetricRow kSampleRows[] = {
+    {"samples.taken", "1", "program-counter samples of the kernel"},
+    {"samples.exposed", "1",
+     "part of the samples in whose cycle the scheduler issued nothing, 0 to 1"},
+    {"samples.single_producer", "1",
+     "part of the waits for an earlier instruction that have exactly one producer, 0 to 1"},
+};
+
+constexpr MetricTable kTables[] = {
+    {Family::kCounters, Level::kCounters, Scope::kKernel, kCounterRows},
+    {Family::kSamples, Level::kCounters, Scope::kKernel, kSampleRows},
+};
+}  // namespace
+
+std::span<const MetricTable> counter_tables() { return kTables; }
+
+}  // namespace kernelpro

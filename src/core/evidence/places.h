@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a kernel's time goes, by place in the code: which instructions warps wait at, for what, and
+// which earlier instruction made them wait. Evidence of a kernel; diagnose/account reads it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/evidence/stall.h"
+
+namespace kernelpro {
+
+// A line of the candidate's own source. When a helper was inlined, the line of the innermost
+// function that stands in a file of the candidate's.
+struct SourceLine {
+  std::string file;  // "kernel.cu"; "": the code has no line information
+  int line = 0;
+  std::string text;  // trimmed; "": the source is not at hand
+};
+
+struct CodePoint {
+  SourceLine line;
+  int offset = 0;           // bytes from the function's first instruction
+  std::string instruction;  // "LDG.E.128 R4, [R2.64]"
+  // Where `line` stands in an inlined function: the line that calls it, the innermost call first.
+  std::vector<SourceLine> callers = {};
+};
+inline constexpr std::size_t kMostCallers = 3;
+
+// The lines that contribute most to a metric of machine code.
+struct CodeLines {
+  std::vector<SourceLine> lines;    // the largest contribution first
+  std::vector<SourceLine> callers;  // of those lines that stand in inlined functions
+};
+
+// What the source itself decides about a kernel, at a line from which no instruction comes.
+enum class SiteKind : std::uint8_t {
+  kKernel,       // the definition
+  kBounds,       // __launch_bounds__, __maxnreg__
+  kPointers,     // parameters: several pointers, not all of them __restrict__
+  kLaunch,       // <<<...>>>, or a call of the runtime that launches it
+  kGrid,         // what the number of blocks is computed from
+  kBlock,        // the same of the threads per block
+  kShared,       // the same of the dynamic shared memory
+  kSharedArray,  // declares an array in shared memory
+  kLocalArray,   // declares an array of a thread
+  kConstant,     // declares a table in constant memory
+  kDepth,        // how many buffers or stages are in use
+  kUnroll,       // #pragma unroll
+  kLoop,         // the head of a loop
+  kCopy,         // a copy or memset by the host, around the launch
+  kSync,         // a wait of the host there
+  kAllocate,     // an allocation or release there
+};
+struct SourceSite {
+  SiteKind kind = SiteKind::kKernel;
+  SourceLine line;
+  int last = 0;      // the last line of what begins there
+  std::string name;  // "kStages", "tile"; "": it has none
+};
+std::string_view site_name(SiteKind kind);  // "launch"
+inline constexpr std::size_t kMostSites = 120;
+
+// An earlier instruction that made a place wait.
+struct Producer {
+  CodePoint at;
+  double part = 0;  // of the place's wait that is its fault, 0..1; producers add up to at most 1
+};
+
+struct Place {
+  CodePoint at;
+  Stall stall = Stall::kSelected;
+  double share = 0;                 // of the kernel's samples, 0..1
+  double exposed = 0;               // of the kernel's samples: those in which nothing was issued
+  std::vector<Producer> producers;  // the largest part first; empty: none is known
+};
+
+struct StallShare {
+  Stall stall = Stall::kSelected;
+  double share = 0;
+  double exposed = 0;
+};
+
+struct Places {
+  // kSampled: counted. kEstimated: from machine code, weighted by stall counters where there are
+  // any.
+  enum class Basis { kSampled, kEstimated } basis = Basis::kSampled;
+  double samples = 0;              // 0 when estimated
+  std::vector<StallShare> stalls;  // of the whole kernel, the largest first; add up to 1
+  std::vector<Place> places;       // the largest exposed share first; at most kMostPlaces
+  double single_producer = 0;      // share of the waits for a producer that have exactly one
+};
+inline constexpr int kMostPlaces = 24;
+
+}  // namespace kernelpro

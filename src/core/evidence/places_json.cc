@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/evidence/places_json.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/plain_json.h"
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::string_view kBases[] = {"sampled", "estimated"};
+constexpr std::size_t kMostProducers = 8;  // read of one place
+
+constexpr std::size_t kMostLines = 8;  // read of one metric
+constexpr std::string_view kSites[] = {
+    "kernel",      "launch-bounds", "pointers", "launch", "grid", "block", "shared", "shared-array",
+    "local-array", "constant",      "depth",    "unroll", "loop", "copy",  "sync",   "allocation"};
+
+Json line_to_json(const SourceLine& line) {
+  Json json = {{"file", line.file}, {"line", line.line}};
+  if (!line.text.empty()) json["text"] = line.text;
+  return json;
+}
+
+Json point_to_json(const CodePoint& at) {
+  Json json = {{"offset", at.offset}, {"code", at.instruction}};
+  if (at.line.file.empty()) return json;
+  json["file"] = at.line.file;
+  json["line"] = at.line.line;
+  if (!at.line.text.empty()) json["text"] = at.line.text;
+  for (const SourceLine& each : at.callers) json["callers"].push_back(line_to_json(each));
+  return json;
+}
+
+Json refs_to_json(const std::vector<SourceLine>& lines) {
+  Json json = Json::array();
+  for (const SourceLine& line : lines) json.push_back({line.file, line.line});
+  return json;
+}
+
+using plain::array;
+using plain::member;
+using plain::Plain;
+using plain::text;
+
+int natural(const Plain& json, const char* name) {
+  const Plain& value = member(json, name);
+  if (!value.is_number_integer()) return 0;
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  return static_cast<int>(std::clamp<std::int64_t>(value.get<std::int64_t>(), 0, kMost));
+}
+
+double number(const Plain& json, const char* name) {
+  const Plain& value = member(json, name);
+  const double real = value.is_number() ? value.get<double>() : 0;
+  return std::isfinite(real) ? std::max(0.0, real) : 0;
+}
+
+double part(const Plain& json, const char* name) { return std::min(1.0, number(json, name)); }
+
+SourceLine line_from_json(const Plain& json) {
+  return {text(json, "file"), natural(json, "line"), text(json, "text")};
+}
+
+CodePoint point_from_json(const Plain& json) {
+  CodePoint at;
+  at.line = line_from_json(json);
+  at.offset = natural(json, "offset");
+  at.instruction = text(json, "code");
+  for (const Plain& each : array(json, "callers")) {
+    if (at.callers.size() == kMostCallers) break;
+    if (each.is_object()) at.callers.push_back(line_from_json(each));
+  }
+  return at;
+}
+
+// Of pairs of a file and a line.
+std::vector<SourceLine> refs_from_json(const Plain& json) {
+  std::vector<SourceLine> lines;
+  for (const Plain& each : json) {
+    if (lines.size() == kMostLines) break;
+    if (!each.is_array() || each.size() != 2 || !each[0].is_string()) continue;
+    if (!each[1].is_number_integer()) continue;
+    const auto line = each[1].get<std::int64_t>();
+    if (line < 1 || line > std::numeric_limits<int>::max()) continue;
+    lines.push_back({each[0].get<std::string>(), static_cast<int>(line), ""});
+  }
+  return lines;
+}
+
+std::optional<Place> place_from_json(const Plain& json) {
+  const std::optional<Stall> stall = stall_from_name(text(json, "stall"));
+  if (!stall) return std::nullopt;
+  Place place;
+  place.at = point_from_json(member(json, "at"));
+  place.stall = *stall;
+  place.share = part(json, "share");
+  place.exposed = std::min(place.share, part(json, "exposed"));
+  for (const Plain& item : array(json, "producers")) {
+    if (!item.is_object()) continue;
+    if (place.producers.size() == kMostProducers) break;
+    place.producers.push_back({point_from_json(member(item, "at")), part(item, "part")});
+  }
+  return place;
+}
+
+}  // namespace
+
+Json places_to_json(const Places& places) {
+  Json stalls = Json::array();
+  for (const StallShare& each : places.stalls) {
+    stalls.push_back(
+        {{"stall", stall_row(each.stall).name}, {"share", each.share}, {"exposed", each.exposed}});
+  }
+  Json list = Json::array();
+  for (const Place& place : places.places) {
+    Json producers = Json::array();
+    for (const Producer& producer : place.producers) {
+      producers.push_back({{"at", point_to_json(producer.at)}, {"part", producer.part}});
+    }
+    list.push_back({{"at", point_to_json(place.at)},
+                    {"stall", stall_row(place.stall).name},
+                    {"share", place.share},
+                    {"exposed", place.exposed},
+                    {"producers", std::move(producers)}});
+  }
+  return {{"basis", kBases[static_cast<std::size_t>(places.basis)]},
+          {"samples", places.samples},
+          {"single_producer", places.single_producer},
+          {"stalls", std::move(stalls)},
+          {"places", std::move(list)}};
+}
+
+std::optional<Places> places_from_json(const Plain& json) {
+  const auto* basis = std::find(std::begin(kBases), std::end(kBases), text(json, "basis"));
+  if (basis == std::end(kBases)) return std::nullopt;
+  Places places;
+  places.basis = static_cast<Places::Basis>(basis - std::begin(kBases));
+  places.samples = number(json, "samples");
+  places.single_producer = part(json, "single_producer");
+  for (const Plain& item : array(json, "stalls")) {
+    const std::optional<Stall> stall = stall_from_name(text(item, "stall"));
+    if (!stall) continue;
+    const double share = part(item, "share");
+    places.stalls.push_back({*stall, share, std::min(share, part(item, "exposed"))});
+  }
+  for (const Plain& item : array(json, "places")) {
+    if (places.places.size() == kMostPlaces) break;
+    if (std::optional<Place> place = place_from_json(item)) {
+      places.places.push_back(std::move(*place));
+    }
+  }
+  return places;
+}
+
+std::string_view site_name(SiteKind kind) { return kSites[static_cast<std::size_t>(kind)]; }
+
+Json lines_to_json(const std::map<std::string, CodeLines>& lines) {
+  Json json = Json::object();
+  for (const auto& [metric, each] : lines) {
+    json[metric]["at"] = refs_to_json(each.lines);
+    if (!each.callers.empty()) json[metric]["called"] = refs_to_json(each.callers);
+  }
+  return json;
+}
+
+std::map<std::string, CodeLines> lines_from_json(const Plain& json) {
+  std::map<std::string, CodeLines> lines;
+  if (!json.is_object()) return lines;
+  for (const auto& [metric, each] : json.items()) {
+    CodeLines found{refs_from_json(array(each, "at")), refs_from_json(array(each, "called"))};
+    if (!found.lines.empty()) lines.emplace(metric, std::move(found));
+  }
+  return lines;
+}
+
+CodeLines lines_from_text(const std::string& text) {
+  CodeLines found;
+  for (const std::string& part : split(text, ',')) {
+    const std::string name(trim(part));
+    const std::size_t colon = name.rfind(':');
+    if (colon == std::string::npos || found.lines.size() == kMostLines) continue;
+    int line = 0;
+    const char* end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + colon + 1, end, line);
+    if (read.ec != std::errc() || read.ptr != end || line < 1) continue;
+    found.lines.push_back({name.substr(0, colon), line, ""});
+  }
+  return found;
+}
+
+Json sites_to_json(const std::vector<SourceSite>& sites) {
+  Json json = Json::array();
+  for (const SourceSite& site : sites) {
+    Json item = line_to_json(site.line);
+    item["kind"] = site_name(site.kind);
+    if (site.last > site.line.line) item["last"] = site.last;
+    if (!site.name.empty()) item["name"] = site.name;
+    json.push_back(std::move(item));
+  }
+  return json;
+}
+
+std::vector<SourceSite> sites_from_json(const Plain& json) {
+  std::vector<SourceSite> sites;
+  if (!json.is_array()) return sites;
+  for (const Plain& item : json) {
+    if (sites.size() == kMostSites) break;
+    const auto* kind = std::find(std::begin(kSites), std::end(kSites), text(item, "kind"));
+    SourceSite site{SiteKind::kKernel, line_from_json(item), natural(item, "last"),
+                    text(item, "name")};
+    if (kind == std::end(kSites) || site.line.file.empty() || site.line.line < 1) continue;
+    site.kind = static_cast<SiteKind>(kind - std::begin(kSites));
+    site.last = std::max(site.last, site.line.line);
+    sites.push_back(std::move(site));
+  }
+  return sites;
+}
+
+}  // namespace kernelpro

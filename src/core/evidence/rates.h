@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which measured ceiling applies to a task's arithmetic.
+#pragma once
+
+#include "core/evidence/evidence.h"
+#include "core/machine/machine.h"
+#include "core/task/task.h"
+
+namespace kernelpro {
+
+// Matrix units run TF32 at half the rate of 16-bit types (NVIDIA's figures for Ampere and Hopper;
+// an H200 measured 400 and 790 TFLOP/s).
+inline constexpr double kTf32Rate = 0.5;
+
+// Whether every floating-point input is fp16 or bf16, so that matrix units multiply it exactly.
+bool has_half_inputs(const Task& task);
+
+// Peak FLOP/s for matrix products under the task's contract: the matrix units' rate for half
+// inputs, kTf32Rate of it where TF32 is allowed, else that of fp32 multiply-adds. 0: unknown.
+double matmul_rate(const Evidence& evidence);
+double matmul_rate(const Task& task, const Ceilings& ceilings);
+
+}  // namespace kernelpro

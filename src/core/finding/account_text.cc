@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "core/finding/account.h"
+#include "core/plan/kernel_name.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLeastShown = 0.015;  // of the call
+constexpr std::size_t kLineShown = 90;
+
+std::string share_text(double us, double of_us) {
+  return std::to_string(of_us > 0 ? std::lround(100 * us / of_us) : 0) + " %";
+}
+
+std::string basis_words(Level level) {
+  switch (level) {
+    case Level::kCounters:
+      return "from counters and samples";
+    case Level::kStatic:
+      return "estimated from machine code";
+    default:
+      return "from timing alone";
+  }
+}
+
+constexpr std::size_t kOperatorsShown = 4;
+
+// "by operator, with its own floor: `conv2d` (conv1) 61 % (22 %), `relu` 20 % (10 %)".
+std::string operators_text(const Account& account) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const OperatorCost& each : account.operators) {
+    if (shown == kOperatorsShown || each.us < kLeastShown * account.us) continue;
+    ++shown;
+    text += (text.empty() ? "" : ", ") + operator_words(each.name, each.where) + " " +
+            share_text(each.us, account.us) + " (" + share_text(each.floor_us, account.us) + ")";
+  }
+  if (text.empty()) return "";
+  return "- by operator, and in brackets what it needs by itself at the ceilings: " + text + "\n";
+}
+
+// On one line, not too long.
+std::string shortened(const std::string& text) {
+  const std::string line = one_line(text);
+  return line.size() <= kLineShown ? line : std::string(utf8_prefix(line, kLineShown)) + "...";
+}
+
+// "97 % kernels, 3 % launch latency", the largest first.
+std::string parts_text(std::vector<AccountPart> parts, double call_us) {
+  std::stable_sort(parts.begin(), parts.end(), [](const AccountPart& a, const AccountPart& b) {
+    return (a.kind != PartKind::kUnknown && b.kind == PartKind::kUnknown) ||
+           ((a.kind == PartKind::kUnknown) == (b.kind == PartKind::kUnknown) && a.us > b.us);
+  });
+  std::string text;
+  double small = 0;
+  for (const AccountPart& part : parts) {
+    if (part.us < kLeastShown * call_us) {
+      small += part.us;
+      continue;
+    }
+    text += (text.empty() ? "" : ", ") + share_text(part.us, call_us) + " " + part_words(part);
+  }
+  if (small >= kLeastShown * call_us) {
+    text += (text.empty() ? "" : ", ") + share_text(small, call_us) + " smaller parts";
+  }
+  return text;
+}
+
+std::string place_text(const CostlyPlace& place, std::size_t position) {
+  std::string text = "  " + std::to_string(position) + ". " +
+                     place_words(place.line, place.offset, place.instruction) + ": " +
+                     share_text(place.share, 1) + " of the time " + place_cause(place);
+  if (place.gain >= 1.005) text += "; " + number(place.gain, 3) + "x if that went";
+  if (!place.condition.empty()) text += ". It goes if " + place.condition;
+  return text + ".\n";
+}
+
+std::string places_text(const KernelAccount& kernel) {
+  if (kernel.places.empty()) return "";
+  std::string text = "- costliest places";
+  if (!kernel.kernel.empty()) text += " of `" + one_line(short_kernel_name(kernel.kernel)) + "`";
+  text += kernel.places_level == Level::kCounters ? ":\n" : ", estimated from machine code:\n";
+  for (std::size_t i = 0; i < kernel.places.size(); ++i) {
+    text += place_text(kernel.places[i], i + 1);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string part_words(PartKind kind, std::optional<Stall> stall) {
+  if (kind != PartKind::kWait || !stall) return std::string(part_row(kind).words);
+  return "waits for " + std::string(stall_row(*stall).words);
+}
+
+std::string part_words(const AccountPart& part) { return part_words(part.kind, part.stall); }
+
+std::string place_words(const SourceLine& line, int offset, const std::string& instruction) {
+  if (line.file.empty()) {
+    return "`" + shortened(instruction) + "` (byte " + std::to_string(offset) + " of the kernel)";
+  }
+  std::string text = one_line(line.file) + ":" + std::to_string(line.line);
+  const std::string code = shortened(line.text);
+  if (!code.empty() && code.find('`') == std::string::npos) text += " `" + code + "`";
+  return text;
+}
+
+std::string place_cause(const CostlyPlace& place) {
+  if (place.stall == Stall::kSelected) return "goes into issuing it";
+  std::string text = "waits for " + std::string(stall_row(place.stall).words);
+  if (place.because) {
+    const CodePoint& at = *place.because;
+    const bool same =
+        at.line.file == place.line.file && at.line.line == place.line.line && !at.line.file.empty();
+    text += ", because of " + (same ? "`" + one_line(at.instruction) + "` of the same line"
+                                    : place_words(at.line, at.offset, at.instruction));
+  }
+  return text;
+}
+
+std::string account_to_text(const Account& account, bool at_ceiling) {
+  if (!account.known()) return "";
+  std::string text = "Where the time goes, in shares of the call's " + human_us(account.us) + ", " +
+                     basis_words(account.level()) +
+                     ":\n- the call: " + parts_text(account.parts, account.us) + "\n";
+  for (const KernelAccount& kernel : account.kernels) {
+    text += "- ";
+    text += kernel.kernel.empty() ? "its kernel"
+                                  : "`" + one_line(short_kernel_name(kernel.kernel)) + "`";
+    if (!kernel.launched_by.empty()) text += " of " + one_line(kernel.launched_by);
+    text += " (" + share_text(kernel.us, account.us) +
+            "): " + parts_text(kernel.parts, account.us) + "\n";
+  }
+  text += operators_text(account);
+  if (at_ceiling) return text;
+  // Where kernels share the time, the longest one's places; the others' are in the report.
+  for (const KernelAccount& kernel : account.kernels) {
+    text += places_text(kernel);
+    if (!kernel.places.empty()) break;
+  }
+  return text;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/proposal/proposal.h"
+
+#include "base/hash.h"
+
+namespace kernelpro {
+
+std::string_view feedback_name(Feedback feedback) {
+  switch (feedback) {
+    case Feedback::kNone:
+      return "none";
+    case Feedback::kRaw:
+      return "raw";
+    case Feedback::kDiagnosed:
+      break;
+  }
+  return "diagnosed";
+}
+
+std::optional<Feedback> feedback_from_name(std::string_view name) {
+  for (const Feedback f : {Feedback::kNone, Feedback::kRaw, Feedback::kDiagnosed}) {
+    if (feedback_name(f) == name) return f;
+  }
+  return std::nullopt;
+}
+
+double comparable_us(const Known& known) {
+  const double us = score_us(known.evaluation);
+  return us > 0 && known.comparable > 0 ? known.comparable : us;
+}
+
+std::string content_hash(const Known& known) {
+  return known.brief() ? known.content_hash : known.candidate.content_hash();
+}
+
+std::string source_hash(const std::string& source) { return hash_hex(source); }
+
+SameSource::SameSource(const Candidate& as) : as_(as), hash_(source_hash(as.source)) {}
+
+bool SameSource::operator()(const Known& known) const {
+  if (known.candidate.language != as_.language) return false;
+  return known.brief() ? known.source_hash == hash_ : known.candidate.source == as_.source;
+}
+
+}  // namespace kernelpro
