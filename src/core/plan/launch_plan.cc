@@ -380,7 +380,7 @@ namespace {
 // Measured: the driver places smaller reservations at other addresses than requested.
 constexpr std::uint64_t kReserveStep = 64ull << 20;
 
-std::uint64_t up(std::uint64_t value, std::uint64_t step) {
+std::uint64_t next_multiple(std::uint64_t value, std::uint64_t step) {
   return (value + step - 1) / step * step;
 }
 
@@ -399,12 +399,12 @@ AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t
     AddressLayout::Slot slot;
     slot.bytes = bytes;
     slot.mapping = at;
-    slot.mapping_bytes = up(std::max<std::uint64_t>(bytes, 1), granularity);
-    slot.address = at + slot.mapping_bytes - up(std::max<std::uint64_t>(bytes, 1), kAlignment);
+    slot.mapping_bytes = next_multiple(std::max<std::uint64_t>(bytes, 1), granularity);
+    slot.address = at + slot.mapping_bytes - next_multiple(std::max<std::uint64_t>(bytes, 1), kAlignment);
     layout.slots.push_back(slot);
     at += slot.mapping_bytes + granularity;
   }
-  layout.reserve_bytes = up(at - base, kReserveStep);
+  layout.reserve_bytes = next_multiple(at - base, kReserveStep);
   return layout;
 }
 
@@ -424,7 +424,7 @@ AddressLayout placed(const AddressLayout& layout, std::uint64_t place) {
     slot.mapping = at;
     at += slot.mapping_bytes;
   }
-  moved.reserve_bytes = up(at + gap - moved.base, kReserveStep);
+  moved.reserve_bytes = next_multiple(at + gap - moved.base, kReserveStep);
   return moved;
 }
 

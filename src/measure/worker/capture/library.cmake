@@ -4,8 +4,8 @@
 if(KERNELPRO_CUDA_FOUND)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/measure/worker/capture/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  foreach(file base/error base/files base/hash core/architecture core/captured_call core/json
-      core/launch_plan machine/driver/cuda_driver measure/worker/cuda/export
+  foreach(file base/error base/files base/hash base/json core/machine/architecture core/plan/captured_call
+      core/plan/launch_plan machine/driver/cuda_driver measure/worker/cuda/export
       measure/worker/cuda/memory)
     list(APPEND sources ${PROJECT_SOURCE_DIR}/src/${file}.cc)
   endforeach()
