@@ -59,6 +59,7 @@ class WholeEvaluator : public ::testing::Test {
     machine_.target = "cuda";
     machine_.arch = "sm_90a";
     settings_.timeout_s = 20;
+    settings_.samples = 20;
     settings_.probes = false;
   }
   void TearDown() override {
@@ -226,7 +227,6 @@ std::string host_form(int takes_us, int claims_us, int submits_us = 0) {
 }
 
 TEST_F(WholeEvaluator, HostFormsAreTimedByOurClockToo) {
-  settings_.samples = 20;
   const Evaluation honest = evaluate(module(host_form(2000, 10000)), nullptr);
   ASSERT_TRUE(honest.correct() != nullptr) << said(honest);
   EXPECT_EQ(honest.trust, "module");
@@ -244,7 +244,6 @@ TEST_F(WholeEvaluator, HostFormsAreTimedByOurClockToo) {
 }
 
 TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {
-  settings_.samples = 20;
   // Both take four times what they claim.
   const Subject slow = module(host_form(40000, 10000, 200000));
   const Evaluation e = evaluate(module(host_form(20000, 5000, 200000)), &slow);
