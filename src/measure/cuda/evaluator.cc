@@ -115,6 +115,7 @@ class CudaEvaluator : public Evaluator {
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
   Result<Outcome> attempt(const Subject& subject, const Subject* incumbent,
                           const CudaTimingPlan& plan, double* ready_s);
+  Result<void> open_stages(int stage);
   Subject planned(const Subject& subject, std::optional<CudaLink> capture);
   const ModulePlan* plan_in_use(const Subject& subject, std::size_t at) const;
   std::optional<CudaLink> capture_for(const Subject& subject);
@@ -271,11 +272,25 @@ std::vector<std::string> CudaEvaluator::capture_notes(const Subject& subject) co
   return notes;
 }
 
+Result<void> CudaEvaluator::open_stages(int stage) {
+  for (CudaCase& state : cases_) KP_TRY(open_stage(judge_, state, stage));
+  return {};
+}
+
 // One trial in fresh workers. REQUIRES: the lease is held.
 Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
                                        const CudaTimingPlan& plan, double* ready_s) {
   // Python code can do anything to what shares its process.
   const bool apart = incumbent != nullptr && (is_module(*incumbent) || is_module(subject));
+  const bool two = incumbent != nullptr && is_module(*incumbent) && is_module(subject);
+  if (two && (!open_stages(0) || !open_stages(1))) {  // they share no memory
+    Result<Outcome> alone = attempt(subject, nullptr, plan, ready_s);
+    if (auto* correct = alone ? std::get_if<Correct>(&*alone) : nullptr) {
+      correct->notes.emplace_back(
+          "it was not compared: the GPU has too little memory for two host forms");
+    }
+    return alone;
+  }
   std::optional<CudaWorker> worker, other;
   const auto take = [&](const Subject& whose, std::optional<CudaWorker>* into) -> Result<void> {
     const Subject* beside = apart ? nullptr : incumbent;
@@ -283,15 +298,10 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
       KP_ASSIGN(*into, crew_.take_native(queues_for(whose, beside)));
       return {};
     }
-    // Two modules share no memory.
     const bool first = &whose == &subject;
     const int stage = first || !is_module(subject) ? 0 : 1;
-    const bool two = first && incumbent != nullptr && is_module(*incumbent);
-    for (CudaCase& state : cases_) KP_TRY(open_stage(judge_, state, stage));
-    if (two) {
-      for (CudaCase& state : cases_) KP_TRY(open_stage(judge_, state, stage + 1));
-    }
-    KP_ASSIGN(*into, crew_.take_module(stage, two ? 1 : 0));
+    KP_TRY(open_stages(stage));
+    KP_ASSIGN(*into, crew_.take_module(stage, first && two ? 1 : 0));
     return open_gate(judge_, **into);
   };
   crew_.wait_for_leaving();  // no process starts or exits during timing
