@@ -115,6 +115,7 @@ class CudaEvaluator : public Evaluator {
   Result<Evaluation> judge(const Subject& subject, const Subject* incumbent, CudaTimingPlan plan);
   Result<Outcome> attempt(const Subject& subject, const Subject* incumbent,
                           const CudaTimingPlan& plan, double* ready_s);
+  Result<void> open_stages(int stage);
   Subject planned(const Subject& subject, std::optional<CudaLink> capture);
   std::optional<CudaLink> capture_for(const Subject& subject);
   Result<void> give_up_plan(const Subject& subject, const std::string& reason);
@@ -214,11 +215,25 @@ Result<void> CudaEvaluator::give_up_plan(const Subject& subject, const std::stri
   return sweep();
 }
 
+Result<void> CudaEvaluator::open_stages(int stage) {
+  for (CudaCase& state : cases_) KP_TRY(open_stage(judge_, state, stage));
+  return {};
+}
+
 // One trial in fresh workers, of which candidate and incumbent have one each. REQUIRES: the lease
 // is held.
 Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
                                        const CudaTimingPlan& plan, double* ready_s) {
   const bool modules[] = {is_module(subject), incumbent != nullptr && is_module(*incumbent)};
+  // Two host forms share no memory.
+  if (modules[0] && modules[1] && (!open_stages(0) || !open_stages(1))) {
+    Result<Outcome> alone = attempt(subject, nullptr, plan, ready_s);
+    if (auto* correct = alone ? std::get_if<Correct>(&*alone) : nullptr) {
+      correct->notes.emplace_back(
+          "it was not compared: the GPU has too little memory for two host forms");
+    }
+    return alone;
+  }
   const int natives = (modules[0] ? 0 : 1) + (incumbent != nullptr && !modules[1] ? 1 : 0);
   const Queues queues = queues_for(subject, incumbent);
   crew_.wait_for_leaving();  // no process starts or exits during timing
@@ -228,11 +243,8 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
     crew_.expect_native(natives);
     KP_ASSIGN(workers, crew_.take_native(natives, queues));
   }
-  // Two modules share no memory.
   const int stages = (modules[0] ? 1 : 0) + (modules[1] ? 1 : 0);
-  for (int stage = 0; stage < stages; ++stage) {
-    for (CudaCase& state : cases_) KP_TRY(open_stage(judge_, state, stage));
-  }
+  for (int stage = 0; stage < stages; ++stage) KP_TRY(open_stages(stage));
   for (int stage = 0; stage < stages; ++stage) {
     KP_ASSIGN(CudaWorker worker, crew_.take_module(stage, stages - 1 - stage));
     KP_TRY(open_gate(judge_, worker));

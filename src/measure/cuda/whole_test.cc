@@ -59,6 +59,7 @@ class WholeEvaluator : public ::testing::Test {
     machine_.target = "cuda";
     machine_.arch = "sm_90a";
     settings_.timeout_s = 20;
+    settings_.samples = 20;
     settings_.probes = false;
   }
   void TearDown() override {
@@ -226,7 +227,6 @@ std::string host_form(int takes_us, const std::string& does = "") {
 }
 
 TEST_F(WholeEvaluator, HostFormsAreTimedByTheJudgesClock) {
-  settings_.samples = 20;
   const Evaluation e = evaluate(module(host_form(4000)), nullptr);
   ASSERT_TRUE(e.correct() != nullptr) << said(e);
   EXPECT_EQ(e.trust, "module");
@@ -247,14 +247,12 @@ TEST_F(WholeEvaluator, AHostFormKnowsNothingBeforeItsOrderAndAddsNothingAfterIts
 }
 
 TEST_F(WholeEvaluator, AHostFormGainsNothingByResultsThatItKept) {
-  settings_.samples = 20;
   const Evaluation e = evaluate(module(host_form(4000, "keeps_results")), nullptr);
   ASSERT_TRUE(e.correct() != nullptr) << said(e);
   EXPECT_GE(e.correct()->timings[0].median_us, 3500);
 }
 
 TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {
-  settings_.samples = 20;
   const Subject slow = module(host_form(20000));
   const Evaluation e = evaluate(module(host_form(4000)), &slow);
   ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
@@ -317,7 +315,7 @@ TEST_F(WholeEvaluator, AStandbyThatIsGoneIsReplaced) {
 TEST_F(WholeEvaluator, HostFormsAreCapturedWhereTheyRun) {
   const Subject honest = host_form_of("honest", "honest");
   const Subject other = subject("twice_as_slow");
-  for (int again = 0; again < 3; ++again) {  // at one place, as a candidate and as an incumbent
+  for (int again = 0; again < 2; ++again) {  // at one place, as a candidate and as an incumbent
     const Evaluation e = evaluate(honest, &other);
     ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
     EXPECT_NEAR(e.correct()->versus->ratio, 2, 0.01);
