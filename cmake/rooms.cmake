@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 set(KERNELPRO_COLD -O1 CACHE STRING "optimisation of COLD rooms in a quick build")
 
-# kernelpro_room(NAME [COLD [HOT FILE...]] LINK ROOM... [WITH LIBRARY...] [TESTS ROOM...] [MAIN file PROGRAM name])
+# kernelpro_room(NAME [COLD [HOT FILE...]] LINK ROOM... [WITH LIBRARY...] [TESTS ROOM...]
+#   [MAIN file PROGRAM name])
 # declares src/NAME/ as a room: a static library of its *.cc files, including subfolders that are
 # not rooms, except testing/, and a test program of its *_test.cc. LINK lists the rooms that it may
 # include from, WITH external libraries, TESTS further rooms for its tests. COLD: less optimisation
-# where KERNELPRO_UNITY requests a quick build, except for its HOT files. An optional src/NAME/room.cmake may add to `library`
-# (embedded files, options). scripts/house checks the sources against this table.
+# where KERNELPRO_UNITY requests a quick build, except for its HOT files. An optional
+# src/NAME/room.cmake may add to `library` (embedded files, options). scripts/house checks the
+# sources against this table.
 function(kernelpro_room name)
   set_property(GLOBAL APPEND PROPERTY KERNELPRO_ROOMS ${name})
   set_property(GLOBAL PROPERTY KERNELPRO_ROOM_${name} "${ARGN}")

@@ -19,7 +19,6 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kFinalists = 3;
-constexpr const char* kInterrupted = "interrupted";
 constexpr EnergyPlan kConfirmEnergy{5, 1.0};
 // What profiling parents may take: a share of the run so far, and seconds on top.
 constexpr double kProfilingShare = 0.1;
@@ -336,7 +335,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
     const bool by_order = parts_.settings->objective.wants_energy();
     if (winner != nullptr && (by_order || i >= kFinalists)) break;
     if (stopped()) {
-      result->stopped_by = kInterrupted;
+      result->stopped_by = kStoppedByRequest;
       return {};
     }
     phase("confirming in fresh processes");
@@ -345,7 +344,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
       return tl::unexpected<Error>(std::move(measured.error()));
     }
     if (cancel_requested() || !*measured) {
-      result->stopped_by = kInterrupted;
+      result->stopped_by = kStoppedByRequest;
       return {};
     }
     std::optional<Evaluation>& evaluation = *measured;
@@ -376,7 +375,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
       winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation, {}};
   KP_ASSIGN(const auto all, measure_held_out(*winner, &stored.held_out));
   if (!all) {
-    result->stopped_by = kInterrupted;
+    result->stopped_by = kStoppedByRequest;
     return {};
   }
   result->held_out = held_out_text(stored.held_out);

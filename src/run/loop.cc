@@ -26,8 +26,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr const char* kInterrupted = "interrupted";
-
 // The candidates of one request. Those that a run begins with, or that an earlier sitting left,
 // also form a round.
 struct Round {
@@ -82,7 +80,7 @@ class Loop {
   RunResult result(const std::string& stopped_by) const;
   void judge(RunResult* found) const {
     const bool collects = parts_.only_replies && !row_.exhaustive;
-    judge_end(settings_, {found->stopped_by == kInterrupted, collects, evaluated_now_}, found);
+    judge_end(settings_, {found->stopped_by == kStoppedByRequest, collects, evaluated_now_}, found);
   }
   NodeResult node_result(std::int64_t id) const {
     return kernelpro::node_result(ledger_, id, settings_.feedback);
@@ -134,7 +132,7 @@ double Loop::own_s() const {
 }
 
 std::optional<std::string> Loop::stop_reason(int under_way) const {
-  if (stop_requested()) return kInterrupted;
+  if (stop_requested()) return kStoppedByRequest;
   Standing standing = standing_of(ledger_, *bench_.machine());
   standing.evaluations += under_way;
   standing.elapsed_s = elapsed_s();
@@ -397,7 +395,7 @@ Result<std::string> Loop::search_until_stopped() {
     KP_ASSIGN(auto state, outside([&] { return pipeline_->next(&done); }));
     if (state == Pipeline::State::kDone) {
       KP_ASSIGN(auto counted, commit(std::move(*done)));
-      if (!counted && !stop_requested()) return std::string(kInterrupted);
+      if (!counted && !stop_requested()) return std::string(kStoppedByRequest);
       close_round();
       continue;
     }

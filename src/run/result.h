@@ -34,6 +34,9 @@ struct Progress {
 };
 using Observer = std::function<void(const Progress&)>;
 
+// RunResult::stopped_by of a run that was asked to stop.
+inline constexpr const char* kStoppedByRequest = "interrupted";
+
 // How a run ended; each value has an exit status (docs/run-store.md#exit-statuses).
 enum class RunEnd {
   kDone,

@@ -204,9 +204,9 @@ TEST(Store, KeepsQuestionsToModels) {
   const auto store = Store::open(dir.path(), Store::Mode::kWrite);
   ASSERT_TRUE(store) << store.error().text();
   ASSERT_TRUE((*store)->add({storing::candidate(1)}));
-  const ModelCall call{"0003.1",   "fixer",  "openai:m",       7,
-                       2,          "wider",  "reply",          "mend it",
-                       "### read", "int x;", "{\"output\":3}", "hash"};
+  const ModelCall call{"0003.1",   "fixer",  "openai:m",          7,
+                       2,          "wider",  CallOutcome::kReply, "mend it",
+                       "### read", "int x;", "{\"output\":3}",    "hash"};
   ASSERT_TRUE((*store)->add_call(call));
   ASSERT_TRUE((*store)->add_call(ModelCall()));
   const auto reader = Store::open(dir.path(), Store::Mode::kRead);
