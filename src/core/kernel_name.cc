@@ -19,7 +19,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kMostMangled = 2048;      // the demangler's stack grows with its square
+constexpr std::size_t kMostMangled = 2048;  // the demangler's stack grows with its square
 constexpr std::size_t kMostText = 32 * 1024;
 constexpr std::ptrdiff_t kMostReferences = 10;  // each may double the text: with the shared library
 
