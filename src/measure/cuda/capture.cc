@@ -2,12 +2,16 @@
 #include "measure/cuda/capture.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "base/text.h"
 #include "core/plan/protocol.h"
 
 namespace kernelpro {
 
 namespace {
+
+constexpr std::size_t kMostSaid = 300;
 
 Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
   if (lost.timed_out) return TimedOut{lost.seconds, phase};
@@ -57,7 +61,7 @@ Result<std::variant<LaunchPlan, Outcome>> capture_plan_in(CudaLink& link, const 
   return Captured{std::move(*plan)};
 }
 
-std::string call_uncaptured(CudaLink link, const CudaCase& state, double timeout_s) {
+std::optional<Outcome> call_uncaptured(CudaLink link, const CudaCase& state, double timeout_s) {
   const auto& memory = state.memory[0];
   for (std::size_t first = 0; first < memory.size(); first += kFdsPerFrame) {
     Json slots = Json::array();
@@ -71,9 +75,12 @@ std::string call_uncaptured(CudaLink link, const CudaCase& state, double timeout
   Json inputs = Json::array();
   for (const JudgeTensor& tensor : state.judged) inputs.push_back(!tensor.output);
   const Answer answer = link.ask({{"do", "call"}, {"inputs", inputs}}, timeout_s + 5);
-  if (std::holds_alternative<Reply>(answer)) return "";
-  if (const auto* refusal = std::get_if<Refusal>(&answer)) return refusal->text;
-  return std::get<Lost>(answer).how;
+  if (std::holds_alternative<Reply>(answer)) return std::nullopt;
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+    return Crashed{"launch fails outside of a stream capture: " + clip(refusal->text, kMostSaid),
+                   ""};
+  }
+  return outcome_of_lost(std::get<Lost>(answer), "calling launch outside of a stream capture");
 }
 
 }  // namespace kernelpro

@@ -2,6 +2,7 @@
 // Turns host code into a launch plan, in a process without access to data.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -29,7 +30,8 @@ inline Result<std::variant<LaunchPlan, Outcome>> capture_plan(CudaLink link, con
 
 // Calls the entry once more in a process that has captured it, this time on a stream that nothing
 // captures and with the memory of set 0, inputs read-only where the driver can do that. The process
-// is gone when this returns. "", or why there is no result.
-std::string call_uncaptured(CudaLink link, const CudaCase& state, double timeout_s);
+// is gone when this returns. An Outcome: it crashed or hung there; whatever the process says of its
+// reasons is the candidate's word.
+std::optional<Outcome> call_uncaptured(CudaLink link, const CudaCase& state, double timeout_s);
 
 }  // namespace kernelpro

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cuda/module_plan.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -19,33 +24,76 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kMostBytes = 512LL << 20;  // of a file
+constexpr std::int64_t kMostBytes = 1LL << 30;  // of all files of a capture
+constexpr std::size_t kMostFiles = 256;
 constexpr std::size_t kMostReason = 300;
 
-// Copies a file that the process named into our cache, where no candidate can change it.
-Result<std::string> kept(const std::string& folder, const std::string& name) {
-  const std::string path = join(folder, name);
-  std::error_code error;
-  const bool plain =
-      name.find('/') == std::string::npos &&
-      std::filesystem::symlink_status(path, error).type() == std::filesystem::file_type::regular;
-  if (!plain) return fail(ErrorKind::kBadInput, "the capture names no file", "");
-  KP_ASSIGN(const std::string bytes, read_file(path, kMostBytes));
-  const std::string plans = join(cache_dir(), "plans");
-  KP_TRY(make_dirs(plans));
-  const std::string copy = join(plans, hash_hex(bytes));
-  if (!exists(copy)) KP_TRY(write_file(copy, bytes));
-  return copy;
+// A file of a capture's folder. The descriptor was opened before any code of the candidate ran:
+// whatever it renames or links since, no file from elsewhere is read.
+Result<std::string> read_within(int folder, const std::string& name) {
+  const bool plain = !name.empty() && name.find('/') == std::string::npos;
+  const Fd file(
+      plain ? ::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1);
+  struct stat about = {};
+  if (!file.valid() || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
+      about.st_nlink != 1) {
+    return fail(ErrorKind::kBadInput, "the capture names no file", "");
+  }
+  if (about.st_size > kMostBytes) {
+    return fail(ErrorKind::kBadInput, "a file of the capture is too large", "");
+  }
+  std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
+  std::size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t n = ::read(file.get(), bytes.data() + got, bytes.size() - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return fail(ErrorKind::kBadInput, "a file of the capture cannot be read", "");
+    got += static_cast<std::size_t>(n);
+  }
+  return bytes;
 }
 
-Result<std::vector<std::string>> kept_images(const Json& names, const std::string& folder) {
+// Copies what a process left in its folder into our cache, where no candidate can change it: each
+// file once, and only as much as a capture can need.
+class Kept {
+ public:
+  explicit Kept(int folder) : folder_(folder) {}
+
+  // The copy's path. `code`: refused where it may not run.
+  Result<std::string> keep(const std::string& name, bool code) {
+    const auto known = paths_.find(name);
+    if (known != paths_.end()) return known->second;
+    KP_ASSIGN(const std::string bytes, read_within(folder_, name));
+    bytes_ += static_cast<std::int64_t>(bytes.size());
+    if (paths_.size() >= kMostFiles || bytes_ > kMostBytes) {
+      return fail(ErrorKind::kBadInput, "the capture has too many or too large files", "");
+    }
+    if (code) {
+      if (const ForbiddenSymbol symbol = forbidden_symbol(bytes); !symbol.rule.empty()) {
+        return fail(ErrorKind::kBadInput, symbol.reason, "");
+      }
+    }
+    const std::string plans = join(cache_dir(), "plans");
+    KP_TRY(make_dirs(plans));
+    const std::string copy = join(plans, hash_hex(bytes));
+    if (!exists(copy)) KP_TRY(write_file(copy, bytes));
+    paths_[name] = copy;
+    return copy;
+  }
+
+ private:
+  int folder_;
+  std::map<std::string, std::string> paths_;
+  std::int64_t bytes_ = 0;
+};
+
+Result<std::vector<std::string>> kept_images(const Json& names, Kept* files) {
+  if (names.size() > kMostFiles) {
+    return fail(ErrorKind::kBadInput, "the capture names too many images", "");
+  }
   std::vector<std::string> paths;
   for (const Json& name : names) {
-    KP_ASSIGN(std::string path, kept(folder, name.is_string() ? name.get<std::string>() : ""));
-    KP_ASSIGN(const std::string image, read_file(path, kMostBytes));
-    if (const ForbiddenSymbol symbol = forbidden_symbol(image); !symbol.rule.empty()) {
-      return fail(ErrorKind::kBadInput, symbol.reason, "");
-    }
+    KP_ASSIGN(std::string path, files->keep(name.is_string() ? name.get<std::string>() : "", true));
     paths.push_back(std::move(path));
   }
   return paths;
@@ -79,8 +127,8 @@ std::vector<OperatorCall> operators_of(const Json& answer, const LaunchPlan& pla
   return operators;
 }
 
-Result<ModulePlan> made_of(const Json& answer, const AddressLayout& layout,
-                           const std::string& folder) {
+Result<ModulePlan> made_of(const Json& answer, const AddressLayout& layout, int folder) {
+  Kept files(folder);
   std::vector<CapturedCall> calls;
   ModulePlan made;
   for (const Json& capture : JsonReader(answer).array("captures")) {
@@ -89,7 +137,7 @@ Result<ModulePlan> made_of(const Json& answer, const AddressLayout& layout,
     if (!call) return fail(ErrorKind::kBadInput, "the captured call cannot be read", "");
     calls.push_back(std::move(*call));
     // Those of the second are the first's, and those that only it used.
-    KP_ASSIGN(made.images, kept_images(r.array("images"), folder));
+    KP_ASSIGN(made.images, kept_images(r.array("images"), &files));
   }
   if (calls.size() != 2 || calls[0].tensors.address != layout.base) {
     return fail(ErrorKind::kBadInput, "the captured calls are not two of this case", "");
@@ -105,7 +153,7 @@ Result<ModulePlan> made_of(const Json& answer, const AddressLayout& layout,
   }
   drop_unused(&made);
   for (PlanConstant& constant : made.plan.constants) {
-    KP_ASSIGN(constant.file, kept(folder, constant.file));
+    KP_ASSIGN(constant.file, files.keep(constant.file, false));
   }
   for (const Json& note : JsonReader(answer).array("notes")) {
     if (note.is_string()) made.notes.push_back(clip(note.get<std::string>(), kMostReason));
@@ -116,7 +164,7 @@ Result<ModulePlan> made_of(const Json& answer, const AddressLayout& layout,
 
 }  // namespace
 
-ModuleForm module_form(const Json& answer, const AddressLayout& layout, const std::string& folder) {
+ModuleForm module_form(const Json& answer, const AddressLayout& layout, int folder) {
   Result<ModulePlan> made = made_of(answer, layout, folder);
   if (made) return std::move(*made);
   return HostForm{clip(made.error().message, kMostReason)};
@@ -125,8 +173,13 @@ ModuleForm module_form(const Json& answer, const AddressLayout& layout, const st
 ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t place,
                           const Task& task, Policy policy, const Binary& binary, double timeout_s) {
   const AddressLayout layout = placed(state.layout, place);
-  const std::string folder =
-      join(module_folder(), "capture-" + hash_hex({binary.hash, state.c->name}));
+  // Under a name that nobody can have guessed, so that nothing lies in it yet.
+  std::string folder = join(module_folder(), "capture-XXXXXX");
+  const bool there =
+      static_cast<bool>(make_dirs(module_folder())) && ::mkdtemp(folder.data()) != nullptr;
+  const Fd opened(there ? ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                        : -1);
+  if (!opened.valid()) return HostForm{"there is no room for its files in " + module_folder()};
   const Answer answer = link.ask({{"do", "capture"},
                                   {"case", state.c->name},
                                   {"layout", *parse_json(layout_to_json(layout))},
@@ -141,7 +194,7 @@ ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t p
                                  timeout_s);
   ModuleForm form = HostForm{"its call could not be captured"};
   if (const auto* reply = std::get_if<Reply>(&answer)) {
-    form = module_form(reply->json, layout, folder);
+    form = module_form(reply->json, layout, opened.get());
     if (auto* made = std::get_if<ModulePlan>(&form)) made->place = place;
   } else if (const auto* refusal = std::get_if<Refusal>(&answer)) {
     form = HostForm{clip(refusal->text, kMostReason)};

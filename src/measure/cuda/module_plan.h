@@ -35,8 +35,9 @@ using ModuleForm = std::variant<ModulePlan, HostForm>;
 ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t place,
                           const Task& task, Policy policy, const Binary& binary, double timeout_s);
 
-// What the process answered, of which nothing is believed: the files that it names in `folder` go
-// into our cache under their hashes.
-ModuleForm module_form(const Json& answer, const AddressLayout& layout, const std::string& folder);
+// What the process answered, of which nothing is believed: the files that it names go into our
+// cache under their hashes. `folder`: a descriptor of the folder that they are in, opened before
+// the process got its name.
+ModuleForm module_form(const Json& answer, const AddressLayout& layout, int folder);
 
 }  // namespace kernelpro

@@ -2,6 +2,7 @@
 // What a capture process answers is checked, never believed.
 #include "measure/cuda/module_plan.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -48,7 +49,8 @@ struct ModulePlans : ::testing::Test {
             {"notes", {"a note"}}};
   }
   ModuleForm form(const Json& answered) const {
-    return module_form(answered, layout, folder.path());
+    const Fd opened(::open(folder.path().c_str(), O_PATH | O_DIRECTORY));
+    return module_form(answered, layout, opened.get());
   }
   std::string why(const Json& answered) const {
     const ModuleForm made = form(answered);

@@ -41,13 +41,17 @@ Result<CudaLink> start_python(const std::string& role, const std::string& librar
     for (std::string& root : program_roots(facts->interpreter)) roots.push_back(std::move(root));
   }
   // The user's own packages (pip install --user), which HOME would hide.
+  bool user_packages = false;
   if (const char* home = std::getenv("HOME")) {
     const std::string local = join(home, ".local");
     if (is_dir(join(local, "lib"))) {
       command.env.push_back("PYTHONUSERBASE=" + local);
       roots.push_back(join(local, "lib"));
+      user_packages = true;
     }
   }
+  // Otherwise those would be in the folder that candidates write to, and run in the next process.
+  if (!user_packages) command.env.push_back("PYTHONNOUSERSITE=1");
   if (!task_folder.empty()) roots.push_back(task_folder);
   if (const char* cuda = std::getenv("CUDA_HOME")) roots.emplace_back(cuda);
   if (!library.empty()) roots.push_back(dirname(library));

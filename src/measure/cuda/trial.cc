@@ -21,7 +21,6 @@ namespace {
 constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
 constexpr double kSanitizeTimeout = 20;
 constexpr int kLaterCalls = 24;
-constexpr std::size_t kMostReason = 300;
 constexpr const char* kUncaptured =
     ". This was outside of a stream capture: let launch do the same in a capture and without one";
 constexpr const char* kReordered =
@@ -137,20 +136,16 @@ CudaTrial::Verdict CudaTrial::call_outside(CudaLink capture, const CudaCase& giv
   CudaCase& state = own(given);
   KP_TRY(shop_.reference.fill(state, 0, {fresh_key(), DrawKind::kGiven}));
   KP_TRY(poison(shop_.judge, state, {{0, fresh_secret()}}, true));
-  const std::string failed = call_uncaptured(std::move(capture), state, shop_.settings.timeout_s);
-  double ignored = 0;
-  if (failed.empty()) {
-    KP_ASSIGN(auto wrong, verify(shop_.judge, state, {0}, true, {}, &ignored));
-    if (!wrong) return std::optional<Outcome>();
-    if (auto* result = std::get_if<WrongResult>(&wrong->outcome)) result->reason += kUncaptured;
-    if (auto* rejected = std::get_if<Rejected>(&wrong->outcome)) rejected->reason += kUncaptured;
-    return std::optional<Outcome>(std::move(wrong->outcome));
+  if (auto failed = call_uncaptured(std::move(capture), state, shop_.settings.timeout_s)) {
+    state.contents[0].reset();
+    return std::optional<Outcome>(std::move(*failed));
   }
-  state.contents[0].reset();
-  correct_.notes.push_back("launch could not be called outside of a stream capture (" +
-                           clip(failed, kMostReason) +
-                           "): what was judged is the plan that it captured");
-  return std::optional<Outcome>();
+  double ignored = 0;
+  KP_ASSIGN(auto wrong, verify(shop_.judge, state, {0}, true, {}, &ignored));
+  if (!wrong) return std::optional<Outcome>();
+  if (auto* result = std::get_if<WrongResult>(&wrong->outcome)) result->reason += kUncaptured;
+  if (auto* rejected = std::get_if<Rejected>(&wrong->outcome)) rejected->reason += kUncaptured;
+  return std::optional<Outcome>(std::move(wrong->outcome));
 }
 
 CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const CudaCase& state,
