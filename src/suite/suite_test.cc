@@ -95,7 +95,7 @@ TEST(Bench, AModelThatDoesNotAnswerIsNoResult) {
   const std::string task = join(folder.path(), "tasks/double"), out = join(folder.path(), "out");
   ASSERT_TRUE(testing::write_scale_task(task, 2));
   const Exit exit = bench({dirname(task), "--out", out, "--target", "cpu", "--near-ceiling", "0",
-                           "--model", server->base("suite", "401") + "#any", "--tune", "0"});
+                           "--model", server->base("suite", "400") + "#any", "--tune", "0"});
   EXPECT_EQ(exit.code, 1) << exit.output;
   const auto settings = read_suite(out);
   ASSERT_TRUE(settings);

@@ -88,16 +88,35 @@ std::vector<pid_t> tree_of(pid_t root) {
   return tree;
 }
 
+// Pages of memory, and those of them that are shared. False: it has none, being dead.
+bool read_pages(const std::string& statm, long long* resident, long long* shared) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(statm.c_str(), "re"), std::fclose);
+  return file != nullptr && std::fscanf(file.get(), "%*d %lld %lld", resident, shared) == 2 &&
+         *resident > 0;
+}
+
+// The same where a process's first thread has ended: any living one knows.
+bool read_pages_of_threads(const std::string& process, long long* resident, long long* shared) {
+  const std::string tasks = process + "/task";
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(tasks.c_str()), ::closedir);
+  if (folder == nullptr) return false;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (entry->d_name[0] == '.') continue;
+    if (read_pages(tasks + "/" + entry->d_name + "/statm", resident, shared)) return true;
+  }
+  return false;
+}
+
 void add_use(pid_t pid, TreeUse* use, std::int64_t* most_shared) {
-  char path[64];
-  char text[32];
-  std::snprintf(path, sizeof path, "/proc/%d/statm", static_cast<int>(pid));
-  std::snprintf(text, sizeof text, "%d", static_cast<int>(pid));
+  const std::string number = std::to_string(pid);
+  const std::string process = "/proc/" + number;
   ProcessInfo info;
-  if (!read_stat(text, &info) || info.zombie) return;
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "re"), std::fclose);
+  if (!read_stat(number.c_str(), &info)) return;
   long long resident = 0, shared = 0;
-  if (file == nullptr || std::fscanf(file.get(), "%*d %lld %lld", &resident, &shared) != 2) return;
+  if (!read_pages(process + "/statm", &resident, &shared) &&
+      !read_pages_of_threads(process, &resident, &shared)) {
+    return;
+  }
   static const long page = ::sysconf(_SC_PAGESIZE);
   use->resident_bytes += (resident - shared) * page;
   *most_shared = std::max<std::int64_t>(*most_shared, shared * page);
