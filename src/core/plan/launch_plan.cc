@@ -400,7 +400,8 @@ AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t
     slot.bytes = bytes;
     slot.mapping = at;
     slot.mapping_bytes = next_multiple(std::max<std::uint64_t>(bytes, 1), granularity);
-    slot.address = at + slot.mapping_bytes - next_multiple(std::max<std::uint64_t>(bytes, 1), kAlignment);
+    slot.address =
+        at + slot.mapping_bytes - next_multiple(std::max<std::uint64_t>(bytes, 1), kAlignment);
     layout.slots.push_back(slot);
     at += slot.mapping_bytes + granularity;
   }
