@@ -23,9 +23,9 @@ constexpr std::int64_t kSlotsBytes = 32 << 20;  // for all slots of a case, beyo
 constexpr int kFewestSlots = 2;
 constexpr int kMostSlots = 8;
 
-constexpr double kShortSum = 2048;      // terms
-constexpr double kTellingBudgets = 10;  // of time for probes: for those that tell most
-constexpr double kLevelBudgets = 2;     // of time for probes: after these, only their first level
+constexpr double kShortSum = 2048;     // terms
+constexpr double kTellingBudgets = 5;  // of time for probes: for those that tell most
+constexpr double kLevelBudgets = 2;    // of time for probes: after these, only their first level
 
 struct Sizes {
   std::int64_t inputs = 0, outputs = 0, references = 0;
