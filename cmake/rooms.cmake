@@ -6,7 +6,8 @@ set(KERNELPRO_COLD -O1 CACHE STRING "optimisation of COLD rooms in a quick build
 # declares src/NAME/ as a room: a static library of its *.cc files, including subfolders that are
 # not rooms, except testing/, and a test program of its *_test.cc. LINK lists the rooms that it may
 # include from, WITH external libraries, TESTS further rooms for its tests. COLD: less optimisation
-# where KERNELPRO_UNITY requests a quick build, except for its HOT files. An optional
+# where KERNELPRO_UNITY requests a quick build. HOT files, with loops over elements, get the most
+# anywhere, and may have loops with `#pragma omp simd`. An optional
 # src/NAME/room.cmake may add to `library` (embedded files, options). scripts/house checks the
 # sources against this table.
 function(kernelpro_room name)
@@ -91,11 +92,12 @@ function(kernelpro_build_room room rooms)
     set(sources ${CMAKE_BINARY_DIR}/empty_${library}.cc)
   endif()
   set(hot "")
-  if(ROOM_HOT AND KERNELPRO_UNITY)
+  if(ROOM_HOT)
     set(hot ${library}_hot)
     list(TRANSFORM ROOM_HOT PREPEND ${dir}/)
     list(REMOVE_ITEM sources ${ROOM_HOT})
     add_library(${hot} OBJECT ${ROOM_HOT})
+    target_compile_options(${hot} PRIVATE -fopenmp-simd $<$<CONFIG:Release>:-O3>)
     kernelpro_unity(${hot} ${ROOM_HOT})
     list(APPEND sources $<TARGET_OBJECTS:${hot}>)
   endif()

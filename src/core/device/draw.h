@@ -51,7 +51,9 @@ struct Block {
   unsigned long long words[8];
 };
 
-KP_DRAW void quarter_round(unsigned& a, unsigned& b, unsigned& c, unsigned& d) {
+// `Word`: 32 bits, or a vector of such.
+template <class Word>
+KP_DRAW void quarter_round(Word& a, Word& b, Word& c, Word& d) {
   a += b;
   d ^= a;
   d = d << 16 | d >> 16;
@@ -66,28 +68,8 @@ KP_DRAW void quarter_round(unsigned& a, unsigned& b, unsigned& c, unsigned& d) {
   b = b << 7 | b >> 25;
 }
 
-// Block `counter` of stream `stream` under `key`: ChaCha with `kRounds` rounds, a 64-bit counter
-// and a 64-bit nonce.
-template <int kRounds = 8>
-KP_DRAW Block chacha(const Key& key, unsigned long long stream, unsigned long long counter) {
-  const unsigned start[16] = {0x61707865u,
-                              0x3320646eu,
-                              0x79622d32u,
-                              0x6b206574u,
-                              key.words[0],
-                              key.words[1],
-                              key.words[2],
-                              key.words[3],
-                              key.words[4],
-                              key.words[5],
-                              key.words[6],
-                              key.words[7],
-                              static_cast<unsigned>(counter),
-                              static_cast<unsigned>(counter >> 32),
-                              static_cast<unsigned>(stream),
-                              static_cast<unsigned>(stream >> 32)};
-  unsigned x[16];
-  for (int i = 0; i < 16; ++i) x[i] = start[i];
+template <int kRounds, class Word>
+KP_DRAW void chacha_rounds(Word (&x)[16]) {
   for (int round = 0; round < kRounds; round += 2) {
     quarter_round(x[0], x[4], x[8], x[12]);
     quarter_round(x[1], x[5], x[9], x[13]);
@@ -98,6 +80,30 @@ KP_DRAW Block chacha(const Key& key, unsigned long long stream, unsigned long lo
     quarter_round(x[2], x[7], x[8], x[13]);
     quarter_round(x[3], x[4], x[9], x[14]);
   }
+}
+
+// What block `counter` of stream `stream` begins with.
+KP_DRAW void chacha_start(const Key& key, unsigned long long stream, unsigned long long counter,
+                          unsigned (&start)[16]) {
+  start[0] = 0x61707865u;
+  start[1] = 0x3320646eu;
+  start[2] = 0x79622d32u;
+  start[3] = 0x6b206574u;
+  for (int i = 0; i < 8; ++i) start[4 + i] = key.words[i];
+  start[12] = static_cast<unsigned>(counter);
+  start[13] = static_cast<unsigned>(counter >> 32);
+  start[14] = static_cast<unsigned>(stream);
+  start[15] = static_cast<unsigned>(stream >> 32);
+}
+
+// Block `counter` of stream `stream` under `key`: ChaCha with `kRounds` rounds, a 64-bit counter
+// and a 64-bit nonce.
+template <int kRounds = 8>
+KP_DRAW Block chacha(const Key& key, unsigned long long stream, unsigned long long counter) {
+  unsigned start[16], x[16];
+  chacha_start(key, stream, counter, start);
+  for (int i = 0; i < 16; ++i) x[i] = start[i];
+  chacha_rounds<kRounds>(x);
   Block block;
   for (int i = 0; i < 8; ++i) {
     block.words[i] = (x[2 * i] + start[2 * i]) |

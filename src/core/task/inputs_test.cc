@@ -46,6 +46,37 @@ TEST(Inputs, NormalHasItsMoments) {
   EXPECT_LT(m.high, 3 + 12);
 }
 
+// Whatever vectors draw them, however a tensor is cut: as draw.h defines each element.
+TEST(Inputs, EachIsAsDefined) {
+  constexpr std::int64_t kCount = 1000;
+  for (const DType dtype :
+       {DType::kFp32, DType::kFp16, DType::kBf16, DType::kInt32, DType::kInt64}) {
+    for (const Init& init :
+         {Init{Init::Kind::kUniform, -1, 3}, Init{Init::Kind::kNormal, 0.5, 2},
+          Init{Init::Kind::kIntegers, -7, 90}, Init{Init::Kind::kBernoulli, 0.3, 0},
+          Init{Init::Kind::kConstant, 1, 0}}) {
+      const Tensor t{"x", Role::kInput, dtype, {"N"}, init, 0};
+      const kp::DrawSpec spec = draw_spec(t);
+      const kp::Key key = key_of(11);
+      const auto bytes = static_cast<std::size_t>(dtype_bytes(dtype));
+      std::vector<char> defined(kCount * bytes), drawn(kCount * bytes);
+      for (std::int64_t i = 0; i < kCount; ++i) {
+        const int in_block = kp::block_elements(spec);
+        const kp::Block block = kp::chacha(key, 3, static_cast<unsigned long long>(i / in_block));
+        const unsigned long long bits = kp::draw_bits(spec, block, static_cast<int>(i % in_block));
+        std::memcpy(defined.data() + static_cast<std::size_t>(i) * bytes, &bits, bytes);
+      }
+      for (std::int64_t begin = 0, count = 1; begin < kCount;
+           begin += count, count = 2 * count + 1) {
+        count = std::min(count, kCount - begin);
+        draw_inputs(t, 3, key, begin, count,
+                    drawn.data() + static_cast<std::size_t>(begin) * bytes);
+      }
+      EXPECT_EQ(drawn, defined) << dtype_name(dtype) << " " << static_cast<int>(init.kind);
+    }
+  }
+}
+
 TEST(Inputs, UniformStaysInRange) {
   const Moments m = moments(draw(DType::kFp32, {Init::Kind::kUniform, -1, 3}, 7, 200'000));
   EXPECT_NEAR(m.mean, 1, 0.02);

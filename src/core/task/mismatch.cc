@@ -5,34 +5,15 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
-#include <thread>
 
-#include "base/text.h"
+#include "base/parts.h"
 #include "core/task/inputs.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr std::int64_t kPerThread = 1 << 20;  // fewer elements are not worth a thread
-
-// Runs `work(begin, end, part)` over [0, n) on as many threads as pay off; returns the part count.
-template <class Work>
-void in_parts(std::int64_t n, int max_parts, const Work& work) {
-  const std::int64_t threads = std::max(1u, std::thread::hardware_concurrency());
-  const int parts = static_cast<int>(
-      std::clamp<std::int64_t>(n / kPerThread, 1, std::min<std::int64_t>(threads, max_parts)));
-  const auto bound = [&](int part) { return n * part / parts; };
-  std::vector<std::thread> others;
-  for (int part = 1; part < parts; ++part) {
-    others.emplace_back([&, part] { work(bound(part), bound(part + 1), part); });
-  }
-  work(0, bound(1), 0);
-  for (std::thread& thread : others) thread.join();
-}
-
-constexpr int kMaxParts = 64;
+constexpr std::int64_t kPerThread = 1 << 18;  // fewer elements are not worth a thread
 constexpr double kLargest = std::numeric_limits<double>::max();
 
 struct Fp32 {
@@ -69,34 +50,37 @@ struct Scale {
 };
 
 template <class Type>
-Comparison compare_range(const typename Type::Stored* out, const Expected& expected,
-                         std::int64_t begin, std::int64_t end) {
+KERNELPRO_WIDE_PART Comparison compare_range(const void* data, const Expected& expected,
+                                             std::int64_t begin, std::int64_t end) {
+  const auto* out = static_cast<const typename Type::Stored*>(data);
+  const double* values = expected.values.data();
   Comparison result;
   const Scale scale(expected);
   const double allowed = allowed_error(expected.rule);
   constexpr std::int64_t kBlock = 1024;
   for (std::int64_t at = begin; at < end; at += kBlock) {
     const std::int64_t stop = std::min(end, at + kBlock);
-    // Fast path, in a form that the compiler vectorizes; anything not finite fails it.
+    // Fast path; anything not finite fails it.
     double worst = 0;
-    bool fine = true;
+    int wrong = 0;
+#pragma omp simd reduction(max : worst) reduction(| : wrong)
     for (std::int64_t i = at; i < stop; ++i) {
-      const double r = expected.values[static_cast<std::size_t>(i)];
+      const double r = values[i];
       const double got = Type::widen(out[i]);
       const double error = std::fabs(got - r);
       const double unit = scale.of(got, r);
-      fine &= error <= std::min(allowed * unit, kLargest);
+      const double most = allowed * unit < kLargest ? allowed * unit : kLargest;
+      wrong |= error <= most ? 0 : 1;
       const double scaled = unit > 0 ? error / unit : 0;
       worst = scaled > worst ? scaled : worst;
     }
-    if (fine) {
+    if (wrong == 0) {
       result.worst = std::max(result.worst, worst);
       continue;
     }
     for (std::int64_t i = at; i < stop; ++i) {
       const double error =
-          element_error(expected.rule, Type::widen(out[i]),
-                        expected.values[static_cast<std::size_t>(i)], expected.scale);
+          element_error(expected.rule, Type::widen(out[i]), values[i], expected.scale);
       result.worst = std::max(result.worst, error);
       if (error <= allowed) continue;
       if (result.first < 0) result.first = i;
@@ -106,12 +90,23 @@ Comparison compare_range(const typename Type::Stored* out, const Expected& expec
   return result;
 }
 
-template <class Type>
+KERNELPRO_WIDE Comparison compare_part(DType dtype, const void* data, const Expected& expected,
+                                       std::int64_t begin, std::int64_t end) {
+  switch (dtype) {
+    case DType::kFp32:
+      return compare_range<Fp32>(data, expected, begin, end);
+    case DType::kFp16:
+      return compare_range<Fp16>(data, expected, begin, end);
+    default:
+      return compare_range<Bf16>(data, expected, begin, end);
+  }
+}
+
 Comparison compare_floating(const Shaped& output, const void* data, const Expected& expected) {
-  std::vector<Comparison> parts(kMaxParts);
-  in_parts(output.elements, kMaxParts, [&](std::int64_t begin, std::int64_t end, int part) {
+  std::vector<Comparison> parts(kMostParts);
+  in_parts(output.elements, kPerThread, [&](std::int64_t begin, std::int64_t end, int part) {
     parts[static_cast<std::size_t>(part)] =
-        compare_range<Type>(static_cast<const typename Type::Stored*>(data), expected, begin, end);
+        compare_part(output.tensor->dtype, data, expected, begin, end);
   });
   Comparison result;
   for (const Comparison& part : parts) merge(result, part);
@@ -142,12 +137,17 @@ Comparison compare_integers(const Shaped& output, const void* data, const Expect
   return result;
 }
 
-template <class Type>
-void widen_all(const void* data, std::int64_t n, double* to) {
-  const auto* from = static_cast<const typename Type::Stored*>(data);
-  in_parts(n, kMaxParts, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = Type::widen(from[i]);
-  });
+KERNELPRO_WIDE void widen_part(DType dtype, const void* data, std::int64_t begin, std::int64_t end,
+                               double* to) {
+  if (dtype == DType::kFp32) {
+    const auto* from = static_cast<const float*>(data);
+    for (std::int64_t i = begin; i < end; ++i) to[i] = Fp32::widen(from[i]);
+    return;
+  }
+  const auto* from = static_cast<const unsigned short*>(data);
+  for (std::int64_t i = begin; i < end; ++i) {
+    to[i] = dtype == DType::kFp16 ? Fp16::widen(from[i]) : Bf16::widen(from[i]);
+  }
 }
 
 std::vector<double> as_doubles(const Shaped& output, const void* data, bool wide) {
@@ -156,37 +156,39 @@ std::vector<double> as_doubles(const Shaped& output, const void* data, bool wide
     return {values, values + output.elements};
   }
   std::vector<double> values(static_cast<std::size_t>(output.elements));
-  switch (output.tensor->dtype) {
-    case DType::kFp32:
-      widen_all<Fp32>(data, output.elements, values.data());
-      break;
-    case DType::kFp16:
-      widen_all<Fp16>(data, output.elements, values.data());
-      break;
-    default:
-      widen_all<Bf16>(data, output.elements, values.data());
-      break;
-  }
+  in_parts(output.elements, kPerThread, [&](std::int64_t begin, std::int64_t end, int) {
+    widen_part(output.tensor->dtype, data, begin, end, values.data());
+  });
   return values;
 }
 
+struct Squares {
+  double sum = 0, count = 0;
+};
+
+KERNELPRO_WIDE Squares squares(const double* values, std::int64_t begin, std::int64_t end) {
+  double sum = 0, count = 0;
+#pragma omp simd reduction(+ : sum, count)
+  for (std::int64_t i = begin; i < end; ++i) {
+    const bool finite = std::fabs(values[i]) <= kLargest;
+    sum += finite ? values[i] * values[i] : 0;
+    count += finite ? 1 : 0;
+  }
+  return {sum, count};
+}
+
 double root_mean_square(const std::vector<double>& values) {
-  std::vector<double> sums(kMaxParts, 0.0), counts(kMaxParts, 0.0);
-  const auto n = static_cast<std::int64_t>(values.size());
-  in_parts(n, kMaxParts, [&](std::int64_t begin, std::int64_t end, int part) {
-    double sum = 0, count = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const double v = values[static_cast<std::size_t>(i)];
-      if (!std::isfinite(v)) continue;
-      sum += v * v;
-      ++count;
-    }
-    sums[static_cast<std::size_t>(part)] = sum;
-    counts[static_cast<std::size_t>(part)] = count;
-  });
-  const double count = std::accumulate(counts.begin(), counts.end(), 0.0);
-  const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
-  return count > 0 ? std::sqrt(sum / count) : 0;
+  std::vector<Squares> parts(kMostParts);
+  in_parts(static_cast<std::int64_t>(values.size()), kPerThread,
+           [&](std::int64_t begin, std::int64_t end, int part) {
+             parts[static_cast<std::size_t>(part)] = squares(values.data(), begin, end);
+           });
+  Squares all;
+  for (const Squares& part : parts) {
+    all.sum += part.sum;
+    all.count += part.count;
+  }
+  return all.count > 0 ? std::sqrt(all.sum / all.count) : 0;
 }
 
 std::vector<double> some_sizes(const std::vector<double>& values) {
@@ -233,25 +235,78 @@ Expected make_expected(const Shaped& output, const void* data, const Rule& rule,
   return expected;
 }
 
+namespace {
+
+// One look at all elements by the scale as it is.
+struct Differences {
+  double largest = 0;  // of elements that the scale must cover
+  double worst = 0;    // of the others, over their own size
+  double jumps = 0;
+};
+
+KERNELPRO_WIDE Differences differences(const double* other, const Expected& expected,
+                                       std::int64_t begin, std::int64_t end) {
+  const double* values = expected.values.data();
+  const double rms = expected.rms, scale = expected.scale;
+  const double mildly = kMildly * expected.rule.tolerance;
+  double largest = 0, worst = 0, jumps = 0;
+#pragma omp simd reduction(max : largest, worst) reduction(+ : jumps)
+  for (std::int64_t i = begin; i < end; ++i) {
+    const double size = std::fabs(values[i]);
+    const double d = std::fabs(other[i] - values[i]);
+    const bool counts = d > 0 && d <= kLargest;  // no NaN either
+    const bool jump = counts && d > kJump * (size > rms ? size : rms);
+    const bool covered = size <= scale || d > mildly * size;
+    const double absolute = counts && !jump && covered ? d : 0;
+    const double relative = counts && !jump && !covered ? d / size : 0;
+    largest = absolute > largest ? absolute : largest;
+    worst = relative > worst ? relative : worst;
+    jumps += jump ? 1 : 0;
+  }
+  return {largest, worst, jumps};
+}
+
+struct Errors {
+  double errors = 0, sizes = 0;  // sums of squares
+  double worst = 0;
+};
+
+KERNELPRO_WIDE Errors errors_of(const double* other, const Expected& expected, std::int64_t begin,
+                                std::int64_t end) {
+  const double* values = expected.values.data();
+  const double rms = expected.rms;
+  double errors = 0, sizes = 0, worst = 0;
+#pragma omp simd reduction(+ : errors, sizes) reduction(max : worst)
+  for (std::int64_t i = begin; i < end; ++i) {
+    const double size = std::fabs(values[i]);
+    const double d = std::fabs(other[i] - values[i]);
+    const bool counts = d <= kLargest;
+    errors += counts ? d * d : 0;
+    sizes += counts ? size * size : 0;
+    const double scaled = counts && d > 0 ? d / (size > rms ? size : rms) : 0;
+    worst = scaled > worst ? scaled : worst;
+  }
+  return {errors, sizes, worst};
+}
+
+}  // namespace
+
 Admitted admit(const std::vector<double>& other, Expected* expected) {
   Admitted result;
   Rule& rule = expected->rule;
   if (rule.kind != Rule::Kind::kScaled || rule.tolerance <= 0) return result;
-  const std::size_t n = std::min(other.size(), expected->values.size());
+  const auto n = static_cast<std::int64_t>(std::min(other.size(), expected->values.size()));
   for (int round = 0; round < kAdmitRounds; ++round) {
+    std::vector<Differences> parts(kMostParts);
+    in_parts(n, kPerThread, [&](std::int64_t begin, std::int64_t end, int part) {
+      parts[static_cast<std::size_t>(part)] = differences(other.data(), *expected, begin, end);
+    });
     double largest = 0;
     result = {};
-    for (std::size_t i = 0; i < n; ++i) {
-      const double size = std::fabs(expected->values[i]);
-      const double d = std::fabs(other[i] - expected->values[i]);
-      if (!std::isfinite(d) || d == 0) continue;
-      if (d > kJump * std::max(size, expected->rms)) {
-        ++result.jumps;
-      } else if (size <= expected->scale || d > kMildly * rule.tolerance * size) {
-        largest = std::max(largest, d);
-      } else {
-        result.worst = std::max(result.worst, d / size);
-      }
+    for (const Differences& part : parts) {
+      largest = std::max(largest, part.largest);
+      result.worst = std::max(result.worst, part.worst);
+      result.jumps += static_cast<std::uint64_t>(part.jumps);
     }
     if (largest <= rule.tolerance * expected->scale) break;
     rule.least = expected->scale = largest / rule.tolerance;
@@ -261,17 +316,18 @@ Admitted admit(const std::vector<double>& other, Expected* expected) {
 }
 
 Deviation deviation(const std::vector<double>& other, const Expected& expected) {
-  Deviation result;
-  double errors = 0, sizes = 0;
-  for (std::size_t i = 0; i < std::min(other.size(), expected.values.size()); ++i) {
-    const double r = expected.values[i], d = std::fabs(other[i] - r);
-    if (!std::isfinite(d)) continue;
-    errors += d * d;
-    sizes += r * r;
-    if (d > 0) result.worst = std::max(result.worst, d / std::max(std::fabs(r), expected.rms));
+  std::vector<Errors> parts(kMostParts);
+  const auto n = static_cast<std::int64_t>(std::min(other.size(), expected.values.size()));
+  in_parts(n, kPerThread, [&](std::int64_t begin, std::int64_t end, int part) {
+    parts[static_cast<std::size_t>(part)] = errors_of(other.data(), expected, begin, end);
+  });
+  Errors all;
+  for (const Errors& part : parts) {
+    all.errors += part.errors;
+    all.sizes += part.sizes;
+    all.worst = std::max(all.worst, part.worst);
   }
-  result.norm = sizes > 0 ? std::sqrt(errors / sizes) : 0;
-  return result;
+  return {all.sizes > 0 ? std::sqrt(all.errors / all.sizes) : 0, all.worst};
 }
 
 Deviation deviation(const Shaped& output, const void* data, const Expected& expected) {
@@ -282,11 +338,9 @@ Deviation deviation(const Shaped& output, const void* data, const Expected& expe
 Comparison compare_output(const Shaped& output, const void* data, const Expected& expected) {
   switch (output.tensor->dtype) {
     case DType::kFp32:
-      return compare_floating<Fp32>(output, data, expected);
     case DType::kFp16:
-      return compare_floating<Fp16>(output, data, expected);
     case DType::kBf16:
-      return compare_floating<Bf16>(output, data, expected);
+      return compare_floating(output, data, expected);
     case DType::kInt32:
     case DType::kInt64:
     case DType::kBool:

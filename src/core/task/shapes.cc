@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/json.h"
 
@@ -12,24 +11,6 @@ namespace kernelpro {
 namespace {
 
 constexpr double kMostWhole = 9007199254740992.0;  // 2^53: doubles hold all integers up to it
-
-Surveyed survey(DType dtype, std::int64_t count, const char* data) {
-  Surveyed s;
-  s.rises = s.whole = true;
-  bool any = false;
-  double before = -INFINITY;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double v = element_as_double(dtype, data, i);
-    s.rises = s.rises && v >= before;
-    before = v;
-    if (!std::isfinite(v)) continue;
-    s.whole = s.whole && v == std::trunc(v);
-    s.low = any ? std::min(s.low, v) : v;
-    s.high = any ? std::max(s.high, v) : v;
-    any = true;
-  }
-  return s;
-}
 
 int exponent_of(const Surveyed& values) {
   int exponent = 0;
@@ -102,25 +83,6 @@ bool fit(const Surveyed& values, kp::ShapeSpec* spec) {
           ? growth(values, spec->factor)
           : std::ldexp(1.0f, std::max(exponent_of(values) - 7, -100));  // 64 to 128 steps
   return true;
-}
-
-bool reshape(kp::ShapeSpec spec, std::uint64_t key, std::vector<char>* data) {
-  const auto dtype = static_cast<DType>(spec.dtype);
-  const auto size = static_cast<std::size_t>(dtype_bytes(dtype));
-  const std::size_t count = data->size() / size;
-  if (wants_survey(spec) &&
-      !fit(survey(dtype, static_cast<std::int64_t>(count), data->data()), &spec)) {
-    return false;
-  }
-  bool changed = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    unsigned long long before = 0;
-    std::memcpy(&before, data->data() + i * size, size);
-    const unsigned long long after = kp::reshaped_bits(spec, key, i, before);
-    changed = changed || after != before;
-    std::memcpy(data->data() + i * size, &after, size);
-  }
-  return changed;
 }
 
 std::string shape_specs_to_json(const std::vector<kp::ShapeSpec>& specs) {

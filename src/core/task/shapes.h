@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host side of the probes' shapes (core/device/shapes.h defines each). Pure.
+// Host side of the probes' shapes (core/device/shapes.h defines each). Pure, except that large
+// tensors are changed by several threads.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,8 @@ bool fit(const Surveyed& values, kp::ShapeSpec* spec);
 
 // Reshapes a tensor's elements. `key`: from kp::shape_key. Whether any changed.
 bool reshape(kp::ShapeSpec spec, std::uint64_t key, std::vector<char>* data);
+// Replaces the last digits of binary32 values (kp::lean_bits).
+void lean(std::uint64_t digits, std::vector<char>* floats);
 
 // One spec per tensor.
 std::string shape_specs_to_json(const std::vector<kp::ShapeSpec>& specs);

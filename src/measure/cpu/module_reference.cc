@@ -72,7 +72,7 @@ class TorchReference : public CpuReference {
     return {};
   }
 
-  Result<std::optional<InputSet>> make_set(const SetRequest& request) override {
+  Result<std::optional<InputSet>> compute_set(const SetRequest& request) override {
     const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
     KP_ASSIGN(const DrawFacts drawn, module_.draw(c_, 0, seed_of(request.key), kind));
     if (request.probe != nullptr && !drawn.changed) return std::optional<InputSet>();
@@ -120,6 +120,7 @@ class TorchReference : public CpuReference {
       if (set.inputs[i].empty()) continue;
       std::memcpy(buffers_.data(i), set.inputs[i].data(), set.inputs[i].size());
     }
+    ++runs_;
     return module_.compute(c_, 0, numerics, twice);
   }
 

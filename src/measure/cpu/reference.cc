@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/parts.h"
 #include "base/text.h"
 #include "core/task/inputs.h"
 #include "core/task/key.h"
@@ -49,6 +49,16 @@ bool representable(const std::vector<Shaped>& tensors, const InputSet& set,
     }
   }
   return true;
+}
+
+Result<std::optional<InputSet>> CpuReference::make_set(const SetRequest& request) {
+  const double start = real_clock().now_s();
+  const int before = runs_;
+  Result<std::optional<InputSet>> set = compute_set(request);
+  if (runs_ > before) {
+    fastest_ = std::min(fastest_, (real_clock().now_s() - start) / (runs_ - before));
+  }
+  return set;
 }
 
 void CpuReference::note_given(const std::vector<Shaped>& tensors, const InputSet& set) {
@@ -121,17 +131,9 @@ std::int64_t disagreement(const Shaped& t, const Expected& a, const char* b) {
 void draw_all(const Tensor& tensor, std::int64_t elements, int index, const kp::Key& key,
               char* to) {
   constexpr std::int64_t kPerThread = 1 << 18;
-  const std::int64_t parts = std::clamp<std::int64_t>(
-      elements / kPerThread, 1, std::max(1u, std::thread::hardware_concurrency()));
-  const std::int64_t size = dtype_bytes(tensor.dtype);
-  std::vector<std::thread> others;
-  const auto draw = [&](std::int64_t part) {
-    const std::int64_t begin = elements * part / parts, end = elements * (part + 1) / parts;
-    draw_inputs(tensor, index, key, begin, end - begin, to + begin * size);
-  };
-  for (std::int64_t part = 1; part < parts; ++part) others.emplace_back(draw, part);
-  draw(0);
-  for (std::thread& other : others) other.join();
+  in_parts(elements, kPerThread, [&](std::int64_t begin, std::int64_t end, int) {
+    draw_inputs(tensor, index, key, begin, end - begin, to + begin * dtype_bytes(tensor.dtype));
+  });
 }
 
 std::string reference_failure(const Outcome& outcome) {
@@ -173,7 +175,7 @@ class NativeReference : public CpuReference {
     return {};
   }
 
-  Result<std::optional<InputSet>> make_set(const SetRequest& request) override {
+  Result<std::optional<InputSet>> compute_set(const SetRequest& request) override {
     InputSet set;
     bool reshaped = request.shapes.empty();
     set.inputs.resize(tensors_.size());
@@ -233,6 +235,7 @@ class NativeReference : public CpuReference {
     const double start = real_clock().now_s();
     const auto called = session_->call({}, settings_.timeout_s, "running the reference");
     seconds_ = real_clock().now_s() - start;
+    ++runs_;
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
       return reference_error(name(), *outcome);
     }

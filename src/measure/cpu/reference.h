@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,18 +48,27 @@ class CpuReference {
   virtual ~CpuReference() = default;
   // nullopt: a probe that changes nothing here or is inconclusive (measure/judge/probes.h). Fails
   // with kTask on a reference that crashes, hangs, or disagrees with itself.
-  virtual Result<std::optional<InputSet>> make_set(const SetRequest& request) = 0;
+  Result<std::optional<InputSet>> make_set(const SetRequest& request);
   // Of the last computation.
   double seconds() const { return seconds_; }
+  // Computations so far, and the seconds that the fastest of them took, with drawing and comparing:
+  // what `runs` take on a machine that does nothing else.
+  int runs() const { return runs_; }
+  double fastest() const { return fastest_; }
   // "no-float64" ...: labels that apply to the sets made so far.
   const std::vector<std::string>& labels() const { return labels_; }
 
  protected:
+  virtual Result<std::optional<InputSet>> compute_set(const SetRequest& request) = 0;
   // Remembers how many results on the task's own inputs are not finite.
   void note_given(const std::vector<Shaped>& tensors, const InputSet& set);
   std::vector<std::int64_t> not_finite_;  // by tensor, at most
   double seconds_ = 0;
+  int runs_ = 0;
   std::vector<std::string> labels_;
+
+ private:
+  double fastest_ = std::numeric_limits<double>::infinity();
 };
 
 struct CpuReferenceSettings {

@@ -11,6 +11,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kTurnNs = 4e6;         // shorter calls have several to a turn, on several sets
+constexpr double kEnoughCalls = 8;      // more of them only where little comes around them
 constexpr double kLongestTurnNs = 4e7;  // of the slower side
 constexpr double kTypical = 0.25;       // quantile of orders
 
@@ -27,11 +28,13 @@ double own_ns(const MeasuredTurn& taken, double order_ns) {
   return taken.wall_ns - std::max(0.0, taken.calls * order_ns - taken.others_cpu_ns);
 }
 
-int calls_per_turn(double candidate_ns, double incumbent_ns, int most) {
+int calls_per_turn(double candidate_ns, double incumbent_ns, double around_ns, int most) {
   const double slowest = std::max(candidate_ns, incumbent_ns);
   const double fastest = incumbent_ns > 0 ? std::min(candidate_ns, incumbent_ns) : candidate_ns;
+  const double wanted = std::ceil(kTurnNs / (fastest + kAroundCallNs));
+  const double paid_for = std::ceil(kTurnNs / (fastest + std::max(around_ns, kAroundCallNs)));
   const double calls =
-      std::min(std::ceil(kTurnNs / (fastest + kAroundCallNs)), kLongestTurnNs / slowest);
+      std::min(std::max(paid_for, std::min(wanted, kEnoughCalls)), kLongestTurnNs / slowest);
   return static_cast<int>(std::clamp(calls, 1.0, static_cast<double>(most)));
 }
 

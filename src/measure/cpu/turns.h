@@ -7,7 +7,7 @@
 
 namespace kernelpro {
 
-// What a call in a turn takes besides itself, roughly: its order, its inputs, the comparison.
+// What a call in a turn takes besides itself at least: its order, and stopping the process.
 constexpr double kAroundCallNs = 5e4;
 
 struct MeasuredTurn {
@@ -28,9 +28,10 @@ double order_cost(std::vector<double> orders_ns);
 double own_ns(const MeasuredTurn& taken, double order_ns);
 
 // Several, each on its own set and by its own order, where calls are short: so that chance evens
-// out. Times are without the cost of an order. `incumbent_ns`: 0 without one. `most`: as many as
-// there are sets; >= 1.
-int calls_per_turn(double candidate_ns, double incumbent_ns, int most);
+// out. Times are without the cost of an order. `incumbent_ns`: 0 without one. `around_ns`: what a
+// call takes besides itself, with its inputs and the comparison. `most`: as many as there are sets;
+// >= 1.
+int calls_per_turn(double candidate_ns, double incumbent_ns, double around_ns, int most);
 
 // Whether turns of `calls` must be replaced by turns of `wanted`. A side that seems slow, asleep
 // perhaps, when it is sized up gets short turns, in which chance weighs more.

@@ -7,29 +7,37 @@ namespace kernelpro {
 namespace {
 
 TEST(Turns, ShortCallsHaveSeveralToATurn) {
-  EXPECT_EQ(calls_per_turn(1e5, 0, 128), 27);
-  EXPECT_EQ(calls_per_turn(1e3, 0, 128), 79);
-  EXPECT_EQ(calls_per_turn(1e3, 0, 5), 5);
-  EXPECT_EQ(calls_per_turn(5e6, 0, 128), 1);
-  EXPECT_EQ(calls_per_turn(1e12, 0, 128), 1);
-  EXPECT_EQ(calls_per_turn(1, 0, 1), 1);
+  EXPECT_EQ(calls_per_turn(1e5, 0, kAroundCallNs, 128), 27);
+  EXPECT_EQ(calls_per_turn(1e3, 0, kAroundCallNs, 128), 79);
+  EXPECT_EQ(calls_per_turn(1e3, 0, kAroundCallNs, 5), 5);
+  EXPECT_EQ(calls_per_turn(5e6, 0, kAroundCallNs, 128), 1);
+  EXPECT_EQ(calls_per_turn(1e12, 0, kAroundCallNs, 128), 1);
+  EXPECT_EQ(calls_per_turn(1, 0, kAroundCallNs, 1), 1);
+}
+
+// Where the inputs are large, a few calls must do.
+TEST(Turns, WhatComesAroundCallsIsPaidFor) {
+  EXPECT_EQ(calls_per_turn(1e5, 0, 1e6, 128), 8);
+  EXPECT_EQ(calls_per_turn(1e3, 0, 1e5, 128), 40);
+  EXPECT_EQ(calls_per_turn(1e6, 0, 1e7, 128), 4);
 }
 
 // The faster side decides, as far as the slower one's turn does not become too long.
 TEST(Turns, BothSidesCount) {
-  EXPECT_EQ(calls_per_turn(1e5, 2e5, 128), 27);
-  EXPECT_EQ(calls_per_turn(2e5, 1e5, 128), 27);
-  EXPECT_EQ(calls_per_turn(1e5, 1e7, 128), 4);
-  EXPECT_EQ(calls_per_turn(1e5, 5e9, 128), 1);
+  EXPECT_EQ(calls_per_turn(1e5, 2e5, kAroundCallNs, 128), 27);
+  EXPECT_EQ(calls_per_turn(2e5, 1e5, kAroundCallNs, 128), 27);
+  EXPECT_EQ(calls_per_turn(1e5, 1e7, kAroundCallNs, 128), 4);
+  EXPECT_EQ(calls_per_turn(1e5, 5e9, kAroundCallNs, 128), 1);
 }
 
 TEST(Turns, ASideThatWasAsleepIsTimedAnew) {
-  const int asleep = calls_per_turn(6e7, 1e5, 128), awake = calls_per_turn(1e5, 1e5, 128);
+  const int asleep = calls_per_turn(6e7, 1e5, kAroundCallNs, 128),
+            awake = calls_per_turn(1e5, 1e5, kAroundCallNs, 128);
   EXPECT_EQ(asleep, 1);
   EXPECT_TRUE(much_too_short(asleep, awake));
   // Noise, or a side that cannot have longer turns, is none.
-  EXPECT_FALSE(much_too_short(40, calls_per_turn(0.7e5, 1e5, 128)));
-  EXPECT_FALSE(much_too_short(1, calls_per_turn(1e3, 5e9, 128)));
+  EXPECT_FALSE(much_too_short(40, calls_per_turn(0.7e5, 1e5, kAroundCallNs, 128)));
+  EXPECT_FALSE(much_too_short(1, calls_per_turn(1e3, 5e9, kAroundCallNs, 128)));
 }
 
 TEST(Turns, AnOrderCostsWhatMostOrdersCost) {

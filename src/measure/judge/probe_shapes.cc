@@ -196,15 +196,6 @@ bool leans(const Tensor& tensor) {
   return tensor.role == Role::kInput && tensor.dtype == DType::kFp32 && drawn;
 }
 
-void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.elements); ++i) {
-    unsigned bits = 0;
-    std::memcpy(&bits, data->data() + 4 * i, sizeof bits);
-    bits = kp::lean_bits(bits, digits, i);
-    std::memcpy(data->data() + 4 * i, &bits, sizeof bits);
-  }
-}
-
 bool shows_products(DrawKind kind) {
   return kind == DrawKind::kSparse || kind == DrawKind::kShortSums;
 }
@@ -320,7 +311,7 @@ bool reshape_input(const Shaped& tensor, const std::vector<kp::ShapeSpec>& specs
   const Tensor& t = *tensor.tensor;
   const bool given = t.init.kind == Init::Kind::kModule;
   const bool leaning = leans(t) || (given && t.role == Role::kInput && t.dtype == DType::kFp32);
-  if (kind == DrawKind::kLowBits && leaning) lean(tensor, kp::subkey(key, kp::kLeanStream), data);
+  if (kind == DrawKind::kLowBits && leaning) lean(kp::subkey(key, kp::kLeanStream), data);
   if (index >= specs.size() || specs[index].shape == kp::kUnchanged) return false;
   const std::uint64_t word = kp::subkey(key, kp::kShapeStream);
   return reshape(specs[index], kp::shape_key(word, static_cast<unsigned>(index)), data);

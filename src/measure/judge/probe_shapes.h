@@ -18,7 +18,6 @@ namespace kernelpro {
 // Probe kLowBits, after drawing: changes the last digits of fp32 inputs, by up to 1/128
 // (core/device/draw.h, lean_bits). Parameters stay: a kernel may rely on constant ones.
 bool leans(const Tensor& tensor);
-void lean(const Shaped& tensor, std::uint64_t digits, std::vector<char>* data);
 
 // Whether sums of few products show how precise these are.
 bool shows_products(DrawKind kind);

@@ -178,7 +178,6 @@ int class_of(DrawKind kind) {
     case DrawKind::kParameters:
     case DrawKind::kLargeParameters:
     case DrawKind::kTinyParameters:
-    case DrawKind::kFewParameters:
       return 1;
     case DrawKind::kFewInputs:
     case DrawKind::kOutliers:
@@ -188,8 +187,10 @@ int class_of(DrawKind kind) {
       return 3;
     case DrawKind::kLone:
       return 4;
-    default:
+    case DrawKind::kFewParameters:  // who looks at some of them leaves out all
       return 5;
+    default:
+      return 6;
   }
 }
 

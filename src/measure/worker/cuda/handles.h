@@ -5,6 +5,7 @@
 
 #if KERNELPRO_HAVE_CUDA
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -54,6 +55,16 @@ inline Result<DeviceMemory> allocate(const CudaDriver& cu, std::uint64_t bytes) 
   CUdeviceptr address = 0;
   KP_CUDA_TRY(cu.MemAlloc(&address, bytes));
   return DeviceMemory(cu, address);
+}
+
+// How much has to be read so that no line of L2 stays: twice its size at least, and 128 MiB or, of
+// a small one, four times its size.
+inline std::uint64_t flush_bytes(const CudaContext& context) {
+  constexpr std::uint64_t kEnough = 128ull << 20;
+  const int attribute = context.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  if (attribute <= 0) return kEnough;
+  const auto l2 = static_cast<std::uint64_t>(attribute);
+  return std::max(2 * l2, std::min(kEnough, 4 * l2));
 }
 
 }  // namespace kernelpro

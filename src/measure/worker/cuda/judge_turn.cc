@@ -11,8 +11,6 @@ namespace kernelpro {
 
 namespace {
 
-// As the worker of launch plans flushes (measure/worker/cuda/worker.cc).
-constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
 constexpr int kLaunches = 8;
 
 // Gives the order when it goes out of scope, so that no process waits for a judge that failed.
@@ -42,9 +40,7 @@ Result<void> JudgeTurns::open_gate(int stage, int fd) {
 
 Result<void> JudgeTurns::make_flush() {
   if (flush_bytes_ > 0) return {};
-  const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  const std::uint64_t bytes =
-      std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(std::max(l2, 0)));
+  const std::uint64_t bytes = kernelpro::flush_bytes(context_);
   KP_ASSIGN(flush_, allocate(cu_, bytes + 256));
   KP_CUDA_TRY(cu_.MemsetD8Async(flush_.get(), 1, bytes + 256, nullptr));
   KP_CUDA_TRY(cu_.CtxSynchronize());

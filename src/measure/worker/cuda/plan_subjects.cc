@@ -12,15 +12,13 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
 constexpr std::uint64_t kPoison = 0x6b70;
 constexpr std::size_t kMostTimed = 4096;  // nodes
 
 }  // namespace
 
 Result<void> PlanSubjects::start() {
-  const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  flush_bytes_ = std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(l2));
+  flush_bytes_ = kernelpro::flush_bytes(context_);
   static_cast<void>(cu_.CtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0));
   KP_ASSIGN(stream_, make_stream(cu_));
   KP_ASSIGN(flush_, allocate(cu_, flush_bytes_ + 256));

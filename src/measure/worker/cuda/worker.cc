@@ -27,8 +27,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::uint64_t kFlushAtLeast = 128ull << 20;  // and twice L2
-constexpr std::uint64_t kPageBytes = 2ull << 20;       // of CUDA's virtual memory
+constexpr std::uint64_t kPageBytes = 2ull << 20;  // of CUDA's virtual memory
 constexpr std::size_t kPastGraphs = 3;
 
 class Worker {
@@ -42,8 +41,7 @@ class Worker {
         cases_(cu, context.device()) {}
 
   Result<void> start() {
-    const int l2 = context_.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-    flush_bytes_ = std::max<std::uint64_t>(kFlushAtLeast, 2ull * static_cast<std::uint64_t>(l2));
+    flush_bytes_ = kernelpro::flush_bytes(context_);
     shared_bytes_ = static_cast<unsigned>(
         context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
     resident_threads_ = static_cast<unsigned>(

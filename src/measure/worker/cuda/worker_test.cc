@@ -17,7 +17,7 @@ using Lines = std::vector<std::string>;
 
 constexpr std::uint64_t kElements = 500;
 constexpr std::uint64_t kBytes = JudgeMemory::kBytes;
-constexpr std::uint64_t kFlush = 128u << 20;
+constexpr std::uint64_t kFlush = 256u << 10;
 
 struct Workers : FakeContext {
   Workers() : FakeContext(Needs::kJudgeKernels) {}
