@@ -31,7 +31,7 @@ test:
 	scripts/setup test
 	$(CONFIGURE) -DKERNELPRO_TESTS=ON -DKERNELPRO_BENCH=OFF
 	$(COMPILE)
-	ctest --test-dir $(BUILD) --output-on-failure -j2
+	ctest --test-dir $(BUILD) --output-on-failure -j3
 
 check:
 	scripts/setup check

@@ -412,7 +412,7 @@ AddressLayout make_layout(const std::vector<std::uint64_t>& sizes, std::uint64_t
 AddressLayout placed(const AddressLayout& layout, std::uint64_t place) {
   if (place == 0 || layout.slots.empty()) return layout;
   constexpr std::uint64_t kBases = 1ull << 16;  // of 64 MiB: 4 TiB, of the 16 before the scratch
-  constexpr std::uint64_t kGaps = 8;
+  constexpr std::uint64_t kGaps = 256;
   // What every gap is at least, and a multiple of the granularity.
   const std::uint64_t gap = layout.slots[0].mapping - layout.base;
   AddressLayout moved = layout;

@@ -141,7 +141,7 @@ TEST(AddressLayout, IsTheSameElsewhere) {
     EXPECT_EQ(placed(make_layout({7}, 0, kPage, kBase), place).base, moved.base);
   }
   EXPECT_GT(bases.size(), 190u);
-  EXPECT_EQ(distances.size(), 8u);
+  EXPECT_GT(distances.size(), 100u);
   EXPECT_EQ(placed(layout, 0).base, kBase);
 }
 

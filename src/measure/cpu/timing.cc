@@ -206,12 +206,14 @@ class TimedContest {
       }
       orders_ns_.push_back(std::get<Called>(called).wall_ns);
     }
-    order_ns_ = order_cost(orders_ns_);
+    const double cpu_ns = empty_->end_turn().first_cpu_ns;
+    orders_cpu_ns_.push_back(cpu_ns / times);
+    order_ = {typical_order(orders_ns_), typical_order(orders_cpu_ns_)};
     return std::optional<Outcome>();
   }
 
   double own_of(const MeasuredTurn& taken) const {
-    return std::max(own_ns(taken, order_ns_), kLeastShare * taken.wall_ns);
+    return std::max(own_ns(taken, order_), kLeastShare * taken.wall_ns);
   }
 
   // Estimates how long a call takes: the shortest of a few, where that is cheap.
@@ -285,6 +287,7 @@ class TimedContest {
     }
     const TurnUse use = side.session->end_turn();
     taken.cpu_ns = use.cpu_ns;
+    taken.first_cpu_ns = use.first_cpu_ns;
     taken.others_cpu_ns = use.others_cpu_ns;
     taken.foreign = use.foreign;
     taken.waited_ns = use.waited_ns;
@@ -477,11 +480,11 @@ class TimedContest {
   std::string phase_;
   Side candidate_, incumbent_;
   std::unique_ptr<CpuSession> empty_;
-  std::vector<double> orders_ns_;  // without a call
-  double order_ns_ = 0;            // cost of an order
-  double around_ns_ = 0;           // of our work around a call, roughly
-  std::size_t warm_ = 0;           // the set that all processes have seen
-  int calls_ = 1;                  // per turn, each on its own set and by its own order
+  std::vector<double> orders_ns_, orders_cpu_ns_;  // without a call
+  OrderCost order_;
+  double around_ns_ = 0;  // of our work around a call, roughly
+  std::size_t warm_ = 0;  // the set that all processes have seen
+  int calls_ = 1;         // per turn, each on its own set and by its own order
   int threads_ = std::max(1, read_cpu_info().threads);
   std::optional<Contest> contest_;
   int dropped_ = 0, disturbed_ = 0, kept_ = 0;

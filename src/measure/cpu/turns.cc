@@ -17,15 +17,16 @@ constexpr double kTypical = 0.25;       // quantile of orders
 
 }  // namespace
 
-double order_cost(std::vector<double> orders_ns) {
+double typical_order(std::vector<double> orders_ns) {
   const auto at = orders_ns.begin() +
                   static_cast<std::ptrdiff_t>(kTypical * static_cast<double>(orders_ns.size()));
   std::nth_element(orders_ns.begin(), at, orders_ns.end());
   return *at;
 }
 
-double own_ns(const MeasuredTurn& taken, double order_ns) {
-  return taken.wall_ns - std::max(0.0, taken.calls * order_ns - taken.others_cpu_ns);
+double own_ns(const MeasuredTurn& taken, const OrderCost& order) {
+  const double saved = std::max(0.0, taken.calls * order.wall_ns - taken.others_cpu_ns);
+  return std::max(taken.wall_ns - saved, taken.first_cpu_ns - taken.calls * order.cpu_ns);
 }
 
 int calls_per_turn(double candidate_ns, double incumbent_ns, double around_ns, int most) {

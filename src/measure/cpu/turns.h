@@ -15,17 +15,25 @@ struct MeasuredTurn {
   double cpu_ns = 0;         // of all its threads
   double foreign = 0;        // share of the machine that others used, 0..1
   double waited_ns = 0;      // its threads for a processor, summed
-  double others_cpu_ns = 0;  // of all threads but the one that makes the calls
+  double first_cpu_ns = 0;   // of the thread that makes the calls; 0: unknown
+  double others_cpu_ns = 0;  // of all other threads
   int calls = 1;             // orders
 };
 
-// What an order costs, from those without a call: most are undisturbed, some were lucky.
-// REQUIRES: at least one.
-double order_cost(std::vector<double> orders_ns);
+// What an order costs the worker without a kernel.
+struct OrderCost {
+  double wall_ns = 0;
+  double cpu_ns = 0;  // of its one thread
+};
 
-// A turn's time without the cost of its orders. While an order or an answer is on its way, other
-// threads could work unseen: what they used of the processor is not subtracted.
-double own_ns(const MeasuredTurn& taken, double order_ns);
+// The typical one of several: most are undisturbed, some were lucky. REQUIRES: at least one.
+double typical_order(std::vector<double> orders_ns);
+
+// A turn's time without the cost of its orders. Most of that is waking up, and a kernel may save
+// it: it spins for its order, or its helpers work while an order or an answer is on its way. So
+// what other threads used of the processor is not subtracted; and what the first one used, less
+// what an order takes of it, is the least that counts.
+double own_ns(const MeasuredTurn& taken, const OrderCost& order);
 
 // Several, each on its own set and by its own order, where calls are short: so that chance evens
 // out. Times are without the cost of an order. `incumbent_ns`: 0 without one. `around_ns`: what a

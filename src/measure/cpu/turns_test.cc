@@ -41,8 +41,8 @@ TEST(Turns, ASideThatWasAsleepIsTimedAnew) {
 }
 
 TEST(Turns, AnOrderCostsWhatMostOrdersCost) {
-  EXPECT_EQ(order_cost({7}), 7);
-  EXPECT_EQ(order_cost({900, 5, 20, 21, 22, 23, 24, 800}), 21);
+  EXPECT_EQ(typical_order({7}), 7);
+  EXPECT_EQ(typical_order({900, 5, 20, 21, 22, 23, 24, 800}), 21);
 }
 
 // What other threads do while an order or an answer is on its way counts.
@@ -50,11 +50,25 @@ TEST(Turns, OrdersHideNoWorkOfOtherThreads) {
   MeasuredTurn turn;
   turn.wall_ns = 1e6;
   turn.calls = 10;
-  EXPECT_EQ(own_ns(turn, 2e4), 8e5);
+  EXPECT_EQ(own_ns(turn, {2e4, 0}), 8e5);
   turn.others_cpu_ns = 5e4;
-  EXPECT_EQ(own_ns(turn, 2e4), 8.5e5);
+  EXPECT_EQ(own_ns(turn, {2e4, 0}), 8.5e5);
   turn.others_cpu_ns = 3e6;
-  EXPECT_EQ(own_ns(turn, 2e4), 1e6);
+  EXPECT_EQ(own_ns(turn, {2e4, 0}), 1e6);
+}
+
+// A kernel that does not wait for its orders as the worker does saves waking up.
+TEST(Turns, WhatAThreadComputedIsTheLeastThatCounts) {
+  const OrderCost order{4e4, 5e3};
+  MeasuredTurn waits;
+  waits.calls = 10;
+  waits.wall_ns = 6.5e5;
+  waits.first_cpu_ns = 3e5;
+  EXPECT_EQ(own_ns(waits, order), 2.5e5);
+  MeasuredTurn spins = waits;
+  spins.wall_ns = 4.5e5;
+  spins.first_cpu_ns = 4.5e5;
+  EXPECT_EQ(own_ns(spins, order), 4e5);
 }
 
 // Nobody is credited for a wait that others cannot have caused: its own helper's work, for one.

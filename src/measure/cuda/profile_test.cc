@@ -299,7 +299,10 @@ __global__ void second() {
       "first<<<64, 256, 0, s>>>(a.x, a.y);\n"
       "cudaEventRecord(join, other); cudaStreamWaitEvent(s, join, 0);");
   ASSERT_EQ(subject.binaries.size(), 1u);
-  evaluate(subject);
+  const auto evaluation = evaluator_->evaluate(subject, nullptr);
+  ASSERT_TRUE(evaluation) << evaluation.error().text();
+  EXPECT_EQ(outcome_name(evaluation->outcome), "timed-out")
+      << "branches are checked one by one too";
   const double start = real_clock().now_s();
   const CounterAnswers answers = evaluator_->profile(subject, 0, CounterSet::kTriage);
   print("kernels that wait for each other", answers);

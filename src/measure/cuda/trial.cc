@@ -116,6 +116,8 @@ Result<std::variant<LaunchPlan, Outcome>> CudaTrial::plan_of(const CudaWorker& w
                                   shop_.settings.timeout_s);
   if (!captured || std::holds_alternative<Outcome>(*captured)) return captured;
   if (candidate) {
+    // A crash outside of the capture is explained by the plan's.
+    loaded_ = {&state, &binary, std::get<LaunchPlan>(*captured), place};
     KP_ASSIGN(auto differs, call_outside(std::move(link), state));
     if (differs) return {std::move(*differs)};
   }

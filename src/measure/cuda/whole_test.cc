@@ -381,7 +381,8 @@ TEST_F(WholeEvaluator, AnIncumbentThatFailsIsNotTheCandidatesFault) {
 
 TEST_F(WholeEvaluator, AddressesComeFromParametersAlone) {
   for (const char* name : {"literal_addresses", "literal_distance"}) {
-    const Evaluation e = evaluate(name);
+    Evaluation e = evaluate(name);
+    if (e.correct()) e = evaluate(name);  // one of 256 distances is the usual one
     EXPECT_EQ(outcome_name(e.outcome), "crashed") << name << ": " << said(e);
     EXPECT_TRUE(contains(said(e), "ILLEGAL_ADDRESS")) << said(e);
   }

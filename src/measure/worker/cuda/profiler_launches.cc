@@ -15,6 +15,8 @@ namespace kernelpro {
 namespace {
 // Launches of one kernel are mostly alike.
 constexpr std::size_t kMostOfOne = 4;
+// Of a launch's time that is its kernel's, however long starts take.
+constexpr double kLeastOfStart = 0.1;
 
 double blocks(const PlanNode& node) { return 1.0 * node.grid[0] * node.grid[1] * node.grid[2]; }
 }  // namespace
@@ -86,20 +88,33 @@ void add_timed_launches(const LaunchPlan& plan, const std::vector<double>& us,
                         std::vector<LaunchCounters>* launches) {
   constexpr const char* kTime = "gpu__time_duration.sum";  // ns
   if (us.size() != plan.nodes.size()) return;
+  const auto node_of = [&](int i) -> const PlanNode& {
+    return plan.nodes[static_cast<std::size_t>(i)];
+  };
+  // Counted are those that seemed the longest, by chance perhaps: their like tell what they take.
+  std::map<std::pair<std::string, double>, std::vector<double>> alike;
+  for (const int i : plan_order(plan)) {
+    if (node_of(i).kind != PlanNode::Kind::kKernel) continue;
+    alike[{node_of(i).function, blocks(node_of(i))}].push_back(us[static_cast<std::size_t>(i)]);
+  }
+  for (auto& [like, times] : alike) std::sort(times.begin(), times.end());
   std::set<int> counted;
   std::vector<double> starts;  // us
   for (const LaunchCounters& launch : *launches) {
     counted.insert(launch.node);
     const auto time = launch.values.find(kTime);
     if (time == launch.values.end() || launch.node < 0) continue;
-    starts.push_back(us[static_cast<std::size_t>(launch.node)] - 1e-3 * time->second);
+    const std::vector<double>& times = alike[{launch.function, blocks(node_of(launch.node))}];
+    if (times.empty()) continue;
+    starts.push_back(times[times.size() / 2] - 1e-3 * time->second);
   }
   std::sort(starts.begin(), starts.end());
   const double start = starts.empty() ? 0 : std::max(0.0, starts[starts.size() / 2]);
   for (const int i : plan_order(plan)) {
-    const PlanNode& node = plan.nodes[static_cast<std::size_t>(i)];
+    const PlanNode& node = node_of(i);
     if (node.kind != PlanNode::Kind::kKernel || counted.contains(i)) continue;
-    const double time = us[static_cast<std::size_t>(i)] - start;
+    const double taken = us[static_cast<std::size_t>(i)];
+    const double time = std::max(taken - start, kLeastOfStart * taken);
     if (time > 0) launches->push_back({node.function, i, {{kTime, 1e3 * time}}});
   }
 }

@@ -28,7 +28,8 @@ std::vector<int> chosen_launches(const LaunchPlan& plan, std::size_t most,
 
 // Adds the plan's kernels that are not among the counted `launches`, with their time alone. `us`:
 // of each node, from its start to the next one's (PlanSubjects::node_times); what starting a kernel
-// adds to it is the median difference of the counted launches. Nothing is added without times.
+// adds to it is the median difference between counters and the typical time of launches that are
+// alike. Nothing is added without times.
 void add_timed_launches(const LaunchPlan& plan, const std::vector<double>& us,
                         std::vector<LaunchCounters>* launches);
 

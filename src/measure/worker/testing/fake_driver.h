@@ -4,9 +4,10 @@
 //
 // Device memory is memory of this process at the same addresses, and shared memory a memfd, as with
 // the real driver's virtual memory calls. Kernels are functions of the test, or the judge's own,
-// compiled for the host and run by one thread. All work is done at once, in order, on a fake clock;
-// a kernel's fault is reported by later calls, all of them, as a broken context does. Graph nodes
-// without an edge between them run in the opposite order to the one in which they were added.
+// compiled for the host and run by one thread. All work is done at once, in order, on a fake clock,
+// and takes at least as long as that says. A kernel's fault is reported by later calls, all of
+// them, as a broken context does. Graph nodes without an edge between them run in the opposite
+// order to the one in which they were added.
 //
 // One thread at a time uses it.
 #pragma once
