@@ -142,7 +142,7 @@ constexpr const char* kKernel =
     "// @knob WIDE 1 16\n"
     "#include \"task.h\"\n"
     "extern \"C\" void launch(const Args& a) {\n"
-    "  for (int turn = 0; turn < (WIDE == 1 ? 20 : 1); ++turn) {\n"
+    "  for (int turn = 0; turn < (WIDE == 1 ? 200 : 1); ++turn) {\n"
     "    for (int i = 0; i < N / WIDE * WIDE; ++i) {\n"
     "      const_cast<volatile float*>(a.y)[i] = 2 * a.x[i];\n"
     "    }\n  }\n}\n";
