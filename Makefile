@@ -26,7 +26,8 @@ demo: all
 	rm -rf $(DEMO_RUN)
 	$(BUILD)/bin/kernelpro optimize examples/softmax --evaluations $(DEMO_EVALUATIONS) --run $(DEMO_RUN)
 
-# Programs run side by side, apart from the exploit suite (tests/CMakeLists.txt).
+# Programs run side by side, apart from those that compare times (tests/CMakeLists.txt); three,
+# because many of them wait.
 test:
 	scripts/setup test
 	$(CONFIGURE) -DKERNELPRO_TESTS=ON -DKERNELPRO_BENCH=OFF

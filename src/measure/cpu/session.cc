@@ -306,9 +306,9 @@ TurnUse CpuSession::end_turn() const {
   use.foreign = load_.since_begin({child_.pid()}).foreign;
   use.waited_ns = waited_since(now, use.cpu_ns);
   const auto first = now.find(child_.pid()), then = threads_then_.find(child_.pid());
-  const bool known = first != now.end() && then != threads_then_.end();
-  use.first_cpu_ns = known ? first->second.cpu_ns - then->second.cpu_ns : 0;
-  use.others_cpu_ns = known ? use.cpu_ns - use.first_cpu_ns : INFINITY;
+  use.others_cpu_ns = first == now.end() || then == threads_then_.end()
+                          ? INFINITY
+                          : use.cpu_ns - (first->second.cpu_ns - then->second.cpu_ns);
   return use;
 }
 

@@ -40,9 +40,7 @@ struct Called {
 // Of all calls since begin_turn.
 struct TurnUse {
   double cpu_ns = 0;  // processor time of all its threads
-  // ... of the first, which makes the calls. 0 where the system does not report it.
-  double first_cpu_ns = 0;
-  // ... of all but the first. Infinite where the system does not report it.
+  // ... of all but the first, which makes the calls. Infinite where the system does not report it.
   double others_cpu_ns = 0;
   // Share of the machine that others used meanwhile, 0..1 (machine/host_load.h).
   double foreign = 0;

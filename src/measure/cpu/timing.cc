@@ -206,8 +206,7 @@ class TimedContest {
       }
       orders_ns_.push_back(std::get<Called>(called).wall_ns);
     }
-    const double cpu_ns = empty_->end_turn().first_cpu_ns;
-    orders_cpu_ns_.push_back(cpu_ns / times);
+    orders_cpu_ns_.push_back(empty_->end_turn().cpu_ns / times);
     order_ = {typical_order(orders_ns_), typical_order(orders_cpu_ns_)};
     return std::optional<Outcome>();
   }
@@ -287,7 +286,6 @@ class TimedContest {
     }
     const TurnUse use = side.session->end_turn();
     taken.cpu_ns = use.cpu_ns;
-    taken.first_cpu_ns = use.first_cpu_ns;
     taken.others_cpu_ns = use.others_cpu_ns;
     taken.foreign = use.foreign;
     taken.waited_ns = use.waited_ns;

@@ -26,7 +26,8 @@ double typical_order(std::vector<double> orders_ns) {
 
 double own_ns(const MeasuredTurn& taken, const OrderCost& order) {
   const double saved = std::max(0.0, taken.calls * order.wall_ns - taken.others_cpu_ns);
-  return std::max(taken.wall_ns - saved, taken.first_cpu_ns - taken.calls * order.cpu_ns);
+  const double first_cpu_ns = taken.cpu_ns - taken.others_cpu_ns;
+  return std::max(taken.wall_ns - saved, first_cpu_ns - taken.calls * order.cpu_ns);
 }
 
 int calls_per_turn(double candidate_ns, double incumbent_ns, double around_ns, int most) {

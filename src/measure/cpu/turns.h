@@ -15,8 +15,7 @@ struct MeasuredTurn {
   double cpu_ns = 0;         // of all its threads
   double foreign = 0;        // share of the machine that others used, 0..1
   double waited_ns = 0;      // its threads for a processor, summed
-  double first_cpu_ns = 0;   // of the thread that makes the calls; 0: unknown
-  double others_cpu_ns = 0;  // of all other threads
+  double others_cpu_ns = 0;  // of all threads but the one that makes the calls; infinite: unknown
   int calls = 1;             // orders
 };
 

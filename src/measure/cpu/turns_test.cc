@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace kernelpro {
 namespace {
 
@@ -63,12 +65,14 @@ TEST(Turns, WhatAThreadComputedIsTheLeastThatCounts) {
   MeasuredTurn waits;
   waits.calls = 10;
   waits.wall_ns = 6.5e5;
-  waits.first_cpu_ns = 3e5;
+  waits.cpu_ns = 3e5;
   EXPECT_EQ(own_ns(waits, order), 2.5e5);
   MeasuredTurn spins = waits;
   spins.wall_ns = 4.5e5;
-  spins.first_cpu_ns = 4.5e5;
+  spins.cpu_ns = 4.5e5;
   EXPECT_EQ(own_ns(spins, order), 4e5);
+  spins.others_cpu_ns = INFINITY;  // unknown: nothing is subtracted
+  EXPECT_EQ(own_ns(spins, order), 4.5e5);
 }
 
 // Nobody is credited for a wait that others cannot have caused: its own helper's work, for one.

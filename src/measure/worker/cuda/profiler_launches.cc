@@ -15,8 +15,8 @@ namespace kernelpro {
 namespace {
 // Launches of one kernel are mostly alike.
 constexpr std::size_t kMostOfOne = 4;
-// Of a launch's time that is its kernel's, however long starts take.
-constexpr double kLeastOfStart = 0.1;
+// Share of a launch's time that is its kernel's, however long starts take.
+constexpr double kLeastShare = 0.1;
 
 double blocks(const PlanNode& node) { return 1.0 * node.grid[0] * node.grid[1] * node.grid[2]; }
 }  // namespace
@@ -114,7 +114,7 @@ void add_timed_launches(const LaunchPlan& plan, const std::vector<double>& us,
     const PlanNode& node = node_of(i);
     if (node.kind != PlanNode::Kind::kKernel || counted.contains(i)) continue;
     const double taken = us[static_cast<std::size_t>(i)];
-    const double time = std::max(taken - start, kLeastOfStart * taken);
+    const double time = std::max(taken - start, kLeastShare * taken);
     if (time > 0) launches->push_back({node.function, i, {{kTime, 1e3 * time}}});
   }
 }
