@@ -34,7 +34,7 @@ std::string plain_name(std::string name) {
     if (name.starts_with(prefix)) name = name.substr(std::string_view(prefix).size());
   }
   for (const char* suffix : {"_h", "_host", "_ref", "_cpu", "_gold", "_d", "_ptr"}) {
-    if (name.ends_with(suffix)) name.resize(name.size() - std::string_view(suffix).size());
+    if (name.ends_with(suffix)) name.erase(name.size() - std::string_view(suffix).size());
   }
   return name;
 }
