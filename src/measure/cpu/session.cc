@@ -2,7 +2,6 @@
 #include "measure/cpu/session.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -37,6 +36,7 @@ constexpr std::size_t kMostThreads = 4096;
 constexpr double kAtOnce_s = 0.1;      // to receive what has been sent
 constexpr double kLongestStop_s = 10;  // for a worker to obey SIGSTOP; then it is killed
 constexpr double kUnseenShare = 0.02;  // of a call's processor time that ended threads may hide
+constexpr double kNothingNs = 1e3;     // other threads' work, where there were none
 constexpr std::uint64_t kWatchedWords = 8;  // of each output, when the answer arrives
 constexpr double kPatience = 8;  // limit on how far a call's time limit grows on a busy machine
 // Of our environment nothing else is passed on: a candidate can print what it gets.
@@ -46,6 +46,10 @@ constexpr std::initializer_list<const char*> kSanitizerOptions = {"ASAN_OPTIONS"
 template <class T>
 std::string bytes_of(const T& value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+pid_t id_of(const std::string& thread_folder) {
+  return static_cast<pid_t>(std::strtol(thread_folder.c_str(), nullptr, 10));
 }
 
 // All zero when it is too short.
@@ -226,36 +230,37 @@ void CpuSession::go_on() {
 }
 
 void CpuSession::free_threads() {
-  for (const Placed& thread : placed_) {
-    static_cast<void>(::sched_setaffinity(thread.id, sizeof thread.allowed, &thread.allowed));
-  }
-  placed_.clear();
+  std::ranges::for_each(bound_, free_thread);
+  bound_.clear();
 }
 
 void CpuSession::scatter(std::uint64_t seed) {
   free_threads();
   const std::vector<std::string> names = list_dir(task_folder());
+  seed_ = seed;
+  scattered_ = names.size();
   std::uint64_t next = seed;
   bool crowded = false;
   for (const std::string& name : names) {
-    Placed thread;
-    thread.id = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
-    if (::sched_getaffinity(thread.id, sizeof thread.allowed, &thread.allowed) != 0) continue;
-    const int cpus = CPU_COUNT(&thread.allowed);
-    if (cpus < 2) continue;
-    crowded = crowded || names.size() > static_cast<std::size_t>(cpus);
-    std::uint64_t left = next++ % static_cast<std::uint64_t>(cpus);
-    std::size_t cpu = 0;
-    while (!CPU_ISSET(cpu, &thread.allowed) || left-- > 0) ++cpu;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (::sched_setaffinity(thread.id, sizeof one, &one) == 0) placed_.push_back(thread);
+    const std::optional<BoundThread> bound = bind_thread(id_of(name), next++);
+    if (!bound) continue;
+    crowded = crowded || names.size() > static_cast<std::size_t>(CPU_COUNT(&bound->allowed));
+    bound_.push_back(*bound);
   }
-  if (placed_.empty()) return;
+  if (bound_.empty()) return;
   go_on();  // a stopped thread moves when it wakes up
   pause();
   if (crowded || names.size() == 1) free_threads();
+}
+
+void CpuSession::settle() {
+  const std::size_t threads = list_dir(task_folder()).size();
+  if (threads != scattered_) scatter(seed_);
+  if (threads != 1 || !bound_.empty()) return;
+  const ThreadTimes times = thread_times();
+  const auto first = times.find(child_.pid());
+  if (first == times.end() || cpu_ns() - first->second.cpu_ns > kNothingNs) return;
+  if (const std::optional<BoundThread> bound = hold_thread(child_.pid())) bound_.push_back(*bound);
 }
 
 double CpuSession::cpu_ns() const {
@@ -276,7 +281,7 @@ CpuSession::ThreadTimes CpuSession::thread_times() const {
     std::ifstream file(folder + name + "/schedstat");
     ThreadTime time;
     if (!(file >> time.cpu_ns >> time.waited_ns)) continue;
-    times.emplace(static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10)), time);
+    times.emplace(id_of(name), time);
   }
   return times;
 }
@@ -370,6 +375,7 @@ std::vector<CpuSession::Watched> CpuSession::watch_outputs(const CpuCall& wanted
 std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, double timeout_s,
                                                      const std::string& phase) {
   std::vector<Watched> outputs = watch_outputs(wanted);
+  const RunBeside beside(child_.pid());
   if (auto outcome = order(wanted, timeout_s, phase)) return *outcome;
   const std::int64_t start = real_clock().now_ns();
   go_on();

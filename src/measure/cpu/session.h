@@ -3,8 +3,6 @@
 // failure of it becomes an Outcome with the fault, its place and the phase.
 #pragma once
 
-#include <sched.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,6 +20,7 @@
 #include "core/task/task.h"
 #include "machine/host_load.h"
 #include "measure/cpu/buffers.h"
+#include "measure/cpu/processors.h"
 
 namespace kernelpro {
 
@@ -87,6 +86,10 @@ class CpuSession {
   // single thread, whose children would stay beside it, and more threads than processors are
   // unpinned again.
   void scatter(std::uint64_t seed);
+  // After a call that others like it will follow. Threads that it started are spread as well. A
+  // thread that never had another's help is held where it last ran until `scatter`: it wakes up
+  // beside the one that waits for it (processors.h), and so will what it starts nevertheless.
+  void settle();
   pid_t pid() const { return child_.pid(); }
   // Processor time of all threads of the process, including finished ones; 0 where the system does
   // not report it.
@@ -123,10 +126,6 @@ class CpuSession {
   void free_threads();
   double waited_since(const ThreadTimes& now, double cpu_ns) const;
 
-  struct Placed {
-    pid_t id = 0;
-    cpu_set_t allowed;  // before it was placed
-  };
   struct StatusPage {
     Fd fd;
     CpuStatus* at = nullptr;
@@ -140,9 +139,11 @@ class CpuSession {
   const CpuBuffers buffers_;
   StatusPage status_;
   Child child_;
-  std::vector<Placed> placed_;  // threads pinned by `scatter`
-  LoadMeter load_;              // since the turn began
-  ThreadTimes threads_then_;    // when the turn began
+  std::vector<BoundThread> bound_;  // by `scatter` or `settle`
+  std::uint64_t seed_ = 0;          // of the last `scatter`
+  std::size_t scattered_ = 0;       // threads that it found
+  LoadMeter load_;                  // since the turn began
+  ThreadTimes threads_then_;        // when the turn began
   double cpu_then_ns_ = 0;
   bool would_not_stop_ = false;
   Limits limits_;

@@ -192,6 +192,7 @@ class TimedContest {
     }
     empty_ = std::move(std::get<std::unique_ptr<CpuSession>>(started));
     empty_->pause();
+    empty_->settle();
     return order_nothing(kFirstOrders);
   }
 
@@ -245,6 +246,7 @@ class TimedContest {
     side.session->begin_turn();
     const auto warmed = side.session->timed_call({kWarmSlot, 1, 1, 0}, plan_.timeout_s, phase_);
     if (const Outcome* outcome = std::get_if<Outcome>(&warmed)) return *outcome;
+    side.session->settle();
     return judge_memory(state_, side.session->buffers());  // it could mend it in its turn
   }
 
@@ -390,7 +392,7 @@ class TimedContest {
     const double late = taken.wall_ns - least_ns(taken, threads_);
     const double least = std::clamp(own - late, kLeastShare * own, own);
     if (&side == &candidate_) {
-      cpu_ns_ += taken.cpu_ns;
+      cpu_ns_ += std::max(0.0, taken.cpu_ns - taken.calls * order_.cpu_ns);
       own_ns_ += own;
     }
     return {own * 1e-3 / calls_, least * 1e-3 / calls_};
@@ -441,7 +443,10 @@ class TimedContest {
     timed.max_error = max_error_;
     timed.failures = failures_;
     timed.norms = norms_;
-    timed.observed["cpu.threads_busy"] = own_ns_ > 0 ? cpu_ns_ / own_ns_ : 0;
+    // What calls as short as an order use of the processors cannot be told from the order's.
+    if (us.mid * 1e3 > order_.wall_ns) {
+      timed.observed["cpu.threads_busy"] = cpu_ns_ / own_ns_;
+    }
     timed.observed["load.foreign_cpu"] = foreign_ / std::max(1, kept_);
     timed.observed["load.pairs_dropped"] = dropped_;
     timed.observed["load.pairs_disturbed"] = disturbed_;
