@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -28,20 +29,19 @@ double seconds_of(const timespec& t) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-std::map<pid_t, double> process_times() {
-  std::map<pid_t, double> times;
-  DIR* dir = ::opendir("/proc");
-  if (dir == nullptr) return times;
-  while (const dirent* entry = ::readdir(dir)) {
-    const pid_t pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    clockid_t clock = 0;
-    timespec time{};
-    if (pid > 0 && ::clock_getcpuclockid(pid, &clock) == 0 && ::clock_gettime(clock, &time) == 0) {
-      times.emplace(pid, seconds_of(time));
-    }
-  }
-  ::closedir(dir);
-  return times;
+cpu_set_t own_processors() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) std::memset(&mask, 0xff, sizeof mask);
+  return mask;
+}
+
+bool may_run_there(pid_t pid, const cpu_set_t& mask) {
+  cpu_set_t theirs, both;
+  CPU_ZERO(&theirs);
+  if (::sched_getaffinity(pid, sizeof theirs, &theirs) != 0) return true;
+  CPU_AND(&both, &theirs, &mask);
+  return CPU_COUNT(&both) > 0;
 }
 
 bool may_use(const cpu_set_t& mask, const std::string& name) {  // "cpu3"
@@ -50,11 +50,7 @@ bool may_use(const cpu_set_t& mask, const std::string& name) {  // "cpu3"
 }
 
 // Sums the per-processor lines "cpu3 user nice system idle iowait irq softirq steal ...".
-void read_ticks(LoadReading* reading) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (::sched_getaffinity(0, sizeof mask, &mask) != 0)
-    std::fill_n(reinterpret_cast<char*>(&mask), sizeof mask, '\xff');
+void read_ticks(const cpu_set_t& mask, LoadReading* reading) {
   std::ifstream file("/proc/stat");
   for (std::string line; std::getline(file, line) && line.starts_with("cpu");) {
     std::istringstream fields(line);
@@ -67,15 +63,33 @@ void read_ticks(LoadReading* reading) {
   }
 }
 
-LoadReading read_load() {
+LoadReading read_load(const cpu_set_t& mask) {
   LoadReading reading;
-  read_ticks(&reading);
-  reading.process_s = process_times();
+  read_ticks(mask, &reading);
+  reading.process_s = process_times(mask);
   reading.wall_s = real_clock().now_s();
   return reading;
 }
 
 }  // namespace
+
+std::map<pid_t, double> process_times(const cpu_set_t& processors) {
+  const bool some = CPU_COUNT(&processors) < ::sysconf(_SC_NPROCESSORS_ONLN);
+  std::map<pid_t, double> times;
+  DIR* dir = ::opendir("/proc");
+  if (dir == nullptr) return times;
+  while (const dirent* entry = ::readdir(dir)) {
+    const pid_t pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    clockid_t clock = 0;
+    timespec time{};
+    if (pid > 0 && ::clock_getcpuclockid(pid, &clock) == 0 && ::clock_gettime(clock, &time) == 0 &&
+        (!some || may_run_there(pid, processors))) {
+      times.emplace(pid, seconds_of(time));
+    }
+  }
+  ::closedir(dir);
+  return times;
+}
 
 HostLoad load_between(const LoadReading& from, const LoadReading& to,
                       const std::vector<pid_t>& ours, int threads, double tick_s) {
@@ -98,15 +112,17 @@ HostLoad load_between(const LoadReading& from, const LoadReading& to,
   return load;
 }
 
-LoadMeter::LoadMeter() : threads_(read_cpu_info().threads) { begin(); }
+LoadMeter::LoadMeter() : processors_(own_processors()), threads_(read_cpu_info().threads) {
+  begin();
+}
 
-void LoadMeter::begin() { from_ = read_load(); }
+void LoadMeter::begin() { from_ = read_load(processors_); }
 
 HostLoad LoadMeter::since_begin(const std::vector<pid_t>& ours) const {
   std::vector<pid_t> all = ours;
   all.push_back(::getpid());
   // Each processor's counters are off by up to two ticks.
-  return load_between(from_, read_load(), all, threads_, 2 * threads_ * tick_seconds());
+  return load_between(from_, read_load(processors_), all, threads_, 2 * threads_ * tick_seconds());
 }
 
 }  // namespace kernelpro

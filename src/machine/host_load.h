@@ -3,10 +3,12 @@
 //
 // Takes the larger of two sources. Per-process CPU clocks of everything in /proc are exact to the
 // nanosecond, but miss processes outside this PID namespace and those that started and ended in
-// between. The tick counters of /proc/stat cover everything that ran on our processors, including
-// time stolen by a hypervisor, but only to a few 10 ms ticks.
+// between; processes that cannot run on our processors are left out. The tick counters of
+// /proc/stat cover everything that ran on our processors, including time stolen by a hypervisor,
+// but only to a few 10 ms ticks.
 #pragma once
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include <map>
@@ -33,7 +35,11 @@ struct LoadReading {
 HostLoad load_between(const LoadReading& from, const LoadReading& to,
                       const std::vector<pid_t>& ours, int threads, double tick_s);
 
-// Not thread-safe. A reading costs about a microsecond per process on the machine.
+// CPU seconds so far of the processes that may run on these processors.
+std::map<pid_t, double> process_times(const cpu_set_t& processors);
+
+// Of the processors that the thread which makes it may use. Not thread-safe. A reading costs about
+// a microsecond per process on the machine.
 class LoadMeter {
  public:
   LoadMeter();
@@ -44,6 +50,7 @@ class LoadMeter {
   HostLoad since_begin(const std::vector<pid_t>& ours = {}) const;
 
  private:
+  cpu_set_t processors_;
   int threads_;
   LoadReading from_;
 };

@@ -80,5 +80,30 @@ TEST(HostLoad, ABusyLoopBesideUsIsSeen) {
   EXPECT_GT(with.foreign * with.wall_s, without.foreign * without.wall_s);
 }
 
+TEST(HostLoad, WorkThatCannotRunOnOurProcessorsIsNotCounted) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "needs two processors";
+  int first = 0;
+  while (!CPU_ISSET(first, &all)) ++first;
+  cpu_set_t one, rest = all;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  CPU_CLR(first, &rest);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(60);  // ends it if the test does not
+    for (;;) ::pause();
+  }
+  ASSERT_EQ(::sched_setaffinity(child, sizeof rest, &rest), 0);
+  EXPECT_EQ(process_times(all).count(child), 1u);
+  EXPECT_EQ(process_times(rest).count(child), 1u);
+  EXPECT_EQ(process_times(one).count(child), 0u);
+  EXPECT_EQ(process_times(one).count(::getpid()), 1u);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
 }  // namespace
 }  // namespace kernelpro
