@@ -253,11 +253,11 @@ TEST_F(WholeEvaluator, AHostFormGainsNothingByResultsThatItKept) {
 }
 
 TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {
-  const Subject slow = module(host_form(20000));
+  const Subject slow = module(host_form(100000));
   const Evaluation e = evaluate(module(host_form(4000)), &slow);
   ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
-  EXPECT_GT(e.correct()->versus->ratio, 1.2);
-  EXPECT_LT(e.correct()->versus->ratio, 20);
+  EXPECT_GT(e.correct()->versus->ratio, 1.2);  // a busy machine adds to both
+  EXPECT_LT(e.correct()->versus->ratio, 50);
 }
 
 // What the process answers with.

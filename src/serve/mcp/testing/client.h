@@ -171,7 +171,7 @@ inline Fd connect_to(int port) {
 }
 
 // Sends `bytes` to the server on this port; returns its reply up to the end of the connection.
-inline std::string http_exchange(int port, const std::string& bytes, double timeout_s = 20) {
+inline std::string http_exchange(int port, const std::string& bytes, double timeout_s = 300) {
   const Fd socket = connect_to(port);
   if (!socket.valid()) return "";
   std::string_view rest = bytes;
