@@ -117,7 +117,10 @@ class Timer {
     const bool look = plan_.look && !mine.empty() && fresh_secret() % one_in == 0;
     const SetKeys poisons = look ? SetKeys() : fresh_keys();
     KP_ASSIGN(auto wrong, verify(judge_, state_, mine, false, poisons, max_error_));
-    if (wrong) return StepTimes(std::move(wrong->outcome));
+    if (wrong) {  // perhaps because it changed its inputs in a call before
+      KP_ASSIGN(const bool changed, forget_broken_sets(judge_, state_));
+      return StepTimes(changed ? Outcome(changed_inputs()) : std::move(wrong->outcome));
+    }
     if (look) {
       KP_TRY(plan_.look(state_, mine[fresh_secret() % mine.size()]));
       KP_TRY(poison(judge_, state_, fresh_keys(), false));
