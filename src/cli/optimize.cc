@@ -136,6 +136,7 @@ int run_optimize(const Options& options) {
   stop_on_signals();
   const auto result = optimize(task, settings, make_display(display_kind(json, stdout), stdout),
                                std::move(opened.module));
+  if (!result && !options.has("--run")) drop_run_directory(settings.directory);
   return finish_run(settings.directory, result, json);
 }
 

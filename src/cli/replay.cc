@@ -38,6 +38,7 @@ int run_replay(const Options& options) {
   stop_on_signals();
   const auto result =
       optimize(header.task, settings, make_display(display_kind(json, stdout), stdout));
+  if (!result && !options.has("--run")) drop_run_directory(settings.directory);
   return finish_run(settings.directory, result, json);
 }
 

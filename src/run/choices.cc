@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/choices.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "base/clock.h"
 #include "base/files.h"
 #include "core/candidate/language.h"
@@ -41,9 +46,14 @@ std::string new_run_directory(const Task& task, TargetKind target, const std::st
   std::erase_if(stamp, [](char c) { return c == ':' || c == '-'; });
   const std::string base =
       join(folder, safe_name(task.name) + "-" + std::string(target_name(target)) + "-" + stamp);
+  static_cast<void>(make_dirs(folder));
   std::string directory = base;
-  for (int i = 2; exists(directory); ++i) directory = base + "-" + std::to_string(i);
+  for (int i = 2; ::mkdir(directory.c_str(), 0777) != 0 && errno == EEXIST; ++i) {
+    directory = base + "-" + std::to_string(i);
+  }
   return directory;
 }
+
+void drop_run_directory(const std::string& directory) { ::rmdir(directory.c_str()); }
 
 }  // namespace kernelpro

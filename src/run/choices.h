@@ -12,8 +12,12 @@ namespace kernelpro {
 TargetKind choose_target(const Task& task, const std::string& name);
 // The same where there is no task yet: a PyTorch module gets its kernel on either target.
 TargetKind choose_target(const std::string& name);
-// FOLDER/<task>-<target>-<UTC time>, with a counter if that exists.
+// Makes FOLDER/<task>-<target>-<UTC time>, with a counter if that exists, so that no other run
+// takes it. Where it cannot be made, the name is returned all the same: whoever opens it will say
+// why.
 std::string new_run_directory(const Task& task, TargetKind target,
                               const std::string& folder = "runs");
+// Removes it again if the run left nothing in it.
+void drop_run_directory(const std::string& directory);
 
 }  // namespace kernelpro

@@ -213,7 +213,10 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
       std::move(opened.task), settings, local_stations(),
       [&](const std::string& phase) { ticket.phase(phase); },
       local_stations(std::move(opened.module)));
-  if (!sitting) return tl::unexpected<Error>(std::move(sitting.error()));
+  if (!sitting) {
+    drop_run_directory(settings.directory);
+    return tl::unexpected<Error>(std::move(sitting.error()));
+  }
   const std::shared_ptr<Sitting> made = std::move(*sitting);
   use(made);
   const std::lock_guard<std::mutex> lock(mutex_);
