@@ -8,7 +8,7 @@ Commands (src/task/reference/module_reference.cc sends them; every member is req
               for each (those of frames with "more": true that came before included), buffers
               [{tensor, expected, dtype, shape, map, offset}]
     draw      dims, set, seed, kind -> changed
-    compute   dims, set, numerics, twice -> milliseconds, random
+    compute   dims, set, numerics, twice -> milliseconds, processor_s, random
     detach    dims
 Sets are kept under the case's dimensions and the set's number.
 """

@@ -18,6 +18,10 @@ class Clock {
 // CLOCK_MONOTONIC.
 const Clock& real_clock();
 
+// Processor time of the calling thread, in seconds: what its work takes, however busy the machine
+// is.
+double thread_cpu_s();
+
 // Stands still until advanced. Not for concurrent use.
 class FakeClock : public Clock {
  public:

@@ -7,7 +7,6 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "report/diff.h"
 #include "report/html.h"
 #include "report/replayed.h"
 #include "report/view.h"
@@ -364,26 +363,6 @@ TEST(JsonReport, HoldsAllCandidates) {
   const std::string json = render_json(a_run(30));
   EXPECT_NE(json.find("\"id\": 30"), std::string::npos);
   EXPECT_NE(json.find("\"speedup\": 6.91"), std::string::npos);
-}
-
-TEST(Diff, ShowsChangesWithContext) {
-  std::string before, after;
-  for (int i = 0; i < 40; ++i) {
-    before += "line " + std::to_string(i) + "\n";
-    after += i == 20 ? "changed\nadded\n" : "line " + std::to_string(i) + "\n";
-  }
-  const auto diff = line_diff(before, after);
-  int added = 0, removed = 0, skipped = 0;
-  for (const DiffLine& line : diff) {
-    added += line.kind == DiffLine::Kind::kAdded ? 1 : 0;
-    removed += line.kind == DiffLine::Kind::kRemoved ? 1 : 0;
-    skipped += line.kind == DiffLine::Kind::kSkipped ? 1 : 0;
-  }
-  EXPECT_EQ(added, 2);
-  EXPECT_EQ(removed, 1);
-  EXPECT_EQ(skipped, 2);
-  EXPECT_EQ(diff.size(), 2u + 1 + 6 + 2);
-  EXPECT_TRUE(line_diff(before, before).empty());
 }
 
 // KERNELPRO_SAMPLE_REPORT=file writes the page of these tests for inspection.

@@ -11,25 +11,37 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <unordered_map>
 
 namespace kernelpro {
 
 namespace {
 
+struct StatLine {
+  char text[1024];
+  const char* fields = nullptr;  // after the name
+};
+
 // /proc/PID/stat: the name in parentheses may contain anything, so count fields from the last ')'.
-bool read_stat(const char* pid, ProcessInfo* info) {
+bool read_stat_line(const char* pid, StatLine* line) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%s/stat", pid);
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  char text[1024];
-  const ssize_t n = ::read(fd, text, sizeof text - 1);
+  const ssize_t n = ::read(fd, line->text, sizeof line->text - 1);
   ::close(fd);
   if (n <= 0) return false;
-  text[n] = '\0';
-  const char* rest = std::strrchr(text, ')');
-  if (rest == nullptr) return false;
+  line->text[n] = '\0';
+  const char* name_end = std::strrchr(line->text, ')');
+  if (name_end == nullptr) return false;
+  line->fields = name_end + 1;
+  return true;
+}
+
+bool read_stat(const char* pid, ProcessInfo* info) {
+  StatLine line;
+  if (!read_stat_line(pid, &line)) return false;
   char state = 0;
   int parent = 0, group = 0;
   long long threads = 0, resident = 0;
@@ -37,7 +49,7 @@ bool read_stat(const char* pid, ProcessInfo* info) {
   // state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime
   // priority nice num_threads itrealvalue starttime vsize rss
   const int got =
-      std::sscanf(rest + 1,
+      std::sscanf(line.fields,
                   " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld %*d %llu "
                   "%*u %lld",
                   &state, &parent, &group, &threads, &start, &resident);
@@ -125,6 +137,16 @@ void add_use(pid_t pid, TreeUse* use, std::int64_t* most_shared) {
 }
 
 }  // namespace
+
+int last_processor(pid_t thread) {
+  constexpr int kFieldsBefore = 36;  // from the state on
+  StatLine line;
+  if (!read_stat_line(std::to_string(thread).c_str(), &line)) return -1;
+  const char* at = line.fields;
+  for (int i = 0; i < kFieldsBefore && at != nullptr; ++i) at = std::strchr(at + 1, ' ');
+  int cpu = -1;
+  return at != nullptr && std::sscanf(at, "%d", &cpu) == 1 ? cpu : -1;
+}
 
 std::vector<ProcessInfo> all_processes() {
   std::vector<ProcessInfo> result;

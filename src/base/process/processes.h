@@ -20,6 +20,10 @@ struct ProcessInfo {
   bool zombie = false;
 };
 
+// The processor that a process's first thread, or any thread by its own id, last ran on. -1: not
+// known.
+int last_processor(pid_t thread);
+
 // Every visible process; empty without /proc.
 std::vector<ProcessInfo> all_processes();
 

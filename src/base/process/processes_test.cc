@@ -2,6 +2,7 @@
 #include "base/process/processes.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,23 @@ TEST(Processes, KnowsItself) {
   EXPECT_GT(self->resident_bytes, 100'000);
   EXPECT_GE(self->threads, 1);
   EXPECT_FALSE(self->zombie);
+}
+
+TEST(Processes, KnowsWhereAThreadRan) {
+  const auto probe = [] {
+    const int here = ::sched_getcpu();
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    if (::sched_setaffinity(0, sizeof one, &one) != 0) ::_exit(2);
+    ::_exit(last_processor(::getpid()) == ::sched_getcpu() ? 0 : 1);
+  };
+  const pid_t child = ::fork();
+  if (child == 0) probe();
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(last_processor(child), -1);  // gone
 }
 
 TEST(Processes, FindsGrandchildren) {

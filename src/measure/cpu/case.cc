@@ -7,7 +7,6 @@
 #include <functional>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "core/task/inputs.h"
 #include "core/task/key.h"
@@ -40,13 +39,14 @@ Sizes sizes_of(const std::vector<Shaped>& tensors) {
   return sizes;
 }
 
-// `seconds`: time to make the first set, which was made twice.
+// `seconds`: what the first set took, whose reference ran twice.
 std::size_t set_count(const CpuCase& state, const CpuCaseSettings& settings, double seconds) {
   if (settings.policy == Policy::kKernelBench) return kTrials;
   if (!state.c->timed) return kCheckedSets;
   const Sizes sizes = sizes_of(state.tensors);
   const auto by_memory = static_cast<std::size_t>(kSetsBytes / (sizes.inputs + sizes.references));
-  const auto by_time = static_cast<std::size_t>(2 * settings.budget_s / seconds);
+  const double affordable = 2 * settings.budget_s / std::max(seconds, 1e-9);
+  const auto by_time = static_cast<std::size_t>(std::min(affordable, 1.0 * kMostSets));
   return std::clamp(std::min(by_memory, by_time), kFewestSets, kMostSets);
 }
 
@@ -187,7 +187,7 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
   const double budget = settings.probe_budget_s * (all ? 1 : kUntimedShare);
   const auto passed = [&](double budgets) {
     // Not by a clock: a busy machine takes longer, but leaves no probe out.
-    return (reference.runs() - before) * reference.fastest() > budgets * budget;
+    return (reference.runs() - before) * reference.fastest_s() > budgets * budget;
   };
   std::vector<std::size_t> order =
       choose_probes(std::vector<char>(plans.size()), 0, fresh_secret());
@@ -232,7 +232,7 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
   state.c = &c;
   state.tensors = shaped_tensors(task, c);
   const bool contract = settings.policy == Policy::kContract;
-  const double start = real_clock().now_s();
+  const int before = reference.runs();
   for (std::size_t k = 0, count = 1; k < count; ++k) {
     SetRequest request;
     request.key = contract ? fresh_key() : key_of(k);
@@ -243,7 +243,9 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
     KP_ASSERT(set.has_value());
     state.sets.push_back(std::move(*set));
     state.reference_seconds = reference.seconds();
-    if (k == 0) count = set_count(state, settings, real_clock().now_s() - start);
+    if (k == 0) {
+      count = set_count(state, settings, (reference.runs() - before) * reference.fastest_s());
+    }
   }
   if (contract && settings.probes) {
     const Result<void> made = make_probes(task, settings, reference, &state);

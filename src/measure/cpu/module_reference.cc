@@ -121,7 +121,9 @@ class TorchReference : public CpuReference {
       std::memcpy(buffers_.data(i), set.inputs[i].data(), set.inputs[i].size());
     }
     ++runs_;
-    return module_.compute(c_, 0, numerics, twice);
+    KP_ASSIGN(ComputeFacts facts, module_.compute(c_, 0, numerics, twice));
+    add_work(facts.processor_s);
+    return facts;
   }
 
   Result<void> compute_expected(Numerics numerics, bool twice, bool given, InputSet* set) {

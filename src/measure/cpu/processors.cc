@@ -1,30 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cpu/processors.h"
 
-#include <cstddef>
-#include <fstream>
-#include <sstream>
-#include <string>
+#include "base/process/processes.h"
 
 namespace kernelpro {
 
 namespace {
-
-constexpr int kAfterName = 36;  // fields of /proc/PID/stat between the name and the processor
-
-// -1: unknown.
-int last_processor(pid_t thread) {
-  std::ifstream file("/proc/" + std::to_string(thread) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return -1;
-  std::istringstream fields(line.substr(name_end + 1));
-  std::string skipped;
-  for (int i = 0; i < kAfterName; ++i) fields >> skipped;
-  int cpu = -1;
-  return fields >> cpu ? cpu : -1;
-}
 
 std::optional<BoundThread> bind_to(BoundThread thread, int cpu) {
   if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &thread.allowed)) return std::nullopt;

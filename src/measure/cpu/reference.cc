@@ -52,11 +52,13 @@ bool representable(const std::vector<Shaped>& tensors, const InputSet& set,
 }
 
 Result<std::optional<InputSet>> CpuReference::make_set(const SetRequest& request) {
-  const double start = real_clock().now_s();
+  const double start = thread_cpu_s();
   const int before = runs_;
+  work_s_ = 0;
   Result<std::optional<InputSet>> set = compute_set(request);
   if (runs_ > before) {
-    fastest_ = std::min(fastest_, (real_clock().now_s() - start) / (runs_ - before));
+    const double work = work_s_ + thread_cpu_s() - start;
+    fastest_s_ = std::min(fastest_s_, work / (runs_ - before));
   }
   return set;
 }
@@ -232,9 +234,10 @@ class NativeReference : public CpuReference {
         fill_poison(make_poison(t.tensor->dtype, round), buffers().data(i), reference_bytes(t));
       }
     }
-    const double start = real_clock().now_s();
+    const double start = real_clock().now_s(), used_ns = session_->busiest_thread_ns();
     const auto called = session_->call({}, settings_.timeout_s, "running the reference");
     seconds_ = real_clock().now_s() - start;
+    add_work(1e-9 * std::max(0.0, session_->busiest_thread_ns() - used_ns));
     ++runs_;
     if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
       return reference_error(name(), *outcome);

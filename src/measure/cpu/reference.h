@@ -51,15 +51,17 @@ class CpuReference {
   Result<std::optional<InputSet>> make_set(const SetRequest& request);
   // Of the last computation.
   double seconds() const { return seconds_; }
-  // Computations so far, and the seconds that the fastest of them took, with drawing and comparing:
-  // what `runs` take on a machine that does nothing else.
+  // Computations so far, and the processor seconds that the fastest of them took, with drawing and
+  // comparing: about what one takes on a machine that does nothing else. Infinite before the first.
   int runs() const { return runs_; }
-  double fastest() const { return fastest_; }
+  double fastest_s() const { return fastest_s_; }
   // "no-float64" ...: labels that apply to the sets made so far.
   const std::vector<std::string>& labels() const { return labels_; }
 
  protected:
   virtual Result<std::optional<InputSet>> compute_set(const SetRequest& request) = 0;
+  // Processor seconds of the thread that did most of a computation.
+  void add_work(double seconds) { work_s_ += seconds; }
   // Remembers how many results on the task's own inputs are not finite.
   void note_given(const std::vector<Shaped>& tensors, const InputSet& set);
   std::vector<std::int64_t> not_finite_;  // by tensor, at most
@@ -68,7 +70,8 @@ class CpuReference {
   std::vector<std::string> labels_;
 
  private:
-  double fastest_ = std::numeric_limits<double>::infinity();
+  double work_s_ = 0;
+  double fastest_s_ = std::numeric_limits<double>::infinity();
 };
 
 struct CpuReferenceSettings {

@@ -273,6 +273,12 @@ double CpuSession::cpu_ns() const {
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
+double CpuSession::busiest_thread_ns() const {
+  double most = 0;
+  for (const auto& [id, time] : thread_times()) most = std::max(most, time.cpu_ns);
+  return most > 0 ? most : cpu_ns();
+}
+
 // Reads "cpu_ns waited_ns turns" of every living thread.
 CpuSession::ThreadTimes CpuSession::thread_times() const {
   ThreadTimes times;

@@ -94,6 +94,8 @@ class CpuSession {
   // Processor time of all threads of the process, including finished ones; 0 where the system does
   // not report it.
   double cpu_ns() const;
+  // The same of the living thread that has used most: what the work took, had nothing disturbed it.
+  double busiest_thread_ns() const;
 
  private:
   struct ThreadTime {

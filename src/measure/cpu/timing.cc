@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/task/key.h"
 #include "machine/cpu.h"
+#include "measure/cpu/orders.h"
 #include "measure/cpu/perf_events.h"
 #include "measure/cpu/turns.h"
 
@@ -21,8 +22,6 @@ namespace {
 constexpr double kSizingNs = 1e6;      // of calls at once, to estimate how long one takes
 constexpr double kWarmBelowNs = 20e6;  // longer calls are not warmed up before each turn
 constexpr int kSizings = 3;            // calls to estimate how long one takes
-constexpr int kFirstOrders = 32;       // orders without calls, before anything is timed
-constexpr int kMoreOrders = 4;         // before each turn or pair
 constexpr double kLeastShare = 0.05;   // of a turn that counts as calls, whatever an order costs
 constexpr int kWarmSlot = 0;           // the slots after it are timed
 constexpr double kBusyNote = 0.5;      // a verdict notes when more than this was disturbed
@@ -140,7 +139,8 @@ class TimedContest {
 
   // Starts all processes and sizes the turns.
   Step prepare() {
-    if (Step step = begin_empty(); !step || *step) return step;
+    KP_ASSIGN(CpuSession::Started empty, start_(Binary{}));
+    KP_ASSIGN(orders_, Orders::begin(std::move(empty), plan_.timeout_s, phase_));
     if (Step outcome = renew(); !outcome || *outcome) return outcome;
     begin_contest();
     return std::optional<Outcome>();
@@ -182,38 +182,8 @@ class TimedContest {
     contest_.emplace(settings);
   }
 
-  // Starts the worker that does nothing when called.
-  Step begin_empty() {
-    KP_ASSIGN(CpuSession::Started started, start_(Binary{}));
-    if (const Outcome* outcome = std::get_if<Outcome>(&started)) {
-      return fail(ErrorKind::kEnvironment,
-                  "a worker without a kernel could not start: " + outcome_summary(*outcome),
-                  "run `kernelpro doctor` to see what this machine allows");
-    }
-    empty_ = std::move(std::get<std::unique_ptr<CpuSession>>(started));
-    empty_->pause();
-    empty_->settle();
-    return order_nothing(kFirstOrders);
-  }
-
-  Step order_nothing(int times) {
-    empty_->begin_turn();
-    for (int i = 0; i < times; ++i) {
-      const auto called = empty_->timed_call({kWarmSlot, 1, 1, 0}, plan_.timeout_s, phase_);
-      if (const Outcome* outcome = std::get_if<Outcome>(&called)) {
-        return fail(ErrorKind::kEnvironment,
-                    "a worker without a kernel stopped answering: " + outcome_summary(*outcome),
-                    "run the command again; `kernelpro doctor` shows what this machine allows");
-      }
-      orders_ns_.push_back(std::get<Called>(called).wall_ns);
-    }
-    orders_cpu_ns_.push_back(empty_->end_turn().cpu_ns / times);
-    order_ = {typical_order(orders_ns_), typical_order(orders_cpu_ns_)};
-    return std::optional<Outcome>();
-  }
-
   double own_of(const MeasuredTurn& taken) const {
-    return std::max(own_ns(taken, order_), kLeastShare * taken.wall_ns);
+    return std::max(own_ns(taken, orders_->cost()), kLeastShare * taken.wall_ns);
   }
 
   // Estimates how long a call takes: the shortest of a few, where that is cheap.
@@ -339,7 +309,7 @@ class TimedContest {
       Step step = incumbent ? begin_incumbent(shuffled_sets()) : begin(side, shuffled_sets());
       if (!step || *step || !side.session) return step;
     }
-    if (Step step = order_nothing(kMoreOrders); !step) return step;
+    KP_TRY(orders_->more());
     double ignored = 0;
     auto result = turn(side, take(side), incumbent ? &ignored : &max_error_);
     if (auto* outcome = std::get_if<Outcome>(&result)) {
@@ -358,7 +328,7 @@ class TimedContest {
     if (!lockstep || candidate_.unseen.size() < static_cast<std::size_t>(calls_)) {
       if (Step outcome = renew(); !outcome || *outcome) return outcome;
     }
-    if (Step step = order_nothing(kMoreOrders); !step) return step;
+    KP_TRY(orders_->more());
     const bool incumbent_first = fresh_secret() % 2 == 0;
     const std::vector<const InputSet*> shown = take(candidate_);
     incumbent_.unseen = candidate_.unseen;
@@ -392,7 +362,7 @@ class TimedContest {
     const double late = taken.wall_ns - least_ns(taken, threads_);
     const double least = std::clamp(own - late, kLeastShare * own, own);
     if (&side == &candidate_) {
-      cpu_ns_ += std::max(0.0, taken.cpu_ns - taken.calls * order_.cpu_ns);
+      cpu_ns_ += std::max(0.0, taken.cpu_ns - taken.calls * orders_->cost().cpu_ns);
       own_ns_ += own;
     }
     return {own * 1e-3 / calls_, least * 1e-3 / calls_};
@@ -444,7 +414,7 @@ class TimedContest {
     timed.failures = failures_;
     timed.norms = norms_;
     // What calls as short as an order use of the processors cannot be told from the order's.
-    if (us.mid * 1e3 > order_.wall_ns) {
+    if (us.mid * 1e3 > orders_->cost().wall_ns) {
       timed.observed["cpu.threads_busy"] = cpu_ns_ / own_ns_;
     }
     timed.observed["load.foreign_cpu"] = foreign_ / std::max(1, kept_);
@@ -482,9 +452,7 @@ class TimedContest {
   const TimingPlan& plan_;
   std::string phase_;
   Side candidate_, incumbent_;
-  std::unique_ptr<CpuSession> empty_;
-  std::vector<double> orders_ns_, orders_cpu_ns_;  // without a call
-  OrderCost order_;
+  std::optional<Orders> orders_;
   double around_ns_ = 0;  // of our work around a call, roughly
   std::size_t warm_ = 0;  // the set that all processes have seen
   int calls_ = 1;         // per turn, each on its own set and by its own order

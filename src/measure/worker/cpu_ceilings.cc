@@ -396,7 +396,7 @@ void measure_fma(const CpuInfo& cpu, Team* team, std::vector<std::int64_t>* roun
 }  // namespace
 
 int cpu_ceilings(int, char**) {
-  Channel channel{Fd(Child::kChannelFd)};
+  Channel channel{Fd(kChannelFd)};
   const CpuInfo cpu = read_cpu_info();
   Team team(cpu.threads);
   Buffers buffers;

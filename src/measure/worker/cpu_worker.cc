@@ -181,7 +181,7 @@ std::string bytes_of(const T& value) {
 bool write_frame(const std::string& bytes) {
   const std::string whole = bytes_of(static_cast<std::uint32_t>(bytes.size())) + bytes;
   for (std::size_t done = 0; done < whole.size();) {
-    const ssize_t n = ::write(Child::kChannelFd, whole.data() + done, whole.size() - done);
+    const ssize_t n = ::write(kChannelFd, whole.data() + done, whole.size() - done);
     if (n <= 0) return false;
     done += static_cast<std::size_t>(n);
   }
@@ -208,7 +208,7 @@ static_assert(sizeof(OrderFrame) == sizeof(std::uint32_t) + sizeof(CpuCall));
 bool read_order(OrderFrame* frame) {
   for (std::size_t done = 0; done < sizeof *frame;) {
     const ssize_t n =
-        ::read(Child::kChannelFd, reinterpret_cast<char*>(frame) + done, sizeof *frame - done);
+        ::read(kChannelFd, reinterpret_cast<char*>(frame) + done, sizeof *frame - done);
     if (n <= 0) return false;
     done += static_cast<std::size_t>(n);
     if (done >= sizeof frame->length && frame->length != sizeof frame->order) return true;
@@ -223,7 +223,7 @@ int cpu_worker(int argc, char** argv) {
   // Otherwise the C library asks about the descriptor when a candidate first prints.
   static char printed[4096];
   std::setvbuf(stdout, printed, _IOFBF, sizeof printed);
-  Channel channel{Fd(Child::kChannelFd)};
+  Channel channel{Fd(kChannelFd)};
   Frame frame;
   if (channel.receive(&frame, -1) != ChannelState::kOk) return 0;
   Mapped mapped;

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 kernelpro_embed(${library} judge_kernels src/measure/worker/cuda/judge.cu)
+kernelpro_embed(${library} gpu_state_kernels src/measure/worker/cuda/gpu_state.cu)
 
 # The tests' CUDA driver (testing/fake_driver.h). It has the real one's soname, and so its own
-# folder, which only the test program's search path names.
+# folder, which only the test program's search path names: the old kind, which comes before
+# LD_LIBRARY_PATH, where many machines name the real one's folder.
 if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   add_library(kernelpro_fake_cublas SHARED EXCLUDE_FROM_ALL ${dir}/testing/fake_cublas.cc)
   set_target_properties(kernelpro_fake_cublas PROPERTIES OUTPUT_NAME cublas SOVERSION 13)
@@ -34,7 +36,9 @@ if(KERNELPRO_TESTS AND KERNELPRO_CUDA_FOUND)
   add_executable(fake_worker EXCLUDE_FROM_ALL ${dir}/testing/fake_worker.cc)
   target_link_libraries(fake_worker PRIVATE kernelpro_measure_worker kernelpro_fake_driver
     kernelpro_fake_sampling)
-  target_link_options(fake_worker PRIVATE "LINKER:--no-as-needed")
+  target_link_options(fake_worker PRIVATE "LINKER:--no-as-needed,--disable-new-dtags")
+  cmake_language(DEFER CALL target_link_options test_measure_worker PRIVATE
+    "LINKER:--disable-new-dtags")
   set_target_properties(fake_worker PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
   kernelpro_tests_need(measure/cuda fake_worker kernelpro_capture)

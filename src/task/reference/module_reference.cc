@@ -109,7 +109,7 @@ class PythonReference : public ModuleReference {
                                       {"numerics", kNumerics[static_cast<int>(numerics)]},
                                       {"twice", twice}}));
     const JsonReader r(answer);
-    return ComputeFacts{r.real("milliseconds"), printable(r.text("random"))};
+    return ComputeFacts{r.real("milliseconds"), r.real("processor_s"), printable(r.text("random"))};
   }
 
   Result<void> detach(const Case& c) override {

@@ -99,6 +99,7 @@ struct DrawFacts {
 
 struct ComputeFacts {
   double milliseconds = 0;  // of the computation, device time
+  double processor_s = 0;   // of the thread that computes, with what it copies and draws
   // Two computations with different random states differ: dropout, noise, a random initial state.
   // Set only with `twice`; "" = they agree within rounding.
   std::string random;

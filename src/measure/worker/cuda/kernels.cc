@@ -6,13 +6,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "embedded/gpu_state_kernels.h"
 #include "embedded/judge_kernels.h"
 #include "measure/worker/cuda/nvrtc.h"
 
 namespace kernelpro {
 
+std::string TrustedKernels::source() {
+  return std::string(embedded::judge_kernels) + std::string(embedded::gpu_state_kernels);
+}
+
 Result<TrustedKernels> TrustedKernels::load(const CudaDriver& cu, const CudaContext& context) {
-  KP_ASSIGN(std::string cubin, trusted_cubin(embedded::judge_kernels, context.arch()));
+  KP_ASSIGN(std::string cubin, trusted_cubin(source(), context.arch()));
   TrustedKernels kernels;
   KP_CUDA_TRY(cu.ModuleLoadData(&kernels.module_, cubin.data()));
   kernels.cu_ = &cu;

@@ -15,6 +15,8 @@ namespace kernelpro {
 
 class TrustedKernels {
  public:
+  // What they are compiled from, by NVRTC.
+  static std::string source();
   static Result<TrustedKernels> load(const CudaDriver& cu, const CudaContext& context);
   TrustedKernels() = default;
   TrustedKernels(TrustedKernels&& other) noexcept;

@@ -7,8 +7,8 @@
 
 namespace kernelpro {
 
-WorkerChannel::WorkerChannel() : channel_(Fd(Child::kChannelFd)) {
-  ::fcntl(Child::kChannelFd, F_SETFD, FD_CLOEXEC);
+WorkerChannel::WorkerChannel() : channel_(Fd(kChannelFd)) {
+  ::fcntl(kChannelFd, F_SETFD, FD_CLOEXEC);
 }
 
 std::optional<WorkerCommand> WorkerChannel::next() {

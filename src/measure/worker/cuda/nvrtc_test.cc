@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "base/files.h"
-#include "embedded/judge_kernels.h"
+#include "measure/worker/cuda/kernels.h"
 
 namespace kernelpro {
 namespace {
@@ -20,10 +20,10 @@ TEST(TrustedKernels, CompileForEveryArchitecture) {
   const TempDir cache;
   ::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1);
   for (const char* arch : {"sm_80", "sm_90a", "sm_100a", "sm_120a"}) {
-    const Result<std::string> cubin = trusted_cubin(embedded::judge_kernels, arch);
+    const Result<std::string> cubin = trusted_cubin(TrustedKernels::source(), arch);
     ASSERT_TRUE(cubin) << arch << ": " << cubin.error().text();
     EXPECT_GT(cubin->size(), 1000u);
-    const Result<std::string> again = trusted_cubin(embedded::judge_kernels, arch);
+    const Result<std::string> again = trusted_cubin(TrustedKernels::source(), arch);
     ASSERT_TRUE(again);
     EXPECT_EQ(*cubin, *again) << "the cache gives something else";
   }

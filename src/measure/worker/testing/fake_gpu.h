@@ -19,8 +19,8 @@
 #include "base/text.h"
 #include "core/plan/launch_plan.h"
 #include "core/plan/protocol.h"
-#include "embedded/judge_kernels.h"
 #include "machine/driver/cuda_driver.h"
+#include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/memory.h"
 #include "measure/worker/cuda/nvrtc.h"
 #include "measure/worker/testing/fake_driver.h"
@@ -50,7 +50,7 @@ class FakeGpu : public ::testing::Test {
   static bool cache_judge_kernels() {
     static const TempDir cache;
     ::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1);
-    const Result<std::string> path = trusted_cubin_path(embedded::judge_kernels, "sm_90a");
+    const Result<std::string> path = trusted_cubin_path(TrustedKernels::source(), "sm_90a");
     return path && make_dirs(dirname(*path)) && write_file(*path, fake::judge_image());
   }
 

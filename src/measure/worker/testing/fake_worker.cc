@@ -29,7 +29,7 @@
 #include "core/plan/captured_call.h"
 #include "core/plan/protocol.h"
 #include "core/task/inputs.h"
-#include "embedded/judge_kernels.h"
+#include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/memory.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/nvrtc.h"
@@ -206,13 +206,28 @@ void two_parts(Launch& launch) {
   }
 }
 
+float largest(const Tensors& t) {
+  float found = 0;
+  for (std::size_t i = 0; t.x != nullptr && i < kElements; ++i) {
+    found = std::max(found, std::fabs(t.x[i]));
+  }
+  return found;
+}
+
 // The usual inputs are never all small.
 void skips_when_small(Launch& launch) {
   const Tensors t = tensors(launch);
-  if (t.x == nullptr || t.y == nullptr) return;
-  float largest = 0;
-  for (std::size_t i = 0; i < kElements; ++i) largest = std::max(largest, std::fabs(t.x[i]));
-  compute(t, largest < 0.25f ? 0 : 2);
+  compute(t, largest(t) < 0.25f ? 0 : 2);
+}
+
+// Another path for values of another size.
+void slow_when_large(Launch& launch) {
+  if (largest(tensors(launch)) > 30) launch.us = 3 * kHonestUs;
+  honest(launch);
+}
+void slow_when_small(Launch& launch) {
+  if (largest(tensors(launch)) < 0.25f) launch.us = 3 * kHonestUs;
+  honest(launch);
 }
 
 // Takes all elements for usual ones if one in 256 are.
@@ -268,6 +283,8 @@ constexpr Candidate kCandidates[] = {
     {"literal_distance", literal_distance},
     {"two_parts", two_parts},
     {"skips_when_small", skips_when_small},
+    {"slow_when_large", slow_when_large},
+    {"slow_when_small", slow_when_small},
     {"trusts_a_sample", trusts_a_sample},
     {"huge_reference", huge_reference},
     {"huge", huge},
@@ -275,7 +292,7 @@ constexpr Candidate kCandidates[] = {
 };
 
 int write_images(const std::string& folder) {
-  const auto judge = kernelpro::trusted_cubin_path(kernelpro::embedded::judge_kernels, "sm_90a");
+  const auto judge = kernelpro::trusted_cubin_path(kernelpro::TrustedKernels::source(), "sm_90a");
   if (!judge || !kernelpro::make_dirs(kernelpro::dirname(*judge)) ||
       !kernelpro::write_file(*judge, kernelpro::fake::judge_image())) {
     return 1;

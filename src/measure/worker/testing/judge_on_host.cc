@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The judge's own kernels (measure/worker/cuda/judge.cu) compiled for the host: each runs as one
-// block of one thread, which its grid-stride loops allow.
+// The judge's own kernels (measure/worker/cuda/judge.cu, gpu_state.cu) compiled for the host: each
+// runs as one block of one thread, which its grid-stride loops allow.
 #if KERNELPRO_HAVE_CUDA
 
 #include <bit>
@@ -62,7 +62,11 @@ unsigned scratch[kernelpro::fake::kMostShared / 4];  // dynamic shared memory
 #define __device__
 #define __shared__
 
+// The second one needs the first.
+// clang-format off
 #include "measure/worker/cuda/judge.cu"
+#include "measure/worker/cuda/gpu_state.cu"
+// clang-format on
 
 template <class... Args, std::size_t... I>
 void call(void (*kernel)(Args...), const kernelpro::fake::Launch& launch,

@@ -27,16 +27,16 @@ class RoleThread {
   using Role = int (*)(int argc, char** argv);
   explicit RoleThread(Role role) {
     // The role's end of the channel takes descriptor 3; ours must not have it.
-    if (::fcntl(Child::kChannelFd, F_GETFD) < 0) {
+    if (::fcntl(kChannelFd, F_GETFD) < 0) {
       const int place = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-      if (place != Child::kChannelFd) {
-        ::dup2(place, Child::kChannelFd);
+      if (place != kChannelFd) {
+        ::dup2(place, kChannelFd);
         ::close(place);
       }
     }
     auto [ours, theirs] = Channel::pair();
     channel_ = std::move(ours);
-    ::dup2(theirs.get(), Child::kChannelFd);
+    ::dup2(theirs.get(), kChannelFd);
     thread_ = std::thread([this, role] {
       char name[] = "kernelpro-worker", which[] = "role";
       char* arguments[] = {name, which, nullptr};
