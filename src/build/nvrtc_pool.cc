@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
+#include "core/plan/worker_role.h"
 
 namespace kernelpro {
 
@@ -84,7 +85,7 @@ Result<void> NvrtcPool::start(Slot* slot) {
     KP_ASSIGN(slot->folder, cache_.stage());
   }
   Command command;
-  command.argv = {worker, "cuda-compile"};
+  command.argv = {worker, worker_role_name(WorkerRole::kCudaCompile)};
   command.cwd = slot->folder;
   command.keep = compiler_variables();
   command.env = {"TMPDIR=" + slot->folder, "HOME=" + slot->folder};

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "core/candidate/tags.h"
 #include "core/evidence/metrics.h"
+#include "core/evidence/target.h"
 #include "core/machine/machine.h"
-#include "core/task/task.h"
 #include "diagnose/account/costly.h"
 #include "diagnose/account/gains.h"
 #include "diagnose/account/make_account.h"
@@ -21,37 +21,10 @@ namespace {
 
 using State = ToolRun::State;
 
-// The only target whose candidates have metrics of the family.
-ToolTarget target_of(Family family) {
-  switch (family) {
-    case Family::kProcessor:
-    case Family::kHostCode:
-      return ToolTarget::kCpu;
-    case Family::kPlan:
-    case Family::kLaunch:
-    case Family::kResources:
-    case Family::kSass:
-    case Family::kCounters:
-    case Family::kSamples:
-    case Family::kTrace:
-      return ToolTarget::kCuda;
-    case Family::kTask:
-    case Family::kCeilings:
-    case Family::kTiming:
-    case Family::kLoad:
-      break;
-  }
-  return ToolTarget::kAny;
-}
-
 ToolTarget target_of(const Evidence& evidence) {
-  for (const auto& [name, observation] : evidence.items()) {
-    const ToolTarget target = target_of(find_metric(name)->family);
-    if (target != ToolTarget::kAny) return target;
-  }
-  const auto text = evidence.texts.find("target");
-  if (text == evidence.texts.end()) return ToolTarget::kAny;
-  return target_from_name(text->second) == TargetKind::kCuda ? ToolTarget::kCuda : ToolTarget::kCpu;
+  const std::optional<TargetKind> target = evidence_target(evidence);
+  if (!target) return ToolTarget::kAny;
+  return *target == TargetKind::kCuda ? ToolTarget::kCuda : ToolTarget::kCpu;
 }
 
 // Clamps gains to the roofline's headroom: at the measured ceilings for the likely gain, with slack
@@ -210,6 +183,7 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   if (const std::string problem = finding_problem(*finding); !problem.empty()) {
     return {name, State::kNotEvaluable, "a fault in the tool: " + problem};
   }
+  finding->where = sites_text(finding->sites);
   finding->level = weakest_level(view, *finding);
   // Times measured on a busy machine are not certain.
   const bool busy = pass.roof.foreign > 0 || view.get("load.gpu_processes").value_or(0) > 0;

@@ -40,7 +40,7 @@ void read_speedup(const RunView& view, Story* story) {
     story->high = confirmed->versus->high;
     const double us = score_us(view.confirmation->evaluation);
     if (us > 0) {
-      story->fraction *= story->best_us / us;
+      story->fraction = confirmed_fraction(story->best->known, view.confirmation->evaluation);
       story->final_us = us;
       story->final_start_us = us * story->speedup;
     }

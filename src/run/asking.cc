@@ -11,15 +11,8 @@ namespace kernelpro {
 
 namespace {
 
-// task.h of the timed case that moves the most bytes.
 std::string largest_header(const Task& task, TargetKind target) {
-  const Case* largest = nullptr;
-  for (const Case* c : cases_for(task, target)) {
-    if (!c->timed) continue;
-    if (largest == nullptr || compulsory_bytes(task, *c) > compulsory_bytes(task, *largest)) {
-      largest = c;
-    }
-  }
+  const Case* largest = largest_timed(task, target);
   return largest == nullptr ? "" : task_header(task, *largest, target);
 }
 

@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "core/evidence/metrics.h"
 #include "diagnose/diagnose.h"
-#include "measure/judge/evaluator.h"
 #include "profile/collect/collect.h"
 #include "run/store/tool_record.h"
+#include "run/store/winner.h"
 
 namespace kernelpro {
 
@@ -47,7 +47,7 @@ double ratio_of(const Evaluation& confirmed) {
 Bench::Bench(BenchParts parts)
     : parts_(std::move(parts)),
       machine_(*parts_.machine),
-      ledger_(EvaluateSettings().min_effect, parts_.settings->objective),
+      ledger_(kLeastEffect, parts_.settings->objective),
       record_(parts_.record),
       frame_(*parts_.task, parts_.settings->target, *parts_.machine),
       fact_file_(parts_.settings->facts) {}
@@ -363,7 +363,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   if (winner == nullptr) return {};
   result->best = winner->id;
   result->best_us = score_us(confirmed);
-  result->fraction_of_ceiling = winner->diagnosis.floor_us / result->best_us;
+  result->fraction_of_ceiling = confirmed_fraction(*winner, confirmed);
   result->speedup = result->speedup_low = result->speedup_high = 1;
   const Correct* correct = confirmed.correct();
   if (winner->id != ledger_.baseline()->id && correct->versus) {

@@ -18,6 +18,7 @@
 #include "run/store/settings.h"
 #include "run/store/store.h"
 #include "run/store/tool_record.h"
+#include "run/store/winner.h"
 #include "task/load/start.h"
 #include "write/proposer.h"
 #include "write/tuner/tuner.h"
@@ -122,7 +123,7 @@ Result<std::optional<RunResult>> finished(const Store& store, const RunSettings&
     const Known& known = brief.known;
     ++result.evaluations;
     if (known.id == result.best) {
-      result.fraction_of_ceiling = known.diagnosis.fraction_of_ceiling;
+      result.fraction_of_ceiling = confirmed_fraction(known, confirmation->evaluation);
     }
     if (baseline == 0 && known.evaluation.correct() != nullptr) baseline = known.id;
   }));

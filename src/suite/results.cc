@@ -8,7 +8,6 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "diagnose/roofline/roofline.h"
 #include "report/view.h"
 #include "run/store/ledger.h"
 #include "run/store/winner.h"
@@ -74,10 +73,7 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
   result->timings = evaluation.correct()->timings;
   result->trust = best->known.evaluation.trust;
   result->best_us = score_us(evaluation);
-  const Roofline roof = roofline(best->evidence);
-  result->fraction = roof.known() ? roof.floor_us / result->best_us
-                     : won        ? story.fraction
-                                  : best->known.diagnosis.fraction_of_ceiling;
+  result->fraction = won ? story.fraction : best->known.diagnosis.fraction_of_ceiling;
   if (!result->start_correct) return;
   result->confirmed = won;
   if (won) {

@@ -65,6 +65,9 @@ struct Energy {
   std::optional<Versus> versus = {};
 };
 
+// Differences below this are ties.
+inline constexpr double kLeastEffect = 0.005;
+
 struct Correct {
   std::vector<Timing> timings;  // one per timed case
   double max_error = 0;         // largest output-scaled error seen, over its tolerance
@@ -100,6 +103,9 @@ struct Evaluation {
   const Correct* correct() const { return std::get_if<Correct>(&outcome); }
 };
 
+// Label of a verdict whose results were checked against the declared precision only: float64 did
+// not fit.
+inline constexpr const char* kNoFloat64Label = "no-float64";
 // Label of a candidate whose own process held the data and the clock, because no launch plan of it
 // could be made (docs/launch-plan.md).
 inline constexpr const char* kHostFormLabel = "host-form";

@@ -35,6 +35,10 @@ const Observation* Evidence::find(const std::string& name) const {
   return it == items_.end() ? nullptr : &it->second;
 }
 
+void Evidence::forget_missing(Family family) {
+  std::erase_if(missing_, [&](const Missing& each) { return each.family == family; });
+}
+
 const Missing* why_missing(const Evidence& evidence, std::string_view metric) {
   const Metric* row = find_metric(metric);
   if (row == nullptr) return nullptr;

@@ -1,9 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/evidence/rates.h"
 
+#include <algorithm>
+
 #include "core/task/dtype.h"
 
 namespace kernelpro {
+
+namespace {
+
+struct Work {
+  double bytes = 0, flops = 0, matmul_flops = 0;
+};
+
+struct Rates {
+  double copy = 0, fma = 0, matmul = 0;  // per second
+};
+
+Floors floors_of(const Work& work, const Rates& rates) {
+  Floors least;
+  if (rates.copy > 0) least.memory_us = 1e6 * work.bytes / rates.copy;
+  if (rates.fma > 0 && rates.matmul > 0) {
+    const double products = std::min(work.matmul_flops, work.flops);
+    least.compute_us = 1e6 * ((work.flops - products) / rates.fma + products / rates.matmul);
+  }
+  return least;
+}
+
+}  // namespace
 
 bool has_half_inputs(const Task& task) {
   bool any = false;
@@ -27,6 +51,19 @@ double matmul_rate(const Task& task, const Ceilings& ceilings) {
   if (tensor > 0 && has_half_inputs(task)) return tensor;
   if (tensor > 0 && task.precision == Precision::kTf32) return kTf32Rate * tensor;
   return ceilings.fma_flops_per_s;
+}
+
+Floors floors(const Evidence& evidence) {
+  const auto known = [&](const char* name) { return evidence.get(name).value_or(0); };
+  return floors_of(
+      {known("task.compulsory_bytes"), known("task.flops"), known("task.matmul_flops")},
+      {known("ceiling.copy_bandwidth"), known("ceiling.fma_rate"), matmul_rate(evidence)});
+}
+
+Floors floors(const Task& task, const Case& c, const Ceilings& ceilings) {
+  return floors_of(
+      {compulsory_bytes(task, c), task_flops(task, c), task_matmul_flops(task, c)},
+      {ceilings.copy_bytes_per_s, ceilings.fma_flops_per_s, matmul_rate(task, ceilings)});
 }
 
 }  // namespace kernelpro

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which measured ceiling applies to a task's arithmetic.
+// Which measured ceiling applies to a task's arithmetic, and how long the task takes at the
+// ceilings.
 #pragma once
 
 #include "core/evidence/evidence.h"
@@ -19,5 +20,13 @@ bool has_half_inputs(const Task& task);
 // inputs, kTf32Rate of it where TF32 is allowed, else that of fp32 multiply-adds. 0: unknown.
 double matmul_rate(const Evidence& evidence);
 double matmul_rate(const Task& task, const Ceilings& ceilings);
+
+// The least time of one call at the measured ceilings, in microseconds; 0: unknown.
+struct Floors {
+  double memory_us = 0;   // compulsory bytes over the copy bandwidth
+  double compute_us = 0;  // matrix products over matmul_rate, other operations over the fma rate
+};
+Floors floors(const Evidence& evidence);
+Floors floors(const Task& task, const Case& c, const Ceilings& ceilings);
 
 }  // namespace kernelpro

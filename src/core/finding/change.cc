@@ -39,16 +39,16 @@ std::map<PartKey, double> parts_of(const Account& account) {
 
 }  // namespace
 
-WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child,
-                         const FindingRef& answers) {
+WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child, const FindingRef& answers,
+                         double drift) {
   WhatChanged change;
-  change.before_us = parent.account.us;
+  change.before_us = drift * parent.account.us;
   change.after_us = child.account.us;
   change.answers = answers;
   if (const Finding* finding = answered(parent, answers)) change.promised = finding->likely_speedup;
   if (!parent.account.known() || !child.account.known()) return change;
   std::map<PartKey, MovedPart> both;
-  for (const auto& [key, us] : parts_of(parent.account)) both[key].before_us = us;
+  for (const auto& [key, us] : parts_of(parent.account)) both[key].before_us = drift * us;
   for (const auto& [key, us] : parts_of(child.account)) both[key].after_us = us;
   for (const auto& [key, part] : both) {
     if (std::abs(part.after_us - part.before_us) < kLeastMoved * change.before_us) continue;

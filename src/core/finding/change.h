@@ -27,9 +27,11 @@ struct WhatChanged {
   double promised = 0;                 // its likely gain; 0: nothing was promised
 };
 
-// Not known() accounts give a value without parts.
-WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child,
-                         const FindingRef& answers);
+// Not known() accounts give a value without parts. `drift`: what the parent would take when the
+// child was measured, over what it took when it was measured itself (of a machine that has become
+// slower: > 1); all of the parent's times are multiplied by it.
+WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child, const FindingRef& answers,
+                         double drift = 1);
 // Markdown, a few lines; "" when neither time is known.
 std::string change_to_text(const WhatChanged& change,
                            const std::string& title = "What the last change did");

@@ -42,6 +42,12 @@ TEST(WhatChanged, SaysWhatMovedAndWhatWasPromised) {
       << text;
 }
 
+TEST(WhatChanged, WhatTheMachineLostIsNoChange) {
+  const WhatChanged same = what_changed(spent(100, 50), spent(150, 75), {}, 1.5);
+  EXPECT_NEAR(same.before_us, same.after_us, 2.5);  // the launches, which took as long as before
+  EXPECT_TRUE(same.moved.empty());
+}
+
 TEST(WhatChanged, WithoutAccountsThereIsNothingToSay) {
   EXPECT_EQ(change_to_text(what_changed({}, spent(100, 50), {})), "");
   EXPECT_NE(change_to_text(what_changed(spent(100, 50), spent(100, 50), {})).find("no part"),

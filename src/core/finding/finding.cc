@@ -30,6 +30,20 @@ std::vector<std::string> strings(const Json& array) {
   return result;
 }
 
+Json site_json(const FindingSite& site) {
+  Json json = {{"file", site.line.file}, {"line", site.line.line}};
+  if (!site.role.empty()) json["role"] = site.role;
+  if (site.group > 0) json["group"] = site.group;
+  return json;
+}
+
+FindingSite read_site(const Json& json) {
+  const JsonReader r(json);
+  return {{r.text("file"), static_cast<int>(r.integer("line")), ""},
+          r.text("role"),
+          static_cast<int>(r.integer("group"))};
+}
+
 Finding read_finding(const Json& json) {
   const JsonReader r(json);
   Finding f;
@@ -37,7 +51,8 @@ Finding read_finding(const Json& json) {
   f.severity = named(kSeverities, r.text("severity"), Severity::kInfo);
   f.kernel = r.text("kernel");
   f.cause = r.text("cause");
-  f.where = r.text("where");
+  for (const Json& site : r.array("sites")) f.sites.push_back(read_site(site));
+  f.where = f.sites.empty() ? r.text("where") : sites_text(f.sites);
   f.metrics = strings(r.array("metrics"));
   for (const Json& p : r.array("prescriptions")) {
     const JsonReader pr(p);
@@ -76,6 +91,11 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis) {
                  {"stop", f.stop}};
     if (!f.kernel.empty()) item["kernel"] = f.kernel;
     if (!f.where.empty()) item["where"] = f.where;
+    if (!f.sites.empty()) {
+      Json sites = Json::array();
+      for (const FindingSite& site : f.sites) sites.push_back(site_json(site));
+      item["sites"] = std::move(sites);
+    }
     if (!f.places.empty()) {
       Json places = Json::array();
       for (const CostlyPlace& place : f.places) places.push_back(costly_place_json(place));

@@ -20,6 +20,18 @@ struct Prescription {
   std::string not_when;  // when not to; "": always fine
 };
 
+// A line that a finding names, and why. Sites of one group answer the same question, such as where
+// the instructions stand, where they are called, or what the launch decides.
+struct FindingSite {
+  SourceLine line;   // without its text
+  std::string role;  // "called at", "`tile` declared at"; "": the instructions stand there
+  int group = 0;     // 0, 1, ... in the order of the sites
+};
+using FindingSites = std::vector<FindingSite>;
+// "kernel.cu:41, kernel.cu:44, called at kernel.cu:65; launched at kernel.cu:150". For people only:
+// a file's name may hold any of these characters.
+std::string sites_text(const FindingSites& sites);
+
 enum class Severity { kInfo, kWarning, kCritical };
 std::string_view severity_name(Severity severity);
 
@@ -28,14 +40,15 @@ struct Finding {
   std::string kernel;  // the kernel concerned; "": the call, or its only kernel
   Severity severity = Severity::kInfo;
   std::string cause;                 // one sentence, with numbers
-  std::string where;                 // "kernel.cu:41", or several of them; "": unknown
+  FindingSites sites;                // empty: unknown, or a store of an earlier version
+  std::string where;                 // sites_text of them, or what such a store has; "": unknown
   std::vector<std::string> metrics;  // names of the metrics that show it
   std::vector<Prescription> prescriptions;
   double likely_speedup = 1;  // of the whole task; 1: none
   double upper_speedup = 1;
   Level level = Level::kTiming;
   bool stop = false;  // nothing left to win: at a ceiling
-  // The places among `where` that the kernel's samples or machine code have, and the fraction of
+  // The places among `sites` that the kernel's samples or machine code have, and the fraction of
   // the call's time that is spent there; 0: unknown.
   std::vector<CostlyPlace> places = {};
   double share = 0;

@@ -59,6 +59,19 @@ std::string finding_text(const Account& account, const Finding& finding, std::si
 
 }  // namespace
 
+std::string sites_text(const FindingSites& sites) {
+  std::string text;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const FindingSite& site = sites[i];
+    const bool begins = i == 0 || sites[i - 1].group != site.group;
+    if (i > 0) text += begins ? "; " : ", ";
+    // A role holds for all lines up to the next one.
+    if (!site.role.empty() && (begins || sites[i - 1].role != site.role)) text += site.role + " ";
+    text += site.line.file + ":" + std::to_string(site.line.line);
+  }
+  return text;
+}
+
 std::string nothing_found(const Diagnosis& diagnosis) {
   if (!diagnosis.account.known() || diagnosis.fraction_of_ceiling >= kAtCeiling) {
     return "No tool found anything to change.";

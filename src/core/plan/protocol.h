@@ -13,18 +13,18 @@
 //                          "tensors":[{"name","label","role","dtype","shape"},...]},...],
 //    "writable":BOOL} -> {}
 //       Clears all earlier state. LAYOUT is layout_to_json's: one slot per tensor, in order, then
-//       the workspace if "has_workspace"; "inputs": per slot, whether the candidate only reads it
-//       (facts about the plan depend on it): unless "writable", the memory is mapped read-only
-//       where the driver can do that. Tensors use the terms of core/task/task.h: role "input",
-//       "parameter" or "output", dtype "fp32" ...; "label": PyTorch's name of a parameter
-//       ("conv.weight"), "" if there is none.
+//       the workspace if "has_workspace"; "inputs": per slot, whether the candidate only reads it:
+//       unless "writable", the memory is mapped read-only where the driver can do that. Tensors use
+//       the terms of core/task/task.h: role "input", "parameter" or "output", dtype "fp32" ...;
+//       "label": PyTorch's name of a parameter ("conv.weight"), "" if there is none.
 //   {"do":"memory","case":CASE,"set":SET,"slots":[I,...]} + descriptors -> {}
 //       One descriptor per listed slot: physical memory of the slot's "mapping_bytes", in which the
 //       tensor starts at address - mapping. A set's slots may come in several frames. Slots that a
 //       set never gets are those of set 0 (parameters that all sets share).
 //   {"do":"load","case":CASE,"subject":SUBJECT,"cubin":PATH,"plan":PLAN} -> {"facts":{...}}
 //       With "images":[PATH,...] in place of "cubin" where the plan has several.
-//       Loads a subject for a case, replacing what was loaded under that case and name.
+//       Loads a subject for a case, replacing what was loaded under that case and name. "facts":
+//       by metric name, what only the driver knows, about the launch with the most threads.
 //   {"do":"run","case":CASE,"subject":SUBJECT,"steps":[{"set":SET,"key":K},...]}
 //                                                                     -> {"reordered":[SET,...]}
 //       For each step: maps the set's memory at the case's addresses, reloads the subject (fresh

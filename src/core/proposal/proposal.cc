@@ -29,6 +29,12 @@ double comparable_us(const Known& known) {
   return us > 0 && known.comparable > 0 ? known.comparable : us;
 }
 
+double drift_between(const Known& before, const Known& after) {
+  const double then = score_us(before.evaluation), now = score_us(after.evaluation);
+  if (then <= 0 || now <= 0) return 1;
+  return comparable_us(before) / comparable_us(after) * now / then;
+}
+
 std::string content_hash(const Known& known) {
   return known.brief() ? known.content_hash : known.candidate.content_hash();
 }

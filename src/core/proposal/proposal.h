@@ -47,6 +47,9 @@ using History = std::vector<KnownPtr>;  // in order of evaluation
 
 std::string content_hash(const Known& known);
 double comparable_us(const Known& known);  // 0 when not correct
+// What `before` would take when `after` was measured, over what it took when it was measured
+// itself. 1 where one of them is not correct.
+double drift_between(const Known& before, const Known& after);
 std::string source_hash(const std::string& source);
 
 // Whether a candidate has the same language and source as `as`; keeps a reference to it.

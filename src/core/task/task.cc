@@ -105,6 +105,17 @@ std::vector<const Case*> cases_for(const Task& task, TargetKind target) {
   return result;
 }
 
+const Case* largest_timed(const Task& task, TargetKind target) {
+  const Case* largest = nullptr;
+  for (const Case* c : cases_for(task, target)) {
+    if (!c->timed) continue;
+    if (largest == nullptr || compulsory_bytes(task, *c) > compulsory_bytes(task, *largest)) {
+      largest = c;
+    }
+  }
+  return largest;
+}
+
 std::vector<Task> held_out_tasks(const Task& task, TargetKind target) {
   std::vector<Task> result;
   for (const Case& c : task.held_out) {

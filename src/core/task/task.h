@@ -121,6 +121,9 @@ double task_flops(const Task& task, const Case& c);
 double task_matmul_flops(const Task& task, const Case& c);
 // The cases that apply to a target, in order.
 std::vector<const Case*> cases_for(const Task& task, TargetKind target);
+// The timed one of them that moves the most bytes, which stands for the task where one has to.
+// Null: none is timed.
+const Case* largest_timed(const Task& task, TargetKind target);
 
 // The held-out cases that apply to a target, each as a separate task, in order.
 std::vector<Task> held_out_tasks(const Task& task, TargetKind target);

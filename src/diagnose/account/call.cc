@@ -4,7 +4,7 @@
 
 #include "core/evidence/metrics.h"
 #include "core/evidence/rates.h"
-#include "core/task/task.h"
+#include "core/evidence/target.h"
 #include "diagnose/account/make_account.h"
 
 namespace kernelpro {
@@ -16,18 +16,6 @@ constexpr double kWholeCall = 0.8;
 
 double or_zero(const Evidence& evidence, const char* name) {
   return std::max(0.0, evidence.get(name).value_or(0));
-}
-
-bool of_processor(const Evidence& evidence) {
-  const auto target = evidence.texts.find("target");
-  if (target != evidence.texts.end()) {
-    return target_from_name(target->second) == TargetKind::kCpu;
-  }
-  const auto& items = evidence.items();
-  return std::any_of(items.begin(), items.end(), [](const auto& item) {
-    const Family family = find_metric(item.first)->family;
-    return family == Family::kProcessor || family == Family::kHostCode;
-  });
 }
 
 // What the trace saw, scaled to the time of the call when that was measured without it.
@@ -173,7 +161,7 @@ Account make_account(const Evidence& evidence, const Roofline& roofline) {
   Account account;
   account.us = call.all();
   if (!account.known()) return account;
-  if (of_processor(evidence)) {
+  if (evidence_target(evidence) == TargetKind::kCpu) {
     account.parts = processor_parts(account.us, evidence, roofline);
     return account;
   }

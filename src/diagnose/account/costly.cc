@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/text.h"
-
 namespace kernelpro {
 
 namespace {
@@ -83,6 +81,13 @@ CostlyPlace costly(const Place& place, double us, double call_us) {
   return result;
 }
 
+bool names_line(const Finding& finding, const SourceLine& line) {
+  return !line.file.empty() &&
+         std::any_of(finding.sites.begin(), finding.sites.end(), [&](const FindingSite& site) {
+           return site.line.line == line.line && site.line.file == line.file;
+         });
+}
+
 }  // namespace
 
 const Remedy& remedy_of(Stall stall) {
@@ -118,20 +123,10 @@ void add_costly_places(const Places& places, const BeyondFloor& beyond, double c
 
 void place_finding(const Places& places, const KernelAccount& account, double call_us,
                    Finding* finding) {
-  if (!finding->places.empty() || finding->where.empty()) return;
-  // "kernel.cu:41, called at kernel.cu:65; launched at kernel.cu:150"
-  std::vector<std::string> lines;
-  for (const std::string& part : split(finding->where, ';')) {
-    for (const std::string& each : split(part, ',')) {
-      const std::vector<std::string> all = words(each);
-      if (!all.empty()) lines.push_back(all.back());
-    }
-  }
+  if (!finding->places.empty()) return;
   double share = 0;
   for (const Place& place : places.places) {
-    const SourceLine& line = place.at.line;
-    const std::string name = line.file + ":" + std::to_string(line.line);
-    if (line.file.empty() || std::find(lines.begin(), lines.end(), name) == lines.end()) continue;
+    if (!names_line(*finding, place.at.line)) continue;
     const bool issues = place.stall == Stall::kSelected;
     const double most = issues ? account.part(PartKind::kIssue) : account.wait(place.stall);
     const double part = issues ? place.share * account.issuing : place.exposed;

@@ -21,7 +21,7 @@ struct BeyondFloor {
 void add_costly_places(const Places& places, const BeyondFloor& beyond, double call_us,
                        KernelAccount* account);
 
-// Fills a finding's places and share from the lines that its `where` names. Leaves a finding alone
+// Fills a finding's places and share from the lines of its sites. Leaves a finding alone
 // that has places already, or whose lines cost nothing.
 void place_finding(const Places& places, const KernelAccount& account, double call_us,
                    Finding* finding);

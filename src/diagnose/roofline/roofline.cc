@@ -12,20 +12,6 @@ namespace {
 
 constexpr double kMostForeign = 0.95;  // more leaves nothing to measure
 
-double memory_floor(const Evidence& evidence) {
-  const auto bytes = evidence.get("task.compulsory_bytes");
-  const auto bandwidth = evidence.get("ceiling.copy_bandwidth");
-  return bytes && bandwidth && *bandwidth > 0 ? *bytes / *bandwidth * 1e6 : 0;
-}
-
-double compute_floor(const Evidence& evidence) {
-  const double flops = evidence.get("task.flops").value_or(0);
-  const double matmul = std::min(flops, evidence.get("task.matmul_flops").value_or(0));
-  const auto fma = evidence.get("ceiling.fma_rate");
-  if (flops <= 0 || !fma || *fma <= 0) return 0;
-  return ((flops - matmul) / *fma + matmul / matmul_rate(evidence)) * 1e6;
-}
-
 Bound theory_of(double memory_us, double compute_us) {
   if (memory_us <= 0 && compute_us <= 0) return Bound::kUnknown;
   if (memory_us > kMixedRatio * compute_us) return Bound::kMemory;
@@ -51,8 +37,9 @@ double Roofline::most() const {
 
 Roofline roofline(const Evidence& evidence) {
   Roofline result;
-  result.memory_floor_us = memory_floor(evidence);
-  result.compute_floor_us = compute_floor(evidence);
+  const Floors least = floors(evidence);
+  result.memory_floor_us = least.memory_us;
+  result.compute_floor_us = least.compute_us;
   result.time_us = evidence.get("timing.median").value_or(0);
   const double foreign = evidence.get("load.foreign_cpu").value_or(0);
   if (foreign >= kBusyShare) result.foreign = std::min(foreign, kMostForeign);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stage one of the diagnosis: the task's theoretical limit, and how close the candidate comes.
 //
+// The floors are those of core/evidence/rates.h:
 // memory floor  = task.compulsory_bytes / ceiling.copy_bandwidth
 // compute floor = (flops - matmul) / ceiling.fma_rate + matmul / (the rate that matrix products may
 //                 use: ceiling.tensor_rate when every input is half precision, else fma_rate)

@@ -13,8 +13,7 @@ namespace {
 constexpr std::size_t kMostLines = 3;
 constexpr std::size_t kMostCalls = 2;
 constexpr std::size_t kMostSitesNamed = 2;
-
-std::string name_of(const SourceLine& line) { return line.file + ":" + std::to_string(line.line); }
+constexpr const char* kCalledAt = "called at";
 
 bool same(const SourceLine& a, const SourceLine& b) { return a.line == b.line && a.file == b.file; }
 
@@ -54,41 +53,43 @@ const CodeLines* first_lines(const Facts& facts, std::initializer_list<const cha
   return nullptr;
 }
 
-std::string listed(const std::vector<SourceLine>& lines) {
-  std::vector<std::string> names;
-  for (const SourceLine& line : lines) names.push_back(name_of(line));
-  return join_text(names, ", ");
+void add_lines(const std::vector<SourceLine>& lines, const std::string& role, FindingSites* sites) {
+  for (const SourceLine& line : lines) sites->push_back({{line.file, line.line, ""}, role});
 }
 
-std::string words_of(const SourceSite& site) {
+std::string role_of(const SourceSite& site) {
   switch (site.kind) {
     case SiteKind::kKernel:
-      return "the kernel at ";
+      return "the kernel at";
     case SiteKind::kBounds:
-      return "launch bounds at ";
+      return "launch bounds at";
     case SiteKind::kPointers:
-      return "parameters at ";
+      return "parameters at";
     case SiteKind::kLaunch:
-      return "launched at ";
+      return "launched at";
     case SiteKind::kGrid:
     case SiteKind::kBlock:
     case SiteKind::kShared:
     case SiteKind::kDepth:
-      return site.name.empty() ? "set at " : "`" + site.name + "` at ";
+      return site.name.empty() ? "set at" : "`" + site.name + "` at";
     case SiteKind::kSharedArray:
     case SiteKind::kLocalArray:
     case SiteKind::kConstant:
-      return "`" + site.name + "` declared at ";
+      return "`" + site.name + "` declared at";
     case SiteKind::kUnroll:
-      return "unrolled at ";
+      return "unrolled at";
     case SiteKind::kLoop:
-      return "in the loop at ";
+      return "in the loop at";
     case SiteKind::kCopy:
     case SiteKind::kSync:
     case SiteKind::kAllocate:
-      return "`" + site.name + "` at ";
+      return "`" + site.name + "` at";
   }
   return "";
+}
+
+FindingSite named(const SourceSite& site) {
+  return {{site.line.file, site.line.line, ""}, role_of(site)};
 }
 
 bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -124,23 +125,25 @@ std::string text_of(const Facts& facts, const SourceLine& line) {
 
 }  // namespace
 
-std::string line_of(const Facts& facts, std::initializer_list<const char*> metrics) {
+FindingSites line_of(const Facts& facts, std::initializer_list<const char*> metrics) {
+  FindingSites sites;
   const CodeLines* lines = first_lines(facts, metrics);
-  if (lines == nullptr) return "";
-  std::string text = listed(costliest(facts, lines->lines, kMostLines));
+  if (lines == nullptr) return sites;
+  add_lines(costliest(facts, lines->lines, kMostLines), "", &sites);
   std::vector<SourceLine> calls;
   for (const SourceLine& call : costliest(facts, lines->callers, kMostCalls)) {
     const bool known = std::any_of(lines->lines.begin(), lines->lines.end(),
                                    [&](const SourceLine& line) { return same(line, call); });
     if (!known) calls.push_back(call);
   }
-  if (!calls.empty()) text += ", called at " + listed(calls);
-  return text;
+  add_lines(calls, kCalledAt, &sites);
+  return sites;
 }
 
-std::string waits_at(const Facts& facts, bool (*is)(std::string_view instruction)) {
+FindingSites waits_at(const Facts& facts, bool (*is)(std::string_view instruction)) {
+  FindingSites sites;
   const Places* places = facts.places();
-  if (places == nullptr) return "";
+  if (places == nullptr) return sites;
   std::vector<SourceLine> lines, calls;
   const auto add = [](const SourceLine& line, std::size_t most, std::vector<SourceLine>* all) {
     const bool known = std::any_of(all->begin(), all->end(),
@@ -152,40 +155,42 @@ std::string waits_at(const Facts& facts, bool (*is)(std::string_view instruction
     add(place.at.line, 2, &lines);
     for (const SourceLine& call : place.at.callers) add(call, kMostCalls, &calls);
   }
-  if (lines.empty()) return "";
-  return "waits at " + listed(lines) + (calls.empty() ? "" : ", called at " + listed(calls));
+  if (lines.empty()) return sites;
+  add_lines(lines, "waits at", &sites);
+  add_lines(calls, kCalledAt, &sites);
+  return sites;
 }
 
-std::string site_of(const Facts& facts, std::initializer_list<SiteKind> kinds) {
+FindingSites site_of(const Facts& facts, std::initializer_list<SiteKind> kinds) {
   for (const SiteKind kind : kinds) {
-    std::vector<std::string> found;
+    FindingSites found;
     for (const SourceSite& site : facts.sites()) {
       if (site.kind != kind || found.size() == kMostSitesNamed) continue;
-      found.push_back(words_of(site) + name_of(site.line));
+      found.push_back(named(site));
     }
-    if (!found.empty()) return join_text(found, ", ");
+    if (!found.empty()) return found;
   }
-  return "";
+  return {};
 }
 
-std::string array_of(const Facts& facts, SiteKind kind,
-                     std::initializer_list<const char*> metrics) {
+FindingSites array_of(const Facts& facts, SiteKind kind,
+                      std::initializer_list<const char*> metrics) {
+  FindingSites found;
   const CodeLines* lines = first_lines(facts, metrics);
-  if (lines == nullptr) return "";
-  std::vector<std::string> found;
+  if (lines == nullptr) return found;
   for (const SourceSite& site : facts.sites()) {
     if (site.kind != kind || found.size() == kMostSitesNamed) continue;
-    const bool named =
+    const bool used =
         std::any_of(lines->lines.begin(), lines->lines.end(),
                     [&](const SourceLine& line) { return names(text_of(facts, line), site.name); });
-    if (named) found.push_back(words_of(site) + name_of(site.line));
+    if (used) found.push_back(named(site));
   }
-  return join_text(found, ", ");
+  return found;
 }
 
-std::string loop_of(const Facts& facts, std::initializer_list<const char*> metrics) {
+FindingSites loop_of(const Facts& facts, std::initializer_list<const char*> metrics) {
   const CodeLines* lines = first_lines(facts, metrics);
-  if (lines == nullptr) return "";
+  if (lines == nullptr) return {};
   std::vector<SourceLine> all = costliest(facts, lines->lines, 1);
   all.insert(all.end(), lines->callers.begin(), lines->callers.end());
   const SourceSite* innermost = nullptr;
@@ -197,11 +202,11 @@ std::string loop_of(const Facts& facts, std::initializer_list<const char*> metri
     }
     if (innermost != nullptr) break;
   }
-  return innermost != nullptr ? words_of(*innermost) + name_of(innermost->line) : "";
+  return innermost != nullptr ? FindingSites{named(*innermost)} : FindingSites{};
 }
 
-std::string depth_of(const Facts& facts, std::initializer_list<const char*> parts) {
-  std::vector<std::string> found;
+FindingSites depth_of(const Facts& facts, std::initializer_list<const char*> parts) {
+  FindingSites found;
   for (const SourceSite& site : facts.sites()) {
     if (site.kind != SiteKind::kDepth || found.size() == kMostSitesNamed) continue;
     std::string name;
@@ -210,9 +215,9 @@ std::string depth_of(const Facts& facts, std::initializer_list<const char*> part
     }
     const bool fits = std::any_of(parts.begin(), parts.end(),
                                   [&](const char* part) { return contains(name, part); });
-    if (fits) found.push_back(words_of(site) + name_of(site.line));
+    if (fits) found.push_back(named(site));
   }
-  return join_text(found, ", ");
+  return found;
 }
 
 bool has_site(const Facts& facts, SiteKind kind, std::string_view name) {
@@ -222,12 +227,15 @@ bool has_site(const Facts& facts, SiteKind kind, std::string_view name) {
   });
 }
 
-std::string joined(std::initializer_list<std::string> places) {
-  std::vector<std::string> some;
-  for (const std::string& place : places) {
-    if (!place.empty()) some.push_back(place);
+FindingSites joined(std::initializer_list<FindingSites> groups) {
+  FindingSites sites;
+  int group = 0;
+  for (const FindingSites& each : groups) {
+    if (each.empty()) continue;
+    for (const FindingSite& site : each) sites.push_back({site.line, site.role, group});
+    ++group;
   }
-  return join_text(some, "; ");
+  return sites;
 }
 
 double exposed_by(const Facts& facts, bool (*is)(std::string_view instruction)) {

@@ -13,23 +13,24 @@
 namespace kernelpro {
 
 // "kernel.cu:41, kernel.cu:44, called at kernel.cu:65": of the first metric that has lines, those
-// at which the kernel waits most first, at most three, and at most two calls. "": none.
-std::string line_of(const Facts& facts, std::initializer_list<const char*> metrics);
+// at which the kernel waits most first, at most three, and at most two calls. Empty: none.
+FindingSites line_of(const Facts& facts, std::initializer_list<const char*> metrics);
 
-// "launched at kernel.cu:150": of the first kind that has a site; at most two of it. "": none.
-std::string site_of(const Facts& facts, std::initializer_list<SiteKind> kinds);
-// The array that one of the lines names: "`tile` declared at kernel.cu:40". "": none.
-std::string array_of(const Facts& facts, SiteKind kind, std::initializer_list<const char*> metrics);
+// "launched at kernel.cu:150": of the first kind that has a site; at most two of it. Empty: none.
+FindingSites site_of(const Facts& facts, std::initializer_list<SiteKind> kinds);
+// The array that one of the lines names: "`tile` declared at kernel.cu:40". Empty: none.
+FindingSites array_of(const Facts& facts, SiteKind kind,
+                      std::initializer_list<const char*> metrics);
 // The innermost loop around the first of the metric's lines: "in the loop at kernel.cu:39".
-std::string loop_of(const Facts& facts, std::initializer_list<const char*> metrics);
+FindingSites loop_of(const Facts& facts, std::initializer_list<const char*> metrics);
 // The lines at which instructions wait for which `is` holds, the costliest first.
-std::string waits_at(const Facts& facts, bool (*is)(std::string_view instruction));
+FindingSites waits_at(const Facts& facts, bool (*is)(std::string_view instruction));
 // Constants of the source (SiteKind::kDepth) with one of these parts in their names, in lower case.
-std::string depth_of(const Facts& facts, std::initializer_list<const char*> parts);
+FindingSites depth_of(const Facts& facts, std::initializer_list<const char*> parts);
 bool has_site(const Facts& facts, SiteKind kind, std::string_view name = {});
 
-// With "; " between those that are not empty.
-std::string joined(std::initializer_list<std::string> places);
+// One after the other, each as a group.
+FindingSites joined(std::initializer_list<FindingSites> groups);
 
 // Exposed waits by their causes, as fractions of the kernel's time with warps: those for which
 // `is` holds of the producer, or of the instruction itself where no producer is known. 0 without

@@ -11,6 +11,7 @@
 
 #include "core/evidence/evidence.h"
 #include "core/evidence/metric.h"
+#include "core/evidence/target.h"
 #include "core/finding/account.h"
 #include "core/finding/finding.h"
 #include "core/machine/architecture.h"
@@ -37,6 +38,8 @@ class Facts {
   // A metric that may be missing; an analysis never replaces it with a made-up number.
   std::optional<double> maybe(const std::string& name) const;
   std::string text(const std::string& name) const;
+  // Of the candidate; nullopt: unknown.
+  std::optional<TargetKind> target() const { return evidence_target(evidence_); }
   // The lines that contribute to a metric of machine code, or a slice (profile/places/causes.h).
   // Null: unknown.
   const CodeLines* lines(const std::string& metric) const;
@@ -91,8 +94,8 @@ struct Tool {
   unsigned bounds = kAnyBound;  // runs if the theoretical or measured class is among them
   std::span<const char* const> needs = {};  // required metrics
   // nullopt: no finding. Fills cause, metrics, prescriptions, severity, likely and upper gain of
-  // the kernel (scope kKernel) or the call. The runner fills tool, kernel and level, converts a
-  // kernel's gain to the call's (Amdahl) and clamps gains to the roofline's headroom.
+  // the kernel (scope kKernel) or the call. The runner fills tool, kernel, where and level,
+  // converts a kernel's gain to the call's (Amdahl) and clamps gains to the roofline's headroom.
   std::optional<Finding> (*analyse)(const Facts& facts);
   // Names no specific cause: its finding ranks after every specific one, whatever gain it promises.
   bool catch_all = false;

@@ -13,6 +13,7 @@
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
 #include "core/plan/cpu_protocol.h"
+#include "core/plan/worker_role.h"
 #include "machine/host_load.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/ceilings/rounds.h"
@@ -28,7 +29,7 @@ class CeilingsProcess {
  public:
   static Result<std::shared_ptr<CeilingsProcess>> start(const std::string& worker) {
     auto process = std::make_shared<CeilingsProcess>();
-    process->command_.argv = {worker, "cpu-ceilings"};
+    process->command_.argv = {worker, worker_role_name(WorkerRole::kCpuCeilings)};
     KP_ASSIGN(process->child_, Child::start(process->command_));
     return process;
   }

@@ -32,7 +32,7 @@ bool others_on_gpu() {
 }
 
 Result<MeasureRound> make_measure() {
-  KP_ASSIGN(CudaLink started, CudaLink::start("cuda-ceilings"));
+  KP_ASSIGN(CudaLink started, CudaLink::start(WorkerRole::kCudaCeilings));
   auto link = std::make_shared<CudaLink>(std::move(started));
   return MeasureRound([link]() -> Result<CeilingRound> {
     const bool before = others_on_gpu();

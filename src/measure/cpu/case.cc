@@ -109,8 +109,7 @@ LookAt looks_at(const kp::Key& key, CpuReference& reference) {
 }
 
 Result<Linear> linear_inputs(const Task& task, const CpuCase& state, CpuReference& reference) {
-  const std::vector<std::string>& labels = reference.labels();
-  if (std::find(labels.begin(), labels.end(), "no-float64") != labels.end()) return Linear{};
+  if (!reference.has_float64()) return Linear{};
   const LookAt look = looks_at(fresh_key(), reference);
   std::vector<int> all = linear_candidates(task), factors;
   Linear found;

@@ -129,7 +129,7 @@ class TorchReference : public CpuReference {
   Result<void> compute_expected(Numerics numerics, bool twice, bool given, InputSet* set) {
     Result<ComputeFacts> facts = compute(numerics, twice, *set);
     if (!facts && numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
-      add_label("no-float64");  // not enough memory
+      add_label(kNoFloat64Label);  // not enough memory
       facts = compute(Numerics::kStrict, twice, *set);
     }
     if (!facts) return tl::unexpected<Error>(facts.error());
@@ -180,7 +180,7 @@ class TorchReference : public CpuReference {
       return;
     }
     std::vector<Deviation>& known = norms_[kind];
-    if (std::find(labels_.begin(), labels_.end(), "no-float64") != labels_.end()) return;
+    if (!has_float64()) return;
     std::vector<Deviation> found(tensors_.size());
     for (int run = few_elements() ? kNormRuns : 1; run > 0; --run) {
       if (!compute(Numerics::kTight, false, *set)) return;

@@ -3,6 +3,7 @@
 // reference.cpp in a worker process, or a PyTorch module.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/evaluation/evaluation.h"
 #include "core/plan/binary.h"
 #include "core/task/key.h"
 #include "core/task/mismatch.h"
@@ -55,8 +57,11 @@ class CpuReference {
   // comparing: about what one takes on a machine that does nothing else. Infinite before the first.
   int runs() const { return runs_; }
   double fastest_s() const { return fastest_s_; }
-  // "no-float64" ...: labels that apply to the sets made so far.
+  // Labels that apply to the sets made so far.
   const std::vector<std::string>& labels() const { return labels_; }
+  bool has_float64() const {
+    return std::find(labels_.begin(), labels_.end(), kNoFloat64Label) == labels_.end();
+  }
 
  protected:
   virtual Result<std::optional<InputSet>> compute_set(const SetRequest& request) = 0;

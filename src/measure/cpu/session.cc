@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "core/plan/worker_role.h"
 #include "core/task/key.h"
 #include "machine/cpu.h"
 
@@ -107,7 +108,7 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   session->address_space_ = 2 * buffers.total_bytes() + own + kWorkerItself + threads * kPerThread +
                             static_cast<std::int64_t>(buffers.slots().size()) * (3 << 20);
   Command command;
-  command.argv = {settings.worker, "cpu"};
+  command.argv = {settings.worker, worker_role_name(WorkerRole::kCpu)};
   command.cwd = "/";
   command.keep = {kSanitizerOptions.begin(), kSanitizerOptions.end()};
   command.env = {"OMP_NUM_THREADS=" + std::to_string(threads),

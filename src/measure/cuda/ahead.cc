@@ -11,18 +11,18 @@ namespace kernelpro {
 
 std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers,
                                             const ModulesAhead& modules) {
-  Result<CudaLink> judge = CudaLink::start("cuda-judge", gpu);
+  Result<CudaLink> judge = CudaLink::start(WorkerRole::kCudaJudge, gpu);
   if (!judge) return nullptr;
   auto ahead = std::make_shared<CudaAhead>();
   ahead->gpu = gpu;
   ahead->judge = std::move(*judge);
   for (int i = 0; i < workers; ++i) {
-    if (auto worker = CudaLink::start("cuda-worker", gpu)) {
+    if (auto worker = CudaLink::start(WorkerRole::kCudaWorker, gpu)) {
       ahead->workers.push_back(std::move(*worker));
     }
   }
   if (workers > 0) {
-    if (auto capture = CudaLink::start("cuda-capture", gpu, Queues::kOne)) {
+    if (auto capture = CudaLink::start(WorkerRole::kCudaCapture, gpu, Queues::kOne)) {
       ahead->capture = std::move(*capture);
     }
   }

@@ -40,8 +40,9 @@ void CudaCrew::retire(CudaLink link) {
 
 Result<CudaLink> CudaCrew::start(Queues queues) const {
   // Not by index, which changes where some GPUs are hidden.
-  Result<CudaLink> link = hidden_.empty() ? CudaLink::start("cuda-worker", settings_.gpu, queues)
-                                          : CudaLink::start("cuda-worker", uuid_, queues, hidden_);
+  Result<CudaLink> link = hidden_.empty()
+                              ? CudaLink::start(WorkerRole::kCudaWorker, settings_.gpu, queues)
+                              : CudaLink::start(WorkerRole::kCudaWorker, uuid_, queues, hidden_);
   if (link && briefed_) post_cases(*link, task_, cases_, fresh_secret());
   return link;
 }

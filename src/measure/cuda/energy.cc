@@ -126,7 +126,8 @@ class EnergyTrial {
     if (binary.form == Binary::Form::kPlanForm) {
       return {plan_for_copy(binary.plan, layout_, copy)};
     }
-    KP_ASSIGN(CudaLink link, CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne));
+    KP_ASSIGN(CudaLink link,
+              CudaLink::start(WorkerRole::kCudaCapture, shop_.settings.gpu, Queues::kOne));
     return capture_plan(std::move(link), binary, "launch", copy_layout(layout_, copies_, copy),
                         shop_.settings.timeout_s);
   }

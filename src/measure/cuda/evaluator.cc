@@ -148,7 +148,7 @@ void CudaEvaluator::make_ready() {
   crew_.fill();
   crew_.fill_python();
   if (shop_.capture) return;
-  Result<CudaLink> capture = CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne);
+  Result<CudaLink> capture = CudaLink::start(WorkerRole::kCudaCapture, settings_.gpu, Queues::kOne);
   if (capture) shop_.capture = std::move(*capture);
 }
 
@@ -385,8 +385,9 @@ Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, const M
   raise_descriptor_limit();
   CudaAhead* ahead = settings.ahead.get();
   if (ahead != nullptr && (ahead->gpu != settings.gpu || !ahead->judge.running())) ahead = nullptr;
-  KP_ASSIGN(CudaLink judge, ahead != nullptr ? Result<CudaLink>(std::move(ahead->judge))
-                                             : CudaLink::start("cuda-judge", settings.gpu));
+  KP_ASSIGN(CudaLink judge, ahead != nullptr
+                                ? Result<CudaLink>(std::move(ahead->judge))
+                                : CudaLink::start(WorkerRole::kCudaJudge, settings.gpu));
   auto evaluator = std::make_unique<CudaEvaluator>(task, machine, settings, std::move(judge));
   if (ahead != nullptr) evaluator->take(ahead);
   evaluator->start_ahead();

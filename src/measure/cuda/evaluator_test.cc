@@ -148,7 +148,6 @@ TEST_F(CudaEvaluatorTest, HostFormIsCorrectAndTimed) {
   EXPECT_EQ(e.correct()->timings[0].case_name, "big");
   EXPECT_GT(e.correct()->timings[0].median_us, 5);
   EXPECT_LT(e.correct()->timings[0].median_us, 2000);
-  EXPECT_EQ(e.correct()->observed.at("plan.kernels"), 1);
   EXPECT_GT(e.correct()->observed.at("launch__waves_per_multiprocessor"), 1);
 }
 

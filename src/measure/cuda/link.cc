@@ -30,11 +30,11 @@ std::string refused_call(const Exit& exit) {
 }
 }  // namespace
 
-Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu, Queues queues,
+Result<CudaLink> CudaLink::start(WorkerRole role, const std::string& gpu, Queues queues,
                                  const std::vector<std::string>& arguments) {
   KP_ASSIGN(const std::string worker, worker_path());
   Command command;
-  command.argv = {worker, role};
+  command.argv = {worker, worker_role_name(role)};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   if (!gpu.empty()) command.env = {"CUDA_VISIBLE_DEVICES=" + gpu};
   const std::string connections = "CUDA_DEVICE_MAX_CONNECTIONS";
@@ -44,7 +44,7 @@ Result<CudaLink> CudaLink::start(const std::string& role, const std::string& gpu
   Result<CudaLink> link = start(std::move(command));
   if (link) link->queues_ = queues;
   // It runs launch plans: no candidate code runs on the CPU.
-  if (link && role == "cuda-worker") link->killed_by_ = Crashed::By::kOutside;
+  if (link && role == WorkerRole::kCudaWorker) link->killed_by_ = Crashed::By::kOutside;
   return link;
 }
 

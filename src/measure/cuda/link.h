@@ -11,6 +11,7 @@
 #include "base/process/subprocess.h"
 #include "core/evaluation/evaluation.h"
 #include "core/plan/refusal.h"
+#include "core/plan/worker_role.h"
 
 namespace kernelpro {
 
@@ -48,7 +49,7 @@ class CudaLink {
  public:
   // Starts a role of kernelpro-worker with `arguments`. `gpu`: UUID or index; "" leaves the choice
   // to the environment. Returns at once: the process creates its context meanwhile.
-  static Result<CudaLink> start(const std::string& role, const std::string& gpu = "",
+  static Result<CudaLink> start(WorkerRole role, const std::string& gpu = "",
                                 Queues queues = Queues::kDefault,
                                 const std::vector<std::string>& arguments = {});
   static Result<CudaLink> start(Command command);

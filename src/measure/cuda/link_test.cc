@@ -24,7 +24,7 @@ struct CudaLinks : ::testing::Test {
     for (const char* name : {"KERNELPRO_WORKER", "FAKE_FAILS", "FAKE_RULE"}) ::unsetenv(name);
   }
   // What becomes of a candidate whose process of this role refuses by this rule.
-  static Outcome refused(const std::string& role, const char* rule) {
+  static Outcome refused(WorkerRole role, const char* rule) {
     ::setenv("FAKE_RULE", rule, 1);
     Result<CudaLink> link = CudaLink::start(role);
     EXPECT_TRUE(link);
@@ -34,28 +34,28 @@ struct CudaLinks : ::testing::Test {
 
 // The native worker runs no host code of a candidate; any other process may be made to lie.
 TEST_F(CudaLinks, BelieveOnlyTheNativeWorkerAboutTheMachine) {
-  const Outcome credible = refused("cuda-worker", "environment");
+  const Outcome credible = refused(WorkerRole::kCudaWorker, "environment");
   EXPECT_TRUE(perhaps_killed(credible)) << "worth another try";
-  for (const char* role : {"cuda-capture", "cuda-profiler"}) {
+  for (const WorkerRole role : {WorkerRole::kCudaCapture, WorkerRole::kCudaProfiler}) {
     const Outcome doubtful = refused(role, "environment");
-    ASSERT_TRUE(std::holds_alternative<Crashed>(doubtful)) << role;
-    EXPECT_EQ(std::get<Crashed>(doubtful).by, Crashed::By::kItself) << role;
+    ASSERT_TRUE(std::holds_alternative<Crashed>(doubtful)) << worker_role_name(role);
+    EXPECT_EQ(std::get<Crashed>(doubtful).by, Crashed::By::kItself) << worker_role_name(role);
   }
 }
 
 TEST_F(CudaLinks, BlameTheCandidateForEverythingElse) {
-  const Outcome crashed = refused("cuda-worker", "");
+  const Outcome crashed = refused(WorkerRole::kCudaWorker, "");
   ASSERT_TRUE(std::holds_alternative<Crashed>(crashed));
   EXPECT_EQ(std::get<Crashed>(crashed).by, Crashed::By::kItself);
   EXPECT_EQ(std::get<Crashed>(crashed).reason, "out of memory while checking");
-  const Outcome misfit = refused("cuda-worker", "plan");
+  const Outcome misfit = refused(WorkerRole::kCudaWorker, "plan");
   ASSERT_TRUE(std::holds_alternative<Rejected>(misfit));
   EXPECT_EQ(std::get<Rejected>(misfit).rule, "plan");
 }
 
 TEST_F(CudaLinks, AStoppedProcessGoesOnWhenItIsAsked) {
   ::unsetenv("FAKE_FAILS");
-  Result<CudaLink> link = CudaLink::start("cuda-worker");
+  Result<CudaLink> link = CudaLink::start(WorkerRole::kCudaWorker);
   ASSERT_TRUE(link);
   const auto pid = [&] {
     const Answer answer = link->ask({{"do", "hello"}}, 600);

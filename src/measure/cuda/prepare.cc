@@ -193,7 +193,7 @@ void CudaPreparation::find_labels() {
   const auto wide = [](const CudaCase& state) { return state.numerics == Numerics::kFloat64; };
   if (std::all_of(cases_.begin(), cases_.end(), wide)) return;
   labels_.push_back(std::any_of(cases_.begin(), cases_.end(), wide) ? "float64-at-reduced-case"
-                                                                    : "no-float64");
+                                                                    : kNoFloat64Label);
 }
 
 }  // namespace kernelpro

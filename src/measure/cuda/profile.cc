@@ -9,6 +9,7 @@
 #include "base/process/worker_path.h"
 #include "base/text.h"
 #include "core/plan/cuda_tools.h"
+#include "core/plan/worker_role.h"
 #include "core/task/key.h"
 #include "measure/cuda/replay.h"
 #include "measure/cuda/worker.h"
@@ -40,7 +41,7 @@ void CudaProfile::start_ahead(const Task& task, const std::vector<CudaCase>& cas
   if (out_of_reach_ || set == CounterSet::kOff) return;
   if (link_ && !link_->running()) link_.reset();
   if (!link_) {
-    Result<CudaLink> link = CudaLink::start("cuda-profiler", gpu_);
+    Result<CudaLink> link = CudaLink::start(WorkerRole::kCudaProfiler, gpu_);
     if (!link) return;  // reported when counters are requested
     link_ = std::move(*link);
     prepared_ = CounterSet::kOff;
@@ -173,7 +174,7 @@ Result<std::string> ncu_report(const Binary& binary, const LaunchPlan& plan, con
                   "--metrics",
                   join_text(counters_of(set), ","),
                   worker,
-                  "cuda-replay",
+                  worker_role_name(WorkerRole::kCudaReplay),
                   replay};
   command.env = {"LC_ALL=C"};
   if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);

@@ -94,7 +94,7 @@ Result<void> CudaReference::attach(CudaCase& state) {
     state.reference_plan = state.reference.plan;
     return {};
   }
-  KP_ASSIGN(CudaLink link, CudaLink::start("cuda-capture", settings_.gpu, Queues::kOne));
+  KP_ASSIGN(CudaLink link, CudaLink::start(WorkerRole::kCudaCapture, settings_.gpu, Queues::kOne));
   KP_ASSIGN(auto captured, capture_plan(std::move(link), state.reference, "reference",
                                         state.reference_layout, settings_.timeout_s));
   if (const auto* outcome = std::get_if<Outcome>(&captured)) {

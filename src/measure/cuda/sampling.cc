@@ -28,7 +28,7 @@ void CudaSampling::start_ahead(const Task& task, const std::vector<CudaCase>& ca
   if (out_of_reach_) return;
   if (link_ && !link_->running()) link_.reset();
   if (link_) return;
-  Result<CudaLink> link = CudaLink::start("cuda-sampler", gpu_);
+  Result<CudaLink> link = CudaLink::start(WorkerRole::kCudaSampler, gpu_);
   if (!link) return;  // reported when samples are requested
   link_ = std::move(*link);
   post_cases(*link_, task, cases, fresh_secret());

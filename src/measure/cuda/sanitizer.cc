@@ -8,6 +8,7 @@
 #include "base/process/worker_path.h"
 #include "base/text.h"
 #include "core/plan/cuda_tools.h"
+#include "core/plan/worker_role.h"
 #include "measure/cuda/replay.h"
 
 namespace kernelpro {
@@ -137,10 +138,21 @@ std::string sanitize(const Binary& binary, const LaunchPlan& plan, const Address
   const std::string report = join(folder.path(), "report.xml");
   if (!write_replay(replay, binary, plan, layout, tensors)) return "";
   Command command;
-  command.argv = {
-      tool,  "--tool", "memcheck", "--report-api-errors", "no", "--xml", "--print-limit",
-      "4",   "--save", report,     "--error-exitcode",    "42", *worker, "cuda-replay",
-      replay};
+  command.argv = {tool,
+                  "--tool",
+                  "memcheck",
+                  "--report-api-errors",
+                  "no",
+                  "--xml",
+                  "--print-limit",
+                  "4",
+                  "--save",
+                  report,
+                  "--error-exitcode",
+                  "42",
+                  *worker,
+                  worker_role_name(WorkerRole::kCudaReplay),
+                  replay};
   if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);
   command.limits.wall_seconds = timeout_s;
   if (!run(command)) return "";

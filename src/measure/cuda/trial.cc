@@ -52,6 +52,13 @@ Correct::Versus combine(const std::string& incumbent, const std::vector<Interval
   return {incumbent, geometric_mean(mid), geometric_mean(low), geometric_mean(high)};
 }
 
+// Whether evidence would be about the last one (measure/station/target.cc): of equals, the first.
+bool last_is_longest(const std::vector<Timing>& timings) {
+  return std::all_of(timings.begin(), timings.end() - 1, [&](const Timing& earlier) {
+    return earlier.median_us < timings.back().median_us;
+  });
+}
+
 }  // namespace
 
 std::vector<SetContent> check_contents(const CudaCase& state, Policy policy) {
@@ -109,9 +116,9 @@ Result<std::variant<LaunchPlan, Outcome>> CudaTrial::plan_of(const CudaWorker& w
   }
   const Lap lap(&capture_s_);
   std::optional<CudaLink> ready = std::exchange(shop_.capture, std::nullopt);
-  KP_ASSIGN(CudaLink link, ready
-                               ? Result<CudaLink>(std::move(*ready))
-                               : CudaLink::start("cuda-capture", shop_.settings.gpu, Queues::kOne));
+  KP_ASSIGN(CudaLink link,
+            ready ? Result<CudaLink>(std::move(*ready))
+                  : CudaLink::start(WorkerRole::kCudaCapture, shop_.settings.gpu, Queues::kOne));
   auto captured = capture_plan_in(link, binary, "launch", placed(state.layout, place),
                                   shop_.settings.timeout_s);
   if (!captured || std::holds_alternative<Outcome>(*captured)) return captured;
@@ -395,14 +402,15 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   CudaCase& state = shop_.cases[i];
   std::map<std::string, double> facts;
   Verdict loaded = load(worker_, "candidate", state, subject.binaries[i], &facts);
-  if (state.c->timed) correct_.observed.insert(facts.begin(), facts.end());
   if (!loaded || *loaded) return loaded;
   Verdict checked = check(state);
   if (!checked || *checked) return checked;
   Verdict found = judge_found();
   if (!found || *found || !state.c->timed || !shop_.settings.timing) return found;
   Verdict timed = time_case(state, incumbent != nullptr ? &incumbent->binaries[i] : nullptr);
-  return !timed || *timed ? std::move(timed) : judge_found();
+  if (!timed || *timed) return timed;
+  if (last_is_longest(correct_.timings)) facts_ = std::move(facts);
+  return judge_found();
 }
 
 // Whether the candidate, which crashed, does so only where it cannot write to its inputs.
@@ -486,6 +494,7 @@ Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent)
                                                    {"evaluate.audit_ms", audit_s_},
                                                    {"evaluate.probe_ms", probe_s_}};
   for (const auto& [name, seconds] : phases) correct_.observed[name] = seconds * 1e3;
+  correct_.observed.insert(facts_.begin(), facts_.end());
   return Outcome(std::move(correct_));
 }
 

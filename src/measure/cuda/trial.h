@@ -113,6 +113,7 @@ class CudaTrial {
   CudaTimingPlan timing_;
   Correct correct_;
   std::vector<Interval> ratios_;
+  std::map<std::string, double> facts_;  // the driver's, of the longest timed case
   struct Loaded {
     const CudaCase* state = nullptr;
     const Binary* binary = nullptr;

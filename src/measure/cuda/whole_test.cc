@@ -23,6 +23,25 @@ TEST_F(WholeEvaluator, TimesHonestKernels) {
   EXPECT_NEAR(against.correct()->versus->ratio, 2, 0.01);
 }
 
+// As evidence is about that case.
+TEST_F(WholeEvaluator, TheDriversFactsAreOfTheLongestTimedCase) {
+  Case other = task_.cases[0];
+  other.name = "other";
+  task_.cases.push_back(other);
+  Binary brief = binary("honest"), longer = binary("twice_as_slow");
+  longer.plan.nodes[0].grid = {64, 1, 1};
+  for (const bool last : {true, false}) {
+    Subject both{last ? "longer last" : "longer first", {brief, longer}};
+    if (!last) std::swap(both.binaries[0], both.binaries[1]);
+    both.binaries[0].case_name = "only";
+    both.binaries[1].case_name = "other";
+    const Evaluation e = evaluate(both, nullptr);
+    ASSERT_TRUE(e.correct() != nullptr) << said(e);
+    // 8 blocks of 256 threads fit on each of the fake driver's 4 multiprocessors.
+    EXPECT_EQ(e.correct()->observed.at("launch__waves_per_multiprocessor"), 2) << both.hash;
+  }
+}
+
 TEST_F(WholeEvaluator, SamplesCorrectKernels) {
   settings_.counters = CounterSet::kTriage;  // starts the process early
   ASSERT_TRUE(evaluate("honest").correct() != nullptr);

@@ -45,8 +45,8 @@ Json case_json(const Task& task, const CudaCase& state, std::uint64_t place);
 Json load_command(const std::string& case_name, const std::string& subject, const Binary& binary,
                   const LaunchPlan& plan);
 
-// Loads a native subject under a name. nullopt, or the fault. `facts` (may be null): of its
-// launches, by metric name; `notes` (may be null): notes for the verdict.
+// Loads a native subject under a name. nullopt, or the fault. `facts` (may be null): what only the
+// driver knows of its launches, by metric name; `notes` (may be null): notes for the verdict.
 std::optional<Outcome> load_plan(CudaWorker& worker, const CudaCase& state, const char* name,
                                  const Binary& binary, const LaunchPlan& plan,
                                  std::map<std::string, double>* facts,

@@ -37,10 +37,10 @@ std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers,
                                             const ModulesAhead& modules);
 
 struct EvaluateSettings {
-  double timeout_s = 30;      // for one call in one case, at most; a hang is killed then
-  int samples = 40;           // timed pairs per timed case, at most
-  double min_effect = 0.005;  // differences below this are ties
-  double alpha = 0.02;        // chance of declaring equals different, over all looks
+  double timeout_s = 30;  // for one call in one case, at most; a hang is killed then
+  int samples = 40;       // timed pairs per timed case, at most
+  double min_effect = kLeastEffect;
+  double alpha = 0.02;  // chance of declaring equals different, over all looks
   // Of a task with a Module: has described it. Owned by the caller (the station's Target,
   // measure/station/target.h), and must outlive the evaluator.
   ModuleReference* module = nullptr;

@@ -66,19 +66,10 @@ void collect_ceilings(const Machine& machine, Evidence* e) {
   }
 }
 
-void collect_floors(const Machine& machine, Evidence* e) {
-  const Ceilings& ceilings = machine.ceilings;
-  const double bytes = e->get("task.compulsory_bytes").value_or(0);
-  const double flops = e->get("task.flops").value_or(0);
-  const double matmul = std::min(e->get("task.matmul_flops").value_or(0), flops);
-  if (ceilings.copy_bytes_per_s > 0) {
-    put(e, "roofline.memory_floor", 1e6 * bytes / ceilings.copy_bytes_per_s, "ceilings");
-  }
-  if (ceilings.fma_flops_per_s > 0) {
-    const double rate = matmul_rate(*e);
-    put(e, "roofline.compute_floor",
-        1e6 * ((flops - matmul) / ceilings.fma_flops_per_s + matmul / rate), "ceilings");
-  }
+void collect_floors(Evidence* e) {
+  const Floors least = floors(*e);
+  if (least.memory_us > 0) put(e, "roofline.memory_floor", least.memory_us, "ceilings");
+  if (least.compute_us > 0) put(e, "roofline.compute_floor", least.compute_us, "ceilings");
 }
 
 const Timing* timing_of(const Correct& correct, const std::string& case_name) {
@@ -113,13 +104,8 @@ void collect_timing(const Case& c, const Evaluation& evaluation, Evidence* e) {
 
 const char* source_of(const Metric& metric) {
   if (metric.level == Level::kCounters) return "perf events";
-  if (metric.level == Level::kStatic) return "launch plan";
+  if (metric.level == Level::kStatic) return "driver";
   return metric.family == Family::kLoad ? "load" : "timing";
-}
-
-// The worker counts whole buffers; the plan with the candidate's code may know of less.
-bool is_bound(const std::string& name) {
-  return name == "plan.handover_bytes" || name == "plan.handover_largest";
 }
 
 // What the worker observed while timing.
@@ -128,11 +114,13 @@ void collect_observed(const Evaluation& evaluation, Evidence* e) {
   if (correct == nullptr) return;
   for (const auto& [name, value] : correct->observed) {
     const Metric* metric = find_metric(name);
-    if (metric == nullptr) continue;
-    // From the largest launch; kernels have their own.
-    if (metric->scope == Scope::kKernel && !e->kernels.empty()) continue;
-    if (is_bound(name) && e->get(name).value_or(value) < value) continue;
-    put(e, name, value, source_of(*metric));
+    // Stored verdicts of earlier versions have facts about the plan; collect_plan's are right.
+    if (metric == nullptr || metric->family == Family::kPlan) continue;
+    if (metric->scope != Scope::kKernel || e->kernels.empty()) {
+      put(e, name, value, source_of(*metric));
+    } else if (Evidence* only = &e->kernels[0].facts; e->kernels.size() == 1 && !only->get(name)) {
+      put(only, name, value, source_of(*metric));  // of several, it is not known which
+    }
   }
 }
 
@@ -306,8 +294,9 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
 }  // namespace
 
 void set_ceilings(const Machine& machine, Evidence* evidence) {
+  evidence->forget_missing(Family::kCeilings);
   collect_ceilings(machine, evidence);
-  collect_floors(machine, evidence);
+  collect_floors(evidence);
 }
 
 Evidence collect_evidence(const Task& task, const Case& c, const Machine& machine,
@@ -316,7 +305,7 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
   Evidence e;
   collect_theory(task, c, &e);
   collect_ceilings(machine, &e);
-  collect_floors(machine, &e);
+  collect_floors(&e);
   collect_timing(c, evaluation, &e);
   if (binary.form == Binary::Form::kModule && call.plan.nodes.empty()) {
     e.texts["target"] = "cuda";
@@ -337,7 +326,7 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
     if (!known.images.empty()) code.images = known.images;
     collect_device(task, c, machine, code, known, &e);
   }
-  // Last: what was observed at run time overrides what the binary declares.
+  // Last: the driver fills gaps that the binary and the plan leave.
   collect_observed(evaluation, &e);
   return e;
 }

@@ -20,7 +20,8 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
                           const Binary& binary, const Evaluation& evaluation,
                           const CallFacts& call = {});
 
-// Replaces the ceilings, and the floors derived from them, after a machine was measured again.
+// Replaces the ceilings, the floors derived from them, and what is noted as missing of both, after
+// a machine was measured again.
 void set_ceilings(const Machine& machine, Evidence* evidence);
 
 }  // namespace kernelpro

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "profile/code/disassemble.h"
@@ -154,6 +156,52 @@ TEST(Collect, SaysWhatIsMissingAndWhatToDo) {
   }
 }
 
+// A library's kernel: ptxas said nothing about it, and so its occupancy is not known.
+TEST(Collect, TheDriverFillsGapsOfTheOnlyKernel) {
+  const Task task = vector_task(DType::kFp32);
+  Binary binary;
+  binary.form = Binary::Form::kPlanForm;
+  PlanNode& node = binary.plan.nodes.emplace_back();
+  node.kind = PlanNode::Kind::kKernel;
+  node.function = "relu";
+  node.grid = {64, 1, 1};
+  node.block = {256, 1, 1};
+  Evaluation evaluation = correct(100);
+  std::get<Correct>(evaluation.outcome).observed["launch__waves_per_multiprocessor"] = 2;
+  const Evidence one = collect_evidence(task, task.cases[0], machine(), binary, evaluation);
+  ASSERT_EQ(one.kernels.size(), 1u);
+  const Observation* waves = one.kernels[0].facts.find("launch__waves_per_multiprocessor");
+  ASSERT_NE(waves, nullptr);
+  EXPECT_EQ(waves->value, 2);
+  EXPECT_EQ(waves->source, "driver");
+
+  binary.plan.nodes.push_back(binary.plan.nodes[0]);
+  binary.plan.nodes[1].function = "gemm";
+  const Evidence two = collect_evidence(task, task.cases[0], machine(), binary, evaluation);
+  ASSERT_EQ(two.kernels.size(), 2u);
+  for (const KernelEvidence& kernel : two.kernels) {
+    EXPECT_FALSE(kernel.facts.get("launch__waves_per_multiprocessor")) << "of which one?";
+  }
+}
+
+TEST(Collect, WhatIsMeasuredLaterIsNoLongerMissing) {
+  const Task task = vector_task(DType::kFp32);
+  const Machine bare;
+  Evidence e = collect_evidence(task, task.cases[0], bare, {}, correct(100));
+  set_ceilings(bare, &e);
+  EXPECT_EQ(std::count_if(e.missing().begin(), e.missing().end(),
+                          [](const Missing& m) { return m.family == Family::kCeilings; }),
+            2);
+  set_ceilings(machine(), &e);
+  for (const char* name : {"ceiling.copy_bandwidth", "ceiling.fma_rate", "roofline.memory_floor",
+                           "roofline.compute_floor"}) {
+    EXPECT_TRUE(e.get(name)) << name;
+    EXPECT_EQ(why_missing(e, name), nullptr) << name;
+  }
+  ASSERT_EQ(e.missing().size(), 1u);  // other families stay
+  EXPECT_EQ(e.missing()[0].family, Family::kHostCode);
+}
+
 TEST(Collect, ReadsARealSharedObjectAndKeepsTheText) {
   TempDir dir;
   const std::string so = join(dir.path(), "k.so");
@@ -210,8 +258,11 @@ TEST(Collect, ReadsSassAndPtxas) {
   gpu.target = "cuda";
   gpu.arch = "sm_90a";
   Evaluation evaluation = correct(100);
-  // As reported by a worker that cannot see what was written.
-  std::get<Correct>(evaluation.outcome).observed["plan.handover_bytes"] = 266e6;
+  // As in verdicts of earlier versions, of any case.
+  auto& observed = std::get<Correct>(evaluation.outcome).observed;
+  observed["plan.kernels"] = 7;
+  observed["plan.handover_bytes"] = 266e6;
+  observed["launch__grid_size"] = 33;
   const Evidence e = collect_evidence(task, task.cases[0], gpu, binary, evaluation);
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(e.texts.at("arch"), "sm_90a");

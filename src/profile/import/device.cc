@@ -175,23 +175,14 @@ void add_ceilings(const Machine& machine, const std::string& source, Evidence* e
   put("ceiling.fma_rate", c.fma_flops_per_s, source, e);
   put("ceiling.tensor_rate", c.tensor_flops_per_s, source, e);
   put("machine.parallel_units", machine.parallel_units, source, e);
-  const double bandwidth = e->get("ceiling.copy_bandwidth").value_or(0);
-  const double fma = e->get("ceiling.fma_rate").value_or(0);
-  const double flops = e->get("task.flops").value_or(0);
-  const double matmul = std::min(flops, e->get("task.matmul_flops").value_or(0));
-  if (bandwidth > 0) {
-    put("roofline.memory_floor", 1e6 * e->get("task.compulsory_bytes").value_or(0) / bandwidth,
-        source, e);
-  }
-  if (fma > 0) {
-    put("roofline.compute_floor", 1e6 * ((flops - matmul) / fma + matmul / matmul_rate(*e)), source,
-        e);
-  }
+  const Floors least = floors(*e);
+  put("roofline.memory_floor", least.memory_us, source, e);
+  put("roofline.compute_floor", least.compute_us, source, e);
   const double seconds = 1e-6 * e->get("timing.median").value_or(0);
   if (seconds > 0) {
     put("roofline.achieved_bandwidth", e->get("task.compulsory_bytes").value_or(0) / seconds,
         source, e);
-    put("roofline.achieved_flops", flops / seconds, source, e);
+    put("roofline.achieved_flops", e->get("task.flops").value_or(0) / seconds, source, e);
   }
 }
 

@@ -58,17 +58,14 @@ Result<void> from_task(const Theory& theory, Gathered* gathered) {
 }  // namespace
 
 Result<const Case*> case_of(const Task& task, TargetKind target, const std::string& name) {
-  const Case* largest = nullptr;
+  if (name.empty()) {
+    if (const Case* largest = largest_timed(task, target)) return largest;
+  }
   std::string names;
   for (const Case* c : cases_for(task, target)) {
-    names += (names.empty() ? "" : ", ") + c->name;
     if (!name.empty() && c->name == name) return c;
-    if (!name.empty() || !c->timed) continue;
-    if (largest == nullptr || compulsory_bytes(task, *c) > compulsory_bytes(task, *largest)) {
-      largest = c;
-    }
+    names += (names.empty() ? "" : ", ") + c->name;
   }
-  if (largest != nullptr) return largest;
   return fail(ErrorKind::kBadInput,
               name.empty() ? task.name + " has no timed case" : task.name + " has no case " + name,
               "its cases are " + names);

@@ -48,4 +48,10 @@ Winner winner_of(const std::vector<StoredCandidate>& candidates,
   return winner;
 }
 
+double confirmed_fraction(const Known& winner, const Evaluation& confirmed) {
+  const double us = score_us(confirmed), then = score_us(winner.evaluation);
+  const double fraction = winner.diagnosis.fraction_of_ceiling;
+  return us > 0 && then > 0 ? fraction * then / us : fraction;
+}
+
 }  // namespace kernelpro

@@ -21,6 +21,10 @@ Winner winner_of(const std::vector<StoredCandidate>& candidates,
                  const StoredConfirmation* confirmation,
                  const std::function<bool(const StoredCandidate&)>& eligible = {});
 
+// What share of its ceiling the winner reaches by its confirmation. The diagnosis, with the floor
+// of one case, is of the time that the search measured; scores of several timed cases are means.
+double confirmed_fraction(const Known& winner, const Evaluation& confirmed);
+
 // What the run began from: its first evaluated candidate without a parent. Null: none yet.
 const StoredCandidate* start_of(const std::vector<StoredCandidate>& candidates);
 

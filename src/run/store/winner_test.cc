@@ -49,6 +49,20 @@ TEST(Winner, WhatWasConfirmedWins) {
   EXPECT_TRUE(winner.confirmed);
 }
 
+// Two timed cases: the diagnosis is of one of them, the score the mean of both.
+TEST(Winner, ItsShareOfTheCeilingIsThatOfItsConfirmation) {
+  StoredCandidate stored = timed(1, 100, nullptr, 1);
+  auto& timings = std::get<Correct>(stored.known.evaluation.outcome).timings;
+  timings.push_back({"other", 400, 400, 400, 9, ""});
+  stored.known.diagnosis.floor_us = 320;  // of the longer one
+  stored.known.diagnosis.fraction_of_ceiling = 0.8;
+  Evaluation confirmed = stored.known.evaluation;
+  EXPECT_NEAR(confirmed_fraction(stored.known, confirmed), 0.8, 1e-12);
+  for (Timing& timing : std::get<Correct>(confirmed.outcome).timings) timing.median_us *= 2;
+  EXPECT_NEAR(confirmed_fraction(stored.known, confirmed), 0.4, 1e-12);
+  EXPECT_DOUBLE_EQ(confirmed_fraction(stored.known, Evaluation()), 0.8) << "nothing is known";
+}
+
 TEST(Winner, OnlyTheEligible) {
   RecordedRun run;
   StoredConfirmation confirmation;

@@ -38,17 +38,6 @@ std::string cases_text(const Task& task, TargetKind target) {
   return text;
 }
 
-const Case* largest_timed(const Task& task, TargetKind target) {
-  const Case* largest = nullptr;
-  for (const Case* c : cases_for(task, target)) {
-    if (!c->timed) continue;
-    if (largest == nullptr || compulsory_bytes(task, *c) > compulsory_bytes(task, *largest)) {
-      largest = c;
-    }
-  }
-  return largest;
-}
-
 std::string task_text(const Task& task, TargetKind target) {
   const LanguageRow& language = native_language(target);
   const std::string fence(language.fence);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "write/prompt/advice.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "core/evidence/rates.h"
@@ -19,37 +19,20 @@ std::string tera(double rate, const char* unit) {
   return rate <= 0 ? "an unknown rate" : number(rate / 1e12, 3) + " " + unit;
 }
 
-// Time of the largest timed case at the measured rates, in microseconds; 0: not known.
-struct Floors {
-  double memory_us = 0;
-  double compute_us = 0;
-};
-
-Floors floors(const Task& task, TargetKind target, const Machine* machine) {
-  Floors floors;
-  if (machine == nullptr) return floors;
-  const Ceilings& ceilings = machine->ceilings;
-  const double rate = matmul_rate(task, ceilings);
-  for (const Case* c : cases_for(task, target)) {
-    if (!c->timed || ceilings.copy_bytes_per_s <= 0) continue;
-    const double memory = 1e6 * compulsory_bytes(task, *c) / ceilings.copy_bytes_per_s;
-    if (memory < floors.memory_us) continue;
-    floors.memory_us = memory;
-    if (rate <= 0 || ceilings.fma_flops_per_s <= 0) continue;
-    const double products = task_matmul_flops(task, *c);
-    const double others = std::max(0.0, task_flops(task, *c) - products);
-    floors.compute_us = 1e6 * (products / rate + others / ceilings.fma_flops_per_s);
-  }
-  return floors;
+// Of the largest timed case.
+Floors largest_floors(const Task& task, TargetKind target, const Machine* machine) {
+  const Case* largest = largest_timed(task, target);
+  if (machine == nullptr || largest == nullptr) return {};
+  return floors(task, *largest, machine->ceilings);
 }
 
-std::string floor_text(const Floors& floors) {
-  if (floors.memory_us <= 0) return "";
+std::string floor_text(const Floors& least) {
+  if (least.memory_us <= 0) return "";
   std::string text =
       "In the largest timed case, reading every input once and writing every output once takes " +
-      human_us(floors.memory_us) + " at this rate";
-  if (floors.compute_us > 0) {
-    text += ", and the arithmetic, in the precision that is owed, " + human_us(floors.compute_us);
+      human_us(least.memory_us) + " at this rate";
+  if (least.compute_us > 0) {
+    text += ", and the arithmetic, in the precision that is owed, " + human_us(least.compute_us);
   }
   return text + ".";
 }
@@ -67,7 +50,7 @@ PromptFields processor_fields(const Task& task, const Machine* machine, const Pr
   fields["caches"] = known(machine->caches);
   fields["bandwidth"] = number(machine->ceilings.copy_bytes_per_s / kGiga, 3) + " GB/s";
   fields["fma"] = number(machine->ceilings.fma_flops_per_s / kGiga, 3) + " GFLOP/s";
-  fields["floor"] = floor_text(floors(task, TargetKind::kCpu, machine));
+  fields["floor"] = floor_text(largest_floors(task, TargetKind::kCpu, machine));
   fields["machine"] = prompts.fill("processor", fields);
   return fields;
 }
@@ -79,7 +62,7 @@ CraftSubject craft_subject(const Task& task, TargetKind target, const Machine* m
   subject.target = target;
   subject.arch = Architecture::parse(machine != nullptr ? machine->arch : "");
   subject.family = operator_family(task);
-  const Floors least = floors(task, target, machine);
+  const Floors least = largest_floors(task, target, machine);
   const bool computes = has_kind(subject.family, "products") ||
                         has_kind(subject.family, "convolution") ||
                         has_kind(subject.family, "attention");
@@ -98,7 +81,7 @@ PromptFields advice_fields(const Task& task, TargetKind target, const Machine* m
     fields["bandwidth"] = tera(machine->ceilings.copy_bytes_per_s, "TB/s");
     fields["fma"] = tera(machine->ceilings.fma_flops_per_s, "TFLOP/s");
     fields["tensor"] = tera(machine->ceilings.tensor_flops_per_s, "TFLOP/s");
-    fields["floor"] = floor_text(floors(task, target, machine));
+    fields["floor"] = floor_text(largest_floors(task, target, machine));
     fields["machine"] = prompts.fill("machine", fields);
   }
   const CraftSubject subject = craft_subject(task, target, machine);

@@ -206,7 +206,8 @@ std::string last_change(const Known& known, const History& history) {
   const Origin& origin = known.candidate.origin;
   for (const KnownPtr& before : history) {
     if (before->id != origin.parent || origin.parent == 0) continue;
-    return change_to_text(what_changed(before->diagnosis, known.diagnosis, origin.answers));
+    return change_to_text(what_changed(before->diagnosis, known.diagnosis, origin.answers,
+                                       drift_between(*before, known)));
   }
   return "";
 }

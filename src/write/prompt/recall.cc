@@ -18,7 +18,7 @@ namespace {
 constexpr RecallWeights kWeights;
 constexpr double kAlike = 0.6;        // ideas with this share of common words are the same
 constexpr double kErrorsAlike = 0.4;  // the same for compiler messages
-constexpr double kFaster = 1.005;     // the verdicts' rule (measure/judge/evaluator.h)
+constexpr double kFaster = 1 + kLeastEffect;
 constexpr std::size_t kIdeaTold = 240;
 
 using WordSet = std::set<std::string>;

@@ -93,7 +93,7 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
     finding.metrics.emplace_back("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed");
   }
   finding.cause += ".";
-  finding.where = line_of(facts, {"sass.hot.fp64", "sass.fp64"});
+  finding.sites = line_of(facts, {"sass.hot.fp64", "sass.fp64"});
   finding.prescriptions = {
       {"precision",
        "Make it fp32: literals with an f (`0.5f`), `expf`, `sqrtf`, `fabsf` instead of the double "

@@ -54,7 +54,7 @@ std::optional<Finding> address_overhead(const Facts& facts) {
   finding.cause = percent(share) + " of the hot loop's " + number(instructions) +
                   " instructions only compute addresses and loop counters" +
                   (wide > 0 ? " (" + number(wide) + " of them 64-bit)" : std::string()) + ".";
-  finding.where = line_of(facts, {"sass.hot.address"});
+  finding.sites = line_of(facts, {"sass.hot.address"});
   finding.prescriptions = {
       {"index-arithmetic",
        "Hoist loop invariants: set up one base pointer per array before the loop and advance it by "

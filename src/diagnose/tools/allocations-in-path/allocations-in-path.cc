@@ -40,7 +40,7 @@ std::optional<Finding> allocations_in_path(const Facts& facts) {
   const double sync_us = facts.maybe("trace.gaps_sync").value_or(0);
   const double late_us = facts.maybe("trace.gaps_launch").value_or(0);
   finding.upper_speedup = speedup_without((idle_us + sync_us + late_us) / span);
-  finding.where = site_of(facts, {SiteKind::kAllocate});
+  finding.sites = site_of(facts, {SiteKind::kAllocate});
   return finding;
 }
 

@@ -88,7 +88,7 @@ std::vector<Prescription> advice(bool cas, bool shared) {
 }
 
 void finish(const Facts& facts, bool shared, Finding* finding) {
-  finding->where =
+  finding->sites =
       line_of(facts, {"sass.cas_loops", "sass.hot.cas", "sass.hot.global_atomics",
                       "sass.hot.shared_atomics", "sass.shared_atomics", "sass.global_atomics"});
   finding->prescriptions = advice(has_cas_loop(facts), shared);

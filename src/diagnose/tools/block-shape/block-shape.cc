@@ -36,7 +36,7 @@ std::optional<Finding> block_shape(const Facts& facts) {
   finding.metrics = {"launch__block_size"};
   finding.cause = "Blocks have " + number(block) + " threads in " + number(warps) +
                   " warps of 32: " + percent(1 - left) + " of the lanes have no thread.";
-  finding.where = joined({site_of(facts, {SiteKind::kLaunch}), site_of(facts, {SiteKind::kBlock})});
+  finding.sites = joined({site_of(facts, {SiteKind::kLaunch}), site_of(facts, {SiteKind::kBlock})});
   finding.prescriptions = {
       {"block-size", "Use a multiple of 32 threads per block; start with 128 or 256.", ""}};
   return finding;

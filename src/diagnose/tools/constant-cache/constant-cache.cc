@@ -60,7 +60,7 @@ std::optional<Finding> constant_cache(const Facts& facts) {
   finding.cause = number(indexed) +
                   " loads of the hot loop read constant memory at a different index per lane: "
                   "distinct addresses are served one after another.";
-  finding.where = joined({line_of(facts, {"sass.hot.constant_loads_indexed"}),
+  finding.sites = joined({line_of(facts, {"sass.hot.constant_loads_indexed"}),
                           array_of(facts, SiteKind::kConstant, {"sass.hot.constant_loads_indexed"}),
                           site_of(facts, {SiteKind::kConstant})});
   finding.prescriptions = {

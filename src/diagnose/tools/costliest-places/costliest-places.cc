@@ -26,8 +26,7 @@ std::optional<Finding> costliest_places(const Facts& facts) {
     together += place.us;
     finding.share += account->us > 0 ? place.us / facts("timing.median") : 0;
     if (!place.line.file.empty()) {
-      finding.where += (finding.where.empty() ? "" : ", ") + place.line.file + ":" +
-                       std::to_string(place.line.line);
+      finding.sites.push_back({{place.line.file, place.line.line, ""}, ""});
     }
     const Remedy& remedy = remedy_of(place.stall);
     const bool said =

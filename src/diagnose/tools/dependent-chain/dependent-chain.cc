@@ -27,7 +27,7 @@ std::string whole(double cycles) { return std::to_string(std::lround(cycles)); }
 
 void advise(const Facts& facts, Finding* out) {
   Finding& finding = *out;
-  finding.where = joined({line_of(facts, {"sass.loop.carried_cycles", "sass.hot.ffma"}),
+  finding.sites = joined({line_of(facts, {"sass.loop.carried_cycles", "sass.hot.ffma"}),
                           loop_of(facts, {"sass.loop.carried_cycles", "sass.hot.ffma"}),
                           depth_of(facts, {"chain", "accum", "parallel"})});
   finding.prescriptions = {

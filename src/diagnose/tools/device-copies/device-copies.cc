@@ -94,7 +94,7 @@ std::optional<Finding> device_copies(const Facts& facts) {
   finding.likely_speedup = speedup_without(share);
   // Copies seldom reach full bandwidth, and the kernels after them find cold caches.
   finding.upper_speedup = speedup_without(std::min(0.95, 1.6 * share));
-  finding.where = site_of(facts, {SiteKind::kCopy});
+  finding.sites = site_of(facts, {SiteKind::kCopy});
   return finding;
 }
 

@@ -77,7 +77,7 @@ std::optional<Finding> divergence(const Facts& facts) {
   const bool branches = active < kThreads * full / 32 && !unfed;
   finding.severity = left < 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"smsp__thread_inst_executed.sum", "smsp__inst_executed.sum"};
-  finding.where = joined({line_of(facts, {"sass.hot.divergent_regions", "sass.hot.predicated"}),
+  finding.sites = joined({line_of(facts, {"sass.hot.divergent_regions", "sass.hot.predicated"}),
                           line_of(facts, {"slice.branch"})});
   if (branches) {
     finding.cause = "Lanes of a warp take different paths: on average " + number(active, 3) +

@@ -109,7 +109,7 @@ const std::vector<Reason>& reasons() {
 }
 
 // Where in the code the stall occurs, as far as SASS and its line information show.
-std::string place(const Facts& facts, std::string_view reason) {
+FindingSites place(const Facts& facts, std::string_view reason) {
   if (reason == "long_scoreboard") {
     return line_of(facts, {"sass.hot.waits_global", "sass.hot.waits_local"});
   }
@@ -118,7 +118,7 @@ std::string place(const Facts& facts, std::string_view reason) {
                    {"sass.hot.waits_shared", "sass.hot.waits_special", "sass.hot.waits_shuffle"});
   }
   if (reason == "membar") return line_of(facts, {"sass.hot.fences"});
-  return "";
+  return {};
 }
 
 std::optional<Finding> dominant_stall(const Facts& facts) {
@@ -153,7 +153,7 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
                   number(facts("smsp__average_warp_latency_per_inst_issued.ratio"), 3) +
                   " cycles from one instruction to the next) goes to waiting for " +
                   worst->waits_for + ".";
-  finding.where = place(facts, worst->name);
+  finding.sites = place(facts, worst->name);
   finding.prescriptions = {worst->first, worst->second};
   return finding;
 }

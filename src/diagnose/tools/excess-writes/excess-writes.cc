@@ -109,7 +109,7 @@ std::optional<Finding> excess_writes(const Facts& facts) {
   std::optional<Finding> finding = written_again(facts, *stores, *least, *moved);
   if (!finding) finding = partial_sectors(facts, *stores, *least, *moved);
   if (!finding || finding->likely_speedup < kLeastGain) return std::nullopt;
-  finding->where = line_of(facts, {"sass.hot.global_stores"});
+  finding->sites = line_of(facts, {"sass.hot.global_stores"});
   return finding;
 }
 

@@ -125,7 +125,7 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
         "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio");
   }
   finding.cause += ".";
-  finding.where = line_of(facts, {"sass.hot.barriers", "sass.barriers"});
+  finding.sites = line_of(facts, {"sass.hot.barriers", "sass.barriers"});
   finding.prescriptions = advice(facts);
   return finding;
 }

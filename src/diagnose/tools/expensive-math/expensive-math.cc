@@ -91,7 +91,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
     finding.metrics.emplace_back("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed");
   }
   finding.cause += ".";
-  finding.where = line_of(
+  finding.sites = line_of(
       facts, {"sass.hot.precise_divisions", "sass.hot.trigonometric_slow_paths", "sass.hot.mufu"});
   if (divisions > 0) {
     finding.prescriptions.push_back(

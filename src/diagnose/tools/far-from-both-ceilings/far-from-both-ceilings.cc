@@ -127,9 +127,7 @@ std::optional<Finding> far_from_both_ceilings(const Facts& facts) {
 
   const double memory = roof.memory_floor_us / roof.time_us;
   const double compute = roof.compute_floor_us / roof.time_us;
-  // A start in PyTorch has no plan.
-  const bool gpu = facts.maybe("plan.kernels") || facts.maybe("trace.kernels") ||
-                   facts.maybe("launch__grid_size") || facts.text("target") == "cuda";
+  const bool gpu = facts.target() == TargetKind::kCuda;
   Finding finding;
   const bool far = roof.quiet_fraction < kFar;
   finding.severity = roof.quiet_fraction < 0.1 ? Severity::kCritical

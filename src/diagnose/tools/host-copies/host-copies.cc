@@ -61,7 +61,7 @@ std::optional<Finding> host_copies(const Facts& facts) {
   finding.likely_speedup = steady ? speedup_without(share) : 1 / (1 - share * (1 - kPinnedLeaves));
   const double idle_us = facts.maybe("trace.gaps_sync").value_or(0);
   finding.upper_speedup = speedup_without(std::min(0.95, share + idle_us / span));
-  finding.where = site_of(facts, {SiteKind::kCopy});
+  finding.sites = site_of(facts, {SiteKind::kCopy});
   return finding;
 }
 

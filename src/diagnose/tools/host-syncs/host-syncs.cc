@@ -46,7 +46,7 @@ std::optional<Finding> host_syncs(const Facts& facts) {
   // Without the waits the host runs ahead of the GPU, which hides late launches.
   const double late_us = facts.maybe("trace.gaps_launch").value_or(0);
   finding.upper_speedup = speedup_without((idle_us + late_us) / span);
-  finding.where = site_of(facts, {SiteKind::kSync});
+  finding.sites = site_of(facts, {SiteKind::kSync});
   return finding;
 }
 

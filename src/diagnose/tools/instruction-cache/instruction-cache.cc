@@ -55,7 +55,7 @@ std::optional<Finding> instruction_cache(const Facts& facts) {
         "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio");
   }
   finding.cause += ".";
-  finding.where = joined(
+  finding.sites = joined(
       {site_of(facts, {SiteKind::kUnroll}), loop_of(facts, {"sass.hot.ffma", "sass.hot.integer"})});
   finding.prescriptions = {
       {"unroll", "Unroll less (`#pragma unroll 4`), so that the loop fits the instruction cache.",

@@ -41,7 +41,7 @@ std::optional<Finding> integer_division(const Facts& facts) {
                   (calls > 0 ? " (" + number(calls) + " of them 64-bit, as function calls)" : "") +
                   ": about " + percent(share) +
                   " of its instructions are these divisions and remainders.";
-  finding.where = line_of(facts, {"sass.hot.integer_divisions", "sass.hot.division_calls"});
+  finding.sites = line_of(facts, {"sass.hot.integer_divisions", "sass.hot.division_calls"});
   finding.prescriptions = {
       {"index-arithmetic",
        "Make the divisor a compile-time constant (`constexpr` or a template parameter): shapes are "

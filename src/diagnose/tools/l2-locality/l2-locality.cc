@@ -88,7 +88,7 @@ std::optional<Finding> l2_locality(const Facts& facts) {
   finding.metrics = {
       "dram__bytes_read.sum", "lts__t_sectors_srcunit_tex.sum",
       facts.maybe("task.compulsory_bytes") ? "task.compulsory_bytes" : "trace.allocated_bytes"};
-  finding.where = joined({line_of(facts, {"slice.block"}), site_of(facts, {SiteKind::kLaunch})});
+  finding.sites = joined({line_of(facts, {"slice.block"}), site_of(facts, {SiteKind::kLaunch})});
   finding.prescriptions = advice(tiles, facts.maybe("sass.hot.global_evict_hints").value_or(0) > 0);
   return finding;
 }

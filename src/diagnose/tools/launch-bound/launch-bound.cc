@@ -130,7 +130,7 @@ std::optional<Finding> launch_bound(const Facts& facts) {
   if (kernels && time_us && *kernels > 0) return of_plan(facts, *kernels, *time_us);
   const auto span = facts.maybe("trace.span");
   std::optional<Finding> finding = span && *span > 0 ? of_trace(facts, *span) : std::nullopt;
-  if (finding) finding->where = site_of(facts, {SiteKind::kLaunch});
+  if (finding) finding->sites = site_of(facts, {SiteKind::kLaunch});
   return finding;
 }
 

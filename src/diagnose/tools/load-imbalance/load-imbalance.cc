@@ -39,7 +39,7 @@ std::optional<Finding> load_imbalance(const Facts& facts) {
   finding.cause = "The busiest SM works " + times(most / mean) +
                   " as long as the average one: blocks have unequal work, and " + percent(loss) +
                   " of the SMs' time is idle.";
-  finding.where =
+  finding.sites =
       joined({line_of(facts, {"slice.block"}), loop_of(facts, {"slice.block", "sass.hot.selects"}),
               site_of(facts, {SiteKind::kLaunch})});
   finding.prescriptions = {

@@ -100,9 +100,9 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
     finding.metrics.emplace_back(
         "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio");
   }
-  finding.where =
+  finding.sites =
       joined({line_of(facts, {"sass.hot.global_loads_in_flight", "sass.hot.global_loads"}),
-              stores_between(facts) ? site_of(facts, {SiteKind::kPointers}) : ""});
+              stores_between(facts) ? site_of(facts, {SiteKind::kPointers}) : FindingSites{}});
   const double wide = facts.maybe("sass.hot.global_loads_128").value_or(0);
   finding.prescriptions = advice(
       warps < kFewWarps, wide < 0.5 * facts.maybe("sass.hot.global_loads").value_or(0), facts);

@@ -70,7 +70,7 @@ std::optional<Finding> missing_register_tiling(const Facts& facts) {
     finding.metrics.emplace_back(
         "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed");
   }
-  finding.where = joined(
+  finding.sites = joined(
       {line_of(facts, {"sass.hot.shared_loads"}), loop_of(facts, {"sass.hot.shared_loads"})});
   finding.prescriptions = {
       {"tile-size",

@@ -107,7 +107,7 @@ std::optional<Finding> counted(const Facts& facts, const Accesses& loads) {
                      "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"};
   finding.metrics.emplace_back(least && least->bytes >= once ? "task.compulsory_bytes"
                                                              : "dram__bytes_read.sum");
-  finding.where = joined(
+  finding.sites = joined(
       {line_of(facts, {"sass.hot.global_loads"}), loop_of(facts, {"sass.hot.global_loads"})});
   finding.prescriptions = advice();
   return finding;
@@ -130,7 +130,7 @@ std::optional<Finding> from_code(const Facts& facts) {
                   " multiply-adds in the hot loop, without shared memory: operands are fetched "
                   "again for nearly every product.";
   finding.metrics = {"sass.hot.global_loads", "sass.hot.ffma", "sass.hot.shared_loads"};
-  finding.where = joined(
+  finding.sites = joined(
       {line_of(facts, {"sass.hot.global_loads"}), loop_of(facts, {"sass.hot.global_loads"})});
   finding.prescriptions = advice();
   finding.upper_speedup = roof.most();

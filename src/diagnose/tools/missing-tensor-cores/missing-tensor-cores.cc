@@ -110,7 +110,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   if (!facts.maybe("task.flops")) {
     std::optional<Finding> found = products_in_the_code(facts);
     if (found) {
-      found->where = joined({line_of(facts, {"sass.hot.fp32_fused", "sass.hot.ffma"}),
+      found->sites = joined({line_of(facts, {"sass.hot.fp32_fused", "sass.hot.ffma"}),
                              loop_of(facts, {"sass.hot.fp32_fused", "sass.hot.ffma"})});
     }
     return found;

@@ -46,7 +46,7 @@ std::optional<Finding> missing_tma(const Facts& facts) {
     finding.metrics.emplace_back(
         "smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio");
   }
-  finding.where = line_of(facts, {"sass.hot.ldgsts", "sass.hot.async_copies"});
+  finding.sites = line_of(facts, {"sass.hot.ldgsts", "sass.hot.async_copies"});
   finding.prescriptions = {
       {"pipeline",
        "Let one elected thread copy whole boxes with `cp.async.bulk.tensor` (a tensor map encoded "

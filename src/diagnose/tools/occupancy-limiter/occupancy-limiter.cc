@@ -138,7 +138,7 @@ std::optional<Finding> occupancy_limiter(const Facts& facts) {
                   " of the warps that an SM can hold are resident, limited by " + tightest->what +
                   " (" + number(facts(tightest->metric)) +
                   " blocks fit), and too few are ready to hide the latency.";
-  finding.where =
+  finding.sites =
       tightest->metric == std::string_view("launch__occupancy_limit_shared_mem")
           ? joined({site_of(facts, {SiteKind::kLaunch}), site_of(facts, {SiteKind::kShared}),
                     site_of(facts, {SiteKind::kSharedArray})})

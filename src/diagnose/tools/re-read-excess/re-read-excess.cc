@@ -88,7 +88,7 @@ Finding describe(const Facts& facts, const Excess& excess, const Dram& moved,
                     times(excess.reads) + " the inputs).";
   }
   finding.prescriptions = advice(kernels < 2, !from_dram);
-  finding.where = joined(
+  finding.sites = joined(
       {line_of(facts, {"sass.hot.global_loads"}), loop_of(facts, {"sass.hot.global_loads"})});
   return finding;
 }

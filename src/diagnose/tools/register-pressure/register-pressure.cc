@@ -75,7 +75,7 @@ std::optional<Finding> register_pressure(const Facts& facts) {
                   " registers would allow another block.";
   finding.metrics = {"launch__registers_per_thread", "launch__block_size"};
   if (model.counted()) finding.metrics.emplace_back("smsp__warps_active.avg.per_cycle_active");
-  finding.where = site_of(facts, {SiteKind::kBounds, SiteKind::kKernel});
+  finding.sites = site_of(facts, {SiteKind::kBounds, SiteKind::kKernel});
   finding.prescriptions = {
       {"tile-size",
        "Keep less live per thread: a smaller tile, fewer arrays, values recomputed instead of "

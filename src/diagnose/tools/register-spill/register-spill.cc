@@ -171,8 +171,8 @@ std::optional<Finding> register_spill(const Facts& facts) {
     describe_array(stack, run, &finding);
   }
   const bool bounded = has_site(facts, SiteKind::kBounds, "registers");
-  finding.where = joined(
-      {bounded ? site_of(facts, {SiteKind::kBounds}) : "",
+  finding.sites = joined(
+      {bounded ? site_of(facts, {SiteKind::kBounds}) : FindingSites{},
        line_of(facts, {"sass.hot.local_loads", "sass.hot.local_stores", "sass.local_loads"}),
        array_of(facts, SiteKind::kLocalArray, {"sass.hot.local_loads", "sass.hot.local_stores"})});
   return finding;

@@ -37,7 +37,7 @@ std::optional<Finding> scalar_half_math(const Facts& facts) {
   finding.cause = number(scalar + narrow) + " of the hot loop's " + number(instructions) +
                   " instructions compute or convert one half-precision value, although one "
                   "instruction can handle two.";
-  finding.where = line_of(facts, {"sass.hot.half_scalar", "sass.hot.half_conversions_scalar"});
+  finding.sites = line_of(facts, {"sass.hot.half_scalar", "sass.hot.half_conversions_scalar"});
   finding.prescriptions = {
       {"vectorize",
        "Work on pairs: `__half2`/`__nv_bfloat162` with `__hfma2`, `__hadd2`; convert with "

@@ -126,7 +126,7 @@ std::optional<Finding> scalar_loads(const Facts& facts) {
                   (mergeable > 0 ? " " + number(mergeable) +
                                        " of them are followed by a load of the next address."
                                  : std::string());
-  finding.where = line_of(facts, {"sass.hot.global_loads_mergeable", "sass.hot.global_loads_narrow",
+  finding.sites = line_of(facts, {"sass.hot.global_loads_mergeable", "sass.hot.global_loads_narrow",
                                   "sass.hot.global_loads_32", "sass.hot.global_loads"});
   finding.prescriptions = {
       {"vectorize",

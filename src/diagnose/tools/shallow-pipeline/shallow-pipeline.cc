@@ -30,7 +30,7 @@ bool is_copy(std::string_view instruction) {
   return false;
 }
 
-std::string places_of_ring(const Facts& facts) {
+FindingSites places_of_ring(const Facts& facts) {
   return joined({waits_at(facts, is_wait_for_copies), loop_of(facts, {"sass.hot.async_copies"}),
                  depth_of(facts, {"stage", "depth", "buffers", "slots", "ring", "ahead", "flight",
                                   "prefetch", "pipeline"})});
@@ -99,7 +99,7 @@ std::optional<Finding> of_memory(const Facts& facts) {
          "that the bandwidth needs in flight.",
          "shared memory has no space for another tile"}};
   }
-  finding.where = places_of_ring(facts);
+  finding.sites = places_of_ring(facts);
   return finding;
 }
 
@@ -136,7 +136,7 @@ std::optional<Finding> of_products(const Facts& facts, double warpgroup) {
   finding.prescriptions.push_back({"tile-size",
                                    "Use a larger tile per block: more matrix work per copied byte.",
                                    "the tiles would no longer fill a wave"});
-  finding.where = places_of_ring(facts);
+  finding.sites = places_of_ring(facts);
   return finding;
 }
 

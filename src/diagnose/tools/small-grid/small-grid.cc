@@ -89,7 +89,7 @@ std::optional<Finding> of_grid(const Facts& facts) {
 std::optional<Finding> small_grid(const Facts& facts) {
   std::optional<Finding> finding = of_grid(facts);
   if (finding) {
-    finding->where =
+    finding->sites =
         joined({site_of(facts, {SiteKind::kLaunch}), site_of(facts, {SiteKind::kGrid})});
   }
   return finding;

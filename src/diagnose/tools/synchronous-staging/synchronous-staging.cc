@@ -56,7 +56,7 @@ std::optional<Finding> synchronous_staging(const Facts& facts) {
     finding.metrics.emplace_back(
         "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio");
   }
-  finding.where = joined({line_of(facts, {"sass.hot.staged_copies", "sass.shared_stores"}),
+  finding.sites = joined({line_of(facts, {"sass.hot.staged_copies", "sass.shared_stores"}),
                           line_of(facts, {"sass.hot.barriers"})});
   const bool bulk = facts.has(GpuFeature::kTma);
   finding.prescriptions = {

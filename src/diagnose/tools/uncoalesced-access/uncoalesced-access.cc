@@ -206,7 +206,7 @@ std::optional<Finding> counted(const Facts& facts) {
   const std::string direction = load_side ? "ld" : "st";
   finding.metrics = {"l1tex__t_sectors_pipe_lsu_mem_global_op_" + direction + ".sum",
                      "l1tex__t_requests_pipe_lsu_mem_global_op_" + direction + ".sum"};
-  finding.where = line_of(facts, {"sass.hot.global_strided",
+  finding.sites = line_of(facts, {"sass.hot.global_strided",
                                   load_side ? "sass.hot.global_loads" : "sass.hot.global_stores"});
   prescribe(pattern, &finding);
   if (pieces) {
@@ -246,7 +246,7 @@ std::optional<Finding> from_code(const Facts& facts) {
                   (stride > 0 ? number(stride) + " B apart" : std::string("a row apart")) +
                   ", so each lane moves a sector of 32 B for its few bytes.";
   finding.metrics = {"sass.hot.global_strided", "sass.hot.global_lane_stride"};
-  finding.where =
+  finding.sites =
       joined({line_of(facts, {"sass.hot.global_strided"}), line_of(facts, {"slice.global"})});
   prescribe(Pattern::kStrided, &finding);
   return finding;

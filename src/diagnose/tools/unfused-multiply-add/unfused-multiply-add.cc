@@ -38,7 +38,7 @@ std::optional<Finding> unfused_multiply_add(const Facts& facts) {
                   " multiplications in the hot loop are followed by the one addition "
                   "that uses them: " +
                   percent(share) + " of its instructions would go away as fused multiply-adds.";
-  finding.where = line_of(facts, {"sass.hot.fp32_fusable", "sass.hot.ffma"});
+  finding.sites = line_of(facts, {"sass.hot.fp32_fusable", "sass.hot.ffma"});
   finding.prescriptions = {
       {"fast-math",
        "Write `fmaf(a, b, c)`, and do not use `__fmul_rn` and `__fadd_rn` (or `-fmad=false`), "

@@ -49,7 +49,7 @@ std::optional<Finding> wide_fences(const Facts& facts) {
     finding.metrics.emplace_back("smsp__average_warps_issue_stalled_membar_per_issue_active.ratio");
   }
   finding.cause += ".";
-  finding.where = line_of(facts, {"sass.hot.wide_fences", "sass.hot.fences"});
+  finding.sites = line_of(facts, {"sass.hot.wide_fences", "sass.hot.fences"});
   finding.prescriptions = {
       {"synchronization",
        "Use the narrowest scope: `mbarrier.arrive` without `.release.cluster` (or with `.relaxed`) "

@@ -21,7 +21,6 @@
 #include "measure/worker/cuda/order.h"
 #include "measure/worker/cuda/plan_files.h"
 #include "measure/worker/roles.h"
-#include "profile/collect/plan_facts.h"
 
 namespace kernelpro {
 
@@ -141,7 +140,7 @@ class Worker {
     subject->layout.scratch_bytes = plan->scratch_bytes;
     KP_TRY(scratch_.cover(cu_, context_.device(), c.layout.scratch_base(), plan->scratch_bytes));
     KP_TRY(reload(subject));
-    Json answer = launch_facts(c, *subject);
+    Json answer = {{"facts", driver_facts(*subject)}};
     subject->scrub_kib = scrub_frame(subject->graph.local_bytes());
     if (subject->scrub_kib == 0 && subject->graph.local_bytes() > 0) {
       answer["notes"] =
@@ -152,8 +151,8 @@ class Worker {
     return answer;
   }
 
-  // Facts for the evidence about the plan, and about the grid of the launch with the most threads.
-  Json launch_facts(const OpenCase& c, const Subject& subject) const {
+  // Only the driver knows how many blocks fit at once: of the launch with the most threads.
+  Json driver_facts(const Subject& subject) const {
     const PlanNode* largest = nullptr;
     double most = 0;
     for (const PlanNode& n : subject.plan.nodes) {
@@ -163,14 +162,12 @@ class Worker {
       largest = &n;
       most = threads;
     }
-    Json facts = plan_facts(subject.plan, {c.layout, c.inputs, {}}).call;
-    if (largest == nullptr) return Json{{"facts", facts}};
+    Json facts = Json::object();
+    if (largest == nullptr) return facts;
     const double grid = 1.0 * largest->grid[0] * largest->grid[1] * largest->grid[2];
-    facts["launch__grid_size"] = grid;
-    facts["launch__block_size"] = largest->block[0] * largest->block[1] * largest->block[2];
     const int resident = subject.graph.resident_blocks(*largest) * kernels_->multiprocessors();
     if (resident > 0) facts["launch__waves_per_multiprocessor"] = grid / resident;
-    return Json{{"facts", facts}};
+    return facts;
   }
 
   Result<Subject*> find(const OpenCase* c, const std::string& name) {

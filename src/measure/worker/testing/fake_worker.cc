@@ -396,11 +396,11 @@ int python(const std::string& role) {
   return 0;
 }
 
-constexpr kernelpro::WorkerRole kRoles[] = {
-    {"cuda-judge", "", kernelpro::cuda_judge},
-    {"cuda-worker", "", kernelpro::cuda_worker},
-    {"cuda-sampler", "", kernelpro::cuda_sampler},
-    {"cuda-capture", "", capture_host_form},
+constexpr kernelpro::RoleRow kRoles[] = {
+    {kernelpro::WorkerRole::kCudaJudge, kernelpro::cuda_judge},
+    {kernelpro::WorkerRole::kCudaWorker, kernelpro::cuda_worker},
+    {kernelpro::WorkerRole::kCudaSampler, kernelpro::cuda_sampler},
+    {kernelpro::WorkerRole::kCudaCapture, capture_host_form},
 };
 
 }  // namespace
@@ -414,8 +414,9 @@ int main(int argc, char** argv) {
   for (const Candidate& candidate : kCandidates) {
     kernelpro::fake::define(candidate.name, {{8, 8}, candidate.body, candidate.us});
   }
-  for (const kernelpro::WorkerRole& role : kRoles) {
-    if (argc >= 2 && std::strcmp(argv[1], role.name) == 0) return role.run(argc, argv);
+  const auto wanted = kernelpro::worker_role_from_name(argc < 2 ? "" : argv[1]);
+  for (const kernelpro::RoleRow& row : kRoles) {
+    if (row.role == wanted) return row.run(argc, argv);
   }
   std::fprintf(stderr, "fake_worker: no such role\n");
   return 2;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/evidence/rates.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelpro {
+namespace {
+
+// y = f(x) over 1000 elements of fp32: 8000 bytes.
+Task vector_task() {
+  Task task;
+  task.tensors = {{"x", Role::kInput, DType::kFp32, {"n"}, {}, 0},
+                  {"y", Role::kOutput, DType::kFp32, {"n"}, {}, 0}};
+  task.cases = {{"large", {{"n", 1000}}, true, {}}};
+  task.precision = Precision::kTf32;
+  task.flops = "10*n";
+  task.matmul_flops = "8*n";
+  return task;
+}
+
+TEST(Floors, AreThoseOfTheTaskAndOfItsEvidence) {
+  const Task task = vector_task();
+  Ceilings ceilings;
+  ceilings.copy_bytes_per_s = 8e9;
+  ceilings.fma_flops_per_s = 1e9;
+  ceilings.tensor_flops_per_s = 16e9;
+  const Floors of_task = floors(task, task.cases[0], ceilings);
+  EXPECT_DOUBLE_EQ(of_task.memory_us, 1);
+  EXPECT_DOUBLE_EQ(of_task.compute_us, 3);  // 2 at the fma rate, 1 at TF32's
+  Evidence e;
+  e.set("task.compulsory_bytes", 8000, "task");
+  e.set("task.flops", 10000, "task");
+  e.set("task.matmul_flops", 8000, "task");
+  e.set("task.tf32", 1, "task");
+  e.set("ceiling.copy_bandwidth", 8e9, "ceilings");
+  e.set("ceiling.fma_rate", 1e9, "ceilings");
+  e.set("ceiling.tensor_rate", 16e9, "ceilings");
+  EXPECT_DOUBLE_EQ(floors(e).memory_us, of_task.memory_us);
+  EXPECT_DOUBLE_EQ(floors(e).compute_us, of_task.compute_us);
+  e.set("task.matmul_flops", 1e9, "given");  // more than there are operations
+  EXPECT_DOUBLE_EQ(floors(e).compute_us, 1.25);
+}
+
+TEST(Floors, AreUnknownWithoutTheirCeiling) {
+  const Task task = vector_task();
+  Ceilings ceilings;
+  ceilings.fma_flops_per_s = 1e9;
+  EXPECT_EQ(floors(task, task.cases[0], ceilings).memory_us, 0);
+  EXPECT_DOUBLE_EQ(floors(task, task.cases[0], ceilings).compute_us, 10);
+  EXPECT_EQ(floors(Evidence()).memory_us, 0);
+  EXPECT_EQ(floors(Evidence()).compute_us, 0);
+}
+
+}  // namespace
+}  // namespace kernelpro
