@@ -8,14 +8,18 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace kernelpro {
 
 using Json = nlohmann::ordered_json;
 
-// Both out of line: nlohmann's parser and writer are slow to compile.
+// Out of line: nlohmann's parser and writer are slow to compile.
 // nullopt: not JSON.
 std::optional<Json> parse_json(const std::string& text);
+// Whether arrays and objects nest deeper than `most`, in any bytes. For text from outside, before
+// it is parsed: readers of a tree recurse.
+bool nests_deeper(std::string_view text, int most);
 // Invalid UTF-8 (a candidate's output) becomes U+FFFD instead of an exception.
 // `indent` -1: a single line.
 std::string dump_json(const Json& json, int indent = -1);

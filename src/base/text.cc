@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -82,6 +83,15 @@ bool is_identifier(std::string_view text) {
   for (const char c : text) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
   }
+  return true;
+}
+
+bool parse_hex(std::string_view text, unsigned long long* value) {
+  unsigned long long number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number, 16);
+  if (error != std::errc() || end != last) return false;
+  *value = number;
   return true;
 }
 

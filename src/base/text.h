@@ -20,6 +20,9 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
 bool contains(std::string_view text, std::string_view part);
 // A C identifier: [A-Za-z_][A-Za-z0-9_]*.
 bool is_identifier(std::string_view text);
+// Hexadecimal digits and nothing else (no sign, no 0x). False: they are not, or the number has more
+// than 64 bits; `value` is left alone.
+bool parse_hex(std::string_view text, unsigned long long* value);
 // At most `max_bytes` from the start, without splitting a UTF-8 character.
 std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes);
 // The first `max_bytes`, cut at a line end, with a note of how much was left out.

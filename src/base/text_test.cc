@@ -41,6 +41,18 @@ TEST(Text, Identifiers) {
   }
 }
 
+TEST(Text, HexadecimalNumbersAreDigitsOnly) {
+  unsigned long long value = 7;
+  for (const char* bad : {"", "0x1f", "-1", "+1", " 1", "1 ", "1g", "10000000000000000"}) {
+    EXPECT_FALSE(parse_hex(bad, &value)) << bad;
+  }
+  EXPECT_EQ(value, 7u);
+  EXPECT_TRUE(parse_hex("00b0", &value));
+  EXPECT_EQ(value, 0xb0u);
+  EXPECT_TRUE(parse_hex("FFFFffffFFFFffff", &value));
+  EXPECT_EQ(value, ~0ull);
+}
+
 TEST(Text, ClipsAtALineEndAndSaysHowMuchIsGone) {
   EXPECT_EQ(clip("short", 10), "short");
   EXPECT_EQ(clip("first\nsecond\nthird", 14), "first\nsecond\n... (6 more bytes)");

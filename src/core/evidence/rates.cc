@@ -19,10 +19,10 @@ struct Rates {
 
 Floors floors_of(const Work& work, const Rates& rates) {
   Floors least;
-  if (rates.copy > 0) least.memory_us = 1e6 * work.bytes / rates.copy;
+  if (rates.copy > 0) least.memory_us = work.bytes / rates.copy * 1e6;
   if (rates.fma > 0 && rates.matmul > 0) {
     const double products = std::min(work.matmul_flops, work.flops);
-    least.compute_us = 1e6 * ((work.flops - products) / rates.fma + products / rates.matmul);
+    least.compute_us = ((work.flops - products) / rates.fma + products / rates.matmul) * 1e6;
   }
   return least;
 }

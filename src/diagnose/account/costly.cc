@@ -123,7 +123,7 @@ void add_costly_places(const Places& places, const BeyondFloor& beyond, double c
 
 void place_finding(const Places& places, const KernelAccount& account, double call_us,
                    Finding* finding) {
-  if (!finding->places.empty()) return;
+  if (!finding->places.empty() || finding->sites.empty()) return;
   double share = 0;
   for (const Place& place : places.places) {
     if (!names_line(*finding, place.at.line)) continue;

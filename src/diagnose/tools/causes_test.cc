@@ -21,9 +21,9 @@ struct Kernel {
 
 TEST(Causes, TheCostliestLinesComeFirstWithTheirCalls) {
   Kernel k;
-  EXPECT_EQ(line_of(k.facts(), {"sass.hot.mufu"}), "");
+  EXPECT_EQ(sites_text(line_of(k.facts(), {"sass.hot.mufu"})), "");
   k.evidence.lines["sass.hot.mufu"] = {{at(1), at(2), at(3), at(4)}, {at(9), at(2)}};
-  EXPECT_EQ(line_of(k.facts(), {"sass.hot.ffma", "sass.hot.mufu"}),
+  EXPECT_EQ(sites_text(line_of(k.facts(), {"sass.hot.ffma", "sass.hot.mufu"})),
             "k.cu:1, k.cu:2, k.cu:3, called at k.cu:9");
   Place place;
   place.at.line = at(7);
@@ -31,7 +31,8 @@ TEST(Causes, TheCostliestLinesComeFirstWithTheirCalls) {
   place.share = place.exposed = 0.5;
   place.producers = {{{at(4), 0, "MUFU.RCP R1, R2"}, 1.0}};
   k.evidence.places.emplace().places = {place};
-  EXPECT_EQ(line_of(k.facts(), {"sass.hot.mufu"}), "k.cu:4, k.cu:1, k.cu:2, called at k.cu:9");
+  EXPECT_EQ(sites_text(line_of(k.facts(), {"sass.hot.mufu"})),
+            "k.cu:4, k.cu:1, k.cu:2, called at k.cu:9");
 }
 
 TEST(Causes, SitesByKind) {
@@ -42,18 +43,21 @@ TEST(Causes, SitesByKind) {
                       {SiteKind::kLoop, at(10, "for (;;)"), 12, ""},
                       {SiteKind::kDepth, at(2, "constexpr int kStages = 2;"), 2, "kStages"},
                       {SiteKind::kLaunch, at(40, "k<<<1, 2>>>();"), 40, ""}};
-  EXPECT_EQ(site_of(k.facts(), {SiteKind::kBounds, SiteKind::kLaunch}), "launched at k.cu:40");
-  EXPECT_EQ(site_of(k.facts(), {SiteKind::kBounds}), "");
-  EXPECT_EQ(depth_of(k.facts(), {"stage"}), "`kStages` at k.cu:2");
-  EXPECT_EQ(depth_of(k.facts(), {"chain"}), "");
+  EXPECT_EQ(sites_text(site_of(k.facts(), {SiteKind::kBounds, SiteKind::kLaunch})),
+            "launched at k.cu:40");
+  EXPECT_EQ(sites_text(site_of(k.facts(), {SiteKind::kBounds})), "");
+  EXPECT_EQ(sites_text(depth_of(k.facts(), {"stage"})), "`kStages` at k.cu:2");
+  EXPECT_EQ(sites_text(depth_of(k.facts(), {"chain"})), "");
   k.evidence.lines["sass.hot.shared_loads"].lines = {at(11)};
-  EXPECT_EQ(loop_of(k.facts(), {"sass.hot.shared_loads"}), "in the loop at k.cu:10");
+  EXPECT_EQ(sites_text(loop_of(k.facts(), {"sass.hot.shared_loads"})), "in the loop at k.cu:10");
   Place place;
   place.at.line = at(11, "sum += tile[i][j] + others[k];");
   k.evidence.places.emplace().places = {place};
-  EXPECT_EQ(array_of(k.facts(), SiteKind::kSharedArray, {"sass.hot.shared_loads"}),
+  EXPECT_EQ(sites_text(array_of(k.facts(), SiteKind::kSharedArray, {"sass.hot.shared_loads"})),
             "`tile` declared at k.cu:3");
-  EXPECT_EQ(joined({"", "a", "", "b"}), "a; b");
+  const FindingSites both =
+      joined({{}, site_of(k.facts(), {SiteKind::kLaunch}), {}, depth_of(k.facts(), {"stage"})});
+  EXPECT_EQ(sites_text(both), "launched at k.cu:40; `kStages` at k.cu:2");
 }
 
 TEST(Causes, ExposedWaitsByTheirProducers) {

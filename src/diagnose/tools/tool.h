@@ -93,8 +93,8 @@ struct Tool {
   ToolTarget target = ToolTarget::kAny;
   unsigned bounds = kAnyBound;  // runs if the theoretical or measured class is among them
   std::span<const char* const> needs = {};  // required metrics
-  // nullopt: no finding. Fills cause, metrics, prescriptions, severity, likely and upper gain of
-  // the kernel (scope kKernel) or the call. The runner fills tool, kernel, where and level,
+  // nullopt: no finding. Fills cause, sites, metrics, prescriptions, severity, likely and upper
+  // gain of the kernel (scope kKernel) or the call. The runner fills tool, kernel, where and level,
   // converts a kernel's gain to the call's (Amdahl) and clamps gains to the roofline's headroom.
   std::optional<Finding> (*analyse)(const Facts& facts);
   // Names no specific cause: its finding ranks after every specific one, whatever gain it promises.

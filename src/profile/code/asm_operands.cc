@@ -15,10 +15,9 @@ bool starts(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-bool parse_hex(std::string_view text, unsigned long long* value) {
-  if (starts(text, "0x")) text.remove_prefix(2);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, 16);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+// With or without 0x.
+bool parse_number(std::string_view text, unsigned long long* value) {
+  return parse_hex(starts(text, "0x") ? text.substr(2) : text, value);
 }
 
 // "rax", "eax", "ax" and "al" are one register.
@@ -59,7 +58,7 @@ void read_address(std::string_view text, AsmOperand* operand) {
       operand->rip = true;
     } else if (reg >= 0) {
       (operand->base < 0 ? operand->base : operand->index) = reg;
-    } else if (parse_hex(term, &number)) {
+    } else if (parse_number(term, &number)) {
       operand->value = static_cast<long long>(minus ? 0 - number : number);
     }
   }
@@ -74,7 +73,7 @@ AsmOperand read_operand(std::string_view text) {
   if (open != std::string_view::npos && close != std::string_view::npos) {
     operand.kind = AsmOperand::Kind::kMemory;
     read_address(text.substr(open + 1, close - open - 1), &operand);
-  } else if (starts(text, "0x") && parse_hex(text, &number)) {
+  } else if (starts(text, "0x") && parse_number(text, &number)) {
     operand.kind = AsmOperand::Kind::kImmediate;
     operand.value = static_cast<long long>(number);
     // A negative immediate of a 32-bit instruction.
@@ -155,7 +154,7 @@ AsmReference asm_reference(std::string_view operands) {
   std::string_view before = trim(operands.substr(0, open));
   const std::size_t space = before.find_last_of(" \t#");
   if (space != std::string_view::npos) before = before.substr(space + 1);
-  r.valid = parse_hex(before, &r.address);
+  r.valid = parse_number(before, &r.address);
   r.symbol = operands.substr(open + 1, close - open - 1);
   const std::size_t plus = r.symbol.rfind("+0x");
   if (plus != std::string_view::npos) r.symbol = r.symbol.substr(0, plus);

@@ -2,7 +2,6 @@
 #include "profile/code/objdump.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/text.h"
@@ -15,11 +14,6 @@ constexpr std::size_t kMaxInstructions = 400'000;  // of a whole file
 
 bool starts(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
-}
-
-bool parse_hex(std::string_view text, unsigned long long* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, 16);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 bool is_prefix(std::string_view word) {

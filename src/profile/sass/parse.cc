@@ -17,12 +17,6 @@ constexpr std::size_t kMaxFiles = 200;             // with line information, per
 constexpr std::size_t kMaxChains = 20'000;         // of inlined calls, per function
 constexpr std::size_t kMaxCalls = 3;               // of a chain
 
-bool parse_hex(std::string_view text, unsigned long long* value) {
-  if (text.empty()) return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, 16);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 // "/*00b0*/  @P0 LDG.E.128 R4, desc[UR4][R2.64] ;  /* 0x... */"
 bool parse_instruction(std::string_view line, SassInstruction* instruction) {
   if (!line.starts_with("/*")) return false;

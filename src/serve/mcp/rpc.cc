@@ -7,29 +7,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxDepth = 64;  // no valid message nests deeper
 constexpr std::size_t kMaxBatch = 100;
 constexpr std::size_t kMaxId = 256;
-
-// Detects nesting deeper than any valid message, before the parser builds it.
-bool too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
 
 bool is_id(const Json& id) {
   return id.is_number_integer() ||
@@ -77,7 +57,7 @@ std::variant<RpcMessage, RpcFault> read_one(const Json& json) {
 
 RpcFrame read_rpc(const std::string& frame) {
   RpcFrame read;
-  if (too_deep(frame)) {
+  if (nests_deeper(frame, kMaxDepth)) {
     read.parts.emplace_back(invalid(nullptr, "the message is nested too deeply"));
     return read;
   }

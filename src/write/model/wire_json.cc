@@ -9,29 +9,10 @@ namespace {
 constexpr int kMaxDepth = 200;
 constexpr std::int64_t kMostTokens = 1'000'000'000;
 
-bool too_deep(const std::string& text) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxDepth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 std::optional<Json> parse_foreign_json(const std::string& text) {
-  if (too_deep(text)) return std::nullopt;
+  if (nests_deeper(text, kMaxDepth)) return std::nullopt;
   std::optional<Json> json = parse_json(text);
   if (json) return json;
   // Invalid UTF-8 (such as a character cut in two by the server) costs a character, not a reply.

@@ -43,7 +43,7 @@ std::vector<Prescription> advice() {
            ""}};
 }
 
-FindingSites accesses(const Facts& facts) {
+FindingSites conflicts_at(const Facts& facts) {
   return line_of(facts, {"sass.hot.shared_conflicting", "sass.hot.shared_loads"});
 }
 
@@ -72,7 +72,7 @@ std::optional<Finding> counted(const Facts& facts, const Side& loads, const Side
   const std::string op = load_side ? "ld" : "st";
   finding.metrics = {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_" + op + ".sum",
                      "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_" + op + ".sum"};
-  finding.sites = joined({accesses(facts), line_of(facts, {"slice.shared"}),
+  finding.sites = joined({conflicts_at(facts), line_of(facts, {"slice.shared"}),
                           array_of(facts, SiteKind::kSharedArray,
                                    {"sass.hot.shared_conflicting", "sass.hot.shared_loads",
                                     "sass.hot.shared_stores"})});
@@ -105,7 +105,7 @@ std::optional<Finding> from_code(const Facts& facts) {
                   " shared-memory accesses have up to " + number(ways) +
                   " lanes on one bank, which serializes them.";
   finding.metrics = {"sass.hot.shared_conflicting", "sass.hot.shared_ways"};
-  finding.sites = joined({accesses(facts), line_of(facts, {"slice.shared"}),
+  finding.sites = joined({conflicts_at(facts), line_of(facts, {"slice.shared"}),
                           array_of(facts, SiteKind::kSharedArray,
                                    {"sass.hot.shared_conflicting", "sass.hot.shared_loads",
                                     "sass.hot.shared_stores"})});

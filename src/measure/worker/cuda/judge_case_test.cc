@@ -70,7 +70,7 @@ TEST_F(JudgeCases, TellSetsApart) {
   open();
   look_at(0);
   compute();
-  const std::string right(data(kY), 4 * kElements);
+  const std::string right(data(kY), 4 * kToyElements);
   EXPECT_EQ(found(0, false).outputs[0].bad, 0u);
   look_at(1);
   std::copy(right.begin(), right.end(), data(kY));
@@ -113,7 +113,7 @@ TEST_F(JudgeCases, JudgeAsTheHostDoes) {
         compute();
         const int errors = std::uniform_int_distribution(0, 40)(random);
         for (int k = 0; k < errors; ++k) {
-          const auto i = std::uniform_int_distribution<std::size_t>(0, kElements - 1)(random);
+          const auto i = std::uniform_int_distribution<std::size_t>(0, kToyElements - 1)(random);
           const auto now =
               static_cast<float>(element_as_double(dtype, data(kY), static_cast<std::int64_t>(i)));
           const float size = std::pow(10.f, std::uniform_real_distribution(-8.f, 1.f)(random));
@@ -146,7 +146,7 @@ TEST_F(JudgeCases, ExplainAFailure) {
   EXPECT_EQ(got[1], 99);
   EXPECT_EQ(got[0], expected[0]);
   EXPECT_EQ(expected[1], 2 * data<float>(kX)[5]);
-  ASSERT_TRUE(judge->window(0, kY, kElements - 2, 100, &bad, &got, &expected));
+  ASSERT_TRUE(judge->window(0, kY, kToyElements - 2, 100, &bad, &got, &expected));
   EXPECT_EQ(bad.size(), 2u);
   ASSERT_TRUE(judge->window(0, kY, 1u << 30, 100, &bad, &got, &expected));
   EXPECT_TRUE(bad.empty());

@@ -30,27 +30,27 @@ TEST_F(JudgeCases, PoisonWithAnyKeyDiffersFromThePoisonBefore) {
     for (std::size_t i = 0; i + 1 < contents.size(); ++i) EXPECT_NE(contents[i], contents.back());
   }
   look_at(0);
-  const std::string inputs(data(kX), 4 * kElements);
+  const std::string inputs(data(kX), 4 * kToyElements);
   ASSERT_TRUE(judge->poison({{0, 9}}, true));
-  EXPECT_EQ(inputs, std::string(data(kX), 4 * kElements)) << "inputs keep their values";
+  EXPECT_EQ(inputs, std::string(data(kX), 4 * kToyElements)) << "inputs keep their values";
   EXPECT_TRUE(judge->broken_seals()->empty());
 }
 
 TEST_F(JudgeCases, DisturbAnInputAndPutItBack) {
   open();
   look_at(0);
-  const std::string before(data(kX), 4 * kElements);
+  const std::string before(data(kX), 4 * kToyElements);
   ASSERT_TRUE(judge->disturb(0, kX, 10, 0, 3, 1e6f));
   EXPECT_EQ(data<float>(kX)[10], 1e6f);
   EXPECT_EQ(data<float>(kX)[11], -1e6f);
   ASSERT_TRUE(judge->restore());
-  EXPECT_EQ(before, std::string(data(kX), 4 * kElements));
-  ASSERT_TRUE(judge->disturb(0, kX, kElements - 2, 4, 100, 0));
-  EXPECT_EQ(data<float>(kX)[kElements - 1], data<float>(kX)[5]);
+  EXPECT_EQ(before, std::string(data(kX), 4 * kToyElements));
+  ASSERT_TRUE(judge->disturb(0, kX, kToyElements - 2, 4, 100, 0));
+  EXPECT_EQ(data<float>(kX)[kToyElements - 1], data<float>(kX)[5]);
   ASSERT_TRUE(judge->restore());
   ASSERT_TRUE(judge->restore());  // nothing is left to do
-  EXPECT_EQ(before, std::string(data(kX), 4 * kElements));
-  EXPECT_FALSE(judge->disturb(0, kX, kElements, 0, 1, 0));
+  EXPECT_EQ(before, std::string(data(kX), 4 * kToyElements));
+  EXPECT_FALSE(judge->disturb(0, kX, kToyElements, 0, 1, 0));
 }
 
 TEST_F(JudgeCases, VaryParametersButNotConstants) {
@@ -128,7 +128,7 @@ TEST_F(JudgeCases, AStageHoldsOneSetAtATime) {
   ASSERT_TRUE(judge->clear_stage(0, 0));
   EXPECT_NE(data<float>(kX)[3], left);
   ASSERT_TRUE(judge->collect(0, 0));
-  EXPECT_EQ(found(0).outputs[0].unwritten, static_cast<std::uint64_t>(kElements));
+  EXPECT_EQ(found(0).outputs[0].unwritten, static_cast<std::uint64_t>(kToyElements));
   // Nor may it change anything but the outputs.
   ASSERT_TRUE(judge->reveal(0, 0));
   data<float>(kX)[3] += 1;

@@ -34,7 +34,7 @@ struct View {
   }
 };
 
-inline constexpr int kElements = 1001;
+inline constexpr int kToyElements = 1001;
 
 // y = 2 x, a bool b = x > 0, and a parameter p that nothing depends on.
 inline Task toy(DType floating) {
@@ -44,7 +44,7 @@ inline Task toy(DType floating) {
                   {"p", Role::kParameter, floating, {"7"}, {Init::Kind::kUniform, 0, 1}, 0},
                   {"y", Role::kOutput, floating, {"N"}, {}, 0},
                   {"b", Role::kOutput, DType::kBool, {"N"}, {}, 0}};
-  task.cases = {Case{"toy", {{"N", kElements}}, true, {}}};
+  task.cases = {Case{"toy", {{"N", kToyElements}}, true, {}}};
   task.workspace = "100";
   if (floating == DType::kFp16) task.precision = Precision::kFp16;
   if (floating == DType::kBf16) task.precision = Precision::kBf16;
@@ -87,11 +87,11 @@ struct JudgeCases : FakeContext {
   // `run` computes y and b from x; y as doubles.
   void define_reference() {
     fake::define("reference", {{8, 8, 8}, [this](fake::Launch& launch) {
-                                 const void* x = launch.memory<char>(0, 2 * kElements);
-                                 double* y = launch.memory<double>(1, kElements);
-                                 bool* b = launch.memory<bool>(2, kElements);
+                                 const void* x = launch.memory<char>(0, 2 * kToyElements);
+                                 double* y = launch.memory<double>(1, kToyElements);
+                                 bool* b = launch.memory<bool>(2, kToyElements);
                                  if (x == nullptr || y == nullptr || b == nullptr) return;
-                                 for (int i = 0; i < kElements; ++i) {
+                                 for (int i = 0; i < kToyElements; ++i) {
                                    const double v = element_as_double(task.tensors[0].dtype, x, i);
                                    y[i] = 2 * v + jitter++ * noise;
                                    b[i] = v > 0;
@@ -129,7 +129,7 @@ struct JudgeCases : FakeContext {
   // A correct call on the set that is looked at.
   void compute() {
     const DType dtype = task.tensors[kX].dtype;
-    for (int i = 0; i < kElements; ++i) {
+    for (int i = 0; i < kToyElements; ++i) {
       const double v = element_as_double(dtype, data(kX), i);
       store(dtype, data(kY), static_cast<std::size_t>(i), static_cast<float>(2 * v));
       data<bool>(kB)[i] = v > 0;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/account/costly.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelpro {
+namespace {
+
+// A kernel of half the call's time that waits a quarter of it at each of these lines.
+struct Waits {
+  Places places;
+  KernelAccount account;
+
+  explicit Waits(const std::vector<SourceLine>& lines) {
+    account.us = 50;
+    account.parts = {{PartKind::kWait, Stall::kLongScoreboard, 50, Level::kCounters, ""}};
+    for (const SourceLine& line : lines) {
+      Place place;
+      place.at.line = line;
+      place.stall = Stall::kLongScoreboard;
+      place.share = place.exposed = 0.25;
+      places.places.push_back(place);
+    }
+  }
+  Finding placed(const FindingSites& sites) const {
+    Finding finding;
+    finding.sites = sites;
+    place_finding(places, account, 100, &finding);
+    return finding;
+  }
+};
+
+TEST(Costly, AFindingIsPlacedAtItsSites) {
+  const Waits waits({{"k.cu", 3, ""}, {"k.cu", 4, ""}, {"other.cu", 3, ""}});
+  const Finding finding = waits.placed({{{"k.cu", 3, ""}, ""}, {{"k.cu", 9, ""}, "called at"}});
+  ASSERT_EQ(finding.places.size(), 1u);
+  EXPECT_EQ(finding.places[0].line.file, "k.cu");
+  EXPECT_EQ(finding.places[0].line.line, 3);
+  EXPECT_DOUBLE_EQ(finding.share, 0.125) << "a quarter of half the call";
+  EXPECT_TRUE(waits.placed({}).places.empty());
+}
+
+TEST(Costly, AnyNameOfAFileKeepsItsPlace) {
+  for (const char* file : {"my kernel, v2; final.cu", "a:3", "called at k.cu", ","}) {
+    const Waits waits({{file, 3, ""}, {"v2; final.cu", 3, ""}, {"k.cu", 3, ""}});
+    const Finding finding = waits.placed({{{file, 3, ""}, "launched at"}});
+    ASSERT_EQ(finding.places.size(), 1u) << file;
+    EXPECT_EQ(finding.places[0].line.file, file);
+    EXPECT_DOUBLE_EQ(finding.share, 0.125) << file;
+  }
+}
+
+TEST(Costly, CodeWithoutLinesHasNoPlaceToName) {
+  const Waits waits({{"", 0, ""}});
+  EXPECT_TRUE(waits.placed({{{"", 0, ""}, ""}}).places.empty());
+}
+
+TEST(Costly, OneThatHasPlacesIsLeftAlone) {
+  const Waits waits({{"k.cu", 3, ""}});
+  Finding finding;
+  finding.sites = {{{"k.cu", 3, ""}, ""}};
+  finding.places.emplace_back();
+  place_finding(waits.places, waits.account, 100, &finding);
+  EXPECT_EQ(finding.places.size(), 1u);
+  EXPECT_EQ(finding.share, 0);
+}
+
+}  // namespace
+}  // namespace kernelpro
