@@ -69,7 +69,7 @@ struct CudaCase {
   // By output: of the reference with rounded operands, where shows_norm; empty: not known.
   std::map<DrawKind, std::vector<Deviation>> norms;
   bool self_checked = false;  // the reference agreed with itself
-  double reference_s = 0;     // time of the last draw and computation, as given
+  double reference_s = 0;     // of the quickest draw and computation so far, as given
 
   int sets() const { return plan.sets(); }
   // The set whose contents change: an extra one, or the last of the rotation.

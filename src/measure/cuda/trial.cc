@@ -54,9 +54,7 @@ Correct::Versus combine(const std::string& incumbent, const std::vector<Interval
 
 // Whether evidence would be about the last one (measure/station/target.cc): of equals, the first.
 bool last_is_longest(const std::vector<Timing>& timings) {
-  return std::all_of(timings.begin(), timings.end() - 1, [&](const Timing& earlier) {
-    return earlier.median_us < timings.back().median_us;
-  });
+  return std::ranges::max_element(timings, {}, &Timing::median_us) == timings.end() - 1;
 }
 
 }  // namespace
