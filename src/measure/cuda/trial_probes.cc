@@ -25,7 +25,7 @@ constexpr double kValuesSeconds = 0.2;  // ... and for at most this long
 
 // Whether an honest kernel has no reason to take another time for these. For large inputs it may
 // have one where it does more than multiply: an exponential that vanishes sends a division, and a
-// large angle a sine, down a path that is ten times as long.
+// large angle a sine, down a longer path.
 bool keeps_time(DrawKind kind, bool multiplies) {
   switch (kind) {
     case DrawKind::kCentred:
