@@ -36,8 +36,9 @@ struct CpuCase {
 struct CpuCaseSettings {
   Policy policy = Policy::kContract;
   bool probes = true;
-  double budget_s = 1.0;        // reference time for sets beyond the minimum
-  double probe_budget_s = 1.0;  // time for probes beyond the fewest
+  // Of processor time (CpuReference::fastest_s), so that other work takes no inputs away.
+  double budget_s = 1.0;        // for sets beyond the minimum
+  double probe_budget_s = 1.0;  // for probes beyond the fewest
 };
 
 constexpr std::size_t kFewestSets = 4;   // of a timed case

@@ -266,21 +266,8 @@ const char* read_confirmation(const JsonReader& line, StoredRun* run) {
   return known ? nullptr : "the winner was not evaluated";
 }
 
-bool nests_too_deep(const std::string& line) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size() && depth <= kDeepest; ++i) {
-    const char c = line[i];
-    if (quoted && c == '\\') ++i;
-    if (c == '"') quoted = !quoted;
-    if (!quoted && (c == '{' || c == '[')) ++depth;
-    if (!quoted && (c == '}' || c == ']')) --depth;
-  }
-  return depth > kDeepest;
-}
-
 const char* read_line(const std::string& text, bool first, StoredRun* run) {
-  if (nests_too_deep(text)) return "it nests too deep";
+  if (nests_deeper(text, kDeepest)) return "it nests too deep";
   const auto json = parse_json(text);
   if (!json || !json->is_object()) return "it is not a JSON object";
   const JsonReader line(*json);
