@@ -85,9 +85,24 @@ class CpuEvaluator : public ::testing::Test {
       if (!evaluation || check(*evaluation)) return evaluation.has_value();
       const Correct* correct = evaluation->correct();
       always_busy = always_busy && correct != nullptr && load_of(correct->observed).busy();
+      std::printf("undecided: %s\n", said(correct).c_str());
     }
     if (always_busy) std::puts("undecided: other work kept this machine busy throughout");
     return always_busy;
+  }
+
+  // What an undecided comparison showed.
+  static std::string said(const Correct* correct) {
+    if (correct == nullptr) return "not correct";
+    std::string text = correct->versus ? number(correct->versus->ratio, 4) + " (" +
+                                             number(correct->versus->low, 4) + " to " +
+                                             number(correct->versus->high, 4) + ")"
+                                       : "no incumbent";
+    for (const char* name : {"load.foreign_cpu", "load.pairs_dropped", "load.pairs_disturbed"}) {
+      text += std::string(", ") + name + " " + number(correct->observed.at(name), 3);
+    }
+    for (const std::string& note : correct->notes) text += "; " + note;
+    return text;
   }
 
   // Expects one kind of outcome and returns its text.

@@ -163,7 +163,8 @@ class TimedContest {
   void begin_contest() {
     anew_ = false;
     dropped_ = disturbed_ = kept_ = 0;
-    foreign_ = cpu_ns_ = own_ns_ = 0;
+    cpu_ns_ = own_ns_ = 0;
+    foreign_ = {};
     calls_ = calls_for();
     ContestSettings settings;
     const auto turn_s = [&](const Side& side) {
@@ -272,16 +273,18 @@ class TimedContest {
 
   static bool disturbed(double foreign) { return foreign > kBusyShare; }
 
-  // Whether the last measurement counts. Decided before its time is looked at.
-  bool counts(double foreign) {
-    const bool disturbed = TimedContest::disturbed(foreign);
+  // Whether the last measurement, of one turn or two, counts. Decided before its time is looked at.
+  bool counts(const MeasuredTurn& turn, const MeasuredTurn* other = nullptr) {
+    const bool disturbed =
+        TimedContest::disturbed(turn.foreign) || (other && TimedContest::disturbed(other->foreign));
     if (disturbed && dropped_ < plan_.most_dropped) {
       ++dropped_;
       return false;
     }
     disturbed_ += disturbed ? 1 : 0;
     ++kept_;
-    foreign_ += foreign;
+    foreign_.add(turn);
+    if (other) foreign_.add(*other);
     return true;
   }
 
@@ -318,7 +321,7 @@ class TimedContest {
       return std::optional<Outcome>();
     }
     const MeasuredTurn& taken = std::get<MeasuredTurn>(result);
-    if (!anew_ && counts(taken.foreign)) contest_->add_turn(incumbent, keep(side, taken));
+    if (!anew_ && counts(taken)) contest_->add_turn(incumbent, keep(side, taken));
     return std::optional<Outcome>();
   }
 
@@ -338,9 +341,9 @@ class TimedContest {
     if (auto* outcome = std::get_if<Outcome>(&mine)) return std::optional<Outcome>(*outcome);
     if (!incumbent_first) theirs = incumbent_turn(shown);
     const MeasuredTurn& taken = std::get<MeasuredTurn>(mine);
-    const double foreign = std::max(taken.foreign, theirs ? theirs->foreign : 0);
-    if (!anew_ && counts(foreign)) {
+    if (!anew_ && counts(taken, theirs ? &*theirs : nullptr)) {
       const TurnTime candidate = keep(candidate_, taken);
+      const double foreign = std::max(taken.foreign, theirs ? theirs->foreign : 0);
       contest_->add_pair(theirs ? keep(incumbent_, *theirs) : 0, candidate, disturbed(foreign));
     }
     return std::optional<Outcome>();
@@ -417,13 +420,13 @@ class TimedContest {
     if (us.mid * 1e3 > orders_->cost().wall_ns) {
       timed.observed["cpu.threads_busy"] = cpu_ns_ / own_ns_;
     }
-    timed.observed["load.foreign_cpu"] = foreign_ / std::max(1, kept_);
+    timed.observed["load.foreign_cpu"] = foreign_.mean();
     timed.observed["load.pairs_dropped"] = dropped_;
     timed.observed["load.pairs_disturbed"] = disturbed_;
     if (busy) {
       timed.timing.method += ", lower quartile of disturbed turns";
       timed.note = "the machine was busy while this was timed: other processes took " +
-                   number(100 * foreign_ / kept_, 2) + " % of it, and " +
+                   number(100 * foreign_.mean(), 2) + " % of it, and " +
                    std::to_string(disturbed_) + " of " + std::to_string(kept_) +
                    " measurements were disturbed. Small differences may be missed; stop the other "
                    "work to see them";
@@ -459,7 +462,7 @@ class TimedContest {
   int threads_ = std::max(1, read_cpu_info().threads);
   std::optional<Contest> contest_;
   int dropped_ = 0, disturbed_ = 0, kept_ = 0;
-  double foreign_ = 0;              // summed over what was kept
+  ForeignShare foreign_;            // of the turns that count
   double cpu_ns_ = 0, own_ns_ = 0;  // of the candidate's turns that were kept
   double max_error_ = 0;
   std::vector<const ProbeSet*> probes_;  // to come

@@ -19,6 +19,20 @@ struct MeasuredTurn {
   int calls = 1;             // orders
 };
 
+// The share of the machine that others used during several turns, 0..1. By their lengths: a turn of
+// microseconds ends before it can see what goes on beside it.
+class ForeignShare {
+ public:
+  void add(const MeasuredTurn& turn) {
+    foreign_ns_ += turn.foreign * turn.wall_ns;
+    all_ns_ += turn.wall_ns;
+  }
+  double mean() const { return all_ns_ > 0 ? foreign_ns_ / all_ns_ : 0; }
+
+ private:
+  double foreign_ns_ = 0, all_ns_ = 0;
+};
+
 // What an order costs the worker without a kernel.
 struct OrderCost {
   double wall_ns = 0;

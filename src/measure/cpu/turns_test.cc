@@ -83,5 +83,13 @@ TEST(Turns, AWaitCountsOnlyAsFarAsOthersWorked) {
   EXPECT_DOUBLE_EQ(least_ns({1e6, 1.6e6, 0.9, 9e5}, 2), 8e5);
 }
 
+TEST(Turns, ShortTurnsDoNotHideTheLoadThatLongOnesSaw) {
+  ForeignShare share;
+  EXPECT_EQ(share.mean(), 0);
+  for (int i = 0; i < 20; ++i) share.add({1e4, 1e4, 0});
+  share.add({4e7, 2e7, 0.6});
+  EXPECT_NEAR(share.mean(), 0.6, 0.01);
+}
+
 }  // namespace
 }  // namespace kernelpro
