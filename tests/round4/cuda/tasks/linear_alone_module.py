@@ -1,0 +1,1 @@
+../../../tasks/linear_alone_module.py

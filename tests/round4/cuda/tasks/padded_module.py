@@ -1,0 +1,1 @@
+../../../tasks/padded_module.py

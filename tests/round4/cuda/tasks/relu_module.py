@@ -1,0 +1,1 @@
+../../../tasks/relu_module.py

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task.h"
+
+extern "C" void reference(const ReferenceArgs& r) {
+  for (int i = 0; i < M; ++i) {
+    for (int j = 0; j < N; ++j) {
+      double sum = 0;
+      for (int k = 0; k < K; ++k) sum += double(r.a[i * K + k]) * r.b[j * K + k];
+      r.c[i * N + j] = sum;
+    }
+  }
+}
