@@ -282,7 +282,9 @@ TEST(Programs, TheirFlawsAreNamedWithoutATask) {
     const char* first;
     double won;
   } truths[] = {{"program-line_profiles", "dependent-chain", 2.21},
-                {"program-linear_half", "missing-tensor-cores", 6.22}};
+                {"program-linear_half", "missing-tensor-cores", 6.22},
+                {"program-half_layer", "missing-tensor-cores", 5.01},
+                {"program-boost_bins", "atomics-contention", 6.58}};
   for (const auto& truth : truths) {
     const Diagnosis diagnosis = diagnose(recorded(truth.recording));
     ASSERT_FALSE(diagnosis.findings.empty()) << truth.recording;
@@ -295,11 +297,23 @@ TEST(Programs, TheirFlawsAreNamedWithoutATask) {
   }
 }
 
+// The second updates its tensors in place: what it reads is what it needs.
 TEST(Programs, ASoundOneIsToldToStop) {
-  const Diagnosis diagnosis = diagnose(recorded("program-star_cluster"));
-  ASSERT_EQ(diagnosis.findings.size(), 1u);
-  EXPECT_TRUE(diagnosis.findings[0].stop);
-  EXPECT_NE(diagnosis.findings[0].cause.find("estimated from counters"), std::string::npos);
+  for (const char* recording : {"program-star_cluster", "program-adam_step"}) {
+    const Diagnosis diagnosis = diagnose(recorded(recording));
+    ASSERT_EQ(diagnosis.findings.size(), 1u) << recording;
+    EXPECT_TRUE(diagnosis.findings[0].stop) << recording;
+    EXPECT_NE(diagnosis.findings[0].cause.find("estimated from counters"), std::string::npos);
+  }
+}
+
+// The pitch that makes the banks conflict is a constant, 20 lines before the waits.
+TEST(Programs, AFindingNamesTheDefinitionBehindItsLines) {
+  const Diagnosis diagnosis = diagnose(recorded("program-phoneme_dtw"));
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_EQ(diagnosis.findings[0].tool, "bank-conflicts");
+  EXPECT_NE(diagnosis.findings[0].where.find("`kRow` at flawed.cu:23"), std::string::npos)
+      << diagnosis.findings[0].where;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "diagnose/account/gains.h"
 #include "diagnose/account/make_account.h"
 #include "diagnose/diagnose.h"
+#include "diagnose/tools/causes.h"
 
 namespace kernelpro {
 
@@ -182,6 +183,10 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   if (view.kernel != nullptr && pass.kernels.size() > 1) finding->kernel = view.kernel->name;
   if (const std::string problem = finding_problem(*finding); !problem.empty()) {
     return {name, State::kNotEvaluable, "a fault in the tool: " + problem};
+  }
+  if (!finding->prescriptions.empty()) {
+    const FindingSites defined = definitions_of(view.facts(), finding->sites);
+    finding->sites.insert(finding->sites.end(), defined.begin(), defined.end());
   }
   finding->where = sites_text(finding->sites);
   finding->level = weakest_level(view, *finding);

@@ -120,6 +120,7 @@ constexpr MetricRow kSassRows[] = {
     {"sass.hot.global_stores_mergeable", "1",
      "of them narrower than 128 bit with a neighbour at the next address"},
     {"sass.hot.global_stores_merged", "1", "stores that those would be when merged"},
+    {"sass.hot.global_updates", "1", "global stores to where the same iteration loads: in place"},
     {"sass.hot.global_evict_hints", "1",
      "global loads and stores that say how long the caches should keep their data"},
     {"sass.hot.global_unit_stride", "1",

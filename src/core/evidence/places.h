@@ -53,6 +53,8 @@ enum class SiteKind : std::uint8_t {
   kCopy,         // a copy or memset by the host, around the launch
   kSync,         // a wait of the host there
   kAllocate,     // an allocation or release there
+  kDefinition,   // a constant, macro or short function that a line of the evidence names
+  kVariable,     // a variable that such a line names
 };
 struct SourceSite {
   SiteKind kind = SiteKind::kKernel;
@@ -61,7 +63,7 @@ struct SourceSite {
   std::string name;  // "kStages", "tile"; "": it has none
 };
 std::string_view site_name(SiteKind kind);  // "launch"
-inline constexpr std::size_t kMostSites = 120;
+inline constexpr std::size_t kMostSites = 240;
 
 // An earlier instruction that made a place wait.
 struct Producer {

@@ -20,8 +20,9 @@ constexpr std::size_t kMostProducers = 8;  // read of one place
 
 constexpr std::size_t kMostLines = 8;  // read of one metric
 constexpr std::string_view kSites[] = {
-    "kernel",      "launch-bounds", "pointers", "launch", "grid", "block", "shared", "shared-array",
-    "local-array", "constant",      "depth",    "unroll", "loop", "copy",  "sync",   "allocation"};
+    "kernel", "launch-bounds", "pointers",    "launch",     "grid",       "block",
+    "shared", "shared-array",  "local-array", "constant",   "depth",      "unroll",
+    "loop",   "copy",          "sync",        "allocation", "definition", "variable"};
 
 Json line_to_json(const SourceLine& line) {
   Json json = {{"file", line.file}, {"line", line.line}};
@@ -41,7 +42,10 @@ Json point_to_json(const CodePoint& at) {
 
 Json refs_to_json(const std::vector<SourceLine>& lines) {
   Json json = Json::array();
-  for (const SourceLine& line : lines) json.push_back({line.file, line.line});
+  for (const SourceLine& line : lines) {
+    json.push_back({line.file, line.line});
+    if (!line.text.empty()) json.back().push_back(line.text);
+  }
   return json;
 }
 
@@ -86,11 +90,13 @@ std::vector<SourceLine> refs_from_json(const Plain& json) {
   std::vector<SourceLine> lines;
   for (const Plain& each : json) {
     if (lines.size() == kMostLines) break;
-    if (!each.is_array() || each.size() != 2 || !each[0].is_string()) continue;
+    if (!each.is_array() || each.size() < 2 || !each[0].is_string()) continue;
     if (!each[1].is_number_integer()) continue;
     const auto line = each[1].get<std::int64_t>();
     if (line < 1 || line > std::numeric_limits<int>::max()) continue;
-    lines.push_back({each[0].get<std::string>(), static_cast<int>(line), ""});
+    const bool has_text = each.size() > 2 && each[2].is_string();
+    lines.push_back({each[0].get<std::string>(), static_cast<int>(line),
+                     has_text ? each[2].get<std::string>() : std::string()});
   }
   return lines;
 }

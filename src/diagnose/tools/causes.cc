@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "base/text.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr std::size_t kMostLines = 3;
 constexpr std::size_t kMostCalls = 2;
 constexpr std::size_t kMostSitesNamed = 2;
+constexpr std::size_t kMostDefinitionsNamed = 3;
 constexpr const char* kCalledAt = "called at";
 
 bool same(const SourceLine& a, const SourceLine& b) { return a.line == b.line && a.file == b.file; }
@@ -54,7 +56,7 @@ const CodeLines* first_lines(const Facts& facts, std::initializer_list<const cha
 }
 
 void add_lines(const std::vector<SourceLine>& lines, const std::string& role, FindingSites* sites) {
-  for (const SourceLine& line : lines) sites->push_back({{line.file, line.line, ""}, role});
+  for (const SourceLine& line : lines) sites->push_back({line, role});
 }
 
 std::string role_of(const SourceSite& site) {
@@ -83,14 +85,14 @@ std::string role_of(const SourceSite& site) {
     case SiteKind::kCopy:
     case SiteKind::kSync:
     case SiteKind::kAllocate:
+    case SiteKind::kDefinition:
+    case SiteKind::kVariable:
       return "`" + site.name + "` at";
   }
   return "";
 }
 
-FindingSite named(const SourceSite& site) {
-  return {{site.line.file, site.line.line, ""}, role_of(site)};
-}
+FindingSite named(const SourceSite& site) { return {site.line, role_of(site)}; }
 
 bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -121,6 +123,15 @@ std::string text_of(const Facts& facts, const SourceLine& line) {
     if (same(site.line, line)) return site.line.text;
   }
   return line.text;
+}
+
+// Of several definitions of one name the last one before its use counts.
+bool nearest(const Facts& facts, const SourceSite& site, const SourceLine& use) {
+  return std::none_of(facts.sites().begin(), facts.sites().end(), [&](const SourceSite& other) {
+    return other.name == site.name && other.line.file == site.line.file &&
+           (other.kind == SiteKind::kDefinition || other.kind == SiteKind::kVariable) &&
+           other.line.line > site.line.line && other.line.line <= use.line;
+  });
 }
 
 }  // namespace
@@ -216,6 +227,36 @@ FindingSites depth_of(const Facts& facts, std::initializer_list<const char*> par
     const bool fits = std::any_of(parts.begin(), parts.end(),
                                   [&](const char* part) { return contains(name, part); });
     if (fits) found.push_back(named(site));
+  }
+  return found;
+}
+
+FindingSites definitions_of(const Facts& facts, const FindingSites& sites) {
+  constexpr int kSteps = 3;
+  FindingSites found;
+  std::set<const SourceSite*> seen;
+  std::vector<SourceLine> now;
+  for (const FindingSite& site : sites) now.push_back(site.line);
+  const std::vector<SourceLine> named_already = now;
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<SourceLine> next;
+    for (const SourceLine& line : now) {
+      const std::string text = text_of(facts, line);
+      for (const SourceSite& site : facts.sites()) {
+        const bool definition = site.kind == SiteKind::kDefinition;
+        if (!definition && site.kind != SiteKind::kVariable) continue;
+        if (site.line.file != line.file || !names(text, site.name)) continue;
+        if (!nearest(facts, site, line) || !seen.insert(&site).second) continue;
+        next.push_back(site.line);
+        const bool known = std::any_of(named_already.begin(), named_already.end(),
+                                       [&](const SourceLine& at) { return same(at, site.line); });
+        if (definition && !known && found.size() < kMostDefinitionsNamed) {
+          found.push_back(named(site));
+          found.back().group = sites.empty() ? 0 : sites.back().group + 1;
+        }
+      }
+    }
+    now = std::move(next);
   }
   return found;
 }

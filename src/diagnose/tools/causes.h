@@ -27,6 +27,11 @@ FindingSites loop_of(const Facts& facts, std::initializer_list<const char*> metr
 FindingSites waits_at(const Facts& facts, bool (*is)(std::string_view instruction));
 // Constants of the source (SiteKind::kDepth) with one of these parts in their names, in lower case.
 FindingSites depth_of(const Facts& facts, std::initializer_list<const char*> parts);
+// What the names at these sites' lines stand for: "`kPitch` at kernel.cu:23". Constants, macros and
+// short functions, also those that they and variables are made of; the nearest first, at most
+// three, none whose line is among the sites.
+// As a group of their own.
+FindingSites definitions_of(const Facts& facts, const FindingSites& sites);
 bool has_site(const Facts& facts, SiteKind kind, std::string_view name = {});
 
 // One after the other, each as a group.

@@ -77,5 +77,25 @@ TEST(Causes, ExposedWaitsByTheirProducers) {
   EXPECT_DOUBLE_EQ(*exposed(k.facts(), {Stall::kShortScoreboard, Stall::kWait}), 0.5);
 }
 
+TEST(Causes, DefinitionsBehindALine) {
+  Kernel k;
+  k.evidence.sites = {
+      {SiteKind::kDefinition, at(1, "constexpr int kColumns = 32;"), 1, "kColumns"},
+      {SiteKind::kDefinition, at(2, "constexpr int kPitch = kColumns;"), 2, "kPitch"},
+      {SiteKind::kDefinition, at(3, "constexpr int kOther = 1;"), 3, "kOther"},
+      {SiteKind::kVariable, at(6, "float* row = tile + lane * kPitch;"), 6, "row"},
+      {SiteKind::kVariable, at(20, "float* row = out;"), 20, "row"}};
+  k.evidence.lines["sass.hot.shared_loads"].lines = {at(9, "sum += row[j];")};
+  const FindingSites lines = line_of(k.facts(), {"sass.hot.shared_loads"});
+  EXPECT_EQ(sites_text(definitions_of(k.facts(), lines)),
+            "`kPitch` at k.cu:2, `kColumns` at k.cu:1");
+  // What a finding names already is not said again, and what it does not name is not said.
+  EXPECT_EQ(
+      sites_text(definitions_of(k.facts(), {{at(2, "constexpr int kPitch = kColumns;"), ""}})),
+      "`kColumns` at k.cu:1");
+  EXPECT_TRUE(definitions_of(k.facts(), {{at(30, "x = y;"), ""}}).empty());
+  EXPECT_TRUE(definitions_of(k.facts(), {}).empty());
+}
+
 }  // namespace
 }  // namespace kernelpro

@@ -142,6 +142,11 @@ TEST(Traffic, WithoutATaskWhatIsAllocatedBoundsTheNeed) {
   // It stores nearly everything, so it works in place.
   k.with("kernel.launches", 1).with(kStoreSectors, 1000);
   EXPECT_DOUBLE_EQ(compulsory_at_most(k.facts())->reads, 32000);
+  // Its code shows it.
+  k.with(kStoreSectors, 400).with("sass.hot.global_updates", 1);
+  EXPECT_DOUBLE_EQ(compulsory_at_most(k.facts())->reads, 32000);
+  k.with("sass.hot.global_updates", 0).with("sass.bulk_copies", 2);
+  EXPECT_DOUBLE_EQ(compulsory_at_most(k.facts())->reads, 32000);
   k.with("kernel.share", 0.5);
   EXPECT_FALSE(compulsory_at_most(k.facts()));
   k.with("kernel.share", 1).with("task.compulsory_bytes", 500);

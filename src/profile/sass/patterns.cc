@@ -248,6 +248,30 @@ std::vector<int> address_arithmetic(const Dataflow& body) {
   return result;
 }
 
+std::vector<int> updates(const Dataflow& body) {
+  const auto computed_at = [&](int p) {
+    std::set<std::pair<int, bool>> from;
+    for (const Dependence& d : body.reads(p)) {
+      if (d.use == Use::kAddress) from.insert({d.from, d.carried});
+    }
+    return from;
+  };
+  std::vector<int> result;
+  for (int p = 0; p < body.size(); ++p) {
+    if (body.at(p).op != Op::kGlobalStore) continue;
+    const Address to = address_of(body.at(p));
+    for (int q = 0; to.found && to.base >= 0 && q < body.size(); ++q) {
+      if (body.at(q).op != Op::kGlobalLoad) continue;
+      const Address from = address_of(body.at(q));
+      if (from.base != to.base || from.offset != to.offset || from.uniform != to.uniform) continue;
+      if (computed_at(p) != computed_at(q)) continue;
+      result.push_back(p);
+      break;
+    }
+  }
+  return result;
+}
+
 std::vector<int> staged_copies(const Dataflow& body) {
   std::vector<int> result;
   for (int p = 0; p < body.size(); ++p) {

@@ -32,6 +32,9 @@ std::vector<int> invariant_loads(const Dataflow& body, Op op, const std::vector<
 // Integer instructions that serve addresses and loop counters, and no data.
 std::vector<int> address_arithmetic(const Dataflow& body);
 
+// Global stores to an address from which the same iteration loads: it works in place.
+std::vector<int> updates(const Dataflow& body);
+
 // Global loads whose value goes to shared memory and nowhere else.
 std::vector<int> staged_copies(const Dataflow& body);
 

@@ -226,5 +226,51 @@ TEST_P(Patterns, CalledFunctions) {
 INSTANTIATE_TEST_SUITE_P(Sass, Patterns,
                          ::testing::Values("sm_80", "sm_90a", "sm_100a", "sm_120a"));
 
+// for (...) x[i] = x[i] * 0.5f, by nvcc 13.0 for sm_90a.
+constexpr const char* kHalve = R"(.target sm_90a
+.section .text.halve,"ax",@progbits
+.other halve,@"STO_CUDA_ENTRY STV_DEFAULT"
+halve:
+.text.halve:
+/*0000*/ LDC R1, c[0x0][0x28] ;
+/*0010*/ S2R R7, SR_TID.X ;
+/*0020*/ ULDC UR5, c[0x0][0x218] ;
+/*0030*/ ISETP.GE.AND P0, PT, R7, UR5, PT ;
+/*0040*/ @P0 EXIT ;
+/*0050*/ LDC.64 R4, c[0x0][0x210] ;
+/*0060*/ ULDC UR4, c[0x0][0x0] ;
+/*0070*/ ULDC.64 UR6, c[0x0][0x208] ;
+.L_x_0:
+/*0080*/ IMAD.WIDE R2, R7, 0x4, R4 ;
+/*0090*/ LDG.E R0, desc[UR6][R2.64] ;
+/*00a0*/ IADD3 R7, R7, UR4, RZ ;
+/*00b0*/ ISETP.GE.AND P0, PT, R7, UR5, PT ;
+/*00c0*/ FMUL R9, R0, 0.5 ;
+/*00d0*/ STG.E desc[UR6][R2.64], R9 ;
+/*00e0*/ @!P0 BRA `(.L_x_0) ;
+/*00f0*/ EXIT ;
+)";
+
+double updates_in(const std::string& text) {
+  const auto mixes = kernel_mixes(text);
+  EXPECT_EQ(mixes.size(), 1U);
+  return mixes.empty() ? -1 : mixes[0].mix.metrics.at("sass.hot.global_updates");
+}
+
+TEST(Updates, AStoreToWhereTheIterationLoads) {
+  const std::string text = kHalve;
+  EXPECT_EQ(updates_in(text), 1);
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string other = text;
+    const std::size_t at = other.find(from);
+    EXPECT_NE(at, std::string::npos);
+    return updates_in(other.replace(at, from.size(), to));
+  };
+  EXPECT_EQ(changed("STG.E desc[UR6][R2.64]", "STG.E desc[UR6][R2.64+0x4]"), 0);
+  EXPECT_EQ(changed("STG.E desc[UR6][R2.64]", "STG.E desc[UR6][R10.64]"), 0);
+  // The address has moved on in between.
+  EXPECT_EQ(changed("FMUL R9, R0, 0.5", "IMAD.WIDE R2, R7, 0x4, R4"), 0);
+}
+
 }  // namespace
 }  // namespace kernelpro

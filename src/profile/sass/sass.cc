@@ -141,6 +141,7 @@ class Mixer {
       count(std::string(name) + "_invariant", places(invariant_loads(flow, op, loop.body)));
     }
     count("sass.hot.staged_copies", places(staged_copies(flow)));
+    count("sass.hot.global_updates", places(updates(flow)));
     count("sass.hot.address", places(address_arithmetic(flow)));
     count("sass.hot.fp32_fusable", places(fusable_multiplies(flow)));
     count("sass.hot.integer_divisions", places(inline_divisions(flow)));

@@ -15,6 +15,7 @@
 #include "core/task/dtype.h"
 #include "profile/import/binary.h"
 #include "profile/places/causes.h"
+#include "profile/places/definitions.h"
 #include "profile/places/places.h"
 #include "profile/places/sites.h"
 #include "profile/sass/device_code.h"
@@ -198,6 +199,25 @@ void add_sites(const SassFunction& function, const std::vector<std::string>& fol
   }
 }
 
+// Puts in the texts of the lines that the facts name, and what the names on them stand for.
+void add_definitions(const LineText& text, const std::vector<std::string>& folders,
+                     Evidence* facts) {
+  std::map<std::string, std::vector<int>> used;  // by file
+  for (auto& [metric, lines] : facts->lines) {
+    for (std::vector<SourceLine>* all : {&lines.lines, &lines.callers}) {
+      for (SourceLine& line : *all) {
+        line.text = text(line.file, line.line);
+        used[line.file].push_back(line.line);
+      }
+    }
+  }
+  for (const SourceSite& site : facts->sites) used[site.line.file].push_back(site.line.line);
+  for (const auto& [file, lines] : used) {
+    const auto more = definition_sites(file, read_source(folders, file), lines);
+    facts->sites.insert(facts->sites.end(), more.begin(), more.end());
+  }
+}
+
 // Where the kernels with code among `functions` wait: from samples, else estimated and weighed by
 // what was counted.
 void place_kernels(const std::map<std::string, SassFunction>& functions,
@@ -220,7 +240,10 @@ void place_kernels(const std::map<std::string, SassFunction>& functions,
       if (samples.function == function) mix_again(code, samples, &kernel.facts);
     }
     kernel.facts.lines.merge(cause_lines(code));
-    if (kernel.facts.sites.empty()) add_sites(code, around, kernel.name, &kernel.facts);
+    if (kernel.facts.sites.empty()) {
+      add_sites(code, around, kernel.name, &kernel.facts);
+      add_definitions(text, around, &kernel.facts);
+    }
     std::map<std::string, KernelEvidence> one;
     one[function] = std::move(kernel);
     std::vector<Missing> noted;  // when they were gathered

@@ -15,6 +15,8 @@ constexpr double kLeastPerWarp = 0.3;  // atomics per warp; one per block is far
 constexpr double kSpread = 8;          // sectors per request: many addresses
 constexpr double kMostOfL2 = 0.5;      // of the sectors requested from L2
 constexpr double kLeastGain = 1.1;
+constexpr double kCrowded = 8;    // passes of an atomic on shared memory: lanes meet
+constexpr double kSpreadOut = 3;  // ... with a copy for each few lanes
 
 std::string in_millions(double count) {
   return count >= 1e6 ? number(count / 1e6, 3) + " million" : number(count);
@@ -164,6 +166,18 @@ double atomic_wavefronts(const Facts& facts) {
   return std::clamp(1 - global - shared_part(facts), 0.0, 1.0);
 }
 
+// Passes through the data pipe for each executed atomic on shared memory, from the part of the hot
+// instructions that they are; 0: unknown. One without conflicts takes one or two.
+double passes_of_shared_atomics(const Facts& facts, double atomics) {
+  const auto busy = facts.model().busy(Resource::kL1);
+  const auto cycles = facts.maybe("gpc__cycles_elapsed.max");
+  const auto units = facts.maybe("machine.parallel_units");
+  const auto executed = facts.maybe("smsp__inst_executed.sum");
+  const auto hot = facts.maybe("sass.hot.instructions");
+  if (!busy || !cycles || !units || !executed || !hot || *hot <= 0 || *executed <= 0) return 0;
+  return atomic_wavefronts(facts) * *busy * *cycles * *units / (*executed * atomics / *hot);
+}
+
 // Atomics on shared memory stall like other shared accesses. On floats they are retry loops, which
 // the compiler keeps apart from the loop that needs them.
 std::optional<Finding> shared_counted(const Facts& facts) {
@@ -178,13 +192,16 @@ std::optional<Finding> shared_counted(const Facts& facts) {
                         facts.maybe("sass.hot.shared_stores").value_or(0);
   const double part = atomics / (atomics + others);
   const bool cas = has_cas_loop(facts) || (spins && apart);
+  const double passes = passes_of_shared_atomics(facts, atomics);
+  const bool crowded = !cas && passes >= kCrowded;
   if (waits < 0.4 || (part < 0.3 && !cas)) return std::nullopt;
   Effect effect;
-  effect.waiting = 1 - waits * (cas ? 0.8 : 0.7 * part);
+  effect.waiting = 1 - waits * (cas ? 0.8 : crowded ? 0.9 : 0.7 * part);
   // A retry loop reads first.
-  const double pipe =
-      cas ? atomic_wavefronts(facts) + shared_part(facts) : part * shared_part(facts);
-  const double gone = cas ? 0.85 : 0.7;
+  const double pipe = cas       ? atomic_wavefronts(facts) + shared_part(facts)
+                      : crowded ? atomic_wavefronts(facts)
+                                : part * shared_part(facts);
+  const double gone = cas ? 0.85 : crowded ? 1 - kSpreadOut / passes : 0.7;
   effect.scale(Resource::kL1, 1 - gone * std::min(1.0, pipe));
   if (cas) effect.scale(Resource::kLsu, 1 - gone).scale(Resource::kIssue, 0.4);
   Finding finding;
@@ -194,7 +211,9 @@ std::optional<Finding> shared_counted(const Facts& facts) {
   finding.severity = Severity::kWarning;
   finding.cause = percent(waits) + " of the stalls are on shared memory, where the kernel has " +
                   number(atomics) + (cas ? " atomics in a compare-and-swap loop" : " atomics") +
-                  ": threads of a block contend for the same addresses.";
+                  (crowded ? ", each of about " + number(passes, 2) +
+                                 " passes: lanes of a warp meet at the same addresses."
+                           : ": threads of a block contend for the same addresses.");
   finding.metrics = {apart ? "sass.shared_atomics" : "sass.hot.shared_atomics",
                      "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio"};
   finish(facts, true, &finding);

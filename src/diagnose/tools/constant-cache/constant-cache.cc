@@ -10,8 +10,8 @@ namespace kernelpro {
 namespace {
 constexpr double kShare = 0.15;
 constexpr double kLeastGain = 1.05;
-constexpr double kRemoved = 0.8;  // of the waits for constant loads
-constexpr double kMost = 1.2;     // of them: the loads also keep other warps from issuing
+constexpr double kRemoved = 0.95;  // of the waits for constant loads
+constexpr double kMost = 1.2;      // of them: the loads also keep other warps from issuing
 
 bool is_constant_load(std::string_view instruction) {
   const std::size_t at = instruction.starts_with("@") ? instruction.find(' ') + 1 : 0;

@@ -23,7 +23,7 @@ constexpr double kFirstMatrixKernel = 0.75;
 constexpr double kLeastShare = 0.3;  // of the call's time
 // In code without a task: multiply-adds for each half that is widened, their part of the loop, and
 // how busy their pipe is.
-constexpr double kReuse = 3;
+constexpr double kReuse = 1.5;
 constexpr double kMostOfLoop = 0.5;
 constexpr double kPipeBusy = 0.4;
 // mma.sync's rate over that of fp32 multiply-adds (an H200: 62 % of 990 TFLOP/s over 67).

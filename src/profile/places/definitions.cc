@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/places/definitions.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "profile/places/source_text.h"
+
+namespace kernelpro {
+
+namespace {
+
+using Kind = SourceToken::Kind;
+
+constexpr std::size_t kMostText = 160;
+constexpr int kSteps = 3;
+constexpr int kShortFunction = 5;  // lines
+constexpr std::size_t kMostPerName = 40;
+
+bool no_type(std::string_view word) {
+  constexpr std::string_view kWords[] = {"return", "else", "throw", "case", "goto", "using", "new"};
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
+struct Definition {
+  SiteKind kind = SiteKind::kVariable;
+  int line = 0, last = 0;
+  std::vector<std::string_view> uses;  // the names in it
+};
+
+class Definitions {
+ public:
+  explicit Definitions(std::string_view text) : tokens_(source_tokens(text)) {
+    for (std::size_t k = 0; k < tokens_.size(); ++k) {
+      const SourceToken& token = tokens_[k];
+      if (token.kind == Kind::kName) by_line_[token.line].push_back(token.text);
+      if (token.kind == Kind::kDefine) {
+        keep(token.text, {SiteKind::kDefinition, token.line, token.line, {}});
+      } else if (token.kind == Kind::kName) {
+        if (is(k + 1, "=")) value(k);
+        if (is(k + 1, "(")) function(k);
+      }
+    }
+  }
+
+  // Null: none is known.
+  const Definition* find(std::string_view name, int use) const {
+    const auto found = all_.find(name);
+    if (found == all_.end()) return nullptr;
+    const Definition* best = nullptr;
+    for (const Definition& each : found->second) {
+      if (each.line <= use) best = &each;
+    }
+    // A definition after the use: of a function that was declared before.
+    return best != nullptr                                       ? best
+           : found->second.front().kind == SiteKind::kDefinition ? &found->second.front()
+                                                                 : nullptr;
+  }
+  std::vector<std::string_view> names_at(int line) const {
+    const auto found = by_line_.find(line);
+    return found == by_line_.end() ? std::vector<std::string_view>() : found->second;
+  }
+
+ private:
+  bool is(std::size_t k, std::string_view text) const {
+    return k < tokens_.size() && tokens_[k].kind != Kind::kDefine &&
+           tokens_[k].kind != Kind::kUnroll && tokens_[k].text == text;
+  }
+  bool is_name(std::size_t k) const {
+    return k < tokens_.size() && tokens_[k].kind == Kind::kName && !no_type(tokens_[k].text);
+  }
+
+  void keep(std::string_view name, Definition definition) {
+    std::vector<Definition>& known = all_[name];
+    if (known.size() < kMostPerName) known.push_back(std::move(definition));
+  }
+
+  // "type name = value": up to the comma or semicolon that ends it. An assignment gives a value to
+  // a name that has been defined before, and is no definition.
+  void value(std::size_t k) {
+    if (k == 0) return;
+    const bool typed = is_name(k - 1) || is(k - 1, "*") || is(k - 1, "&") || is(k - 1, ">");
+    if (!typed && !(is(k - 1, ",") && in_list(k))) return;
+    if ((is(k - 1, "*") || is(k - 1, "&") || is(k - 1, ">")) && (k < 2 || !is_name(k - 2))) return;
+    Definition found{constant(k) ? SiteKind::kDefinition : SiteKind::kVariable,
+                     tokens_[k].line,
+                     tokens_[k].line,
+                     {}};
+    int depth = 0;
+    for (std::size_t n = k + 2; n < tokens_.size(); ++n) {
+      if (is(n, "(") || is(n, "{") || is(n, "[")) ++depth;
+      const bool closes = is(n, ")") || is(n, "}") || is(n, "]");
+      if (is(n, ";") || (depth == 0 && (is(n, ",") || closes))) break;
+      if (closes) --depth;
+      if (is_name(n)) found.uses.push_back(tokens_[n].text);
+      found.last = tokens_[n].line;
+    }
+    keep(tokens_[k].text, std::move(found));
+  }
+
+  // Whether the comma before `k` parts the declarators of a statement, and not arguments.
+  bool in_list(std::size_t k) const {
+    int depth = 0;
+    for (std::size_t n = k; n-- > 0 && k - n < 60;) {
+      if (is(n, ")") || is(n, "]")) ++depth;
+      if ((is(n, "(") || is(n, "[")) && depth-- == 0) return n > 0 && is(n - 1, "for");
+      if (depth == 0 && (is(n, ";") || is(n, "{") || is(n, "}"))) return is_name(n + 1);
+    }
+    return false;
+  }
+
+  bool constant(std::size_t k) const {
+    for (std::size_t n = k; n-- > 0 && k - n < 60;) {
+      if (is(n, ";") || is(n, "}") || is(n, "{")) return false;
+      if (is(n, "constexpr") || is(n, "template") || is(n, "enum")) return true;
+    }
+    return false;
+  }
+
+  // "type name(...) {": a definition with a short body.
+  void function(std::size_t k) {
+    if (k == 0 || !(is_name(k - 1) || is(k - 1, "*") || is(k - 1, "&") || is(k - 1, ">"))) return;
+    std::size_t n = closing(k + 1) + 1;
+    while (is(n, "const") || is(n, "noexcept")) ++n;
+    if (!is(n, "{")) return;
+    const std::size_t end = closing(n);
+    Definition found{SiteKind::kDefinition, tokens_[k].line, tokens_[end].line, {}};
+    if (found.last - found.line >= kShortFunction) return;
+    for (std::size_t each = n; each < end; ++each) {
+      if (is_name(each)) found.uses.push_back(tokens_[each].text);
+    }
+    keep(tokens_[k].text, std::move(found));
+  }
+
+  // The token that closes the bracket at `open`; the last one if none does.
+  std::size_t closing(std::size_t open) const {
+    int depth = 0;
+    for (std::size_t k = open; k < tokens_.size(); ++k) {
+      if (is(k, "(") || is(k, "{") || is(k, "[")) ++depth;
+      if ((is(k, ")") || is(k, "}") || is(k, "]")) && --depth <= 0) return k;
+    }
+    return tokens_.size() - 1;
+  }
+
+  std::vector<SourceToken> tokens_;
+  std::map<std::string_view, std::vector<Definition>> all_;  // of one name, in the order of lines
+  std::map<int, std::vector<std::string_view>> by_line_;
+};
+
+}  // namespace
+
+std::vector<SourceSite> definition_sites(const std::string& file, std::string_view text,
+                                         const std::vector<int>& used_at) {
+  const Definitions definitions(text);
+  const std::vector<std::string> lines = kernelpro::lines(std::string(text));
+  std::vector<SourceSite> sites;
+  struct Mention {
+    std::string_view name;
+    int line;
+  };
+  std::vector<Mention> now;
+  for (const int line : used_at) {
+    for (const std::string_view name : definitions.names_at(line)) now.push_back({name, line});
+  }
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<Mention> next;
+    for (const Mention& use : now) {
+      const Definition* found = definitions.find(use.name, use.line);
+      if (found == nullptr || sites.size() >= kMostDefinitions) continue;
+      const bool known = std::any_of(sites.begin(), sites.end(), [&](const SourceSite& site) {
+        return site.line.line == found->line && site.name == use.name;
+      });
+      if (known) continue;
+      const auto index = static_cast<std::size_t>(found->line - 1);
+      const std::string whole = index < lines.size() ? std::string(trim(lines[index])) : "";
+      sites.push_back({found->kind,
+                       {file, found->line, clip(whole, kMostText)},
+                       found->last,
+                       std::string(use.name)});
+      for (const std::string_view name : found->uses) next.push_back({name, found->line});
+    }
+    now = std::move(next);
+  }
+  std::stable_sort(sites.begin(), sites.end(), [](const SourceSite& a, const SourceSite& b) {
+    return a.line.line < b.line.line;
+  });
+  return sites;
+}
+
+}  // namespace kernelpro

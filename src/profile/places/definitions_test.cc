@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/places/definitions.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelpro {
+namespace {
+
+constexpr const char* kSource = R"(#define COPIES 2
+constexpr int kColumns = 32;
+constexpr int kPitch = kColumns;  // no padding
+constexpr int kFar = 7;
+__device__ inline int slot(int row, int column) { return row * kPitch + column; }
+__device__ float longer(float x) {
+  x = x + 1;
+  x = x * 2;
+  x = x + 1;
+  x = x * 2;
+  return x;
+}
+__global__ void gather(const float* in, float* out, int n) {
+  __shared__ float tile[kPitch * COPIES];
+  const int first = threadIdx.x, last = n / sizeof(float4);
+  float* mine = tile + threadIdx.x * kPitch;
+  for (int i = first; i < last; ++i) {
+    out[i] = longer(mine[i]);
+    n = 3;
+  }
+  out[slot(first, 0)] = 1;
+}
+)";
+
+using Found = std::vector<std::pair<std::string, int>>;
+
+Found at(std::vector<int> lines) {
+  Found found;
+  for (const SourceSite& site : definition_sites("a.cu", kSource, lines)) {
+    EXPECT_EQ(site.line.file, "a.cu");
+    EXPECT_FALSE(site.line.text.empty());
+    found.emplace_back(site.name, site.line.line);
+  }
+  return found;
+}
+
+TEST(Definitions, OfNamesAndOfWhatTheyAreMadeOf) {
+  EXPECT_EQ(at({21}), (Found{{"kColumns", 2}, {"kPitch", 3}, {"slot", 5}, {"first", 15}}));
+  EXPECT_EQ(at({16}), (Found{{"kColumns", 2}, {"kPitch", 3}, {"mine", 16}}));
+  // A long function is no definition to look at.
+  EXPECT_EQ(at({18}),
+            (Found{{"kColumns", 2}, {"kPitch", 3}, {"first", 15}, {"mine", 16}, {"i", 17}}));
+  EXPECT_EQ(at({14}), (Found{{"COPIES", 1}, {"kColumns", 2}, {"kPitch", 3}}));
+  EXPECT_EQ(at({}), Found());
+  EXPECT_EQ(at({1000}), Found());
+}
+
+TEST(Definitions, KindsAndEnds) {
+  for (const SourceSite& site : definition_sites("a.cu", kSource, {14, 18, 21})) {
+    const bool variable =
+        site.name == "mine" || site.name == "i" || site.name == "first" || site.name == "last";
+    EXPECT_EQ(site.kind, variable ? SiteKind::kVariable : SiteKind::kDefinition) << site.name;
+    EXPECT_EQ(site.last, site.line.line) << site.name;
+  }
+}
+
+TEST(Definitions, TheLastBeforeTheUse) {
+  const char* twice =
+      "void a() { const int w = 1; use(w); }\nvoid b() {\n const int w = 2;\n"
+      " use(w);\n}\nvoid c() {\n const int w = 3;\n}\n";
+  const auto found = definition_sites("a.cu", twice, {4});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].line.line, 3);
+}
+
+TEST(Definitions, AnyTextIsSafe) {
+  for (const char* text :
+       {"", "x =", "= x", "int x = ", "f(", "int f(", "int f() {", "int f() { return", "#define",
+        "#define A \\", "a, b = (", "constexpr int a = a, b = b;"}) {
+    definition_sites("a.cu", text, {0, 1, 2, -5});
+  }
+}
+
+}  // namespace
+}  // namespace kernelpro
