@@ -274,7 +274,7 @@ void resume(const std::string& run) {
                   node_result(ledger, known->id, Feedback::kDiagnosed));
   }
   const auto turn = planted.start();
-  if (!turn || ledger.find(turn->parent)->brief() || !waiting.empty()) std::abort();
+  if (!turn || must(bench.whole(turn->parent))->brief() || !waiting.empty()) std::abort();
   const double done = now_us();
   std::printf(
       "resume: opened and checked %.2f s, ledger %.2f s, search and first parent %.2f s; together "

@@ -46,19 +46,20 @@ Asking::Asking(const LoopParts& parts, Bench* bench, Planted* search)
       search_(*search),
       header_(largest_header(*parts.task, parts.settings->target)) {}
 
-ProposalRequest Asking::request(const Turn& turn, std::vector<Candidate> pending) {
+Result<ProposalRequest> Asking::request(const Turn& turn, std::vector<Candidate> pending) {
   const RunSettings& settings = *parts_.settings;
   const ProposerRow& row = proposer_of(settings);
   const Ledger& ledger = bench_.ledger();
   ProposalRequest request;
   request.task = parts_.task;
   request.target = settings.target;
-  request.parent = ledger.find(turn.parent);
+  KP_ASSIGN(request.parent, bench_.whole(turn.parent));
   if (settings.feedback != Feedback::kDiagnosed) request.parent = undiagnosed(*request.parent);
-  request.start = ledger.find(ledger.history().front()->id);
+  KP_ASSIGN(request.start, bench_.whole(ledger.history().front()->id));
   // A tuner needs none of what is left out in brief, and reading it would cost a resume seconds;
   // the same holds for this run's facts.
-  request.history = row.writes_sources ? ledger.whole_history() : ledger.history();
+  if (row.writes_sources) KP_TRY(bench_.whole_history());
+  request.history = ledger.history();
   request.pending = std::move(pending);
   request.task_header = header_;
   request.seed = settings.seed;
@@ -76,9 +77,9 @@ ProposalRequest Asking::request(const Turn& turn, std::vector<Candidate> pending
   request.memory = settings.memory;
   if (row.writes_sources && settings.memory) {
     request.earlier = parts_.facts;
-    request.lately = bench_.facts();
+    KP_ASSIGN(request.lately, bench_.facts());
   }
-  if (const Evidence* evidence = bench_.evidence(turn.parent)) request.evidence = *evidence;
+  KP_ASSIGN(request.evidence, bench_.evidence(turn.parent));
   return request;
 }
 
@@ -94,9 +95,8 @@ Result<std::vector<std::string>> Asking::write_requests(const std::string& folde
   for (int i = 0; i < count; ++i) {
     // When the search has given up on every line, the best is still worth an idea.
     const KnownPtr best = ledger.best();
-    ProposalRequest asking = request(
-        search_.start().value_or(Turn{best != nullptr ? best->id : ledger.history().front()->id}),
-        {});
+    const std::int64_t otherwise = best != nullptr ? best->id : ledger.history().front()->id;
+    KP_ASSIGN(ProposalRequest asking, request(search_.start().value_or(Turn{otherwise}), {}));
     // Choosing the finding to answer is a diagnosis too.
     if (parts_.settings->feedback == Feedback::kDiagnosed) set_focus(requests, &asking);
     requests.push_back(next_request(folder, requests, asking, prompts));

@@ -19,7 +19,7 @@ class Asking {
   Asking(const LoopParts& parts, Bench* bench, Planted* search);
 
   // `pending`: candidates that have no result yet.
-  ProposalRequest request(const Turn& turn, std::vector<Candidate> pending);
+  Result<ProposalRequest> request(const Turn& turn, std::vector<Candidate> pending);
 
   // See run/loop.h.
   Result<std::vector<std::string>> write_requests(const std::string& folder, int count);

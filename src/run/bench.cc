@@ -64,11 +64,6 @@ auto Bench::outside(Work work) {
 Result<std::vector<StoredCandidate>> Bench::restore() {
   KP_ASSIGN(auto steps, parts_.store->tool_steps());
   for (const ToolStep& step : steps) record_.add(step.tool, step.likely, step.measured);
-  ledger_.fetch_from([store = parts_.store](std::int64_t id) {
-    auto stored = store->candidate(id, false);
-    if (!stored) throw Fatal(stored.error());
-    return std::move(stored->known);
-  });
   KP_TRY(parts_.store->briefs([this](StoredBrief brief) {
     const Known& known = brief.known;
     if (!known.evaluation.code.empty()) by_code_.emplace(known.evaluation.code, known.id);
@@ -78,23 +73,34 @@ Result<std::vector<StoredCandidate>> Bench::restore() {
   return parts_.store->waiting();
 }
 
-const Evidence* Bench::evidence(std::int64_t id) {
-  if (!raw() || ledger_.find(id) == nullptr) return nullptr;
-  const auto it = evidence_.find(id);
-  if (it != evidence_.end()) return &it->second;
-  auto stored = parts_.store->candidate(id, true);
-  if (!stored) throw Fatal(stored.error());
-  return &(evidence_[id] = std::move(stored->evidence));
+Result<KnownPtr> Bench::whole(std::int64_t id) {
+  KnownPtr known = ledger_.find(id);
+  if (known == nullptr || !known->brief()) return known;
+  KP_ASSIGN(auto stored, parts_.store->candidate(id, false));
+  ledger_.complete(std::move(stored.known));
+  return ledger_.find(id);
 }
 
-const std::vector<Fact>& Bench::facts() {
+Result<History> Bench::whole_history() {
+  const History all = ledger_.history();  // a copy: `whole` changes it
+  for (const KnownPtr& known : all) KP_TRY(whole(known->id));
+  return ledger_.history();
+}
+
+Result<std::optional<Evidence>> Bench::evidence(std::int64_t id) {
+  if (!raw() || ledger_.find(id) == nullptr) return std::optional<Evidence>();
+  const auto it = evidence_.find(id);
+  if (it != evidence_.end()) return std::optional<Evidence>(it->second);
+  KP_ASSIGN(auto stored, parts_.store->candidate(id, true));
+  return std::optional<Evidence>(evidence_[id] = std::move(stored.evidence));
+}
+
+Result<std::vector<Fact>> Bench::facts() {
   if (facts_not_told_ == 0) return facts_;
   std::vector<Fact> all;
-  const History& history = ledger_.whole_history();
+  KP_ASSIGN(const History history, whole_history());
   for (std::size_t i = 0; i < facts_not_told_; ++i) {
-    if (auto fact = fact_of(frame_, ledger_, *history[i])) {
-      all.push_back(std::move(*fact));
-    }
+    if (auto fact = fact_of(frame_, ledger_, *history[i])) all.push_back(std::move(*fact));
   }
   facts_not_told_ = 0;
   facts_.insert(facts_.begin(), std::make_move_iterator(all.begin()),
@@ -135,7 +141,8 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
   order.candidate = known.candidate;
   order.energy.emplace();
   if (const KnownPtr best = ledger_.best()) {
-    order.incumbent = best->candidate;
+    KP_ASSIGN(const KnownPtr incumbent, whole(best->id));
+    order.incumbent = incumbent->candidate;
     // Only kernels that others will be derived from are worth counters: the best one and, where
     // PyTorch leads, the best one with a source to change.
     const double source_us = fastest_source_us();
@@ -152,7 +159,7 @@ Result<Measured> Bench::measured_before(std::int64_t twin, const Built& built) {
   KP_ASSIGN(StoredCandidate stored, parts_.store->candidate(twin, true));
   Measured measured;
   measured.evidence = std::move(stored.evidence);
-  Evaluation& evaluation = measured.evaluation.emplace(ledger_.find(twin)->evaluation);
+  Evaluation& evaluation = measured.evaluation.emplace(std::move(stored.known.evaluation));
   evaluation.compile_ms = built.compile_ms;
   evaluation.run_ms = 0;
   if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
@@ -163,9 +170,9 @@ Result<Measured> Bench::measured_before(std::int64_t twin, const Built& built) {
 }
 
 // The step for the finding that a candidate answers, if any; uses comparable times.
-std::optional<ToolStep> Bench::step_of(const Known& known) const {
-  const KnownPtr parent = ledger_.find(known.candidate.origin.parent);
-  if (parent == nullptr) return std::nullopt;
+Result<std::optional<ToolStep>> Bench::step_of(const Known& known) {
+  KP_ASSIGN(const KnownPtr parent, whole(known.candidate.origin.parent));
+  if (parent == nullptr) return std::optional<ToolStep>();
   return tool_step(*parent, known, ledger_.comparable_us(parent->id),
                    ledger_.comparable_us(known.evaluation));
 }
@@ -180,15 +187,20 @@ std::string Bench::learn(const ToolStep& step) {
   return "the record of tools is left as it is: " + added.error().message;
 }
 
-// Stores the fact learned from the evaluation, for this run's writers and other runs'. Returns why
-// the user's memory could not be updated (the first time) or what happened to it; else "".
-std::string Bench::remember(const Known& known) {
-  auto fact = fact_of(frame_, ledger_, known);
-  if (!fact) return "";
-  facts_.push_back(*fact);
+// What a new evaluation teaches, if anything.
+Result<std::optional<Fact>> Bench::fact(const Known& known) {
+  const Origin& origin = known.candidate.origin;
+  for (const std::int64_t id : {origin.parent, origin.repairs}) KP_TRY(whole(id));
+  return fact_of(frame_, ledger_, known);
+}
+
+// Stores what an evaluation taught, for this run's writers and other runs'. Returns why the user's
+// memory could not be updated (the first time) or what happened to it; else "".
+std::string Bench::remember(Fact fact) {
+  facts_.push_back(fact);
   if (!leaves_facts(*parts_.settings) || facts_fail_) return "";
   if (run_id_.empty()) run_id_ = parts_.store->run_id();
-  const auto added = fact_file_.add(run_id_, {std::move(*fact)});
+  const auto added = fact_file_.add(run_id_, {std::move(fact)});
   if (added) return fact_file_.take_note();
   facts_fail_ = true;
   return "the memory gets no more of this run: " + added.error().message;
@@ -261,14 +273,15 @@ Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measur
   } else {
     known.diagnosis.summary = outcome_summary(known.evaluation.outcome);
   }
-  const std::optional<ToolStep> step = step_of(known);
+  KP_ASSIGN(const auto step, step_of(known));
+  KP_ASSIGN(auto taught, fact(known));
   KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, parts_.elapsed_s(),
                               step ? &*step : nullptr));
   if (raw()) evidence_[id] = evidence;
   if (!known.evaluation.code.empty()) by_code_.emplace(known.evaluation.code, id);
   Verdict verdict;
   if (step) verdict.note = learn(*step);
-  const std::string remembered = remember(known);
+  const std::string remembered = taught ? remember(std::move(*taught)) : "";
   verdict.note += (verdict.note.empty() || remembered.empty() ? "" : "; ") + remembered;
   verdict.better = ledger_.record(std::move(known));
   verdict.known = ledger_.find(id);
@@ -313,12 +326,11 @@ Result<std::optional<Evaluation>> Bench::duel(const Candidate& candidate, const 
 }
 
 // Measures one finalist against the start in fresh processes; nullopt: cancelled.
-Result<std::optional<Evaluation>> Bench::confirm_one(const Known& best) {
-  const KnownPtr start = ledger_.baseline();
-  if (best.id == start->id) return start->evaluation;
+Result<std::optional<Evaluation>> Bench::confirm_one(const Known& finalist, const Known& start) {
+  if (finalist.id == start.id) return start.evaluation;
   Order order;
-  order.candidate = best.candidate;
-  order.incumbent = start->candidate;
+  order.candidate = finalist.candidate;
+  order.incumbent = start.candidate;
   order.confirm = true;
   order.energy = kConfirmEnergy;
   order.observe = false;
@@ -328,6 +340,11 @@ Result<std::optional<Evaluation>> Bench::confirm_one(const Known& best) {
 
 Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   const History finalists = ledger_.finalists();
+  if (finalists.empty()) {
+    result->best = 0;
+    return {};
+  }
+  KP_ASSIGN(const KnownPtr start, whole(ledger_.baseline()->id));
   KnownPtr winner;
   Evaluation confirmed;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
@@ -339,7 +356,8 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
       return {};
     }
     phase("confirming in fresh processes");
-    auto measured = confirm_one(*finalists[i]);
+    KP_ASSIGN(const KnownPtr finalist, whole(finalists[i]->id));
+    auto measured = confirm_one(*finalist, *start);
     if (!measured && !cancel_requested()) {
       return tl::unexpected<Error>(std::move(measured.error()));
     }
@@ -349,13 +367,13 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
     }
     std::optional<Evaluation>& evaluation = *measured;
     if (evaluation->correct() == nullptr) {
-      tell(Event::kUnconfirmed, *finalists[i], outcome_summary(evaluation->outcome));
+      tell(Event::kUnconfirmed, *finalist, outcome_summary(evaluation->outcome));
       continue;
     }
     const bool better = winner == nullptr || beats(*evaluation->correct(), -ratio_of(*evaluation),
                                                    *confirmed.correct(), -ratio_of(confirmed));
     if (better) {
-      winner = finalists[i];
+      winner = finalist;
       confirmed = std::move(*evaluation);
     }
   }
@@ -366,14 +384,14 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   result->fraction_of_ceiling = confirmed_fraction(*winner, confirmed);
   result->speedup = result->speedup_low = result->speedup_high = 1;
   const Correct* correct = confirmed.correct();
-  if (winner->id != ledger_.baseline()->id && correct->versus) {
+  if (winner->id != start->id && correct->versus) {
     result->speedup = correct->versus->ratio;
     result->speedup_low = correct->versus->low;
     result->speedup_high = correct->versus->high;
   }
   StoredConfirmation stored{
       winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation, {}};
-  KP_ASSIGN(const auto all, measure_held_out(*winner, &stored.held_out));
+  KP_ASSIGN(const auto all, measure_held_out(*winner, *start, &stored.held_out));
   if (!all) {
     result->stopped_by = kStoppedByRequest;
     return {};

@@ -42,8 +42,7 @@ class Bench {
   explicit Bench(BenchParts parts);
 
   // Rebuilds the ledger from the store, in the order of evaluation and in brief, and returns the
-  // stored candidates that were never evaluated. The store must outlive this: the rest of a
-  // candidate is read from it on demand; throws Fatal when that fails.
+  // stored candidates that were never evaluated. The store must outlive this.
   Result<std::vector<StoredCandidate>> restore();
 
   struct Verdict {
@@ -94,11 +93,15 @@ class Bench {
   void set_station(Station* station) { parts_.station = station; }
 
   const Ledger& ledger() const { return ledger_; }
-  // The evidence of a candidate when the run's writers get it raw (Feedback::kRaw); else null.
-  const Evidence* evidence(std::int64_t id);
+  // A candidate of the ledger, or all of them, whole: what the ledger has in brief is read from the
+  // store, once. nullptr: the ledger has none of that number.
+  Result<KnownPtr> whole(std::int64_t id);
+  Result<History> whole_history();
+  // The evidence of a candidate when the run's writers get it raw (Feedback::kRaw); else nullopt.
+  Result<std::optional<Evidence>> evidence(std::int64_t id);
   // What this run learned, in the order of evaluation. The first call reads every candidate of
   // earlier sittings to derive theirs.
-  const std::vector<Fact>& facts();
+  Result<std::vector<Fact>> facts();
   // Seconds spent in compilers, workers and disassemblers so far.
   double outside_s() const { return outside_s_; }
 
@@ -106,12 +109,14 @@ class Bench {
   Result<void> check(Evidence* evidence);
   Result<Measured> measured_before(std::int64_t twin, const Built& built);
   double fastest_source_us() const;
-  std::optional<ToolStep> step_of(const Known& known) const;
+  Result<std::optional<ToolStep>> step_of(const Known& known);
+  Result<std::optional<Fact>> fact(const Known& known);
   std::string learn(const ToolStep& step);
-  std::string remember(const Known& known);
-  Result<std::optional<Evaluation>> confirm_one(const Known& best);
+  std::string remember(Fact fact);
+  Result<std::optional<Evaluation>> confirm_one(const Known& finalist, const Known& start);
   // False when asked to stop.
-  Result<bool> measure_held_out(const Known& winner, std::vector<HeldOut>* cases);
+  Result<bool> measure_held_out(const Known& winner, const Known& start,
+                                std::vector<HeldOut>* cases);
   bool raw() const { return parts_.settings->feedback == Feedback::kRaw; }
   bool stopped() const { return parts_.stop && parts_.stop(); }
   void phase(const char* name) const {

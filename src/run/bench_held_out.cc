@@ -28,7 +28,8 @@ Result<std::optional<Evaluation>> both(Station& station, const Candidate& winner
 
 }  // namespace
 
-Result<bool> Bench::measure_held_out(const Known& winner, std::vector<HeldOut>* cases) {
+Result<bool> Bench::measure_held_out(const Known& winner, const Known& start,
+                                     std::vector<HeldOut>* cases) {
   if (parts_.maker == nullptr) return true;
   StationSettings settings = *parts_.settings;
   settings.gpus.clear();  // one is enough
@@ -38,7 +39,7 @@ Result<bool> Bench::measure_held_out(const Known& winner, std::vector<HeldOut>* 
     const Stations opened = (*parts_.maker)(task, settings);
     if (!opened.front()) return tl::unexpected<Error>(opened.front().error());
     HeldOut& one = cases->emplace_back(HeldOut{task.cases.front().name, {}});
-    auto evaluation = both(**opened.front(), winner.candidate, ledger_.baseline()->candidate);
+    auto evaluation = both(**opened.front(), winner.candidate, start.candidate);
     if (cancel_requested()) return false;
     if (!evaluation) {
       one.problem = evaluation.error().message;  // for example, a case too large for this machine

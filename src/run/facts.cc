@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "core/plan/api_names.h"
 #include "core/task/operator_family.h"
@@ -111,6 +112,7 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   const Origin& origin = child.candidate.origin;
   const KnownPtr parent = ledger.find(origin.parent);
   if (parent == nullptr) return std::nullopt;
+  KP_ASSERT(!parent->brief());
   Fact fact = frame.common;
   fact.language = child.candidate.language;
   fact.candidate = child.candidate.content_hash();
@@ -131,6 +133,7 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   KnownPtr failed = ledger.find(origin.repairs);
   if (failed == nullptr) failed = parent;
   if (failed->evaluation.correct() != nullptr) return fact;
+  KP_ASSERT(!failed->brief());
   fact.error = failure_line(failed->evaluation.outcome);
   fact.cure = changed_lines(failed->candidate.source, child.candidate.source);
   return fact;

@@ -25,7 +25,8 @@ struct FactFrame {
 };
 
 // The fact that `child` taught; nullopt for a candidate without an evaluated parent. `ledger` holds
-// the parent and the candidate that the child may repair; the child need not be in it yet.
+// the parent and the candidate that the child may repair, both whole; the child need not be in it
+// yet.
 std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const Known& child);
 
 // Lines that only `before` has ("- ") and lines that only `after` has ("+ "), a few of each,

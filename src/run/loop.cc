@@ -307,8 +307,9 @@ Result<void> Loop::look_closer(std::int64_t parent) {
 
 Result<void> Loop::ask(const Turn& turn, bool started) {
   KP_TRY(look_closer(turn.parent));
+  KP_ASSIGN(auto asking, asking_.request(turn, pipeline_->pending()));
   rounds_.push_back({turn.parent, started, false, 0, 0});
-  auto write = [this, request = asking_.request(turn, pipeline_->pending())] {
+  auto write = [this, request = std::move(asking)] {
     return parts_.proposer->propose(request, [this](WriterEvent event) {
       parts_.mailbox->call([&] { hear(std::move(event)); });
     });

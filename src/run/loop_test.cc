@@ -18,6 +18,7 @@
 #include "run/planted.h"
 #include "run/run.h"
 #include "run/store/store.h"
+#include "run/store/testing.h"
 #include "run/testing/whole_loop.h"
 #include "search/searches.h"
 
@@ -227,6 +228,17 @@ TEST_F(LoopTest, MoreBudgetGoesOn) {
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 30);
   EXPECT_TRUE(contains(result->stopped_by, "30 evaluations")) << result->stopped_by;
+}
+
+// A resume reads most of a candidate when it first needs it: with the first request.
+TEST_F(LoopTest, ACandidateThatCannotBeReadEndsTheRunWithTheReason) {
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings_for(run, 10), observer));
+  storing::patch(run, "UPDATE diagnosis SET json = 'torn'");
+  const RunSettings more = settings_for(run, 30);
+  const auto resumed = resume_with(fake_station(fake), run, &more, observer);
+  ASSERT_FALSE(resumed);
+  EXPECT_EQ(resumed.error().kind, ErrorKind::kStore) << resumed.error().text();
+  EXPECT_TRUE(contains(resumed.error().message, "cannot be read")) << resumed.error().text();
 }
 
 TEST_F(LoopTest, EverySearchFindsAWinner) {

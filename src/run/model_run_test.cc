@@ -3,7 +3,6 @@
 // socket (bench/model/server.py); only compiling and running are faked.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "run/seeds.h"
 #include "run/store/settings.h"
 #include "run/store/store.h"
+#include "run/store/testing.h"
 #include "write/calls.h"
 #include "write/model/local_server.h"
 
@@ -290,10 +290,7 @@ TEST_F(ModelRunTest, ACallThatCannotBeStoredEndsTheRun) {
                   Json(std::vector<Json>{rule("# Plan:", kPlan), rule("# Write:", kernel("{n}"))}));
   observer = [&](const Progress& p) {
     if (p.event != Event::kEvaluated || p.evaluations != 1) return;
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(store_path(run).c_str(), &db), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(db, "DROP TABLE calls", nullptr, nullptr, nullptr), SQLITE_OK);
-    sqlite3_close(db);
+    storing::patch(run, "DROP TABLE calls");
   };
   const auto result = optimize();
   ASSERT_FALSE(result);

@@ -8,7 +8,7 @@
 namespace kernelpro {
 
 NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback) {
-  const KnownPtr known = ledger.find_brief(id);
+  const KnownPtr known = ledger.find(id);
   NodeResult result;
   result.correct = known->evaluation.correct() != nullptr;
   result.time_us = ledger.cost(id);
@@ -105,7 +105,7 @@ Result<std::vector<SearchNode>> stored_nodes(const Store& store) {
     const std::int64_t id = brief.known.id;
     // A missing parent counts as none: a report must not fail over it.
     std::int64_t parent = brief.known.candidate.origin.parent;
-    if (ledger.find_brief(parent) == nullptr) parent = 0;
+    if (ledger.find(parent) == nullptr) parent = 0;
     ledger.record(std::move(brief));
     planted.place(parent, id, node_result(ledger, id, settings.feedback));
   }));

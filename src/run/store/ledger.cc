@@ -58,17 +58,11 @@ std::size_t Ledger::place(std::int64_t id) const {
   return it == by_id_.end() ? kNone : it->second;
 }
 
-const KnownPtr& Ledger::whole(std::size_t at) const {
-  KnownPtr& known = history_[at];
-  if (!known->brief()) return known;
-  auto read = std::make_shared<Known>(fetch_(known->id));
-  read->comparable = entries_[at].comparable.us;
-  return known = std::move(read);
-}
-
-const History& Ledger::whole_history() const {
-  for (std::size_t at = 0; at < history_.size(); ++at) whole(at);
-  return history_;
+void Ledger::complete(Known whole) {
+  const std::size_t at = by_id_.at(whole.id);
+  auto completed = std::make_shared<Known>(std::move(whole));
+  completed->comparable = entries_[at].comparable.us;
+  history_[at] = std::move(completed);
 }
 
 std::string Ledger::failures_by_kind() const {
@@ -81,11 +75,6 @@ std::string Ledger::failures_by_kind() const {
 }
 
 KnownPtr Ledger::find(std::int64_t id) const {
-  const std::size_t at = place(id);
-  return at == kNone ? nullptr : whole(at);
-}
-
-KnownPtr Ledger::find_brief(std::int64_t id) const {
   const std::size_t at = place(id);
   return at == kNone ? nullptr : history_[at];
 }
@@ -132,7 +121,7 @@ History Ledger::finalists() const {
   }
   for (auto it = champions_.rbegin(); it != champions_.rend(); ++it) take(*it);
   History result;
-  for (const std::size_t at : chosen) result.push_back(whole(at));
+  for (const std::size_t at : chosen) result.push_back(history_[at]);
   return result;
 }
 

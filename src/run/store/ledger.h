@@ -2,14 +2,12 @@
 // What a run knows so far: all evaluations in order, the best, failures by kind. A pure function of
 // the sequence of evaluations, so that a resumed run has the same ledger.
 //
-// Candidates of a resumed run may be in brief (core/proposal/proposal.h). When one is requested by
-// id or as best, baseline or finalist, a whole one takes its place; until then, `history` has it in
-// brief. The candidates themselves never change, so what was handed out stays as it is, for any
-// thread. The ledger is for one thread at a time.
+// Candidates of a resumed run may be in brief (core/proposal/proposal.h), and are handed out so
+// until `complete` puts whole ones in their place. The candidates themselves never change, so what
+// was handed out stays as it is, for any thread. The ledger is for one thread at a time.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -36,22 +34,20 @@ class Ledger {
   bool record(Known known);
   // The same for a stored one, which may be in brief.
   bool record(StoredBrief stored);
-  // Reads a candidate from storage. Throws Fatal on failure.
-  using Fetch = std::function<Known(std::int64_t id)>;
-  void fetch_from(Fetch fetch) { fetch_ = std::move(fetch); }
+  // Replaces a candidate that was recorded in brief by the whole one, as read from the store.
+  // REQUIRES: it is recorded.
+  void complete(Known whole);
 
   int evaluations() const { return static_cast<int>(history_.size()); }
   int failures() const { return failures_; }
   int since_best() const { return since_best_; }
   std::string failures_by_kind() const;  // "2 compile-error, 1 wrong-result"
 
-  KnownPtr find(std::int64_t id) const;
-  KnownPtr find_brief(std::int64_t id) const;          // as it is, maybe in brief
-  const History& history() const { return history_; }  // as they are
-  const History& whole_history() const;
+  KnownPtr find(std::int64_t id) const;  // nullptr: not recorded
+  const History& history() const { return history_; }
   // The first correct candidate (the start, unless that failed) and the best; nullptr: none yet.
-  KnownPtr baseline() const { return baseline_ == kNone ? nullptr : whole(baseline_); }
-  KnownPtr best() const { return champions_.empty() ? nullptr : whole(champions_.back()); }
+  KnownPtr baseline() const { return baseline_ == kNone ? nullptr : history_[baseline_]; }
+  KnownPtr best() const { return champions_.empty() ? nullptr : history_[champions_.back()]; }
 
   // Candidates for a last comparison: the best, the one with the least comparable time and the one
   // with the least raw time (they may differ on a machine whose speed drifts), then every earlier
@@ -82,14 +78,12 @@ class Ledger {
     Comparable comparable;
   };
   std::size_t place(std::int64_t id) const;  // in the history; kNone: it is not there
-  const KnownPtr& whole(std::size_t at) const;
   bool is_better(const Correct& correct) const;
   const Correct& held() const;  // the best's. REQUIRES: there is one
 
   double min_effect_;
   Objective objective_;
-  Fetch fetch_;
-  mutable History history_;     // brief ones are replaced by whole ones
+  History history_;
   std::vector<Entry> entries_;  // in the same order
   std::unordered_map<std::int64_t, std::size_t> by_id_;
   Comparables comparables_;

@@ -3,7 +3,6 @@
 #include "run/store/store.h"
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -12,13 +11,6 @@
 
 namespace kernelpro {
 namespace {
-
-void patch_sql(const std::string& directory, const char* sql) {
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(store_path(directory).c_str(), &db), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(db);
-}
 
 TEST(Store, GivesBackWhatWasStored) {
   TempDir dir;
@@ -111,7 +103,7 @@ TEST(Store, RefusesWhatIsNoRun) {
 TEST(Store, RefusesANewerVersionAndLeavesItAlone) {
   TempDir dir;
   storing::create(dir.path());
-  patch_sql(dir.path(), "PRAGMA user_version = 99");
+  storing::patch(dir.path(), "PRAGMA user_version = 99");
   for (const auto mode : {Store::Mode::kRead, Store::Mode::kWrite}) {
     const auto store = Store::open(dir.path(), mode);
     ASSERT_FALSE(store);
@@ -119,7 +111,7 @@ TEST(Store, RefusesANewerVersionAndLeavesItAlone) {
     EXPECT_TRUE(contains(store.error().message, "newer KernelPro")) << store.error().text();
     EXPECT_TRUE(contains(store.error().next, "upgrade"));
   }
-  patch_sql(dir.path(), "PRAGMA application_id = 7");
+  storing::patch(dir.path(), "PRAGMA application_id = 7");
   const auto foreign = Store::open(dir.path(), Store::Mode::kRead);
   ASSERT_FALSE(foreign);
   EXPECT_TRUE(contains(foreign.error().message, "not a KernelPro run store"));
@@ -128,10 +120,11 @@ TEST(Store, RefusesANewerVersionAndLeavesItAlone) {
 TEST(Store, BringsAnEarlierVersionUp) {
   TempDir dir;
   storing::create(dir.path());
-  patch_sql(dir.path(),
-            "DROP TABLE tool_steps; DROP TABLE writings; DROP TABLE calls; DROP TABLE outcomes;"
-            "DROP TABLE held_out; ALTER TABLE candidates DROP COLUMN repairs;"
-            "PRAGMA user_version = 2");
+  storing::patch(
+      dir.path(),
+      "DROP TABLE tool_steps; DROP TABLE writings; DROP TABLE calls; DROP TABLE outcomes;"
+      "DROP TABLE held_out; ALTER TABLE candidates DROP COLUMN repairs;"
+      "PRAGMA user_version = 2");
   {
     const auto store = Store::open(dir.path(), Store::Mode::kRead);
     ASSERT_TRUE(store) << store.error().text();
@@ -170,12 +163,12 @@ TEST(Store, TakesRepairsOutOfTheIdeasOfAnEarlierVersion) {
     ASSERT_TRUE(
         (*store)->add({storing::candidate(1), storing::candidate(2), storing::candidate(3)}));
   }
-  patch_sql(dir.path(),
-            "ALTER TABLE candidates DROP COLUMN repairs;"
-            "UPDATE candidates SET idea = 'repair of 12: wider: loads' WHERE id = 1;"
-            "UPDATE candidates SET idea = 'repair of 2nd loads: no' WHERE id = 2;"
-            "UPDATE candidates SET idea = 'repair of 7' WHERE id = 3;"
-            "PRAGMA user_version = 6");
+  storing::patch(dir.path(),
+                 "ALTER TABLE candidates DROP COLUMN repairs;"
+                 "UPDATE candidates SET idea = 'repair of 12: wider: loads' WHERE id = 1;"
+                 "UPDATE candidates SET idea = 'repair of 2nd loads: no' WHERE id = 2;"
+                 "UPDATE candidates SET idea = 'repair of 7' WHERE id = 3;"
+                 "PRAGMA user_version = 6");
   const auto origins = [&](Store::Mode mode) {
     const auto store = Store::open(dir.path(), mode);
     EXPECT_TRUE(store) << store.error().text();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <memory>
 #include <string>
@@ -45,6 +46,14 @@ inline std::unique_ptr<Store> create(const std::string& directory) {
   auto store = Store::open(directory, Store::Mode::kCreate, &h);
   EXPECT_TRUE(store) << store.error().text();
   return store ? std::move(*store) : nullptr;
+}
+
+// Changes a store behind its back, as damage or another version would.
+inline void patch(const std::string& directory, const char* sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(store_path(directory).c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+  sqlite3_close(db);
 }
 
 }  // namespace kernelpro::storing
